@@ -41,7 +41,7 @@ minimum_of(const struct generated_program *program)
 }
 
 static double
-block_samples(const struct generated_program *program, size_t block)
+procedure_block_samples(const struct generated_program *program, size_t block)
 {
 	const struct flow_block *at = &program->graph.blocks[block];
 	double sum = 0;
@@ -95,7 +95,7 @@ score(const struct generated_program *program, const struct frequencies *result,
 
 	for (size_t i = 0; i < program->graph.block_count; i++) {
 		const double truth = (double)program->block_counts[i] / program->period;
-		const double samples = block_samples(program, i);
+		const double samples = procedure_block_samples(program, i);
 
 		score->samples += samples;
 		for (int k = 0; k < LIMITS; k++)

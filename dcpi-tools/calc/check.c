@@ -68,7 +68,7 @@ print_shares(const struct report *report, double factor, FILE *stream)
 	double within[LIMITS] = {0}, all = 0;
 
 	for (uint32_t i = 0; i < analysis->graph->block_count; i++) {
-		const double samples = block_samples(analysis, i);
+		const double samples = procedure_block_samples(analysis, i);
 		const double error = error_percent(factor * estimate_of(report, i), executions_of(report, i));
 
 		all += samples;

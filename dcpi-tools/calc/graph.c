@@ -66,7 +66,7 @@ print_node(const struct report *report, uint32_t index, FILE *stream)
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
 	const uint64_t address = analysis->graph->instructions[block->first].address;
-	const double percent = block_percent(report, index), cycles = block_cycles(analysis, index);
+	const double percent = block_percent(report, index), cycles = procedure_block_cycles(analysis, index);
 	const double side = fmax(LEAST_INCHES, WHOLE_INCHES * sqrt(percent / 100));
 	const double width = side * sqrt(SHAPE), height = side / sqrt(SHAPE), points = text_points(width, height);
 	char cpi[64] = "CPI not known";

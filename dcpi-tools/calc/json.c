@@ -117,7 +117,7 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	                   json_count(analysis->graph->instructions[at].address), "text", text, "held",
 	                   analysis->frequencies.samples[at], "executions",
 	                   analysis->executions ? json_count(analysis->executions[at]) : json_null(), "cycles",
-	                   known(instruction_cycles(analysis, block_index, at)), "best_cycles",
+	                   known(procedure_instruction_cycles(analysis, block_index, at)), "best_cycles",
 	                   schedule->lines[index].minimum_cycles, "dual_issue", schedule->lines[index].dual, "critical",
 	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index),
 	                   "stall_cycles", analysis->stalls.instructions[at].stall_cycles, "unexplained",
@@ -143,10 +143,10 @@ block_json(const struct report *report, uint32_t index)
 	}
 	return json_pack("{s:I, s:o, s:b, s:f, s:f, s:o, s:f, s:s, s:o, s:o}", "block", (json_int_t)index, "address",
 	                 json_count(analysis->graph->instructions[block->first].address), "cold", block->is_cold,
-	                 "samples", block_samples(analysis, index), "percent", block_percent(report, index),
+	                 "samples", procedure_block_samples(analysis, index), "percent", block_percent(report, index),
 	                 "frequency", frequency_json(report, &analysis->frequencies.blocks[index]), "best_cycles",
 	                 schedule->best_cycles, "bound", schedule_bound_name(schedule->bound), "actual_cycles",
-	                 known(block_cycles(analysis, index)), "instructions", instructions);
+	                 known(procedure_block_cycles(analysis, index)), "instructions", instructions);
 }
 
 static json_t *

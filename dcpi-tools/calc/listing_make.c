@@ -133,7 +133,7 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 
 	line->address = analysis->graph->instructions[block->first + index].address;
 	line->samples = analysis->frequencies.samples[block->first + index];
-	line->cycles = shown_cycles(report, instruction_cycles(analysis, block_index, block->first + index));
+	line->cycles = shown_cycles(report, procedure_instruction_cycles(analysis, block_index, block->first + index));
 	line->issue = issue_of(report, least, line->cycles);
 	line->is_critical = least->critical;
 	line->text = instruction_text(report, block->first + index);
@@ -157,8 +157,9 @@ write_note(const struct report *report, uint32_t index, struct listing_block *sh
 	}
 	if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0) {
 		snprintf(shown->note, sizeof(shown->note), "Frequency %s, %.1f%% of the time",
-		         frequency->confidence == CONFIDENCE_NONE || block_samples(analysis, index) > 0 ? "not known"
-		                                                                                        : "near 0",
+		         frequency->confidence == CONFIDENCE_NONE || procedure_block_samples(analysis, index) > 0
+		                 ? "not known"
+		                 : "near 0",
 		         block_percent(report, index));
 		return;
 	}
@@ -175,7 +176,7 @@ make_block(const struct report *report, uint32_t index, struct listing_block *sh
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
-	const double cycles = block_cycles(analysis, index);
+	const double cycles = procedure_block_cycles(analysis, index);
 	int err = 0;
 
 	shown->best_cycles = analysis->schedules[index].best_cycles;

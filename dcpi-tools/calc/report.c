@@ -183,7 +183,7 @@ block_percent(const struct report *report, uint32_t index)
 {
 	const double total = (double)report->analysis->time_samples;
 
-	return total > 0 ? 100 * block_samples(report->analysis, index) / total : 0;
+	return total > 0 ? 100 * procedure_block_samples(report->analysis, index) / total : 0;
 }
 
 char *

@@ -13,7 +13,7 @@ int
 time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event)
 {
 	char why[256];
-	int found = time_event_choose(selection, name, why, sizeof(why));
+	int found = procedure_choose_time_event(selection, name, why, sizeof(why));
 
 	if (found < 0) {
 		message_print(directory, "%s", why);

@@ -3,7 +3,7 @@
  *
  * dcpilabel(1) calls the runs of a program NAME.1, NAME.2, ...: a series. Of series that are not compared themselves,
  * those with the most runs are read, and each tells by how much its procedures vary from run to run. Where the rows of
- * a comparison are too few to tell what is usual, this does, together with what run_noise.h states: of the variance of
+ * a comparison are too few to tell what is usual, this does, together with what variation.c states: of the variance of
  * that, one half is taken to be the machine's, which all series have in common, and the other half a program's.
  * Thread rule: one thread.
  */
@@ -17,7 +17,7 @@
 #include "dcpi-tools/common/profile_set.h"
 
 struct run_history {
-	struct noise_prior prior; /* what run_noise.h states, if there are no series */
+	struct noise_prior prior; /* that of any machine, if there are no series */
 	size_t series, runs;      /* that it is from */
 };
 

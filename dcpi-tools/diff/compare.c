@@ -69,9 +69,9 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 		rounded_wholes[side] = (uint64_t)llround(wholes[side]);
 	}
 	comparison->change = comparison->shares[1] - comparison->shares[0];
-	comparison->bound = interval_difference(parts, wholes, scale->z);
-	comparison->chance = interval_chance(rounded_parts, rounded_wholes);
-	comparison->times_bound = interval_ratio(alone, weights, scale->z);
+	comparison->bound = statistics_difference_interval(parts, wholes, scale->z);
+	comparison->chance = statistics_fisher_exact(rounded_parts, rounded_wholes);
+	comparison->times_bound = statistics_ratio_interval(alone, weights, scale->z);
 	if (comparison->amounts[0] > 0)
 		comparison->times = comparison->amounts[1] / comparison->amounts[0];
 	else if (comparison->amounts[1] > 0)
@@ -88,7 +88,7 @@ nth(const struct comparisons *comparisons, size_t index)
 static void
 widen(struct diff_comparison *comparison, const struct variation_difference *noise)
 {
-	struct interval *bound = &comparison->bound, *times = &comparison->times_bound;
+	struct statistics_interval *bound = &comparison->bound, *times = &comparison->times_bound;
 
 	bound->least = fmax(comparison->change - hypot(comparison->change - bound->least, noise->change), -1);
 	bound->most = fmin(comparison->change + hypot(bound->most - comparison->change, noise->change), 1);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/interval.h"
+#include "analysis/statistics.h"
 #include "analysis/variation.h"
 
 /*
@@ -28,7 +28,7 @@ struct scale {
 	struct side_count totals[2]; /* samples that shares are of */
 	double weights[2]; /* what one of them stands for; 0, both: not known, or not the same on both sides */
 	bool is_random[2]; /* as in struct effective_sample */
-	double z;          /* of intervals: interval_z() */
+	double z;          /* of intervals: statistics_z() */
 	size_t runs[2];    /* that amounts are divided by; 0: one */
 
 	/* With several runs of a side; else sampling alone is what makes sides differ. */
@@ -40,12 +40,12 @@ struct scale {
 
 struct diff_comparison {
 	struct side_count samples[2];
-	double shares[2];      /* 0 to 1 */
-	double change;         /* of them */
-	struct interval bound; /* of the change */
-	double amounts[2];     /* in the event's unit; samples where weights are not known */
-	double times;          /* the second by the first; infinite, or 0 when both are */
-	struct interval times_bound;
+	double shares[2];                 /* 0 to 1 */
+	double change;                    /* of them */
+	struct statistics_interval bound; /* of the change */
+	double amounts[2];                /* in the event's unit; samples where weights are not known */
+	double times;                     /* the second by the first; infinite, or 0 when both are */
+	struct statistics_interval times_bound;
 	double chance;           /* that sampling, and noise if it is known, make such a difference; adjusted by
 	                            comparisons_judge() */
 	bool is_marked;          /* it is more than that */

@@ -44,7 +44,7 @@ common_confidence(const struct procedure_analysis *analysis)
 
 	for (uint32_t i = 0; i < analysis->graph->block_count; i++) {
 		const unsigned confidence = analysis->frequencies.blocks[i].confidence;
-		const double own = block_samples(analysis, i);
+		const double own = procedure_block_samples(analysis, i);
 
 		if (confidence <= CONFIDENCE_EXACT)
 			samples[confidence] += own;
@@ -111,7 +111,7 @@ figures_of_block(const struct procedure_analysis *analysis, uint32_t block, stru
 	const double frequency = analysis->frequencies.blocks[block].value;
 
 	begin(analysis, block, figures);
-	figures->samples = block_samples(analysis, block);
+	figures->samples = procedure_block_samples(analysis, block);
 	figures->instructions = frequency * at->count;
 	for (uint32_t i = 0; i < at->count; i++)
 		add_reasons(analysis, frequency, at->first + i, figures);
@@ -128,7 +128,7 @@ figures_of_instruction(const struct procedure_analysis *analysis, uint32_t block
 	figures->samples = analysis->frequencies.samples[instruction];
 	figures->instructions = frequency;
 	add_reasons(analysis, frequency, instruction, figures);
-	figures->cycles = instruction_cycles(analysis, block, instruction);
+	figures->cycles = procedure_instruction_cycles(analysis, block, instruction);
 }
 
 void

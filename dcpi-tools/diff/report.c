@@ -111,7 +111,7 @@ choose_scale(struct report *report)
 	const struct selection_event *before = side_event(&report->sides[0]), *after = side_event(&report->sides[1]);
 	struct scale *scale = &report->scale;
 
-	scale->z = interval_z(report->request->confidence_percent / 100);
+	scale->z = statistics_z(report->request->confidence_percent / 100);
 	for (unsigned side = 0; side < 2; side++) {
 		scale->totals[side] = report->sides[side].total;
 		scale->weights[side] = (double)side_event(&report->sides[side])->period;

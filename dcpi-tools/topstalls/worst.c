@@ -158,7 +158,7 @@ add_block(struct worst *worst, const struct procedure_input *input, const struct
 	const struct frequency *frequency = &analysis->frequencies.blocks[index];
 
 	if (frequency->confidence >= CONFIDENCE_MEDIUM)
-		worst->well_known_samples += block_samples(analysis, index);
+		worst->well_known_samples += procedure_block_samples(analysis, index);
 	if (frequency->confidence == CONFIDENCE_NONE || !isfinite(frequency->value) || frequency->value <= 0)
 		return;
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {

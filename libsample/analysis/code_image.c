@@ -40,7 +40,7 @@ read_captured_symbols(struct code_image *code)
 	return err;
 }
 
-/* The same from the database. 0 or an error, -ENOENT for what was not captured. */
+/* Opens file and symbols from the database. 0 or an error, -ENOENT for what was not captured. */
 static int
 open_captured(struct code_image *code)
 {

@@ -30,8 +30,8 @@ struct code_image {
  */
 int code_image_open(struct code_image *code, const struct selection *selection, uint32_t index);
 
-/* And what its procedures need. 0; -ENOENT when only a debug file was found and nothing captured; -ENOTSUP for another
- * architecture; ... */
+/* Read what its procedures need, too. 0; -ENOENT when only a debug file was found and nothing captured; -ENOTSUP for
+ * another architecture; ... */
 int code_image_read(struct code_image *code);
 void code_image_close(struct code_image *code); /* a zeroed one is allowed */
 
@@ -45,7 +45,7 @@ const char *code_image_trouble(const struct image *image, int err);
 uint64_t code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
                             uint16_t event);
 
-/* So, and in *taken how many were taken of them, in *squares (NULL: not wanted) the sum of their weights' squares. */
+/* As code_image_samples(); in *taken how many were taken, in *squares (NULL: not wanted) the sum of squared weights. */
 uint64_t code_image_count(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
                           uint16_t event, uint64_t *taken, double *squares);
 

@@ -5,13 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frequency_private.h"
+#include "analysis/frequency_internal.h"
+#include "analysis/statistics.h"
 
-#define WIDTH         4.0    /* where nobody says */
+#define WIDTH         4.0    /* where the input has none */
 #define LONGEST_STALL 2000.0 /* cycles */
 
+/* Samples of `instructions` in a class; measured in a simulation: docs/analysis.md. */
+#define RETIRED_HIGH   150 /* a standard deviation of 8 % */
+#define RETIRED_MEDIUM 40
+
+const char *
+frequency_method_name(unsigned method)
+{
+	static const char *const names[] = {
+		[FREQUENCY_UNKNOWN] = "unknown", [FREQUENCY_COUNTED] = "counted", [FREQUENCY_BRANCHES] = "branches",
+		[FREQUENCY_BURSTS] = "bursts",   [FREQUENCY_RETIRED] = "retired", [FREQUENCY_CLUSTER] = "cluster",
+		[FREQUENCY_SUM] = "sum",         [FREQUENCY_FIT] = "fit",         [FREQUENCY_PROPAGATED] = "propagated",
+	};
+
+	return method < sizeof(names) / sizeof(names[0]) ? names[method] : "?";
+}
+
+const char *
+frequency_confidence_name(unsigned confidence)
+{
+	static const char *const names[] = {"none", "low", "medium", "high", "exact"};
+
+	return confidence < sizeof(names) / sizeof(names[0]) ? names[confidence] : "?";
+}
+
 static bool
-is_place(const struct flow_graph *graph, uint32_t block)
+is_block_or_outside(const struct flow_graph *graph, uint32_t block)
 {
 	return block == FLOW_OUTSIDE || block < graph->block_count;
 }
@@ -45,7 +70,7 @@ graph_is_valid(const struct flow_graph *graph)
 	for (size_t i = 0; i < graph->edge_count; i++) {
 		const struct flow_edge *edge = &graph->edges[i];
 
-		if (!is_place(graph, edge->from) || !is_place(graph, edge->to) ||
+		if (!is_block_or_outside(graph, edge->from) || !is_block_or_outside(graph, edge->to) ||
 		    (edge->from == FLOW_OUTSIDE && edge->to == FLOW_OUTSIDE))
 			return false;
 	}
@@ -72,7 +97,7 @@ classes_are_valid(const struct frequency_input *input)
 
 /* Where the graph has gaps, nothing is known to run as often as something else. */
 static void
-set_classes(struct estimation *estimation)
+set_classes(struct frequency_estimation *estimation)
 {
 	const struct frequency_input *input = estimation->input;
 	const struct flow_graph *graph = estimation->graph;
@@ -86,11 +111,12 @@ set_classes(struct estimation *estimation)
 }
 
 static int
-estimation_init(struct estimation *estimation, const struct frequency_input *input, struct frequencies *result)
+estimation_init(struct frequency_estimation *estimation, const struct frequency_input *input,
+                struct frequencies *result)
 {
 	const struct flow_graph *graph = input->graph;
 
-	*estimation = (struct estimation){.input = input, .graph = graph, .result = result};
+	*estimation = (struct frequency_estimation){.input = input, .graph = graph, .result = result};
 	estimation->width = isfinite(input->width) && input->width > 0 ? input->width : WIDTH;
 	estimation->longest_stall = input->longest_stall > 0 ? input->longest_stall : LONGEST_STALL;
 	estimation->minimum = calloc(graph->instruction_count + 1, sizeof(double));
@@ -113,21 +139,200 @@ estimation_init(struct estimation *estimation, const struct frequency_input *inp
 }
 
 static void
-estimation_fini(struct estimation *estimation)
+estimation_fini(struct frequency_estimation *estimation)
 {
 	free(estimation->minimum);
 	free(estimation->block_classes);
 	free(estimation->edge_classes);
 }
 
+/* Scales: what a relative frequency is worth in samples. */
+
+static void
+multiply_result(struct frequency_estimation *estimation, double factor)
+{
+	struct frequencies *result = estimation->result;
+
+	for (size_t i = 0; i < estimation->graph->block_count; i++)
+		result->blocks[i].value *= factor;
+	for (size_t i = 0; i < estimation->graph->edge_count; i++)
+		result->edges[i].value *= factor;
+}
+
+/*
+ * Scale the result by its samples, where no period says what a value is worth: to where costs explain the samples with
+ * the least sum of absolute deviations. 0, or -ENOMEM.
+ */
+static int
+scale_to_samples(struct frequency_estimation *estimation)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct frequencies *result = estimation->result;
+	struct weighted_value *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	size_t count = 0;
+	double scale;
+
+	if (!ratios)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		const double value = result->blocks[i].value;
+		const double cost = value * frequency_typical_cost(estimation, block);
+		double sum = 0;
+
+		if (value <= 0)
+			continue;
+		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
+			sum += result->samples[k];
+		ratios[count++] = (struct weighted_value){sum / cost, cost};
+	}
+	scale = statistics_weighted_median(ratios, count);
+	free(ratios);
+	result->is_relative = true;
+	if (isfinite(scale) && scale > 0)
+		multiply_result(estimation, scale);
+	return 0;
+}
+
+int
+frequency_scale_to_estimates(struct frequency_estimation *estimation, const double *estimates)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct weighted_value *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
+	size_t count = 0;
+	double factor;
+
+	if (!ratios)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		const double value = estimation->result->blocks[i].value;
+		double sum = 0;
+
+		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
+			sum += estimation->result->samples[k];
+		if (value > 0 && estimates[i] > 0)
+			ratios[count++] = (struct weighted_value){estimates[i] / value, sum};
+	}
+	factor = statistics_weighted_median(ratios, count);
+	free(ratios);
+	if (factor <= 0 || !isfinite(factor))
+		return scale_to_samples(estimation);
+	multiply_result(estimation, factor);
+	estimation->result->is_relative = estimation->input->pipeline != PIPELINE_KIND_IN_ORDER;
+	return 0;
+}
+
+/* Exact counts, and samples of retired instructions. */
+
 static bool
-is_known(const struct estimation *estimation)
+any_count(const uint64_t *counts, size_t count)
+{
+	for (size_t i = 0; counts && i < count; i++)
+		if (counts[i] > 0)
+			return true;
+	return false;
+}
+
+static void
+set_counts(struct frequency *to, const uint64_t *counts, size_t count, double unit)
+{
+	for (size_t i = 0; counts && i < count; i++)
+		to[i] = (struct frequency){(double)counts[i] / unit, CONFIDENCE_EXACT, FREQUENCY_COUNTED};
+}
+
+static int
+estimate_counted(struct frequency_estimation *estimation)
+{
+	const struct frequency_input *input = estimation->input;
+	const struct flow_graph *graph = estimation->graph;
+	const double unit = input->executions_per_unit > 0 ? input->executions_per_unit : 1;
+	int err;
+
+	if (!any_count(input->block_counts, graph->block_count) && !any_count(input->edge_counts, graph->edge_count))
+		return 0;
+	set_counts(estimation->result->blocks, input->block_counts, graph->block_count, unit);
+	set_counts(estimation->result->edges, input->edge_counts, graph->edge_count, unit);
+	err = frequency_complete(estimation, NULL);
+	return err || input->executions_per_unit > 0 ? err : scale_to_samples(estimation);
+}
+
+static uint8_t
+retired_confidence(double samples)
+{
+	if (samples >= RETIRED_HIGH)
+		return CONFIDENCE_HIGH;
+	return samples >= RETIRED_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+/*
+ * A sample may lie some instructions late: what is lost at a block's end comes in at its head, if they run equally
+ * often. Counts deviate as Poisson has it, to both sides.
+ */
+static int
+estimate_retired_classes(struct frequency_estimation *estimation, double unit, double *deviations)
+{
+	const struct flow_graph *graph = estimation->graph;
+	struct class_count {
+		double samples, instructions;
+	} *classes = calloc(estimation->class_count + 1, sizeof(*classes));
+
+	if (!classes)
+		return -ENOMEM;
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+		struct class_count *class = &classes[estimation->block_classes[i]];
+
+		class->instructions += block->count;
+		for (size_t k = 0; k < block->count; k++)
+			class->samples += (double)estimation->input->retired[block->first + k];
+	}
+	for (size_t i = 0; i < graph->block_count + graph->edge_count; i++) {
+		const bool is_edge = i >= graph->block_count;
+		const size_t at = is_edge ? i - graph->block_count : i;
+		const struct class_count *class =
+			&classes[is_edge ? estimation->edge_classes[at] : estimation->block_classes[at]];
+
+		if (!is_edge)
+			deviations[at] = sqrt(fmax(class->samples, 1)) / fmax(class->instructions, 1) * unit;
+		if (class->instructions > 0)
+			*(is_edge ? &estimation->result->edges[at] : &estimation->result->blocks[at]) =
+				(struct frequency){class->samples / class->instructions * unit,
+			                           retired_confidence(class->samples), FREQUENCY_RETIRED};
+	}
+	free(classes);
+	return 0;
+}
+
+static int
+estimate_retired(struct frequency_estimation *estimation)
+{
+	const struct frequency_input *input = estimation->input;
+	const bool is_absolute = input->instructions_per_sample > 0 && input->cycles_per_sample > 0;
+	const double unit = is_absolute ? input->instructions_per_sample / input->cycles_per_sample : 1;
+	double *deviations;
+	int err;
+
+	if (!any_count(input->retired, estimation->graph->instruction_count))
+		return 0;
+	deviations = calloc(estimation->graph->block_count + 1, sizeof(*deviations));
+	if (!deviations)
+		return -ENOMEM;
+	err = estimate_retired_classes(estimation, unit, deviations);
+	if (!err)
+		err = frequency_complete(estimation, deviations);
+	free(deviations);
+	return err || is_absolute ? err : scale_to_samples(estimation);
+}
+
+static bool
+is_known(const struct frequency_estimation *estimation)
 {
 	return estimation->graph->block_count > 0 && estimation->result->blocks[0].confidence != CONFIDENCE_NONE;
 }
 
 int
-estimate_from_samples(struct estimation *estimation)
+frequency_estimate_by_time(struct frequency_estimation *estimation)
 {
 	const struct flow_graph *graph = estimation->graph;
 	double sum = 0;
@@ -137,32 +342,124 @@ estimate_from_samples(struct estimation *estimation)
 	if (sum <= 0)
 		return 0;
 	if (estimation->input->pipeline == PIPELINE_KIND_IN_ORDER)
-		return estimate_in_order(estimation);
-	return estimate_out_of_order(estimation);
+		return frequency_estimate_in_order(estimation);
+	return frequency_estimate_out_of_order(estimation);
 }
 
 static int
-estimate_best(struct estimation *estimation)
+estimate_best(struct frequency_estimation *estimation)
 {
 	const struct frequency_input *input = estimation->input;
 	int err;
 
 	err = estimate_counted(estimation);
-	if (!err && !is_known(estimation) && input->branches)
-		err = estimate_paths(estimation, input->branches, FREQUENCY_BRANCHES);
-	if (!err && !is_known(estimation))
-		err = estimate_retired(estimation);
-	if (!err && !is_known(estimation) && input->bursts)
-		err = estimate_paths(estimation, input->bursts, FREQUENCY_BURSTS);
-	if (!err && !is_known(estimation))
-		err = estimate_from_samples(estimation);
+	if (err || is_known(estimation))
+		return err;
+	if (input->branches) {
+		err = frequency_estimate_paths(estimation, input->branches, FREQUENCY_BRANCHES);
+		if (err || is_known(estimation))
+			return err;
+	}
+	err = estimate_retired(estimation);
+	if (err || is_known(estimation))
+		return err;
+	if (input->bursts) {
+		err = frequency_estimate_paths(estimation, input->bursts, FREQUENCY_BURSTS);
+		if (err || is_known(estimation))
+			return err;
+	}
+	return frequency_estimate_by_time(estimation);
+}
+
+/* A direct jump waits for nothing: a late sample behind it belongs to the code that it jumped to. */
+static bool
+never_waits(const struct flow_graph *graph, uint32_t instruction)
+{
+	return graph->instructions && graph->instructions[instruction].flow == FLOW_JUMP;
+}
+
+/* Samples of a block's head belong to the ends of the blocks before it, by how often it is reached from each. */
+static void
+move_head(const struct flow_graph *graph, const double *edges, const struct flow_block *block, double samples,
+          double *moved)
+{
+	double reached = 0;
+
+	for (uint32_t i = 0; i < block->in_count; i++)
+		reached += edges[graph->ins[block->in + i]];
+	if (reached <= 0) {
+		moved[block->first] += samples;
+		return;
+	}
+	for (uint32_t i = 0; i < block->in_count; i++) {
+		const uint32_t edge = graph->ins[block->in + i];
+		const double share = samples * (edges[edge] / reached);
+		const uint32_t from = graph->edges[edge].from;
+		const uint32_t last =
+			from == FLOW_OUTSIDE ? 0 : graph->blocks[from].first + graph->blocks[from].count - 1;
+
+		moved[from == FLOW_OUTSIDE || never_waits(graph, last) ? block->first : last] += share;
+	}
+}
+
+/* What lies between blocks, as padding does, keeps its samples. */
+static void
+move_all(const struct flow_graph *graph, const double *edges, const double *samples, double *moved)
+{
+	memcpy(moved, samples, graph->instruction_count * sizeof(*moved));
+	for (size_t i = 0; i < graph->block_count; i++)
+		memset(moved + graph->blocks[i].first, 0, graph->blocks[i].count * sizeof(*moved));
+	for (size_t i = 0; i < graph->block_count; i++) {
+		const struct flow_block *block = &graph->blocks[i];
+
+		for (size_t k = 1; k < block->count; k++)
+			moved[block->first + k - 1] += samples[block->first + k];
+		move_head(graph, edges, block, samples[block->first], moved);
+	}
+}
+
+void
+frequency_move_back(const struct frequency_input *input, const double *edges, double *samples, double *scratch)
+{
+	const unsigned skid = input->skid < FREQUENCY_SKID_MAX ? input->skid : FREQUENCY_SKID_MAX;
+
+	for (unsigned i = 0; i < skid; i++) {
+		move_all(input->graph, edges, samples, scratch);
+		memcpy(samples, scratch, input->graph->instruction_count * sizeof(*samples));
+	}
+}
+
+/* The result's samples, moved back over the result's edges. 0, or -ENOMEM. */
+static int
+undo_skid(struct frequency_estimation *estimation)
+{
+	const struct frequency_input *input = estimation->input;
+	const struct flow_graph *graph = estimation->graph;
+	struct frequencies *result = estimation->result;
+	double *edges, *scratch;
+	int err = -ENOMEM;
+
+	if (input->skid == 0 || input->pipeline == PIPELINE_KIND_IN_ORDER)
+		return 0;
+	edges = calloc(graph->edge_count + 1, sizeof(*edges));
+	scratch = calloc(graph->instruction_count + 1, sizeof(*scratch));
+	if (edges && scratch) {
+		for (size_t i = 0; i < graph->edge_count; i++)
+			edges[i] = result->edges[i].value;
+		for (size_t i = 0; i < graph->instruction_count; i++)
+			result->samples[i] = (double)input->samples[i];
+		frequency_move_back(input, edges, result->samples, scratch);
+		err = 0;
+	}
+	free(edges);
+	free(scratch);
 	return err;
 }
 
 int
 frequencies_estimate(const struct frequency_input *input, struct frequencies *result)
 {
-	struct estimation estimation;
+	struct frequency_estimation estimation;
 	int err;
 
 	memset(result, 0, sizeof(*result));

@@ -17,9 +17,9 @@
  *    another, in blocks that run equally often, are F;
  *  - samples of time, on an out-of-order core: there instructions that retire in the shadow of an older one have no
  *    samples at all, and no ratio means anything. The frequencies are those of the likeliest flow, if each block costs
- *    what its retirement takes but for a factor, and branches are lopsided (frequency_likely.c); where a graph is too
- *    entangled for that, those of the flow with the least sum of absolute deviations from the samples
- * (frequency_fit.c).
+ *    what its retirement takes but for a factor, and branches are lopsided (frequency_out_of_order.c); where a graph is
+ *    too entangled for that, those of the flow with the least sum of absolute deviations from the samples
+ *    (frequency_complete.c).
  *
  * What the last gives, and out of order the recordings and exact counts, is right only relative to one another:
  * `is_relative`. Then a number of executions, or of cycles, is within a factor of two at best.
@@ -84,7 +84,7 @@ struct frequency_input {
 	double width;                 /* instructions that issue (in order) or retire in a cycle; 0: 4 */
 
 	/*
-	 * In order: the instruction of the same block, before this one, whose latency varies (a load, say) and that
+	 * In order: the instruction of its block, before this one, whose latency varies (a load, say) and that
 	 * makes an operand, or FREQUENCY_NO_WAIT. Where M is above 1, it is for that latency. NULL: none.
 	 */
 	const uint32_t *waits_for;

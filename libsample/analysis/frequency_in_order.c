@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/frequency_private.h"
+#include "analysis/frequency_internal.h"
 
 #define FEW_SAMPLES   20   /* in a class: too few to tell ratios apart */
 #define CLUSTER_WIDTH 1.10 /* largest to smallest ratio, but for noise */
@@ -26,7 +26,7 @@ struct issue_point {
 	               */
 };
 
-struct cluster {
+struct ratio_cluster {
 	size_t first, count;
 	double frequency;
 	double samples;
@@ -46,7 +46,7 @@ compare_ratios(const void *a, const void *b)
  * were expected on the waiting instruction are on that. So all from behind the one to the other count together.
  */
 static void
-join_waiting(const struct estimation *estimation, const struct flow_block *block, size_t from, size_t to,
+join_waiting(const struct frequency_estimation *estimation, const struct flow_block *block, size_t from, size_t to,
              struct issue_point *point)
 {
 	const struct frequency_input *input = estimation->input;
@@ -64,9 +64,10 @@ join_waiting(const struct estimation *estimation, const struct flow_block *block
 	}
 }
 
-/* An instruction that issues together with the one before adds its samples: if there are any, they did not. */
+/* An instruction that can issue with the one before adds its samples: if it has any, they did not issue together. */
 static size_t
-block_issue_points(const struct estimation *estimation, const struct flow_block *block, struct issue_point *points)
+block_issue_points(const struct frequency_estimation *estimation, const struct flow_block *block,
+                   struct issue_point *points)
 {
 	const double *minimum = estimation->minimum;
 	const size_t end = (size_t)block->first + block->count;
@@ -102,10 +103,10 @@ cluster_limit(const struct issue_point *lowest, const struct issue_point *point)
 	return lowest->ratio * CLUSTER_WIDTH + CLUSTER_NOISE * noise;
 }
 
-static struct cluster
+static struct ratio_cluster
 cluster_at(const struct issue_point *points, size_t count, size_t first)
 {
-	struct cluster cluster = {.first = first};
+	struct ratio_cluster cluster = {.first = first};
 	double minimum = 0;
 
 	for (size_t i = first; i < count && points[i].ratio <= cluster_limit(&points[first], &points[i]); i++) {
@@ -118,9 +119,9 @@ cluster_at(const struct issue_point *points, size_t count, size_t first)
 	return cluster;
 }
 
-/* The lowest one that is large enough, with which nothing takes longer than anything can; count 0: none is. */
-static struct cluster
-find_cluster(const struct estimation *estimation, const struct issue_point *points, size_t count)
+/* The lowest cluster that is large enough, by which no stall is longer than any can be; count 0: there is none. */
+static struct ratio_cluster
+find_cluster(const struct frequency_estimation *estimation, const struct issue_point *points, size_t count)
 {
 	const size_t enough = (count + CLUSTER_SHARE - 1) / CLUSTER_SHARE;
 	double all = 0, longest = 0, others = INFINITY;
@@ -132,7 +133,7 @@ find_cluster(const struct estimation *estimation, const struct issue_point *poin
 	}
 	for (size_t first = 0; first + enough <= count;) {
 		const struct issue_point *last = &points[first + enough - 1];
-		struct cluster cluster;
+		struct ratio_cluster cluster;
 
 		if (last->ratio > cluster_limit(&points[first], last)) {
 			first++;
@@ -146,11 +147,11 @@ find_cluster(const struct estimation *estimation, const struct issue_point *poin
 			return cluster;
 		first += cluster.count < enough ? 1 : cluster.count;
 	}
-	return (struct cluster){0};
+	return (struct ratio_cluster){0};
 }
 
 static uint8_t
-cluster_confidence(const struct cluster *cluster, size_t count)
+cluster_confidence(const struct ratio_cluster *cluster, size_t count)
 {
 	if (cluster->count >= 3 && cluster->samples >= 100 && cluster->count * 3 >= count)
 		return CONFIDENCE_HIGH;
@@ -160,11 +161,11 @@ cluster_confidence(const struct cluster *cluster, size_t count)
 }
 
 static struct frequency
-estimate_class(const struct estimation *estimation, struct issue_point *points, size_t count)
+estimate_class(const struct frequency_estimation *estimation, struct issue_point *points, size_t count)
 {
 	struct frequency frequency = {.confidence = CONFIDENCE_LOW, .method = FREQUENCY_SUM};
 	double samples = 0, minimum = 0;
-	struct cluster cluster = {0};
+	struct ratio_cluster cluster = {0};
 
 	if (count == 0)
 		return (struct frequency){0};
@@ -186,7 +187,7 @@ estimate_class(const struct estimation *estimation, struct issue_point *points, 
 
 /* Blocks in the order of their classes: `order`, and where each class begins: `starts`, one more than there are. */
 static void
-sort_by_class(const struct estimation *estimation, uint32_t *order, uint32_t *starts)
+sort_by_class(const struct frequency_estimation *estimation, uint32_t *order, uint32_t *starts)
 {
 	const struct flow_graph *graph = estimation->graph;
 
@@ -202,7 +203,7 @@ sort_by_class(const struct estimation *estimation, uint32_t *order, uint32_t *st
 }
 
 static int
-estimate_classes(const struct estimation *estimation, struct frequency *classes)
+estimate_classes(const struct frequency_estimation *estimation, struct frequency *classes)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct issue_point *points = calloc(graph->instruction_count + 1, sizeof(*points));
@@ -230,7 +231,7 @@ out:
 }
 
 int
-estimate_in_order(struct estimation *estimation)
+frequency_estimate_in_order(struct frequency_estimation *estimation)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct frequency *classes = calloc(estimation->class_count + 1, sizeof(*classes));
@@ -244,5 +245,5 @@ estimate_in_order(struct estimation *estimation)
 	for (size_t i = 0; i < graph->edge_count && !err; i++)
 		estimation->result->edges[i] = classes[estimation->edge_classes[i]];
 	free(classes);
-	return err ? err : settle(estimation, NULL);
+	return err ? err : frequency_complete(estimation, NULL);
 }

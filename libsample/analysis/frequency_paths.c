@@ -1,25 +1,311 @@
-/* Frequencies of recorded pieces of paths, as frequency_chain.h has it. */
+/* Frequencies of recorded pieces of paths, by the Markov chain of frequency_internal.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frequency_chain.h"
-#include "analysis/frequency_private.h"
+#include "analysis/frequency_internal.h"
+#include "analysis/markov.h"
+#include "analysis/statistics.h"
 
-/* Largest doubts; measured: docs/analysis.md. */
-#define DOUBT_HIGH   0.08
-#define DOUBT_MEDIUM 0.20
+#define PRIOR_DEVIATION  2.0   /* of the logarithm of a probability that samples alone give */
+#define PRIOR_MIN        0.001 /* of an edge that they give none */
+#define CUTS             10    /* as if paths had been cut so often */
+#define NEWTON_TOLERANCE 1e-7  /* of a logarithm */
 
-/* What samples alone give, forgotten again by the result. */
+#define TRIALS           8   /* perturbed chains */
+#define CUT_FACTOR       8   /* times more, or fewer, cuts in them */
+#define OVERDISPERSION   2.0 /* observations that count as one: branches depend on how they went before */
+#define CYCLES_DEVIATION 0.5 /* of the logarithm of what an instruction takes, between blocks */
+
+/* Largest uncertainties; measured: docs/analysis.md. */
+#define UNCERTAINTY_HIGH   0.08
+#define UNCERTAINTY_MEDIUM 0.20
+
+int
+frequency_chain_init(struct frequency_chain *chain, const struct flow_graph *graph, const uint64_t *seen)
+{
+	*chain = (struct frequency_chain){
+		.graph = graph,
+		.seen = seen,
+		.prior = calloc(graph->edge_count + 1, sizeof(*chain->prior)),
+		.starts = calloc(graph->block_count + 1, sizeof(*chain->starts)),
+		.weights = calloc(graph->edge_count + 1, sizeof(*chain->weights)),
+	};
+	return chain->prior && chain->starts && chain->weights ? 0 : -ENOMEM;
+}
+
+void
+frequency_chain_fini(struct frequency_chain *chain)
+{
+	free(chain->prior);
+	free(chain->starts);
+	free(chain->weights);
+}
+
+/* How often an edge was seen that leaves the block. */
+static uint64_t
+seen_leaving(const struct frequency_chain *chain, uint32_t block)
+{
+	const struct flow_block *at = &chain->graph->blocks[block];
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < at->out_count; i++)
+		sum += chain->seen[chain->graph->outs[at->out + i]];
+	return sum;
+}
+
+/*
+ * The most likely logarithm of the probability of an edge that was taken `taken` of `seen` times, if those are
+ * Poisson's and its own is normal around `prior`: taken - seen e^x - (x - prior) / deviation^2 = 0. Newton's method
+ * comes from the right and never passes it, for the left side is concave.
+ */
+static double
+posterior_mode(double taken, double seen, double prior)
+{
+	const double certainty = 1 / (PRIOR_DEVIATION * PRIOR_DEVIATION);
+	double x = taken > 0 ? fmax(prior, log(taken / seen)) : prior, step = 1;
+
+	while (fabs(step) > NEWTON_TOLERANCE) {
+		step = (taken - seen * exp(x) - (x - prior) * certainty) / (seen * exp(x) + certainty);
+		x += step;
+	}
+	return x;
+}
+
+static void
+weigh_block(struct frequency_chain *chain, uint32_t block)
+{
+	const struct flow_block *at = &chain->graph->blocks[block];
+	const uint32_t *outs = chain->graph->outs + at->out;
+	const double seen = (double)seen_leaving(chain, block);
+	double prior = 0;
+
+	for (uint32_t i = 0; i < at->out_count; i++)
+		prior += chain->prior[outs[i]];
+	for (uint32_t i = 0; i < at->out_count; i++) {
+		const double share = prior > 0 ? chain->prior[outs[i]] / prior : 1.0 / at->out_count;
+
+		chain->weights[outs[i]] =
+			at->out_count == 1
+				? 1
+				: exp(posterior_mode((double)chain->seen[outs[i]], seen, log(fmax(share, PRIOR_MIN))));
+	}
+}
+
+/* Per instruction that was seen; nothing is cut where no samples say where it would go on. */
+static double
+cut_probability(const struct frequency_chain *chain)
+{
+	const struct flow_graph *graph = chain->graph;
+	double instructions = 0, starts = 0;
+
+	for (uint32_t i = 0; i < graph->block_count; i++) {
+		instructions += (double)seen_leaving(chain, i) * graph->blocks[i].count;
+		starts += chain->starts[i];
+	}
+	return instructions > 0 && starts > 0 ? CUTS / instructions : 0;
+}
+
+void
+frequency_chain_weigh(struct frequency_chain *chain)
+{
+	const struct flow_graph *graph = chain->graph;
+	bool was_entered = false;
+
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		weigh_block(chain, i);
+	chain->cut = cut_probability(chain);
+	for (size_t i = 0; i < graph->edge_count; i++) {
+		if (graph->edges[i].from != FLOW_OUTSIDE)
+			continue;
+		chain->weights[i] = (double)chain->seen[i];
+		was_entered |= chain->seen[i] > 0;
+	}
+	for (size_t i = 0; i < graph->edge_count && !was_entered; i++)
+		if (graph->edges[i].from == FLOW_OUTSIDE && graph->edges[i].to == 0)
+			chain->weights[i] = 1;
+}
+
+/* The states are the blocks, outside behind them, and behind that where paths that were cut begin restart. */
+static size_t
+list_transitions(const struct frequency_chain *chain, struct markov_transition *transitions)
+{
+	const struct flow_graph *graph = chain->graph;
+	const uint32_t outside = (uint32_t)graph->block_count, restart = outside + 1;
+	size_t count = 0;
+	bool is_entered = false;
+
+	for (size_t i = 0; i < graph->edge_count; i++) {
+		const struct flow_edge *edge = &graph->edges[i];
+		const uint32_t from = edge->from == FLOW_OUTSIDE ? outside : edge->from;
+
+		if (chain->weights[i] <= 0)
+			continue;
+		transitions[count++] = (struct markov_transition){from, edge->to == FLOW_OUTSIDE ? outside : edge->to,
+		                                                  chain->weights[i]};
+		is_entered |= from == outside;
+	}
+	if (!is_entered)
+		transitions[count++] = (struct markov_transition){outside, 0, 1};
+	for (uint32_t i = 0; i < outside; i++) {
+		if (graph->blocks[i].out_count == 0)
+			transitions[count++] = (struct markov_transition){i, outside, 1};
+		if (chain->cut > 0)
+			transitions[count++] =
+				(struct markov_transition){i, restart, chain->cut * graph->blocks[i].count};
+		if (chain->cut > 0 && chain->starts[i] > 0)
+			transitions[count++] = (struct markov_transition){restart, i, chain->starts[i]};
+	}
+	return count;
+}
+
+int
+frequency_chain_solve(const struct frequency_chain *chain, double *shares)
+{
+	const struct flow_graph *graph = chain->graph;
+	const size_t states = graph->block_count + 2;
+	struct markov_transition *transitions = calloc(graph->edge_count + 3 * states, sizeof(*transitions));
+	double *visits = calloc(states, sizeof(*visits));
+	int err = -ENOMEM;
+
+	if (transitions && visits)
+		err = markov_solve(transitions, list_transitions(chain, transitions), states,
+		                   (uint32_t)graph->block_count, visits);
+	for (size_t i = 0; i < graph->block_count && !err; i++)
+		shares[i] = visits[i];
+	free(transitions);
+	free(visits);
+	return err;
+}
+
+/*
+ * Uncertainty of the shares of a chain: it is perturbed as other recordings would have done it, and solved again.
+ */
+
+struct perturbation {
+	struct frequency_chain *chain;
+	double *weights, *starts; /* unperturbed */
+	double *shares;           /* perturbed */
+	double cut;
+	uint64_t random;
+};
+
+/* Of the share of an edge among those of its block, by how often it was seen: the deviation of its logarithm. */
+static double
+edge_uncertainty(const struct frequency_chain *chain, uint32_t edge)
+{
+	return sqrt(log(1 + OVERDISPERSION / ((double)chain->seen[edge] + 0.5)));
+}
+
+/* xorshift64* (Vigna 2016), with a fixed seed, so that results are reproducible. Above 0, at most 1. */
+static double
+draw(struct perturbation *perturbation)
+{
+	perturbation->random ^= perturbation->random >> 12;
+	perturbation->random ^= perturbation->random << 25;
+	perturbation->random ^= perturbation->random >> 27;
+	return (double)((perturbation->random * UINT64_C(0x2545f4914f6cdd1d) >> 11) + 1) * 0x1p-53;
+}
+
+/* A factor whose logarithm is normal (Box and Muller 1958). */
+static double
+draw_factor(struct perturbation *perturbation, double deviation)
+{
+	const double radius = sqrt(-2 * log(draw(perturbation)));
+
+	return exp(deviation * radius * cos(2 * M_PI * draw(perturbation)));
+}
+
+static void
+perturb(struct perturbation *perturbation, int trial)
+{
+	struct frequency_chain *chain = perturbation->chain;
+	const struct flow_graph *graph = chain->graph;
+
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		chain->weights[i] = perturbation->weights[i] * draw_factor(perturbation, edge_uncertainty(chain, i));
+	for (size_t i = 0; i < graph->block_count; i++)
+		chain->starts[i] = perturbation->starts[i] * draw_factor(perturbation, CYCLES_DEVIATION);
+	chain->cut = trial % 2 ? perturbation->cut * CUT_FACTOR : perturbation->cut / CUT_FACTOR;
+}
+
+/* The logarithm of the factor by which all are larger: half of the samples are in blocks that have a larger one. */
+static double
+common_change(const struct perturbation *perturbation, const double *shares, struct weighted_value *changes)
+{
+	const size_t blocks = perturbation->chain->graph->block_count;
+	size_t count = 0;
+
+	for (size_t i = 0; i < blocks; i++) {
+		if (shares[i] <= 0 || perturbation->shares[i] <= 0)
+			continue;
+		changes[count++] =
+			(struct weighted_value){log(perturbation->shares[i] / shares[i]), perturbation->starts[i]};
+	}
+	return statistics_weighted_median(changes, count);
+}
+
+int
+frequency_chain_uncertainty(struct frequency_chain *chain, const double *shares, double *uncertainties)
+{
+	const struct flow_graph *graph = chain->graph;
+	struct weighted_value *changes = calloc(graph->block_count + 1, sizeof(*changes));
+	struct perturbation perturbation = {
+		.chain = chain,
+		.weights = chain->weights,
+		.starts = chain->starts,
+		.shares = calloc(graph->block_count + 1, sizeof(double)),
+		.cut = chain->cut,
+		.random = 88172645463325252,
+	};
+	int err = -ENOMEM;
+
+	chain->weights = calloc(graph->edge_count + 1, sizeof(double));
+	chain->starts = calloc(graph->block_count + 1, sizeof(double));
+	if (changes && perturbation.shares && chain->weights && chain->starts)
+		err = 0;
+	for (size_t i = 0; i < graph->block_count; i++)
+		uncertainties[i] = 0;
+	for (int trial = 0; trial < TRIALS && !err; trial++) {
+		double common;
+
+		perturb(&perturbation, trial);
+		err = frequency_chain_solve(chain, perturbation.shares);
+		if (err)
+			break;
+		common = common_change(&perturbation, shares, changes);
+		for (size_t i = 0; i < graph->block_count; i++) {
+			const double change = shares[i] > 0 && perturbation.shares[i] > 0
+			                              ? log(perturbation.shares[i] / shares[i]) - common
+			                              : 1;
+
+			uncertainties[i] += change * change / TRIALS;
+		}
+	}
+	for (size_t i = 0; i < graph->block_count; i++)
+		uncertainties[i] = sqrt(uncertainties[i]);
+	free(chain->weights);
+	free(chain->starts);
+	chain->weights = perturbation.weights;
+	chain->starts = perturbation.starts;
+	chain->cut = perturbation.cut;
+	free(perturbation.shares);
+	free(changes);
+	return err;
+}
+
+/* The estimator. */
+
+/* The estimate by samples alone, which is the prior of the chain and does not stay in the result. */
 static int
-take_prior(struct estimation *estimation, struct chain *chain, double *blocks)
+set_prior(struct frequency_estimation *estimation, struct frequency_chain *chain, double *blocks)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct frequencies *result = estimation->result;
 	int err;
 
-	err = estimate_from_samples(estimation);
+	err = frequency_estimate_by_time(estimation);
 	for (size_t i = 0; i < graph->edge_count; i++)
 		chain->prior[i] = result->edges[i].value;
 	for (uint32_t i = 0; i < graph->block_count; i++)
@@ -32,27 +318,16 @@ take_prior(struct estimation *estimation, struct chain *chain, double *blocks)
 	return err;
 }
 
-static void
-take_starts(const struct estimation *estimation, struct chain *chain)
-{
-	for (size_t i = 0; i < estimation->graph->block_count; i++) {
-		const struct flow_block *block = &estimation->graph->blocks[i];
-
-		for (uint32_t k = 0; k < block->count; k++)
-			chain->starts[i] += (double)estimation->input->samples[block->first + k];
-	}
-}
-
 static uint8_t
-doubt_confidence(double doubt)
+uncertainty_confidence(double uncertainty)
 {
-	if (doubt <= DOUBT_HIGH)
+	if (uncertainty <= UNCERTAINTY_HIGH)
 		return CONFIDENCE_HIGH;
-	return doubt <= DOUBT_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	return uncertainty <= UNCERTAINTY_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 }
 
 static void
-write_block(const struct chain *chain, uint32_t index, double doubt, struct frequencies *result)
+write_edges(const struct frequency_chain *chain, uint32_t index, double uncertainty, struct frequencies *result)
 {
 	const struct flow_block *block = &chain->graph->blocks[index];
 	const struct frequency *frequency = &result->blocks[index];
@@ -62,58 +337,67 @@ write_block(const struct chain *chain, uint32_t index, double doubt, struct freq
 		weights += chain->weights[chain->graph->outs[block->out + i]];
 	for (uint32_t i = 0; i < block->out_count; i++) {
 		const uint32_t edge = chain->graph->outs[block->out + i];
-		const double own = block->out_count > 1 ? chain_edge_doubt(chain, edge) : 0;
+		const double own = block->out_count > 1 ? edge_uncertainty(chain, edge) : 0;
 
-		result->edges[edge] = (struct frequency){frequency->value * chain->weights[edge] / weights,
-		                                         doubt_confidence(hypot(doubt, own)), frequency->method};
+		result->edges[edge] =
+			(struct frequency){frequency->value * chain->weights[edge] / weights,
+		                           uncertainty_confidence(hypot(uncertainty, own)), frequency->method};
 	}
 }
 
 static void
-write_result(const struct chain *chain, const double *shares, const double *doubts, enum frequency_method method,
-             struct frequencies *result)
+write_result(const struct frequency_chain *chain, const double *shares, const double *uncertainties,
+             enum frequency_method method, struct frequencies *result)
 {
 	for (uint32_t i = 0; i < chain->graph->block_count; i++) {
-		result->blocks[i] = (struct frequency){shares[i], doubt_confidence(doubts[i]), (uint8_t)method};
-		write_block(chain, i, doubts[i], result);
+		result->blocks[i] =
+			(struct frequency){shares[i], uncertainty_confidence(uncertainties[i]), (uint8_t)method};
+		write_edges(chain, i, uncertainties[i], result);
 	}
 }
 
 static int
-estimate_chain(struct estimation *estimation, struct chain *chain, enum frequency_method method)
+estimate_chain(struct frequency_estimation *estimation, struct frequency_chain *chain, enum frequency_method method)
 {
 	const struct flow_graph *graph = estimation->graph;
 	double *shares = calloc(graph->block_count + 1, sizeof(*shares));
-	double *doubts = calloc(graph->block_count + 1, sizeof(*doubts));
+	double *uncertainties = calloc(graph->block_count + 1, sizeof(*uncertainties));
 	double *estimates = calloc(graph->block_count + 1, sizeof(*estimates));
 	int err = -ENOMEM;
 
-	if (shares && doubts && estimates)
-		err = take_prior(estimation, chain, estimates);
-	if (!err) {
-		take_starts(estimation, chain);
-		chain_weigh(chain);
-		err = chain_solve(chain, shares);
-	}
-	if (!err)
-		err = chain_doubt(chain, shares, doubts);
-	if (!err) {
-		write_result(chain, shares, doubts, method, estimation->result);
-		err = settle(estimation, NULL);
-	}
-	if (!err)
-		err = scale_to_estimates(estimation, estimates);
+	if (!shares || !uncertainties || !estimates)
+		goto out;
+	err = set_prior(estimation, chain, estimates);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < graph->block_count; i++)
+		for (uint32_t k = 0; k < graph->blocks[i].count; k++)
+			chain->starts[i] += (double)estimation->input->samples[graph->blocks[i].first + k];
+	frequency_chain_weigh(chain);
+	err = frequency_chain_solve(chain, shares);
+	if (err)
+		goto out;
+	err = frequency_chain_uncertainty(chain, shares, uncertainties);
+	if (err)
+		goto out;
+	write_result(chain, shares, uncertainties, method, estimation->result);
+	err = frequency_complete(estimation, NULL);
+	if (err)
+		goto out;
+	err = frequency_scale_to_estimates(estimation, estimates);
+out:
 	free(shares);
-	free(doubts);
+	free(uncertainties);
 	free(estimates);
 	return err;
 }
 
 int
-estimate_paths(struct estimation *estimation, const struct frequency_paths *paths, enum frequency_method method)
+frequency_estimate_paths(struct frequency_estimation *estimation, const struct frequency_paths *paths,
+                         enum frequency_method method)
 {
 	const struct flow_graph *graph = estimation->graph;
-	struct chain chain;
+	struct frequency_chain chain;
 	bool was_seen = false;
 	int err;
 
@@ -121,9 +405,9 @@ estimate_paths(struct estimation *estimation, const struct frequency_paths *path
 		was_seen |= graph->edges[i].from != FLOW_OUTSIDE && paths->edges[i] > 0;
 	if (!was_seen || graph->block_count == 0)
 		return 0;
-	err = chain_init(&chain, graph, paths->edges);
+	err = frequency_chain_init(&chain, graph, paths->edges);
 	if (!err)
 		err = estimate_chain(estimation, &chain, method);
-	chain_fini(&chain);
-	return err == -E2BIG ? 0 : err; /* too entangled: another source, then */
+	frequency_chain_fini(&chain);
+	return err == -E2BIG ? 0 : err; /* too entangled: the next source is used */
 }

@@ -8,64 +8,326 @@
 
 #include "base/array.h"
 
-#define NOTHING     UINT32_MAX
-#define VISITS_MOST 1e30 /* beyond that it is for ever */
+#define VISITS_MAX  1e30    /* a loop without an exit would be visited for ever */
+#define FILL_IN_MAX 2000000 /* edges that elimination may add in markov_solve() */
+#define NO_SLOT     UINT32_MAX
 
-/* A way between two states that are there or that elimination makes: `slot` is where its probability is kept. */
-struct link {
-	uint32_t state, slot;
+/* markov_solve(): a chain with its weights */
+
+struct solver_edge {
+	uint32_t to;
+	double weight;
 };
 
-struct links {
-	struct link *list;
-	size_t count, room;
+struct solver_state {
+	struct solver_edge *outs; /* once it is eliminated: its predecessors, for the back substitution */
+	size_t out_count, out_room;
+	uint32_t *ins; /* predecessors; eliminated ones are removed by drop_dead_edges() */
+	size_t in_count, in_room;
+	double leave_weight; /* the sum of its edges when it was eliminated */
+	bool is_eliminated;
 };
 
-/* A state goes: its links then, and where each way over it is added, in the markov's lists. */
-struct step {
-	uint32_t state;
-	uint32_t in_count, out_count;
-	size_t ins, outs; /* in `links` */
-	size_t targets;   /* slots: for each way in, for each way out; NOTHING: back to where it came from */
-};
-
-struct markov {
-	size_t state_count, way_count, slot_count;
-	uint32_t origin;
-	uint32_t *way_slots; /* of each way; NOTHING: to where it comes from */
-	struct step *steps;  /* one for each state but the origin */
-	size_t step_count;
-	struct link *links;
-	size_t link_count, link_room;
-	uint32_t *targets;
-	size_t target_count, target_room;
-	double *weights; /* of slots */
-	double *leaves;  /* of steps: what leaves the state, but for itself */
-	double *sums;    /* of states */
-};
-
-struct planning {
-	struct markov *markov;
-	struct links *ins, *outs; /* of states */
-	bool *is_gone;
-	uint32_t *slots; /* of the links of one state, by the other: the slot, and 1 */
-	size_t steps_max;
+struct markov_solver {
+	struct solver_state *states;
+	size_t count;
+	uint32_t *order; /* of elimination */
+	size_t eliminated;
+	uint32_t *positions; /* by target, of the marked state: position of that edge, plus 1; else 0 */
+	size_t fill_in;
 };
 
 static int
-links_add(struct links *links, uint32_t state, uint32_t slot)
+add_edge(struct markov_solver *solver, uint32_t from, uint32_t to, double weight)
 {
-	struct link *list = array_grow(links->list, &links->room, links->count + 1, sizeof(*list));
+	struct solver_state *state = &solver->states[from];
+	struct solver_state *target = &solver->states[to];
+	struct solver_edge *outs = array_grow(state->outs, &state->out_room, state->out_count + 1, sizeof(*outs));
+	uint32_t *ins;
+
+	if (!outs)
+		return -ENOMEM;
+	state->outs = outs;
+	ins = array_grow(target->ins, &target->in_room, target->in_count + 1, sizeof(*ins));
+	if (!ins)
+		return -ENOMEM;
+	target->ins = ins;
+	outs[state->out_count++] = (struct solver_edge){to, weight};
+	ins[target->in_count++] = from;
+	return ++solver->fill_in > FILL_IN_MAX ? -E2BIG : 0;
+}
+
+static void
+mark_edges(struct markov_solver *solver, uint32_t from, bool is_on)
+{
+	const struct solver_state *state = &solver->states[from];
+
+	for (size_t i = 0; i < state->out_count; i++)
+		solver->positions[state->outs[i].to] = is_on ? (uint32_t)i + 1 : 0;
+}
+
+/* Add weight to an edge of `from`, whose edges are marked. */
+static int
+join_edge(struct markov_solver *solver, uint32_t from, uint32_t to, double weight)
+{
+	struct solver_state *state = &solver->states[from];
+	int err;
+
+	if (solver->positions[to] > 0) {
+		state->outs[solver->positions[to] - 1].weight += weight;
+		return 0;
+	}
+	err = add_edge(solver, from, to, weight);
+	solver->positions[to] = (uint32_t)state->out_count;
+	return err;
+}
+
+/* Remove self-loops, and edges to and from eliminated states. */
+static void
+drop_dead_edges(struct markov_solver *solver, uint32_t at)
+{
+	struct solver_state *state = &solver->states[at];
+	size_t kept = 0;
+
+	for (size_t i = 0; i < state->out_count; i++)
+		if (state->outs[i].to != at && !solver->states[state->outs[i].to].is_eliminated)
+			state->outs[kept++] = state->outs[i];
+	state->out_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < state->in_count; i++)
+		if (state->ins[i] != at && !solver->states[state->ins[i]].is_eliminated)
+			state->ins[kept++] = state->ins[i];
+	state->in_count = kept;
+}
+
+/* Redirect the edges of `at` to its predecessor `from`. *weight: of the edge from `from` to `at`. */
+static int
+bypass(struct markov_solver *solver, uint32_t from, uint32_t at, double *weight)
+{
+	const struct solver_state *state = &solver->states[at];
+	int err = 0;
+
+	mark_edges(solver, from, true);
+	*weight = solver->states[from].outs[solver->positions[at] - 1].weight;
+	for (size_t i = 0; i < state->out_count && state->leave_weight > 0 && !err; i++)
+		if (state->outs[i].to != from)
+			err = join_edge(solver, from, state->outs[i].to,
+			                *weight * (state->outs[i].weight / state->leave_weight));
+	mark_edges(solver, from, false);
+	return err;
+}
+
+static int
+eliminate_state(struct markov_solver *solver, uint32_t at)
+{
+	struct solver_state *state = &solver->states[at];
+	struct solver_edge *arrivals = calloc(state->in_count + 1, sizeof(*arrivals));
+	int err = 0;
+
+	if (!arrivals)
+		return -ENOMEM;
+	state->leave_weight = 0;
+	for (size_t i = 0; i < state->out_count; i++)
+		state->leave_weight += state->outs[i].weight;
+	state->is_eliminated = true;
+	solver->order[solver->eliminated++] = at;
+	for (size_t i = 0; i < state->in_count && !err; i++) {
+		arrivals[i].to = state->ins[i];
+		err = bypass(solver, state->ins[i], at, &arrivals[i].weight);
+	}
+	free(state->outs);
+	state->outs = arrivals;
+	state->out_count = state->in_count;
+	return err;
+}
+
+/* Least fill-in first, roughly: a state with more than `limit` new edges waits until no cheaper one is left. */
+static int
+eliminate_all(struct markov_solver *solver, uint32_t origin)
+{
+	size_t limit = 1;
+	int err = 0;
+
+	while (solver->eliminated + 1 < solver->count && !err) {
+		const size_t before = solver->eliminated;
+
+		for (uint32_t i = 0; i < solver->count && !err; i++) {
+			const struct solver_state *state = &solver->states[i];
+
+			if (i == origin || state->is_eliminated)
+				continue;
+			drop_dead_edges(solver, i);
+			if (state->in_count * state->out_count <= limit)
+				err = eliminate_state(solver, i);
+		}
+		if (solver->eliminated == before)
+			limit *= 2;
+	}
+	return err;
+}
+
+/* In reverse order: a state depends only on those that were eliminated later. */
+static void
+substitute_back(struct markov_solver *solver, uint32_t origin, double *visits)
+{
+	for (size_t i = 0; i < solver->count; i++)
+		visits[i] = i == origin ? 1 : 0;
+	for (size_t i = solver->eliminated; i-- > 0;) {
+		const uint32_t at = solver->order[i];
+		const struct solver_state *state = &solver->states[at];
+		double sum = 0;
+
+		for (size_t k = 0; k < state->out_count; k++)
+			sum += visits[state->outs[k].to] * state->outs[k].weight;
+		visits[at] = state->leave_weight > 0 ? fmin(sum / state->leave_weight, VISITS_MAX) : 0;
+	}
+}
+
+static int
+compare_transitions(const void *a, const void *b)
+{
+	const struct markov_transition *one = a, *other = b;
+
+	if (one->from != other->from)
+		return one->from < other->from ? -1 : 1;
+	return (one->to > other->to) - (one->to < other->to);
+}
+
+/* The transitions out of one state, which are adjacent, as probabilities. */
+static int
+load_edges(struct markov_solver *solver, const struct markov_transition *transitions, size_t count)
+{
+	double sum = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += transitions[i].weight;
+	for (size_t i = 0; i < count && !err;) {
+		const size_t first = i;
+		double weight = 0;
+
+		for (; i < count && transitions[i].to == transitions[first].to; i++)
+			weight += transitions[i].weight;
+		err = add_edge(solver, transitions[first].from, transitions[first].to, weight / sum);
+	}
+	return err;
+}
+
+static int
+load_transitions(struct markov_solver *solver, const struct markov_transition *transitions, size_t count)
+{
+	struct markov_transition *sorted = calloc(count + 1, sizeof(*sorted));
+	int err = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++) {
+		sorted[i] = transitions[i];
+		if (sorted[i].from >= solver->count || sorted[i].to >= solver->count || !isfinite(sorted[i].weight) ||
+		    sorted[i].weight <= 0)
+			err = -EINVAL;
+	}
+	qsort(sorted, count, sizeof(*sorted), compare_transitions);
+	for (size_t i = 0; i < count && !err;) {
+		const size_t first = i;
+
+		while (i < count && sorted[i].from == sorted[first].from)
+			i++;
+		err = load_edges(solver, sorted + first, i - first);
+	}
+	free(sorted);
+	solver->fill_in = 0;
+	return err;
+}
+
+int
+markov_solve(const struct markov_transition *transitions, size_t count, size_t state_count, uint32_t origin,
+             double *visits)
+{
+	struct markov_solver solver = {.count = state_count};
+	int err = -ENOMEM;
+
+	if (origin >= state_count || state_count > UINT32_MAX / 2)
+		return -EINVAL;
+	solver.states = calloc(state_count, sizeof(*solver.states));
+	solver.order = calloc(state_count, sizeof(*solver.order));
+	solver.positions = calloc(state_count, sizeof(*solver.positions));
+	if (!solver.states || !solver.order || !solver.positions)
+		goto out;
+	err = load_transitions(&solver, transitions, count);
+	if (err)
+		goto out;
+	err = eliminate_all(&solver, origin);
+	if (err)
+		goto out;
+	substitute_back(&solver, origin, visits);
+out:
+	for (size_t i = 0; i < state_count && solver.states; i++) {
+		free(solver.states[i].outs);
+		free(solver.states[i].ins);
+	}
+	free(solver.states);
+	free(solver.order);
+	free(solver.positions);
+	return err;
+}
+
+/* struct markov: the chain eliminated symbolically; each edge that is there or arises has a slot for its weight */
+
+struct markov_link {
+	uint32_t state, slot;
+};
+
+struct markov_links {
+	struct markov_link *list;
+	size_t count, room;
+};
+
+/* Elimination of a state: its links then, and which slot each pair of an edge in and an edge out adds to. */
+struct markov_step {
+	uint32_t state;
+	uint32_t in_count, out_count;
+	size_t ins, outs; /* first of each in markov.links */
+	size_t targets;   /* first in markov.targets: for each edge in, for each edge out; NO_SLOT: a self-loop */
+};
+
+struct markov {
+	size_t state_count, edge_count, slot_count;
+	uint32_t origin;
+	uint32_t *edge_slots;      /* of each edge; NO_SLOT: a self-loop */
+	struct markov_step *steps; /* one for each state but the origin */
+	size_t step_count;
+	struct markov_link *links;
+	size_t link_count, link_room;
+	uint32_t *targets; /* slots */
+	size_t target_count, target_room;
+	double *weights;       /* of slots */
+	double *leave_weights; /* of steps: the sum of the state's edges when it is eliminated */
+	double *sums;          /* of states */
+};
+
+struct markov_planning {
+	struct markov *markov;
+	struct markov_links *ins, *outs; /* of states */
+	bool *is_eliminated;
+	uint32_t *slots; /* by target, of the marked state: slot of that edge, plus 1; else 0 */
+	size_t multiplications_max;
+};
+
+static int
+links_add(struct markov_links *links, uint32_t state, uint32_t slot)
+{
+	struct markov_link *list = array_grow(links->list, &links->room, links->count + 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
 	links->list = list;
-	list[links->count++] = (struct link){state, slot};
+	list[links->count++] = (struct markov_link){state, slot};
 	return 0;
 }
 
 static int
-connect(struct planning *planning, uint32_t from, uint32_t to, uint32_t *slot)
+add_link(struct markov_planning *planning, uint32_t from, uint32_t to, uint32_t *slot)
 {
 	int err;
 
@@ -75,29 +337,29 @@ connect(struct planning *planning, uint32_t from, uint32_t to, uint32_t *slot)
 }
 
 static void
-mark(struct planning *planning, uint32_t state, bool is_on)
+mark_links(struct markov_planning *planning, uint32_t state, bool is_on)
 {
-	const struct links *outs = &planning->outs[state];
+	const struct markov_links *outs = &planning->outs[state];
 
 	for (size_t i = 0; i < outs->count; i++)
 		planning->slots[outs->list[i].state] = is_on ? outs->list[i].slot + 1 : 0;
 }
 
 static void
-forget_gone(const struct planning *planning, struct links *links)
+drop_eliminated(const struct markov_planning *planning, struct markov_links *links)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < links->count; i++)
-		if (!planning->is_gone[links->list[i].state])
+		if (!planning->is_eliminated[links->list[i].state])
 			links->list[kept++] = links->list[i];
 	links->count = kept;
 }
 
 static int
-keep_links(struct markov *markov, const struct links *links, size_t *at)
+save_links(struct markov *markov, const struct markov_links *links, size_t *at)
 {
-	struct link *list =
+	struct markov_link *list =
 		array_grow(markov->links, &markov->link_room, markov->link_count + links->count + 1, sizeof(*list));
 
 	if (!list)
@@ -110,62 +372,62 @@ keep_links(struct markov *markov, const struct links *links, size_t *at)
 	return 0;
 }
 
-/* For one way in, where its flow goes on to. */
+/* Slots that the edge in from `from` adds to, for each edge out. */
 static int
-plan_bypass(struct planning *planning, uint32_t from, const struct links *outs)
+plan_bypass(struct markov_planning *planning, uint32_t from, const struct markov_links *outs)
 {
 	struct markov *markov = planning->markov;
 	int err = 0;
 
-	mark(planning, from, true);
+	mark_links(planning, from, true);
 	for (size_t i = 0; i < outs->count && !err; i++) {
 		const uint32_t to = outs->list[i].state;
 		uint32_t slot = planning->slots[to] - 1;
 
 		if (to == from) {
-			slot = NOTHING;
+			slot = NO_SLOT;
 		} else if (planning->slots[to] == 0) {
-			err = connect(planning, from, to, &slot);
+			err = add_link(planning, from, to, &slot);
 			planning->slots[to] = slot + 1;
 		}
 		markov->targets[markov->target_count++] = slot;
 	}
-	mark(planning, from, false);
+	mark_links(planning, from, false);
 	return err;
 }
 
 static int
-plan_step(struct planning *planning, uint32_t state)
+plan_step(struct markov_planning *planning, uint32_t state)
 {
 	struct markov *markov = planning->markov;
-	const struct links *ins = &planning->ins[state], *outs = &planning->outs[state];
+	const struct markov_links *ins = &planning->ins[state], *outs = &planning->outs[state];
 	const size_t targets = markov->target_count + ins->count * outs->count;
-	struct step *step = &markov->steps[markov->step_count++];
+	struct markov_step *step = &markov->steps[markov->step_count++];
 	uint32_t *grown;
 	int err;
 
-	if (targets > planning->steps_max)
+	if (targets > planning->multiplications_max)
 		return -E2BIG;
 	grown = array_grow(markov->targets, &markov->target_room, targets + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	markov->targets = grown;
-	*step = (struct step){.state = state,
-	                      .in_count = (uint32_t)ins->count,
-	                      .out_count = (uint32_t)outs->count,
-	                      .targets = markov->target_count};
-	planning->is_gone[state] = true;
-	err = keep_links(markov, ins, &step->ins);
+	*step = (struct markov_step){.state = state,
+	                             .in_count = (uint32_t)ins->count,
+	                             .out_count = (uint32_t)outs->count,
+	                             .targets = markov->target_count};
+	planning->is_eliminated[state] = true;
+	err = save_links(markov, ins, &step->ins);
 	if (!err)
-		err = keep_links(markov, outs, &step->outs);
+		err = save_links(markov, outs, &step->outs);
 	for (size_t i = 0; i < ins->count && !err; i++)
 		err = plan_bypass(planning, ins->list[i].state, outs);
 	return err;
 }
 
-/* Those that make the fewest new ways first, roughly: what is dearer than `limit` waits. */
+/* Least fill-in first, roughly: a state with more than `limit` new edges waits. */
 static int
-plan_steps(struct planning *planning)
+plan_steps(struct markov_planning *planning)
 {
 	const struct markov *markov = planning->markov;
 	size_t limit = 1;
@@ -175,10 +437,10 @@ plan_steps(struct planning *planning)
 		const size_t before = markov->step_count;
 
 		for (uint32_t i = 0; i < markov->state_count && !err; i++) {
-			if (i == markov->origin || planning->is_gone[i])
+			if (i == markov->origin || planning->is_eliminated[i])
 				continue;
-			forget_gone(planning, &planning->ins[i]);
-			forget_gone(planning, &planning->outs[i]);
+			drop_eliminated(planning, &planning->ins[i]);
+			drop_eliminated(planning, &planning->outs[i]);
 			if (planning->ins[i].count * planning->outs[i].count <= limit)
 				err = plan_step(planning, i);
 		}
@@ -188,33 +450,33 @@ plan_steps(struct planning *planning)
 	return err;
 }
 
-/* Ways between the same two states have one slot. */
+/* Parallel edges have one slot. */
 static int
-plan_ways(struct planning *planning, const struct markov_way *ways)
+plan_edges(struct markov_planning *planning, const struct markov_edge *edges)
 {
 	struct markov *markov = planning->markov;
-	uint32_t *next = calloc(markov->way_count + 1, sizeof(*next));
+	uint32_t *next = calloc(markov->edge_count + 1, sizeof(*next));
 	uint32_t *first = calloc(markov->state_count + 1, sizeof(*first));
 	int err = next && first ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < markov->way_count && !err; i++) { /* chains of the ways from each state */
-		next[i] = first[ways[i].from];
-		first[ways[i].from] = (uint32_t)i + 1;
+	for (size_t i = 0; i < markov->edge_count && !err; i++) { /* linked lists of the edges from each state */
+		next[i] = first[edges[i].from];
+		first[edges[i].from] = (uint32_t)i + 1;
 	}
 	for (uint32_t state = 0; state < markov->state_count && !err; state++) {
 		for (uint32_t i = first[state]; i > 0 && !err; i = next[i - 1]) {
-			const uint32_t to = ways[i - 1].to;
+			const uint32_t to = edges[i - 1].to;
 			uint32_t slot = planning->slots[to] - 1;
 
 			if (to == state)
-				slot = NOTHING;
+				slot = NO_SLOT;
 			else if (planning->slots[to] == 0)
-				err = connect(planning, state, to, &slot);
-			if (slot != NOTHING)
+				err = add_link(planning, state, to, &slot);
+			if (slot != NO_SLOT)
 				planning->slots[to] = slot + 1;
-			markov->way_slots[i - 1] = slot;
+			markov->edge_slots[i - 1] = slot;
 		}
-		mark(planning, state, false);
+		mark_links(planning, state, false);
 	}
 	free(next);
 	free(first);
@@ -222,17 +484,17 @@ plan_ways(struct planning *planning, const struct markov_way *ways)
 }
 
 static bool
-planning_init(struct planning *planning, size_t state_count)
+planning_init(struct markov_planning *planning, size_t state_count)
 {
 	planning->ins = calloc(state_count, sizeof(*planning->ins));
 	planning->outs = calloc(state_count, sizeof(*planning->outs));
-	planning->is_gone = calloc(state_count, sizeof(*planning->is_gone));
+	planning->is_eliminated = calloc(state_count, sizeof(*planning->is_eliminated));
 	planning->slots = calloc(state_count, sizeof(*planning->slots));
-	return planning->ins && planning->outs && planning->is_gone && planning->slots;
+	return planning->ins && planning->outs && planning->is_eliminated && planning->slots;
 }
 
 static void
-planning_fini(struct planning *planning, size_t state_count)
+planning_fini(struct markov_planning *planning, size_t state_count)
 {
 	for (size_t i = 0; i < state_count; i++) {
 		if (planning->ins)
@@ -242,60 +504,30 @@ planning_fini(struct planning *planning, size_t state_count)
 	}
 	free(planning->ins);
 	free(planning->outs);
-	free(planning->is_gone);
+	free(planning->is_eliminated);
 	free(planning->slots);
 }
 
 static int
-plan_all(struct planning *planning, const struct markov_way *ways)
+markov_init(struct markov *markov, struct markov_planning *planning, const struct markov_edge *edges)
 {
-	struct markov *markov = planning->markov;
 	int err;
 
-	err = plan_ways(planning, ways);
-	if (!err)
-		err = plan_steps(planning);
+	markov->edge_slots = calloc(markov->edge_count + 1, sizeof(*markov->edge_slots));
+	markov->steps = calloc(markov->state_count, sizeof(*markov->steps));
+	markov->leave_weights = calloc(markov->state_count, sizeof(*markov->leave_weights));
+	markov->sums = calloc(markov->state_count, sizeof(*markov->sums));
+	if (!planning_init(planning, markov->state_count) || !markov->edge_slots || !markov->steps ||
+	    !markov->leave_weights || !markov->sums)
+		return -ENOMEM;
+	err = plan_edges(planning, edges);
+	if (err)
+		return err;
+	err = plan_steps(planning);
 	if (err)
 		return err;
 	markov->weights = calloc(markov->slot_count + 1, sizeof(*markov->weights));
 	return markov->weights ? 0 : -ENOMEM;
-}
-
-int
-markov_plan(const struct markov_way *ways, size_t way_count, size_t state_count, uint32_t origin, size_t steps_max,
-            struct markov **result)
-{
-	struct markov *markov = calloc(1, sizeof(*markov));
-	struct planning planning = {.markov = markov, .steps_max = steps_max};
-	int err = -ENOMEM;
-
-	*result = NULL;
-	if (!markov)
-		return -ENOMEM;
-	if (origin >= state_count || state_count > NOTHING / 4 || way_count > NOTHING / 4)
-		goto invalid;
-	for (size_t i = 0; i < way_count; i++)
-		if (ways[i].from >= state_count || ways[i].to >= state_count)
-			goto invalid;
-	markov->state_count = state_count;
-	markov->way_count = way_count;
-	markov->origin = origin;
-	markov->way_slots = calloc(way_count + 1, sizeof(*markov->way_slots));
-	markov->steps = calloc(state_count, sizeof(*markov->steps));
-	markov->leaves = calloc(state_count, sizeof(*markov->leaves));
-	markov->sums = calloc(state_count, sizeof(*markov->sums));
-	if (planning_init(&planning, state_count) && markov->way_slots && markov->steps && markov->leaves &&
-	    markov->sums)
-		err = plan_all(&planning, ways);
-	planning_fini(&planning, state_count);
-	if (err)
-		markov_free(markov);
-	else
-		*result = markov;
-	return err;
-invalid:
-	free(markov);
-	return -EINVAL;
 }
 
 void
@@ -303,38 +535,66 @@ markov_free(struct markov *markov)
 {
 	if (!markov)
 		return;
-	free(markov->way_slots);
+	free(markov->edge_slots);
 	free(markov->steps);
 	free(markov->links);
 	free(markov->targets);
 	free(markov->weights);
-	free(markov->leaves);
+	free(markov->leave_weights);
 	free(markov->sums);
 	free(markov);
 }
 
+int
+markov_plan(const struct markov_edge *edges, size_t edge_count, size_t state_count, uint32_t origin,
+            size_t multiplications_max, struct markov **result)
+{
+	struct markov_planning planning = {.multiplications_max = multiplications_max};
+	int err;
+
+	*result = NULL;
+	if (origin >= state_count || state_count > UINT32_MAX / 4 || edge_count > UINT32_MAX / 4)
+		return -EINVAL;
+	for (size_t i = 0; i < edge_count; i++)
+		if (edges[i].from >= state_count || edges[i].to >= state_count)
+			return -EINVAL;
+	planning.markov = calloc(1, sizeof(*planning.markov));
+	if (!planning.markov)
+		return -ENOMEM;
+	planning.markov->state_count = state_count;
+	planning.markov->edge_count = edge_count;
+	planning.markov->origin = origin;
+	err = markov_init(planning.markov, &planning, edges);
+	planning_fini(&planning, state_count);
+	if (err)
+		markov_free(planning.markov);
+	else
+		*result = planning.markov;
+	return err;
+}
+
 size_t
-markov_steps(const struct markov *markov)
+markov_multiplications(const struct markov *markov)
 {
 	return markov->target_count;
 }
 
 static void
-eliminate(struct markov *markov, size_t at)
+eliminate_step(struct markov *markov, size_t at)
 {
-	const struct step *step = &markov->steps[at];
-	const struct link *ins = markov->links + step->ins, *outs = markov->links + step->outs;
+	const struct markov_step *step = &markov->steps[at];
+	const struct markov_link *ins = markov->links + step->ins, *outs = markov->links + step->outs;
 	const uint32_t *targets = markov->targets + step->targets;
-	double *weights = markov->weights, leaves = 0;
+	double *weights = markov->weights, leave_weights = 0;
 
 	for (uint32_t k = 0; k < step->out_count; k++)
-		leaves += weights[outs[k].slot];
-	markov->leaves[at] = leaves;
+		leave_weights += weights[outs[k].slot];
+	markov->leave_weights[at] = leave_weights;
 	for (uint32_t i = 0; i < step->in_count; i++, targets += step->out_count) {
-		const double factor = leaves > 0 ? weights[ins[i].slot] / leaves : 0;
+		const double factor = leave_weights > 0 ? weights[ins[i].slot] / leave_weights : 0;
 
 		for (uint32_t k = 0; k < step->out_count; k++)
-			if (targets[k] != NOTHING)
+			if (targets[k] != NO_SLOT)
 				weights[targets[k]] += factor * weights[outs[k].slot];
 	}
 }
@@ -343,20 +603,21 @@ void
 markov_visits(struct markov *markov, const double *probabilities, double *visits)
 {
 	memset(markov->weights, 0, markov->slot_count * sizeof(*markov->weights));
-	for (size_t i = 0; i < markov->way_count; i++)
-		if (markov->way_slots[i] != NOTHING)
-			markov->weights[markov->way_slots[i]] += probabilities[i];
+	for (size_t i = 0; i < markov->edge_count; i++)
+		if (markov->edge_slots[i] != NO_SLOT)
+			markov->weights[markov->edge_slots[i]] += probabilities[i];
 	for (size_t i = 0; i < markov->step_count; i++)
-		eliminate(markov, i);
+		eliminate_step(markov, i);
 	visits[markov->origin] = 1;
 	for (size_t i = markov->step_count; i-- > 0;) {
-		const struct step *step = &markov->steps[i];
-		const struct link *ins = markov->links + step->ins;
+		const struct markov_step *step = &markov->steps[i];
+		const struct markov_link *ins = markov->links + step->ins;
 		double sum = 0;
 
 		for (uint32_t k = 0; k < step->in_count; k++)
 			sum += visits[ins[k].state] * markov->weights[ins[k].slot];
-		visits[step->state] = markov->leaves[i] > 0 ? fmin(sum / markov->leaves[i], VISITS_MOST) : 0;
+		visits[step->state] =
+			markov->leave_weights[i] > 0 ? fmin(sum / markov->leave_weights[i], VISITS_MAX) : 0;
 	}
 }
 
@@ -367,21 +628,22 @@ markov_values(struct markov *markov, const double *rewards, double *values)
 
 	memcpy(markov->sums, rewards, markov->state_count * sizeof(*rewards));
 	for (size_t i = 0; i < markov->step_count; i++) {
-		const struct step *step = &markov->steps[i];
-		const struct link *ins = markov->links + step->ins;
-		const double worth = markov->leaves[i] > 0 ? markov->sums[step->state] / markov->leaves[i] : 0;
+		const struct markov_step *step = &markov->steps[i];
+		const struct markov_link *ins = markov->links + step->ins;
+		const double worth =
+			markov->leave_weights[i] > 0 ? markov->sums[step->state] / markov->leave_weights[i] : 0;
 
 		for (uint32_t k = 0; k < step->in_count; k++)
 			markov->sums[ins[k].state] += worth * weights[ins[k].slot];
 	}
 	values[markov->origin] = 0;
 	for (size_t i = markov->step_count; i-- > 0;) {
-		const struct step *step = &markov->steps[i];
-		const struct link *outs = markov->links + step->outs;
+		const struct markov_step *step = &markov->steps[i];
+		const struct markov_link *outs = markov->links + step->outs;
 		double sum = markov->sums[step->state];
 
 		for (uint32_t k = 0; k < step->out_count; k++)
 			sum += weights[outs[k].slot] * values[outs[k].state];
-		values[step->state] = markov->leaves[i] > 0 ? sum / markov->leaves[i] : 0;
+		values[step->state] = markov->leave_weights[i] > 0 ? sum / markov->leave_weights[i] : 0;
 	}
 }

@@ -1,10 +1,13 @@
 /*
- * markov.h - how often each state of a Markov chain is visited, again and again with other probabilities
+ * markov.h - how often each state of a Markov chain is visited
  *
- * The chain leaves its origin and comes back: visits are those between, 1 of the origin. It is planned once, and then
- * worked out for one set of probabilities after the other, which is quick: an optimiser asks hundreds of times. By
- * elimination that never subtracts (Grassmann, Taksar and Heyman 1985), like analysis/stationary.h.
- * Thread rule: one thread per chain.
+ * The chain leaves its origin and comes back: visits are those between, 1 of the origin. By state elimination that
+ * never subtracts (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985), so that a loop with an exit of one
+ * in a million is as exact as any other. States with few neighbours are eliminated first, so that the chain of a
+ * program stays sparse. There are two entry points: markov_solve() works out one set of weights, in memory that grows
+ * with the fill-in; markov_plan() eliminates symbolically once, for an optimiser that evaluates hundreds of sets of
+ * probabilities. They round differently in the last bit.
+ * Thread rule: one thread per struct markov; markov_solve() has no state.
  */
 #ifndef DCPI_ANALYSIS_MARKOV_H
 #define DCPI_ANALYSIS_MARKOV_H
@@ -12,33 +15,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct markov_transition {
+	uint32_t from, to;
+	double weight; /* above 0; those that leave a state are its probabilities, but for a factor */
+};
+
+/*
+ * Visits of each of `state_count` states for each visit of `origin`, which must be reached from all. Two transitions
+ * between one pair of states add up. 0; -EINVAL for one that points nowhere; -ENOMEM; -E2BIG for a chain that does not
+ * stay sparse.
+ */
+int markov_solve(const struct markov_transition *transitions, size_t count, size_t state_count, uint32_t origin,
+                 double *visits);
+
 struct markov;
 
-struct markov_way {
-	uint32_t from, to; /* states; there may be several between two, and some to where they come from */
+struct markov_edge {
+	uint32_t from, to; /* states; several may connect two states, and some a state to itself */
 };
 
 /*
  * 0 with *markov (markov_free() it); -EINVAL for a state that is none, -ENOMEM, -E2BIG when elimination would take more
- * than `steps_max` multiplications.
+ * than `multiplications_max` multiplications.
  */
-int markov_plan(const struct markov_way *ways, size_t way_count, size_t state_count, uint32_t origin, size_t steps_max,
-                struct markov **markov);
+int markov_plan(const struct markov_edge *edges, size_t edge_count, size_t state_count, uint32_t origin,
+                size_t multiplications_max, struct markov **markov);
 void markov_free(struct markov *markov); /* NULL is allowed */
 
-size_t markov_steps(const struct markov *markov); /* multiplications, each time */
+size_t markov_multiplications(const struct markov *markov); /* of each markov_visits() */
 
 /*
- * `probabilities`: of each way; those from one state sum to 1. Visits of each state; 0 of those that nothing leads to
- * or that nothing leads away from.
+ * `probabilities`: of each edge; those from one state sum to 1. Visits of each state; 0 of a state that cannot be
+ * reached, or from which nothing leads away.
  */
 void markov_visits(struct markov *markov, const double *probabilities, double *visits);
 
 /*
- * After markov_visits(), with the same probabilities: if each visit of a state is worth `rewards` of it, what is still
- * to come from each state on, until the origin, which is worth nothing. -- The derivative of the sum of visits x
- * rewards by a probability is the visits of its `from` x the value of its `to`, if the other probabilities stay as they
- * are.
+ * After markov_visits(), with its probabilities: if each visit of a state is worth `rewards` of it, what is still to
+ * come from each state on, until the origin, which is worth nothing. -- The derivative of the sum of visits x rewards
+ * by a probability is the visits of its `from` x the value of its `to`, if the other probabilities stay as they are.
  */
 void markov_values(struct markov *markov, const double *rewards, double *values);
 

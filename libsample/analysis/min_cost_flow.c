@@ -5,54 +5,54 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define NOBODY       UINT32_MAX
-#define STEPS_MAX    100000000 /* over arcs and nodes, in all: a quarter of a second, or half */
-#define FIRST_PRICE  8         /* of the dearest arc, one in so many: where the price of breaking the law begins */
-#define PRICE_FACTOR 4
+#define NONE         UINT32_MAX /* no node, no arc */
+#define STEPS_MAX    100000000  /* over arcs and nodes, in all: a quarter of a second, or half */
+#define BIG_M_FIRST  8          /* initial cost of an artificial arc: the largest cost divided by this */
+#define BIG_M_FACTOR 4          /* it is multiplied by this at each stage */
 
-/* What flow through an arc saves has this sign: */
+/* Sign of the reduced cost that makes an arc worth entering. */
 enum arc_state {
 	ARC_EMPTY = 1, /* outside the tree, no flow */
-	ARC_TREE = 0,  /* or it takes none */
+	ARC_TREE = 0,  /* or its capacity is 0 */
 	ARC_FULL = -1, /* outside the tree, flow at its capacity */
 };
 
-struct arc {
+struct simplex_arc {
 	uint32_t from, to;
 	int64_t cost;
 	int64_t state;
 };
 
-struct load {
+struct simplex_load {
 	int64_t flow, capacity;
 };
 
-/* A node hangs on its parent by one arc, which leads up or down. */
-struct node {
+/* A node of the spanning tree: one arc connects it to its parent. */
+struct simplex_node {
 	uint32_t parent;
 	uint32_t arc;
 	uint32_t depth;
 	uint32_t child, next, previous; /* first child, siblings */
-	bool goes_up;
+	bool points_up;                 /* the arc leads to the parent */
 };
 
-struct network {
-	struct arc *arcs; /* those that are asked for, then one to the root from each node, then one from it to each */
-	struct load *loads;  /* of each arc */
-	size_t arc_count;    /* with the root's */
-	struct node *nodes;  /* the last is the root */
+struct simplex {
+	struct simplex_arc *arcs; /* the caller's, then artificial ones: from each node to the root, from it to each */
+	struct simplex_load *loads; /* of each arc */
+	size_t arc_count;           /* with the artificial ones */
+	struct simplex_node *nodes; /* the last is the root */
 	int64_t *potentials; /* of nodes: cost + potential of `from` - potential of `to` is 0 for arcs of the tree */
 	size_t node_count;   /* without the root */
-	size_t next_arc;     /* where the search for the next arc begins */
-	size_t search;       /* so many arcs are looked at, at least */
+	size_t next_arc;     /* where the search for the next entering arc begins */
+	size_t search;       /* size of a block of arcs that is searched for the best one */
 	size_t steps;        /* so far */
 	uint32_t *path;
 };
 
-/* Where the cycle that an arc closes is cut. */
-struct cut {
-	uint32_t node;  /* the arc above it leaves the tree; NOBODY: the new arc itself is what limits */
-	bool at_source; /* it is on the side of the new arc's source */
+/* Where the cycle that the entering arc closes is cut. */
+struct simplex_cut {
+	uint32_t node;  /* the arc above it leaves the tree; NONE: the entering arc itself is what limits */
+	bool at_source; /* it is on the side of the entering arc's source */
 	int64_t step;   /* the flow that can be sent round */
 };
 
@@ -77,121 +77,121 @@ arcs_are_valid(const struct network_arc *arcs, size_t arc_count, size_t node_cou
 }
 
 static void
-network_fini(struct network *network)
+simplex_fini(struct simplex *simplex)
 {
-	free(network->arcs);
-	free(network->loads);
-	free(network->nodes);
-	free(network->potentials);
-	free(network->path);
+	free(simplex->arcs);
+	free(simplex->loads);
+	free(simplex->nodes);
+	free(simplex->potentials);
+	free(simplex->path);
 }
 
 static bool
-network_init(struct network *network, size_t arc_count, size_t node_count)
+simplex_init(struct simplex *simplex, size_t arc_count, size_t node_count)
 {
-	network->arc_count = arc_count + 2 * node_count;
-	network->node_count = node_count;
-	network->search = (size_t)sqrt((double)network->arc_count) + 20;
-	network->arcs = calloc(network->arc_count, sizeof(*network->arcs));
-	network->loads = calloc(network->arc_count, sizeof(*network->loads));
-	network->nodes = calloc(node_count + 1, sizeof(*network->nodes));
-	network->potentials = calloc(node_count + 1, sizeof(*network->potentials));
-	network->path = calloc(node_count + 1, sizeof(*network->path));
-	return network->arcs && network->loads && network->nodes && network->potentials && network->path;
+	simplex->arc_count = arc_count + 2 * node_count;
+	simplex->node_count = node_count;
+	simplex->search = (size_t)sqrt((double)simplex->arc_count) + 20;
+	simplex->arcs = calloc(simplex->arc_count, sizeof(*simplex->arcs));
+	simplex->loads = calloc(simplex->arc_count, sizeof(*simplex->loads));
+	simplex->nodes = calloc(node_count + 1, sizeof(*simplex->nodes));
+	simplex->potentials = calloc(node_count + 1, sizeof(*simplex->potentials));
+	simplex->path = calloc(node_count + 1, sizeof(*simplex->path));
+	return simplex->arcs && simplex->loads && simplex->nodes && simplex->potentials && simplex->path;
 }
 
-/* The first tree: each node hangs on the root by an arc of its own. */
+/* The first tree: each node is connected to the root by its artificial arc. */
 static void
-network_load(struct network *network, const struct network_arc *arcs, size_t arc_count)
+simplex_load_arcs(struct simplex *simplex, const struct network_arc *arcs, size_t arc_count)
 {
-	const uint32_t root = (uint32_t)network->node_count;
+	const uint32_t root = (uint32_t)simplex->node_count;
 
 	for (size_t i = 0; i < arc_count; i++) {
-		network->arcs[i] = (struct arc){arcs[i].from, arcs[i].to, arcs[i].cost,
-		                                arcs[i].capacity > 0 ? ARC_EMPTY : ARC_TREE};
-		network->loads[i].capacity = arcs[i].capacity;
+		simplex->arcs[i] = (struct simplex_arc){arcs[i].from, arcs[i].to, arcs[i].cost,
+		                                        arcs[i].capacity > 0 ? ARC_EMPTY : ARC_TREE};
+		simplex->loads[i].capacity = arcs[i].capacity;
 	}
-	network->nodes[root] =
-		(struct node){.parent = NOBODY, .arc = NOBODY, .child = 0, .next = NOBODY, .previous = NOBODY};
+	simplex->nodes[root] =
+		(struct simplex_node){.parent = NONE, .arc = NONE, .child = 0, .next = NONE, .previous = NONE};
 	for (uint32_t i = 0; i < root; i++) {
 		const uint32_t up = (uint32_t)arc_count + i, down = up + root;
 
-		network->arcs[up] = (struct arc){i, root, 0, ARC_TREE};
-		network->arcs[down] = (struct arc){root, i, 0, ARC_EMPTY};
-		network->loads[up].capacity = network->loads[down].capacity = NETWORK_UNLIMITED;
-		network->nodes[i] = (struct node){
+		simplex->arcs[up] = (struct simplex_arc){i, root, 0, ARC_TREE};
+		simplex->arcs[down] = (struct simplex_arc){root, i, 0, ARC_EMPTY};
+		simplex->loads[up].capacity = simplex->loads[down].capacity = NETWORK_UNLIMITED;
+		simplex->nodes[i] = (struct simplex_node){
 			.parent = root,
 			.arc = up,
 			.depth = 1,
-			.child = NOBODY,
-			.next = i + 1 < root ? i + 1 : NOBODY,
-			.previous = i > 0 ? i - 1 : NOBODY,
-			.goes_up = true,
+			.child = NONE,
+			.next = i + 1 < root ? i + 1 : NONE,
+			.previous = i > 0 ? i - 1 : NONE,
+			.points_up = true,
 		};
 	}
 }
 
-/* The best arc of the next ones that saves anything; NOBODY when no arc does. */
+/* Block search: the best arc of the next block with one that saves anything; NONE when no arc does. */
 static uint32_t
-find_entering(struct network *network)
+find_entering(struct simplex *simplex)
 {
-	const int64_t *potentials = network->potentials;
-	uint32_t best = NOBODY;
+	const int64_t *potentials = simplex->potentials;
+	uint32_t best = NONE;
 	int64_t best_gain = 0;
-	size_t at = network->next_arc, left = network->search;
+	size_t at = simplex->next_arc, left = simplex->search;
 
-	for (size_t i = 0; i < network->arc_count; i++) {
-		const struct arc *arc = &network->arcs[at];
+	for (size_t i = 0; i < simplex->arc_count; i++) {
+		const struct simplex_arc *arc = &simplex->arcs[at];
 		const int64_t gain = arc->state * (potentials[arc->to] - potentials[arc->from] - arc->cost);
 
 		if (gain > best_gain) {
 			best_gain = gain;
 			best = (uint32_t)at;
 		}
-		if (++at == network->arc_count)
+		if (++at == simplex->arc_count)
 			at = 0;
-		network->steps++;
+		simplex->steps++;
 		if (--left > 0)
 			continue;
-		if (best != NOBODY)
+		if (best != NONE)
 			break;
-		left = network->search;
+		left = simplex->search;
 	}
-	network->next_arc = at;
+	simplex->next_arc = at;
 	return best;
 }
 
-/* What the arc above `node` can still take, upwards or downwards. */
+/* Residual capacity of the arc above `node`, upwards or downwards. */
 static int64_t
-room_above(const struct network *network, uint32_t node, bool upwards)
+residual_above(const struct simplex *simplex, uint32_t node, bool upwards)
 {
-	const struct load *load = &network->loads[network->nodes[node].arc];
+	const struct simplex_load *load = &simplex->loads[simplex->nodes[node].arc];
 
-	return network->nodes[node].goes_up == upwards ? load->capacity - load->flow : load->flow;
+	return simplex->nodes[node].points_up == upwards ? load->capacity - load->flow : load->flow;
 }
 
 /*
- * Flow goes down from where both sides meet to `source`, over the new arc to `target`, and up again. The last arc on
- * that way that limits it is the one to leave: so the tree stays strongly feasible, and no step is repeated for ever.
+ * Flow goes down from the common ancestor to `source`, over the entering arc to `target`, and up again. The last arc on
+ * that cycle that limits it leaves the tree: so the tree stays strongly feasible, and the simplex does not cycle.
  */
-static struct cut
-find_cut(struct network *network, uint32_t source, uint32_t target, int64_t step)
+static struct simplex_cut
+find_cut(struct simplex *simplex, uint32_t source, uint32_t target, int64_t step)
 {
-	struct cut cut = {.node = NOBODY, .step = step};
-	const struct node *nodes = network->nodes;
+	struct simplex_cut cut = {.node = NONE, .step = step};
+	const struct simplex_node *nodes = simplex->nodes;
 
-	for (; source != target; network->steps++) {
+	for (; source != target; simplex->steps++) {
 		if (nodes[source].depth >= nodes[target].depth) {
-			const int64_t room = room_above(network, source, false);
+			const int64_t residual = residual_above(simplex, source, false);
 
-			if (room < cut.step)
-				cut = (struct cut){.node = source, .at_source = true, .step = room};
+			if (residual < cut.step)
+				cut = (struct simplex_cut){.node = source, .at_source = true, .step = residual};
 			source = nodes[source].parent;
 		} else {
-			const int64_t room = room_above(network, target, true);
+			const int64_t residual = residual_above(simplex, target, true);
 
-			if (room <= cut.step)
-				cut = (struct cut){.node = target, .at_source = false, .step = room};
+			if (residual <= cut.step)
+				cut = (struct simplex_cut){.node = target, .at_source = false, .step = residual};
 			target = nodes[target].parent;
 		}
 	}
@@ -199,68 +199,68 @@ find_cut(struct network *network, uint32_t source, uint32_t target, int64_t step
 }
 
 static void
-send_round(struct network *network, uint32_t source, uint32_t target, int64_t step)
+push_flow(struct simplex *simplex, uint32_t source, uint32_t target, int64_t step)
 {
-	const struct node *nodes = network->nodes;
+	const struct simplex_node *nodes = simplex->nodes;
 
 	while (source != target) {
 		if (nodes[source].depth >= nodes[target].depth) {
-			network->loads[nodes[source].arc].flow += nodes[source].goes_up ? -step : step;
+			simplex->loads[nodes[source].arc].flow += nodes[source].points_up ? -step : step;
 			source = nodes[source].parent;
 		} else {
-			network->loads[nodes[target].arc].flow += nodes[target].goes_up ? step : -step;
+			simplex->loads[nodes[target].arc].flow += nodes[target].points_up ? step : -step;
 			target = nodes[target].parent;
 		}
 	}
 }
 
 static void
-unhang(struct network *network, uint32_t child)
+detach_child(struct simplex *simplex, uint32_t child)
 {
-	struct node *node = &network->nodes[child];
+	struct simplex_node *node = &simplex->nodes[child];
 
-	if (node->previous == NOBODY)
-		network->nodes[node->parent].child = node->next;
+	if (node->previous == NONE)
+		simplex->nodes[node->parent].child = node->next;
 	else
-		network->nodes[node->previous].next = node->next;
-	if (node->next != NOBODY)
-		network->nodes[node->next].previous = node->previous;
+		simplex->nodes[node->previous].next = node->next;
+	if (node->next != NONE)
+		simplex->nodes[node->next].previous = node->previous;
 }
 
 static void
-hang(struct network *network, uint32_t child, uint32_t parent, uint32_t arc)
+attach_child(struct simplex *simplex, uint32_t child, uint32_t parent, uint32_t arc)
 {
-	struct node *node = &network->nodes[child];
+	struct simplex_node *node = &simplex->nodes[child];
 
 	node->parent = parent;
 	node->arc = arc;
-	node->goes_up = network->arcs[arc].from == child;
-	node->previous = NOBODY;
-	node->next = network->nodes[parent].child;
-	if (node->next != NOBODY)
-		network->nodes[node->next].previous = child;
-	network->nodes[parent].child = child;
+	node->points_up = simplex->arcs[arc].from == child;
+	node->previous = NONE;
+	node->next = simplex->nodes[parent].child;
+	if (node->next != NONE)
+		simplex->nodes[node->next].previous = child;
+	simplex->nodes[parent].child = child;
 }
 
-/* Depths and potentials of `top` and all below it, after it was hung elsewhere. */
+/* Depths and potentials of `top` and all below it, after it got another parent. */
 static void
-refresh_below(struct network *network, uint32_t top)
+update_subtree(struct simplex *simplex, uint32_t top)
 {
-	struct node *nodes = network->nodes;
+	struct simplex_node *nodes = simplex->nodes;
 	uint32_t at = top;
 
 	for (;;) {
-		struct node *node = &nodes[at];
-		const int64_t cost = network->arcs[node->arc].cost;
+		struct simplex_node *node = &nodes[at];
+		const int64_t cost = simplex->arcs[node->arc].cost;
 
-		network->steps++;
+		simplex->steps++;
 		node->depth = nodes[node->parent].depth + 1;
-		network->potentials[at] = network->potentials[node->parent] + (node->goes_up ? -cost : cost);
-		if (node->child != NOBODY) {
+		simplex->potentials[at] = simplex->potentials[node->parent] + (node->points_up ? -cost : cost);
+		if (node->child != NONE) {
 			at = node->child;
 			continue;
 		}
-		while (at != top && nodes[at].next == NOBODY)
+		while (at != top && nodes[at].next == NONE)
 			at = nodes[at].parent;
 		if (at == top)
 			return;
@@ -268,142 +268,141 @@ refresh_below(struct network *network, uint32_t top)
 	}
 }
 
-/* Cut the arc above `cut`; what was below it hangs on the new arc, by `end`, which becomes its top. */
+/* Replace the arc above `cut` by `arc`: the subtree below is rooted anew at `end`, whose parent becomes `other`. */
 static void
-exchange(struct network *network, uint32_t cut, uint32_t end, uint32_t other, uint32_t arc)
+exchange_arcs(struct simplex *simplex, uint32_t cut, uint32_t end, uint32_t other, uint32_t arc)
 {
-	struct node *nodes = network->nodes;
+	struct simplex_node *nodes = simplex->nodes;
 	uint32_t parent = other;
 	size_t length = 0;
 
 	for (uint32_t at = end;; at = nodes[at].parent) {
-		network->path[length++] = at;
+		simplex->path[length++] = at;
 		if (at == cut)
 			break;
 	}
 	for (size_t i = 0; i < length; i++) {
-		const uint32_t at = network->path[i];
+		const uint32_t at = simplex->path[i];
 		const uint32_t above = nodes[at].arc;
 
-		unhang(network, at);
-		hang(network, at, parent, arc);
+		detach_child(simplex, at);
+		attach_child(simplex, at, parent, arc);
 		parent = at;
 		arc = above;
 	}
-	refresh_below(network, end);
+	update_subtree(simplex, end);
 }
 
 static void
-pivot(struct network *network, uint32_t entering)
+pivot(struct simplex *simplex, uint32_t entering)
 {
-	struct arc *arc = &network->arcs[entering];
-	struct load *load = &network->loads[entering];
+	struct simplex_arc *arc = &simplex->arcs[entering];
+	struct simplex_load *load = &simplex->loads[entering];
 	const bool is_empty = arc->state == ARC_EMPTY;
 	const uint32_t source = is_empty ? arc->from : arc->to;
 	const uint32_t target = is_empty ? arc->to : arc->from;
-	const struct cut cut = find_cut(network, source, target, load->capacity);
+	const struct simplex_cut cut = find_cut(simplex, source, target, load->capacity);
 	uint32_t leaving;
 
 	if (cut.step > 0)
-		send_round(network, source, target, cut.step);
+		push_flow(simplex, source, target, cut.step);
 	load->flow += is_empty ? cut.step : -cut.step;
-	if (cut.node == NOBODY) {
+	if (cut.node == NONE) {
 		arc->state = is_empty ? ARC_FULL : ARC_EMPTY;
 		return;
 	}
-	leaving = network->nodes[cut.node].arc;
-	network->arcs[leaving].state = network->loads[leaving].flow == 0 ? ARC_EMPTY : ARC_FULL;
+	leaving = simplex->nodes[cut.node].arc;
+	simplex->arcs[leaving].state = simplex->loads[leaving].flow == 0 ? ARC_EMPTY : ARC_FULL;
 	arc->state = ARC_TREE;
 	if (cut.at_source)
-		exchange(network, cut.node, source, target, entering);
+		exchange_arcs(simplex, cut.node, source, target, entering);
 	else
-		exchange(network, cut.node, target, source, entering);
+		exchange_arcs(simplex, cut.node, target, source, entering);
 }
 
 static int
-pivot_all(struct network *network)
+pivot_to_optimum(struct simplex *simplex)
 {
 	for (;;) {
-		const uint32_t entering = find_entering(network);
+		const uint32_t entering = find_entering(simplex);
 
-		if (entering == NOBODY)
+		if (entering == NONE)
 			return 0;
-		if (network->steps >= STEPS_MAX)
+		if (simplex->steps >= STEPS_MAX)
 			return -EAGAIN;
-		pivot(network, entering);
+		pivot(simplex, entering);
 	}
 }
 
-/* What it costs to let flow in or out through the root's arcs. Flows and the tree stay as they are. */
+/* Flows and the tree stay as they are; only potentials change. */
 static void
-set_price(struct network *network, int64_t price)
+set_artificial_cost(struct simplex *simplex, int64_t big_m)
 {
-	const struct node *nodes = network->nodes;
+	const struct simplex_node *nodes = simplex->nodes;
 
-	for (size_t i = network->arc_count - 2 * network->node_count; i < network->arc_count; i++)
-		network->arcs[i].cost = price;
-	for (uint32_t i = nodes[network->node_count].child; i != NOBODY; i = nodes[i].next)
-		refresh_below(network, i);
+	for (size_t i = simplex->arc_count - 2 * simplex->node_count; i < simplex->arc_count; i++)
+		simplex->arcs[i].cost = big_m;
+	for (uint32_t i = nodes[simplex->node_count].child; i != NONE; i = nodes[i].next)
+		update_subtree(simplex, i);
 }
 
 static bool
-is_circulation(const struct network *network)
+is_circulation(const struct simplex *simplex)
 {
-	for (size_t i = network->arc_count - 2 * network->node_count; i < network->arc_count; i++)
-		if (network->loads[i].flow > 0)
+	for (size_t i = simplex->arc_count - 2 * simplex->node_count; i < simplex->arc_count; i++)
+		if (simplex->loads[i].flow > 0)
 			return false;
 	return true;
 }
 
 static int64_t
-dearest_cost(const struct network_arc *arcs, size_t arc_count)
+largest_cost(const struct network_arc *arcs, size_t arc_count)
 {
-	int64_t dearest = 1;
+	int64_t largest = 1;
 
 	for (size_t i = 0; i < arc_count; i++)
-		if (arcs[i].cost > dearest || -arcs[i].cost > dearest)
-			dearest = arcs[i].cost > 0 ? arcs[i].cost : -arcs[i].cost;
-	return dearest;
+		if (arcs[i].cost > largest || -arcs[i].cost > largest)
+			largest = arcs[i].cost > 0 ? arcs[i].cost : -arcs[i].cost;
+	return largest;
 }
 
 /*
- * That what comes in must go out is a matter of price, low at first: then each node is settled with those around it, in
- * a tree that is flat, and as the price rises what is left is settled over longer and longer ways. From the beginning
- * at the full price a ladder of 2,000 blocks takes a hundred times as many steps. Where no flow breaks the law the
- * price does not matter any more.
+ * Big M is low at first: then flow is balanced between neighbours, in a flat tree, and as it rises what is left is
+ * balanced over longer and longer paths. With the full big M from the beginning, a ladder of 2,000 blocks takes a
+ * hundred times as many steps. Once no artificial arc has flow, big M does not matter any more.
  */
 static int
-settle_all(struct network *network, int64_t dearest)
+solve(struct simplex *simplex, int64_t largest)
 {
-	const int64_t prohibitive = (dearest + 1) * ((int64_t)network->node_count + 1);
-	int64_t price = dearest / FIRST_PRICE + 1;
+	const int64_t big_m_max = (largest + 1) * ((int64_t)simplex->node_count + 1);
+	int64_t big_m = largest / BIG_M_FIRST + 1;
 	int err;
 
 	for (;;) {
-		set_price(network, price);
-		err = pivot_all(network);
-		if (err || price == prohibitive || is_circulation(network))
+		set_artificial_cost(simplex, big_m);
+		err = pivot_to_optimum(simplex);
+		if (err || big_m == big_m_max || is_circulation(simplex))
 			return err;
-		price = price < prohibitive / PRICE_FACTOR ? price * PRICE_FACTOR : prohibitive;
+		big_m = big_m < big_m_max / BIG_M_FACTOR ? big_m * BIG_M_FACTOR : big_m_max;
 	}
 }
 
 int
-network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count)
+min_cost_circulation(struct network_arc *arcs, size_t arc_count, size_t node_count)
 {
-	struct network network = {0};
+	struct simplex simplex = {0};
 	int err = -ENOMEM;
 
-	if (arc_count > NOBODY / 4 || node_count > NOBODY / 4 || !arcs_are_valid(arcs, arc_count, node_count))
+	if (arc_count > NONE / 4 || node_count > NONE / 4 || !arcs_are_valid(arcs, arc_count, node_count))
 		return -EINVAL;
 	if (arc_count == 0)
 		return 0;
-	if (network_init(&network, arc_count, node_count)) {
-		network_load(&network, arcs, arc_count);
-		err = settle_all(&network, dearest_cost(arcs, arc_count));
+	if (simplex_init(&simplex, arc_count, node_count)) {
+		simplex_load_arcs(&simplex, arcs, arc_count);
+		err = solve(&simplex, largest_cost(arcs, arc_count));
 	}
 	for (size_t i = 0; i < arc_count && err != -ENOMEM; i++)
-		arcs[i].flow = network.loads[i].flow;
-	network_fini(&network);
+		arcs[i].flow = simplex.loads[i].flow;
+	simplex_fini(&simplex);
 	return err;
 }

@@ -1,9 +1,9 @@
 /*
  * min_cost_flow.h - the cheapest circulation in a network
  *
- * Network simplex with strongly feasible trees (Cunningham 1976) and a price of breaking the law that rises, written
- * here because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout, so that what
- * comes in is what goes out, exactly. No state: any thread.
+ * Network simplex with strongly feasible trees (Cunningham 1976) and a big-M cost of artificial arcs that rises by
+ * stages, written here because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout,
+ * so that flow is conserved exactly. No state: any thread.
  */
 #ifndef DCPI_ANALYSIS_MIN_COST_FLOW_H
 #define DCPI_ANALYSIS_MIN_COST_FLOW_H
@@ -23,10 +23,10 @@ struct network_arc {
 };
 
 /*
- * Set each arc's flow so that at each node what comes in goes out, and the sum of cost x flow is least. 0; -EINVAL for
+ * Set each arc's flow so that it is conserved at each node, and the sum of cost x flow is least. 0; -EINVAL for
  * an arc that points nowhere or breaks the limits above; -ENOMEM; -EAGAIN when it took too many steps: then the flows
- * are cheap but not the cheapest, and at some nodes what comes in is not what goes out.
+ * are cheap but not the cheapest, and not conserved at some nodes.
  */
-int network_circulate(struct network_arc *arcs, size_t arc_count, size_t node_count);
+int min_cost_circulation(struct network_arc *arcs, size_t arc_count, size_t node_count);
 
 #endif

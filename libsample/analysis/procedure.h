@@ -28,7 +28,7 @@ struct procedure_paths {
 	size_t visit_count;
 	const struct procedure_edge *edges; /* from the last instruction of a block to the first of another, ascending
 	                                       by `from` */
-	const struct procedure_edge *arrivals; /* the same edges, ascending by `to` */
+	const struct procedure_edge *arrivals; /* `edges`, ascending by `to` */
 	size_t edge_count;                     /* of either */
 	const struct procedure_edge *runs;     /* what was executed from `from` up to and with `to`, no branch taken;
 	                                          ascending by `from` */
@@ -43,7 +43,7 @@ struct procedure_input {
 	const struct symbol *symbol;   /* of code->symbols */
 	const struct code_part *parts; /* what it consists of; NULL: as procedures_parts() says */
 	size_t part_count;
-	uint16_t event;                  /* of time: time_event_choose() */
+	uint16_t event;                  /* of time: procedure_choose_time_event() */
 	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 
 	/* All of this image; NULL or empty: there is nothing. */
@@ -71,7 +71,7 @@ struct procedure_analysis {
 	struct stall_summary summary; /* of blocks of at least medium confidence; of all that are known when those have
 	                                 few samples */
 	uint64_t *executions;         /* exact, of each instruction; NULL: there are none */
-	uint64_t *block_counts;       /* the same of each block, where frequencies come from them */
+	uint64_t *block_counts;       /* exact, of each block, where frequencies come from them */
 	uint64_t *edge_counts;        /* exact, of each edge; NULL: there are none */
 };
 
@@ -86,19 +86,49 @@ void procedure_analysis_free(struct procedure_analysis *analysis); /* NULL is al
  * The event whose samples are time: the one of that name, or else the first that counts cycles, or else the first
  * clock. An index of the selection, or -DCPI_ENOEVENT with a sentence in `why`.
  */
-int time_event_choose(const struct selection *selection, const char *name, char *why, size_t size);
+int procedure_choose_time_event(const struct selection *selection, const char *name, char *why, size_t size);
 
 /*
  * The exact executions that 1 of the estimated frequency stands for: one factor for the procedure, by which half of the
  * samples are in blocks that are estimated too high. 0: nothing is known.
  */
-double executions_per_frequency(const struct procedure_analysis *analysis);
+double procedure_executions_per_frequency(const struct procedure_analysis *analysis);
 
 /* Samples of time of a block, moved back by the skid, and the cycles of one execution by them; below 0: not known. */
-double block_samples(const struct procedure_analysis *analysis, uint32_t block);
-double block_cycles(const struct procedure_analysis *analysis, uint32_t block);
+double procedure_block_samples(const struct procedure_analysis *analysis, uint32_t block);
+double procedure_block_cycles(const struct procedure_analysis *analysis, uint32_t block);
 
 /* Cycles of one execution of an instruction of `block`; below 0: not known. */
-double instruction_cycles(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction);
+double procedure_instruction_cycles(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction);
+
+/* Consecutive instructions of a procedure, and their place in the file. All zero: before the first. */
+struct procedure_stretch {
+	uint32_t first, last; /* instructions; last is one behind */
+	uint64_t start, end;  /* offsets */
+};
+
+/* Instructions ascend part by part: the next stretch of them without a gap; false: there is none. */
+bool procedure_stretch_next(const struct procedure_input *input, const struct flow_graph *graph,
+                            struct procedure_stretch *stretch);
+
+/* How often paths went over each edge of a graph, and through each block. NULL: nothing is known. */
+struct procedure_path_counts {
+	uint64_t *edges;
+	uint64_t *visits; /* of the block's last instruction */
+};
+
+/* 0 or -ENOMEM; procedure_path_counts_fini() is needed after both. */
+int procedure_path_counts_init(struct procedure_path_counts *counts, const struct procedure_input *input,
+                               const struct flow_graph *graph, const struct procedure_paths *paths);
+void procedure_path_counts_fini(struct procedure_path_counts *counts);
+
+/* How often each instruction was executed on these paths; free it. NULL: no memory. */
+uint64_t *procedure_visits(const struct procedure_input *input, const struct flow_graph *graph,
+                           const struct procedure_paths *paths);
+
+#define PROCEDURE_NO_EDGE UINT32_MAX
+
+/* The edge that the graph has for a transfer between two addresses; calls and steps within a block have none. */
+uint32_t procedure_edge_find(const struct flow_graph *graph, uint64_t from, uint64_t to);
 
 #endif

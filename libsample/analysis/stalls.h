@@ -8,21 +8,22 @@
  *
  * In order, an instruction waits for what makes its operands, and for the unit it needs: culprits are found by walking
  * back over the flow graph. Out of order, the instruction that holds up retirement is the one that is slow itself: the
- * load, not who uses it. After a mispredicted branch both wait at the head of the block that is reached (samples are
+ * load, not what uses it. After a mispredicted branch both wait at the head of the block that is reached (samples are
  * moved back by the skid before; frequency.h does it).
  *
  * What rules a reason out:
- *  - I-cache, ITB: its line, or page, was touched by the instruction before it, on every way that is not rare; or it is
- *    in a loop without calls that fits into the cache, or the TLB, and goes round often; or, with few samples, it is
+ *  - I-cache, ITB: its line, or page, was touched by the instruction before it, on every edge that is not rare; or it
+ *    is in a loop without calls that fits into the cache, or the TLB, and iterates often; or, with few samples, it is
  *    one of those that begin a line, or page, and all of them take no longer than the others;
- *  - D-cache, DTB: it loads nothing (DTB: nor stores), and, in order, no operand comes from a load that is near enough;
- *    in a small loop at most as often as its stride, where the code tells it, makes it touch lines and pages that it
- *    did not just touch (an address that stays: no DTB); write buffer: it is no store; synchronization: it is no atomic
- * operation or barrier, nor right behind a barrier;
+ *  - D-cache, DTB: it loads nothing (DTB: and stores nothing), and, in order, no operand comes from a load that is
+ *    near enough; in a small loop at most as often as its stride, where the code shows it, makes it touch lines and
+ *    pages that it did not just touch (an address that stays: no DTB);
+ *  - write buffer: it is no store;
+ *  - synchronization: it is no atomic operation or barrier, and not right behind a barrier;
  *  - mispredict: it is no head of a block that a conditional branch or an indirect jump leads to; else it is at most
- *    (how often it is reached that way) x the penalty;
+ *    (how often it is reached over that edge) x the penalty;
  *  - multiplier, divider: it does not use it; in order, also: nothing before it, near enough, does, or makes an
- * operand;
+ *    operand;
  *  - samples of events, where they were taken: at most (how many there may be, by their number near the stall and the
  *    culprits) x the worst latency.
  *
@@ -96,8 +97,8 @@ struct stalls_input {
 /* A reason that is possible, in cycles of one execution. */
 struct stall {
 	double low, high;
-	double likely; /* what samples of events tell of, perhaps more than there was; of a reason without, what those
-	                  leave */
+	double likely; /* what samples of events account for, perhaps more than there was; of a reason without, what
+	                  those leave */
 	uint32_t culprit, culprit_count; /* culprits[culprit .. culprit + culprit_count); 0: itself, or not known */
 	uint8_t cause;                   /* enum stall_cause */
 };
@@ -133,7 +134,7 @@ int stall_compare(const struct stall *one, const struct stall *other);
 char stall_cause_letter(unsigned cause);
 const char *stall_cause_name(unsigned cause);
 
-/* The event of that name that tells about stalls, or STALL_EVENT_COUNT. */
+/* The event of that name, or STALL_EVENT_COUNT. */
 enum stall_event stall_event_find(const char *name);
 
 /* Figure 4: where a procedure's time went, in samples. */
@@ -156,7 +157,7 @@ void stalls_sum(const struct stalls_input *input, const struct stalls *stalls, e
 /* Add what `other` sums up: of several procedures. */
 void stall_summary_add(struct stall_summary *summary, const struct stall_summary *other);
 
-/* The same in tenths of a percent of a whole, such that all that is added up is right to the digit. */
+/* A summary in tenths of a percent of a whole, such that all that is added up is right to the digit. */
 struct stall_shares {
 	int low[CAUSE_COUNT], high[CAUSE_COUNT];
 	int unexplained, gain, dynamic;

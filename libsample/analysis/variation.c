@@ -8,7 +8,7 @@
 #include "analysis/statistics.h"
 
 #define CLUSTER_DEGREES   12    /* see variation.h */
-#define WITNESSES_MAX     1000  /* rows that say what noise is usual: those with the most samples */
+#define WITNESSES_MAX     1000  /* rows that the noise is estimated from: those with the most samples */
 #define HALVINGS          40    /* of an interval, to find a root */
 #define DISTANCE_HALVINGS 22    /* of the logarithm of one that is sought within nine powers of ten: 0.0005 % */
 #define NOISE_MAX         1e6   /* c squared: nothing is random above */
@@ -17,8 +17,246 @@
 #define OUTLIER_DISTANCE  3.5
 #define NORMAL_DISTANCE   1.4826 /* standard deviations of a median distance */
 
+#define C_MIN          1e-3
+#define C_MAX          5.0
+#define OUTLIER_SHARE  0.02
+#define CENTRES        20 /* points of ln c0 */
+#define SIGMAS         7
+#define CELLS          (CENTRES * SIGMAS)
+#define SIGMA_MEDIAN   0.5 /* of sigma's prior, and the deviation of its logarithm */
+#define SIGMA_SPREAD   0.25
+#define REFINEMENTS    4      /* of the grid of ln c0, at most */
+#define REFINE_STEPS   2.0    /* while the deviation of ln c0 is less than so many steps */
+#define REFINE_WIDTH   5.0    /* deviations to each side */
+#define UNDERFLOW      1e-14  /* parts of the largest likelihood that do not matter */
+#define LEAST_EVIDENCE 1e-280 /* of the largest likelihood, in place of none: its logarithm is finite */
+
+/*
+ * The model of run noise: by how much procedures vary from run to run.
+ *
+ * Caches, memory and other load make whatever runs vary by some percent, and each procedure by its own. The model is a
+ * hierarchy of three levels (empirical Bayes; Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, has it with an inverse
+ * chi-square in place of the lognormal, for which there is no table):
+ *
+ *   ln c    of a row is normal about ln c0, with deviation sigma; c is its coefficient of variation
+ *   ln c0   is normal about ln prior.median, with deviation prior.spread
+ *   sigma   is one of a few values between 0.2 and 1.1, which are weighed by a lognormal about 0.5 (deviation
+ *           0.25)
+ *
+ * and OUTLIER_SHARE of the rows are not of this kind: their ln c is uniform from ln c0 up, so that a few rows that vary
+ * for a reason do not make the noise of the others look large. All integrals are sums over a grid of ln c, ln c0 and
+ * sigma; the grid of ln c0 is refined where the rows know it well.
+ *
+ * A row is known by the likelihood of what was counted, at each point of c. Two questions are answered: which c a row
+ * has that is like the others (noise_predict(): what a test for more variation compares with), and which c a row has
+ * by its own counts and the others together (noise_posterior(): what a difference of two means is divided by; the
+ * moderated t-test).
+ */
+
+#define NOISE_POINTS 56 /* of c */
+#define NOISE_NO_ROW ((size_t)-1)
+
+static const double sigmas[SIGMAS] = {0.2, 0.3, 0.4, 0.5, 0.65, 0.85, 1.1};
+
+struct run_noise {
+	const struct noise_prior prior;
+	const double (*likelihoods)[NOISE_POINTS];
+	size_t count;
+	double centres[CENTRES];             /* ln c0 */
+	double regular[NOISE_POINTS][CELLS]; /* how probable c is, by ln c0 and sigma */
+	double outlier[NOISE_POINTS][CELLS]; /* of an outlier row */
+	double prior_logs[CELLS];            /* not normalized */
+	double posterior_logs[CELLS];        /* by all rows; not normalized */
+	double (*evidence)[CELLS];           /* by row: the logarithm of how likely it is */
+};
+
+static double
+point_log(size_t index)
+{
+	return log(C_MIN) + (double)index * log(C_MAX / C_MIN) / (NOISE_POINTS - 1);
+}
+
+/* The c of point `index`: from C_MIN to C_MAX, at equal distances of the logarithm. */
+static double
+noise_point(size_t index)
+{
+	return exp(point_log(index));
+}
+
+/* A grid of ln c0 from `least` to `most`: for each cell the probabilities of c, and the prior. */
+static void
+set_grid(struct run_noise *noise, double least, double most)
+{
+	for (size_t i = 0; i < CENTRES; i++)
+		noise->centres[i] = least + (double)i * (most - least) / (CENTRES - 1);
+	for (size_t cell = 0; cell < CELLS; cell++) {
+		const double centre = noise->centres[cell / SIGMAS], sigma = sigmas[cell % SIGMAS];
+		const double from_median = (centre - log(noise->prior.median)) / noise->prior.spread;
+		const double from_median_sigma = log(sigma / SIGMA_MEDIAN) / SIGMA_SPREAD;
+		double regular = 0, outlier = 0;
+
+		noise->prior_logs[cell] = -(from_median * from_median + from_median_sigma * from_median_sigma) / 2;
+		for (size_t i = 0; i < NOISE_POINTS; i++) {
+			const double distance = (point_log(i) - centre) / sigma;
+
+			noise->regular[i][cell] = exp(-distance * distance / 2);
+			noise->outlier[i][cell] = distance > 0 || i == NOISE_POINTS - 1;
+			regular += noise->regular[i][cell];
+			outlier += noise->outlier[i][cell];
+		}
+		for (size_t i = 0; i < NOISE_POINTS; i++) {
+			noise->regular[i][cell] *= (1 - OUTLIER_SHARE) / regular;
+			noise->outlier[i][cell] *= OUTLIER_SHARE / outlier;
+		}
+	}
+}
+
+/* The evidence of each row, at each cell; and the posterior by all of them. */
+static void
+weigh_rows(struct run_noise *noise)
+{
+	memcpy(noise->posterior_logs, noise->prior_logs, sizeof(noise->posterior_logs));
+	for (size_t row = 0; row < noise->count; row++) {
+		const double *likelihood = noise->likelihoods[row];
+		double *evidence = noise->evidence[row], most = 0;
+
+		memset(evidence, 0, sizeof(*noise->evidence));
+		for (size_t i = 0; i < NOISE_POINTS; i++)
+			most = fmax(most, likelihood[i]);
+		for (size_t i = 0; i < NOISE_POINTS; i++) {
+			if (likelihood[i] <= most * UNDERFLOW)
+				continue;
+			for (size_t cell = 0; cell < CELLS; cell++)
+				evidence[cell] += likelihood[i] * (noise->regular[i][cell] + noise->outlier[i][cell]);
+		}
+		for (size_t cell = 0; cell < CELLS; cell++) {
+			evidence[cell] = log(evidence[cell] + most * LEAST_EVIDENCE);
+			noise->posterior_logs[cell] += evidence[cell];
+		}
+	}
+}
+
+/* Probability of each cell by all rows but `excluded`. */
+static void
+weigh_cells(const struct run_noise *noise, size_t excluded, double weights[CELLS])
+{
+	double most = -INFINITY, sum = 0;
+
+	for (size_t cell = 0; cell < CELLS; cell++) {
+		weights[cell] = noise->posterior_logs[cell];
+		if (excluded < noise->count)
+			weights[cell] -= noise->evidence[excluded][cell];
+		most = fmax(most, weights[cell]);
+	}
+	for (size_t cell = 0; cell < CELLS; cell++)
+		sum += weights[cell] = exp(weights[cell] - most);
+	for (size_t cell = 0; cell < CELLS; cell++)
+		weights[cell] /= sum;
+}
+
+/* c0 by all rows but `excluded`: exp of the mean of its logarithm; and the deviation of that, if `spread` is not NULL.
+ */
+static double
+noise_typical(const struct run_noise *noise, size_t excluded, double *spread)
+{
+	double weights[CELLS], mean = 0, square = 0;
+
+	weigh_cells(noise, excluded, weights);
+	for (size_t cell = 0; cell < CELLS; cell++)
+		mean += weights[cell] * noise->centres[cell / SIGMAS];
+	for (size_t cell = 0; cell < CELLS; cell++)
+		square += weights[cell] * pow(noise->centres[cell / SIGMAS] - mean, 2);
+	if (spread)
+		*spread = sqrt(square);
+	return exp(mean);
+}
+
+/* NULL is allowed. */
+static void
+run_noise_free(struct run_noise *noise)
+{
+	if (noise)
+		free(noise->evidence);
+	free(noise);
+}
+
+/*
+ * Make it of `count` rows with NOISE_POINTS likelihoods each (of any scale; not all 0), which are borrowed. NULL when
+ * memory ends.
+ */
+static struct run_noise *
+run_noise_new(const struct noise_prior *prior, const double (*likelihoods)[NOISE_POINTS], size_t count)
+{
+	const struct run_noise made = {.prior = *prior, .likelihoods = likelihoods, .count = count};
+	struct run_noise *noise = malloc(sizeof(*noise));
+	double least = point_log(0), most = point_log(NOISE_POINTS - 1), mean, spread;
+
+	if (!noise)
+		return NULL;
+	memcpy(noise, &made, sizeof(made));
+	noise->evidence = calloc(count + 1, sizeof(*noise->evidence));
+	if (!noise->evidence) {
+		run_noise_free(noise);
+		return NULL;
+	}
+	for (int refinement = 0;; refinement++) {
+		const double step = (most - least) / (CENTRES - 1);
+
+		set_grid(noise, least, most);
+		weigh_rows(noise);
+		mean = log(noise_typical(noise, NOISE_NO_ROW, &spread));
+		if (refinement == REFINEMENTS || spread >= REFINE_STEPS * step)
+			return noise;
+		spread = fmax(spread, step / 2);
+		least = fmax(least, mean - REFINE_WIDTH * spread);
+		most = fmin(most, mean + REFINE_WIDTH * spread);
+	}
+}
+
+static void
+normalize(double probabilities[NOISE_POINTS])
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < NOISE_POINTS; i++)
+		sum += probabilities[i];
+	for (size_t i = 0; i < NOISE_POINTS; i++)
+		probabilities[i] /= sum;
+}
+
+/* Probability of each c of a row that is like all but row `excluded` (NOISE_NO_ROW: like all). The sum is 1. */
+static void
+noise_predict(const struct run_noise *noise, size_t excluded, double probabilities[NOISE_POINTS])
+{
+	double weights[CELLS];
+
+	weigh_cells(noise, excluded, weights);
+	for (size_t i = 0; i < NOISE_POINTS; i++) {
+		probabilities[i] = 0;
+		for (size_t cell = 0; cell < CELLS; cell++)
+			probabilities[i] += weights[cell] * noise->regular[i][cell];
+	}
+	normalize(probabilities);
+}
+
+/* Probability of each c of row `row`, which may be an outlier. The sum is 1. */
+static void
+noise_posterior(const struct run_noise *noise, size_t row, double probabilities[NOISE_POINTS])
+{
+	double weights[CELLS];
+
+	weigh_cells(noise, row, weights);
+	for (size_t i = 0; i < NOISE_POINTS; i++) {
+		probabilities[i] = 0;
+		for (size_t cell = 0; cell < CELLS; cell++)
+			probabilities[i] += weights[cell] * (noise->regular[i][cell] + noise->outlier[i][cell]);
+		probabilities[i] *= noise->likelihoods[row][i];
+	}
+	normalize(probabilities);
+}
+
 /* Rows while they are tested. */
-struct test {
+struct variation_testing {
 	const struct variation_request *request;
 	struct variation_row *rows;
 	size_t row_count;
@@ -51,7 +289,7 @@ factor_of(const struct variation_request *request, const struct variation_row *r
 
 /* Mean and deviation by Welford's recurrences (Technometrics 4, 1962): large counts lose nothing to their squares. */
 static void
-describe(const struct variation_request *request, struct variation_row *row)
+describe_row(const struct variation_request *request, struct variation_row *row)
 {
 	double squares = 0, samples = 0, exposure = 0;
 
@@ -116,7 +354,7 @@ spread_at(const struct variation_request *request, const struct variation_row *r
 
 /* The c squared at which the row's spread is the median of chi-square. */
 static double
-own_square(const struct test *test, const struct variation_row *row)
+own_square(const struct variation_testing *test, const struct variation_row *row)
 {
 	double low = 0, high = 1, ignored;
 
@@ -135,9 +373,10 @@ own_square(const struct test *test, const struct variation_row *row)
 	return sqrt(low * high);
 }
 
-/* How likely the row's counts are, at each c: normal, the mean being taken from them (restricted likelihood). */
+/* Likelihood of the row's counts at each c: normal, the mean being taken from them (restricted likelihood). */
 static void
-find_likelihoods(const struct test *test, const struct variation_row *row, double likelihoods[NOISE_POINTS])
+find_likelihoods(const struct variation_testing *test, const struct variation_row *row,
+                 double likelihoods[NOISE_POINTS])
 {
 	double most = -INFINITY;
 
@@ -161,9 +400,9 @@ compare_samples(const void *left, const void *right, void *context)
 	return (a < b) - (a > b);
 }
 
-/* Which rows are tested, and what those with the most samples say of noise. */
+/* Which rows are tested, and the model of noise by those with the most samples. */
 static int
-find_witnesses(struct test *test)
+find_witnesses(struct variation_testing *test)
 {
 	const struct noise_prior stated = {NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
 	const struct noise_prior *prior = test->request->prior ? test->request->prior : &stated;
@@ -192,7 +431,7 @@ find_witnesses(struct test *test)
 
 /* Against a c that was given. */
 static void
-test_against(const struct test *test, struct variation_row *row, double noise)
+test_against(const struct variation_testing *test, struct variation_row *row, double noise)
 {
 	double ignored;
 	const double sum = spread_at(test->request, row, noise * noise, &ignored);
@@ -207,7 +446,7 @@ test_against(const struct test *test, struct variation_row *row, double noise)
  * of its variance that is sampling's is known as if by CLUSTER_DEGREES; see variation.h.
  */
 static double
-tail_at(const struct test *test, const struct variation_row *row, double noise)
+tail_at(const struct variation_testing *test, const struct variation_row *row, double noise)
 {
 	const double noise_square = noise * noise, sampling = 1 / (1 + noise_square * row->mean_count);
 	double ignored;
@@ -218,11 +457,11 @@ tail_at(const struct test *test, const struct variation_row *row, double noise)
 
 /* Against each c that a row like the others may have, by how probable it is. */
 static void
-test_among(const struct test *test, struct variation_row *row, size_t witness)
+test_against_others(const struct variation_testing *test, struct variation_row *row, size_t witness)
 {
 	double probabilities[NOISE_POINTS], p = 0;
 
-	test_against(test, row, noise_usual(test->noise, witness, NULL));
+	test_against(test, row, noise_typical(test->noise, witness, NULL));
 	noise_predict(test->noise, witness, probabilities);
 	for (size_t i = 0; i < NOISE_POINTS; i++)
 		if (probabilities[i] > NEGLIGIBLE)
@@ -230,20 +469,19 @@ test_among(const struct test *test, struct variation_row *row, size_t witness)
 	row->p = p;
 }
 
-/* What is usual of all rows. */
 static void
-find_noise(const struct run_noise *noise, size_t tested, struct variation *variation)
+set_typical_noise(const struct run_noise *noise, size_t tested, struct variation *variation)
 {
 	double spread;
 
-	variation->noise = noise_usual(noise, NOISE_NO_ROW, &spread);
+	variation->noise = noise_typical(noise, NOISE_NO_ROW, &spread);
 	variation->noise_least = variation->noise * exp(-NINE_OF_TEN * spread);
 	variation->noise_most = variation->noise * exp(NINE_OF_TEN * spread);
 	variation->tested = tested;
 }
 
 static void
-test_rows(const struct test *test, struct variation *variation)
+test_rows(const struct variation_testing *test, struct variation *variation)
 {
 	const struct variation_request *request = test->request;
 
@@ -255,15 +493,15 @@ test_rows(const struct test *test, struct variation *variation)
 		if (request->noise >= 0)
 			test_against(test, row, request->noise);
 		else
-			test_among(test, row, i < test->witness_count ? i : NOISE_NO_ROW);
+			test_against_others(test, row, i < test->witness_count ? i : NOISE_NO_ROW);
 	}
 	if (request->noise >= 0)
 		return;
-	find_noise(test->noise, test->count, variation);
+	set_typical_noise(test->noise, test->count, variation);
 }
 
 static int
-adjust(const struct test *test)
+adjust_p(const struct variation_testing *test)
 {
 	double *p = calloc(test->count + 1, sizeof(*p));
 	int err;
@@ -294,7 +532,7 @@ int
 variation_test(const struct variation_request *request, struct variation_row *rows, size_t count,
                struct variation *variation)
 {
-	struct test test = {.request = request, .rows = rows, .row_count = count};
+	struct variation_testing test = {.request = request, .rows = rows, .row_count = count};
 	int err;
 
 	memset(variation, 0, sizeof(*variation));
@@ -303,11 +541,11 @@ variation_test(const struct variation_request *request, struct variation_row *ro
 	test.degrees = (double)request->set_count - 1;
 	test.median = statistics_chi_square_median(test.degrees);
 	for (size_t i = 0; i < count; i++)
-		describe(request, &rows[i]);
+		describe_row(request, &rows[i]);
 	err = find_witnesses(&test);
 	if (!err) {
 		test_rows(&test, variation);
-		err = adjust(&test);
+		err = adjust_p(&test);
 	}
 	run_noise_free(test.noise);
 	free(test.likelihoods);
@@ -316,7 +554,7 @@ variation_test(const struct variation_request *request, struct variation_row *ro
 }
 
 /* What sets and totals of two sides come to, for a row with totals of its own. */
-struct sides {
+struct two_sides {
 	const struct variation_sides *request;
 	const double *by_set;
 	double totals[2];
@@ -327,7 +565,7 @@ struct sides {
 
 /* Shares of a row on both sides, and how many samples it has in a set at least, on average, on the better side. */
 static void
-find_shares(const struct sides *sides, const uint64_t *counts, double shares[2], double samples[2])
+find_shares(const struct two_sides *sides, const uint64_t *counts, double shares[2], double samples[2])
 {
 	samples[0] = samples[1] = 0;
 	for (size_t i = 0; i < sides->request->set_count; i++)
@@ -336,9 +574,9 @@ find_shares(const struct sides *sides, const uint64_t *counts, double shares[2],
 		shares[side] = samples[side] / sides->totals[side];
 }
 
-/* How likely the row's counts are at each c, by how sets of one side differ; false when there are too few samples. */
+/* Likelihood of the row's counts at each c, by how sets of one side differ; false when there are too few samples. */
 static bool
-find_likelihoods_of_sides(const struct sides *sides, const uint64_t *counts, double likelihoods[NOISE_POINTS])
+find_likelihoods_of_sides(const struct two_sides *sides, const uint64_t *counts, double likelihoods[NOISE_POINTS])
 {
 	const struct variation_sides *request = sides->request;
 	double shares[2], samples[2], most = -INFINITY;
@@ -400,7 +638,7 @@ distance_of(const double probabilities[NOISE_POINTS], double deviation, double c
 }
 
 static void
-compare_sides(const struct sides *sides, const double probabilities[NOISE_POINTS], struct variation_difference *row)
+compare_sides(const struct two_sides *sides, const double probabilities[NOISE_POINTS], struct variation_difference *row)
 {
 	const double *totals = sides->totals, *squares = sides->squares;
 	double shares[2], samples[2], pooled, sampling, noise;
@@ -425,9 +663,9 @@ compare_sides(const struct sides *sides, const double probabilities[NOISE_POINTS
 }
 
 static bool
-find_sides(const struct variation_sides *request, const double *totals, struct sides *sides)
+find_sides(const struct variation_sides *request, const double *totals, struct two_sides *sides)
 {
-	*sides = (struct sides){.request = request, .by_set = totals ? totals : request->totals};
+	*sides = (struct two_sides){.request = request, .by_set = totals ? totals : request->totals};
 	if (request->set_count < 3 || request->set_count > VARIATION_SETS_MAX)
 		return false;
 	for (size_t i = 0; i < request->set_count; i++) {
@@ -446,40 +684,43 @@ variation_compare(const struct variation_sides *request, struct variation_differ
                   struct variation *variation)
 {
 	const struct noise_prior stated = {NOISE_PRIOR_MEDIAN, NOISE_PRIOR_SPREAD};
-	double(*likelihoods)[NOISE_POINTS] = calloc(count + 1, sizeof(*likelihoods)), usual[NOISE_POINTS];
+	double(*likelihoods)[NOISE_POINTS] = calloc(count + 1, sizeof(*likelihoods)), typical[NOISE_POINTS];
 	size_t *witnesses = calloc(count + 1, sizeof(*witnesses)), tested = 0;
 	struct run_noise *noise = NULL;
-	struct sides sides;
-	int err = likelihoods && witnesses ? 0 : -ENOMEM;
+	struct two_sides sides;
+	int err = -EINVAL;
 
 	memset(variation, 0, sizeof(*variation));
 	if (!find_sides(request, NULL, &sides))
-		err = -EINVAL;
-	for (size_t i = 0; i < count && !err; i++) {
+		goto out;
+	err = -ENOMEM;
+	if (!likelihoods || !witnesses)
+		goto out;
+	for (size_t i = 0; i < count; i++) {
 		witnesses[i] = NOISE_NO_ROW;
-		if (!find_sides(request, rows[i].totals, &sides))
+		if (!find_sides(request, rows[i].totals, &sides)) {
 			err = -EINVAL;
-		else if (tested < WITNESSES_MAX &&
-		         find_likelihoods_of_sides(&sides, rows[i].counts, likelihoods[tested]))
+			goto out;
+		}
+		if (tested < WITNESSES_MAX && find_likelihoods_of_sides(&sides, rows[i].counts, likelihoods[tested]))
 			witnesses[i] = tested++;
 	}
-	if (!err) {
-		noise = run_noise_new(request->prior ? request->prior : &stated,
-		                      (const double(*)[NOISE_POINTS])likelihoods, tested);
-		err = noise ? 0 : -ENOMEM;
-	}
-	if (!err) {
-		noise_predict(noise, NOISE_NO_ROW, usual);
-		find_noise(noise, tested, variation);
-	}
-	for (size_t i = 0; i < count && !err; i++) {
+	noise = run_noise_new(request->prior ? request->prior : &stated, (const double(*)[NOISE_POINTS])likelihoods,
+	                      tested);
+	if (!noise)
+		goto out;
+	noise_predict(noise, NOISE_NO_ROW, typical);
+	set_typical_noise(noise, tested, variation);
+	for (size_t i = 0; i < count; i++) {
 		double own[NOISE_POINTS];
 
 		if (witnesses[i] != NOISE_NO_ROW)
 			noise_posterior(noise, witnesses[i], own);
 		(void)find_sides(request, rows[i].totals, &sides);
-		compare_sides(&sides, witnesses[i] != NOISE_NO_ROW ? own : usual, &rows[i]);
+		compare_sides(&sides, witnesses[i] != NOISE_NO_ROW ? own : typical, &rows[i]);
 	}
+	err = 0;
+out:
 	run_noise_free(noise);
 	free(witnesses);
 	free(likelihoods);

@@ -8,7 +8,7 @@
  *     m + (c m)^2     where m is what the row has on average, scaled to the set
  *
  * (times 1 - p of a part): the negative binomial's (Lawless, Canadian Journal of Statistics 15, 1987). The coefficient
- * of variation c is not one for all rows: it is drawn from a distribution that run_noise.h describes, and which all
+ * of variation c is not one for all rows: it is drawn from a distribution that variation.c describes, and which all
  * other rows and a prior tell together. p is how probable it is that a row of that distribution has a spread - the sum
  * of (count - m)^2 / (m + (c m)^2) over the sets - as large as this row's: the tail of chi-square with one degree less
  * than there are sets, averaged over c. Where there are no other rows, the prior alone says what c may be; where there
@@ -18,7 +18,7 @@
  *
  * p-values are adjusted for the number of rows (Holm): when no row varies by more than its kind does, the chance that
  * any p is at most 0.05 is 5 % - over machines that are as the prior says where rows are few, on any machine where they
- * are many - as long as the logarithms of the rows' own c are normal and not wider spread than run_noise.h allows.
+ * are many - as long as the logarithms of the rows' own c are normal and not wider spread than the model allows.
  * Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_VARIATION_H
@@ -28,18 +28,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/run_noise.h"
-
 #define VARIATION_SETS_MAX  4096
 #define VARIATION_LEAST     10 /* samples a set, on average: below, the sum is not chi-square any more */
 #define VARIATION_ESTIMATED -1 /* see variation_request.noise */
+
+/* What is known of c0, the typical c of a machine, before any row is looked at. */
+struct noise_prior {
+	double median; /* above 0 */
+	double spread; /* deviation of the logarithm; above 0 */
+};
+
+/* Where nothing is known of the machine: 3 %; from 0.9 to 10 % in two of three cases, and above 21 % in one of 20. */
+#define NOISE_PRIOR_MEDIAN 0.03
+#define NOISE_PRIOR_SPREAD 1.2
 
 struct variation_request {
 	size_t set_count;                /* from 2 to VARIATION_SETS_MAX */
 	const double *factors;           /* by set: what a count is multiplied by, to compare with others; above 0 */
 	const double *totals;            /* by set: what counts are parts of; NULL: they are parts of nothing */
 	double noise;                    /* c, 0 for sampling alone; VARIATION_ESTIMATED */
-	const struct noise_prior *prior; /* where it is estimated; NULL: what run_noise.h says of any machine */
+	const struct noise_prior *prior; /* where it is estimated; NULL: that of any machine */
 };
 
 struct variation_row {
@@ -74,20 +82,20 @@ struct variation_sides {
 	const bool *is_after;            /* by set */
 	const double *totals;            /* by set: the samples that counts are parts of; above 0 */
 	double confidence;               /* of the distances below: 0.95 */
-	const struct noise_prior *prior; /* NULL: what run_noise.h says of any machine */
+	const struct noise_prior *prior; /* NULL: that of any machine */
 };
 
 /*
  * A row of both sides. Its coefficient of variation is known by how its sets of each side differ among themselves, by
  * the other rows, and by the prior (the moderated t-test of Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, with the
- * model of run_noise.h). A side's share is the samples of its sets by their totals.
+ * model of variation.c). A side's share is the samples of its sets by their totals.
  */
 struct variation_difference {
 	const uint64_t *counts; /* by set; borrowed, as `totals` */
 	const double *totals;   /* by set: what the row's counts are parts of, above 0; NULL: variation_sides.totals */
 	double p;      /* that sampling and noise make shares differ as much, if in truth they are one; not adjusted */
 	double change; /* what noise alone moves the difference of shares by, to each side, with `confidence` */
-	double ratio;  /* the same, of the logarithm of their ratio */
+	double ratio;  /* what it moves the logarithm of their ratio by */
 };
 
 /* Fill the rows' results; variation->tested are those that tell of noise. 0, -EINVAL, -ENOMEM. */

@@ -27,7 +27,7 @@ verdict_unit(const struct procedure_analysis *analysis, bool same_run)
 {
 	const bool is_absolute = same_run && !analysis->frequencies.is_relative && analysis->cycles_per_sample > 0;
 
-	return is_absolute ? analysis->cycles_per_sample : executions_per_frequency(analysis);
+	return is_absolute ? analysis->cycles_per_sample : procedure_executions_per_frequency(analysis);
 }
 
 static uint32_t
@@ -43,7 +43,7 @@ find(const struct flow_graph *graph, uint64_t address)
 	return UINT32_MAX;
 }
 
-/* What is to blame may be in what a call calls: there is no more that a procedure can tell. */
+/* A culprit outside of the procedure is named right by the call that leads there: a procedure shows no more. */
 static bool
 is_blamed(const struct flow_graph *graph, const struct stalls *stalls, const struct stall *stall, uint64_t address,
           uint64_t culprit)
@@ -134,7 +134,7 @@ add_blocks(struct verdict_sum *sum, const struct procedure_analysis *analysis, d
 {
 	for (uint32_t i = 0; analysis->executions && i < analysis->graph->block_count; i++) {
 		const double executions = (double)analysis->executions[analysis->graph->blocks[i].first];
-		const double samples = block_samples(analysis, i);
+		const double samples = procedure_block_samples(analysis, i);
 		const struct frequency *frequency = &analysis->frequencies.blocks[i];
 		const double estimate = frequency->confidence == CONFIDENCE_NONE ? 0 : frequency->value * unit;
 

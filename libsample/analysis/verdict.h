@@ -35,8 +35,8 @@ int verdicts_make(const struct procedure_analysis *analysis, const struct verdic
                   struct verdict **verdicts);
 
 /*
- * The executions that a frequency of 1 stands for: of the same run, absolutely where that is known; else
- * executions_per_frequency().
+ * The executions that a frequency of 1 stands for: in one run, by cycles per sample where they are known; else
+ * procedure_executions_per_frequency().
  */
 double verdict_unit(const struct procedure_analysis *analysis, bool same_run);
 

@@ -84,7 +84,7 @@ open_database(struct recording *recording)
 		err = selection_read(recording->profile, &request, &recording->selection, why, sizeof(why));
 	if (err)
 		return fail(recording, *why ? why : path, err);
-	event = time_event_choose(recording->selection, NULL, why, sizeof(why));
+	event = procedure_choose_time_event(recording->selection, NULL, why, sizeof(why));
 	if (event < 0)
 		return fail(recording, why, event);
 	recording->event = (uint16_t)event;
@@ -185,7 +185,7 @@ block_items(const struct procedure_analysis *analysis, const struct procedure_an
 		const struct frequency *frequency = &analysis->frequencies.blocks[i];
 
 		items[i] = (struct score_item){
-			.weight = block_samples(exact, i),
+			.weight = procedure_block_samples(exact, i),
 			.estimate = frequency->value,
 			.truth = (double)exact->executions[exact->graph->blocks[i].first],
 			.confidence = frequency->confidence,
@@ -238,7 +238,7 @@ visit_procedure(struct recording *recording, const struct symbol *symbol, enum s
 		                  .edges = edges,
 		                  .block_count = exact->graph->block_count,
 		                  .edge_count = exact->graph->edge_count,
-		                  .absolute = source == SOURCE_EXACT ? executions_per_frequency(exact)
+		                  .absolute = source == SOURCE_EXACT ? procedure_executions_per_frequency(exact)
 		                                                     : absolute_of(recording),
 		                  .samples = (double)exact->time_samples},
 		};

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/procedure_parts.h"
+#include "analysis/procedure.h"
 #include "tests/accuracy/recording_parts.h"
 #include "tests/accuracy/specimen.h"
 
@@ -29,7 +29,7 @@ recording_write_specimen(struct recording *recording, const struct visited *visi
 {
 	const struct procedure_analysis *exact = visited->exact;
 	const struct procedure_input input = {.code = &recording->code};
-	struct path_counts bursts = {0};
+	struct procedure_path_counts bursts = {0};
 	struct specimen specimen = {
 		.width = (unsigned)recording->pipeline.retire_width,
 		.skid = recording->pipeline.timer_skid,
@@ -41,13 +41,13 @@ recording_write_specimen(struct recording *recording, const struct visited *visi
 	int err = 0;
 
 	if (recording->recorded.bursts.epoch)
-		err = path_counts_init(&bursts, &input, exact->graph, &recording->recorded.bursts.paths);
+		err = procedure_path_counts_init(&bursts, &input, exact->graph, &recording->recorded.bursts.paths);
 	if (!err) {
 		snprintf(specimen.procedure, sizeof(specimen.procedure), "%.63s", visited->name);
 		snprintf(specimen.program, sizeof(specimen.program), "%.63s", recording->name);
 		specimen.burst_edges = bursts.edges;
 		err = write_with(recording, visited, &specimen, file);
 	}
-	path_counts_fini(&bursts);
+	procedure_path_counts_fini(&bursts);
 	return err;
 }

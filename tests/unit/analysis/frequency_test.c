@@ -496,6 +496,25 @@ what_points_nowhere_is_refused(void **state)
 	assert_int_equal(frequencies_estimate(&input, &result), -EINVAL);
 }
 
+static void
+every_method_and_confidence_has_a_name(void **state)
+{
+	(void)state;
+	assert_string_equal(frequency_method_name(FREQUENCY_UNKNOWN), "unknown");
+	assert_string_equal(frequency_method_name(FREQUENCY_CLUSTER), "cluster");
+	assert_string_equal(frequency_method_name(FREQUENCY_FIT), "fit");
+	assert_string_equal(frequency_confidence_name(CONFIDENCE_NONE), "none");
+	assert_string_equal(frequency_confidence_name(CONFIDENCE_EXACT), "exact");
+}
+
+static void
+what_is_none_is_a_question_mark(void **state)
+{
+	(void)state;
+	assert_string_equal(frequency_method_name(FREQUENCY_FIT + 1), "?");
+	assert_string_equal(frequency_confidence_name(CONFIDENCE_EXACT + 1), "?");
+}
+
 int
 main(void)
 {
@@ -518,6 +537,8 @@ main(void)
 		cmocka_unit_test(pieces_that_do_not_hang_together_do_no_harm),
 		cmocka_unit_test(generated_graphs_with_random_samples_do_no_harm),
 		cmocka_unit_test(what_points_nowhere_is_refused),
+		cmocka_unit_test(every_method_and_confidence_has_a_name),
+		cmocka_unit_test(what_is_none_is_a_question_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,89 @@
 #include "analysis/markov.h"
 
 static void
+a_loop_with_a_rare_exit_is_exact(void **state)
+{
+	const struct markov_transition loop[] = {{2, 0, 1}, {0, 1, 1}, {1, 0, 999999999}, {1, 2, 1}};
+	double visits[3];
+
+	(void)state;
+	assert_int_equal(markov_solve(loop, 4, 3, 2, visits), 0);
+	assert_true(fabs(visits[0] - 1e9) < 1);
+	assert_true(fabs(visits[1] - 1e9) < 1);
+	assert_true(visits[2] == 1);
+}
+
+static void
+a_branch_is_shared_by_its_weights(void **state)
+{
+	const struct markov_transition branch[] = {{3, 0, 5}, {0, 1, 30}, {0, 2, 10}, {1, 3, 1}, {2, 3, 1}};
+	double visits[4];
+
+	(void)state;
+	assert_int_equal(markov_solve(branch, 5, 4, 3, visits), 0);
+	assert_true(fabs(visits[0] - 1) < 1e-12);
+	assert_true(fabs(visits[1] - 0.75) < 1e-12);
+	assert_true(fabs(visits[2] - 0.25) < 1e-12);
+}
+
+static void
+transitions_between_the_same_states_add_up_and_a_state_may_stay(void **state)
+{
+	const struct markov_transition way[] = {{1, 0, 1}, {0, 0, 1}, {0, 0, 2}, {0, 1, 1}};
+	double visits[2];
+
+	(void)state;
+	assert_int_equal(markov_solve(way, 4, 2, 1, visits), 0);
+	assert_true(fabs(visits[0] - 4) < 1e-12);
+}
+
+static void
+random_chains_are_balanced(void **state)
+{
+	(void)state;
+	srandom(3);
+	for (int round = 0; round < 100; round++) {
+		const size_t count = 2 + (size_t)random() % 60;
+		const size_t ways = count * 3;
+		struct markov_transition *chain = calloc(ways, sizeof(*chain));
+		double *visits = calloc(count, sizeof(*visits));
+		double *leaving = calloc(count, sizeof(*leaving));
+		double *coming = calloc(count, sizeof(*coming));
+
+		assert_true(chain && visits && leaving && coming);
+		for (uint32_t i = 0; i < ways; i++) { /* a ring, so that all is reached, and more */
+			const uint32_t from = i < count ? i : (uint32_t)((size_t)random() % count);
+			const uint32_t to =
+				i < count ? (uint32_t)((i + 1) % count) : (uint32_t)((size_t)random() % count);
+
+			chain[i] = (struct markov_transition){from, to, (double)(1 + random() % 1000)};
+			leaving[from] += chain[i].weight;
+		}
+		assert_int_equal(markov_solve(chain, ways, count, 0, visits), 0);
+		for (size_t i = 0; i < ways; i++)
+			coming[chain[i].to] += visits[chain[i].from] * chain[i].weight / leaving[chain[i].from];
+		for (size_t i = 0; i < count; i++)
+			assert_true(fabs(coming[i] - visits[i]) <= 1e-9 * visits[i]);
+		free(chain);
+		free(visits);
+		free(leaving);
+		free(coming);
+	}
+}
+
+static void
+what_points_nowhere_is_refused(void **state)
+{
+	const struct markov_transition nowhere = {0, 2, 1}, nothing = {0, 1, 0};
+	double visits[2];
+
+	(void)state;
+	assert_int_equal(markov_solve(&nowhere, 1, 2, 0, visits), -EINVAL);
+	assert_int_equal(markov_solve(&nothing, 1, 2, 0, visits), -EINVAL);
+	assert_int_equal(markov_solve(NULL, 0, 2, 2, visits), -EINVAL);
+}
+
+static void
 assert_near(double value, double expected)
 {
 	if (fabs(value - expected) > 1e-9 * fabs(expected) + 1e-12)
@@ -14,7 +97,7 @@ assert_near(double value, double expected)
 }
 
 /* 0 is outside. 1 enters, 2 is a loop by itself, nine times in ten; then 3 or 4, and 3 goes out or to 4. */
-static const struct markov_way loop[] = {{0, 1}, {1, 2}, {2, 2}, {2, 3}, {2, 4}, {3, 0}, {3, 4}, {4, 0}};
+static const struct markov_edge loop[] = {{0, 1}, {1, 2}, {2, 2}, {2, 3}, {2, 4}, {3, 0}, {3, 4}, {4, 0}};
 static const double chances[] = {1, 1, 0.9, 0.04, 0.06, 0.5, 0.5, 1};
 
 static void
@@ -71,7 +154,7 @@ in_random_chains_what_comes_in_goes_out_and_values_are_slopes(void **state)
 	(void)state;
 	srandom(5);
 	for (int round = 0; round < 50; round++) {
-		struct markov_way ways[WAYS];
+		struct markov_edge ways[WAYS];
 		double probabilities[WAYS], sums[STATES] = {0}, visits[STATES], values[STATES], rewards[STATES],
 					    in[STATES] = {0};
 		struct markov *markov;
@@ -117,7 +200,7 @@ in_random_chains_what_comes_in_goes_out_and_values_are_slopes(void **state)
 static void
 what_nothing_leads_to_or_away_from_is_not_visited(void **state)
 {
-	const struct markov_way ways[] = {{0, 1}, {1, 0}, {2, 1}, {1, 3}, {3, 3}};
+	const struct markov_edge ways[] = {{0, 1}, {1, 0}, {2, 1}, {1, 3}, {3, 3}};
 	const double half[] = {1, 0.5, 1, 0.5, 1};
 	struct markov *markov;
 	double visits[4];
@@ -133,18 +216,18 @@ what_nothing_leads_to_or_away_from_is_not_visited(void **state)
 static void
 what_is_too_entangled_or_no_state_is_refused(void **state)
 {
-	struct markov_way ways[400];
+	struct markov_edge ways[400];
 	struct markov *markov;
 	size_t count = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		for (uint32_t k = 0; k < 20; k++)
-			ways[count++] = (struct markov_way){i, k};
+			ways[count++] = (struct markov_edge){i, k};
 	assert_int_equal(markov_plan(ways, count, 20, 0, 1000, &markov), -E2BIG);
 	assert_int_equal(markov_plan(ways, count, 19, 0, 100000, &markov), -EINVAL);
 	assert_int_equal(markov_plan(ways, count, 20, 0, 100000, &markov), 0);
-	assert_true(markov_steps(markov) <= 100000);
+	assert_true(markov_multiplications(markov) <= 100000);
 	markov_free(markov);
 	markov_free(NULL);
 }
@@ -153,6 +236,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_loop_with_a_rare_exit_is_exact),
+		cmocka_unit_test(a_branch_is_shared_by_its_weights),
+		cmocka_unit_test(transitions_between_the_same_states_add_up_and_a_state_may_stay),
+		cmocka_unit_test(random_chains_are_balanced),
+		cmocka_unit_test(what_points_nowhere_is_refused),
 		cmocka_unit_test(visits_are_what_comes_in),
 		cmocka_unit_test(values_are_what_is_still_to_come),
 		cmocka_unit_test(in_random_chains_what_comes_in_goes_out_and_values_are_slopes),

@@ -59,7 +59,7 @@ a_gain_is_taken_as_far_as_its_capacity_goes(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(network_circulate(arcs, 3, 2), 0);
+	assert_int_equal(min_cost_circulation(arcs, 3, 2), 0);
 	assert_int_equal(arcs[0].flow, 10);
 	assert_int_equal(arcs[1].flow, 7);
 	assert_int_equal(arcs[2].flow, 3);
@@ -71,7 +71,7 @@ what_costs_more_than_it_gains_is_left(void **state)
 	struct network_arc arcs[] = {{0, 1, 10, -5, 0}, {1, 2, 100, 3, 0}, {2, 0, 100, 3, 0}};
 
 	(void)state;
-	assert_int_equal(network_circulate(arcs, 3, 3), 0);
+	assert_int_equal(min_cost_circulation(arcs, 3, 3), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(arcs[i].flow, 0);
 }
@@ -82,7 +82,7 @@ an_arc_to_itself_is_a_circulation(void **state)
 	struct network_arc arcs[] = {{0, 0, 9, -1, 0}, {0, 0, 9, 1, 0}};
 
 	(void)state;
-	assert_int_equal(network_circulate(arcs, 2, 1), 0);
+	assert_int_equal(min_cost_circulation(arcs, 2, 1), 0);
 	assert_int_equal(arcs[0].flow, 9);
 	assert_int_equal(arcs[1].flow, 0);
 }
@@ -104,7 +104,7 @@ no_random_network_has_a_cheaper_circulation(void **state)
 			arcs[i].cost = random() % 21 - 10;
 			arcs[i].capacity = arcs[i].cost >= 0 && random() % 2 ? NETWORK_UNLIMITED : random() % 50;
 		}
-		assert_int_equal(network_circulate(arcs, count, node_count), 0);
+		assert_int_equal(min_cost_circulation(arcs, count, node_count), 0);
 		assert_circulates(arcs, count, node_count);
 		assert_false(can_be_improved(arcs, count, node_count));
 		free(arcs);
@@ -146,7 +146,7 @@ assert_ladder_is_solved(uint32_t length, bool and_is_cheapest)
 	assert_non_null(arcs);
 	srandom(11);
 	count = make_ladder(arcs, length);
-	assert_int_equal(network_circulate(arcs, count, (size_t)length * 2), 0);
+	assert_int_equal(min_cost_circulation(arcs, count, (size_t)length * 2), 0);
 	assert_circulates(arcs, count, (size_t)length * 2);
 	if (and_is_cheapest)
 		assert_false(can_be_improved(arcs, count, (size_t)length * 2));
@@ -178,7 +178,7 @@ huge_capacities_do_not_overflow(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(network_circulate(arcs, 2, 2), 0);
+	assert_int_equal(min_cost_circulation(arcs, 2, 2), 0);
 	assert_true(arcs[0].flow == NETWORK_TOTAL_MAX);
 }
 
@@ -190,10 +190,10 @@ arcs_that_point_nowhere_or_gain_without_end_are_refused(void **state)
 	struct network_arc dear = {0, 1, 1, NETWORK_COST_MAX + 1, 0};
 
 	(void)state;
-	assert_int_equal(network_circulate(&nowhere, 1, 2), -EINVAL);
-	assert_int_equal(network_circulate(&endless, 1, 2), -EINVAL);
-	assert_int_equal(network_circulate(&dear, 1, 2), -EINVAL);
-	assert_int_equal(network_circulate(NULL, 0, 0), 0);
+	assert_int_equal(min_cost_circulation(&nowhere, 1, 2), -EINVAL);
+	assert_int_equal(min_cost_circulation(&endless, 1, 2), -EINVAL);
+	assert_int_equal(min_cost_circulation(&dear, 1, 2), -EINVAL);
+	assert_int_equal(min_cost_circulation(NULL, 0, 0), 0);
 }
 
 int

@@ -260,14 +260,14 @@ cycles_are_time_before_a_clock_is(void **state)
 	char why[256];
 
 	(void)state;
-	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), 2);
+	assert_int_equal(procedure_choose_time_event(&selection, NULL, why, sizeof(why)), 2);
 	events[2].available = false;
-	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), 1);
-	assert_int_equal(time_event_choose(&selection, "page-faults", why, sizeof(why)), 0);
-	assert_int_equal(time_event_choose(&selection, "cycles", why, sizeof(why)), -DCPI_ENOEVENT);
+	assert_int_equal(procedure_choose_time_event(&selection, NULL, why, sizeof(why)), 1);
+	assert_int_equal(procedure_choose_time_event(&selection, "page-faults", why, sizeof(why)), 0);
+	assert_int_equal(procedure_choose_time_event(&selection, "cycles", why, sizeof(why)), -DCPI_ENOEVENT);
 	assert_string_equal(why, "cycles was not counted in what was selected");
 	events[1].available = false;
-	assert_int_equal(time_event_choose(&selection, NULL, why, sizeof(why)), -DCPI_ENOEVENT);
+	assert_int_equal(procedure_choose_time_event(&selection, NULL, why, sizeof(why)), -DCPI_ENOEVENT);
 }
 
 int

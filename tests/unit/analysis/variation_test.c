@@ -202,7 +202,7 @@ assert_about(double value, double expected)
 }
 
 /*
- * The model of variation.h and run_noise.h, worked out by another program: in Python, F by scipy.stats, 1,501 points of
+ * The model of variation.h and variation.c, worked out by another program: in Python, F by scipy.stats, 1,501 points of
  * c and 1,201 of c0. Integrals over fewer points differ from it by a percent or two.
  */
 static void

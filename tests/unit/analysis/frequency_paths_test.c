@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "analysis/frequency_chain.h"
+#include "analysis/frequency_internal.h"
 
 /*
  * Two loops, one after the other: 0 enters, 1 repeats itself, 2 repeats itself, 3 leaves. Two instructions each. edges:
@@ -37,19 +37,19 @@ static const struct flow_graph graph = {
 };
 
 struct scene {
-	struct chain chain;
-	double shares[4], doubts[4];
+	struct frequency_chain chain;
+	double shares[4], uncertainties[4];
 };
 
 static void
 solve(struct scene *scene, const uint64_t *seen, const double *starts)
 {
-	assert_int_equal(chain_init(&scene->chain, &graph, seen), 0);
+	assert_int_equal(frequency_chain_init(&scene->chain, &graph, seen), 0);
 	for (size_t i = 0; i < 4 && starts; i++)
 		scene->chain.starts[i] = starts[i];
-	chain_weigh(&scene->chain);
-	assert_int_equal(chain_solve(&scene->chain, scene->shares), 0);
-	assert_int_equal(chain_doubt(&scene->chain, scene->shares, scene->doubts), 0);
+	frequency_chain_weigh(&scene->chain);
+	assert_int_equal(frequency_chain_solve(&scene->chain, scene->shares), 0);
+	assert_int_equal(frequency_chain_uncertainty(&scene->chain, scene->shares, scene->uncertainties), 0);
 }
 
 static double
@@ -68,8 +68,8 @@ what_was_often_seen_is_as_it_was_seen(void **state)
 	solve(&scene, seen, NULL);
 	assert_true(fabs(scene.shares[1] / scene.shares[0] - 10) < 0.01);
 	assert_true(fabs(scene.shares[2] / scene.shares[0] - 4) < 0.01);
-	assert_true(scene.doubts[1] < 0.03);
-	chain_fini(&scene.chain);
+	assert_true(scene.uncertainties[1] < 0.03);
+	frequency_chain_fini(&scene.chain);
 }
 
 /* Each loop was seen for itself, the way between them never: the time spent in them is what is left. */
@@ -83,8 +83,8 @@ loops_without_a_way_seen_between_them_are_compared_by_their_samples(void **state
 	(void)state;
 	solve(&scene, seen, starts);
 	assert_true(ratio(&scene) > 1.5 && ratio(&scene) < 9);
-	assert_true(scene.doubts[1] > 0.2 || scene.doubts[2] > 0.2);
-	chain_fini(&scene.chain);
+	assert_true(scene.uncertainties[1] > 0.2 || scene.uncertainties[2] > 0.2);
+	frequency_chain_fini(&scene.chain);
 }
 
 /* Where it was seen often, samples have nothing to say: one of the loops may be slow. */
@@ -98,7 +98,7 @@ samples_do_not_matter_where_the_way_was_seen(void **state)
 	(void)state;
 	solve(&scene, seen, starts);
 	assert_true(fabs(ratio(&scene) - 1) < 0.02);
-	chain_fini(&scene.chain);
+	frequency_chain_fini(&scene.chain);
 }
 
 /* 4 of 20, and 4000 of 20000: both are a fifth, and the second is known better. */
@@ -112,12 +112,12 @@ doubt_falls_with_what_was_seen(void **state)
 
 	(void)state;
 	solve(&scene, few, starts);
-	doubt = scene.doubts[0];
+	doubt = scene.uncertainties[0];
 	assert_true(doubt > 0.15);
-	chain_fini(&scene.chain);
+	frequency_chain_fini(&scene.chain);
 	solve(&scene, many, starts);
-	assert_true(scene.doubts[0] < doubt / 4);
-	chain_fini(&scene.chain);
+	assert_true(scene.uncertainties[0] < doubt / 4);
+	frequency_chain_fini(&scene.chain);
 }
 
 /* Disturbed by a generator of random numbers that begins anew each time. */
@@ -131,9 +131,9 @@ doubt_is_the_same_each_time(void **state)
 	(void)state;
 	solve(&one, seen, starts);
 	solve(&other, seen, starts);
-	assert_memory_equal(one.doubts, other.doubts, sizeof(one.doubts));
-	chain_fini(&one.chain);
-	chain_fini(&other.chain);
+	assert_memory_equal(one.uncertainties, other.uncertainties, sizeof(one.uncertainties));
+	frequency_chain_fini(&one.chain);
+	frequency_chain_fini(&other.chain);
 }
 
 static void
@@ -146,9 +146,9 @@ the_chain_is_as_it_was_after_it_was_doubted(void **state)
 
 	(void)state;
 	solve(&scene, seen, starts);
-	assert_int_equal(chain_solve(&scene.chain, again), 0);
+	assert_int_equal(frequency_chain_solve(&scene.chain, again), 0);
 	assert_memory_equal(again, scene.shares, sizeof(again));
-	chain_fini(&scene.chain);
+	frequency_chain_fini(&scene.chain);
 }
 
 /* The most likely probability of a way that was taken 0 of 4 times, by samples 1 in 100: nearly unchanged. */
@@ -156,16 +156,16 @@ static void
 a_way_that_was_not_taken_is_as_rare_as_samples_say(void **state)
 {
 	const uint64_t seen[] = {0, 0, 4, 0, 0, 0, 0};
-	struct chain chain;
+	struct frequency_chain chain;
 
 	(void)state;
-	assert_int_equal(chain_init(&chain, &graph, seen), 0);
+	assert_int_equal(frequency_chain_init(&chain, &graph, seen), 0);
 	chain.prior[2] = 99;
 	chain.prior[3] = 1;
-	chain_weigh(&chain);
+	frequency_chain_weigh(&chain);
 	/* 4 p = -(log p - log 0.01) / 4: p = 0.00870 */
 	assert_true(fabs(chain.weights[3] - 0.00870) < 0.00002);
-	chain_fini(&chain);
+	frequency_chain_fini(&chain);
 }
 
 int

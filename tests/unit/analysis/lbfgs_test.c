@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analysis/descent.h"
+#include "analysis/lbfgs.h"
 
 /* Rosenbrock's valley: 0 at (1, 1), and nowhere else is it flat. */
 static double
@@ -20,12 +20,13 @@ valley(void *argument, const double *x, double *gradient)
 static void
 it_goes_round_the_bend_to_the_lowest_place(void **state)
 {
-	const struct descent descent = {.function = valley, .count = 2, .evaluations_max = 300, .tolerance = 1e-14};
+	const struct lbfgs_problem problem = {
+		.function = valley, .count = 2, .evaluations_max = 300, .tolerance = 1e-14};
 	double x[] = {-1.2, 1};
 	unsigned evaluations;
 
 	(void)state;
-	assert_int_equal(descent_minimize(&descent, x, &evaluations), 0);
+	assert_int_equal(lbfgs_minimize(&problem, x, &evaluations), 0);
 	assert_true(fabs(x[0] - 1) < 1e-5);
 	assert_true(fabs(x[1] - 1) < 1e-5);
 	assert_true(evaluations < 100);
@@ -51,11 +52,11 @@ many_variables_of_unlike_steepness_settle(void **state)
 {
 	enum { COUNT = 500 };
 	size_t count = COUNT;
-	const struct descent descent = {bowl, &count, COUNT, 500, 1e-12};
+	const struct lbfgs_problem problem = {bowl, &count, COUNT, 500, 1e-12};
 	double x[COUNT] = {0};
 
 	(void)state;
-	assert_int_equal(descent_minimize(&descent, x, NULL), 0);
+	assert_int_equal(lbfgs_minimize(&problem, x, NULL), 0);
 	for (size_t i = 0; i < COUNT; i++)
 		assert_true(fabs(x[i] - (double)i) < 1e-2);
 }
@@ -63,12 +64,12 @@ many_variables_of_unlike_steepness_settle(void **state)
 static void
 it_ends_when_it_was_asked_often_enough(void **state)
 {
-	const struct descent descent = {.function = valley, .count = 2, .evaluations_max = 7, .tolerance = 0};
+	const struct lbfgs_problem problem = {.function = valley, .count = 2, .evaluations_max = 7, .tolerance = 0};
 	double x[] = {-1.2, 1}, gradient[2];
 	unsigned evaluations;
 
 	(void)state;
-	assert_int_equal(descent_minimize(&descent, x, &evaluations), 0);
+	assert_int_equal(lbfgs_minimize(&problem, x, &evaluations), 0);
 	assert_int_equal(evaluations, 7);
 	assert_true(valley(NULL, x, gradient) < 24.2); /* where it began */
 }
@@ -84,11 +85,11 @@ nowhere(void *argument, const double *x, double *gradient)
 static void
 what_is_no_number_is_refused(void **state)
 {
-	const struct descent descent = {.function = nowhere, .count = 1, .evaluations_max = 10};
+	const struct lbfgs_problem problem = {.function = nowhere, .count = 1, .evaluations_max = 10};
 	double x[] = {1};
 
 	(void)state;
-	assert_int_equal(descent_minimize(&descent, x, NULL), -EINVAL);
+	assert_int_equal(lbfgs_minimize(&problem, x, NULL), -EINVAL);
 }
 
 int

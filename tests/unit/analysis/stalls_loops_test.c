@@ -1,7 +1,9 @@
-/* How far apart accesses are, out of machine code that GNU as made; the distances are read off the source. */
+#include "tests/unit/test.h"
+
+#include "analysis/stalls_internal.h"
 #include "tests/unit/analysis/stalls_scene.h"
 
-#include "analysis/stalls_suspects.h"
+/* How far apart accesses are, out of machine code that GNU as made; the distances are read off the source. */
 
 #define FREQUENCY 1000.0
 #define AT        0x1000
@@ -66,24 +68,24 @@ find_access(const struct scene *scene)
 	return at;
 }
 
-/* The elimination itself is private: the stride is asked for as it asks. */
+/* The analysis itself is private: the stride is asked for as it asks. */
 static bool
 stride_of(struct scene *scene, uint32_t at, double *bytes)
 {
 	uint32_t seen[SCENE_MAX] = {0}, queue[SCENE_MAX];
 	double distances[SCENE_MAX];
-	struct elimination elimination = {
+	struct stall_analysis analysis = {
 		.input = &scene->input,
 		.graph = &scene->graph,
 		.pipeline = &scene->pipeline,
 		.seen = seen,
 		.queue = queue,
 		.distances = distances,
-		.steps_left = 1000,
+		.stride_steps_left = 1000,
 	};
 
 	scene_find(scene);
-	return find_stride(&elimination, at, bytes);
+	return stall_find_stride(&analysis, at, bytes);
 }
 
 /* `known` is false where no stride can be told. */

@@ -1,4 +1,3 @@
-/* The likeliest flow, and how much it is doubted: a branch in a loop, and long chains of them. */
 #include "tests/unit/test.h"
 
 #include <errno.h>
@@ -6,7 +5,60 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "analysis/frequency_private.h"
+#include "analysis/frequency_internal.h"
+
+/* Many blocks with few samples each are one observation. */
+
+#define POOLED 6
+
+/* Blocks 0 to 3 run equally often, and so do 4 and 5. */
+static void
+pool(double samples[POOLED])
+{
+	static const double costs[POOLED] = {1, 1, 2, 4, 1, 1};
+	uint32_t classes[POOLED] = {0, 0, 0, 0, 1, 1};
+	const struct flow_graph graph = {.block_count = POOLED};
+	const struct frequency_estimation estimation = {.graph = &graph, .block_classes = classes, .class_count = 2};
+
+	assert_int_equal(frequency_pool(&estimation, costs, samples), 0);
+}
+
+/* 16 samples of 4 blocks: 2 for each cycle. */
+static void
+few_samples_of_a_class_are_shared_by_cost(void **state)
+{
+	static const double expected[] = {2, 2, 4, 8};
+	double samples[POOLED] = {16, 0, 0, 0, 100, 100};
+
+	(void)state;
+	pool(samples);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(samples[i] == expected[i]);
+}
+
+static void
+a_class_with_enough_samples_keeps_them(void **state)
+{
+	double samples[POOLED] = {16, 0, 0, 0, 10, 0};
+
+	(void)state;
+	pool(samples);
+	assert_true(samples[4] == 10);
+	assert_true(samples[5] == 0);
+}
+
+static void
+no_samples_stay_none(void **state)
+{
+	double samples[POOLED] = {0};
+
+	(void)state;
+	pool(samples);
+	for (unsigned i = 0; i < POOLED; i++)
+		assert_true(samples[i] == 0);
+}
+
+/* The likeliest mle, and how much it is doubted: a branch in a loop, and long chains of them. */
 
 /* 0 enters, 1 is the head, 2 and 3 the two ways, 4 goes back to 1 or out. Four instructions each. */
 static struct flow_block blocks[] = {
@@ -41,7 +93,7 @@ static struct flow_graph loop = {
 static uint32_t block_classes[] = {0, 1, 2, 3, 1}, edge_classes[] = {0, 0, 2, 3, 2, 3, 4, 0};
 
 struct found {
-	double blocks[5], edges[8], block_doubts[5], edge_doubts[8];
+	double blocks[5], edges[8], block_uncertainties[5], edge_uncertainties[8];
 };
 
 static void
@@ -50,17 +102,18 @@ find(const double samples[5], struct found *found)
 	static const double costs[] = {1, 1, 1, 1, 1};
 	const struct block_times times = {samples, costs};
 	const struct flow_values values = {found->blocks, found->edges};
-	const struct estimation estimation = {
+	const struct frequency_estimation estimation = {
 		.graph = &loop, .block_classes = block_classes, .edge_classes = edge_classes, .class_count = 5};
-	struct likely_flow *flow;
+	struct frequency_mle *mle;
 
 	*found = (struct found){0};
-	assert_int_equal(likely_flow_new(&loop, &flow), 0);
-	assert_int_equal(likely_flow_find(flow, &times, found->blocks, found->edges), 0);
-	likely_flow_keep(flow);
-	assert_int_equal(likely_flow_doubt(flow, &estimation, &times, &values, found->block_doubts, found->edge_doubts),
+	assert_int_equal(frequency_mle_new(&loop, &mle), 0);
+	assert_int_equal(frequency_mle_find(mle, &times, found->blocks, found->edges), 0);
+	frequency_mle_set_start(mle);
+	assert_int_equal(frequency_mle_uncertainty(mle, &estimation, &times, &values, found->block_uncertainties,
+	                                           found->edge_uncertainties),
 	                 0);
-	likely_flow_free(flow);
+	frequency_mle_free(mle);
 }
 
 static void
@@ -119,9 +172,9 @@ what_hangs_on_one_block_is_doubted_more(void **state)
 
 	(void)state;
 	find(samples, &found);
-	assert_true(found.block_doubts[1] < found.block_doubts[0]);
-	assert_true(fabs(found.block_doubts[1] - found.block_doubts[4]) < 1e-6);
-	assert_true(found.block_doubts[0] > 0.1);
+	assert_true(found.block_uncertainties[1] < found.block_uncertainties[0]);
+	assert_true(fabs(found.block_uncertainties[1] - found.block_uncertainties[4]) < 1e-6);
+	assert_true(found.block_uncertainties[0] > 0.1);
 }
 
 static void
@@ -221,7 +274,7 @@ what_is_too_entangled_is_refused(void **state)
 	struct flow_edge every[BLOCKS * BLOCKS];
 	const struct flow_graph graph = {
 		.blocks = many, .block_count = BLOCKS, .edges = every, .edge_count = BLOCKS * BLOCKS};
-	struct likely_flow *flow;
+	struct frequency_mle *mle;
 
 	(void)state;
 	for (uint32_t i = 0; i < BLOCKS; i++) {
@@ -229,14 +282,17 @@ what_is_too_entangled_is_refused(void **state)
 		for (uint32_t k = 0; k < BLOCKS; k++)
 			every[i * BLOCKS + k] = (struct flow_edge){i, k, EDGE_TABLE};
 	}
-	assert_int_equal(likely_flow_new(&graph, &flow), -E2BIG); /* 90 x 90 x 90 / 3 multiplications */
-	assert_null(flow);
+	assert_int_equal(frequency_mle_new(&graph, &mle), -E2BIG); /* 90 x 90 x 90 / 3 multiplications */
+	assert_null(mle);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_samples_of_a_class_are_shared_by_cost),
+		cmocka_unit_test(a_class_with_enough_samples_keeps_them),
+		cmocka_unit_test(no_samples_stay_none),
 		cmocka_unit_test(samples_that_agree_with_the_flow_are_the_flow),
 		cmocka_unit_test(a_way_with_samples_is_never_ruled_out_by_a_peak_in_the_other),
 		cmocka_unit_test(what_hangs_on_one_block_is_doubted_more),

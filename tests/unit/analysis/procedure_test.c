@@ -1,7 +1,7 @@
 /* A graph by hand, at addresses of this program's own text: offsets are then those of a real file. */
 #include "tests/unit/image/elf_fixture.h"
 
-#include "analysis/procedure_parts.h"
+#include "analysis/procedure.h"
 
 /*
  * Instructions of four bytes. 0: two, the second branches to 2. 1: one, a call that comes back to 2. 2: two, the second
@@ -121,7 +121,7 @@ a_branch_goes_where_the_graph_says(void **state)
 	assert_int_equal(find(stage, 1, 2), 1);
 	assert_int_equal(find(stage, 1, 3), 2);
 	assert_int_equal(find(stage, 4, 0), 4);
-	assert_int_equal(find(stage, 1, 5), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 1, 5), PROCEDURE_NO_EDGE);
 }
 
 static void
@@ -129,9 +129,9 @@ a_step_within_a_block_is_no_edge(void **state)
 {
 	const struct stage *stage = *state;
 
-	assert_int_equal(find(stage, 0, 1), NOT_AN_EDGE);
-	assert_int_equal(find(stage, 0, 2), NOT_AN_EDGE);
-	assert_int_equal(find(stage, 4, 1), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 0, 1), PROCEDURE_NO_EDGE);
+	assert_int_equal(find(stage, 0, 2), PROCEDURE_NO_EDGE);
+	assert_int_equal(find(stage, 4, 1), PROCEDURE_NO_EDGE);
 }
 
 static void
@@ -139,7 +139,7 @@ a_call_is_no_edge_but_one_of_itself_is_an_entry(void **state)
 {
 	const struct stage *stage = *state;
 
-	assert_int_equal(find(stage, 2, 100), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 2, 100), PROCEDURE_NO_EDGE);
 	assert_int_equal(find(stage, 2, 0), 0);
 }
 
@@ -149,9 +149,9 @@ who_comes_from_outside_enters_but_not_where_a_call_returns_to(void **state)
 	const struct stage *stage = *state;
 
 	assert_int_equal(find(stage, 100, 0), 0);
-	assert_int_equal(find(stage, 100, 3), NOT_AN_EDGE);
-	assert_int_equal(find(stage, 100, 5), NOT_AN_EDGE);
-	assert_int_equal(find(stage, 100, 200), NOT_AN_EDGE);
+	assert_int_equal(find(stage, 100, 3), PROCEDURE_NO_EDGE);
+	assert_int_equal(find(stage, 100, 5), PROCEDURE_NO_EDGE);
+	assert_int_equal(find(stage, 100, 200), PROCEDURE_NO_EDGE);
 }
 
 static void
@@ -186,12 +186,12 @@ edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
 	struct procedure_edge arrivals[4] = {0};
 	const struct procedure_paths paths = paths_of(edge_list, arrivals, 4);
 	const uint64_t expected[] = {0, 0, 30, 0, 20, 0, 0, 0};
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
 	assert_null(counts.visits);
-	path_counts_fini(&counts);
+	procedure_path_counts_fini(&counts);
 }
 
 /* The return was executed 7 times, and 2 of its ways are known: 5 were to other images. */
@@ -204,16 +204,16 @@ what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
 	                                         {.offset = stage->offset + 20, .count = 7}};
 	struct procedure_edge arrivals[2] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 2);
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
 	paths.visits = visits;
 	paths.visit_count = 2;
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_int_equal(counts.edges[6], 7);
 	assert_int_equal(counts.edges[5], 7);
 	assert_int_equal(counts.visits[2], 7);
 	assert_int_equal(counts.visits[0], 0);
-	path_counts_fini(&counts);
+	procedure_path_counts_fini(&counts);
 }
 
 /* From the middle of 0 to the branch at the end of 2: past the branch of 0, which was not taken. */
@@ -226,14 +226,14 @@ a_run_falls_through_all_blocks_between_its_ends(void **state)
 	const uint64_t expected[] = {0, 40, 0, 40, 1, 3, 0, 0};
 	struct procedure_edge arrivals[1] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
 	paths.runs = runs;
 	paths.run_count = 2;
 	stage->instructions[2].flow = FLOW_NEXT; /* a run does not go on behind a call */
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
-	path_counts_fini(&counts);
+	procedure_path_counts_fini(&counts);
 }
 
 static void
@@ -245,13 +245,13 @@ a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
 	const uint64_t expected[] = {0, 0, 0, 0, 1, 0, 0, 0};
 	struct procedure_edge arrivals[1] = {0};
 	struct procedure_paths paths = paths_of(edge_list, arrivals, 1);
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
 	paths.runs = runs;
 	paths.run_count = 3;
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
-	path_counts_fini(&counts);
+	procedure_path_counts_fini(&counts);
 }
 
 /* Two callers before the procedure and two behind it; what they do among themselves is not its own. */
@@ -267,11 +267,11 @@ who_calls_from_before_and_from_behind_is_counted_where_it_arrives(void **state)
 	const uint64_t expected[] = {123, 0, 0, 0, 7, 0, 8, 0};
 	struct procedure_edge arrivals[7] = {0};
 	const struct procedure_paths paths = paths_of(edge_list, arrivals, 7);
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_memory_equal(counts.edges, expected, sizeof(expected));
-	path_counts_fini(&counts);
+	procedure_path_counts_fini(&counts);
 }
 
 /* Instructions 0 to 2 and, four bytes on, 3 to 5: what lies between is in no instruction. */
@@ -302,11 +302,11 @@ without_edges_nothing_is_known(void **state)
 {
 	const struct stage *stage = *state;
 	const struct procedure_paths paths = {0};
-	struct path_counts counts;
+	struct procedure_path_counts counts;
 
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, &paths), 0);
 	assert_null(counts.edges);
-	assert_int_equal(path_counts_init(&counts, &stage->input, &stage->graph, NULL), 0);
+	assert_int_equal(procedure_path_counts_init(&counts, &stage->input, &stage->graph, NULL), 0);
 	assert_null(counts.edges);
 }
 
