@@ -96,7 +96,7 @@ main(int argc, char **argv)
 		bench_require(-ENOMEM, "begin");
 	make_keys(bench);
 	bench_require(profile_open(directory, &options, &bench->profile), directory);
-	retainer_options(MAX_AGE, LIMIT, &bench->retention);
+	flush_retention_options(MAX_AGE, LIMIT, &bench->retention);
 	bench_require(profile_begin_epoch(bench->profile, &epoch), "epoch");
 	bench->epoch = epoch.id;
 	begin_session(bench);

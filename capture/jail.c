@@ -17,7 +17,7 @@
 #define SECONDS_MAX 20                  /* of processor time */
 #define NOBODY      65534
 
-/* A sanitizer's shadow is terabytes, and it does what no jail allows. */
+/* A sanitizer maps terabytes, and makes calls that no jail allows. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #else
@@ -37,7 +37,7 @@ jail_prepare(void)
 {
 	int err;
 
-	(void)setpriority(PRIO_PROCESS, 0, 19); /* nobody waits for it */
+	(void)setpriority(PRIO_PROCESS, 0, 19); /* no user waits for the result */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	err = limit(RLIMIT_CORE, 0);
@@ -59,7 +59,8 @@ drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
-/* Root has rights without capabilities: what files it owns. One that may not become another has to stay what it is. */
+/* Root has rights without capabilities: on its own files. So change the user; without CAP_SETUID it stays what it is.
+ */
 static int
 drop_user(void)
 {
@@ -70,7 +71,7 @@ drop_user(void)
 	return 0;
 }
 
-/* Calls that are harmless by themselves. */
+/* Calls that are harmless whatever their arguments are. */
 static int
 allow_plain(scmp_filter_ctx filter)
 {
@@ -93,7 +94,7 @@ allow_plain(scmp_filter_ctx filter)
 	return err;
 }
 
-/* What libraries try, and do without: other files. */
+/* Calls that libraries try, and whose failure they handle: they open other files. */
 static int
 deny_files(scmp_filter_ctx filter)
 {
@@ -109,7 +110,7 @@ deny_files(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Memory, but none that is executed; and what is open may be mapped instead of read: it is not copied then. */
+/* Memory, but none that can be executed; open files may be mapped, so that they need not be copied. */
 static int
 allow_memory(scmp_filter_ctx filter)
 {

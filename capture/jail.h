@@ -1,17 +1,17 @@
 /*
- * jail.h - a process that gives up all it might do, before it reads what may be hostile
+ * jail.h - a process that gives up its rights before it reads a file that may be hostile
  *
  * Afterwards it can read and write what it has open, ask for memory, and end; anything else ends it. Memory and
- * processor time are bounded, no core is dumped, and it dies with whoever started it.
+ * processor time are bounded, no core is dumped, and it dies with its parent.
  * Thread rule: a process of one thread.
  */
 #ifndef DCPI_CAPTURE_JAIL_H
 #define DCPI_CAPTURE_JAIL_H
 
-/* First thing: bounds for what comes before the jail, too. 0 or -errno. */
+/* Bounds on memory and time that hold before the jail, too: to be called first. 0 or -errno. */
 int jail_prepare(void);
 
-/* For good. 0 or -errno: then nothing must be read. */
+/* Enter the jail, for good. 0 or -errno: then no file may be read. */
 int jail_enter(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * dcpi-capture - takes names and text of one image for dcpid, and may die of it
+ * dcpi-capture - captures names and text of one image for dcpid; a hostile file may kill it
  *
  * Started by dcpid with a request on standard input (protocol.h); not by hand. What it opens, it opens before it locks
  * itself up (jail.h); what it reads of the file, it reads after.
@@ -16,16 +16,17 @@
 #include "base/error.h"
 #include "capture/jail.h"
 #include "capture/protocol.h"
-#include "capture/run_time.h"
 #include "capture/source.h"
 #include "code/capture.h"
 #include "image/image_file.h"
+#include "image/run_time_capture.h"
 #include "process/jit.h"
 #include "process/mapped_file.h"
 
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
+static_assert(RUN_TIME_BLOCKS_MAX <= REPLY_PARCELS_MAX, "a block is a parcel");
 
-struct task {
+struct capture_task {
 	struct capture_request request;
 	struct capture_request_room room;
 	struct capture_source source;
@@ -124,8 +125,7 @@ send_lack(const struct capture_lack *lack)
 	return err;
 }
 
-/* What is handed over only stands for the file: opened here, one that does not answer has no thread of dcpid's waiting.
- */
+/* dcpid hands over an O_PATH descriptor: when the file system does not answer, only this process waits for it. */
 static int
 open_run_time_file(void)
 {
@@ -140,9 +140,9 @@ open_run_time_file(void)
 	return err;
 }
 
-/* What needs rights. */
+/* All that needs rights. */
 static int
-open_files(struct task *task)
+open_files(struct capture_task *task)
 {
 	const struct image *image = &task->request.image;
 	int procfs, err;
@@ -157,24 +157,94 @@ open_files(struct task *task)
 		return -errno;
 	err = capture_source_open(procfs, &task->request, &task->source);
 	close(procfs);
-	/* now: once the file has been read, it may be the file that speaks */
+	/* now: once the file has been read, it may have taken this process over */
 	return err ? err : send_message(MESSAGE_OWNER, &task->source.is_roots, 1, NULL, 0);
 }
 
+/* ---- code that a process made at run time: what it wrote about it into the file RUN_TIME_FILE ---- */
+
+static int
+put_symbols(const struct run_time_capture *captured)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err = captured_symbols_encode(captured->symbols, captured->symbol_count, &value);
+
+	if (!err)
+		err = send_message(MESSAGE_SYMBOLS, NULL, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+static int
+put_layout(const struct run_time_capture *captured)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err = captured_layout_encode(&captured->layout, &value);
+
+	if (!err)
+		err = send_message(MESSAGE_LAYOUT, NULL, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+/* Each block is a parcel by itself, so that another function that comes to lie in it replaces it alone. */
+static int
+put_block(const struct captured_block *block)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	int err = captured_parcel_encode(block, 1, &value);
+
+	if (!err)
+		err = send_part(NULL, CAPTURE_PARCEL, block->number, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+static int
+put_run_time(const struct run_time_capture *captured)
+{
+	int err = put_symbols(captured);
+
+	if (!err && captured->block_count)
+		err = put_layout(captured);
+	for (size_t i = 0; !err && i < captured->block_count; i++)
+		err = put_block(&captured->blocks[i]);
+	return !err && captured->is_reused ? CAPTURE_REUSED : err;
+}
+
+/*
+ * As capture_take(); makes no calls but read(2), pread(2), lseek(2) and write(2). The request's `start` is the address
+ * of offset 0, its `end` the position in the file up to which it was read before. CAPTURE_REUSED when all was taken.
+ */
 static int
 take_run_time(const struct capture_request *request)
 {
-	struct capture_lack lack;
-	const int err = run_time_take(request, send_part, NULL, &lack);
-	int unsent = 0;
+	static struct run_time_capture captured; /* it points into itself */
+	uint32_t *blocks = calloc(request->place_count ? request->place_count : 1, sizeof(*blocks));
+	struct run_time_request wish = {
+		.base = request->start, .blocks = blocks, .block_count = request->place_count, .seen = request->end};
+	struct capture_lack lack = {0};
+	int unsent = 0, err;
 
+	if (!blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->place_count; i++)
+		blocks[i] = request->places[i].block;
+	err = run_time_capture(RUN_TIME_FILE, &wish, &captured);
+	if (!err) {
+		lack.is_cut = run_time_code_is_cut(captured.code);
+		lack.misunderstood = run_time_code_complaints(captured.code);
+		err = put_run_time(&captured);
+		run_time_capture_fini(&captured);
+	}
+	free(blocks);
 	if (lack.is_cut || lack.misunderstood)
 		unsent = send_lack(&lack);
 	return unsent ? unsent : err;
 }
 
 static int
-take(struct task *task)
+take(struct capture_task *task)
 {
 	const struct capture_request *request = &task->request;
 	const struct capture_wish wish = {
@@ -201,7 +271,7 @@ take(struct task *task)
 }
 
 static int
-work(struct task *task)
+work(struct capture_task *task)
 {
 	uint8_t *data;
 	size_t size;
@@ -221,7 +291,7 @@ work(struct task *task)
 int
 main(int argc, char **argv)
 {
-	static struct task task;
+	static struct capture_task task;
 	int err;
 
 	(void)argv;
@@ -234,5 +304,5 @@ main(int argc, char **argv)
 		err = work(&task);
 	err = send_end(err);
 	capture_request_fini(&task.room);
-	_exit(err ? STATUS_FAILURE : STATUS_OK); /* what exit(3) would run may not be allowed */
+	_exit(err ? STATUS_FAILURE : STATUS_OK); /* exit(3) would make calls that the jail forbids */
 }

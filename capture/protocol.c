@@ -195,7 +195,7 @@ take_lack(struct capture_reply *reply, struct byte_reader *reader)
 	return 0;
 }
 
-/* The first message, or none: later, it may be the file that speaks. */
+/* Only as the first message: later, the file may have taken the process over. */
 static int
 take_owner(struct capture_reply *reply, struct byte_reader *reader, bool is_first)
 {

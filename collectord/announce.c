@@ -7,7 +7,7 @@
 #include "collectord/machine.h"
 #include "profile/overhead.h"
 
-/* How often: a clock's period is the inverse of its rate, and not told. */
+/* The period of a clock is left out: it is the inverse of its rate. */
 static int
 format_frequency(uint64_t period, uint64_t rate, const char *unit, char *text, size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * announce.h - saying once, at the start, what is counted and what is not
+ * announce.h - the log messages on what an epoch counts and what it cannot count
  *
  * Thread rule: stateless.
  */
@@ -15,7 +15,7 @@
 /* "cpu-clock: 250 samples/s per CPU; note" into `text`. */
 void announce_event(const struct event *event, char *text, size_t size);
 
-/* The same for what the configuration asks for: "cycles: a sample every 2000003 events, precise level 3 or less". */
+/* An event as it is configured: "cycles: a sample every 2000003 events, precise level 3 or less". */
 void announce_spec(const struct event_spec *spec, char *text, size_t size);
 
 /* Log that the epoch begins. */

@@ -1,15 +1,27 @@
-/* Rates, from costs: see budget.h. */
 #include "collectord/budget.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
+#include "base/error.h"
+#include "collectord/machine.h"
+#include "collectord/sample_cost.h"
 #include "profile/overhead.h"
 
-#define CHANGE_PERCENT 10
-#define LEAST_SHARE    4 /* of the limit, one in so many is for samples, whatever the daemon itself uses */
-#define LEARNING_STEP  4 /* a guess that is so many times too high is corrected, by so much at once */
-#define COUNT_RATE_MAX UINT64_C(1000000000000)
-#define IDLE_SHARE     5 /* a machine that was busy for less than one in so many ns says nothing */
+#define CHANGE_PERCENT   10
+#define LEAST_SHARE      4 /* of the limit, one in so many is for samples, whatever the daemon itself uses */
+#define LEARNING_STEP    4 /* a guess that is so many times too high is corrected, by so much at once */
+#define COUNT_RATE_MAX   UINT64_C(1000000000000)
+#define IDLE_SHARE       5                    /* of a machine that was busy for less than 1 / 5 nothing is learned */
+#define MEASURING_NS     UINT64_C(300000000)  /* in all, so that the daemon can begin */
+#define CYCLE_RATE       UINT64_C(4000000000) /* assumed where it cannot be measured */
+#define SOFTWARE_RATE    UINT64_C(1000000)    /* page faults and the like, in a second, are fewer */
+#define CYCLES_A_MISS    32                   /* misses, mispredictions and the like are not more frequent */
+#define EXTENDED_TYPE(c) ((c) & ~UINT64_C(0xffffffff)) /* which of several PMUs, in a hardware event's config */
 
 void
 budget_init(struct budget *budget, const struct config *config)
@@ -19,6 +31,188 @@ budget_init(struct budget *budget, const struct config *config)
 		.max_rate = config->max_rate,
 	};
 }
+
+/* ---- measuring ---- */
+
+/* Events whose samples are taken in the same way, so that the cost of one holds for the others. */
+enum probe_kind {
+	KIND_CLOCK,
+	KIND_SOFTWARE,
+	KIND_HARDWARE,
+	KIND_OTHER,
+};
+
+struct measured_cost {
+	struct event probe; /* the event that was measured */
+	int err;
+	struct sample_cost cost;
+};
+
+struct cost_measuring {
+	const struct event_features *features;
+	const struct log *log;
+	uint64_t deadline_ns;
+	size_t count;
+	struct measured_cost done[EVENTS_MAX];
+};
+
+static enum probe_kind
+kind_of(const struct event *event)
+{
+	if (event_is_clock(&event->encoding))
+		return KIND_CLOCK;
+	switch (event->encoding.type) {
+	case PERF_TYPE_SOFTWARE:
+	case PERF_TYPE_TRACEPOINT:
+		return KIND_SOFTWARE;
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		return KIND_HARDWARE;
+	default:
+		return KIND_OTHER;
+	}
+}
+
+static bool
+is_cycles(const struct event_encoding *encoding)
+{
+	return encoding->type == PERF_TYPE_HARDWARE && (uint32_t)encoding->config == PERF_COUNT_HW_CPU_CYCLES;
+}
+
+/* The event of the kind of `event` that a loop can make happen (sample_cost.h). */
+static struct event
+probe_of(const struct event *event)
+{
+	struct event probe = *event;
+	const char *slash;
+
+	probe.user = probe.kernel = true;
+	switch (kind_of(event)) {
+	case KIND_SOFTWARE:
+		probe.encoding.type = PERF_TYPE_SOFTWARE;
+		probe.encoding.config = PERF_COUNT_SW_PAGE_FAULTS;
+		snprintf(probe.name, sizeof(probe.name), "page-faults");
+		break;
+	case KIND_HARDWARE:
+		probe.encoding.config =
+			EXTENDED_TYPE(event->encoding.type == PERF_TYPE_RAW ? 0 : event->encoding.config) |
+			PERF_COUNT_HW_CPU_CYCLES;
+		probe.encoding.type = PERF_TYPE_HARDWARE;
+		probe.encoding.config1 = probe.encoding.config2 = 0;
+		snprintf(probe.name, sizeof(probe.name), "cycles");
+		slash = strchr(event->name, '/');
+		if (slash &&
+		    EXTENDED_TYPE(event->encoding.config)) /* cycles of this PMU: they are counted on its CPUs */
+			snprintf(probe.name, sizeof(probe.name), "%.*s/cycles/", (int)(slash - event->name),
+			         event->name);
+		break;
+	default:
+		break;
+	}
+	return probe;
+}
+
+static bool
+is_same_probe(const struct event *a, const struct event *b)
+{
+	return a->encoding.type == b->encoding.type && a->encoding.config == b->encoding.config &&
+	       a->encoding.config1 == b->encoding.config1 && a->encoding.config2 == b->encoding.config2 &&
+	       a->precise == b->precise;
+}
+
+static const struct measured_cost *
+measure_once(struct cost_measuring *measuring, const struct event *probe)
+{
+	struct measured_cost *measured;
+
+	for (size_t i = 0; i < measuring->count; i++)
+		if (is_same_probe(&measuring->done[i].probe, probe))
+			return &measuring->done[i];
+	measured = &measuring->done[measuring->count++];
+	measured->probe = *probe;
+	measured->err = -ETIME;
+	if (machine_clock_ns(CLOCK_MONOTONIC) < measuring->deadline_ns)
+		measured->err = sample_cost_measure(probe, measuring->features, &measured->cost);
+	return measured;
+}
+
+static uint64_t
+count_rate_of(const struct event *event, uint64_t cycle_rate)
+{
+	switch (kind_of(event)) {
+	case KIND_CLOCK:
+		return SECOND_NS;
+	case KIND_SOFTWARE:
+		return SOFTWARE_RATE;
+	default:
+		break;
+	}
+	if (is_cycles(&event->encoding))
+		return cycle_rate;
+	if (event->encoding.type == PERF_TYPE_HARDWARE && event->encoding.config == PERF_COUNT_HW_INSTRUCTIONS)
+		return 2 * cycle_rate;
+	return cycle_rate / CYCLES_A_MISS;
+}
+
+static void
+measure_event(struct cost_measuring *measuring, struct event *event, struct budget_event *planned)
+{
+	const struct event probe = probe_of(event);
+	const struct measured_cost *measured = measure_once(measuring, &probe);
+	const bool is_counter = kind_of(event) == KIND_HARDWARE || kind_of(event) == KIND_OTHER;
+	uint64_t cycle_rate = CYCLE_RATE;
+
+	if (measured->err && event->cost_ns) {
+		log_write(measuring->log, LOG_LEVEL_NOTICE,
+		          "%s: what a sample costs cannot be measured now (%s); it is taken to be what it was",
+		          event->name, error_text(measured->err));
+		return;
+	}
+	*planned = (struct budget_event){0};
+	if (!measured->err && is_cycles(&probe.encoding) && measured->cost.count_rate)
+		cycle_rate = measured->cost.count_rate;
+	planned->count_rate = count_rate_of(event, cycle_rate);
+	planned->is_exact = kind_of(event) == KIND_CLOCK || is_cycles(&event->encoding);
+	if (measured->err) {
+		event->cost_ns = 0;
+		planned->cost_ns = is_counter ? BUDGET_COUNTER_COST_NS : BUDGET_CLOCK_COST_NS;
+		log_write(measuring->log, LOG_LEVEL_NOTICE,
+		          "%s: what a sample costs cannot be measured (%s); %" PRIu64 " us are assumed", event->name,
+		          error_text(measured->err), planned->cost_ns / 1000);
+		return;
+	}
+	planned->cost_ns = measured->cost.cost_ns ? measured->cost.cost_ns : 1;
+	event->cost_ns = planned->cost_ns;
+	if (is_same_probe(&probe, event))
+		log_write(measuring->log, LOG_LEVEL_DEBUG, "%s: a sample costs %" PRIu64 " ns (%u measured)",
+		          event->name, event->cost_ns, measured->cost.samples);
+	else
+		log_write(measuring->log, LOG_LEVEL_DEBUG,
+		          "%s: a sample is taken to cost what one of %s does: %" PRIu64 " ns (%u measured)",
+		          event->name, probe.name, event->cost_ns, measured->cost.samples);
+}
+
+void
+budget_measure(struct budget *budget, const struct event_features *features, struct event *events, size_t count,
+               const struct log *log)
+{
+	struct cost_measuring measuring = {
+		.features = features,
+		.log = log,
+		.deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + MEASURING_NS,
+	};
+
+	budget->count = count;
+	for (size_t i = 0; i < count; i++) {
+		if (events[i].available)
+			measure_event(&measuring, &events[i], &budget->events[i]);
+		else
+			budget->events[i] = (struct budget_event){0};
+	}
+}
+
+/* ---- learning ---- */
 
 /* The share of the machine that dcpid may use by what is reckoned for each sample. */
 static uint64_t
@@ -63,11 +257,13 @@ budget_learn(struct budget *budget, const struct event *events, const struct bud
 		struct budget_event *event = &budget->events[i];
 		double count = (double)seen->samples[i] * (double)events[i].period;
 
-		if (events[i].available && events[i].chosen && !event->is_sure)
+		if (events[i].available && events[i].chosen && !event->is_exact)
 			event->count_rate =
 				learn_count_rate(event->count_rate, count * 1e9 / (double)seen->busy_ns, is_idle);
 	}
 }
+
+/* ---- planning ---- */
 
 /* What a sample takes from the limit. */
 static uint64_t
@@ -143,14 +339,6 @@ differ_much(uint64_t a, uint64_t b)
 	return difference > b / (100 / CHANGE_PERCENT);
 }
 
-/* The rate that a fixed period means, where it can be told. */
-static void
-tell_rate(const struct budget_event *planned, struct event *event)
-{
-	if (event->available && !event->chosen && event->period && planned->is_sure)
-		event->rate = (planned->count_rate + event->period / 2) / event->period;
-}
-
 bool
 budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 {
@@ -158,8 +346,12 @@ budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 	bool differs = false;
 	uint64_t rate;
 
-	for (size_t i = 0; i < budget->count; i++)
-		tell_rate(&budget->events[i], &events[i]);
+	for (size_t i = 0; i < budget->count; i++) { /* the rate that a fixed period means, where it is known */
+		const uint64_t count_rate = budget->events[i].count_rate, period = events[i].period;
+
+		if (events[i].available && !events[i].chosen && period && budget->events[i].is_exact)
+			events[i].rate = (count_rate + period / 2) / period;
+	}
 	memcpy(changed, events, budget->count * sizeof(*events));
 	rate = chosen_rate(budget, events);
 	if (rate > rate_limit)
@@ -174,4 +366,25 @@ budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 		memcpy(events, changed, budget->count * sizeof(*events));
 	budget->planned = true;
 	return differs;
+}
+
+/* ---- watching ---- */
+
+enum budget_verdict
+budget_check(struct budget_watch *pace, double percent, double limit_percent, uint64_t elapsed_ns)
+{
+	pace->review_ns += elapsed_ns;
+	if (percent > BUDGET_SLACK * limit_percent)
+		pace->over++;
+	else
+		pace->over = 0;
+	if (pace->over == BUDGET_PATIENCE) {
+		pace->over = 0;
+		pace->review_ns = 0;
+		return BUDGET_SLOW_DOWN;
+	}
+	if (pace->review_ns < BUDGET_REVIEW_NS)
+		return BUDGET_KEEP;
+	pace->review_ns = 0;
+	return BUDGET_REVIEW;
 }

@@ -3,7 +3,7 @@
  *
  * budget_measure() finds out what a sample of each event costs here, budget_plan() gives the events whose rate the
  * configuration leaves open (event->chosen) the highest rate that keeps all of them within the limit while every CPU
- * is busy, the same for each. Events with a period or rate of their own are left as they are, and leave that much less
+ * is busy, one rate for all. Events with a period or rate of their own are left as they are, and leave that much less
  * to the others. Call both again, with the same events, when the machine has changed.
  * Thread rule: one thread.
  */
@@ -24,8 +24,8 @@
 
 struct budget_event {
 	uint64_t cost_ns;    /* processor time of one sample: measured or assumed */
-	uint64_t count_rate; /* events in a second of a busy CPU, about; 0: it cannot be told */
-	bool is_sure;        /* the count rate is a fact: of a clock, or of cycles */
+	uint64_t count_rate; /* events in a second of a busy CPU, about; 0: unknown */
+	bool is_exact;       /* the count rate is known, not guessed: of a clock, or of cycles */
 };
 
 struct budget {
@@ -40,8 +40,9 @@ struct budget {
 void budget_init(struct budget *budget, const struct config *config);
 
 /*
- * Measure what a sample of each of the `count` events costs, and say it in `log` (NULL allowed). What cannot be
- * measured is assumed, and that is said; event->cost_ns is then 0. Takes 15 ms for each kind of event, 300 ms at most.
+ * Measure what a sample of each of the `count` events costs, and log it (`log` may be NULL). What cannot be
+ * measured is assumed, and that is logged; event->cost_ns is then 0. Takes 15 ms for each kind of event, 300 ms at
+ * most.
  */
 void budget_measure(struct budget *budget, const struct event_features *features, struct event *events, size_t count,
                     const struct log *log);
@@ -62,10 +63,36 @@ struct budget_observation {
 void budget_learn(struct budget *budget, const struct event *events, const struct budget_observation *seen);
 
 /*
- * Give each chosen event its period and rate; the others with a fixed period get their rate where it can be told.
+ * Give each chosen event its period and rate; the others with a fixed period get their rate where it is known.
  * `rate_limit` is event_rate_limit(). True when a period changed by more than a tenth:
  * what is sampled from here on belongs to another epoch. Otherwise the events stay as they were.
  */
 bool budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events);
+
+/* ---- is the limit kept? ---- */
+
+#define BUDGET_CHECK_NS  UINT64_C(5000000000)   /* the least time between two checks */
+#define BUDGET_REVIEW_NS UINT64_C(600000000000) /* between two reviews */
+#define BUDGET_PATIENCE  3
+#define BUDGET_SLACK     1.2 /* what is more than so many times the limit is too much */
+
+enum budget_verdict {
+	BUDGET_KEEP,
+	BUDGET_SLOW_DOWN, /* it cost too much at each of the last BUDGET_PATIENCE checks */
+	BUDGET_REVIEW,    /* choose the rates again, from what was seen since the last review */
+};
+
+struct budget_watch {
+	unsigned over;      /* checks in a row at which it cost too much */
+	uint64_t review_ns; /* since the last review */
+};
+
+/*
+ * Check what sampling cost in the last `elapsed_ns`: shares of the machine, in percent. Sampling may exceed its limit
+ * for a moment: a flush writes the kernel's names, or very many processes begin. Only an excess at BUDGET_PATIENCE
+ * checks in a row makes sampling slower. Whether it could be faster, or an event that turned out to be rare more often,
+ * is a question for the rare review, as each change begins an epoch.
+ */
+enum budget_verdict budget_check(struct budget_watch *pace, double percent, double limit_percent, uint64_t elapsed_ns);
 
 #endif

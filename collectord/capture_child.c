@@ -19,22 +19,22 @@
 #include "collectord/machine.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define REAP_S    2 /* a process that was killed is waited for; one that hangs in the kernel is left to itself */
-#define LOOK_NS   (SECOND_NS / 2) /* between two looks at one that says nothing */
+#define REAP_S    2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
+#define LOOK_NS   (SECOND_NS / 2) /* between two looks at a process that writes nothing */
 #define STAT_SIZE 512
 
 extern char **environ;
 
-struct child {
+struct capture_child {
 	pid_t pid;
-	int in, out; /* our ends; -1: closed */
-	int file;    /* that it gets; -1: none */
+	int in, out; /* our ends of its pipes; -1: closed */
+	int file;    /* that it inherits; -1: none */
 	const struct byte_writer *request;
 	size_t written;
 	uint8_t *bytes;
 	size_t size, capacity;
 	uint64_t deadline_ns;
-	uint64_t cpu_ns, moved_ns; /* that it had used, and when it was seen to move last */
+	uint64_t cpu_ns, moved_ns; /* processor time that it had used, and when that was seen to grow last */
 };
 
 int
@@ -63,7 +63,7 @@ close_end(int *fd)
 	*fd = -1;
 }
 
-/* Its two pipes, nothing to say aloud, and signals as they are for anybody. */
+/* Start the program with its two pipes, no standard error, no signal blocked or handled. 0 or -errno. */
 static int
 spawn(const char *program, int in, int out, int file, pid_t *pid)
 {
@@ -79,27 +79,28 @@ spawn(const char *program, int in, int out, int file, pid_t *pid)
 	if (err)
 		return -err;
 	err = posix_spawnattr_init(&attributes);
-	if (!err) {
-		posix_spawnattr_setsigmask(&attributes, &none);
-		posix_spawnattr_setsigdefault(&attributes, &all);
-		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-		err = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-		if (!err)
-			err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-		if (!err && file >= 0)
-			err = posix_spawn_file_actions_adddup2(&actions, file, RUN_TIME_FILE);
-		if (!err)
-			err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-		if (!err)
-			err = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
-		posix_spawnattr_destroy(&attributes);
-	}
+	if (err)
+		goto out;
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	err = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	if (!err && file >= 0)
+		err = posix_spawn_file_actions_adddup2(&actions, file, RUN_TIME_FILE);
+	if (!err)
+		err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!err)
+		err = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
+	posix_spawnattr_destroy(&attributes);
+out:
 	posix_spawn_file_actions_destroy(&actions);
 	return -err;
 }
 
 static int
-start(struct child *child, const char *program)
+start(struct capture_child *child, const char *program)
 {
 	int in[2], out[2], err;
 
@@ -122,9 +123,9 @@ start(struct child *child, const char *program)
 	return err;
 }
 
-/* Some of the request. It may end without reading all: that it said so, its reply tells. */
+/* Write some of the request. The process may end without reading all: its reply says why. */
 static void
-write_some(struct child *child)
+write_some(struct capture_child *child)
 {
 	const size_t left = child->request->size - child->written;
 	ssize_t put = write(child->in, child->request->data + child->written, left);
@@ -135,9 +136,9 @@ write_some(struct child *child)
 		close_end(&child->in);
 }
 
-/* 0; 1 at the end; -EFBIG, -ENOMEM, -errno. */
+/* Read some of the reply. 0; 1 at the end; -EFBIG, -ENOMEM, -errno. */
 static int
-read_some(struct child *child)
+read_some(struct capture_child *child)
 {
 	uint8_t *grown;
 	ssize_t got;
@@ -156,7 +157,7 @@ read_some(struct child *child)
 	return got < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
-/* Does it wait in the kernel? One that is ready to run, on a machine that has no time for it, does not. */
+/* Does it wait in the kernel? One that is ready to run on a busy machine does not. */
 static bool
 is_waiting(pid_t pid)
 {
@@ -172,13 +173,13 @@ is_waiting(pid_t pid)
 	size = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[size > 0 ? size : 0] = '\0';
-	at = strrchr(text, ')'); /* behind its name, " STATE " */
+	at = strrchr(text, ')'); /* after its name comes " STATE " */
 	return at && (strncmp(at, ") D", 3) == 0 || strncmp(at, ") S", 3) == 0);
 }
 
-/* Neither has it computed for CAPTURE_CHILD_PATIENCE_S nor would it: what it reads does not answer. */
+/* Has it not computed for CAPTURE_CHILD_PATIENCE_S, and waits? The file system of what it reads does not answer. */
 static bool
-hangs(struct child *child, uint64_t now_ns)
+hangs(struct capture_child *child, uint64_t now_ns)
 {
 	uint64_t cpu_ns = child->cpu_ns;
 	clockid_t clock;
@@ -192,9 +193,9 @@ hangs(struct child *child, uint64_t now_ns)
 	return now_ns - child->moved_ns > CAPTURE_CHILD_PATIENCE_S * SECOND_NS && is_waiting(child->pid);
 }
 
-/* 0 when it has closed its output; -ETIMEDOUT, -ECANCELED, ... */
+/* Write the request and read the reply. 0 when the process has closed its output; -ETIMEDOUT, -ECANCELED, ... */
 static int
-converse(struct child *child, int stop)
+converse(struct capture_child *child, int stop)
 {
 	for (;;) {
 		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
@@ -234,7 +235,7 @@ time_ns(const struct timeval *time)
 
 /* Wait for its end: its status, or -ETIMEDOUT. */
 static int
-reap(const struct child *child, struct capture_outcome *outcome)
+reap(const struct capture_child *child, struct capture_outcome *outcome)
 {
 	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + REAP_S * SECOND_NS;
 	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child->pid, 0), .events = POLLIN};
@@ -249,7 +250,7 @@ reap(const struct child *child, struct capture_outcome *outcome)
 			err = -ETIMEDOUT;
 			break;
 		}
-		/* without pidfd_open(), before Linux 5.3: look every millisecond */
+		/* before Linux 5.3 there is no pidfd_open(): look every millisecond */
 		(void)poll(&end, 1, end.fd >= 0 ? (int)((until_ns - now_ns) / 1000000) + 1 : 1);
 	}
 	if (pid < 0)
@@ -261,9 +262,9 @@ reap(const struct child *child, struct capture_outcome *outcome)
 	return status;
 }
 
-/* See to it that it is gone, and how it went. */
+/* End the process, if it has not ended, and note how it ended. */
 static void
-finish(struct child *child, struct capture_outcome *outcome)
+finish(struct capture_child *child, struct capture_outcome *outcome)
 {
 	int status;
 
@@ -272,7 +273,7 @@ finish(struct child *child, struct capture_outcome *outcome)
 	if (outcome->error)
 		kill(child->pid, SIGKILL);
 	status = reap(child, outcome);
-	if (status == -ETIMEDOUT && !outcome->error) { /* it says no more, and does not end */
+	if (status == -ETIMEDOUT && !outcome->error) { /* it has closed its output, and does not end */
 		kill(child->pid, SIGKILL);
 		status = reap(child, outcome);
 	}
@@ -282,28 +283,17 @@ finish(struct child *child, struct capture_outcome *outcome)
 	}
 }
 
-static void
-judge(const struct child *child, struct capture_outcome *outcome)
-{
-	if (!outcome->error)
-		outcome->error = capture_reply_decode(child->bytes, child->size, &outcome->reply);
-	if (!outcome->error && !outcome->reply.has_ended)
-		outcome->error = -ECHILD;
-	if (!outcome->error)
-		outcome->error = outcome->reply.error;
-}
-
 void
 capture_child_run(const char *program, const struct byte_writer *request, int stop, struct capture_outcome *outcome)
 {
-	capture_child_run_with(program, request, -1, stop, outcome);
+	capture_child_run_with_file(program, request, -1, stop, outcome);
 }
 
 void
-capture_child_run_with(const char *program, const struct byte_writer *request, int file, int stop,
-                       struct capture_outcome *outcome)
+capture_child_run_with_file(const char *program, const struct byte_writer *request, int file, int stop,
+                            struct capture_outcome *outcome)
 {
-	struct child child = {
+	struct capture_child child = {
 		.request = request,
 		.file = file,
 		.deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + CAPTURE_CHILD_S * SECOND_NS,
@@ -314,7 +304,10 @@ capture_child_run_with(const char *program, const struct byte_writer *request, i
 	if (!outcome->error) {
 		outcome->error = converse(&child, stop);
 		finish(&child, outcome);
-		judge(&child, outcome);
+		if (!outcome->error)
+			outcome->error = capture_reply_decode(child.bytes, child.size, &outcome->reply);
+		if (!outcome->error)
+			outcome->error = outcome->reply.has_ended ? outcome->reply.error : -ECHILD;
 	} else if (child.pid > 0) {
 		finish(&child, outcome);
 	}

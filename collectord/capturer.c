@@ -1,17 +1,25 @@
-#include "collectord/capturer_internal.h"
+#include "collectord/capturer.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "collectord/capture_child.h"
+#include "collectord/kernel_names.h"
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
-#include "collectord/worker_thread.h"
+#include "collectord/sampled_blocks.h"
+#include "collectord/worker.h"
 #include "process/image_table.h"
 
 #define SECOND_NS       UINT64_C(1000000000)
@@ -19,15 +27,110 @@
 #define AGAIN_MAX_NS    (3600 * SECOND_NS)
 #define AGAIN_DOUBLINGS 9
 #define SHARE           8  /* of the overhead's limit */
-#define SAMPLE_PAYS_NS  10 /* for what packages installed: a fifth of what perf record takes for a sample */
+#define SAMPLE_PAYS_NS  10 /* for images of packages: a fifth of what perf record takes for a sample */
 #define NAMES_NS_A_BYTE 12 /* of a file's size: libc takes 10, cc1 of gcc 12, which is 33 MB, 23 */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
-#define CREDIT          2                 /* times the advance, for what may soon be gone */
+#define CREDIT          2                 /* times the advance, for volatile images */
 #define START_NS        (60 * SECOND_NS)  /* in which the advance is the start's */
 #define POOR_NS         SECOND_NS         /* at least, between two looks when there is nothing to spend */
 #define RESULTS_MAX     ((size_t)4 << 20) /* bytes that wait for the flusher */
+#define STORED_MAX      16                /* results after one flush: each is a transaction */
+#define EXTENTS_MAX     64                /* images whose extent is looked up after one flush */
+#define TRIES_MAX       4
+#define FULL_WAIT_NS    (600 * SECOND_NS)
+#define DRAIN_STEP_NS   (SECOND_NS / 10)
 #define SHOWN_SIZE      1024
+
+/* An image that gets samples. */
+struct capturer_image {
+	const struct image *image;
+	struct image_place place; /* the process that ran it last */
+	uint64_t size;            /* of its file; 0: not known */
+	uint64_t text_size;       /* of a module; 0: not known */
+	bool is_wanted;           /* of a kind that can be captured at all */
+	bool is_volatile;         /* its file may soon be gone */
+	bool is_packaged;         /* its file stays until a package is upgraded, or the machine starts again */
+	bool has_names;           /* the database has, or is about to have, names and layout */
+	bool has_extent;          /* `known` is what the database has */
+	bool is_busy;             /* being captured, and the result not stored yet */
+	bool is_answered;         /* that result has come */
+	bool is_given_up;
+	bool is_roots;     /* its file is (process/mapped_file.h) */
+	bool is_outranked; /* the database has what root's file of that build-id gave: this one may add nothing */
+	uint32_t *known;   /* blocks that the database has */
+	size_t known_count;
+	uint64_t samples;
+	uint64_t fresh; /* samples in granules that were not requested */
+	unsigned rounds;
+	uint64_t due_ns;   /* CLOCK_MONOTONIC: not before */
+	uint64_t asked_ns; /* likewise, when it was captured last, or seen first */
+};
+
+/* The images of one session. */
+struct capturer_session {
+	struct capturer_session *next;
+	const struct image_table *images;
+	struct capturer_image *entries; /* by number */
+	size_t count, capacity;
+	struct sampled_blocks blocks;
+};
+
+/* The outcome of a run, until it is stored. */
+struct capturer_result {
+	struct capturer_result *next;
+	struct image image; /* its path is `path` */
+	char *path;
+	bool had_extent; /* the request said what there was */
+	bool is_whole;   /* requested as if there were nothing: neither names nor text */
+	bool had_known;  /* there was text */
+	bool had_places; /* and places of samples */
+	bool was_packaged;
+	unsigned tries; /* to store it */
+	struct capture_outcome outcome;
+};
+
+struct capturer {
+	struct capturer_options options;
+
+	struct worker_thread worker; /* its lock: everything below */
+	struct capturer_session *sessions;
+	struct capturer_result *results; /* the oldest first */
+	size_t result_bytes;
+	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
+	int64_t saved_ns;     /* likewise, that samples have paid for packages */
+	uint64_t cpu_ns;      /* that all runs used */
+	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
+	uint64_t began_ns;    /* likewise */
+	int64_t advanced_ns;  /* the most that was spent in advance while it started */
+	uint64_t full_until_ns;
+	uint64_t taken, failed, bytes;
+	bool kernel_is_closed;
+	bool is_full_said, is_refused_said;
+};
+
+/* ---- sessions and their images; with the lock held ---- */
+
+/* NULL: there is none. */
+static struct capturer_session *
+find_session(struct capturer *capturer, const struct image_table *images)
+{
+	struct capturer_session *session = capturer->sessions;
+
+	while (session && session->images != images)
+		session = session->next;
+	return session;
+}
+
+static void
+free_session(struct capturer_session *session)
+{
+	for (size_t i = 0; i < session->count; i++)
+		free(session->entries[i].known);
+	free(session->entries);
+	sampled_blocks_fini(&session->blocks);
+	free(session);
+}
 
 static bool
 is_same_image(const struct image *a, const struct image *b)
@@ -40,65 +143,172 @@ is_same_image(const struct image *a, const struct image *b)
 	return has_one == has_other && a->kind == b->kind && strcmp(a->path, b->path) == 0;
 }
 
-struct capture_entry *
-capturer_find_entry(struct capturer *capturer, const struct image *image, struct capture_set **found)
+/* The entry of this image and its session, or NULL: the session has ended meanwhile. */
+static struct capturer_image *
+find_entry(struct capturer *capturer, const struct image *image, struct capturer_session **found)
 {
-	for (struct capture_set *set = capturer->sets; set; set = set->next)
-		for (size_t i = 0; i < set->count; i++)
-			if (is_same_image(set->entries[i].image, image)) {
-				*found = set;
-				return &set->entries[i];
+	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
+		for (size_t i = 0; i < session->count; i++)
+			if (is_same_image(session->entries[i].image, image)) {
+				*found = session;
+				return &session->entries[i];
 			}
 	return NULL;
 }
 
-void
-capturer_want_again(struct capture_set *set, struct capture_entry *entry)
+/* The image with its build-id, if it is a file whose build-id is known by now: so the database has it. */
+static struct image
+complete_image(const struct capturer *capturer, const struct image *image)
 {
-	place_table_unask(&set->places, (uint32_t)(entry - set->entries));
+	struct image complete = *image;
+
+	if (capturer->options.files)
+		(void)file_ids_complete(capturer->options.files, &complete);
+	return complete;
+}
+
+/* The request failed: all places of the entry are new again. */
+static void
+reset_places(struct capturer_session *session, struct capturer_image *entry)
+{
+	sampled_blocks_reset(&session->blocks, (uint32_t)(entry - session->entries));
 	entry->fresh = entry->samples > CAPTURE_MORE_SAMPLES ? entry->samples : CAPTURE_MORE_SAMPLES;
 }
 
-void
-capturer_postpone(struct capture_entry *entry, uint64_t now_ns)
+/* Set when the entry may be captured next. */
+static void
+postpone(struct capturer_image *entry)
 {
 	const unsigned doublings = entry->rounds < AGAIN_DOUBLINGS ? entry->rounds : AGAIN_DOUBLINGS;
 	const uint64_t again_ns = AGAIN_FIRST_NS << doublings;
 
 	entry->rounds++;
-	entry->asked_ns = now_ns;
-	entry->due_ns = now_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
+	entry->asked_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	entry->due_ns = entry->asked_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
 }
 
-bool
-capture_entry_is_at_risk(const struct capture_entry *entry)
+/* Its file may soon be gone, and the database has no names of it, or no text where samples are. */
+static bool
+is_at_risk(const struct capturer_image *entry)
 {
 	return entry->is_volatile && !entry->is_outranked &&
 	       (!entry->has_names || (entry->fresh && !entry->known_count));
 }
 
-enum rank {
-	RANK_VOLATILE = 1,
-	RANK_NAMES,
-	RANK_MORE,
-};
+/* ---- the event loop: images with samples ---- */
 
-/* How soon it is an entry's turn: the less the sooner; 0: nothing is wanted of it. */
-static unsigned
-rank(const struct capturer *capturer, const struct capture_entry *entry)
+static bool
+is_wanted(const struct image *image)
 {
-	if (!entry->is_wanted || entry->is_busy || entry->is_given_up || entry->is_outranked)
-		return 0;
-	if (capturer->kernel_is_closed && image_is_of_kernel(entry->image))
-		return 0;
-	if (capture_entry_is_at_risk(entry))
-		return RANK_VOLATILE;
-	if (!entry->has_extent)
-		return 0;
-	if (!entry->has_names)
-		return RANK_NAMES;
-	return entry->fresh ? RANK_MORE : 0;
+	switch (image->kind) {
+	case IMAGE_USER:
+		return image->path[0] == '/';
+	case IMAGE_VDSO:
+		return image->build_id_size > 0;
+	case IMAGE_KERNEL:
+	case IMAGE_MODULE:
+		return true;
+	default:
+		return false;
+	}
 }
+
+/*
+ * Is the file that was mapped another than ours of that path? A container has paths of its own, and an upgrade leaves
+ * the old file without one. A file of ours that runs is in the kernel's cache of names: only that is looked at, so that
+ * no file system that does not answer is waited for; a path that is not there is another's. Without an inode, or before
+ * linux 5.12, it is not known: false. *size is set when the file is ours.
+ */
+static bool
+is_elsewhere(const struct image *image, uint64_t *size)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED};
+	struct statx status;
+	int fd, err;
+
+	if (image->inode == 0)
+		return false;
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, image->path, &how, sizeof(how));
+	if (fd < 0)
+		return errno != EINVAL && errno != ENOSYS && errno != EPERM;
+	err = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE, &status);
+	close(fd);
+	if (err == 0 && status.stx_ino == image->inode)
+		*size = status.stx_size;
+	/* Devices cannot be compared: the kernel's records and stat have different ones for a subvolume of btrfs. */
+	return err == 0 && status.stx_ino != image->inode;
+}
+
+/* Does the file lie outside the directories of packages? *size as is_elsewhere() sets it. */
+static bool
+is_volatile(const struct image *image, uint64_t *size)
+{
+	static const char *const directories[] = {"/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/snap/", "/nix/"};
+
+	if (image->kind != IMAGE_USER || image_is_memory_file(image)) /* it may hold no program */
+		return false;
+	if (image->deleted)
+		return true;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		if (strncmp(image->path, directories[i], strlen(directories[i])) == 0)
+			return is_elsewhere(image, size);
+	return true;
+}
+
+/* Without memory, the next call adds them. */
+static void
+add_entries(struct capturer_session *session, size_t count)
+{
+	struct capturer_image *grown = array_grow(session->entries, &session->capacity, count, sizeof(*grown));
+
+	if (!grown)
+		return;
+	session->entries = grown;
+	for (; session->count < count; session->count++) {
+		const struct image *image = image_table_get(session->images, (uint32_t)session->count);
+		struct capturer_image *entry = &grown[session->count];
+
+		*entry = (struct capturer_image){
+			.image = image,
+			.is_wanted = is_wanted(image),
+			.asked_ns = machine_clock_ns(CLOCK_MONOTONIC),
+		};
+		entry->is_volatile = is_volatile(image, &entry->size);
+		entry->is_packaged = !entry->is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
+	}
+}
+
+void
+capturer_track_images(struct capturer *capturer, const struct image_table *images,
+                      const struct attribution *attribution)
+{
+	const size_t count = image_table_count(images);
+	struct capturer_session *session;
+	bool is_new;
+
+	worker_lock(&capturer->worker);
+	session = find_session(capturer, images);
+	if (!session) {
+		session = calloc(1, sizeof(*session));
+		if (!session) {
+			worker_unlock(&capturer->worker);
+			return;
+		}
+		session->images = images;
+		session->next = capturer->sessions;
+		capturer->sessions = session;
+	}
+	is_new = session->count < count;
+	if (is_new)
+		add_entries(session, count);
+	for (size_t i = 0; i < session->count; i++)
+		session->entries[i].place = attribution_place(attribution, (uint32_t)i);
+	if (is_new)
+		worker_notify(&capturer->worker);
+	worker_unlock(&capturer->worker);
+}
+
+/* ---- the budget; with the lock held ---- */
 
 static int64_t
 advance_ns(const struct capturer_options *options)
@@ -108,32 +318,11 @@ advance_ns(const struct capturer_options *options)
 	return (int64_t)(ADVANCE_S * limit_ns > ADVANCE_MIN_NS ? ADVANCE_S * limit_ns : ADVANCE_MIN_NS);
 }
 
-/* Have samples paid for what a package installed? For more than can be saved, when that has been, and it is owed. */
-static bool
-is_paid(const struct capturer *capturer, const struct capture_entry *entry)
+/* The debt at which volatile images are not captured any more. */
+static int64_t
+credit_ns(const struct capturer *capturer)
 {
-	const int64_t expected_ns = entry->has_names ? 0 : (int64_t)(entry->size * NAMES_NS_A_BYTE);
-
-	return capturer->saved_ns > 0 &&
-	       (capturer->saved_ns >= expected_ns || capturer->saved_ns >= advance_ns(&capturer->options));
-}
-
-/*
- * When `entry` may be asked about, UINT64_MAX for as long as samples have not paid for it: packages keep their files,
- * so these do not burden the start, nor a short run, and cost little beside sampling in a long one. Of any image, some
- * samples in code that nobody was asked about can wait: there are always some, of dcpid itself as well.
- */
-static uint64_t
-entry_due_ns(const struct capturer *capturer, const struct capture_entry *entry)
-{
-	const uint64_t first_ns =
-		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
-	const bool is_enough =
-		entry->fresh >= CAPTURE_MORE_SAMPLES && entry->fresh >= entry->samples / CAPTURE_MORE_PART;
-	const bool can_wait = entry->has_names && entry->known_count > 0 && !is_enough;
-	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
-
-	return entry->is_packaged && due_ns < first_ns ? first_ns : due_ns;
+	return -CREDIT * advance_ns(&capturer->options);
 }
 
 /* Nanoseconds of processor time in one of the clock. */
@@ -141,49 +330,6 @@ static double
 share(const struct capturer_options *options)
 {
 	return (double)options->overhead_limit_ppm / 1e6 * (double)options->cpu_count / SHARE;
-}
-
-/* When there will be more than `least_ns` to spend: until then nothing is looked at. */
-static uint64_t
-affordable_ns(const struct capturer *capturer, uint64_t now_ns, int64_t least_ns)
-{
-	const double lacking_ns = (double)(least_ns - capturer->allowance_ns) / share(&capturer->options);
-
-	if (lacking_ns > AGAIN_MAX_NS)
-		return now_ns + AGAIN_MAX_NS;
-	return now_ns + (lacking_ns > POOR_NS ? (uint64_t)lacking_ns : POOR_NS);
-}
-
-/* The next to be asked about, of those that may be paid for; NULL: none before *due_ns, UINT64_MAX: until something
- * changes. */
-static struct capture_entry *
-choose(const struct capturer *capturer, uint64_t now_ns, struct capture_set **chosen_set, uint64_t *due_ns)
-{
-	const unsigned worst = capturer->allowance_ns > 0 ? RANK_MORE : RANK_VOLATILE;
-	struct capture_entry *chosen = NULL;
-	unsigned best = UINT_MAX;
-
-	*due_ns = UINT64_MAX;
-	for (struct capture_set *set = capturer->sets; set; set = set->next)
-		for (size_t i = 0; i < set->count; i++) {
-			struct capture_entry *entry = &set->entries[i];
-			const unsigned value = rank(capturer, entry);
-			uint64_t entry_ns;
-
-			if (value == 0)
-				continue;
-			entry_ns = entry_due_ns(capturer, entry);
-			if (entry_ns <= now_ns && value > worst)
-				entry_ns = affordable_ns(capturer, now_ns, 0);
-			if (entry_ns > now_ns) {
-				*due_ns = entry_ns < *due_ns ? entry_ns : *due_ns;
-			} else if (!chosen || value < best || (value == best && entry->samples > chosen->samples)) {
-				best = value;
-				chosen = entry;
-				*chosen_set = set;
-			}
-		}
-	return chosen;
 }
 
 /* What may be spent grows with the time. */
@@ -199,9 +345,20 @@ refill(struct capturer *capturer, uint64_t now_ns)
 		capturer->allowance_ns = most;
 }
 
-/* What a run cost. At the start, what is not paid for by then is the start's, and not of the time in which it was. */
+/* When there will be more than `least_ns` to spend: until then nothing is looked at. */
+static uint64_t
+affordable_ns(const struct capturer *capturer, uint64_t now_ns, int64_t least_ns)
+{
+	const double lacking_ns = (double)(least_ns - capturer->allowance_ns) / share(&capturer->options);
+
+	if (lacking_ns > AGAIN_MAX_NS)
+		return now_ns + AGAIN_MAX_NS;
+	return now_ns + (lacking_ns > POOR_NS ? (uint64_t)lacking_ns : POOR_NS);
+}
+
+/* Charge a run. While dcpid starts, what time has not paid for yet is charged to the start. */
 static void
-spend(struct capturer *capturer, const struct capture_result *result, uint64_t own_ns)
+spend(struct capturer *capturer, const struct capturer_result *result, uint64_t own_ns)
 {
 	const uint64_t cost_ns = result->outcome.cpu_ns + own_ns;
 	int64_t advanced_ns;
@@ -215,44 +372,130 @@ spend(struct capturer *capturer, const struct capture_result *result, uint64_t o
 		capturer->advanced_ns = advanced_ns;
 }
 
-static void
-wait_until(struct capturer *capturer, uint64_t monotonic_ns)
+/* Have samples paid for an image of a package? One that costs more than can be saved may go into debt. */
+static bool
+is_paid(const struct capturer *capturer, const struct capturer_image *entry)
 {
-	const struct timespec at = {
-		.tv_sec = (time_t)(monotonic_ns / SECOND_NS),
-		.tv_nsec = (long)(monotonic_ns % SECOND_NS),
-	};
+	const int64_t expected_ns = entry->has_names ? 0 : (int64_t)(entry->size * NAMES_NS_A_BYTE);
 
-	pthread_cond_timedwait(&capturer->changed, &capturer->lock, &at); /* UINT64_MAX is in 500 years */
+	return capturer->saved_ns > 0 &&
+	       (capturer->saved_ns >= expected_ns || capturer->saved_ns >= advance_ns(&capturer->options));
 }
 
-struct image
-capturer_complete(const struct capturer *capturer, const struct image *image)
+/* Is there anything to spend, and room for a result? */
+static bool
+may_capture(const struct capturer *capturer, uint64_t now_ns)
 {
-	struct image complete = *image;
-
-	if (capturer->options.files)
-		(void)file_ids_complete(capturer->options.files, &complete);
-	return complete;
+	return capturer->allowance_ns > credit_ns(capturer) && capturer->result_bytes < RESULTS_MAX &&
+	       now_ns >= capturer->full_until_ns;
 }
 
-/* Text of a module ends with its last function, as the names in the database tell; 0: not known. */
+/* ---- the choice; with the lock held ---- */
+
+enum capturer_rank {
+	RANK_NONE, /* nothing is to be captured */
+	RANK_VOLATILE,
+	RANK_NAMES,
+	RANK_MORE,
+};
+
+/* How soon it is the entry's turn: the lower the sooner. */
+static enum capturer_rank
+rank(const struct capturer *capturer, const struct capturer_image *entry)
+{
+	if (!entry->is_wanted || entry->is_busy || entry->is_given_up || entry->is_outranked)
+		return RANK_NONE;
+	if (capturer->kernel_is_closed && image_is_of_kernel(entry->image))
+		return RANK_NONE;
+	if (is_at_risk(entry))
+		return RANK_VOLATILE;
+	if (!entry->has_extent)
+		return RANK_NONE;
+	if (!entry->has_names)
+		return RANK_NAMES;
+	return entry->fresh ? RANK_MORE : RANK_NONE;
+}
+
+/*
+ * When the entry may be captured; UINT64_MAX for as long as samples have not paid for an image of a package: packages
+ * keep their files, so these burden neither the start nor a short run, and cost little beside sampling in a long one.
+ * Some samples at new places can wait, of any image: there are always some, of dcpid itself as well.
+ */
 static uint64_t
-place_end(const struct capture_entry *entry)
+entry_due_ns(const struct capturer *capturer, const struct capturer_image *entry)
+{
+	const uint64_t first_ns =
+		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
+	const bool is_enough =
+		entry->fresh >= CAPTURE_MORE_SAMPLES && entry->fresh >= entry->samples / CAPTURE_MORE_PART;
+	const bool can_wait = entry->has_names && entry->known_count > 0 && !is_enough;
+	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
+
+	return entry->is_packaged && due_ns < first_ns ? first_ns : due_ns;
+}
+
+/*
+ * The next entry to be captured, of those that can be paid for, with its session. NULL: none before *due_ns;
+ * UINT64_MAX: until something changes.
+ */
+static struct capturer_image *
+choose(const struct capturer *capturer, uint64_t now_ns, struct capturer_session **chosen_session, uint64_t *due_ns)
+{
+	const enum capturer_rank worst = capturer->allowance_ns > 0 ? RANK_MORE : RANK_VOLATILE;
+	struct capturer_image *chosen = NULL;
+	enum capturer_rank best = RANK_NONE;
+
+	*due_ns = UINT64_MAX;
+	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
+		for (size_t i = 0; i < session->count; i++) {
+			struct capturer_image *entry = &session->entries[i];
+			const enum capturer_rank value = rank(capturer, entry);
+			uint64_t entry_ns;
+
+			if (value == RANK_NONE)
+				continue;
+			entry_ns = entry_due_ns(capturer, entry);
+			if (entry_ns <= now_ns && value > worst)
+				entry_ns = affordable_ns(capturer, now_ns, 0);
+			if (entry_ns > now_ns) {
+				*due_ns = entry_ns < *due_ns ? entry_ns : *due_ns;
+			} else if (!chosen || value < best || (value == best && entry->samples > chosen->samples)) {
+				best = value;
+				chosen = entry;
+				*chosen_session = session;
+			}
+		}
+	return chosen;
+}
+
+/* ---- one run; with the lock held ---- */
+
+static void
+free_result(struct capturer_result *result)
+{
+	capture_outcome_fini(&result->outcome);
+	free(result->path);
+	free(result);
+}
+
+/* Text of a module ends with its last function, as the names in the database have it; 0: not known. */
+static uint64_t
+place_end(const struct capturer_image *entry)
 {
 	if (entry->image->kind != IMAGE_MODULE)
 		return entry->place.end;
 	return entry->text_size > 0 && entry->place.start > 0 ? entry->place.start + entry->text_size : 0;
 }
 
-/* Encode the question about `entry`, and take down whose answer will come. With the lock held. */
-static struct capture_result *
-ask(const struct capturer *capturer, struct capture_set *set, struct capture_entry *entry, struct byte_writer *writer)
+/* Encode the request for the entry, and make the result that it will fill. NULL: no memory. */
+static struct capturer_result *
+begin_result(const struct capturer *capturer, struct capturer_session *session, struct capturer_image *entry,
+             struct byte_writer *writer)
 {
 	struct request_place *places = malloc(REQUEST_PLACES_MAX * sizeof(*places)); /* few of them are used */
-	struct capture_result *result = calloc(1, sizeof(*result));
+	struct capturer_result *result = calloc(1, sizeof(*result));
 	struct capture_request request = {
-		.image = capturer_complete(capturer, entry->image),
+		.image = complete_image(capturer, entry->image),
 		.pid = entry->place.pid,
 		.start = entry->place.start,
 		.end = place_end(entry),
@@ -262,29 +505,30 @@ ask(const struct capturer *capturer, struct capture_set *set, struct capture_ent
 		.known_count = entry->known_count,
 	};
 
-	if (result)
-		result->path = strdup(entry->image->path);
-	if (places && result && result->path) {
-		request.place_count =
-			place_table_ask(&set->places, (uint32_t)(entry - set->entries), places, REQUEST_PLACES_MAX);
-		result->image = *entry->image;
-		result->image.path = result->path;
-		result->had_extent = entry->has_extent;
-		result->had_known = entry->known_count > 0;
-		result->is_whole = request.names && !result->had_known;
-		result->had_places = request.place_count > 0;
-		result->was_packaged = entry->is_packaged;
-		if (capture_request_encode(&request, writer) == 0) {
-			free(places);
-			entry->is_busy = true;
-			entry->fresh = 0;
-			return result;
-		}
-	}
+	if (!places || !result)
+		goto fail;
+	result->path = strdup(entry->image->path);
+	if (!result->path)
+		goto fail;
+	request.place_count = sampled_blocks_request(&session->blocks, (uint32_t)(entry - session->entries), places,
+	                                             REQUEST_PLACES_MAX);
+	result->image = *entry->image;
+	result->image.path = result->path;
+	result->had_extent = entry->has_extent;
+	result->had_known = entry->known_count > 0;
+	result->is_whole = request.names && !result->had_known;
+	result->had_places = request.place_count > 0;
+	result->was_packaged = entry->is_packaged;
+	if (capture_request_encode(&request, writer))
+		goto fail;
+	free(places);
+	entry->is_busy = true;
+	entry->fresh = 0;
+	return result;
+fail:
 	free(places);
 	if (result)
-		free(result->path);
-	free(result);
+		free_result(result);
 	return NULL;
 }
 
@@ -297,7 +541,7 @@ is_hopeless(int err)
 }
 
 static void
-say_failure(const struct capturer *capturer, const struct capture_result *result)
+say_failure(const struct capturer *capturer, const struct capturer_result *result)
 {
 	const struct capture_outcome *outcome = &result->outcome;
 	char shown[SHOWN_SIZE];
@@ -312,18 +556,17 @@ say_failure(const struct capturer *capturer, const struct capture_result *result
 		          shown, outcome->error == -ECHILD ? CAPTURE_PROGRAM " failed" : error_text(outcome->error));
 }
 
-/* With the lock held. */
 static void
-note_failure(struct capturer *capturer, const struct capture_result *result)
+note_failure(struct capturer *capturer, const struct capturer_result *result)
 {
-	struct capture_set *set;
-	struct capture_entry *entry = capturer_find_entry(capturer, &result->image, &set);
+	struct capturer_session *session;
+	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
 	const int err = result->outcome.error;
 
 	if (!entry)
 		return;
 	entry->is_busy = false;
-	capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
+	postpone(entry);
 	if (image_is_of_kernel(entry->image) && (err == -EACCES || err == -EPERM || err == -ENODEV)) {
 		log_write(capturer->options.log, LOG_LEVEL_INFO, "the kernel's code is not captured: /proc/kcore: %s",
 		          error_text(err));
@@ -342,130 +585,87 @@ note_failure(struct capturer *capturer, const struct capture_result *result)
 		say_failure(capturer, result);
 		return;
 	}
-	capturer_want_again(set, entry);
+	reset_places(session, entry);
 }
 
-void
-capture_result_free(struct capture_result *result)
-{
-	capture_outcome_fini(&result->outcome);
-	free(result->path);
-	free(result);
-}
-
-/* With the lock held. The entry stays busy until the answer is stored. */
+/* The entry stays busy until the result is stored. Takes the result over. */
 static void
-note_success(struct capturer *capturer, const struct capture_result *result)
+note_success(struct capturer *capturer, struct capturer_result *result)
 {
-	struct capture_set *set;
-	struct capture_entry *entry = capturer_find_entry(capturer, &result->image, &set);
+	struct capturer_result **last = &capturer->results;
+	struct capturer_session *session;
+	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
 
 	capturer->taken++;
 	if (entry)
 		entry->is_answered = true;
-}
-
-static void
-append_result(struct capturer *capturer, struct capture_result *result)
-{
-	struct capture_result **last = &capturer->results;
-
 	while (*last)
 		last = &(*last)->next;
 	*last = result;
 	capturer->result_bytes += result->outcome.size;
 }
 
-/* With the lock held; gives it up while the process runs. */
+/* Gives the lock up while the process runs. */
 static void
-run_one(struct capturer *capturer, struct capture_set *set, struct capture_entry *entry)
+capture_image(struct capturer *capturer, struct capturer_session *session, struct capturer_image *entry)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
-	struct capture_result *result = ask(capturer, set, entry, &writer);
+	struct capturer_result *result = begin_result(capturer, session, entry, &writer);
 	uint64_t began_ns, own_ns;
 
 	if (!result) {
-		capturer_postpone(entry, machine_clock_ns(CLOCK_MONOTONIC));
+		postpone(entry);
 		writer_fini(&writer);
 		return;
 	}
-	pthread_mutex_unlock(&capturer->lock);
+	worker_unlock(&capturer->worker);
 	began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (image_is_of_kernel(&result->image))
 		kernel_text_run("/proc", &writer, &result->outcome);
 	else
-		capture_child_run(capturer->options.program, &writer, capturer->stop_bell, &result->outcome);
+		capture_child_run(capturer->options.program, &writer, capturer->worker.stop_bell, &result->outcome);
 	writer_fini(&writer);
 	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
-	pthread_mutex_lock(&capturer->lock);
+	worker_lock(&capturer->worker);
 	spend(capturer, result, own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
-		capture_result_free(result);
+		free_result(result);
 	} else {
 		note_success(capturer, result);
-		append_result(capturer, result);
 	}
-	pthread_cond_broadcast(&capturer->changed);
+	worker_notify(&capturer->worker);
 }
 
-/* What may soon be gone is asked about on credit. */
-static int64_t
-credit_ns(const struct capturer *capturer)
-{
-	return -CREDIT * advance_ns(&capturer->options);
-}
-
-/* When may_ask() is to be tried again, unless something changes before. */
-static uint64_t
-try_again_ns(const struct capturer *capturer, uint64_t now_ns)
-{
-	const uint64_t again_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
-
-	return again_ns < capturer->full_until_ns ? capturer->full_until_ns : again_ns;
-}
-
-/* Is there anything that could be paid for, and stored? */
-static bool
-may_ask(const struct capturer *capturer, uint64_t now_ns)
-{
-	return capturer->allowance_ns > credit_ns(capturer) && capturer->result_bytes < RESULTS_MAX &&
-	       now_ns >= capturer->full_until_ns;
-}
+/* ---- its life ---- */
 
 static void *
 run(void *context)
 {
 	struct capturer *capturer = context;
 
-	pthread_mutex_lock(&capturer->lock);
-	while (!capturer->stop) {
+	worker_lock(&capturer->worker);
+	while (!capturer->worker.stop) {
 		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		struct capture_entry *entry = NULL;
-		struct capture_set *set = NULL;
+		struct capturer_image *entry = NULL;
+		struct capturer_session *session = NULL;
 		uint64_t due_ns;
 
 		refill(capturer, now_ns);
-		due_ns = try_again_ns(capturer, now_ns);
-		if (may_ask(capturer, now_ns))
-			entry = choose(capturer, now_ns, &set, &due_ns);
+		if (may_capture(capturer, now_ns)) {
+			entry = choose(capturer, now_ns, &session, &due_ns);
+		} else { /* unless something changes, when it may again */
+			due_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
+			if (due_ns < capturer->full_until_ns)
+				due_ns = capturer->full_until_ns;
+		}
 		if (entry)
-			run_one(capturer, set, entry);
+			capture_image(capturer, session, entry);
 		else
-			wait_until(capturer, due_ns);
+			(void)worker_wait_until(&capturer->worker, due_ns);
 	}
-	pthread_mutex_unlock(&capturer->lock);
+	worker_unlock(&capturer->worker);
 	return NULL;
-}
-
-void
-capturer_pay(struct capturer *capturer, uint64_t samples)
-{
-	const int64_t most_ns = advance_ns(&capturer->options);
-
-	capturer->saved_ns += (int64_t)(samples * SAMPLE_PAYS_NS);
-	if (capturer->saved_ns > most_ns)
-		capturer->saved_ns = most_ns;
 }
 
 struct capturer *
@@ -479,84 +679,71 @@ capturer_new(const struct capturer_options *options)
 	capturer->options = *options;
 	capturer->allowance_ns = advance_ns(options);
 	capturer->began_ns = capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	capturer->stop_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (capturer->stop_bell < 0) {
-		free(capturer);
-		return NULL;
-	}
-	pthread_mutex_init(&capturer->lock, NULL);
-	worker_condition_init(&capturer->changed);
-	err = worker_thread_start(&capturer->thread, run, capturer);
+	err = worker_start(&capturer->worker, run, capturer);
 	if (!err)
 		return capturer;
-	close(capturer->stop_bell);
 	free(capturer);
-	errno = err;
+	errno = -err;
 	return NULL;
 }
 
 void
 capturer_free(struct capturer *capturer)
 {
-	const uint64_t one = 1;
-
 	if (!capturer)
 		return;
-	pthread_mutex_lock(&capturer->lock);
-	capturer->stop = true;
-	pthread_cond_broadcast(&capturer->changed);
-	pthread_mutex_unlock(&capturer->lock);
-	if (write(capturer->stop_bell, &one, sizeof(one)) < 0)
-		log_write(capturer->options.log, LOG_LEVEL_WARNING, "cannot stop " CAPTURE_PROGRAM);
-	pthread_join(capturer->thread, NULL);
-	while (capturer->sets)
-		capturer_forget(capturer, capturer->sets->images);
-	while (capturer->results) {
-		struct capture_result *next = capturer->results->next;
+	worker_stop(&capturer->worker);
+	while (capturer->sessions) {
+		struct capturer_session *session = capturer->sessions;
 
-		capture_result_free(capturer->results);
-		capturer->results = next;
+		capturer->sessions = session->next;
+		free_session(session);
 	}
-	pthread_mutex_destroy(&capturer->lock);
-	pthread_cond_destroy(&capturer->changed);
-	close(capturer->stop_bell);
+	while (capturer->results) {
+		struct capturer_result *result = capturer->results;
+
+		capturer->results = result->next;
+		free_result(result);
+	}
+	worker_fini(&capturer->worker);
 	free(capturer);
 }
 
-/* Is something volatile asked about, or about to be? With the lock held. */
+/* Is a volatile image being captured, or about to be? With the lock held. */
 static bool
 is_urgent(const struct capturer *capturer, uint64_t now_ns)
 {
-	for (const struct capture_set *set = capturer->sets; set; set = set->next)
-		for (size_t i = 0; i < set->count; i++) {
-			const struct capture_entry *entry = &set->entries[i];
+	for (const struct capturer_session *session = capturer->sessions; session; session = session->next)
+		for (size_t i = 0; i < session->count; i++) {
+			const struct capturer_image *entry = &session->entries[i];
 
 			if (!entry->is_wanted || entry->is_given_up || entry->is_answered)
 				continue;
 			if (entry->is_busy && entry->is_volatile)
-				return true; /* what it was asked for is not fresh any more */
-			if (capture_entry_is_at_risk(entry) && entry->due_ns <= now_ns && may_ask(capturer, now_ns))
+				return true; /* it is not at risk: its requested places are not fresh any more */
+			if (is_at_risk(entry) && entry->due_ns <= now_ns && may_capture(capturer, now_ns))
 				return true;
 		}
 	return false;
 }
 
 void
-capturer_hurry(struct capturer *capturer, uint64_t timeout_ns)
+capturer_drain(struct capturer *capturer, uint64_t timeout_ns)
 {
 	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	uint64_t now_ns;
 
-	pthread_mutex_lock(&capturer->lock);
+	worker_lock(&capturer->worker);
 	while ((now_ns = machine_clock_ns(CLOCK_MONOTONIC)) < until_ns && is_urgent(capturer, now_ns))
-		wait_until(capturer, until_ns < now_ns + SECOND_NS / 10 ? until_ns : now_ns + SECOND_NS / 10);
-	pthread_mutex_unlock(&capturer->lock);
+		(void)worker_wait_until(&capturer->worker,
+		                        until_ns < now_ns + DRAIN_STEP_NS ? until_ns : now_ns + DRAIN_STEP_NS);
+	worker_unlock(&capturer->worker);
 }
 
 void
 capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 {
-	pthread_mutex_lock(&capturer->lock);
+	worker_lock(&capturer->worker);
 	*stats = (struct capturer_stats){
 		.taken = capturer->taken,
 		.failed = capturer->failed,
@@ -566,10 +753,10 @@ capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 		.is_full = capturer->full_until_ns > machine_clock_ns(CLOCK_MONOTONIC),
 		.kernel_is_closed = capturer->kernel_is_closed,
 	};
-	for (const struct capture_set *set = capturer->sets; set; set = set->next)
-		for (size_t i = 0; i < set->count; i++)
-			stats->waiting += rank(capturer, &set->entries[i]) != 0;
-	pthread_mutex_unlock(&capturer->lock);
+	for (const struct capturer_session *session = capturer->sessions; session; session = session->next)
+		for (size_t i = 0; i < session->count; i++)
+			stats->waiting += rank(capturer, &session->entries[i]) != RANK_NONE;
+	worker_unlock(&capturer->worker);
 }
 
 uint64_t
@@ -577,8 +764,295 @@ capturer_start_cpu_ns(struct capturer *capturer)
 {
 	uint64_t start_cpu_ns;
 
-	pthread_mutex_lock(&capturer->lock);
+	worker_lock(&capturer->worker);
 	start_cpu_ns = (uint64_t)capturer->advanced_ns;
-	pthread_mutex_unlock(&capturer->lock);
+	worker_unlock(&capturer->worker);
 	return start_cpu_ns;
+}
+
+/* ---- the flusher's hook ---- */
+
+static void
+end_session(void *context, const struct image_table *images)
+{
+	struct capturer *capturer = context;
+	struct capturer_session **at;
+
+	worker_lock(&capturer->worker);
+	for (at = &capturer->sessions; *at && (*at)->images != images;)
+		at = &(*at)->next;
+	if (*at) {
+		struct capturer_session *session = *at;
+
+		*at = session->next;
+		free_session(session);
+	}
+	worker_unlock(&capturer->worker);
+}
+
+/* Everything must be captured again. */
+static void
+begin_database(void *context)
+{
+	struct capturer *capturer = context;
+
+	worker_lock(&capturer->worker);
+	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
+		for (size_t i = 0; i < session->count; i++) {
+			struct capturer_image *entry = &session->entries[i];
+
+			free(entry->known);
+			entry->known = NULL;
+			entry->known_count = 0;
+			entry->has_extent = entry->has_names = entry->is_outranked = false;
+			entry->rounds = 0;
+			entry->due_ns = 0;
+			sampled_blocks_reset(&session->blocks, (uint32_t)i);
+		}
+	worker_notify(&capturer->worker);
+	worker_unlock(&capturer->worker);
+}
+
+/*
+ * Note in the entry what the database has of its image; takes the extent's blocks over. Of files with one build-id,
+ * root's counts: if this file is root's, what others gave counts as nothing, and is captured anew.
+ */
+static void
+set_extent(struct capturer_image *entry, struct captured_extent *extent)
+{
+	const enum image_kind kind = entry->image->kind;
+
+	if (entry->is_roots && !extent->is_roots) {
+		free(extent->blocks);
+		memset(extent, 0, sizeof(*extent));
+	}
+	entry->is_outranked = kind == IMAGE_USER && extent->is_roots && !entry->is_roots;
+	free(entry->known);
+	entry->known = extent->blocks;
+	entry->known_count = extent->count < REQUEST_KNOWN_MAX ? extent->count : REQUEST_KNOWN_MAX;
+	entry->has_extent = true;
+	entry->has_names = extent->has_layout && (extent->has_symbols || image_is_of_kernel(entry->image));
+	memset(extent, 0, sizeof(*extent));
+}
+
+/* Look up what the database has of images that are in it by now. */
+static void
+read_extents(struct capturer *capturer, struct profile *profile, const struct image_table *images)
+{
+	/* the session's table grows meanwhile, on the event loop's thread; its images stay */
+	const struct image *wanted[EXTENTS_MAX];
+	uint32_t numbers[EXTENTS_MAX], in_database;
+	struct capturer_session *session;
+	size_t count = 0;
+
+	worker_lock(&capturer->worker);
+	session = find_session(capturer, images);
+	for (size_t i = 0; session && i < session->count && count < EXTENTS_MAX; i++) {
+		const struct capturer_image *entry = &session->entries[i];
+
+		if (entry->is_wanted && !entry->has_extent && !entry->is_busy) {
+			wanted[count] = entry->image;
+			numbers[count++] = (uint32_t)i;
+		}
+	}
+	worker_unlock(&capturer->worker);
+	for (size_t i = 0; i < count; i++) {
+		const struct image image = complete_image(capturer, wanted[i]);
+		struct captured_extent extent;
+		struct capturer_image *entry;
+		uint64_t text_size = 0;
+
+		if (profile_find_image(profile, &image, &in_database) ||
+		    profile_get_extent(profile, in_database, &extent))
+			continue;
+		if (image.kind == IMAGE_MODULE)
+			text_size = kernel_names_text_size(profile, &image);
+		worker_lock(&capturer->worker);
+		entry = &session->entries[numbers[i]];
+		if (!entry->is_busy) {
+			entry->is_roots = image.is_roots;
+			entry->text_size = text_size;
+			set_extent(entry, &extent);
+		}
+		worker_unlock(&capturer->worker);
+		free(extent.blocks);
+	}
+}
+
+static void
+note_samples(struct capturer *capturer, const struct flush *flush)
+{
+	const struct tally_entry *entries = flush->entries;
+	const size_t count = flush->entry_count, first_sum = flush->first_sum;
+	const int64_t most_ns = advance_ns(&capturer->options);
+	struct capturer_session *session;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < count; i++)
+		samples += entries[i].event < first_sum ? entries[i].count : 0;
+	worker_lock(&capturer->worker);
+	capturer->saved_ns += (int64_t)(samples * SAMPLE_PAYS_NS);
+	if (capturer->saved_ns > most_ns)
+		capturer->saved_ns = most_ns;
+	session = find_session(capturer, flush->table);
+	for (size_t i = 0; session && i < count; i++) {
+		struct capturer_image *entry =
+			entries[i].image < session->count ? &session->entries[entries[i].image] : NULL;
+
+		if (!entry || !entry->is_wanted || entry->is_given_up || entries[i].event >= first_sum)
+			continue;
+		entry->samples += entries[i].count;
+		if (!sampled_blocks_add(&session->blocks, entries[i].image, entries[i].offset))
+			continue;
+		if (!image_is_of_kernel(entry->image) ||
+		    !kernel_text_is_known((uint32_t)(entries[i].offset / CAPTURED_BLOCK_SIZE), entry->known,
+		                          entry->known_count))
+			entry->fresh += entries[i].count;
+	}
+	worker_notify(&capturer->worker);
+	worker_unlock(&capturer->worker);
+}
+
+/*
+ * If the request did not say which text the database has, names are stored again, but blocks are not, so that none is
+ * there twice. What root's file gave, and replaces what others gave, has to be whole: a result that was requested as an
+ * addition is refused, and everything is requested again. 0, -ENOENT when the image itself is not in the database yet,
+ * -EDQUOT, ...
+ */
+static int
+store_result(struct capturer *capturer, struct profile *profile, struct capturer_result *result,
+             struct captured_extent *extent, bool *is_refused)
+{
+	const struct image image = complete_image(capturer, &result->image);
+	struct captured *captured = &result->outcome.reply.captured;
+	const bool is_roots = captured->owner == CAPTURED_ROOTS;
+	uint32_t number;
+	int err;
+
+	*is_refused = false;
+	captured->parcels = result->outcome.reply.parcels; /* the reply points into itself, and may have been copied */
+	err = profile_find_image(profile, &image, &number);
+	if (!err && (!result->had_known || is_roots)) {
+		bool is_empty, replaces;
+
+		err = profile_get_extent(profile, number, extent);
+		is_empty = extent->count == 0 && !extent->has_symbols && !extent->has_layout;
+		replaces = !err && is_roots && !extent->is_roots && !is_empty;
+		if (replaces && !result->is_whole) {
+			*is_refused = true;
+			return 0;
+		}
+		*is_refused =
+			!err && !replaces && !result->had_known && extent->count > 0 && captured->parcel_count > 0;
+		free(extent->blocks);
+		memset(extent, 0, sizeof(*extent));
+		if (*is_refused)
+			captured->parcel_count = 0;
+	}
+	if (!err && (captured->symbols.data || captured->layout.data || captured->parcel_count > 0))
+		err = profile_put_captured(profile, number, captured, capturer->options.limit);
+	return err && err != -EEXIST ? err : profile_get_extent(profile, number, extent);
+}
+
+/* With the lock held. */
+static void
+note_stored(struct capturer *capturer, const struct capturer_result *result, int err, struct captured_extent *extent,
+            bool is_refused)
+{
+	const enum captured_owner owner = result->outcome.reply.captured.owner;
+	struct capturer_session *session;
+	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
+
+	if (err == -EDQUOT) {
+		capturer->full_until_ns = machine_clock_ns(CLOCK_MONOTONIC) + FULL_WAIT_NS;
+		if (!capturer->is_full_said)
+			log_write(capturer->options.log, LOG_LEVEL_WARNING,
+			          "captured names and text have reached their limit: no more is taken until images "
+			          "without samples have gone; capture_limit_mib in dcpid.conf raises it");
+		capturer->is_full_said = true;
+	}
+	if (!entry)
+		return;
+	entry->is_busy = entry->is_answered = false;
+	postpone(entry);
+	if (!err) {
+		if (owner != CAPTURED_ANYBODYS)
+			entry->is_roots = owner == CAPTURED_ROOTS;
+		set_extent(entry, extent);
+		/* The first request came before any place of samples was known: now its text is wanted. */
+		if (!result->had_places && !entry->known_count)
+			entry->due_ns = 0;
+	}
+	if (err || is_refused)
+		reset_places(session, entry);
+	if (is_refused)
+		entry->due_ns = 0;
+}
+
+static void
+store_results(struct capturer *capturer, struct profile *profile)
+{
+	struct capturer_result *result, *next, *kept = NULL, **last_kept = &kept;
+	size_t count = 0;
+
+	worker_lock(&capturer->worker);
+	result = capturer->results;
+	capturer->results = NULL;
+	worker_unlock(&capturer->worker);
+	for (; result && count < STORED_MAX; result = next, count++) {
+		struct captured_extent extent = {0};
+		bool is_refused;
+		const int err = store_result(capturer, profile, result, &extent, &is_refused);
+
+		next = result->next;
+		result->tries++;
+		/* An image is in the database before its result, unless it was sampled in the last moments. */
+		if (err == -ENOENT && !result->had_extent && result->tries < TRIES_MAX) {
+			result->next = NULL;
+			*last_kept = result;
+			last_kept = &result->next;
+			continue;
+		}
+		worker_lock(&capturer->worker);
+		note_stored(capturer, result, err, &extent, is_refused);
+		capturer->result_bytes -= result->outcome.size;
+		worker_unlock(&capturer->worker);
+		free(extent.blocks);
+		free_result(result);
+	}
+	/* what is left goes before results that came meanwhile */
+	*last_kept = result;
+	while (*last_kept)
+		last_kept = &(*last_kept)->next;
+	worker_lock(&capturer->worker);
+	*last_kept = capturer->results;
+	capturer->results = kept;
+	worker_unlock(&capturer->worker);
+}
+
+static void
+after_flush(void *context, struct profile *profile, const struct flush *flush)
+{
+	struct capturer *capturer = context;
+	uint64_t bytes = 0;
+
+	store_results(capturer, profile);
+	read_extents(capturer, profile, flush->table);
+	note_samples(capturer, flush);
+	if (profile_captured_bytes(profile, &bytes) == 0) {
+		worker_lock(&capturer->worker);
+		capturer->bytes = bytes;
+		worker_unlock(&capturer->worker);
+	}
+}
+
+struct flush_hook
+capturer_hook(struct capturer *capturer)
+{
+	return (struct flush_hook){
+		.context = capturer,
+		.after = after_flush,
+		.begin_database = begin_database,
+		.end_session = end_session,
+	};
 }

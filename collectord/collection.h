@@ -3,7 +3,7 @@
  *
  * One tally is filled while the flusher's thread writes the other. While writing fails, counts are kept and tried
  * again; when the second tally is full as well, what it knows is still counted, and samples for which it has no room
- * are dropped, and counted as dropped: nothing disappears unseen.
+ * are dropped, and counted as dropped: no loss goes unreported.
  * Functions that "wait" hold up the event loop; the rings take what is sampled meanwhile.
  * Thread rule: the event loop's thread.
  */
@@ -19,8 +19,8 @@
 #include "collectord/config.h"
 #include "collectord/file_ids.h"
 #include "collectord/flusher.h"
-#include "collectord/lifetime.h"
 #include "collectord/sampler.h"
+#include "collectord/totals.h"
 #include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"
@@ -42,45 +42,48 @@ void collection_close(struct collection *collection); /* what is not written is 
 
 /*
  * Take what the rings hold, hand a tally that fills up to the flusher. 0, also when both tallies are full: samples that
- * are no key of a tally yet are then dropped, at once while writing fails, else when the rings are half full. Else what
- * the sampler says.
+ * are no key of a tally yet are then dropped, at once while writing fails, else when the rings are half full. Else the
+ * sampler's error.
  */
 int collection_drain(struct collection *collection);
 
 /*
- * Take notice of what has changed on the machine; to be called before each drain. After a sleep of the machine, or when
+ * Find out what has changed on the machine; to be called before each drain. After a sleep of the machine, or when
  * its clock was set, what was taken before goes to a slice that ends there. Some seconds after its CPUs, the kernel's
  * limit of samples or other things changed, rates are chosen anew (collection_replan()). True when
  * collection_follow_cpus() is to be called.
  */
-bool collection_look(struct collection *collection);
+bool collection_poll_machine(struct collection *collection);
 
-/* Readable when there is something to look at; negative where the kernel does not tell. The same for its whole life. */
+/*
+ * Readable when collection_poll_machine() is due; negative where the kernel does not report changes. It stays the same
+ * as long as the collection lives.
+ */
 int collection_descriptor(const struct collection *collection);
 
 /*
  * Sample the CPUs that are online now: those that came are opened, those that went drained (waits SAMPLER_LAG_NS) and
  * closed. No descriptor of the sampler may be watched meanwhile, and all of them are to be asked for again. 0; -ENOSPC
- * while both tallies are full: collection_look() will say it again; or -errno.
+ * while both tallies are full: collection_poll_machine() returns true again; or -errno.
  */
 int collection_follow_cpus(struct collection *collection);
 
 /* Hand what there is to the flusher. 0; -EBUSY while it still writes; -ENOMEM. */
 int collection_flush(struct collection *collection);
 
-/* Is something being written? Until collection_settle() has said that it is done, whatever the flusher says. */
+/* Is something being written? True until collection_take_result() has returned true for it. */
 bool collection_is_busy(const struct collection *collection);
 
-/* Let a flush that failed be tried again at once. */
-void collection_hurry(struct collection *collection);
+/* Try a flush that failed again at once. */
+void collection_retry_now(struct collection *collection);
 
-/* Take notice of what the flusher has done. True when it wrote something or failed. */
-bool collection_settle(struct collection *collection);
+/* Take the flusher's result, if it has one: true when it wrote something or failed. */
+bool collection_take_result(struct collection *collection);
 
 /*
  * Make sure that all that was recorded before the call will be written. 0 with *ticket set: it is in the database when
  * collection_committed() has reached the ticket. -EAGAIN: not before the flusher is done; ask again after
- * collection_settle(). Waits SAMPLER_LAG_NS.
+ * collection_take_result(). Waits SAMPLER_LAG_NS.
  */
 int collection_request_commit(struct collection *collection, uint64_t *ticket);
 uint64_t collection_committed(const struct collection *collection);
@@ -98,8 +101,8 @@ int collection_commit(struct collection *collection, uint64_t patience_ns);
 int collection_compact(struct collection *collection);
 bool collection_is_compacting(const struct collection *collection);
 
-/* Have a compaction end soon, without a result, for good: nothing is to be begun any more but the last commit. */
-void collection_break_compaction(struct collection *collection);
+/* End a compaction soon, without a result. Nothing may follow but the last commit. */
+void collection_abort_compaction(struct collection *collection);
 
 /* True, once, when a compaction has ended: *err and *compaction as of profile_compact(). */
 bool collection_compacted(struct collection *collection, struct compaction *compaction, int *err);
@@ -122,7 +125,7 @@ int collection_replan(struct collection *collection, const char *reason, char *w
  * now and then to see whether what was assumed still holds, rates are chosen again from what was seen; when they
  * change, an epoch begins. Takes a commit then.
  */
-void collection_keep_pace(struct collection *collection);
+void collection_adjust_rates(struct collection *collection);
 
 /*
  * Take a new configuration over: what can change on the way does, a change of events or sizes begins a new epoch.
@@ -134,10 +137,10 @@ int collection_reconfigure(struct collection *collection, const struct config *c
 /* Does taking `config` over begin a new epoch? */
 bool collection_must_reopen(const struct collection *collection, const struct config *config);
 
-/* Stop counting (samples are no more taken after it, those recorded are still to be committed). */
+/* Stop counting: no more samples are taken; those that were recorded are still to be committed. */
 void collection_stop(struct collection *collection);
 
-/* Before the last commit: let what may soon be gone be captured, in two seconds at most. */
+/* Before the last commit: have images that may soon be gone captured, in two seconds at most. */
 void collection_finish_capture(struct collection *collection);
 
 /*
@@ -165,13 +168,13 @@ struct collection_view {
 	size_t idle_cpus;                /* ... rarely, as they are idle */
 	uint64_t idle_ticks;             /* of the epoch's timers that found a CPU idle, until the last flush */
 	double idle_ticks_per_s;         /* of all CPUs together */
-	char cpus[128];                  /* the same as a list: "0-3,8" */
+	char cpus[128];                  /* the CPUs that are sampled now: "0-3,8" */
 	struct collection_totals totals; /* of the epoch; losses up to the last take */
 	uint64_t samples, unknown, lost, dropped; /* of all epochs since the collection was opened */
-	uint64_t sideband_lost, skipped;          /* likewise */
+	uint64_t sideband_lost, skipped;          /* of all epochs since the collection was opened */
 	uint64_t kept;                            /* samples in memory, not in the database */
 	struct overhead overhead;                 /* of the epoch, up to now */
-	const struct lifetime *past;              /* the epochs before this one */
+	const struct totals *past;                /* the epochs before this one */
 	uint32_t slice;                           /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;
 	struct attribution_stats attribution;
@@ -191,7 +194,7 @@ struct collection_view {
 	struct file_ids_stats files;
 	struct proc_reader_stats reader;
 	uint64_t cpu_time_ns;     /* of dcpid and what it started */
-	bool captures;            /* `capture` holds; false: nothing is captured */
+	bool captures;            /* `capture` is valid; false: nothing is captured */
 	struct quarantined aside; /* a damaged database that was put aside and is still there; else without a name */
 };
 

@@ -8,7 +8,7 @@
 #include "collectord/capture_child.h"
 
 #define SHARE_MAX 4                    /* of the database */
-#define LAST_NS   UINT64_C(2000000000) /* for what may soon be gone, at the end */
+#define LAST_NS   UINT64_C(2000000000) /* at the end, for images whose file may soon be gone */
 
 #define PACKAGES_WAIT_NS UINT64_C(60000000000)
 
@@ -45,15 +45,14 @@ collection_begin_capture(struct collection *collection)
 	if (err)
 		log_write(collection->log, LOG_LEVEL_WARNING, "%s: names and text of programs cannot be captured: %s",
 		          collection->capture_program, error_text(err));
-	flusher_serve(collection->flusher, collection->capturer);
 }
 
 void
-collection_see_images(struct collection *collection)
+collection_update_capture(struct collection *collection)
 {
 	if (collection->capturer)
-		capturer_see(collection->capturer, sampler_images(collection->sampler),
-		             sampler_attribution(collection->sampler));
+		capturer_track_images(collection->capturer, sampler_images(collection->sampler),
+		                      sampler_attribution(collection->sampler));
 }
 
 void
@@ -62,6 +61,6 @@ collection_finish_capture(struct collection *collection)
 	if (!collection->capturer)
 		return;
 	(void)collection_drain_with(collection, sampler_drain_all);
-	collection_see_images(collection);
-	capturer_hurry(collection->capturer, LAST_NS);
+	collection_update_capture(collection);
+	capturer_drain(collection->capturer, LAST_NS);
 }

@@ -1,17 +1,17 @@
 /*
- * collection_internal.h - what the files of collection.h share
+ * collection_internal.h - what collection.c (jobs, draining, committing) and collection_epochs.c share
  */
 #ifndef DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 
 #include "collectord/capturer.h"
+#include "collectord/code_namer.h"
 #include "collectord/collection.h"
 #include "collectord/file_ids.h"
 #include "collectord/machine_watch.h"
-#include "collectord/pace.h"
 
-/* How things stood at a moment; what happened since is the difference. */
-struct pace_mark {
+/* What sampling had cost at a moment; the difference of two is what it cost between them. */
+struct cost_mark {
 	uint32_t epoch;
 	uint64_t time_ns; /* CLOCK_MONOTONIC; 0: there was no such moment */
 	struct overhead overhead;
@@ -22,21 +22,21 @@ struct collection {
 	struct config config;
 	const struct log *log;
 	struct guard guard;   /* around what reads or writes the database */
-	char shown[PATH_MAX]; /* the database's directory, for people to see */
+	char shown[PATH_MAX]; /* the database's directory, escaped for messages */
 	struct profile *profile;
 	struct sampler *sampler;
 	struct flusher *flusher;
 	struct file_ids *files;
-	struct code_notes *notes;
+	struct jit_files *notes;
 	struct code_namer *namer;       /* NULL: code made at run time stays without names */
 	struct capturer *capturer;      /* NULL: nothing is captured */
-	char capture_program[PATH_MAX]; /* that it has */
+	char capture_program[PATH_MAX]; /* the capturer's */
 	struct epoch epoch;
 	struct machine_watch *watch;
-	bool cpus_changed;                /* the sampler is to follow */
+	bool cpus_changed;                /* sampler_follow_cpus() is due */
 	const char *plan_reason;          /* why rates are to be chosen again; NULL: they are not */
 	uint64_t plan_due_ns, planned_ns; /* CLOCK_MONOTONIC */
-	uint64_t throttled;               /* times in this epoch, when last looked at */
+	uint64_t throttled;               /* times in this epoch, at the last poll */
 
 	uint64_t sessions;     /* that ended because their tables were large */
 	size_t tables_limit;   /* bytes of images and contexts; what is larger ends with the next job */
@@ -53,20 +53,20 @@ struct collection {
 	uint64_t opened_cpu_ns;      /* processor time used before this collection was opened */
 	uint64_t start_cpu_ns;       /* used from there on until it counted, and in no job yet */
 	uint64_t start_taken_ns;     /* what the start of flusher and capturer took, of the jobs until then */
-	struct pace pace;
-	struct pace_mark look, review; /* where the last look at the pace ended, and the last review */
-	bool pace_failed;              /* the last change of rates was not possible, and the log says so */
-	uint64_t slice_begin_ns;       /* CLOCK_MONOTONIC */
-	uint32_t slice_id;             /* 0: the next job begins a slice */
-	uint32_t slice_newest;         /* the last that was written to */
-	bool slice_ends;               /* the next job belongs to another slice */
+	struct budget_watch budget_watch;
+	struct cost_mark last_check, last_review; /* of the cost of sampling */
+	bool rates_failed;                        /* the last change of rates was not possible, and is in the log */
+	uint64_t slice_begin_ns;                  /* CLOCK_MONOTONIC */
+	uint32_t slice_id;                        /* 0: the next job begins a slice */
+	uint32_t slice_newest;                    /* the last that was written to */
+	bool slice_ends;                          /* the next job belongs to another slice */
 	bool is_late; /* the epoch has no number yet: the disk has not answered since it was to begin */
 
 	bool is_compacting;
 	struct compaction compaction; /* the flusher's while is_compacting */
 
 	struct collection_totals totals;
-	struct lifetime lifetime; /* of the epochs before this one */
+	struct totals past_totals; /* of the epochs before this one */
 	uint64_t past_sideband_lost, past_skipped;
 	uint64_t samples, unknown, lost, dropped;
 	uint64_t kept_samples;     /* in the job that is not written yet */
@@ -74,7 +74,7 @@ struct collection {
 	uint64_t trouble_since_ns; /* CLOCK_REALTIME, when writing began to fail; 0: it does not */
 	uint64_t trouble_dropped;  /* `dropped` at that time */
 	struct profile_stats profile_stats;
-	struct quarantined aside; /* what was damaged and is still there; without a name, nothing */
+	struct quarantined aside; /* a damaged database that is still there; without a name, none */
 	uint64_t flush_time_ns;
 	uint64_t flush_duration_ns;
 	uint64_t flush_entries;
@@ -86,56 +86,19 @@ struct collection {
 
 #define COLLECTION_TABLES_LIMIT ((size_t)1 << 20)
 
+/* ---- collection.c ---- */
+
 /* Write to `why` that something cannot be done; returns `err`. */
-int collection_say(char *why, size_t size, const char *subject, const char *action, int err);
+int collection_explain(char *why, size_t size, const char *subject, const char *action, int err);
 
 /* Open the database of the configuration, putting a damaged one aside. 0, or an error with a sentence. */
 int collection_open_profile(struct collection *collection, char *why, size_t size);
 
-/* Close everything but the sampler: it may be there already. */
+/* Close everything but the sampler: it may be the next one already. */
 void collection_close_writer(struct collection *collection);
 
-/* Have names and text of images captured, if the configuration wants it and it can be done: else the log says so. */
-void collection_begin_capture(struct collection *collection);
-
-/* Bytes of the database that names and text may take, in all; 0: there are none. */
-uint64_t collection_capture_limit(const struct config *config);
-
-/* Processor time of dcpid and of what it started. */
-uint64_t collection_cpu_time_ns(const struct collection *collection);
-
-/* The part of `used_ns`, used since the last job, that was for the start: the kernel's names, captures in advance. */
-uint64_t collection_start_since(const struct collection *collection, uint64_t used_ns);
-
-/* Have files that got samples asked for their build-ids, and take notice of those that were written to. */
-void collection_ask_files(struct collection *collection);
-
-/* Tell it which images have samples by now. */
-void collection_see_images(struct collection *collection);
-
-/* Tell the flusher what the configuration says about old slices. */
+/* Give the flusher the configured limits for old slices. */
 void collection_retain(struct collection *collection);
-
-/* Let notes and sampler know of each other: which processes make code, and whose is to be renewed. */
-void collection_exchange_notes(struct collection *collection);
-
-/* Have code that is made at run time named, by a flusher that was just started. What cannot be is said in the log. */
-void collection_begin_names(struct collection *collection);
-
-/* Read and store what was told up to now, and be done with it; the namer is to be freed after the flusher. */
-void collection_end_names(struct collection *collection);
-
-/* An epoch ends: its totals are of the past. */
-void collection_end_totals(struct collection *collection);
-
-/* Count from here on: what the next job holds begins now. */
-void collection_mark(struct collection *collection);
-
-/* Move what was counted to `kept`; there must be a spare tally. */
-void collection_take(struct collection *collection);
-
-/* Do images and contexts take so much memory that the next job should end their session? */
-bool collection_session_is_long(const struct collection *collection);
 
 /* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0, -ENOSPC: it does not; -errno. */
 int collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler));
@@ -143,10 +106,14 @@ int collection_drain_with(struct collection *collection, int (*drain)(struct sam
 /* Ask the database how big it is; to be called while no job is under way. */
 void collection_update_stats(struct collection *collection);
 
-/* See what lies aside in the database's directory. */
-void collection_look_aside(struct collection *collection);
+/* ---- collection_epochs.c ---- */
 
-/* Begin an epoch of the sampler's events; the old one, if any, has been written whole. 0, or an error with a sentence.
+/* Add the totals of the epoch to those of the epochs before it, and begin them anew. */
+void collection_end_totals(struct collection *collection);
+
+/*
+ * Begin an epoch of the sampler's events; the old one, if any, has been written whole. `continues`: it is that one with
+ * other rates. 0, or an error with a sentence.
  */
 int collection_start_epoch(struct collection *collection, const char *label, bool continues, char *why, size_t size);
 
@@ -155,5 +122,16 @@ bool collection_may_begin_epoch(const struct collection *collection);
 
 /* Write all that the epoch counted. 0, or an error with a sentence. */
 int collection_finish_epoch(struct collection *collection, char *why, size_t size);
+
+/* ---- collection_capture.c ---- */
+
+/* Have names and text of images captured, if the configuration wants it and it can be done: else log why not. */
+void collection_begin_capture(struct collection *collection);
+
+/* Bytes of the database that names and text may take, in all; 0: there are none. */
+uint64_t collection_capture_limit(const struct config *config);
+
+/* Give the capturer the images that have samples by now. */
+void collection_update_capture(struct collection *collection);
 
 #endif

@@ -1,15 +1,25 @@
-/* What a client or SIGHUP may ask of the daemon: see control.h. */
-#include "collectord/daemon_internal.h"
-
+/* The requests of clients, one function a command, and what clients wait for: see control.h and daemon_internal.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "collectord/daemon_internal.h"
+#include "collectord/labels_file.h"
 #include "collectord/machine.h"
 #include "collectord/status.h"
+
+#define SAVE_INTERVAL_NS SECOND_NS
+
+struct command_call {
+	uint64_t client; /* to be answered, now or later */
+	const struct control_request *request;
+	const struct peer_process *process; /* to be labelled */
+};
 
 static void
 reply(struct daemon *daemon, uint64_t client, json_t *answer)
@@ -36,8 +46,127 @@ reply_epoch(struct daemon *daemon, uint64_t client, const char *note)
 	reply(daemon, client, json_pack("{s:b,s:I,s:s}", "ok", 1, "epoch", (json_int_t)view.epoch->id, "note", note));
 }
 
+/* ---- label ---- */
+
 static void
-command_status(struct daemon *daemon, uint64_t client)
+labels_path(const struct daemon *daemon, char path[PATH_MAX + 8])
+{
+	snprintf(path, PATH_MAX + 8, "%s.labels", daemon->socket);
+}
+
+void
+daemon_save_labels(struct daemon *daemon)
+{
+	const struct sampler *sampler = collection_sampler(daemon->collection);
+	const uint64_t changes = sampler_label_changes(sampler);
+	struct labelled_processes labelled = {0};
+	char path[PATH_MAX + 8];
+	int err;
+
+	if (changes == daemon->labels_saved)
+		return;
+	labels_path(daemon, path);
+	err = sampler_labelled(sampler, &labelled);
+	if (!err) {
+		err = labels_file_write(path, &labelled);
+		labelled_processes_fini(&labelled);
+	}
+	if (err && err != daemon->labels_error) /* each flush tries again: log only a new error */
+		log_write(&daemon->logging->log, LOG_LEVEL_WARNING,
+		          "%s: cannot keep which processes have labels: %s; a dcpid that is started anew will not know",
+		          path, error_text(err));
+	daemon->labels_error = err;
+	daemon->labels_saved_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	if (!err)
+		daemon->labels_saved = changes;
+}
+
+void
+daemon_restore_labels(struct daemon *daemon)
+{
+	struct labelled_processes labelled = {0};
+	char path[PATH_MAX + 8];
+	int err;
+
+	labels_path(daemon, path);
+	err = labels_file_read(path, &labelled);
+	if (err == -ENOENT)
+		return;
+	if (!err) {
+		err = sampler_label_again(collection_sampler(daemon->collection), &labelled);
+		labelled_processes_fini(&labelled);
+	}
+	if (err)
+		log_write(&daemon->logging->log, LOG_LEVEL_WARNING, "%s: cannot label again what runs on: %s", path,
+		          error_text(err));
+}
+
+static int
+compare_labels(const void *left, const void *right)
+{
+	const struct labelled_process *a = left, *b = right;
+
+	return strcmp(a->label, b->label);
+}
+
+/* For the status: each label of a live process, and how many processes have it. */
+static json_t *
+labels_json(const struct daemon *daemon)
+{
+	struct labelled_processes labelled = {0};
+	json_t *labels = json_array();
+	size_t next;
+
+	if (sampler_labelled(collection_sampler(daemon->collection), &labelled))
+		return labels;
+	if (labelled.count)
+		qsort(labelled.list, labelled.count, sizeof(*labelled.list), compare_labels);
+	for (size_t i = 0; i < labelled.count; i = next) {
+		for (next = i + 1;
+		     next < labelled.count && compare_labels(&labelled.list[i], &labelled.list[next]) == 0;)
+			next++;
+		json_array_append_new(labels, json_pack("{s:s,s:I}", "label", labelled.list[i].label, "processes",
+		                                        (json_int_t)(next - i)));
+	}
+	labelled_processes_fini(&labelled);
+	return labels;
+}
+
+static int
+start_label(struct daemon *daemon, const struct control_request *request, const struct peer_process *process)
+{
+	const enum label_start start = request->pid ? LABEL_AT_ONCE : LABEL_AT_EXEC;
+
+	return sampler_label(collection_sampler(daemon->collection), process->pid, request->label, start,
+	                     process->time_ns);
+}
+
+static void
+command_label(struct daemon *daemon, const struct command_call *call)
+{
+	char why[128];
+	int err = start_label(daemon, call->request, call->process);
+
+	if (err == -EBUSY) { /* a drain starts the labels that wait */
+		(void)collection_drain(daemon->collection);
+		err = start_label(daemon, call->request, call->process);
+	}
+	if (err) {
+		snprintf(why, sizeof(why), "the process cannot be labelled: %s",
+		         err == -EBUSY ? "too many are waiting for it" : error_text(err));
+		reply_error(daemon, call->client, why);
+		return;
+	}
+	daemon_watch_idle(daemon); /* before the labelled process runs: it may be over in some milliseconds */
+	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->labels_saved_ns >= SAVE_INTERVAL_NS)
+		daemon_save_labels(daemon); /* else the next flush does: there may be very many */
+	reply(daemon, call->client, json_pack("{s:b,s:I}", "ok", 1, "pid", (json_int_t)call->process->pid));
+}
+
+/* ---- status ---- */
+
+static void
+command_status(struct daemon *daemon, const struct command_call *call)
 {
 	struct machine_memory memory;
 	struct status_process process = {
@@ -51,15 +180,71 @@ command_status(struct daemon *daemon, uint64_t client)
 	machine_memory(&memory);
 	process.resident_bytes = memory.resident_bytes;
 	process.own_bytes = memory.own_bytes;
-	(void)collection_drain(daemon->collection); /* what is wrong with it, the view says */
+	(void)collection_drain(daemon->collection); /* an error shows in the view */
 	collection_view(daemon->collection, &view);
 	process.cpu_time_ns = view.cpu_time_ns;
 	status = status_json(&view, &process);
-	json_object_set_new(status, "labels", daemon_labels_json(daemon));
-	reply(daemon, client, json_pack("{s:b,s:o}", "ok", 1, "status", status));
+	json_object_set_new(status, "labels", labels_json(daemon));
+	reply(daemon, call->client, json_pack("{s:b,s:o}", "ok", 1, "status", status));
 }
 
-/* Give every client that still needs one a ticket, if there is one to be had. */
+/* ---- compact ---- */
+
+static void
+command_compact(struct daemon *daemon, const struct command_call *call)
+{
+	if (collection_compact(daemon->collection))
+		reply_error(daemon, call->client, "the database is being compacted already");
+	else
+		daemon->compacting = call->client; /* finish_compaction() replies */
+}
+
+static void
+run_deferred(struct daemon *daemon)
+{
+	const size_t count = daemon->deferred_count;
+	struct deferred_request deferred[CONTROL_CLIENTS_MAX];
+
+	memcpy(deferred, daemon->deferred, count * sizeof(*deferred));
+	daemon->deferred_count = 0;
+	for (size_t i = 0; i < count; i++)
+		daemon_command(daemon, deferred[i].client, &deferred[i].request, NULL);
+	if (daemon->reload_deferred && !daemon->leaving) {
+		daemon->reload_deferred = false;
+		daemon_reload_on_signal(daemon);
+	}
+}
+
+/* If a compaction has ended: answer its client, and run the requests that had to wait. */
+static void
+finish_compaction(struct daemon *daemon)
+{
+	const struct log *log = &daemon->logging->log;
+	char before[32], after[32], why[256];
+	struct compaction compaction;
+	int err;
+
+	if (!collection_compacted(daemon->collection, &compaction, &err))
+		return;
+	if (err) {
+		compaction_explain(&compaction, err, why, sizeof(why));
+		log_write(log, LOG_LEVEL_WARNING, "the database cannot be compacted: %s", why);
+		reply_error(daemon, daemon->compacting, why);
+	} else {
+		log_write(log, LOG_LEVEL_NOTICE, "the database was compacted: %s -> %s",
+		          compaction_size(compaction.before_bytes, before, sizeof(before)),
+		          compaction_size(compaction.after_bytes, after, sizeof(after)));
+		reply(daemon, daemon->compacting,
+		      json_pack("{s:b,s:I,s:I}", "ok", 1, "before_bytes", (json_int_t)compaction.before_bytes,
+		                "after_bytes", (json_int_t)compaction.after_bytes));
+	}
+	daemon->compacting = 0;
+	run_deferred(daemon);
+}
+
+/* ---- flush ---- */
+
+/* Hand what was recorded to the flusher, if clients wait for it and the flusher is free; they get its ticket. */
 static void
 take_tickets(struct daemon *daemon)
 {
@@ -75,7 +260,7 @@ take_tickets(struct daemon *daemon)
 	if (err == -EAGAIN)
 		return;
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct waiter *waiter = &daemon->waiters[i];
+		struct flush_waiter *waiter = &daemon->waiters[i];
 
 		if (!waiter->client || waiter->ticket)
 			continue;
@@ -88,15 +273,6 @@ take_tickets(struct daemon *daemon)
 	}
 }
 
-/* Why nobody, or not this one, gets what it waits for; 0: it does, or has to wait on. */
-static int
-failure_of(const struct daemon *daemon, const struct collection_view *view, const struct waiter *waiter)
-{
-	if (daemon->result)
-		return daemon->result;
-	return view->flush_tries > waiter->tries ? view->flush_error : 0;
-}
-
 static bool
 has_waiters(const struct daemon *daemon)
 {
@@ -107,7 +283,7 @@ has_waiters(const struct daemon *daemon)
 }
 
 static void
-answer_those_due(struct daemon *daemon)
+answer_due_waiters(struct daemon *daemon)
 {
 	const uint64_t committed = collection_committed(daemon->collection);
 	struct collection_view view;
@@ -115,12 +291,14 @@ answer_those_due(struct daemon *daemon)
 
 	collection_view(daemon->collection, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct waiter *waiter = &daemon->waiters[i];
-		const int err = failure_of(daemon, &view, waiter);
+		struct flush_waiter *waiter = &daemon->waiters[i];
+		int err = daemon->result;
 
 		if (!waiter->client)
 			continue;
-		/* who leaves without an error has written everything */
+		if (!err && view.flush_tries > waiter->tries)
+			err = view.flush_error;
+		/* a daemon that leaves without an error has written everything */
 		if ((waiter->ticket && committed >= waiter->ticket) || (daemon->leaving && !err)) {
 			reply(daemon, waiter->client, control_success());
 			waiter->client = 0;
@@ -138,49 +316,51 @@ void
 daemon_answer_waiters(struct daemon *daemon)
 {
 	if (has_waiters(daemon)) {
-		answer_those_due(daemon);
+		answer_due_waiters(daemon);
 		if (!daemon->leaving)
 			take_tickets(daemon);
 	}
-	daemon_settle_compaction(daemon); /* whoever read the bell, it may have rung for this */
+	finish_compaction(daemon); /* flushes and compactions end with the same descriptor of the flusher */
 }
 
 static void
-command_flush(struct daemon *daemon, uint64_t client)
+command_flush(struct daemon *daemon, const struct command_call *call)
 {
 	struct collection_view view;
 
-	collection_hurry(daemon->collection);
+	collection_retry_now(daemon->collection);
 	collection_view(daemon->collection, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct waiter *waiter = &daemon->waiters[i];
+		struct flush_waiter *waiter = &daemon->waiters[i];
 
 		if (waiter->client)
 			continue;
-		*waiter = (struct waiter){.client = client, .tries = view.flush_tries};
+		*waiter = (struct flush_waiter){.client = call->client, .tries = view.flush_tries};
 		daemon_answer_waiters(daemon); /* takes the ticket */
 		return;
 	}
-	reply_error(daemon, client, "too many programs wait for a flush; try again");
+	reply_error(daemon, call->client, "too many programs wait for a flush; try again");
 }
 
+/* ---- epoch, reload, quit ---- */
+
 static void
-command_epoch(struct daemon *daemon, uint64_t client, const char *label)
+command_epoch(struct daemon *daemon, const struct command_call *call)
 {
 	char why[512];
 
-	if (collection_begin_epoch(daemon->collection, label, why, sizeof(why))) {
-		reply_error(daemon, client, why);
+	if (collection_begin_epoch(daemon->collection, call->request->label, why, sizeof(why))) {
+		reply_error(daemon, call->client, why);
 	} else {
-		healing_keep_label(daemon->healing, label);
-		reply_epoch(daemon, client, "");
+		damage_restart_set_label(daemon->healing, call->request->label);
+		reply_epoch(daemon, call->client, "");
 	}
 	daemon_answer_waiters(daemon);
 }
 
-/* What a running daemon holds on to stays as it is. */
+/* A running daemon cannot change its database and socket: keep them in `config`, and say so in `note`. */
 static void
-keep_places(const struct daemon *daemon, const struct config *now, struct config *config, char *note, size_t size)
+keep_paths(const struct daemon *daemon, const struct config *now, struct config *config, char *note, size_t size)
 {
 	const bool other_database = strcmp(now->database, config->database) != 0;
 	const bool other_socket = strcmp(daemon->socket, config->socket) != 0;
@@ -201,11 +381,11 @@ take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t
 	struct config config;
 	int err, watch_err;
 
-	err = options_read_config(daemon->options, &config, why, size);
+	err = dcpid_options_read_config(daemon->options, &config, why, size);
 	if (err)
 		return err;
 	collection_view(daemon->collection, &view);
-	keep_places(daemon, view.config, &config, note, note_size);
+	keep_paths(daemon, view.config, &config, note, note_size);
 	if (*note)
 		log_write(&daemon->logging->log, LOG_LEVEL_WARNING, "%s", note);
 	daemon_unwatch(daemon); /* the descriptors may go away */
@@ -217,7 +397,7 @@ take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t
 		snprintf(why, size, "cannot set up the event loop: %s", error_text(watch_err));
 		return -ECANCELED;
 	}
-	daemon->labels_kept = UINT64_MAX; /* another sampler counts from its own beginning */
+	daemon->labels_saved = UINT64_MAX; /* another sampler counts from its own beginning */
 	if (!err)
 		__atomic_store_n(&daemon->logging->log.limit, config.log_limit, __ATOMIC_RELAXED);
 	return err;
@@ -232,74 +412,70 @@ daemon_reload(struct daemon *daemon, char *note, size_t note_size, char *why, si
 	notify_reloading(daemon->notify);
 	err = take_over(daemon, note, note_size, why, size);
 	if (err == -ECANCELED) {
-		/* the old collection is gone and the new one did not come to be: better restarted than deaf */
-		daemon_give_up(daemon, err, why);
+		/* the old collection is closed and the new one could not be opened: leave, to be started again */
+		daemon_abort(daemon, err, why);
 		return err;
 	}
 	notify_ready(daemon->notify, err ? why : "collecting");
 	if (!err)
-		log_write(&daemon->logging->log, LOG_LEVEL_INFO, "%s: taken over", options_source(daemon->options));
+		log_write(&daemon->logging->log, LOG_LEVEL_INFO, "%s: taken over",
+		          dcpid_options_source(daemon->options));
 	return err;
 }
 
 static void
-command_reload(struct daemon *daemon, uint64_t client)
+command_reload(struct daemon *daemon, const struct command_call *call)
 {
 	char note[256], why[1024];
 	int err = daemon_reload(daemon, note, sizeof(note), why, sizeof(why));
 
 	if (err) {
 		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
-		reply_error(daemon, client, why);
+		reply_error(daemon, call->client, why);
 	} else {
-		reply_epoch(daemon, client, note);
+		reply_epoch(daemon, call->client, note);
 	}
 	if (err != -ECANCELED)
 		daemon_answer_waiters(daemon);
 }
 
 static void
-command_quit(struct daemon *daemon, uint64_t client)
+command_quit(struct daemon *daemon, const struct command_call *call)
 {
 	if (daemon_leave(daemon))
-		reply_error(daemon, client, daemon->why);
+		reply_error(daemon, call->client, daemon->why);
 	else
-		reply(daemon, client, control_success());
+		reply(daemon, call->client, control_success());
 }
 
+/* ---- the table ---- */
+
+/* A command that begins an epoch waits for the flusher; during a compaction that would stop the event loop. */
+static const struct {
+	void (*handler)(struct daemon *daemon, const struct command_call *call);
+	bool begins_epoch;
+} commands[COMMANDS] = {
+	[COMMAND_STATUS] = {command_status, false}, [COMMAND_FLUSH] = {command_flush, false},
+	[COMMAND_EPOCH] = {command_epoch, true},    [COMMAND_RELOAD] = {command_reload, true},
+	[COMMAND_QUIT] = {command_quit, false},     [COMMAND_COMPACT] = {command_compact, false},
+	[COMMAND_LABEL] = {command_label, false},
+};
+
 void
-daemon_command(void *context, uint64_t client, const struct request *request, const struct peer_process *process)
+daemon_command(void *context, uint64_t client, const struct control_request *request,
+               const struct peer_process *process)
 {
+	const struct command_call call = {client, request, process};
 	struct daemon *daemon = context;
 
 	if (daemon->leaving) {
 		reply_error(daemon, client, "dcpid is about to leave");
 		return;
 	}
-	log_write(&daemon->logging->log, LOG_LEVEL_DEBUG, "asked for %s", command_name(request->command));
-	if (daemon_defer(daemon, client, request))
-		return;
-	switch (request->command) {
-	case COMMAND_STATUS:
-		command_status(daemon, client);
-		return;
-	case COMMAND_FLUSH:
-		command_flush(daemon, client);
-		return;
-	case COMMAND_EPOCH:
-		command_epoch(daemon, client, request->label);
-		return;
-	case COMMAND_RELOAD:
-		command_reload(daemon, client);
-		return;
-	case COMMAND_QUIT:
-		command_quit(daemon, client);
-		return;
-	case COMMAND_COMPACT:
-		daemon_compact(daemon, client);
-		return;
-	case COMMAND_LABEL:
-		daemon_label(daemon, client, request, process);
-		return;
-	}
+	log_write(&daemon->logging->log, LOG_LEVEL_DEBUG, "asked for %s", command_entry(request->command)->name);
+	if (commands[request->command].begins_epoch && collection_is_compacting(daemon->collection) &&
+	    daemon->deferred_count < CONTROL_CLIENTS_MAX)
+		daemon->deferred[daemon->deferred_count++] = (struct deferred_request){client, *request};
+	else
+		commands[request->command].handler(daemon, &call);
 }

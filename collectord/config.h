@@ -1,9 +1,10 @@
 /*
- * config.h - what dcpid.conf says
+ * config.h - the configuration of dcpid, dcpid.conf
  *
- * config_load() starts from config_default(), reads a libconfig file and checks every value: an unknown name, a wrong
- * type or a value out of range is refused with file, line and the accepted range. Paths are absolute or refused;
- * nothing is ever looked for in the working directory. Fuzzed by tests/fuzz/config_fuzz.c. Thread rule: stateless.
+ * dcpid_config_load() starts from dcpid_config_default(), reads a libconfig file and checks every value: an unknown
+ * name, a wrong type or a value out of range is refused with file, line and the accepted range. Paths are absolute or
+ * refused; nothing is ever looked for in the working directory. Fuzzed by tests/fuzz/config_fuzz.c. Thread rule:
+ * stateless.
  */
 #ifndef DCPI_COLLECTORD_CONFIG_H
 #define DCPI_COLLECTORD_CONFIG_H
@@ -18,6 +19,9 @@
 #define CONFIG_FILE   "/etc/dcpi/dcpid.conf"
 #define CONFIG_SOCKET "/run/dcpid/control"
 
+#define CONFIG_PERIOD_MAX UINT64_C(1000000000000) /* events, or ns for clocks */
+#define CONFIG_RATE_MAX   20000                   /* samples per second and CPU */
+
 struct config {
 	char database[PATH_MAX];
 	char socket[PATH_MAX];       /* "": "control" in the database's directory */
@@ -28,24 +32,24 @@ struct config {
 	uint64_t slice_ns;           /* resolution in time of the database */
 	size_t tally_limit;          /* distinct (image, offset, event, context) kept between flushes */
 	size_t ring_pages;           /* data pages of the sample ring of each CPU, a power of two */
-	size_t sideband_pages;       /* the same of the ring for mapping and process records */
+	size_t sideband_pages;       /* data pages of the ring for mapping and process records of each CPU */
 	uint64_t overhead_limit_ppm; /* of the machine's processor time, for events that have neither period nor rate */
-	uint64_t max_rate;           /* samples per second and CPU of all events together, for the same */
+	uint64_t max_rate;           /* samples per second and CPU of all events that have neither period nor rate */
 	uint64_t idle_rate;          /* samples per second of a clock on an idle CPU; 0: as on a busy one */
 	enum log_level log_limit;
 	size_t event_count;
 	struct event_spec events[EVENTS_MAX];
 };
 
-void config_default(struct config *config);
+void dcpid_config_default(struct config *config);
 
 /*
  * Read `path` over the defaults. 0; -ECONFIG as -DCPI_ECONFIG or -errno with a sentence in `why` (of `size` bytes) that
  * begins with file and line. A file that root or the caller do not own, or that others may write, is refused.
  */
-int config_load(const char *path, struct config *config, char *why, size_t size);
+int dcpid_config_load(const char *path, struct config *config, char *why, size_t size);
 
-/* The same for text in memory; `name` stands for the file in messages. */
-int config_parse(const char *name, const char *text, struct config *config, char *why, size_t size);
+/* As dcpid_config_load() of text in memory; `name` stands for the file in messages. 0, -DCPI_ECONFIG or -ENOMEM. */
+int dcpid_config_parse(const char *name, const char *text, struct config *config, char *why, size_t size);
 
 #endif

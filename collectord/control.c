@@ -1,17 +1,47 @@
-#include "collectord/control_internal.h"
+#include "collectord/control.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/local_socket.h"
+#include "collectord/machine.h"
+
+struct control_client {
+	struct control *control;
+	struct bufferevent *stream; /* NULL: the place is free */
+	uint64_t id;
+	struct peer peer;
+	bool is_held; /* nothing is read from it until another client of its user leaves */
+	bool waits;   /* for a reply */
+	bool leaving; /* to be closed when the reply is out */
+};
+
+struct control {
+	struct event_base *base;
+	struct evconnlistener *listener;
+	struct event *again; /* the end of a pause in accepting clients */
+	struct peer_rules rules;
+	struct peer_allowance allowance;
+	control_handler *handler;
+	void *context;
+	const struct log *log;
+	char *path;
+	uint64_t next_id;
+	struct control_client clients[CONTROL_CLIENTS_MAX];
+};
+
+static const struct timeval accept_pause = {.tv_sec = 1};
 
 json_t *
 control_success(void)
@@ -28,17 +58,231 @@ control_failure(const char *sentence)
 	return json_pack("{s:b,s:o}", "ok", 0, "error", text ? text : json_string("the request failed"));
 }
 
-void
-control_listen_again(struct control *control)
-{
-	static const struct timeval pause = {.tv_sec = 1};
+/* ---- one client ---- */
 
-	if (evconnlistener_enable(control->listener))
-		event_add(control->again, &pause);
+/* Clients of a user, or those of them that are served. */
+static size_t
+count_clients(const struct control *control, uid_t uid, bool served_only)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		const struct control_client *client = &control->clients[i];
+
+		count += client->stream && client->peer.uid == uid && !(served_only && client->is_held);
+	}
+	return count;
 }
 
-static struct client *
-find_place(struct control *control)
+/* The client of a user that has waited longest; NULL: none waits. */
+static struct control_client *
+find_held(struct control *control, uid_t uid)
+{
+	struct control_client *oldest = NULL;
+
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct control_client *client = &control->clients[i];
+
+		if (client->stream && client->is_held && client->peer.uid == uid &&
+		    (!oldest || client->id < oldest->id))
+			oldest = client;
+	}
+	return oldest;
+}
+
+static int
+begin_serving(struct control_client *client)
+{
+	client->is_held = false;
+	return bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void
+release(struct control_client *client)
+{
+	bufferevent_free(client->stream);
+	peer_fini(&client->peer);
+	memset(client, 0, sizeof(*client));
+}
+
+static void
+client_close(struct control_client *client)
+{
+	struct control *control = client->control;
+	const uid_t uid = client->peer.uid;
+	struct control_client *next;
+
+	release(client);
+	while (count_clients(control, uid, true) < CONTROL_SERVED_MAX && (next = find_held(control, uid)))
+		if (begin_serving(next))
+			release(next);
+	if (evconnlistener_enable(control->listener)) /* there is a place again; without memory, try later */
+		event_add(control->again, &accept_pause);
+}
+
+static bool
+client_has_unread_reply(const struct control_client *client)
+{
+	return evbuffer_get_length(bufferevent_get_output(client->stream)) > 0;
+}
+
+/* Send `reply` and release it; NULL, for want of memory, becomes an error. */
+static void
+client_reply(struct control_client *client, json_t *reply)
+{
+	struct evbuffer *output = bufferevent_get_output(client->stream);
+	char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
+	int added;
+
+	/* the client's timeout for reading the reply begins now: without this, at the time that libevent cached */
+	(void)event_base_update_cache_time(client->control->base);
+	added = evbuffer_add_printf(output, "%s\n",
+	                            text ? text : "{\"ok\":false,\"error\":\"dcpid has no memory left\"}");
+	free(text);
+	json_decref(reply);
+	client->waits = false;
+	if (added < 0)
+		client_close(client); /* better than a client that waits for a lost reply */
+}
+
+static void
+serve_line(struct control_client *client, const char *line, size_t length)
+{
+	struct control *control = client->control;
+	struct peer_process process = {0};
+	struct control_request request;
+	char why[256];
+
+	if (request_parse(line, length, &request, why, sizeof(why)) ||
+	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why)) ||
+	    peer_spend(&control->rules, &client->peer, request.command, &control->allowance,
+	               machine_clock_ns(CLOCK_MONOTONIC), why, sizeof(why)) ||
+	    (request.command == COMMAND_LABEL &&
+	     peer_find_process(&control->rules, &client->peer, &request, &process, why, sizeof(why)))) {
+		client_reply(client, control_failure(why));
+		return;
+	}
+	client->waits = true;
+	control->handler(control->context, client->id, &request, &process);
+}
+
+/*
+ * Serve one request; on_written() serves the next. Until then nothing is read: a client that waits for a reply must not
+ * run into the idle timeout, and one that does not read its replies must not make them pile up in memory.
+ */
+static void
+serve(struct control_client *client)
+{
+	struct evbuffer *input = bufferevent_get_input(client->stream);
+	size_t length;
+	char *line;
+
+	if (client->waits || client->leaving || client_has_unread_reply(client))
+		return;
+	line = evbuffer_readln(input, &length, EVBUFFER_EOL_LF);
+	if (!line && evbuffer_get_length(input) < REQUEST_SIZE_MAX)
+		return;
+	bufferevent_disable(client->stream, EV_READ);
+	if (line) {
+		serve_line(client, line, length);
+		free(line);
+	} else {
+		client->leaving = true;
+		client_reply(client, control_failure("the request is too long"));
+	}
+}
+
+static void
+on_readable(struct bufferevent *stream, void *context)
+{
+	(void)stream;
+	serve(context);
+}
+
+static void
+on_written(struct bufferevent *stream, void *context)
+{
+	struct control_client *client = context;
+
+	if (client->leaving) {
+		client_close(client);
+		return;
+	}
+	if (bufferevent_enable(stream, EV_READ))
+		client_close(client);
+	else
+		serve(client);
+}
+
+static void
+on_end(struct bufferevent *stream, short what, void *context)
+{
+	struct control_client *client = context;
+
+	/* a client that shut down its writing side may still wait for the reply */
+	(void)stream;
+	if ((what & BEV_EVENT_EOF) && (client->waits || client_has_unread_reply(client)))
+		client->leaving = true;
+	else
+		client_close(client);
+}
+
+/* Root and the daemon's user have no CONTROL_USER_MAX: their clients wait as long as there is a place. */
+static bool
+is_one_too_many(const struct control_client *client)
+{
+	const struct control *control = client->control;
+	const uid_t uid = client->peer.uid;
+
+	return uid != 0 && uid != control->rules.uid && count_clients(control, uid, false) > CONTROL_USER_MAX;
+}
+
+/* Give the free place `client` to the peer of `fd`, which is closed on failure; or reply that there are too many. */
+static void
+client_admit(struct control_client *client, struct control *control, evutil_socket_t fd)
+{
+	static const struct timeval idle = {.tv_sec = CONTROL_IDLE_S};
+	struct peer peer;
+	int err;
+
+	err = peer_read(fd, &control->rules, &peer);
+	if (err) {
+		log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot tell who connects: %s",
+		          error_text(err));
+		close(fd);
+		return;
+	}
+	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream) {
+		peer_fini(&peer);
+		close(fd);
+		return;
+	}
+	client->control = control;
+	client->peer = peer;
+	client->id = control->next_id++;
+	bufferevent_setcb(client->stream, on_readable, on_written, on_end, client);
+	/* no watermark: libevent crashes when it has no memory for one; serve() bounds what is read */
+	bufferevent_set_timeouts(client->stream, &idle, &idle);
+	if (is_one_too_many(client)) {
+		client->leaving = true;
+		if (bufferevent_enable(client->stream, EV_WRITE))
+			client_close(client);
+		else
+			client_reply(client,
+			             control_failure(
+					     "too many connections of one user: wait until some of them have ended"));
+	} else if (count_clients(control, peer.uid, true) > CONTROL_SERVED_MAX) {
+		client->is_held = true;
+	} else if (begin_serving(client)) {
+		client_close(client);
+	}
+}
+
+/* ---- the socket ---- */
+
+static struct control_client *
+find_free_place(struct control *control)
 {
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		if (!control->clients[i].stream)
@@ -50,17 +294,16 @@ static void
 on_connect(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int length, void *context)
 {
 	struct control *control = context;
-	struct client *client;
+	struct control_client *client = find_free_place(control);
 
 	(void)address;
 	(void)length;
-	client = find_place(control);
 	if (client)
 		client_admit(client, control, fd);
 	else
-		close(fd); /* not reached as long as libevent minds what follows */
-	if (!find_place(control))
-		evconnlistener_disable(listener); /* the kernel keeps those that come now, until client_close() */
+		close(fd); /* not reached: the listener is disabled while all places are taken */
+	if (!find_free_place(control))
+		evconnlistener_disable(listener); /* further clients wait in the kernel's queue until client_close() */
 }
 
 static void
@@ -70,19 +313,20 @@ on_pause_end(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	control_listen_again(control);
+	if (evconnlistener_enable(control->listener))
+		event_add(control->again, &accept_pause);
 }
 
-/* No descriptor is left, most likely. The client stays in the queue; asking for it again at once would be all we do. */
+/* Most likely no descriptor is left. The client stays in the kernel's queue: trying again at once would be a busy loop.
+ */
 static void
 on_accept_error(struct evconnlistener *listener, void *context)
 {
-	static const struct timeval pause = {.tv_sec = 1};
 	struct control *control = context;
 
 	log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot let a client in: %s", strerror(errno));
 	evconnlistener_disable(listener);
-	event_add(control->again, &pause);
+	event_add(control->again, &accept_pause);
 }
 
 int
@@ -111,7 +355,7 @@ cannot_listen(const char *path, int err, char *why, size_t size)
 	return err;
 }
 
-/* The service manager makes /run/dcpid; who starts us by hand does not. Only the last part of the path is made. */
+/* The service manager makes /run/dcpid; a user who starts dcpid by hand has not. Only the last part is made. */
 static int
 make_directory(const char *path)
 {
@@ -138,7 +382,7 @@ listener_new(struct control *control, int fd)
 		close(fd);
 		return NULL;
 	}
-	if (evconnlistener_enable(listener)) { /* evconnlistener_new() would not say that it cannot be */
+	if (evconnlistener_enable(listener)) { /* evconnlistener_new() would not report an error */
 		evconnlistener_free(listener);
 		return NULL;
 	}
@@ -181,7 +425,7 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 }
 
 void
-control_look(struct control *control)
+control_check_socket(struct control *control)
 {
 	struct evconnlistener *listener;
 	struct stat stat;
@@ -206,11 +450,16 @@ control_close(struct control *control)
 	if (!control)
 		return;
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct client *client = &control->clients[i];
+		struct control_client *client = &control->clients[i];
+		struct evbuffer *output;
 
 		if (!client->stream)
 			continue;
-		client_send_rest(client);
+		output = bufferevent_get_output(client->stream);
+		/* libevent will not run again: send as much as the kernel takes at once; a reply to "quit" is short */
+		evbuffer_unfreeze(output, 1); /* a bufferevent keeps the start of its output frozen */
+		if (evbuffer_get_length(output) && evbuffer_write(output, bufferevent_getfd(client->stream)) < 0)
+			log_write(control->log, LOG_LEVEL_DEBUG, "control socket: %s", strerror(errno));
 		client_close(client);
 	}
 	if (control->again)
@@ -227,7 +476,7 @@ void
 control_reply(struct control *control, uint64_t id, json_t *reply)
 {
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		struct client *client = &control->clients[i];
+		struct control_client *client = &control->clients[i];
 
 		if (!client->stream || client->id != id || !client->waits)
 			continue;

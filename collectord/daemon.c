@@ -1,5 +1,4 @@
-/* What the daemon does as things happen. */
-#include "collectord/daemon_internal.h"
+#include "collectord/daemon.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,78 +7,63 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/error.h"
+#include "collectord/daemon_internal.h"
 #include "collectord/machine.h"
-#include "collectord/trouble.h"
+#include "collectord/status.h"
 
-#define DRAIN_INTERVAL_NS UINT64_C(5000000000) /* rings also ask for it themselves */
-#define SECOND_NS         UINT64_C(1000000000)
-#define LOOK_INTERVAL_NS  UINT64_C(600000000) /* after a ring has called, and while processes begin */
+#define DRAIN_INTERVAL_NS (5 * SECOND_NS)       /* rings also ask for a drain themselves */
+#define POLL_INTERVAL_NS  UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
+#define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 
-/* The watchdog is fed by samples that could be taken, and not more often than it needs. */
+/* ---- the rings ---- */
+
+/* Feed the watchdog no more often than it needs, and only after a drain that succeeded. */
 static void
 feed_watchdog(struct daemon *daemon)
 {
 	uint64_t interval_ns = notify_watchdog_ns(daemon->notify);
 	uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
-	if (interval_ns == 0 || now_ns - daemon->fed_ns < interval_ns / 4 || !collection_is_healthy(daemon->collection))
+	if (interval_ns == 0 || now_ns - daemon->watchdog_ns < interval_ns / 4 ||
+	    !collection_is_healthy(daemon->collection))
 		return;
 	if (notify_watchdog(daemon->notify) == 0)
-		daemon->fed_ns = now_ns;
-}
-
-static int watch_rings(struct daemon *daemon);
-static void unwatch_rings(struct daemon *daemon);
-
-/* The rings of a CPU that goes are closed, those of one that comes opened. */
-static void
-follow_machine(struct daemon *daemon)
-{
-	if (!collection_look(daemon->collection))
-		return;
-	unwatch_rings(daemon);
-	collection_follow_cpus(daemon->collection);
-	if (watch_rings(daemon))
-		log_write(&daemon->logging->log, LOG_LEVEL_ERROR,
-		          "no memory to watch the rings: they are drained every "
-		          "5 seconds only");
-}
-
-static void
-drain(struct daemon *daemon)
-{
-	if (collection_drain(daemon->collection) == 0)
-		feed_watchdog(daemon);
-	daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		daemon->watchdog_ns = now_ns;
 }
 
 /*
- * Rings fill alike, and one drain is for all of them: to the next ring that calls there is nothing new to take, nor to
- * the other timer when both are due.
+ * One drain takes the records of all rings, and rings fill at about the same rate: a drain that is due within half a
+ * lag of the last one, because another ring or the timer asks for it, would find nothing new.
  */
 static void
 drain_if_due(struct daemon *daemon)
 {
-	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns >= SAMPLER_LAG_NS / 2)
-		drain(daemon);
-	if (sampler_is_pressed(collection_sampler(daemon->collection)))
-		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* without memory for it, the timer will do */
-	daemon_answer_waiters(daemon);                               /* a full tally may have been flushed on the way */
+	if (machine_clock_ns(CLOCK_MONOTONIC) - daemon->drained_ns >= SAMPLER_LAG_NS / 2) {
+		if (collection_drain(daemon->collection) == 0)
+			feed_watchdog(daemon);
+		daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	}
+	if (sampler_is_filling(collection_sampler(daemon->collection)))
+		loop_watch_arm(daemon->drain_alarm,
+		               SAMPLER_LAG_NS); /* if there is no memory for it, the timer drains */
+	daemon_answer_waiters(daemon);          /* a drain flushes a full tally */
 }
 
-/* Rings are looked at again when it is time to see whether busy CPUs still are, and some time after one has called. */
+/* Poll the rings when it is time to see whether busy CPUs still are, and some time after one became readable. */
 static void
-look_again(struct daemon *daemon)
+schedule_poll(struct daemon *daemon)
 {
 	const uint64_t idle_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
-	const uint64_t due_ns = idle_ns < daemon->look_ns ? idle_ns : daemon->look_ns;
+	const uint64_t due_ns = idle_ns < daemon->poll_ns ? idle_ns : daemon->poll_ns;
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
-	if (due_ns != UINT64_MAX) /* without memory for it, the other timers will do */
-		loop_watch_rearm(daemon->look_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
+	if (due_ns != UINT64_MAX) /* if there is no memory for it, the other timers poll */
+		loop_watch_rearm(daemon->poll_alarm, due_ns > now_ns ? due_ns - now_ns : 0);
 }
 
-/* Idle CPUs call when they work again: they are listened to before anything else is done. */
+/* The ring of an idle CPU becomes readable when the CPU works again: watch those before anything else is done. */
 static void
 watch_idle(struct daemon *daemon)
 {
@@ -95,129 +79,44 @@ void
 daemon_watch_idle(struct daemon *daemon)
 {
 	watch_idle(daemon);
-	look_again(daemon);
+	schedule_poll(daemon);
 }
 
 /*
- * This is done often. Whether the machine has changed takes longer to find out: the timer does it. As long as processes
- * begin, it is done again earlier than busy CPUs need it: a program may soon have ended, and its file be gone.
+ * Done often, so whether the machine has changed, which takes longer to find out, is left to the timer. While processes
+ * begin, it is repeated earlier than busy CPUs need it: a program may soon have ended, and its file be gone.
  */
 static void
-look_at_rings(struct daemon *daemon)
+poll_rings(struct daemon *daemon)
 {
 	struct sampler *sampler = collection_sampler(daemon->collection);
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
 	watch_idle(daemon);
 	sampler_dither(sampler);
-	daemon->look_ns = sampler_tells_of_processes(sampler) ? now_ns + LOOK_INTERVAL_NS : UINT64_MAX;
-	if (sampler_is_due(sampler, now_ns - daemon->drained_ns))
+	daemon->poll_ns = sampler_has_process_records(sampler) ? now_ns + POLL_INTERVAL_NS : UINT64_MAX;
+	if (sampler_drain_is_due(sampler, now_ns - daemon->drained_ns))
 		drain_if_due(daemon);
 }
 
 static void
-on_look_alarm(void *context)
+on_poll_alarm(void *context)
 {
 	struct daemon *daemon = context;
 
-	look_at_rings(daemon);
-	look_again(daemon);
+	poll_rings(daemon);
+	schedule_poll(daemon);
 }
 
-/* A CPU works again, or its ring is filling: what begins now is to be drained earlier than after a second. */
+/* A CPU works again, or its ring is filling: records that begin now are to be drained earlier than after a second. */
 static void
 on_ring(void *context)
 {
 	struct daemon *daemon = context;
 
-	look_at_rings(daemon);
-	daemon->look_ns = machine_clock_ns(CLOCK_MONOTONIC) + LOOK_INTERVAL_NS;
-	look_again(daemon);
-}
-
-static void
-on_drain_alarm(void *context)
-{
-	drain_if_due(context);
-}
-
-static void
-on_drain_timer(void *context)
-{
-	struct daemon *daemon = context;
-
-	follow_machine(daemon);
-	daemon_watch_idle(daemon);
-	drain_if_due(daemon);
-}
-
-/* Until its events are open, nobody records what begins on a CPU that came. */
-static void
-on_machine(void *context)
-{
-	on_drain_timer(context);
-}
-
-static void
-on_flush_timer(void *context)
-{
-	struct daemon *daemon = context;
-
-	on_drain_timer(daemon);                   /* what is flushed is as young as can be */
-	collection_keep_pace(daemon->collection); /* while the flusher has nothing to do yet */
-	if (collection_flush(daemon->collection)) /* while it is busy, the bell or the next time will do */
-		daemon_tell_status(daemon);
-	daemon_answer_waiters(daemon);
-	daemon_keep_labels(daemon);
-	control_look(daemon->control);
-}
-
-static void
-on_bell(void *context)
-{
-	struct daemon *daemon = context;
-
-	if (collection_settle(daemon->collection))
-		daemon_tell_status(daemon);
-	daemon_answer_waiters(daemon);
-}
-
-static void
-on_leave(void *context)
-{
-	daemon_leave(context);
-}
-
-void
-daemon_hang_up(struct daemon *daemon)
-{
-	char note[256], why[1024];
-
-	if (collection_is_compacting(daemon->collection))
-		daemon->reload_deferred = true;
-	else if (daemon_reload(daemon, note, sizeof(note), why, sizeof(why)))
-		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
-}
-
-static void
-on_hangup(void *context)
-{
-	daemon_hang_up(context);
-}
-
-void
-daemon_tell_status(struct daemon *daemon)
-{
-	struct collection_view view;
-	char status[TROUBLE_SIZE];
-
-	collection_view(daemon->collection, &view);
-	if (!trouble_describe(&view, 0, status, sizeof(status)))
-		snprintf(status, sizeof(status),
-		         "epoch %" PRIu32 ": %" PRIu64 " samples, %.2f %% unknown, %" PRIu64 " lost", view.epoch->id,
-		         view.samples, view.samples ? 100.0 * (double)view.unknown / (double)view.samples : 0,
-		         view.lost);
-	notify_status(daemon->notify, status);
+	poll_rings(daemon);
+	daemon->poll_ns = machine_clock_ns(CLOCK_MONOTONIC) + POLL_INTERVAL_NS;
+	schedule_poll(daemon);
 }
 
 static void
@@ -253,12 +152,160 @@ watch_rings(struct daemon *daemon)
 	return 0;
 }
 
+static void
+on_drain_alarm(void *context)
+{
+	drain_if_due(context);
+}
+
+/*
+ * Also called when machine_watch's descriptor is readable: until the events of a CPU that came online are open, the
+ * kernel records nothing of the processes that begin there.
+ */
+static void
+on_drain_timer(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (collection_poll_machine(daemon->collection)) {
+		unwatch_rings(daemon);
+		collection_follow_cpus(daemon->collection);
+		if (watch_rings(daemon))
+			log_write(&daemon->logging->log, LOG_LEVEL_ERROR,
+			          "no memory to watch the rings: they are drained every "
+			          "5 seconds only");
+	}
+	daemon_watch_idle(daemon);
+	drain_if_due(daemon);
+}
+
+/* ---- the flusher ---- */
+
+static void
+notify_state(struct daemon *daemon)
+{
+	struct collection_view view;
+	char status[STATUS_SENTENCE_SIZE];
+
+	collection_view(daemon->collection, &view);
+	if (!status_health(&view, 0, status, sizeof(status)))
+		snprintf(status, sizeof(status),
+		         "epoch %" PRIu32 ": %" PRIu64 " samples, %.2f %% unknown, %" PRIu64 " lost", view.epoch->id,
+		         view.samples, view.samples ? 100.0 * (double)view.unknown / (double)view.samples : 0,
+		         view.lost);
+	notify_status(daemon->notify, status);
+}
+
+static void
+on_flush_timer(void *context)
+{
+	struct daemon *daemon = context;
+
+	on_drain_timer(daemon);                      /* so that the flush has the latest samples */
+	collection_adjust_rates(daemon->collection); /* while the flusher has nothing to do yet */
+	if (collection_flush(daemon->collection))    /* when it is busy: on_flusher() or the next timer retries */
+		notify_state(daemon);
+	daemon_answer_waiters(daemon);
+	daemon_save_labels(daemon);
+	control_check_socket(daemon->control);
+}
+
+static void
+on_flusher(void *context)
+{
+	struct daemon *daemon = context;
+
+	if (collection_take_result(daemon->collection))
+		notify_state(daemon);
+	daemon_answer_waiters(daemon);
+}
+
+/* ---- the end ---- */
+
+static void
+log_summary(struct daemon *daemon)
+{
+	const uint64_t elapsed_ns = machine_clock_ns(CLOCK_MONOTONIC) - daemon->since_monotonic_ns;
+	struct collection_view view;
+
+	collection_view(daemon->collection, &view);
+	log_write(&daemon->logging->log, LOG_LEVEL_NOTICE,
+	          "%" PRIu64 " samples in %.1f s (%" PRIu64 " unknown, %" PRIu64 " lost) in %s", view.samples,
+	          (double)elapsed_ns / 1e9, view.unknown, view.lost, view.config->database);
+}
+
+int
+daemon_leave(struct daemon *daemon)
+{
+	int err;
+
+	if (daemon->leaving)
+		return daemon->result;
+	daemon->leaving = true;
+	damage_restart_set_exit(daemon->healing, error_exit_status(daemon->result));
+	notify_stopping(daemon->notify, "writing the last samples");
+	daemon_unwatch(daemon);
+	collection_stop(daemon->collection);
+	collection_abort_compaction(daemon->collection); /* the flusher is needed now */
+	collection_finish_capture(daemon->collection);
+	err = collection_commit(daemon->collection, LAST_COMMIT_NS);
+	if (err) {
+		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
+		daemon->result = err;
+		damage_restart_set_exit(daemon->healing, error_exit_status(err));
+	}
+	daemon_save_labels(daemon);
+	log_summary(daemon);
+	daemon_answer_waiters(daemon);
+	loop_leave(daemon->loop);
+	return err;
+}
+
+void
+daemon_abort(struct daemon *daemon, int err, const char *why)
+{
+	if (daemon->leaving)
+		return;
+	daemon->leaving = true;
+	damage_restart_set_exit(daemon->healing, error_exit_status(err));
+	daemon->result = err;
+	snprintf(daemon->why, daemon->size, "%s", why);
+	notify_stopping(daemon->notify, why);
+	log_summary(daemon);
+	loop_leave(daemon->loop);
+}
+
+static void
+on_leave(void *context)
+{
+	daemon_leave(context);
+}
+
+void
+daemon_reload_on_signal(struct daemon *daemon)
+{
+	char note[256], why[1024];
+
+	if (collection_is_compacting(daemon->collection))
+		daemon->reload_deferred = true;
+	else if (daemon_reload(daemon, note, sizeof(note), why, sizeof(why)))
+		log_write(&daemon->logging->log, LOG_LEVEL_ERROR, "%s", why);
+}
+
+static void
+on_hangup(void *context)
+{
+	daemon_reload_on_signal(context);
+}
+
+/* ---- the start ---- */
+
 void
 daemon_unwatch(struct daemon *daemon)
 {
 	unwatch_rings(daemon);
-	loop_watch_free(daemon->bell);
-	daemon->bell = NULL;
+	loop_watch_free(daemon->flusher);
+	daemon->flusher = NULL;
 	loop_watch_free(daemon->flush_timer);
 	daemon->flush_timer = NULL;
 }
@@ -274,31 +321,31 @@ daemon_watch(struct daemon *daemon)
 	if (err)
 		return err;
 	collection_view(daemon->collection, &view);
-	daemon->bell = loop_watch_descriptor(daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)),
-	                                     on_bell, daemon);
+	daemon->flusher = loop_watch_descriptor(
+		daemon->loop, flusher_descriptor(collection_flusher(daemon->collection)), on_flusher, daemon);
 	daemon->flush_timer = loop_watch_timer(daemon->loop, view.config->flush_interval_ns, on_flush_timer, daemon);
-	if (daemon->look_alarm)
-		daemon_watch_idle(daemon); /* its first windows are to end */
-	if (daemon->drain_alarm && sampler_is_pressed(collection_sampler(daemon->collection)))
+	if (daemon->poll_alarm)
+		daemon_watch_idle(daemon); /* its first idle windows have an end */
+	if (daemon->drain_alarm && sampler_is_filling(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS); /* processes are being read */
-	return daemon->bell && daemon->flush_timer ? 0 : -ENOMEM;
+	return daemon->flusher && daemon->flush_timer ? 0 : -ENOMEM;
 }
 
-/* What began before a fault ends when it was to. */
+/* A daemon that was started again after a fault ends when the first one would have. */
 static int
 watch_end(struct daemon *daemon)
 {
-	const struct options *options = daemon->options;
+	const struct dcpid_options *options = daemon->options;
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	const uint64_t end_ns = options->end_ns ? options->end_ns : now_ns + options->seconds * SECOND_NS;
 
-	healing_keep_end(daemon->healing, end_ns);
+	damage_restart_set_end(daemon->healing, end_ns);
 	daemon->end_timer = loop_watch_timer(daemon->loop, end_ns > now_ns ? end_ns - now_ns : 1, on_leave, daemon);
 	return daemon->end_timer ? 0 : -ENOMEM;
 }
 
-int
-daemon_watch_always(struct daemon *daemon)
+static int
+watch_always(struct daemon *daemon)
 {
 	struct loop *loop = daemon->loop;
 
@@ -308,27 +355,106 @@ daemon_watch_always(struct daemon *daemon)
 	daemon->drain_timer =
 		loop_watch_timer(loop, notify_feeding_ns(daemon->notify, DRAIN_INTERVAL_NS), on_drain_timer, daemon);
 	daemon->drain_alarm = loop_watch_alarm(loop, on_drain_alarm, daemon);
-	daemon->look_alarm = loop_watch_alarm(loop, on_look_alarm, daemon);
+	daemon->poll_alarm = loop_watch_alarm(loop, on_poll_alarm, daemon);
 	if (collection_descriptor(daemon->collection) >= 0)
-		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_machine,
-		                                        daemon); /* without it, the timer looks */
+		daemon->machine = loop_watch_descriptor(loop, collection_descriptor(daemon->collection), on_drain_timer,
+		                                        daemon); /* without it, the timer polls */
 	if (daemon->options->seconds && watch_end(daemon))
 		return -ENOMEM;
 	return daemon->terminate && daemon->interrupt && daemon->hangup && daemon->drain_timer && daemon->drain_alarm &&
-	                       daemon->look_alarm
+	                       daemon->poll_alarm
 	               ? 0
 	               : -ENOMEM;
 }
 
-void
-daemon_unwatch_always(struct daemon *daemon)
+static void
+unwatch_always(struct daemon *daemon)
 {
 	loop_watch_free(daemon->terminate);
 	loop_watch_free(daemon->interrupt);
 	loop_watch_free(daemon->hangup);
 	loop_watch_free(daemon->drain_timer);
 	loop_watch_free(daemon->drain_alarm);
-	loop_watch_free(daemon->look_alarm);
+	loop_watch_free(daemon->poll_alarm);
 	loop_watch_free(daemon->machine);
 	loop_watch_free(daemon->end_timer);
+}
+
+static int
+open_all(struct daemon *daemon, const struct config *config)
+{
+	const struct log *log = &daemon->logging->log;
+	int err;
+
+	/* Before anything is made. That another dcpid has the database, profile_open() reports better. */
+	if (profile_owner(config->database) <= 0) {
+		err = control_check_free(config->socket, daemon->why, daemon->size);
+		if (err)
+			return err;
+	}
+	err = collection_open(config, log, &daemon->collection, daemon->why, daemon->size);
+	if (err)
+		return err;
+	/* the socket may lie in the database's directory; without a socket no epoch is to begin */
+	err = control_open(loop_base(daemon->loop), config->socket, daemon_command, daemon, log, &daemon->control,
+	                   daemon->why, daemon->size);
+	if (err)
+		return err;
+	err = collection_start(daemon->collection, daemon->options->label, daemon->why, daemon->size);
+	if (err)
+		return err;
+	daemon_restore_labels(daemon);
+	daemon->since_ns = machine_clock_ns(CLOCK_REALTIME);
+	daemon->since_monotonic_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	err = watch_always(daemon);
+	if (!err)
+		err = daemon_watch(daemon);
+	if (err)
+		snprintf(daemon->why, daemon->size, "cannot set up the event loop: %s", error_text(err));
+	return err;
+}
+
+int
+daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *healing,
+           struct logging *logging, struct notify *notify, char *why, size_t size)
+{
+	struct daemon daemon = {
+		.options = options,
+		.healing = healing,
+		.logging = logging,
+		.notify = notify,
+		.loop = loop_new(),
+		.poll_ns = UINT64_MAX,
+		.why = why,
+		.size = size,
+	};
+	sigset_t held, before;
+
+	if (!daemon.loop) {
+		snprintf(why, size, "cannot make an event loop: %s", error_text(errno));
+		return -ENOMEM;
+	}
+	damage_restart_set_label(healing, options->label);
+	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
+	/* signals wait until the loop handles them: a SIGHUP must not end a daemon that is about to start */
+	sigemptyset(&held);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGHUP);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	daemon.result = open_all(&daemon, config);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (!daemon.result) {
+		notify_ready(notify, "collecting");
+		if (loop_run(daemon.loop) && !daemon.result) {
+			snprintf(why, size, "the event loop failed");
+			daemon.result = -EIO;
+		}
+	}
+	daemon_unwatch(&daemon);
+	unwatch_always(&daemon);
+	control_close(daemon.control);
+	collection_close(daemon.collection);
+	loop_free(daemon.loop);
+	return daemon.result;
 }

@@ -11,16 +11,17 @@
 #include <stdint.h>
 
 #include "collectord/config.h"
-#include "collectord/healing.h"
+#include "collectord/damage_restart.h"
 #include "collectord/logging.h"
 #include "collectord/notify.h"
 #include "collectord/options.h"
 
 /*
- * Collect until told to leave. `config` is what `options` gave; `healing` is prepared. 0, or an error with a sentence
- * in `why`. The limit of `logging` follows a configuration that is read again.
+ * Collect until a signal, a command or the end of `options->seconds` ends it. `config` is what `options` gave;
+ * `healing` is prepared. 0, or an error with a sentence in `why`. The limit of `logging` follows a configuration that
+ * is read again.
  */
-int daemon_run(const struct options *options, const struct config *config, struct healing *healing,
+int daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *healing,
                struct logging *logging, struct notify *notify, char *why, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 #include "collectord/dither.h"
 
 #define GOLDEN_RATIO UINT32_C(0x9e3779b9) /* of 2^32: its multiples are spread evenly, wherever one stops */
-#define CPU_STRIDE   UINT32_C(0x6a09e667) /* the square root's: CPUs do not repeat each other's steps */
-#define PATIENCE     16                   /* stretches in which debts are paid; soon would undo what was drawn */
+#define CPU_STRIDE   UINT32_C(0x6a09e667) /* of the square root of 2: CPUs do not repeat each other's steps */
+#define PATIENCE     16 /* stretches in which owed events are paid back; sooner would undo what was drawn */
 
 static double
 clamp(double value, double limit)
@@ -17,7 +17,7 @@ missed(const struct dither *dither)
 	return ((double)dither->period - (double)dither->mean) * dither->samples;
 }
 
-/* What the periods of the next stretch are shorter, which will have about as many samples as this one. */
+/* By how much the periods of the next stretch are shorter; it will have about as many samples as this one. */
 static double
 repayment(const struct dither *dither, double owed)
 {

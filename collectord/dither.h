@@ -1,13 +1,13 @@
 /*
- * dither.h - periods that are not quite the same, so that sampling does not keep step with loops
+ * dither.h - varying sampling periods, so that sampling does not keep step with loops
  *
- * Who samples every n events and meets a loop of n, 2n or n/2 events sees one place of it only. DCPI drew each period
- * from 60K to 64K for that (TOCS 15(4), 4.1.1). The kernel offers to set a period by a call, which interrupts the CPU:
- * too dear for each sample. So a period is kept for a stretch of samples, for half a second to a second on a busy CPU,
- * and lies within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in steps
- * of how far the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the worst
- * of loops are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3 % it
- * would be four times.
+ * A fixed period of n events sees only one place of a loop of n, 2n or n/2 events. DCPI drew each period
+ * from 60K to 64K for that (TOCS 15(4), 4.1.1). The kernel sets a period by a call, which interrupts the CPU:
+ * too expensive for each sample. So a period is kept for a stretch of samples, for half a second to a second on a busy
+ * CPU, and lies within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in
+ * steps of how far the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the
+ * worst of loops are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3
+ * % it would be four times.
  *
  * A change cuts the period under way short, half of it in the mean, whose events no sample stands for. That, and what a
  * stretch was longer or shorter than the mean, is owed, and paid back by the periods that follow: samples times the
@@ -35,7 +35,7 @@ struct dither {
 	int32_t samples; /* that were taken with the period */
 };
 
-/* The period for CPU `cpu` to begin with. Whose steps begin elsewhere than another's. */
+/* The first period for CPU `cpu`; the steps of each CPU begin elsewhere. */
 uint64_t dither_begin(struct dither *dither, uint64_t mean, uint32_t cpu, uint64_t now_ns);
 
 bool dither_is_due(const struct dither *dither, uint64_t now_ns);

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,13 +12,13 @@
 #include "base/error.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
-#include "collectord/worker_thread.h"
+#include "collectord/worker.h"
 #include "process/hash.h"
 #include "process/mapped_file.h"
 
 #define CHANGES_MAX 256
 
-/* What has been as it is for a day will not change in this second. */
+/* A file that did not change for a day will not change in this second. */
 #define PAUSE_SHARE  64 /* of a file's age */
 #define PAUSE_MAX_NS (15 * SECOND_NS)
 
@@ -43,7 +41,7 @@ struct file_id {
 	UT_hash_handle hh;       /* in the order of asking */
 };
 
-/* Who is to be looked at. */
+/* A file that is to be looked at. */
 struct waiting_file {
 	struct waiting_file *next;
 	struct file_id_key key;
@@ -51,20 +49,12 @@ struct waiting_file {
 	char path[];
 };
 
-/* A packet for the child: `path` follows, with its NUL. */
-struct file_request {
-	struct file_question question;
-};
-
 struct file_ids {
 	const struct log *log;
-	pthread_t thread;
-	int stop_bell;
 	struct helper helper; /* the thread's */
 
-	pthread_mutex_t lock; /* everything below */
-	pthread_cond_t changed;
-	bool stop, is_busy;
+	struct worker_thread worker; /* its lock: everything below */
+	bool is_busy;
 	struct file_id *ids;
 	struct waiting_file *first, **last;
 	size_t waiting;
@@ -76,22 +66,23 @@ struct file_ids {
 
 /* ---- the child ---- */
 
+/* A helper_work. A packet is a struct file_question, followed by a path with its NUL. */
 static void
 read_files(int socket, void *shared)
 {
 	const int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint8_t packet[HELPER_PACKET_SIZE + 1];
-	struct file_request request;
+	struct file_question question;
 	struct file_answer answer;
 	size_t size;
 
 	(void)shared;
 	while ((size = helper_next(socket, packet, HELPER_PACKET_SIZE, NULL)) > 0) {
-		if (size < sizeof(request))
+		if (size < sizeof(question))
 			return;
 		packet[size] = '\0';
-		memcpy(&request, packet, sizeof(request));
-		mapped_file_identify(procfs, &request.question, (const char *)packet + sizeof(request), &answer);
+		memcpy(&question, packet, sizeof(question));
+		mapped_file_identify(procfs, &question, (const char *)packet + sizeof(question), &answer);
 		if (!helper_answer(socket, &answer, sizeof(answer), -1))
 			return;
 	}
@@ -127,7 +118,7 @@ find(const struct file_ids *ids, const struct file_id_key *key)
 }
 
 static void
-forget_oldest(struct file_ids *ids)
+drop_oldest(struct file_ids *ids)
 {
 	struct file_id *id = ids->ids;
 
@@ -146,12 +137,12 @@ add(struct file_ids *ids, const struct file_id_key *key)
 	struct file_id *id;
 
 	if (HASH_COUNT(ids->ids) >= FILE_IDS_MAX)
-		forget_oldest(ids);
+		drop_oldest(ids);
 	id = calloc(1, sizeof(*id));
 	if (!id)
 		return NULL;
 	id->key = *key;
-	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was forgotten is in none of the table's lists */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a dropped file is in none of the table's lists */
 	HASH_ADD(hh, ids->ids, key, sizeof(id->key), id);
 	if (hash_added(id))
 		return id;
@@ -159,7 +150,6 @@ add(struct file_ids *ids, const struct file_id_key *key)
 	return NULL;
 }
 
-/* What cannot be queued is asked about again when it is mapped again. */
 void
 file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 {
@@ -171,7 +161,7 @@ file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 
 	if (!is_file(file->image))
 		return;
-	pthread_mutex_lock(&ids->lock);
+	worker_lock(&ids->worker);
 	sleeps = !ids->first && !ids->is_busy;
 	id = find(ids, &key);
 	if (!id)
@@ -187,9 +177,9 @@ file_ids_ask(struct file_ids *ids, const struct sampled_file *file)
 		ids->waiting++;
 		id->is_asked = true;
 	}
-	pthread_mutex_unlock(&ids->lock);
-	if (waiting && sleeps) /* else the thread comes to it by itself */
-		pthread_cond_broadcast(&ids->changed);
+	worker_unlock(&ids->worker);
+	if (waiting && sleeps) /* otherwise the thread gets to it without that */
+		worker_notify(&ids->worker);
 }
 
 bool
@@ -197,7 +187,7 @@ file_ids_take_change(struct file_ids *ids, struct image *image, uint32_t *conten
 {
 	bool any;
 
-	pthread_mutex_lock(&ids->lock);
+	worker_lock(&ids->worker);
 	any = ids->change_count > 0;
 	if (any) {
 		const struct file_id_key *key = &ids->changes[--ids->change_count];
@@ -212,7 +202,7 @@ file_ids_take_change(struct file_ids *ids, struct image *image, uint32_t *conten
 		};
 		*content = key->content;
 	}
-	pthread_mutex_unlock(&ids->lock);
+	worker_unlock(&ids->worker);
 	return any;
 }
 
@@ -225,7 +215,7 @@ file_ids_complete(struct file_ids *ids, struct image *image)
 
 	if (!is_file(image))
 		return FILE_HAS_NONE;
-	pthread_mutex_lock(&ids->lock);
+	worker_lock(&ids->worker);
 	id = find(ids, &key);
 	if (id) {
 		state = id->state;
@@ -235,17 +225,17 @@ file_ids_complete(struct file_ids *ids, struct image *image)
 			image->is_roots = id->is_roots;
 		}
 	}
-	pthread_mutex_unlock(&ids->lock);
+	worker_unlock(&ids->worker);
 	return state;
 }
 
 void
 file_ids_stats(struct file_ids *ids, struct file_ids_stats *stats)
 {
-	pthread_mutex_lock(&ids->lock);
+	worker_lock(&ids->worker);
 	*stats = ids->stats;
 	stats->waiting = ids->waiting + ids->is_busy;
-	pthread_mutex_unlock(&ids->lock);
+	worker_unlock(&ids->worker);
 }
 
 uint64_t
@@ -266,7 +256,7 @@ take_build_id(struct file_id *id, const struct file_answer *answer)
 	id->version = answer->version;
 }
 
-/* The file was written to since it was read: what it holds now is another image, if it tells it apart. */
+/* The file was written to since it was read: if its build-id differs, its content is another image. */
 static void
 take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *answer)
 {
@@ -281,7 +271,7 @@ take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *
 	}
 	key.content++;
 	if (ids->change_count == CHANGES_MAX)
-		return; /* with the version that it had, so that the change is found when it is asked about again */
+		return; /* keeping the old version, so that the next look finds the change again */
 	changed = find(ids, &key);
 	if (!changed)
 		changed = add(ids, &key);
@@ -345,28 +335,26 @@ ask_child(struct file_ids *ids, const struct waiting_file *file, const struct fi
 {
 	const uint64_t deadline_ns = monotonic_ns() + FILE_IDS_PATIENCE_NS;
 	const size_t path_size = strlen(file->path) + 1;
-	const struct file_request request = {
-		.question =
-			{
-				.pid = file->place.pid,
-				.start = file->place.start,
-				.end = file->place.end,
-				.device_major = file->key.device_major,
-				.device_minor = file->key.device_minor,
-				.inode = file->key.inode,
-				.inode_generation = file->key.generation,
-				.version = *version,
-			},
+	const struct file_question question = {
+		.pid = file->place.pid,
+		.start = file->place.start,
+		.end = file->place.end,
+		.device_major = file->key.device_major,
+		.device_minor = file->key.device_minor,
+		.inode = file->key.inode,
+		.inode_generation = file->key.generation,
+		.version = *version,
 	};
-	uint8_t packet[sizeof(request) + PATH_MAX];
+	uint8_t packet[sizeof(question) + PATH_MAX];
 	ssize_t got;
 	int err;
 
 	memset(answer, 0, sizeof(*answer));
-	memcpy(packet, &request, sizeof(request));
-	memcpy(packet + sizeof(request), file->path, path_size);
-	err = helper_send(&ids->helper, packet, sizeof(request) + path_size, -1);
-	got = err ? err : helper_receive(&ids->helper, answer, sizeof(*answer), NULL, ids->stop_bell, deadline_ns);
+	memcpy(packet, &question, sizeof(question));
+	memcpy(packet + sizeof(question), file->path, path_size);
+	err = helper_send(&ids->helper, packet, sizeof(question) + path_size, -1);
+	got = err ? err
+	          : helper_receive(&ids->helper, answer, sizeof(*answer), NULL, ids->worker.stop_bell, deadline_ns);
 	if (got < 0)
 		answer->error = (int)got;
 	else if (got != (ssize_t)sizeof(*answer))
@@ -388,15 +376,15 @@ look_at_next(struct file_ids *ids)
 	ids->is_busy = true;
 	silent_devices_renew(&ids->silent, &ids->helper);
 	if (!silent_devices_have(&ids->silent, file->key.device_major, file->key.device_minor)) {
-		pthread_mutex_unlock(&ids->lock);
+		worker_unlock(&ids->worker);
 		ask_child(ids, file, &version, &answer);
-		pthread_mutex_lock(&ids->lock);
+		worker_lock(&ids->worker);
 	}
 	take_answer(ids, &file->key, &answer, monotonic_ns());
 	ids->is_busy = false;
 	free(file);
 	if (!ids->first)
-		pthread_cond_broadcast(&ids->changed);
+		worker_notify(&ids->worker);
 }
 
 static void *
@@ -404,28 +392,27 @@ run(void *context)
 {
 	struct file_ids *ids = context;
 
-	pthread_mutex_lock(&ids->lock);
-	while (!ids->stop) {
+	worker_lock(&ids->worker);
+	while (!ids->worker.stop) {
 		if (ids->first)
 			look_at_next(ids);
 		else
-			pthread_cond_wait(&ids->changed, &ids->lock);
+			worker_wait(&ids->worker);
 	}
-	pthread_mutex_unlock(&ids->lock);
+	worker_unlock(&ids->worker);
 	return NULL;
 }
 
 void
-file_ids_settle(struct file_ids *ids, uint64_t timeout_ns)
+file_ids_wait(struct file_ids *ids, uint64_t timeout_ns)
 {
 	const uint64_t until_ns = monotonic_ns() + timeout_ns;
-	const struct timespec at = {.tv_sec = (time_t)(until_ns / SECOND_NS), .tv_nsec = (long)(until_ns % SECOND_NS)};
 	int err = 0;
 
-	pthread_mutex_lock(&ids->lock);
+	worker_lock(&ids->worker);
 	while ((ids->first || ids->is_busy) && !err)
-		err = pthread_cond_timedwait(&ids->changed, &ids->lock, &at);
-	pthread_mutex_unlock(&ids->lock);
+		err = worker_wait_until(&ids->worker, until_ns);
+	worker_unlock(&ids->worker);
 }
 
 struct file_ids *
@@ -439,39 +426,24 @@ file_ids_new(const struct log *log)
 	ids->log = log;
 	ids->last = &ids->first;
 	helper_init(&ids->helper, read_files);
-	ids->stop_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ids->stop_bell < 0) {
-		free(ids);
-		return NULL;
-	}
-	pthread_mutex_init(&ids->lock, NULL);
-	worker_condition_init(&ids->changed);
-	(void)helper_start(&ids->helper); /* now, while dcpid is small; else when it is needed */
-	err = worker_thread_start(&ids->thread, run, ids);
+	(void)helper_start(&ids->helper); /* now, while dcpid is small; if it fails, when it is needed */
+	err = worker_start(&ids->worker, run, ids);
 	if (!err)
 		return ids;
 	helper_fini(&ids->helper);
-	close(ids->stop_bell);
 	free(ids);
-	errno = err;
+	errno = -err;
 	return NULL;
 }
 
 void
 file_ids_free(struct file_ids *ids)
 {
-	const uint64_t one = 1;
 	struct file_id *id, *next;
 
 	if (!ids)
 		return;
-	pthread_mutex_lock(&ids->lock);
-	ids->stop = true;
-	pthread_cond_broadcast(&ids->changed);
-	pthread_mutex_unlock(&ids->lock);
-	if (write(ids->stop_bell, &one, sizeof(one)) < 0)
-		log_write(ids->log, LOG_LEVEL_WARNING, "cannot stop the reading of build-ids");
-	pthread_join(ids->thread, NULL);
+	worker_stop(&ids->worker);
 	helper_fini(&ids->helper);
 	id = ids->ids;
 	HASH_CLEAR(hh, ids->ids);
@@ -485,8 +457,6 @@ file_ids_free(struct file_ids *ids)
 		ids->first = file->next;
 		free(file);
 	}
-	pthread_mutex_destroy(&ids->lock);
-	pthread_cond_destroy(&ids->changed);
-	close(ids->stop_bell);
+	worker_fini(&ids->worker);
 	free(ids);
 }

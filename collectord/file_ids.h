@@ -1,17 +1,17 @@
 /*
  * file_ids.h - build-ids of the files that got samples
  *
- * The kernel's records tell a file by device, inode and generation. (They could tell its build-id, but whoever asks for
- * that spoils the records of others, perf's among them.) So each file that got samples is read once, soon after its
- * first one, through the process that mapped it (process/mapped_file.h). What it said is remembered by device, inode
- * and generation, so that a steady machine reads nothing twice; when a file is mapped again, a second or more after it
- * was last looked at, and more than a sixty-fourth of its age, or 15 s, only its size and times are compared. A file
- * that was written to in place has another `content` from then on.
+ * The kernel's records identify a file by device, inode and generation. (They could have its build-id, but requesting
+ * that spoils the records of other programs, perf's among them.) So each file that got samples is read once, soon after
+ * its first sample, through the process that mapped it (process/mapped_file.h). Its build-id is remembered by device,
+ * inode and generation, so that nothing is read twice on a steady machine. When a file is mapped again, only its size
+ * and times are compared, and only if the last look is older than a second and than a sixty-fourth of the file's age,
+ * or 15 s. A file that was written to in place has another `content` from then on.
  *
- * A thread asks, and a child of dcpid reads, with a deadline (helper.h): a file system that does not answer delays the
- * build-ids of others by FILE_IDS_PATIENCE_NS, and its device is not asked again for a while.
+ * A thread sends requests, and a child of dcpid reads, with a deadline (helper.h): a file system that does not answer
+ * delays the build-ids of others by FILE_IDS_PATIENCE_NS, and its device is avoided for a while.
  *
- * All is bounded: what was asked about first is forgotten first.
+ * All is bounded: the file that was requested first is dropped first.
  * Thread rule: any thread, but for file_ids_ask() and file_ids_take_change(), which are one thread's.
  */
 #ifndef DCPI_COLLECTORD_FILE_IDS_H
@@ -35,33 +35,38 @@ struct file_ids;
 struct file_ids *file_ids_new(const struct log *log);
 void file_ids_free(struct file_ids *ids); /* NULL is allowed */
 
-/* A file got samples: have it looked at, if it was not a moment ago. */
+/* A file got samples: have it looked at, unless it was a moment ago. What cannot be queued is, when it is mapped again.
+ */
 void file_ids_ask(struct file_ids *ids, const struct sampled_file *file);
 
-/* True when a file has another content than it had: device, inode and generation are in *image, `content` is the new
- * one; attribution_change_file(). */
+/*
+ * True when a file has another content than it had, for attribution_change_file(): *image has its device, inode and
+ * generation, *content the new one.
+ */
 bool file_ids_take_change(struct file_ids *ids, struct image *image, uint32_t *content);
 
-/* Wait until all that was asked is answered, at most `timeout_ns`. */
-void file_ids_settle(struct file_ids *ids, uint64_t timeout_ns);
+/* Wait until all files were looked at that were asked for, at most `timeout_ns`. */
+void file_ids_wait(struct file_ids *ids, uint64_t timeout_ns);
 
 enum file_state {
-	FILE_WAITS, /* not answered yet, or never asked about */
+	FILE_WAITS, /* not looked at yet, or never asked for */
 	FILE_KNOWN, /* it has a build-id */
 	FILE_HAS_NONE,
 	FILE_UNREAD, /* it has gone, or could not be read */
 };
 
-/* Add the build-id of an image that is a file to it, if it is known, and whether it is root's. FILE_HAS_NONE for what
- * is no file. */
+/*
+ * Fill in the build-id of an image that is a file, if it is known, and whether the file is root's. FILE_HAS_NONE for an
+ * image that is no file.
+ */
 enum file_state file_ids_complete(struct file_ids *ids, struct image *image);
 
 struct file_ids_stats {
-	uint64_t read;    /* files that told their build-id, or that they have none */
-	uint64_t unread;  /* that had gone, or could not be read */
-	uint64_t hung;    /* of those, whose file system did not answer in time */
-	uint64_t changed; /* that were written to in place */
-	uint64_t looks;   /* answers, of files that were known, too */
+	uint64_t read;    /* files whose build-id was found, or that have none */
+	uint64_t unread;  /* files that had gone, or could not be read */
+	uint64_t hung;    /* of those, the ones whose file system did not answer in time */
+	uint64_t changed; /* files that were written to in place */
+	uint64_t looks;   /* answers, of known files as well */
 	size_t waiting;
 };
 void file_ids_stats(struct file_ids *ids, struct file_ids_stats *stats);

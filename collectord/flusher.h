@@ -2,7 +2,8 @@
  * flusher.h - the thread that writes to the database
  *
  * An fsync may take a second; the event loop must not wait for it. So the loop hands a job over and goes on; the
- * flusher writes it, again and again until it succeeds, and rings a bell (an eventfd) when it is done or has failed.
+ * flusher writes it, again and again until it succeeds, and rings a bell (an eventfd) when a try has succeeded or
+ * failed.
  * Thread rule: the functions are the event loop's; the profile belongs to the flusher between _new and _free, but for
  * flusher_call().
  */
@@ -14,8 +15,7 @@
 
 #include "base/guard.h"
 #include "base/log.h"
-#include "collectord/code_namer.h"
-#include "collectord/code_notes.h"
+#include "collectord/flush_hook.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "process/kallsyms.h"
@@ -24,10 +24,10 @@
 #include "profile/retention.h"
 #include "tally/tally.h"
 
+#define FLUSHER_HOOKS_MAX  4
 #define FLUSHER_CALL_S     10
 #define FLUSHER_PATIENCE_S 5
 
-struct capturer;
 struct file_ids;
 struct flusher;
 
@@ -36,7 +36,7 @@ struct flush_job {
 	struct slice slice;  /* what to add; comes back with its id, without cpus */
 	/*
 	 * The tables that the tally's numbers are of, when the session ends with this job: the flusher frees them when
-	 * it is written, and numbers of the next one are of other tables. Else both NULL.
+	 * the job is written, and later jobs are of other tables. Otherwise both NULL.
 	 */
 	struct image_table *images;
 	struct context_table *contexts;
@@ -47,7 +47,8 @@ struct flush_job {
 struct flush_result {
 	int error;  /* 0, or why the last try failed; the job is kept and tried again */
 	bool done;  /* the job was written and `job` is back */
-	bool moved; /* done, and in an epoch that nobody knew of: job.slice.epoch, in another database or begun late */
+	bool moved; /* done, in an epoch that the owner does not know: job.slice.epoch, of another database or begun
+	               late */
 	struct flush_job job;
 	uint64_t duration_ns;       /* of the last try */
 	uint64_t entries;           /* distinct keys written */
@@ -55,64 +56,57 @@ struct flush_result {
 	struct profile_stats stats; /* of the database after it; all zero when it failed */
 };
 
-/*
- * Start the thread. `profile`, the tables (read up to the counts given with a job), `guard` and `log` are borrowed; the
- * guard (NULL: none) has the last word when the database turns out to be damaged. NULL and errno.
- */
-struct flusher *flusher_new(struct profile *profile, struct guard *guard, const struct log *log);
+/* All is borrowed but for the symbols. */
+struct flusher_options {
+	struct profile *profile;
+	struct guard *guard; /* it has the last word when the database turns out to be damaged. NULL: none */
+
+	/*
+	 * Images are written with the build-ids that are known, and get those that become known later
+	 * (profile_identify_image()). NULL: a file is written without build-id.
+	 */
+	struct file_ids *files;
+
+	/*
+	 * The kernel's symbols as they were read a moment ago: the kernel's functions are named by them after the first
+	 * job, so that they need not be read again. NULL: they are read. The flusher's, also when flusher_new() fails.
+	 */
+	struct kallsyms_copy *symbols;
+
+	const struct flush_hook *hooks; /* at most FLUSHER_HOOKS_MAX; copied */
+	size_t hook_count;
+	const struct log *log; /* NULL is allowed */
+};
+
+/* Start the thread. NULL and errno. */
+struct flusher *flusher_new(const struct flusher_options *options);
 
 /* End the thread. A job that is being written is finished; one that keeps failing is given up. NULL is allowed. */
 void flusher_free(struct flusher *flusher);
 
 /*
  * Begin an epoch, that of the jobs to come: as profile_begin_epoch(), or -ETIMEDOUT. -EINPROGRESS when the disk has not
- * answered for FLUSHER_PATIENCE_S: the epoch begins when it does, at the latest with the next job, whose result tells
- * (`moved`) its number. Should the database be deleted or
- * replaced (profile_recover()), the flusher begins the epoch again in the one that is at its place then.
+ * answered for FLUSHER_PATIENCE_S: the epoch begins when it does, at the latest with the next job, whose result has its
+ * number (`moved`). Should the database be deleted or replaced (profile_recover()), the flusher begins the epoch again
+ * in the one that is at its place then.
  */
 int flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch);
 
-/*
- * The kernel's symbols as they were read a moment ago, the flusher's from now on (NULL is allowed): they are good for
- * the first job, and save reading them again to name the kernel's functions. Before that job is handed over.
- */
-void flusher_give_symbols(struct flusher *flusher, struct kallsyms_copy *symbols);
-
-/*
- * What processes tell of the code that they make, borrowed: the images of those that tell nothing become one,
- * "[anon]". Before the first job; without it, each stays an image.
- */
-void flusher_give_notes(struct flusher *flusher, struct code_notes *notes);
-
-/*
- * Who names that code, borrowed: is told where samples were, and has what it took stored after each flush, or when
- * flusher_store_names() says so (any thread). Before the first job; NULL: nobody. The flusher is
- * ended first.
- */
-void flusher_give_namer(struct flusher *flusher, struct code_namer *namer);
-void flusher_store_names(struct flusher *flusher);
-
-/*
- * Who knows build-ids of files, borrowed: what it knows when images are written is written with them, and what it gets
- * to know later is added then (profile_identify_image()). Before the first job; without it, a file stays one.
- */
-void flusher_give_files(struct flusher *flusher, struct file_ids *files);
-
-/* Who is told of each flush, and has what was captured stored after it (capturer.h); borrowed. Before the first job. */
-void flusher_serve(struct flusher *flusher, struct capturer *capturer);
+/* Have the store() of hooks called soon, between jobs. Any thread. */
+void flusher_call_store(struct flusher *flusher);
 
 /* From the next flush on, drop what is too old or too much: steps after flushes, more when the database is full. */
-void flusher_retain(struct flusher *flusher, const struct retention_options *options);
+void flusher_set_retention(struct flusher *flusher, const struct retention_options *options);
 
-/* Processor time that naming the kernel's functions took after the first job, from the symbols that were given. */
+/* Processor time that naming the kernel's functions by the symbols of the options took. */
 uint64_t flusher_start_cpu_ns(struct flusher *flusher);
 
 int flusher_descriptor(const struct flusher *flusher); /* readable when flusher_result() has something */
 void flush_job_fini(struct flush_job *job);            /* frees what it holds */
 
 /*
- * Is the thread there, and does it take up what it has to do? Yes also when it has waited for a disk for hours; no when
- * it has ended, or has left a job or call lying for a minute.
+ * Does the thread run, and begin with what it gets? True also when it has waited for a disk for hours; false when it
+ * has ended, or has not begun with a job for a minute.
  */
 bool flusher_is_alive(struct flusher *flusher);
 
@@ -124,10 +118,10 @@ bool flusher_is_alive(struct flusher *flusher);
 int flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
                    const struct context_table *contexts);
 
-/* Try a job that failed again now, and not when its time has come: somebody waits. */
-void flusher_hurry(struct flusher *flusher);
+/* Try a job that failed again now, without the delay after failures: somebody waits. */
+void flusher_retry_now(struct flusher *flusher);
 
-/* What has happened since the last call: true with *result filled, false when nothing. Does not wait. */
+/* The last try since the last call: true with *result filled, false when there was none. Does not wait. */
 bool flusher_result(struct flusher *flusher, struct flush_result *result);
 
 /* Wait until a result is there, at most `timeout_ns`. 0, or -ETIMEDOUT. */
@@ -140,12 +134,12 @@ int flusher_wait(struct flusher *flusher, uint64_t timeout_ns);
 int flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
 
 /*
- * Have `call` run on the profile in the flusher's thread between jobs, and do not wait: for what takes seconds. The
- * bell rings when it is done. -EBUSY while another is under way. Calls and jobs wait meanwhile.
+ * Have `call` run on the profile in the flusher's thread between jobs, and do not wait: for calls that take seconds.
+ * The bell rings when it is done. -EBUSY while another is under way. Calls and jobs wait meanwhile.
  */
 int flusher_post(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context);
 
-/* True, once, when what was posted is done, with what it returned. */
+/* True, once, when the posted call is done, with its result. */
 bool flusher_posted(struct flusher *flusher, int *result);
 
 #endif

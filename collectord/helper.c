@@ -15,8 +15,8 @@
 #include "base/clock.h"
 
 #define CHILD_SOCKET 3
-#define LAST_WAIT_NS UINT64_C(100000000) /* for a child that has been told to end */
-#define IDLE_WAIT_NS UINT64_C(20000000)  /* for one that had nothing to do: it ends at once */
+#define LAST_WAIT_NS UINT64_C(100000000) /* for a child that was killed */
+#define IDLE_WAIT_NS UINT64_C(20000000)  /* for a child that had nothing to do: it ends at once */
 
 void
 helper_init(struct helper *helper, helper_work *work)
@@ -38,7 +38,7 @@ helper_share(struct helper *helper, size_t size)
 	return 0;
 }
 
-/* Those that were left behind and have ended meanwhile. */
+/* Forget children that were left behind and have ended by now. */
 static void
 reap(struct helper *helper)
 {
@@ -208,7 +208,7 @@ helper_send(struct helper *helper, const void *packet, size_t size, int fd)
 	return err;
 }
 
-/* A packet and a descriptor that may come with it, which is closed when nobody wants it; -1 and errno. */
+/* A packet and a descriptor that may come with it, which is closed when `fd` is NULL; -1 and errno. */
 static ssize_t
 receive(int socket, void *packet, size_t size, int *fd, int flags)
 {

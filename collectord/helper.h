@@ -1,11 +1,11 @@
 /*
- * helper.h - a process that waits in our place
+ * helper.h - a child process that makes system calls that may never return
  *
- * Who reads what others have mapped may wait for ever for a file system that does not answer, and a thread that waits
- * so cannot even be killed: it would keep dcpid, and the locks that it has, from ending. So a child of dcpid reads, one
+ * Reading files that other processes have mapped may wait for ever for a file system that does not answer, and a thread
+ * that waits there cannot even be killed: dcpid could not end, and would keep its locks. So a child of dcpid reads, one
  * request at a time. When it does not answer in time it is killed and left behind, and the next request starts another;
  * HELPER_STUCK_MAX may be left behind at once.
- * Requests and answers are packets; what they mean is the business of the two who talk.
+ * Requests and answers are packets; their content is defined by the module that has the helper.
  * Thread rule: one thread, but for helper_cpu_ns(), which any may call.
  */
 #ifndef DCPI_COLLECTORD_HELPER_H
@@ -39,8 +39,7 @@ void helper_init(struct helper *helper, helper_work *work);
 /* Ends the child; one that does not end at once is left behind. */
 void helper_fini(struct helper *helper);
 
-/* Have memory that the child writes and we read, in which it says how far it is; before the first start. 0 or -errno.
- */
+/* Make memory that the child shares with dcpid, for its progress; before the first start. 0 or -errno. */
 int helper_share(struct helper *helper, size_t size);
 
 /* Start the child if there is none. 0, -EBUSY: too many were left behind and have not ended, -errno. */
@@ -62,10 +61,10 @@ ssize_t helper_try(struct helper *helper, void *packet, size_t size);
 /* Leave the child behind. */
 void helper_abandon(struct helper *helper);
 
-/* Who was left behind last; 0: nobody, or it ended at once. */
+/* The child that was left behind last; 0: none, or it ended at once. */
 pid_t helper_last_stuck(const struct helper *helper);
 
-/* Has this one, which was left behind, not ended yet? */
+/* Is this child, which was left behind, still there? */
 bool helper_is_stuck(struct helper *helper, pid_t child);
 
 /* End a child that has nothing to do, so that its processor time is our children's. */
@@ -75,7 +74,7 @@ void helper_dismiss(struct helper *helper);
 uint64_t helper_cpu_ns(const struct helper *helper);
 
 /* The child's: the next packet, 0 at the end; with `fd`, a descriptor that came with it, else -1. A packet is sent
- * whole, with a descriptor (-1: none); false: nobody listens. */
+ * whole, with a descriptor (-1: none); false: dcpid has closed the socket. */
 size_t helper_next(int socket, void *packet, size_t size, int *fd);
 bool helper_answer(int socket, const void *packet, size_t size, int fd);
 

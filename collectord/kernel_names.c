@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "process/kallsyms.h"
 #include "profile/captured.h"
 
@@ -14,29 +16,29 @@
 #define PADDING     "__pfx_" /* the kernel's name for the bytes before a function, on x86 */
 #define PADDING_MAX 64
 
-/* A hundred thousand names, one after the other: as many blocks of the heap would be in its way for ever. */
-struct chunk {
-	struct chunk *next;
+/* A hundred thousand names, one after the other: as many single blocks would fragment the heap for ever. */
+struct name_chunk {
+	struct name_chunk *next;
 	size_t used;
 	char text[];
 };
 
-/* Names of one image; offsets are addresses until the bounds are known. */
-struct names {
+/* Names of one image; offsets are addresses until the image's bounds are known. */
+struct kernel_names {
 	char module[MODULE_NAME_SIZE]; /* "" for the kernel itself */
 	uint64_t start, end;           /* addresses of its text */
 	struct profile_symbol *symbols;
 	size_t count, capacity;
-	struct chunk *chunks; /* what the names lie in; the first has room */
+	struct name_chunk *chunks; /* storage of the names; the first has room */
 };
 
-struct pass {
-	struct names *names;
+struct kernel_names_pass {
+	struct kernel_names *names;
 	size_t count;
-	struct names *last; /* of whom the last symbol was: those of a module follow each other; NULL: nobody's */
+	struct kernel_names *last; /* the image of the last symbol: those of a module follow each other; NULL: none */
 };
 
-/* In modules of arm64 and RISC-V, $x and $d tell a disassembler where code and data begin; no function is called so. */
+/* In modules of arm64 and RISC-V, $x and $d mark where code and data begin: they name no function. */
 static bool
 is_function(const struct kallsyms_symbol *symbol)
 {
@@ -45,10 +47,10 @@ is_function(const struct kallsyms_symbol *symbol)
 
 /* A copy that lives as long as the names; NULL: no memory. */
 static const char *
-names_keep(struct names *names, const char *name)
+names_keep(struct kernel_names *names, const char *name)
 {
-	const size_t size = strlen(name) + 1, room = CHUNK_SIZE - sizeof(struct chunk);
-	struct chunk *chunk = names->chunks;
+	const size_t size = strlen(name) + 1, room = CHUNK_SIZE - sizeof(struct name_chunk);
+	struct name_chunk *chunk = names->chunks;
 	char *copy;
 
 	if (size > room)
@@ -68,17 +70,14 @@ names_keep(struct names *names, const char *name)
 }
 
 static int
-names_add(struct names *names, uint64_t address, const char *name)
+names_add(struct kernel_names *names, uint64_t address, const char *name)
 {
-	if (names->count == names->capacity) {
-		size_t capacity = names->capacity ? 2 * names->capacity : 4096;
-		struct profile_symbol *symbols = reallocarray(names->symbols, capacity, sizeof(*symbols));
+	struct profile_symbol *symbols =
+		array_grow(names->symbols, &names->capacity, names->count + 1, sizeof(*symbols));
 
-		if (!symbols)
-			return -ENOMEM;
-		names->symbols = symbols;
-		names->capacity = capacity;
-	}
+	if (!symbols)
+		return -ENOMEM;
+	names->symbols = symbols;
 	name = names_keep(names, name);
 	if (!name)
 		return -ENOMEM;
@@ -87,19 +86,19 @@ names_add(struct names *names, uint64_t address, const char *name)
 }
 
 static void
-names_fini(struct names *names)
+names_fini(struct kernel_names *names)
 {
-	struct chunk *next;
+	struct name_chunk *next;
 
-	for (struct chunk *chunk = names->chunks; chunk; chunk = next) {
+	for (struct name_chunk *chunk = names->chunks; chunk; chunk = next) {
 		next = chunk->next;
 		free(chunk);
 	}
 	free(names->symbols);
 }
 
-static struct names *
-find_names(struct pass *pass, const char *module)
+static struct kernel_names *
+find_names(struct kernel_names_pass *pass, const char *module)
 {
 	if (pass->last && strcmp(pass->last->module, module) == 0)
 		return pass->last;
@@ -110,9 +109,9 @@ find_names(struct pass *pass, const char *module)
 }
 
 static int
-see_module(void *context, const struct kernel_module *module)
+visit_module(void *context, const struct kernel_module *module)
 {
-	struct names *names = find_names(context, module->name);
+	struct kernel_names *names = find_names(context, module->name);
 
 	if (names) {
 		names->start = module->address;
@@ -122,9 +121,9 @@ see_module(void *context, const struct kernel_module *module)
 }
 
 static int
-see_symbol(void *context, const struct kallsyms_symbol *symbol)
+visit_symbol(void *context, const struct kallsyms_symbol *symbol)
 {
-	struct names *names = find_names(context, symbol->module);
+	struct kernel_names *names = find_names(context, symbol->module);
 
 	if (!names)
 		return 0;
@@ -145,12 +144,9 @@ by_offset(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/*
- * The list is in the order of addresses as it comes, but for some modules; names of one address are in any. So only
- * those few are put in order, where the rest is.
- */
+/* kallsyms is sorted by address, but for some modules: mostly only names of one address are left to be sorted. */
 static void
-names_sort(struct names *names)
+names_sort(struct kernel_names *names)
 {
 	struct profile_symbol *symbols = names->symbols;
 	size_t first = 0;
@@ -170,7 +166,7 @@ names_sort(struct names *names)
 }
 
 static bool
-shares_address(const struct names *names, size_t at)
+shares_address(const struct kernel_names *names, size_t at)
 {
 	const struct profile_symbol *symbols = names->symbols;
 
@@ -178,9 +174,9 @@ shares_address(const struct names *names, size_t at)
 	       (at + 1 < names->count && symbols[at + 1].offset == symbols[at].offset);
 }
 
-/* Is `at` the padding before the function that follows, and each the only name of its address? */
+/* Is `at` the padding before the next function, and each of the two the only name of its address? */
 static bool
-is_padding(const struct names *names, size_t at)
+is_padding(const struct kernel_names *names, size_t at)
 {
 	const struct profile_symbol *padding = &names->symbols[at], *function = padding + 1;
 
@@ -190,9 +186,9 @@ is_padding(const struct names *names, size_t at)
 	       !shares_address(names, at + 1);
 }
 
-/* The bytes before a function are its own, also where the kernel patches code into them: one name does for both. */
+/* The padding before a function is part of it, also where the kernel patches code into it: one name covers both. */
 static void
-names_join_padding(struct names *names)
+names_join_padding(struct kernel_names *names)
 {
 	size_t kept = 0;
 
@@ -206,9 +202,9 @@ names_join_padding(struct names *names)
 	names->count = kept;
 }
 
-/* Keep what lies in the image's text, as distances from its start. */
+/* Keep names in the image's text, with offsets from its start. */
 static void
-names_make_distances(struct names *names)
+names_make_offsets(struct kernel_names *names)
 {
 	size_t kept = 0;
 
@@ -225,9 +221,9 @@ names_make_distances(struct names *names)
 	names_join_padding(names);
 }
 
-/* "[ext4]" is the module ext4; "" is the kernel, and what no module is called. */
+/* "[ext4]" is the module ext4; "": the kernel, and a path that no module has. */
 static void
-module_of(const struct image *image, char name[MODULE_NAME_SIZE])
+module_name(const struct image *image, char name[MODULE_NAME_SIZE])
 {
 	size_t size = strlen(image->path);
 
@@ -239,11 +235,11 @@ module_of(const struct image *image, char name[MODULE_NAME_SIZE])
 }
 
 static int
-store_one(struct profile *profile, uint32_t number, struct names *names)
+store_one(struct profile *profile, uint32_t number, struct kernel_names *names)
 {
 	int err;
 
-	names_make_distances(names);
+	names_make_offsets(names);
 	if (names->count == 0)
 		return -ENOENT;
 	err = names->module[0] ? 0 : names_add(names, names->end - names->start, TEXT_END);
@@ -256,16 +252,16 @@ void
 kernel_names_store(struct profile *profile, const char *procfs, const struct kallsyms_copy *symbols,
                    struct kernel_names_image *images, size_t count)
 {
-	struct pass pass = {.names = calloc(count, sizeof(*pass.names)), .count = count};
+	struct kernel_names_pass pass = {.names = calloc(count, sizeof(*pass.names)), .count = count};
 	int err = pass.names ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++)
-		module_of(images[i].image, pass.names[i].module);
+		module_name(images[i].image, pass.names[i].module);
 	if (!err)
-		err = kernel_modules_read(procfs, see_module, &pass);
+		err = kernel_modules_read(procfs, visit_module, &pass);
 	if (!err)
-		err = symbols ? kallsyms_copy_visit(symbols, see_symbol, &pass)
-		              : kallsyms_read(procfs, see_symbol, &pass);
+		err = symbols ? kallsyms_copy_visit(symbols, visit_symbol, &pass)
+		              : kallsyms_read(procfs, visit_symbol, &pass);
 	for (size_t i = 0; i < count; i++)
 		images[i].err = err ? err : store_one(profile, images[i].number, &pass.names[i]);
 	for (size_t i = 0; pass.names && i < count; i++)
@@ -284,9 +280,84 @@ kernel_names_text_size(void *profile, const struct image *image)
 	if (profile_find_image(profile, image, &number) || profile_get_symbols(profile, number, &symbols, &count))
 		return 0;
 	if (count > 0 && image->kind == IMAGE_MODULE)
-		size = symbols[count - 1].offset + 1; /* so far there is a function */
+		size = symbols[count - 1].offset + 1; /* there is a function up to here */
 	else if (count > 0 && symbols[count - 1].name && strcmp(symbols[count - 1].name, TEXT_END) == 0)
 		size = symbols[count - 1].offset;
 	profile_free_symbols(symbols);
 	return size;
+}
+
+/* ---- images that wait for their names ---- */
+
+/* Was there only no room for the names, for now? */
+static bool
+may_be_stored_later(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -DCPI_EFULL || err == -EIO || err == -ENOMEM ||
+	       err == -EMFILE || err == -ENFILE;
+}
+
+/*
+ * Store the names of all that are pending; the number of those that stay so. A module that was loaded after `symbols`
+ * were read does.
+ */
+static size_t
+store_pending(struct pending_kernel_names *pending, struct profile *profile, const struct kallsyms_copy *symbols,
+              const struct log *log)
+{
+	size_t left = 0;
+
+	kernel_names_store(profile, "/proc", symbols, pending->images, pending->count);
+	for (size_t i = 0; i < pending->count; i++) {
+		struct kernel_names_image *image = &pending->images[i];
+		const bool is_newer = symbols && image->err == -ENOENT;
+		const bool stays = is_newer || may_be_stored_later(image->err);
+
+		if (image->err && !is_newer && !image->is_failure_said) {
+			log_write(log, LOG_LEVEL_WARNING, "%s: its functions stay without names%s: %s",
+			          image->image->path, stays ? " for now" : "", error_text(image->err));
+			image->is_failure_said = true;
+		}
+		if (stays)
+			pending->images[left++] = *image;
+	}
+	return left;
+}
+
+static void
+free_symbols(struct pending_kernel_names *pending)
+{
+	kallsyms_copy_free(pending->symbols);
+	pending->symbols = NULL;
+}
+
+void
+kernel_names_store_pending(struct pending_kernel_names *pending, struct profile *profile,
+                           const struct image *const *images, uint32_t first, uint32_t count, const struct log *log)
+{
+	struct kernel_names_image *grown =
+		reallocarray(pending->images, pending->count + count + 1, sizeof(*pending->images));
+	const bool from_copy = pending->symbols;
+
+	if (grown) {
+		pending->images = grown;
+		for (uint32_t i = 0; i < count; i++)
+			if (image_is_of_kernel(images[i]) && !profile_has_symbols(profile, first + i))
+				grown[pending->count++] =
+					(struct kernel_names_image){.number = first + i, .image = images[i]};
+		if (pending->count > 0)
+			pending->count = store_pending(pending, profile, pending->symbols, log);
+	}
+	free_symbols(pending);
+	/* Not at the next flush: a module that was loaded after the copy was made may be gone by then. */
+	if (from_copy && pending->count > 0)
+		pending->count = store_pending(pending, profile, NULL, log);
+}
+
+void
+kernel_names_free_pending(struct pending_kernel_names *pending)
+{
+	free(pending->images);
+	free_symbols(pending);
+	*pending = (struct pending_kernel_names){0};
 }

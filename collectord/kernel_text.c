@@ -21,15 +21,15 @@ struct kernel_text {
 	uint64_t address, size; /* of the image's text */
 };
 
-struct bounds {
+struct kernel_text_bounds {
 	char module[MODULE_NAME_SIZE]; /* "": the kernel */
 	uint64_t start, end;
 };
 
 static int
-see_module(void *context, const struct kernel_module *module)
+visit_module(void *context, const struct kernel_module *module)
 {
-	struct bounds *bounds = context;
+	struct kernel_text_bounds *bounds = context;
 
 	if (strcmp(module->name, bounds->module) == 0)
 		bounds->start = module->address;
@@ -38,9 +38,9 @@ see_module(void *context, const struct kernel_module *module)
 
 /* The text of a module ends with the block of its last function. */
 static int
-see_symbol(void *context, const struct kallsyms_symbol *symbol)
+visit_symbol(void *context, const struct kallsyms_symbol *symbol)
 {
-	struct bounds *bounds = context;
+	struct kernel_text_bounds *bounds = context;
 
 	if (strcmp(symbol->module, bounds->module) != 0)
 		return 0;
@@ -53,11 +53,11 @@ see_symbol(void *context, const struct kallsyms_symbol *symbol)
 		bounds->start = symbol->address;
 	else if (strcmp(symbol->name, "_etext") == 0)
 		bounds->end = symbol->address;
-	return bounds->start && bounds->end; /* that is all */
+	return bounds->start && bounds->end; /* stop: nothing else is needed */
 }
 
 static int
-find_bounds(const char *procfs, const struct capture_request *request, struct bounds *bounds)
+find_bounds(const char *procfs, const struct capture_request *request, struct kernel_text_bounds *bounds)
 {
 	const struct image *image = &request->image;
 	const size_t length = strlen(image->path);
@@ -68,13 +68,13 @@ find_bounds(const char *procfs, const struct capture_request *request, struct bo
 		if (length < 3 || length - 2 >= sizeof(bounds->module))
 			return -ENOENT;
 		memcpy(bounds->module, image->path + 1, length - 2); /* of "[ext4]" */
-		err = kernel_modules_read(procfs, see_module, bounds);
+		err = kernel_modules_read(procfs, visit_module, bounds);
 	}
 	if (!err && request->end && (image->kind == IMAGE_KERNEL || bounds->start == request->start)) {
 		bounds->start = request->start;
 		bounds->end = request->end;
 	} else if (!err) {
-		err = kallsyms_read(procfs, see_symbol, bounds);
+		err = kallsyms_read(procfs, visit_symbol, bounds);
 	}
 	if (err < 0)
 		return err;
@@ -84,7 +84,7 @@ find_bounds(const char *procfs, const struct capture_request *request, struct bo
 static int
 open_text(const char *procfs, const struct capture_request *request, struct kernel_text *text)
 {
-	struct bounds bounds;
+	struct kernel_text_bounds bounds;
 	char path[PATH_MAX];
 	int err;
 
@@ -122,7 +122,7 @@ read_at(int fd, void *data, size_t size, uint64_t offset)
 	return 0;
 }
 
-struct core {
+struct kcore {
 	int fd;
 	uint16_t machine;
 	Elf64_Phdr *headers;
@@ -130,7 +130,7 @@ struct core {
 };
 
 static int
-core_read(int fd, struct core *core)
+kcore_read(int fd, struct kcore *core)
 {
 	Elf64_Ehdr header;
 	int err = read_at(fd, &header, sizeof(header), 0);
@@ -150,7 +150,7 @@ core_read(int fd, struct core *core)
 }
 
 static int
-core_read_block(const struct core *core, uint64_t address, uint8_t bytes[CAPTURED_BLOCK_SIZE])
+kcore_read_block(const struct kcore *core, uint64_t address, uint8_t bytes[CAPTURED_BLOCK_SIZE])
 {
 	for (size_t i = 0; i < core->count; i++) {
 		const Elf64_Phdr *header = &core->headers[i];
@@ -185,8 +185,10 @@ kernel_text_is_known(uint32_t block, const uint32_t *known, size_t known_count)
 	       is_among(block + 1, known, known_count);
 }
 
-/* The blocks with samples and those beside them, ascending, without those that are known. `numbers` has room for three
- * times the places. */
+/*
+ * The blocks with samples and those beside them, ascending, without known ones. `numbers` has room for three times the
+ * places.
+ */
 static size_t
 choose_blocks(const struct kernel_text *text, const struct capture_request *request, uint32_t *numbers)
 {
@@ -209,9 +211,9 @@ choose_blocks(const struct kernel_text *text, const struct capture_request *requ
 	return count < BLOCKS_MAX ? count : BLOCKS_MAX;
 }
 
-/* A message of the value, with the number of its first block before it if it is a parcel. */
+/* Append a message with the value; that of a parcel begins with the number of its first block. */
 static void
-say(struct byte_writer *reply, enum capture_message kind, uint32_t block, const struct byte_writer *value)
+write_message(struct byte_writer *reply, enum capture_message kind, uint32_t block, const struct byte_writer *value)
 {
 	const uint8_t first[] = {(uint8_t)(block >> 24), (uint8_t)(block >> 16), (uint8_t)(block >> 8), (uint8_t)block};
 	const size_t first_size = kind == MESSAGE_PARCEL ? sizeof(first) : 0;
@@ -224,7 +226,7 @@ say(struct byte_writer *reply, enum capture_message kind, uint32_t block, const 
 }
 
 static int
-say_layout(const struct kernel_text *text, uint16_t machine, struct byte_writer *reply)
+write_layout(const struct kernel_text *text, uint16_t machine, struct byte_writer *reply)
 {
 	struct captured_segment segment = {.size = text->size, .executable = true};
 	struct captured_section section = {.size = text->size, .is_code = true};
@@ -233,15 +235,15 @@ say_layout(const struct kernel_text *text, uint16_t machine, struct byte_writer 
 	int err = captured_layout_encode(&layout, &value);
 
 	if (!err)
-		say(reply, MESSAGE_LAYOUT, 0, &value);
+		write_message(reply, MESSAGE_LAYOUT, 0, &value);
 	writer_fini(&value);
 	return err;
 }
 
-/* A block that is not there, as when a module has gone, is left out. */
+/* A block that cannot be read, as when a module was unloaded, is left out. */
 static int
-say_parcel(const struct kernel_text *text, const struct core *core, const uint32_t *numbers, size_t count,
-           uint8_t *bytes, struct byte_writer *reply)
+write_parcel(const struct kernel_text *text, const struct kcore *core, const uint32_t *numbers, size_t count,
+             uint8_t *bytes, struct byte_writer *reply)
 {
 	struct captured_block blocks[CAPTURED_PARCEL_MAX];
 	struct byte_writer value = BYTE_WRITER_INIT;
@@ -251,21 +253,21 @@ say_parcel(const struct kernel_text *text, const struct core *core, const uint32
 	for (size_t i = 0; i < count; i++) {
 		uint8_t *to = bytes + kept * CAPTURED_BLOCK_SIZE;
 
-		if (core_read_block(core, text->address + (uint64_t)numbers[i] * CAPTURED_BLOCK_SIZE, to) == 0)
+		if (kcore_read_block(core, text->address + (uint64_t)numbers[i] * CAPTURED_BLOCK_SIZE, to) == 0)
 			blocks[kept++] = (struct captured_block){numbers[i], to};
 	}
 	if (kept == 0)
 		return 0;
 	err = captured_parcel_encode(blocks, kept, &value);
 	if (!err)
-		say(reply, MESSAGE_PARCEL, blocks[0].number, &value);
+		write_message(reply, MESSAGE_PARCEL, blocks[0].number, &value);
 	writer_fini(&value);
 	return err;
 }
 
 static int
-say_text(const struct kernel_text *text, const struct core *core, const struct capture_request *request,
-         struct byte_writer *reply)
+write_text(const struct kernel_text *text, const struct kcore *core, const struct capture_request *request,
+           struct byte_writer *reply)
 {
 	uint32_t *numbers = calloc(3 * request->place_count + 1, sizeof(*numbers));
 	uint8_t *bytes = malloc((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
@@ -275,7 +277,7 @@ say_text(const struct kernel_text *text, const struct core *core, const struct c
 	for (size_t at = 0; at < count && !err; at += CAPTURED_PARCEL_MAX) {
 		const size_t left = count - at, some = left < CAPTURED_PARCEL_MAX ? left : CAPTURED_PARCEL_MAX;
 
-		err = say_parcel(text, core, numbers + at, some, bytes, reply);
+		err = write_parcel(text, core, numbers + at, some, bytes, reply);
 	}
 	free(numbers);
 	free(bytes);
@@ -287,18 +289,18 @@ answer(const char *procfs, const struct capture_request *request, struct byte_wr
 {
 	struct byte_writer end = BYTE_WRITER_INIT;
 	struct kernel_text text = {.kcore = -1};
-	struct core core = {0};
+	struct kcore core = {0};
 	int err = open_text(procfs, request, &text);
 
 	if (err)
 		return err;
-	err = core_read(text.kcore, &core);
+	err = kcore_read(text.kcore, &core);
 	if (!err && request->names)
-		err = say_layout(&text, core.machine, reply);
+		err = write_layout(&text, core.machine, reply);
 	if (!err)
-		err = say_text(&text, &core, request, reply);
+		err = write_text(&text, &core, request, reply);
 	write_varint(&end, 0);
-	say(reply, MESSAGE_END, 0, &end);
+	write_message(reply, MESSAGE_END, 0, &end);
 	if (!err && (end.failed || reply->failed))
 		err = -ENOMEM;
 	writer_fini(&end);

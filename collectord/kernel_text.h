@@ -1,10 +1,10 @@
 /*
  * kernel_text.h - text of the kernel and its modules, from /proc/kcore
  *
- * As it is executed, with all that the kernel has patched into it. Offsets are distances from the image's start; so are
- * the addresses of the layout, for where a kernel lies is not told to those who read profiles. Procedures are not
- * known here: the blocks beside those with samples are taken, too. What the kernel says is believed, and bounded: no
- * other process is needed, whose start alone takes 5 ms.
+ * The text as it is executed, with all that the kernel has patched into it. Offsets are distances from the image's
+ * start, and the addresses of the layout, too: readers of profiles must not learn where a kernel lies. Procedures are
+ * not known here: the blocks beside those with samples are captured, too. /proc is trusted, but bounded: no other
+ * process is needed, whose start alone takes 5 ms.
  * Thread rule: one thread, which reads files of /proc.
  */
 #ifndef DCPI_COLLECTORD_KERNEL_TEXT_H
@@ -14,13 +14,14 @@
 
 /*
  * Answer a request (capture/protocol.h) about the kernel or a module as capture_child_run() does about a file; its
- * cpu_ns is 0. The image lies where the request says, if a module has not moved; or else a list of all symbols is read,
- * which takes the kernel 40 ms. Errors: -ENOENT for what is not loaded; -ENODEV for a kernel without `procfs`/kcore;
- * -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO); -DCPI_EDAMAGED for what is no core; -ENOMEM, -EBADMSG.
+ * cpu_ns is 0. The image lies where the request says, if a module has not moved; otherwise a list of all symbols is
+ * read, which takes the kernel 40 ms. Errors: -ENOENT for what is not loaded; -ENODEV for a kernel without
+ * `procfs`/kcore; -EACCES, -EPERM (a kernel that is locked down, CAP_SYS_RAWIO); -DCPI_EDAMAGED for a kcore that is no
+ * core file; -ENOMEM, -EBADMSG.
  */
 void kernel_text_run(const char *procfs, const struct byte_writer *request, struct capture_outcome *outcome);
 
-/* Would a request for `block` bring nothing, for it and the blocks beside it are among the `known`, ascending? */
+/* Are `block` and the blocks beside it among the `known`, ascending? Then a request for it would bring nothing. */
 bool kernel_text_is_known(uint32_t block, const uint32_t *known, size_t known_count);
 
 #endif

@@ -14,7 +14,7 @@ level_word(enum log_level level)
 		return "warning: ";
 	case LOG_LEVEL_DEBUG:
 		return "debug: ";
-	case LOG_LEVEL_ERROR: /* errors say for themselves what they are */
+	case LOG_LEVEL_ERROR: /* the sentences of errors need no word */
 	case LOG_LEVEL_NOTICE:
 	case LOG_LEVEL_INFO:
 		break;
@@ -35,7 +35,7 @@ logging_format(bool to_journal, enum log_level level, const char *message, char 
 		return 0;
 	if ((size_t)length > size - 2)
 		length = (int)size - 2;
-	/* A name from outside must neither begin a line of its own nor drive the terminal. */
+	/* a name from outside must not begin a line of its own, or control the terminal */
 	for (int i = 0; i < length; i++)
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			line[i] = '?';
@@ -52,7 +52,7 @@ write_line(void *context, enum log_level level, const char *message)
 	size_t length = logging_format(logging->to_journal, level, message, line, sizeof(line));
 	int saved = errno;
 
-	/* Nobody is left to tell when this fails. */
+	/* an error cannot be reported anywhere */
 	if (TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, length)) < 0)
 		errno = saved;
 }

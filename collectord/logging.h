@@ -2,7 +2,7 @@
  * logging.h - where the log of dcpid goes
  *
  * To standard error, one write(2) a line: "<6>text" when that is the journal ($JOURNAL_STREAM names it), else
- * "dcpid: text", where warnings and debugging messages say that they are ("dcpid: warning: text").
+ * "dcpid: text", with a word for warnings and debugging messages ("dcpid: warning: text").
  * Thread rule: the hook may be called from every thread.
  */
 #ifndef DCPI_COLLECTORD_LOGGING_H

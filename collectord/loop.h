@@ -1,7 +1,7 @@
 /*
- * loop.h - libevent's loop, as little of it as dcpid needs
+ * loop.h - the part of libevent's loop that dcpid needs
  *
- * Here libevent's `struct event` stays apart from ours (event/event.h), which is something else.
+ * It keeps libevent's `struct event` apart from that of event/event.h.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_LOOP_H

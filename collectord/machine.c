@@ -66,8 +66,8 @@ has_flag(const char *cpuinfo, const char *flag)
 }
 
 /*
- * Add vendor, family and model of an x86: a hypervisor may shorten its name to "AMD EPYC", which does not say what
- * pipeline it has; nor do its numbers, when they are another's, but AMX is of Golden Cove and what came after it.
+ * Add vendor, family and model of an x86: a hypervisor may shorten its name to "AMD EPYC", which does not
+ * identify its pipeline. It may also give the numbers of another model; AMX shows Golden Cove or a later one.
  */
 static void
 append_family(const char *cpuinfo, char *name, size_t size)
@@ -166,7 +166,7 @@ machine_tune_allocator(void)
 }
 
 void
-machine_give_memory_back(void)
+machine_trim_heap(void)
 {
 	malloc_trim(0);
 }

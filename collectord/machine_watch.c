@@ -3,22 +3,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "collectord/clock_bell.h"
 #include "collectord/machine.h"
-#include "collectord/uevents.h"
 
-#define NAP_NS 1000000 /* a shorter one is none */
+#define KERNEL_GROUP 1
+#define NAP_NS       1000000 /* a shorter sleep of the machine is none */
+
+#define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 /* By how much one clock is ahead of CLOCK_MONOTONIC: they cannot be read at once, so it lies between two numbers. */
-struct lead {
+struct clock_lead {
 	int64_t least_ns, most_ns;
 };
 
@@ -30,21 +35,129 @@ struct watched_file {
 
 struct machine_watch {
 	struct watched_file online, uevents, rate_limit;
-	int cpu_bell;   /* uevents.h */
-	int clock_bell; /* clock_bell.h */
-	int bells;      /* an epoll of both */
-	struct lead boot, wall;
+	int device_fd; /* readable when a device goes online or offline; negative: not available */
+	int clock_fd;  /* readable when CLOCK_REALTIME is set or the machine slept; negative: not available */
+	int epoll_fd;  /* of both */
+	struct clock_lead boot, wall;
 };
 
-static struct lead
+/* ---- devices that go online or offline ---- */
+
+/* A message begins with "online@/devices/..."; what containers make and remove all the time must not wake dcpid. */
+static int
+let_through_online_and_offline(int fd)
+{
+	struct sock_filter instructions[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('o', 'n', 'l', 'i'), 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WORD('o', 'f', 'f', 'l'), 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog filter = {
+		.len = sizeof(instructions) / sizeof(instructions[0]),
+		.filter = instructions,
+	};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ? -errno : 0;
+}
+
+/* CPUs are such devices. Negative errno where the kernel's messages may not be received. */
+static int
+open_device_changes(void)
+{
+	const struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP};
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = let_through_online_and_offline(fd);
+	if (!err && bind(fd, (const struct sockaddr *)&address, sizeof(address)))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* Make `fd` wait for the next message. ENOBUFS reports, once, that there were more than the socket could hold. */
+static void
+clear_device_changes(int fd)
+{
+	char start[4];
+
+	while (fd >= 0 && (recv(fd, start, sizeof(start), 0) >= 0 || errno == ENOBUFS || errno == EINTR))
+		;
+}
+
+/* ---- clocks ---- */
+
+/* A timer that never expires, but is cancelled, and readable, when its clock leaps. Negative errno. */
+static int
+open_clock_changes(void)
+{
+	const struct itimerspec never = {.it_value.tv_sec = INT_MAX}; /* 2038, after which the next drain will do */
+	int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	if (timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static void
+clear_clock_changes(int fd)
+{
+	uint64_t expirations;
+
+	if (fd >= 0 && read(fd, &expirations, sizeof(expirations)) < 0)
+		return; /* ECANCELED: its clock leapt; EAGAIN: it did not */
+}
+
+static struct clock_lead
 read_lead(int clock_id)
 {
 	const int64_t before_ns = (int64_t)machine_clock_ns(CLOCK_MONOTONIC);
 	const int64_t now_ns = (int64_t)machine_clock_ns(clock_id);
 	const int64_t after_ns = (int64_t)machine_clock_ns(CLOCK_MONOTONIC);
 
-	return (struct lead){.least_ns = now_ns - after_ns, .most_ns = now_ns - before_ns};
+	return (struct clock_lead){.least_ns = now_ns - after_ns, .most_ns = now_ns - before_ns};
 }
+
+/* By how much the lead has grown at least (or, below 0, shrunk); 0 when it may be unchanged. */
+static int64_t
+lead_grown_ns(const struct clock_lead *old, const struct clock_lead *new)
+{
+	if (new->least_ns > old->most_ns)
+		return new->least_ns - old->most_ns;
+	if (new->most_ns < old->least_ns)
+		return new->most_ns - old->least_ns;
+	return 0;
+}
+
+/* After a sleep CLOCK_REALTIME is ahead by as much as CLOCK_BOOTTIME: that is no setting of the clock. */
+static unsigned
+compare_clocks(struct machine_watch *watch)
+{
+	const struct clock_lead boot = read_lead(CLOCK_BOOTTIME), wall = read_lead(CLOCK_REALTIME);
+	const int64_t slept_ns = lead_grown_ns(&watch->boot, &boot);
+	const int64_t set_ns = lead_grown_ns(&watch->wall, &wall) - slept_ns;
+	unsigned changes = 0;
+
+	watch->boot = boot;
+	watch->wall = wall;
+	if (slept_ns > NAP_NS)
+		changes |= MACHINE_RESUMED | MACHINE_CPUS; /* all CPUs but one may have been down, without a message */
+	if (set_ns > (int64_t)MACHINE_STEP_NS || set_ns < -(int64_t)MACHINE_STEP_NS)
+		changes |= MACHINE_CLOCK_SET;
+	return changes;
+}
+
+/* ---- files ---- */
 
 static void
 read_text(const struct watched_file *file, char *text, size_t size)
@@ -77,33 +190,23 @@ file_changed(struct watched_file *file)
 	return true;
 }
 
-static void
-hang_bell(int bells, int bell)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	if (bell >= 0)
-		(void)epoll_ctl(bells, EPOLL_CTL_ADD, bell, &event); /* else somebody looks from time to time */
-}
-
-static void
-hang_bells(struct machine_watch *watch)
-{
-	watch->cpu_bell = uevents_open();
-	watch->clock_bell = clock_bell_open();
-	watch->bells = epoll_create1(EPOLL_CLOEXEC);
-	hang_bell(watch->bells, watch->cpu_bell);
-	hang_bell(watch->bells, watch->clock_bell);
-}
+/* ---- the watch ---- */
 
 struct machine_watch *
 machine_watch_new(const char *sysfs, const char *procfs)
 {
 	struct machine_watch *watch = calloc(1, sizeof(*watch));
+	struct epoll_event event = {.events = EPOLLIN};
 
 	if (!watch)
 		return NULL;
-	hang_bells(watch); /* first: what changes while the files are read rings */
+	watch->device_fd = open_device_changes(); /* first: changes while the files are read make it readable */
+	watch->clock_fd = open_clock_changes();
+	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (watch->device_fd >= 0) /* on failure the owner polls from time to time */
+		(void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->device_fd, &event);
+	if (watch->clock_fd >= 0)
+		(void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->clock_fd, &event);
 	open_file(&watch->online, sysfs, "devices/system/cpu/online");
 	/* counts on when a CPU goes and comes back, which the list does not show */
 	open_file(&watch->uevents, sysfs, "kernel/uevent_seqnum");
@@ -118,12 +221,12 @@ machine_watch_free(struct machine_watch *watch)
 {
 	if (!watch)
 		return;
-	if (watch->cpu_bell >= 0)
-		close(watch->cpu_bell);
-	if (watch->clock_bell >= 0)
-		close(watch->clock_bell);
-	if (watch->bells >= 0)
-		close(watch->bells);
+	if (watch->device_fd >= 0)
+		close(watch->device_fd);
+	if (watch->clock_fd >= 0)
+		close(watch->clock_fd);
+	if (watch->epoll_fd >= 0)
+		close(watch->epoll_fd);
 	if (watch->online.fd >= 0)
 		close(watch->online.fd);
 	if (watch->uevents.fd >= 0)
@@ -133,44 +236,15 @@ machine_watch_free(struct machine_watch *watch)
 	free(watch);
 }
 
-/* By how much the lead has grown at least (or, below 0, shrunk); 0 when it may be the same. */
-static int64_t
-lead_grown_ns(const struct lead *old, const struct lead *new)
-{
-	if (new->least_ns > old->most_ns)
-		return new->least_ns - old->most_ns;
-	if (new->most_ns < old->least_ns)
-		return new->most_ns - old->least_ns;
-	return 0;
-}
-
-/* Sleep takes the wall clock on as well, by as much: that is no setting. */
-static unsigned
-look_at_clocks(struct machine_watch *watch)
-{
-	const struct lead boot = read_lead(CLOCK_BOOTTIME), wall = read_lead(CLOCK_REALTIME);
-	const int64_t slept_ns = lead_grown_ns(&watch->boot, &boot);
-	const int64_t set_ns = lead_grown_ns(&watch->wall, &wall) - slept_ns;
-	unsigned changes = 0;
-
-	watch->boot = boot;
-	watch->wall = wall;
-	if (slept_ns > NAP_NS)
-		changes |= MACHINE_RESUMED | MACHINE_CPUS; /* all CPUs but one may have been down, and nobody told */
-	if (set_ns > (int64_t)MACHINE_STEP_NS || set_ns < -(int64_t)MACHINE_STEP_NS)
-		changes |= MACHINE_CLOCK_SET;
-	return changes;
-}
-
 unsigned
-machine_watch_look(struct machine_watch *watch)
+machine_watch_poll(struct machine_watch *watch)
 {
 	unsigned changes;
 
-	clock_bell_clear(watch->clock_bell);
-	uevents_clear(watch->cpu_bell);
-	changes = look_at_clocks(watch);
-	/* both are looked at: a change is told once */
+	clear_clock_changes(watch->clock_fd);
+	clear_device_changes(watch->device_fd);
+	changes = compare_clocks(watch);
+	/* compare both: each reports its change once */
 	if (file_changed(&watch->online))
 		changes |= MACHINE_CPUS;
 	if (file_changed(&watch->uevents))
@@ -183,7 +257,7 @@ machine_watch_look(struct machine_watch *watch)
 int
 machine_watch_descriptor(const struct machine_watch *watch)
 {
-	return watch->bells;
+	return watch->epoll_fd;
 }
 
 uint64_t

@@ -12,7 +12,7 @@
 #include "collectord/announce.h"
 #include "collectord/config.h"
 #include "collectord/daemon.h"
-#include "collectord/healing.h"
+#include "collectord/damage_restart.h"
 #include "collectord/logging.h"
 #include "collectord/machine.h"
 #include "collectord/notify.h"
@@ -46,16 +46,16 @@ static const struct argp_option option_entries[] = {
 };
 
 static void
-take_path(struct argp_state *state, const char *option, const char *text, char path[PATH_MAX])
+parse_path(struct argp_state *state, const char *option, const char *text, char path[PATH_MAX])
 {
-	int err = options_absolute_path(text, path);
+	int err = dcpid_options_absolute_path(text, path);
 
 	if (err)
 		argp_error(state, "%s '%s': %s", option, text, error_text(err));
 }
 
 static void
-take_seconds(struct argp_state *state, const char *text, uint64_t *seconds)
+parse_seconds(struct argp_state *state, const char *text, uint64_t *seconds)
 {
 	char *end;
 
@@ -66,7 +66,7 @@ take_seconds(struct argp_state *state, const char *text, uint64_t *seconds)
 }
 
 static void
-take_label(struct argp_state *state, const char *text, char label[EPOCH_LABEL_SIZE])
+parse_label(struct argp_state *state, const char *text, char label[EPOCH_LABEL_SIZE])
 {
 	char why[128];
 
@@ -79,7 +79,7 @@ take_label(struct argp_state *state, const char *text, char label[EPOCH_LABEL_SI
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct options *options = state->input;
+	struct dcpid_options *options = state->input;
 
 	switch (key) {
 	case KEY_CONFIG:
@@ -90,19 +90,19 @@ parse_option(int key, char *text, struct argp_state *state)
 		options->foreground = true;
 		return 0;
 	case KEY_DB:
-		take_path(state, "--db", text, options->database);
+		parse_path(state, "--db", text, options->database);
 		return 0;
 	case KEY_SOCKET:
-		take_path(state, "--socket", text, options->socket);
+		parse_path(state, "--socket", text, options->socket);
 		return 0;
 	case KEY_SECONDS:
-		take_seconds(state, text, &options->seconds);
+		parse_seconds(state, text, &options->seconds);
 		return 0;
 	case KEY_CHECK_CONFIG:
 		options->check = true;
 		return 0;
 	case KEY_LABEL:
-		take_label(state, text, options->label);
+		parse_label(state, text, options->label);
 		return 0;
 	case KEY_VERSION:
 		printf("dcpid %s\n", DCPI_VERSION);
@@ -113,17 +113,17 @@ parse_option(int key, char *text, struct argp_state *state)
 }
 
 static int
-check_config(const struct options *options)
+check_config(const struct dcpid_options *options)
 {
 	struct config config;
 	char text[512], why[1024];
-	int err = options_read_config(options, &config, why, sizeof(why));
+	int err = dcpid_options_read_config(options, &config, why, sizeof(why));
 
 	if (err) {
 		fprintf(stderr, "dcpid: %s\n", why);
 		return STATUS_USAGE;
 	}
-	printf("%s: ok\n", options_source(options));
+	printf("%s: ok\n", dcpid_options_source(options));
 	printf("  database %s, at most %" PRIu64 " MiB, flushed every %" PRIu64 " s, slices of %" PRIu64 " s\n",
 	       config.database, config.size_limit >> 20, config.flush_interval_ns / 1000000000,
 	       config.slice_ns / 1000000000);
@@ -137,11 +137,15 @@ check_config(const struct options *options)
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* What a dcpid before this one left to be done when it met damage, and to go on with. */
+/*
+ * Go on after a dcpid that met damage: put the damaged database aside, and take over the label and the end of what it
+ * collected.
+ */
 static int
-heal(struct options *options, struct healing_message *message, const struct log *log, char *why, size_t size)
+heal(struct dcpid_options *options, struct damage_restart_message *message, const struct log *log, char *why,
+     size_t size)
 {
-	int err = healing_take_message(message);
+	int err = damage_restart_read_message(message);
 
 	if (err) {
 		snprintf(why, size, "cannot go on after damage: %s", error_text(err));
@@ -149,10 +153,10 @@ heal(struct options *options, struct healing_message *message, const struct log 
 	}
 	if (!message->damaged)
 		return 0;
-	err = healing_set_aside(message->damaged, NULL, log);
+	err = damage_restart_set_aside(message->damaged, NULL, log);
 	free(message->damaged);
 	if (message->was_leaving)
-		return 0; /* the log has it, and it is the next dcpid's */
+		return 0; /* the error is in the log; the next dcpid puts the database aside */
 	if (err)
 		snprintf(why, size, "collecting ends: there is no sound database");
 	memcpy(options->label, message->label, sizeof(options->label));
@@ -161,25 +165,15 @@ heal(struct options *options, struct healing_message *message, const struct log 
 }
 
 static int
-prepare(struct healing *healing, const char *database, char *const *arguments, char *why, size_t size)
-{
-	int err = healing_prepare(healing, database, arguments);
-
-	if (err)
-		snprintf(why, size, "cannot prepare for damage: %s", error_text(err));
-	return err;
-}
-
-static int
-collect(struct options *options, char *const *arguments)
+collect(struct dcpid_options *options, char *const *arguments)
 {
 	const struct notify_environment environment = {
 		.socket = getenv("NOTIFY_SOCKET"),
 		.watchdog_usec = getenv("WATCHDOG_USEC"),
 		.watchdog_pid = getenv("WATCHDOG_PID"),
 	};
-	struct healing healing = {0};
-	struct healing_message message;
+	struct damage_restart healing = {0};
+	struct damage_restart_message message;
 	struct logging logging;
 	struct notify *notify;
 	struct config config;
@@ -187,7 +181,7 @@ collect(struct options *options, char *const *arguments)
 	int err;
 
 	logging_init(&logging, LOG_LEVEL_INFO, getenv("JOURNAL_STREAM"));
-	err = options_read_config(options, &config, why, sizeof(why));
+	err = dcpid_options_read_config(options, &config, why, sizeof(why));
 	if (err) {
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 		return err == -DCPI_ECONFIG || options->file_given ? STATUS_USAGE : STATUS_FAILURE;
@@ -204,18 +198,22 @@ collect(struct options *options, char *const *arguments)
 	machine_raise_limits();
 	machine_tune_allocator();
 	err = heal(options, &message, &logging.log, why, sizeof(why));
-	if (!err && message.was_leaving) {
+	if (err)
+		goto out;
+	if (message.was_leaving) {
 		notify_free(notify);
 		return message.status;
 	}
-	if (!err)
-		err = prepare(&healing, config.database, arguments, why, sizeof(why));
-	if (!err)
+	err = damage_restart_prepare(&healing, config.database, arguments);
+	if (err)
+		snprintf(why, sizeof(why), "cannot prepare for damage: %s", error_text(err));
+	else
 		err = daemon_run(options, &config, &healing, &logging, notify, why, sizeof(why));
+out:
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 	notify_free(notify);
-	healing_fini(&healing);
+	damage_restart_fini(&healing);
 	return error_exit_status(err);
 }
 
@@ -231,10 +229,10 @@ main(int argc, char **argv)
 		       "until it gets SIGTERM or SIGINT; SIGHUP makes it read the configuration again. "
 		       "See dcpid(8), dcpid.conf(5), dcpictl(1).",
 	};
-	struct options options;
+	struct dcpid_options options;
 	int err;
 
-	options_init(&options);
+	dcpid_options_init(&options);
 	argp_err_exit_status = STATUS_USAGE;
 	err = argp_parse(&argp, argc, argv, 0, NULL, &options);
 	if (err) {

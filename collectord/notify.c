@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct notify {
-	int fd; /* -1: nobody to tell */
+	int fd; /* -1: there is no service manager */
 	struct sockaddr_un address;
 	socklen_t address_length;
 	uint64_t watchdog_ns;
@@ -94,11 +94,11 @@ notify_watchdog_ns(const struct notify *notify)
 }
 
 uint64_t
-notify_feeding_ns(const struct notify *notify, uint64_t usual_ns)
+notify_feeding_ns(const struct notify *notify, uint64_t longest_ns)
 {
 	const uint64_t half_ns = notify_watchdog_ns(notify) / 2;
 
-	return half_ns > 0 && half_ns < usual_ns ? half_ns : usual_ns;
+	return half_ns > 0 && half_ns < longest_ns ? half_ns : longest_ns;
 }
 
 static int

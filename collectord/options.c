@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 void
-options_init(struct options *options)
+dcpid_options_init(struct dcpid_options *options)
 {
 	memset(options, 0, sizeof(*options));
 	options->file = CONFIG_FILE;
 }
 
 int
-options_absolute_path(const char *path, char absolute[PATH_MAX])
+dcpid_options_absolute_path(const char *path, char absolute[PATH_MAX])
 {
 	const bool is_relative = *path != '/';
 	size_t used = 0;
@@ -32,7 +32,7 @@ options_absolute_path(const char *path, char absolute[PATH_MAX])
 }
 
 const char *
-options_source(const struct options *options)
+dcpid_options_source(const struct dcpid_options *options)
 {
 	if (!options->file_given && access(options->file, F_OK))
 		return "built-in configuration (there is no " CONFIG_FILE ")";
@@ -40,7 +40,7 @@ options_source(const struct options *options)
 }
 
 static void
-set_socket(const struct options *options, struct config *config)
+set_socket(const struct dcpid_options *options, struct config *config)
 {
 	if (*options->socket)
 		memcpy(config->socket, options->socket, sizeof(config->socket));
@@ -48,18 +48,18 @@ set_socket(const struct options *options, struct config *config)
 		config->socket[0] = '\0';
 	if (*config->socket)
 		return;
-	/* both the configuration and options_absolute_path() leave room for this */
+	/* both the configuration and dcpid_options_absolute_path() leave room for this */
 	memcpy(config->socket, config->database, sizeof(config->socket));
 	strncat(config->socket, "/control", sizeof(config->socket) - strlen(config->socket) - 1);
 }
 
 int
-options_read_config(const struct options *options, struct config *config, char *why, size_t size)
+dcpid_options_read_config(const struct dcpid_options *options, struct config *config, char *why, size_t size)
 {
-	int err = config_load(options->file, config, why, size);
+	int err = dcpid_config_load(options->file, config, why, size);
 
 	if (err == -ENOENT && !options->file_given) {
-		config_default(config);
+		dcpid_config_default(config);
 		err = 0;
 	}
 	if (err)

@@ -62,7 +62,7 @@ read_membership(int fd, gid_t group, bool *member)
 	return err;
 }
 
-/* A pid says who connected only as long as that process lives. */
+/* A pid identifies the process that connected only as long as that process lives. */
 static void
 read_process(int fd, pid_t pid, struct peer *peer)
 {
@@ -103,19 +103,25 @@ peer_fini(struct peer *peer)
 	peer->pidfd = -1;
 }
 
+static bool
+is_owner(const struct peer_rules *rules, const struct peer *peer)
+{
+	return peer->uid == 0 || peer->uid == rules->uid;
+}
+
 int
 peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size)
 {
-	const bool for_owner = command == COMMAND_RELOAD || command == COMMAND_QUIT || command == COMMAND_COMPACT;
+	const struct command_entry *entry = command_entry(command);
 	const bool has_user = rules->uid != 0;
 
-	if (peer->uid == 0 || peer->uid == rules->uid || (peer->in_group && !for_owner))
+	if (is_owner(rules, peer) || (peer->in_group && !entry->owner_only))
 		return 0;
-	if (for_owner)
-		snprintf(why, size, "%s is for root%s%s only", command_name(command), has_user ? " and " : "",
+	if (entry->owner_only)
+		snprintf(why, size, "%s is for root%s%s only", entry->name, has_user ? " and " : "",
 		         has_user ? rules->user : "");
 	else
-		snprintf(why, size, "%s is for root%s%s and members of %s", command_name(command), has_user ? ", " : "",
+		snprintf(why, size, "%s is for root%s%s and members of %s", entry->name, has_user ? ", " : "",
 		         has_user ? rules->user : "", rules->group);
 	return -EACCES;
 }
@@ -126,7 +132,7 @@ peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command
 {
 	const uint64_t from_ns = allowance->spent_until_ns > now_ns ? allowance->spent_until_ns : now_ns;
 
-	if (peer->uid == 0 || peer->uid == rules->uid || (command != COMMAND_FLUSH && command != COMMAND_EPOCH))
+	if (is_owner(rules, peer) || !command_entry(command)->is_limited)
 		return 0;
 	if (from_ns - now_ns > (PEER_BURST - 1) * SECOND_NS) {
 		snprintf(why, size, "members of %s asked for too many flushes and epochs: wait %" PRIu64 " s",
@@ -137,7 +143,7 @@ peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command
 	return 0;
 }
 
-/* Whose process it is: of one that may not be looked into by its own user, root's. 0 or -errno. */
+/* The owner of /proc/PID: root, for a process that its own user may not look into. 0 or -errno. */
 static int
 read_owner(uint32_t pid, uid_t *owner)
 {
@@ -149,12 +155,6 @@ read_owner(uint32_t pid, uid_t *owner)
 		return -errno;
 	*owner = status.st_uid;
 	return 0;
-}
-
-static bool
-may_label_all(const struct peer_rules *rules, const struct peer *peer)
-{
-	return peer->uid == 0 || peer->uid == rules->uid;
 }
 
 /* Has the process that connected gone, and its pid perhaps been given to another? */
@@ -170,40 +170,34 @@ has_gone(const struct peer_rules *rules, const struct peer *peer)
 	if (proc_stat_read(PROCFS, peer->pid, &birth) || birth.start_ticks != peer->start_ticks ||
 	    read_owner(peer->pid, &owner))
 		return true;
-	return owner != peer->uid && !may_label_all(rules, peer);
-}
-
-static int
-find_itself(const struct peer_rules *rules, const struct peer *peer, struct peer_process *process, char *why,
-            size_t size)
-{
-	if (peer->pid == 0) {
-		snprintf(why, size, "the process that asks lives in a pid namespace that dcpid does not see");
-		return -ESRCH;
-	}
-	if (has_gone(rules, peer)) {
-		snprintf(why, size, "the process that asks has ended");
-		return -ESRCH;
-	}
-	process->pid = peer->pid;
-	return 0;
+	return owner != peer->uid && !is_owner(rules, peer);
 }
 
 int
-peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct request *request,
+peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct control_request *request,
                   struct peer_process *process, char *why, size_t size)
 {
 	uid_t owner = (uid_t)-1;
 
 	process->time_ns = machine_clock_ns(CLOCK_MONOTONIC); /* before it is looked at: it lives afterwards */
 	process->pid = request->pid;
-	if (request->pid == 0)
-		return find_itself(rules, peer, process, why, size);
+	if (request->pid == 0) { /* the process that asks */
+		if (peer->pid == 0) {
+			snprintf(why, size, "the process that asks lives in a pid namespace that dcpid does not see");
+			return -ESRCH;
+		}
+		if (has_gone(rules, peer)) {
+			snprintf(why, size, "the process that asks has ended");
+			return -ESRCH;
+		}
+		process->pid = peer->pid;
+		return 0;
+	}
 	if (read_owner(request->pid, &owner)) {
 		snprintf(why, size, "there is no process %" PRIu32, request->pid);
 		return -ESRCH;
 	}
-	if (owner == peer->uid || may_label_all(rules, peer))
+	if (owner == peer->uid || is_owner(rules, peer))
 		return 0;
 	snprintf(why, size, "process %" PRIu32 " is another user's", request->pid);
 	return -EACCES;

@@ -1,5 +1,5 @@
 /*
- * peer.h - who is at the other end of a control connection, and what they may ask for
+ * peer.h - the process at the other end of a control connection, and the commands that it may give
  *
  * Thread rule: stateless, but for peer_rules_init(), which asks the user database.
  */
@@ -33,27 +33,29 @@ struct peer {
 
 void peer_rules_init(struct peer_rules *rules); /* the effective user and group of this process */
 
-/* Ask the kernel who connected `fd`. 0, for peer_fini(), or -errno. */
+/* Ask the kernel for the process that connected `fd`. 0, for peer_fini(), or -errno. */
 int peer_read(int fd, const struct peer_rules *rules, struct peer *peer);
 void peer_fini(struct peer *peer);
 
 /*
- * May `peer` give `command`? root and the daemon's user may do everything, members of its group may look, flush and
- * begin epochs and label what is
- * their own. 0; -EACCES with a sentence in `why` that says who may.
+ * May `peer` give `command`? root and the daemon's user may give all, members of its group those that are not
+ * owner_only, and label processes of their own. 0; -EACCES with a sentence in `why` that names those who may.
  */
 int peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size);
 
 /*
  * What members of the group may still ask for that costs a write to the disk: PEER_BURST flushes and epochs, and one a
- * second from then on, all members together. Zero at first is right.
+ * second from then on, all members together. All zero: nothing is spent yet.
  */
 #define PEER_BURST 20
 struct peer_allowance {
 	uint64_t spent_until_ns; /* CLOCK_MONOTONIC: when all of it is there again */
 };
 
-/* 0, also for whoever is no mere member and for other commands; -EBUSY with a sentence that says how long to wait. */
+/*
+ * 0, also for root and the daemon's user, and for commands that are not is_limited; -EBUSY with a sentence that says
+ * how long to wait.
+ */
 int peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
                struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size);
 
@@ -65,10 +67,10 @@ struct peer_process {
 
 /*
  * Which process does `peer` want to be labelled? The one at the other end of the connection itself (request->pid is 0),
- * whatever has its pid by now; or another one of the same user, of anybody if the peer is root or the daemon's user. 0;
+ * not another that has its pid by now; or another one of its user, of any user if the peer is root or the daemon's. 0;
  * -ESRCH or -EACCES with a sentence in `why`.
  */
-int peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct request *request,
+int peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct control_request *request,
                       struct peer_process *process, char *why, size_t size);
 
 #endif

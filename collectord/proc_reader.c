@@ -18,11 +18,11 @@
 #define SILENT_MAX     16 /* processes that did not answer */
 #define ASKED_A_SECOND 64
 #define PACKET_AGE_NS  UINT64_C(20000000)  /* that waits to be filled */
-#define LOOK_NS        UINT64_C(100000000) /* between two looks at a child that says nothing */
+#define LOOK_NS        UINT64_C(100000000) /* between two polls of a child that sends nothing */
 #define FAILURES_MAX   3                   /* children that end on their way, one after the other */
 
 /* A packet for the child. */
-struct read_request {
+struct proc_request {
 	uint32_t pid;  /* 0: all */
 	uint32_t from; /* of all: the first */
 	bool cgroups;
@@ -31,18 +31,18 @@ struct read_request {
 	char procfs[DIRECTORY_SIZE], cgroupfs[DIRECTORY_SIZE];
 };
 
-/* What the child is at, in memory that we share. */
-struct progress {
+/* What the child is reading, in memory that it shares with dcpid. */
+struct proc_progress {
 	_Atomic uint32_t pid;
 	_Atomic bool opens; /* a file of this device */
 	_Atomic uint32_t major, minor;
 };
 
-/* What the child tells: packets of items, each of which begins so. */
-enum item_type { ITEM_CGROUP, ITEM_PROCESS, ITEM_MAPPING, ITEM_WHOLE, ITEM_END };
+/* The child sends packets of items, each of which begins with this. */
+enum proc_item_type { ITEM_CGROUP, ITEM_PROCESS, ITEM_MAPPING, ITEM_WHOLE, ITEM_END };
 
 /* Behind it stands a text with its NUL: the name of a process, or the path of a cgroup or mapping. */
-struct item {
+struct proc_item {
 	uint32_t type, size; /* with the text */
 	uint32_t pid;
 	int32_t error; /* of ITEM_WHOLE and ITEM_END */
@@ -64,9 +64,9 @@ struct proc_reader {
 	struct attribution *attribution;
 	const struct log *log;
 	struct helper helper;
-	struct read_request request;
+	struct proc_request request;
 	bool is_reading;    /* the request */
-	uint32_t whole_pid; /* the last of them that was told whole */
+	uint32_t whole_pid; /* the last process that was sent whole */
 	uint64_t heard_ns;  /* CLOCK_MONOTONIC, of the child */
 	unsigned failures;
 	uint32_t waiting[PROC_READER_WAITING_MAX];
@@ -79,27 +79,27 @@ struct proc_reader {
 
 /* ---- the child ---- */
 
-struct reading {
+struct proc_reading {
 	int socket;
-	struct progress *progress;
-	const struct read_request *request;
+	struct proc_progress *progress;
+	const struct proc_request *request;
 	uint64_t time_ns;   /* when the reading of the process began */
 	uint64_t packet_ns; /* when the packet was begun */
 	size_t size;
-	bool is_deaf; /* nobody listens any more */
+	bool is_closed; /* dcpid has closed the socket */
 	uint8_t packet[HELPER_PACKET_SIZE];
 };
 
 static void
-send_packet(struct reading *reading)
+send_packet(struct proc_reading *reading)
 {
 	if (reading->size > 0 && !helper_answer(reading->socket, reading->packet, reading->size, -1))
-		reading->is_deaf = true;
+		reading->is_closed = true;
 	reading->size = 0;
 }
 
 static int
-tell(struct reading *reading, struct item *item, const char *text)
+send_item(struct proc_reading *reading, struct proc_item *item, const char *text)
 {
 	const size_t length = strnlen(text, PATH_MAX - 1);
 	const size_t size = (sizeof(*item) + length + 1 + 7) / 8 * 8;
@@ -113,19 +113,19 @@ tell(struct reading *reading, struct item *item, const char *text)
 	memset(reading->packet + reading->size + sizeof(*item), 0, size - sizeof(*item));
 	memcpy(reading->packet + reading->size + sizeof(*item), text, length);
 	reading->size += size;
-	return reading->is_deaf ? -ENOMEM : 0; /* which ends it */
+	return reading->is_closed ? -ENOMEM : 0; /* which ends it */
 }
 
 static int
-tell_cgroup(void *context, uint64_t id, const char *path)
+send_cgroup(void *context, uint64_t id, const char *path)
 {
-	return tell(context, &(struct item){.type = ITEM_CGROUP, .id = id}, path);
+	return send_item(context, &(struct proc_item){.type = ITEM_CGROUP, .id = id}, path);
 }
 
 static int
 begin_process(void *context, uint32_t pid)
 {
-	struct reading *reading = context;
+	struct proc_reading *reading = context;
 
 	if (pid < reading->request->from)
 		return PROC_SCAN_PASS;
@@ -138,8 +138,8 @@ begin_process(void *context, uint32_t pid)
 static int
 end_process(void *context, uint32_t pid, int error)
 {
-	struct reading *reading = context;
-	int err = tell(reading, &(struct item){.type = ITEM_WHOLE, .pid = pid, .error = error}, "");
+	struct proc_reading *reading = context;
+	int err = send_item(reading, &(struct proc_item){.type = ITEM_WHOLE, .pid = pid, .error = error}, "");
 
 	if (monotonic_ns() - reading->packet_ns > PACKET_AGE_NS)
 		send_packet(reading);
@@ -147,12 +147,12 @@ end_process(void *context, uint32_t pid, int error)
 }
 
 static int
-tell_process(void *context, const struct proc_scan_process *process)
+send_process(void *context, const struct proc_scan_process *process)
 {
-	struct reading *reading = context;
-	struct item item = {
+	struct proc_reading *reading = context;
+	struct proc_item item = {
 		.type = ITEM_PROCESS, .pid = process->pid, .time_ns = reading->time_ns, .birth = process->birth};
-	int err = tell(reading, &item, process->comm);
+	int err = send_item(reading, &item, process->comm);
 
 	for (size_t i = 0; !err && i < SILENT_MAX; i++)
 		if (reading->request->processes[i] == process->pid)
@@ -161,20 +161,20 @@ tell_process(void *context, const struct proc_scan_process *process)
 }
 
 static int
-tell_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
+send_mapping(void *context, uint32_t pid, const struct record_mmap *mmap)
 {
-	struct reading *reading = context;
-	struct item item = {.type = ITEM_MAPPING, .pid = pid, .mmap = *mmap};
+	struct proc_reading *reading = context;
+	struct proc_item item = {.type = ITEM_MAPPING, .pid = pid, .mmap = *mmap};
 
 	reading->progress->opens = false;
 	item.mmap.path = NULL;
-	return tell(reading, &item, mmap->path);
+	return send_item(reading, &item, mmap->path);
 }
 
 static bool
 may_open(void *context, const struct record_mmap *mmap)
 {
-	struct reading *reading = context;
+	struct proc_reading *reading = context;
 
 	if (silent_devices_have(&reading->request->devices, mmap->device_major, mmap->device_minor))
 		return false;
@@ -187,12 +187,12 @@ may_open(void *context, const struct record_mmap *mmap)
 static void
 read_processes(int socket, void *shared)
 {
-	struct read_request request;
-	struct reading *reading = calloc(1, sizeof(*reading));
+	struct proc_request request;
+	struct proc_reading *reading = calloc(1, sizeof(*reading));
 	const struct proc_scan_visitor visitor = {
 		.begin = begin_process,
-		.process = tell_process,
-		.mapping = tell_mapping,
+		.process = send_process,
+		.mapping = send_mapping,
 		.end = end_process,
 		.may_open = may_open,
 		.context = reading,
@@ -204,12 +204,12 @@ read_processes(int socket, void *shared)
 	reading->socket = socket;
 	reading->progress = shared;
 	reading->request = &request;
-	while (!reading->is_deaf && helper_next(socket, &request, sizeof(request), NULL) == sizeof(request)) {
+	while (!reading->is_closed && helper_next(socket, &request, sizeof(request), NULL) == sizeof(request)) {
 		if (request.cgroups)
-			(void)cgroup_table_walk(request.cgroupfs, tell_cgroup, reading);
+			(void)cgroup_table_walk(request.cgroupfs, send_cgroup, reading);
 		err = request.pid ? proc_scan_one(request.procfs, request.pid, &visitor)
 		                  : proc_scan(request.procfs, &visitor);
-		(void)tell(reading, &(struct item){.type = ITEM_END, .error = err}, "");
+		(void)send_item(reading, &(struct proc_item){.type = ITEM_END, .error = err}, "");
 		send_packet(reading);
 	}
 	free(reading);
@@ -234,7 +234,7 @@ proc_reader_new(const char *procfs, const char *cgroupfs, struct attribution *at
 	memcpy(reader->request.procfs, procfs, strlen(procfs));
 	memcpy(reader->request.cgroupfs, cgroupfs, strlen(cgroupfs));
 	helper_init(&reader->helper, read_processes);
-	if (helper_share(&reader->helper, sizeof(struct progress)) == 0)
+	if (helper_share(&reader->helper, sizeof(struct proc_progress)) == 0)
 		return reader;
 	free(reader);
 	return NULL;
@@ -276,7 +276,7 @@ end_request(struct proc_reader *reader, int error)
 
 /* As long as there is one that can be sent. */
 static void
-begin_next(struct proc_reader *reader)
+start_next(struct proc_reader *reader)
 {
 	int err;
 
@@ -342,7 +342,7 @@ proc_reader_ask(struct proc_reader *reader, uint32_t pid)
 	reader->asked++;
 	reader->waiting[reader->waiting_count++] = pid;
 	attribution_found_begin(reader->attribution, false);
-	begin_next(reader);
+	start_next(reader);
 	return true;
 }
 
@@ -350,7 +350,7 @@ proc_reader_ask(struct proc_reader *reader, uint32_t pid)
 
 /* A minute has passed since they did not answer. */
 static void
-ask_silent_again(struct proc_reader *reader)
+retry_silent(struct proc_reader *reader)
 {
 	const uint64_t now_ns = monotonic_ns();
 
@@ -365,9 +365,9 @@ ask_silent_again(struct proc_reader *reader)
 }
 
 static void
-note_silent(struct proc_reader *reader)
+record_silent(struct proc_reader *reader)
 {
-	const struct progress *progress = reader->helper.shared;
+	const struct proc_progress *progress = reader->helper.shared;
 	const uint64_t until_ns = monotonic_ns() + SILENT_NS;
 
 	reader->stats.hung++;
@@ -392,7 +392,7 @@ note_silent(struct proc_reader *reader)
 
 /* The child has gone: another goes on where it was. */
 static void
-go_on(struct proc_reader *reader, int error)
+resume(struct proc_reader *reader, int error)
 {
 	int err = ++reader->failures > FAILURES_MAX ? error : 0;
 
@@ -406,12 +406,12 @@ go_on(struct proc_reader *reader, int error)
 }
 
 static void
-take_item(struct proc_reader *reader, const struct item *item, const char *text)
+take_item(struct proc_reader *reader, const struct proc_item *item, const char *text)
 {
 	struct found_process found;
 	struct record_mmap mmap;
 
-	switch ((enum item_type)item->type) {
+	switch ((enum proc_item_type)item->type) {
 	case ITEM_CGROUP:
 		(void)attribution_found_cgroup(reader->attribution, item->id, text);
 		break;
@@ -441,7 +441,7 @@ take_item(struct proc_reader *reader, const struct item *item, const char *text)
 static void
 take_packet(struct proc_reader *reader, const uint8_t *packet, size_t size)
 {
-	struct item item;
+	struct proc_item item;
 
 	for (size_t at = 0; size - at >= sizeof(item); at += item.size) {
 		memcpy(&item, packet + at, sizeof(item));
@@ -464,12 +464,12 @@ take_next(struct proc_reader *reader)
 		return true;
 	}
 	if (got != -EAGAIN) {
-		go_on(reader, (int)got);
+		resume(reader, (int)got);
 	} else if (monotonic_ns() - reader->heard_ns > PROC_READER_PATIENCE_NS) {
 		helper_abandon(&reader->helper);
-		note_silent(reader);
+		record_silent(reader);
 		reader->failures = 0; /* what did not answer is not asked again */
-		go_on(reader, -ETIMEDOUT);
+		resume(reader, -ETIMEDOUT);
 	}
 	return false;
 }
@@ -479,12 +479,12 @@ proc_reader_take(struct proc_reader *reader, uint64_t budget_ns)
 {
 	const uint64_t until_ns = monotonic_ns() + budget_ns;
 
-	ask_silent_again(reader);
+	retry_silent(reader);
 	if (!reader->is_reading)
 		return;
 	while (reader->is_reading && take_next(reader) && monotonic_ns() < until_ns)
-		begin_next(reader);
-	begin_next(reader);
+		start_next(reader);
+	start_next(reader);
 	if (!reader->is_reading)
 		helper_dismiss(&reader->helper);
 }
@@ -511,7 +511,7 @@ proc_reader_is_busy(const struct proc_reader *reader)
 }
 
 bool
-proc_reader_is_at_all(const struct proc_reader *reader)
+proc_reader_is_scanning(const struct proc_reader *reader)
 {
 	return reader->is_reading && reader->request.pid == 0;
 }

@@ -5,11 +5,10 @@
  * (mapped_file.h) as long as its file system does not answer. So a child reads (helper.h), and the event loop takes
  * what it has found whenever it drains, a little at a time: a child that is faster waits. It is started when there is
  * something to read, and ended afterwards.
- * The child says in shared memory what it is at. When nothing has come for PROC_READER_PATIENCE_NS it is left behind,
- * and another goes on behind the last process that was told whole: the file system that did not answer is not asked
- * again for a minute, and its files stay without generation; a process that did not answer is told by its name alone
- * and read again after that minute.
- * Thread rule: one thread, but for proc_reader_cpu_ns(), which any may call.
+ * The child notes in shared memory what it reads. When nothing has come for PROC_READER_PATIENCE_NS it is left behind,
+ * and another goes on behind the last process that was sent whole: the file system that did not answer is not read
+ * again for a minute, and its files stay without generation; of a process that did not answer only the name is sent,
+ * and it is read again after that minute. Thread rule: one thread, but for proc_reader_cpu_ns(), which any may call.
  */
 #ifndef DCPI_COLLECTORD_PROC_READER_H
 #define DCPI_COLLECTORD_PROC_READER_H
@@ -44,7 +43,7 @@ void proc_reader_take(struct proc_reader *reader, uint64_t budget_ns);
 void proc_reader_wait(struct proc_reader *reader, uint64_t until_ns);
 
 bool proc_reader_is_busy(const struct proc_reader *reader);
-bool proc_reader_is_at_all(const struct proc_reader *reader); /* processes */
+bool proc_reader_is_scanning(const struct proc_reader *reader); /* processes */
 
 struct proc_reader_stats {
 	uint64_t scans;     /* of all processes */

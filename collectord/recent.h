@@ -1,12 +1,12 @@
 /*
- * recent.h - samples that were looked up a moment ago, and how often they came again
+ * recent.h - a cache of attributed samples, with counts of how often they came again
  *
- * A loop is sampled at the same few instructions again and again: a small direct-mapped table in front of attribution
+ * A loop is sampled at a few instructions again and again: a small direct-mapped table in front of attribution
  * and tally, as DCPI's driver had one in its interrupt handler (TOCS 15(4), 4.2). Its owner looks a sample up here
  * first; what is not here it attributes, adds to the tally, and puts in the place of what was here. A key that is here
  * is in the tally, so what is added to it later finds room there always.
- * What a sample of a process means is changed by records about that process (recent_change()); anything else that
- * changes it must happen while the table is empty: after recent_settle(), at the end of a drain.
+ * What a sample of a process means is changed by records about that process (recent_invalidate()); anything else that
+ * changes it must happen while the table is empty: after recent_flush(), at the end of a drain.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_RECENT_H
@@ -18,7 +18,7 @@
 #include "stream/record.h"
 #include "tally/tally.h"
 
-#define RECENT_SLOTS 1024u /* 64 KiB: a processor's second cache has room for it */
+#define RECENT_SLOTS 1024u /* 64 KiB: fits into an L2 cache */
 #define RECENT_PIDS  256u
 
 struct recent_slot {
@@ -26,7 +26,7 @@ struct recent_slot {
 	uint32_t pid; /* 0: the slot is free */
 	uint32_t changes;
 	uint32_t mode;
-	uint32_t count; /* that the tally has not got yet */
+	uint32_t count; /* not yet added to the tally */
 	struct sample_key key;
 };
 
@@ -35,7 +35,7 @@ struct recent {
 	uint32_t changes[RECENT_PIDS]; /* records about processes whose ids end alike */
 };
 
-/* Where the sample belongs, whether it is there or another. */
+/* The slot of the sample, whether it has it or another one. */
 static inline struct recent_slot *
 recent_slot(struct recent *recent, const struct record *sample, uint16_t event)
 {
@@ -45,9 +45,9 @@ recent_slot(struct recent *recent, const struct record *sample, uint16_t event)
 	return &recent->slots[mixed >> 54];
 }
 
-/* Is it the same as what is there, and has nothing changed what it means? */
+/* Is `sample` the one that `slot` has, and has no record changed what it means? */
 static inline bool
-recent_is(const struct recent *recent, const struct recent_slot *slot, const struct record *sample, uint16_t event)
+recent_matches(const struct recent *recent, const struct recent_slot *slot, const struct record *sample, uint16_t event)
 {
 	return slot->address == sample->sample.address && slot->pid == sample->pid && slot->key.event == event &&
 	       slot->mode == sample->mode && slot->cgroup == sample->sample.cgroup &&
@@ -73,14 +73,14 @@ recent_put(const struct recent *recent, struct recent_slot *slot, const struct r
 
 /* A record about this process was applied. */
 static inline void
-recent_change(struct recent *recent, uint32_t pid)
+recent_invalidate(struct recent *recent, uint32_t pid)
 {
 	recent->changes[pid % RECENT_PIDS]++;
 }
 
-/* Give the tally what is left, and forget all. */
+/* Add what is left to the tally, and empty all slots. */
 static inline void
-recent_settle(struct recent *recent, struct tally *tally)
+recent_flush(struct recent *recent, struct tally *tally)
 {
 	for (uint32_t i = 0; i < RECENT_SLOTS; i++) {
 		struct recent_slot *slot = &recent->slots[i];

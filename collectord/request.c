@@ -7,12 +7,20 @@
 
 #include "base/text.h"
 
-static const char *const command_names[COMMANDS] = {"status", "flush", "epoch", "reload", "quit", "compact", "label"};
+static const struct command_entry command_entries[COMMANDS] = {
+	[COMMAND_STATUS] = {.name = "status"},
+	[COMMAND_FLUSH] = {.name = "flush", .is_limited = true},
+	[COMMAND_EPOCH] = {.name = "epoch", .is_limited = true, .takes_label = true},
+	[COMMAND_RELOAD] = {.name = "reload", .owner_only = true},
+	[COMMAND_QUIT] = {.name = "quit", .owner_only = true},
+	[COMMAND_COMPACT] = {.name = "compact", .owner_only = true},
+	[COMMAND_LABEL] = {.name = "label", .takes_label = true, .takes_pid = true},
+};
 
-const char *
-command_name(enum command command)
+const struct command_entry *
+command_entry(enum command command)
 {
-	return command_names[command];
+	return &command_entries[command];
 }
 
 int
@@ -25,7 +33,7 @@ label_check(const char *label, char *why, size_t size)
 		         EPOCH_LABEL_SIZE - 1);
 		return -EINVAL;
 	}
-	/* What shows as it is has nothing in it that must be escaped. */
+	/* text that escaping leaves as it is has no character that must be escaped */
 	if (strcmp(escape_text(label, shown, sizeof(shown)), label) != 0 || strchr(label, '/')) {
 		snprintf(why, size, "the label may have neither \"/\", \"\\\" nor control characters");
 		return -EINVAL;
@@ -36,24 +44,26 @@ label_check(const char *label, char *why, size_t size)
 static int
 find_command(const char *name, enum command *command, char *why, size_t size)
 {
-	const char *near = suggest_name(name, command_names, COMMANDS);
+	const char *names[COMMANDS], *near;
 	char shown[64];
 
 	for (int i = 0; i < COMMANDS; i++) {
-		if (strcmp(command_names[i], name) == 0) {
+		names[i] = command_entries[i].name;
+		if (strcmp(names[i], name) == 0) {
 			*command = (enum command)i;
 			return 0;
 		}
 	}
+	near = suggest_name(name, names, COMMANDS);
 	snprintf(why, size, "there is no command %s%s%s%s", escape_text(name, shown, sizeof(shown)),
 	         near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	return -EINVAL;
 }
 
 static int
-read_label(const json_t *label, struct request *request, char *why, size_t size)
+read_label(const json_t *label, struct control_request *request, char *why, size_t size)
 {
-	const char *name = command_name(request->command);
+	const struct command_entry *command = command_entry(request->command);
 	int err;
 
 	if (!label && request->command != COMMAND_LABEL)
@@ -62,8 +72,8 @@ read_label(const json_t *label, struct request *request, char *why, size_t size)
 		snprintf(why, size, label ? "the label is not a string" : "which label?");
 		return -EINVAL;
 	}
-	if (request->command != COMMAND_EPOCH && request->command != COMMAND_LABEL) {
-		snprintf(why, size, "%s takes no label", name);
+	if (!command->takes_label) {
+		snprintf(why, size, "%s takes no label", command->name);
 		return -EINVAL;
 	}
 	err = label_check(json_string_value(label), why, size);
@@ -78,12 +88,12 @@ read_label(const json_t *label, struct request *request, char *why, size_t size)
 }
 
 static int
-read_pid(const json_t *pid, struct request *request, char *why, size_t size)
+read_pid(const json_t *pid, struct control_request *request, char *why, size_t size)
 {
 	if (!pid)
 		return 0;
-	if (request->command != COMMAND_LABEL) {
-		snprintf(why, size, "%s takes no pid", command_name(request->command));
+	if (!command_entry(request->command)->takes_pid) {
+		snprintf(why, size, "%s takes no pid", command_entry(request->command)->name);
 		return -EINVAL;
 	}
 	if (!json_is_integer(pid) || json_integer_value(pid) < 1 || json_integer_value(pid) > INT32_MAX) {
@@ -95,7 +105,7 @@ read_pid(const json_t *pid, struct request *request, char *why, size_t size)
 }
 
 static int
-read_request(const json_t *object, struct request *request, char *why, size_t size)
+read_request(const json_t *object, struct control_request *request, char *why, size_t size)
 {
 	const char *name = json_string_value(json_object_get(object, "command"));
 	int err;
@@ -105,13 +115,16 @@ read_request(const json_t *object, struct request *request, char *why, size_t si
 		return -EINVAL;
 	}
 	err = find_command(name, &request->command, why, size);
-	if (!err)
-		err = read_label(json_object_get(object, "label"), request, why, size);
-	return err ? err : read_pid(json_object_get(object, "pid"), request, why, size);
+	if (err)
+		return err;
+	err = read_label(json_object_get(object, "label"), request, why, size);
+	if (err)
+		return err;
+	return read_pid(json_object_get(object, "pid"), request, why, size);
 }
 
 int
-request_parse(const char *line, size_t length, struct request *request, char *why, size_t size)
+request_parse(const char *line, size_t length, struct control_request *request, char *why, size_t size)
 {
 	json_error_t error;
 	json_t *object;

@@ -1,5 +1,5 @@
 /*
- * request.h - what a client of the control socket asks for
+ * request.h - a request of a client of the control socket
  *
  * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}, {"command":"label","label":"run1"}. It
  * comes from outside and is bounded before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
@@ -27,16 +27,24 @@ enum command {
 };
 #define COMMANDS 7
 
-const char *command_name(enum command command);
+/* What is known of a command before it runs; commands.c has the functions that run them. */
+struct command_entry {
+	const char *name;
+	bool owner_only; /* for root and the daemon's user only, else also for members of the daemon's group */
+	bool is_limited; /* costs a write to the disk: members have an allowance (peer_spend()) */
+	bool takes_label;
+	bool takes_pid;
+};
+const struct command_entry *command_entry(enum command command);
 
-struct request {
+struct control_request {
 	enum command command;
 	char label[EPOCH_LABEL_SIZE]; /* of an epoch; "" for none. Of a process tree: never "" */
 	uint32_t pid; /* of the process that is to be labelled; 0: of the one that asks, with its next exec */
 };
 
 /* 0; -EINVAL with a sentence in `why` for what is no request. */
-int request_parse(const char *line, size_t length, struct request *request, char *why, size_t size);
+int request_parse(const char *line, size_t length, struct control_request *request, char *why, size_t size);
 
 _Static_assert(LABEL_SIZE == EPOCH_LABEL_SIZE, "one rule for all labels");
 

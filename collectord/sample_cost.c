@@ -13,7 +13,7 @@
 #include "collectord/machine.h"
 #include "stream/ring.h"
 
-#define WORK_NS         UINT64_C(12000000) /* of steps that nobody interrupts */
+#define WORK_NS         UINT64_C(12000000) /* of steps without an interruption */
 #define PATIENCE_NS     UINT64_C(60000000)
 #define INTERRUPTION_NS 100000 /* a longer step had a pause in it */
 #define RING_PAGES      16
@@ -29,18 +29,18 @@
 #define COUNTER_PERIOD  200003
 #define FAULT_PERIOD    7
 
-struct step {
+struct cost_step {
 	uint64_t begin_ns, end_ns;
 };
 
-struct meter {
+struct cost_meter {
 	int fd;
 	struct ring *ring;
 	struct record_layout layout;
 	void *page; /* to be touched; NULL: arithmetic will do */
 	size_t page_size;
 	uint64_t elapsed_ns;
-	struct step *steps; /* those worth remembering, by time */
+	struct cost_step *steps; /* those worth remembering, by time */
 	size_t step_count;
 	uint64_t costs[COSTS_MAX];
 	size_t cost_count;
@@ -53,7 +53,7 @@ is_page_fault(const struct event *event)
 }
 
 static void
-take_step(const struct meter *meter)
+take_step(const struct cost_meter *meter)
 {
 	if (!meter->page)
 		return;
@@ -92,9 +92,10 @@ quietest_median(uint64_t *costs, size_t count)
 }
 
 static void
-work(struct meter *meter)
+work(struct cost_meter *meter)
 {
-	/* Reading the clock takes always the same, and nothing beside a sample; a page fault varies, and counts. */
+	/* reading the clock takes a constant time, far less than a sample; the time of a page fault varies, and counts
+	 */
 	const uint64_t long_ns = meter->page ? 0 : IDLE_STEP_NS;
 	const uint64_t begin_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	uint64_t before_ns = begin_ns, worked_ns = 0;
@@ -105,7 +106,7 @@ work(struct meter *meter)
 		take_step(meter);
 		now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		if (now_ns - before_ns >= long_ns)
-			meter->steps[meter->step_count++] = (struct step){before_ns, now_ns};
+			meter->steps[meter->step_count++] = (struct cost_step){before_ns, now_ns};
 		if (now_ns - before_ns < INTERRUPTION_NS)
 			worked_ns += now_ns - before_ns;
 		before_ns = now_ns;
@@ -114,8 +115,8 @@ work(struct meter *meter)
 }
 
 /* The step that was under way at `time_ns`; NULL when it was too short to be remembered. */
-static const struct step *
-find_step(const struct meter *meter, uint64_t time_ns)
+static const struct cost_step *
+find_step(const struct cost_meter *meter, uint64_t time_ns)
 {
 	size_t low = 0, high = meter->step_count;
 
@@ -139,9 +140,9 @@ subtract(uint64_t from, uint64_t what)
 /* How long a step takes without a sample: six in seven page faults have none; of reading the clock it is next to none.
  */
 static uint64_t
-usual_length(const struct meter *meter)
+length_without_sample(const struct cost_meter *meter)
 {
-	uint64_t *lengths, usual;
+	uint64_t *lengths, middle;
 
 	if (!meter->page || meter->step_count == 0)
 		return 0;
@@ -150,32 +151,32 @@ usual_length(const struct meter *meter)
 		return 0;
 	for (size_t i = 0; i < meter->step_count; i++)
 		lengths[i] = meter->steps[i].end_ns - meter->steps[i].begin_ns;
-	usual = median(lengths, meter->step_count);
+	middle = median(lengths, meter->step_count);
 	free(lengths);
-	return usual;
+	return middle;
 }
 
 /* Only samples of this thread: those of others were taken while it did not run. */
 static void
-find_costs(struct meter *meter)
+find_costs(struct cost_meter *meter)
 {
-	const uint64_t usual_ns = usual_length(meter);
+	const uint64_t without_ns = length_without_sample(meter);
 	const uint32_t self = (uint32_t)gettid();
 	struct record record;
 
 	while (ring_peek(meter->ring, &meter->layout, &record) == 1 && meter->cost_count < COSTS_MAX) {
 		if (record.type == RECORD_SAMPLE && record.tid == self) {
-			const struct step *found = find_step(meter, record.time);
+			const struct cost_step *found = find_step(meter, record.time);
 
 			meter->costs[meter->cost_count++] =
-				found ? subtract(found->end_ns - found->begin_ns, usual_ns) : 0;
+				found ? subtract(found->end_ns - found->begin_ns, without_ns) : 0;
 		}
 		ring_consume(meter->ring);
 	}
 }
 
 static int
-measure(struct meter *meter, struct sample_cost *cost)
+measure(struct cost_meter *meter, struct sample_cost *cost)
 {
 	uint64_t count;
 
@@ -198,7 +199,7 @@ measure(struct meter *meter, struct sample_cost *cost)
 }
 
 static int
-meter_open(struct meter *meter, const struct event *event, const struct event_features *features, int cpu)
+meter_open(struct cost_meter *meter, const struct event *event, const struct event_features *features, int cpu)
 {
 	struct event sampled = *event;
 	struct perf_event_attr attr;
@@ -212,7 +213,7 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 	event_sample_attr(&sampled, features, &attr);
 	attr.read_format = 0; /* the count alone */
 	attr.watermark = 1;
-	attr.wakeup_watermark = UINT32_MAX / 2; /* nobody waits */
+	attr.wakeup_watermark = UINT32_MAX / 2; /* the ring is read without waiting for it */
 	meter->layout.sample_type = attr.sample_type;
 	meter->layout.sample_id_all = attr.sample_id_all;
 	meter->fd = event_open_system(NULL, &attr, cpu);
@@ -233,7 +234,7 @@ meter_open(struct meter *meter, const struct event *event, const struct event_fe
 }
 
 static void
-meter_close(struct meter *meter)
+meter_close(struct cost_meter *meter)
 {
 	if (meter->page)
 		munmap(meter->page, meter->page_size);
@@ -262,8 +263,9 @@ choose_cpu(const struct event *event, const cpu_set_t *allowed, int present)
 }
 
 /*
- * Stay on a CPU that counts the event; `before` is what was allowed. The CPU, or -errno. Who may not bind itself (the
- * service's filter of calls) stays where it is as long as the kernel leaves it there, and *is_bound is false.
+ * Stay on a CPU that counts the event; `before` is what was allowed. The CPU, or -errno. A thread that may not bind
+ * itself (the service's filter of calls) stays where it is as long as the kernel leaves it there, and *is_bound is
+ * false.
  */
 static int
 stay(const struct event *event, cpu_set_t *before, bool *is_bound)
@@ -285,11 +287,11 @@ stay(const struct event *event, cpu_set_t *before, bool *is_bound)
 	return *is_bound || (errno == EPERM && cpu == present) ? cpu : -errno;
 }
 
-/* -ESTALE when the thread was moved to another CPU meanwhile. */
+/* -ESTALE when the kernel moved the thread to another CPU. */
 static int
 measure_here(const struct event *event, const struct event_features *features, struct sample_cost *cost)
 {
-	struct meter *meter;
+	struct cost_meter *meter;
 	cpu_set_t before;
 	bool is_bound = false;
 	int cpu, err;

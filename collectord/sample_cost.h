@@ -1,7 +1,7 @@
 /*
  * sample_cost.h - what taking one sample costs the CPU it is taken on, measured
  *
- * A thread that stays on one CPU does the same little step again and again and reads the clock after each, while the
+ * A thread that stays on one CPU repeats a short step and reads the clock after each, while the
  * event samples that CPU. A sample shows as a step that takes longer, and is known by its time of day: how much longer
  * such steps take than the others, in the median of the quietest quarter, is what a sample costs. It holds all that a
  * user loses: the interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them.

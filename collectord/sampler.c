@@ -1,16 +1,387 @@
 #include "collectord/sampler.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/array.h"
+#include "base/cpu_list.h"
 #include "base/error.h"
 #include "collectord/machine.h"
 #include "collectord/sampler_internal.h"
 
-#define DRAIN_REST_NS UINT64_C(250000000) /* between two drains for what began */
-#define DUE_PERCENT   35                  /* of a ring; one that calls at 5,200 samples/s has 40 to 48 */
+#define PROVISIONAL_RATE   100                 /* of events whose rate is chosen, until it is */
+#define START_WAIT_NS      UINT64_C(250000000) /* long enough to read all processes of most machines */
+#define TAKE_NS            UINT64_C(5000000)   /* what a drain may spend on processes that were read */
+#define RELEASE_WAIT_NS    UINT64_C(200000000)
+#define RESCAN_INTERVAL_NS UINT64_C(10000000000)
+#define RESCAN_SHARE       50                  /* reading /proc takes at most one part in so many of the time */
+#define DRAIN_REST_NS      UINT64_C(250000000) /* between two drains for processes that began */
+#define DUE_PERCENT        35                  /* of a ring; at its watermark, at 5,200 samples/s, it has 40 to 48 */
+
+/* ---- open and close ---- */
+
+static const char *
+advice_on(int err)
+{
+	return err == -EMFILE ? " (raise the limit of open files: ulimit -n, or LimitNOFILE= of the service)" : "";
+}
+
+/*
+ * Add an event for the sum of what samples stand for, where that varies: the kernel chooses the period and notes it in
+ * each sample, or an idle CPU is sampled with a longer period.
+ */
+static void
+add_sums(struct sampler *sampler, const struct config *config)
+{
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		const size_t place = sampler->event_count + sampler->sum_count;
+		const struct event *event = &sampler->events[i];
+		const bool slows_down =
+			event->period && event_is_clock(&event->encoding) && !event->idle && config->idle_rate > 0;
+
+		if (!event->available || (event->period && !slows_down))
+			continue;
+		if (place < EVENTS_MAX && event_sum_of(event, &sampler->events[place])) {
+			if (slows_down)
+				event_set_idle_rate(&sampler->events[place], config->idle_rate);
+			sampler->reads_period |= !slows_down;
+			sampler->sums[i] = (uint16_t)place;
+			sampler->sum_count++;
+			continue;
+		}
+		if (slows_down)
+			continue;
+		log_write(sampler->log, LOG_LEVEL_WARNING,
+		          "%s: there is no room for what its samples stand for; they count as samples",
+		          sampler->events[i].name);
+	}
+}
+
+static int
+resolve_events(struct sampler *sampler, const struct config *config, int cpu, char *why, size_t size)
+{
+	const struct event_environment environment = {
+		.open = event_open_system,
+		.sysfs = SAMPLER_SYSFS,
+		.procfs = SAMPLER_PROCFS,
+		.cpu = cpu,
+		.default_rate = PROVISIONAL_RATE,
+	};
+	bool any = false;
+	int err;
+
+	err = event_features_probe(&environment, &sampler->features);
+	if (err && err != -EACCES && err != -EPERM) {
+		snprintf(why, size, "cannot open perf events: %s", error_text(err));
+		return err;
+	}
+	for (size_t i = 0; i < config->event_count; i++) {
+		int count =
+			event_resolve_kinds(&environment, &config->events[i], &sampler->events[sampler->event_count],
+		                            EVENTS_MAX - sampler->event_count, why, size);
+
+		if (count < 0)
+			return count;
+		while (count-- > 0)
+			any |= sampler->events[sampler->event_count++].available;
+	}
+	err = sampler_find_event_cpus(sampler);
+	if (err)
+		return err;
+	if (any) {
+		budget_init(&sampler->budget, config);
+		budget_measure(&sampler->budget, &sampler->features, sampler->events, sampler->event_count,
+		               sampler->log);
+		budget_plan(&sampler->budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
+		add_sums(sampler, config);
+		return 0;
+	}
+	snprintf(why, size, "none of the configured events can be counted on this machine");
+	return -ENOENT;
+}
+
+/* Open all CPUs of the list; one that has gone offline in the meantime is left out, other errors end it. */
+static int
+open_cpus(struct sampler *sampler, const uint32_t *numbers, size_t count, char *why, size_t size)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* measuring may have made the kernel lower its limit of rates, above which no event opens */
+		const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
+		int err;
+
+		for (size_t e = 0; e < sampler->event_count; e++)
+			event_limit_rate(&sampler->events[e], limit);
+		err = sampler_add_cpu(sampler, numbers[i]);
+		if (err && err != -ENODEV) {
+			snprintf(why, size, "cpu %u: cannot open events: %s%s", numbers[i], error_text(err),
+			         advice_on(err));
+			return err;
+		}
+	}
+	return sampler_cpu_count(sampler) ? 0 : -ENODEV;
+}
+
+static int
+make_tables(struct sampler *sampler, const struct config *config, const struct kernel_known *known)
+{
+	const struct attribution_options options = {
+		.procfs = "/proc",
+		.sysfs = "/sys",
+		.cgroupfs = "/sys/fs/cgroup",
+		.kernel = known,
+		.log = sampler->log,
+		.tracks_jit = true,
+	};
+
+	sampler->merge = merge_new();
+	sampler->images = image_table_new();
+	sampler->contexts = context_table_new();
+	sampler->tally = tally_new(config->tally_limit);
+	if (!sampler->merge || !sampler->images || !sampler->contexts || !sampler->tally)
+		return -ENOMEM;
+	sampler->attribution = attribution_new(&options, sampler->images, sampler->contexts);
+	if (!sampler->attribution)
+		return -ENOMEM;
+	sampler->reader = proc_reader_new(options.procfs, options.cgroupfs, sampler->attribution, sampler->log);
+	return sampler->reader ? 0 : -errno;
+}
+
+/* ---- processes that ran before their records were read: read from /proc by a child (proc_reader.h) ---- */
+
+/*
+ * A process that began, or loaded a library, in a record that was lost would stay unknown, or be taken for its parent,
+ * as long as it lives: /proc is read again. Processes that are sampled and unknown are read at once
+ * (sampler_hold_sample). Nothing shows which others are taken for what they are not, so all are read, but not all the
+ * time: each reading makes the machine busier, and a machine that loses records because it is too busy would lose more.
+ */
+void
+sampler_rescan(struct sampler *sampler)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	struct attribution_stats stats;
+	uint64_t interval_ns = RESCAN_INTERVAL_NS;
+	int err;
+
+	if (!sampler->records_lost || proc_reader_is_busy(sampler->reader))
+		return;
+	attribution_stats(sampler->attribution, &stats);
+	if (interval_ns < RESCAN_SHARE * stats.scan_ns)
+		interval_ns = RESCAN_SHARE * stats.scan_ns;
+	if (sampler->rescan_ns && now_ns - sampler->rescan_ns < interval_ns)
+		return;
+	sampler->rescan_ns = now_ns;
+	sampler->rescans_for_overflow = sampler->records_overflowed;
+	sampler->records_lost = sampler->records_overflowed = false;
+	err = proc_reader_ask_all(sampler->reader, true);
+	if (err)
+		log_write(sampler->log, LOG_LEVEL_WARNING, "/proc cannot be read again: %s", error_text(err));
+}
+
+static void
+finish_scan(struct sampler *sampler, const struct proc_reader_stats *stats)
+{
+	sampler->scans = stats->scans;
+	if (stats->refused && stats->scans == 1)
+		attribution_log_refused(sampler->attribution, stats->refused, sampler->log);
+	if (sampler->rescans_for_overflow)
+		log_write(
+			sampler->log, LOG_LEVEL_WARNING,
+			"records about processes were lost, their buffer was full (sideband_ring_kib); /proc was read "
+			"again: %s",
+			stats->error ? error_text(stats->error) : "done");
+	else if (stats->error)
+		log_write(sampler->log, LOG_LEVEL_WARNING, "/proc cannot be read: %s", error_text(stats->error));
+	sampler->rescans_for_overflow = false;
+	if (sampler->labelled_again.count > 0)
+		(void)process_labels_restore(attribution_labels(sampler->attribution), &sampler->labelled_again,
+		                             machine_clock_ns(CLOCK_MONOTONIC));
+	labelled_processes_fini(&sampler->labelled_again);
+}
+
+static void
+check_scan(struct sampler *sampler)
+{
+	struct proc_reader_stats stats;
+
+	proc_reader_stats(sampler->reader, &stats);
+	if (stats.scans != sampler->scans)
+		finish_scan(sampler, &stats);
+}
+
+/* Read what runs already, and wait for it for a moment. 0 or an error with a sentence. */
+static int
+scan(struct sampler *sampler, char *why, size_t size)
+{
+	struct proc_reader_stats stats = {0};
+	int err;
+
+	err = attribution_begin(sampler->attribution);
+	if (!err)
+		err = proc_reader_ask_all(sampler->reader, false);
+	if (!err) {
+		/* no sample comes before counters are enabled, and on most machines none has to wait then */
+		proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + START_WAIT_NS);
+		proc_reader_stats(sampler->reader, &stats);
+		check_scan(sampler);
+		err = stats.error;
+	}
+	if (err)
+		snprintf(why, size, "/proc: cannot read which processes run: %s%s", error_text(err), advice_on(err));
+	return err;
+}
+
+int
+sampler_open(const struct config *config, const struct kernel_known *known, const struct log *log,
+             struct sampler **result, char *why, size_t size)
+{
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+	uint32_t *numbers = NULL;
+	int count, err;
+
+	snprintf(why, size, "out of memory");
+	if (!sampler)
+		return -ENOMEM;
+	sampler->log = log;
+	sampler->ring_pages = config->ring_pages;
+	sampler->sideband_pages = config->sideband_pages;
+	err = make_tables(sampler, config, known);
+	if (err)
+		goto failed;
+	count = cpu_list_read(SAMPLER_ONLINE_CPUS, &numbers);
+	if (count < 0) {
+		err = count;
+		snprintf(why, size, "%s: cannot tell which CPUs are online: %s%s", SAMPLER_ONLINE_CPUS, error_text(err),
+		         advice_on(err));
+		goto failed;
+	}
+	err = resolve_events(sampler, config, (int)numbers[0], why, size);
+	if (err)
+		goto failed;
+	err = open_cpus(sampler, numbers, (size_t)count, why, size);
+	if (err)
+		goto failed;
+	err = scan(sampler, why, size);
+	if (err)
+		goto failed;
+	free(numbers);
+	*result = sampler;
+	return 0;
+
+failed:
+	free(numbers);
+	sampler_close(sampler);
+	return err;
+}
+
+void
+sampler_close(struct sampler *sampler)
+{
+	if (!sampler)
+		return;
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		sampler_cpu_close(sampler, &sampler->cpus[i]);
+	free(sampler->cpus);
+	for (size_t i = 0; i < EVENTS_MAX; i++)
+		free(sampler->event_cpus[i].cpus);
+	proc_reader_free(sampler->reader);
+	labelled_processes_fini(&sampler->labelled_again);
+	free(sampler->held);
+	merge_free(sampler->merge);
+	tally_free(sampler->tally);
+	attribution_free(sampler->attribution);
+	context_table_free(sampler->contexts);
+	image_table_free(sampler->images);
+	free(sampler);
+}
+
+/* ---- samples that wait for what is being read of /proc ---- */
+
+bool
+sampler_hold_sample(struct sampler *sampler, size_t event, const struct record *record, uint64_t beyond, unsigned cause)
+{
+	struct held_sample *held;
+
+	if (cause == UNKNOWN_RECORDS && !proc_reader_is_scanning(sampler->reader))
+		(void)proc_reader_ask(sampler->reader, record->pid);
+	if (!attribution_awaits(sampler->attribution, record, cause) || sampler->held_count == HELD_SAMPLES_MAX)
+		return false;
+	held = array_grow(sampler->held, &sampler->held_capacity, sampler->held_count + 1, sizeof(*held));
+	if (!held)
+		return false;
+	sampler->held = held;
+	held[sampler->held_count] = (struct held_sample){.record = *record, .beyond = beyond, .event = event};
+	held[sampler->held_count++].record.sample.branches = NULL; /* they lie in the ring, which goes on */
+	return true;
+}
+
+static int
+count_held(struct sampler *sampler, const struct held_sample *held)
+{
+	struct slice_event *total = &sampler->totals[held->event];
+	const uint16_t sum = sampler->sums[held->event];
+	struct sample_key key;
+	int cause = attribution_sample_late(sampler->attribution, &held->record, &key);
+	int err = 0;
+
+	key.event = (uint16_t)held->event;
+	if (cause) {
+		total->unknown[cause - 1]++;
+		if (sum)
+			sampler->totals[sum].unknown[cause - 1] += held->beyond;
+	} else if (held->beyond) {
+		err = tally_add_with_sum(sampler->tally, &key, 1, sum, held->beyond);
+	} else {
+		err = tally_add(sampler->tally, &key, 1);
+	}
+	if (err && sampler->is_dropping) {
+		total->dropped++;
+		return 0;
+	}
+	if (err)
+		return err;
+	total->samples++;
+	if (held->beyond)
+		sampler->totals[sum].samples += held->beyond;
+	return 0;
+}
+
+int
+sampler_count_held(struct sampler *sampler)
+{
+	size_t counted = 0;
+	int err = 0;
+
+	if (sampler->held_count == 0 || (proc_reader_is_busy(sampler->reader) && !sampler->counts_held))
+		return 0;
+	while (counted < sampler->held_count && !err) {
+		err = count_held(sampler, &sampler->held[counted]);
+		counted += !err;
+	}
+	sampler->held_count -= counted;
+	memmove(sampler->held, sampler->held + counted, sampler->held_count * sizeof(*sampler->held));
+	if (sampler->held_count > 0)
+		return err;
+	free(sampler->held);
+	sampler->held = NULL;
+	sampler->held_capacity = 0;
+	sampler->counts_held = false;
+	return 0;
+}
+
+void
+sampler_release_held(struct sampler *sampler)
+{
+	if (sampler->held_count == 0 && sampler->labelled_again.count == 0)
+		return;
+	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + RELEASE_WAIT_NS);
+	check_scan(sampler);
+	sampler->counts_held = sampler->held_count > 0;
+}
+
+/* ---- records ---- */
 
 /* Index of the event whose counter on this CPU has `id`, or event_count. There are few, so a search beats a table. */
 static size_t
@@ -22,12 +393,6 @@ find_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_
 	return sampler->event_count;
 }
 
-static bool
-is_shared(const struct event *event)
-{
-	return event->encoding.type == PERF_TYPE_SOFTWARE && !event_is_clock(&event->encoding);
-}
-
 /* The event whose counter for idle CPUs has `id`, or event_count. */
 static size_t
 find_idle_event(const struct sampler *sampler, const struct sampler_cpu *cpu, uint64_t id)
@@ -36,6 +401,28 @@ find_idle_event(const struct sampler *sampler, const struct sampler_cpu *cpu, ui
 		if (cpu->idle[i].counter.id == id && cpu->idle[i].counter.fd >= 0)
 			return i;
 	return sampler->event_count;
+}
+
+/*
+ * Since Linux 6.3 a software event that several profilers sample, and that is due for more than one of them at once,
+ * gives all their samples the first one's id. A sample in our ring is ours: if this CPU counts one such event, it is
+ * that one's.
+ */
+static size_t
+find_shared_event(const struct sampler *sampler, const struct sampler_cpu *cpu)
+{
+	size_t found = sampler->event_count;
+
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		const struct event_encoding *encoding = &sampler->events[i].encoding;
+
+		if (cpu->counters[i].fd < 0 || encoding->type != PERF_TYPE_SOFTWARE || event_is_clock(encoding))
+			continue;
+		if (found != sampler->event_count)
+			return sampler->event_count;
+		found = i;
+	}
+	return found;
 }
 
 /* A sample of the long period: how much more it stands for than one of the event's own. */
@@ -49,45 +436,19 @@ take_idle_sample(const struct sampler *sampler, struct sampler_cpu *cpu, size_t 
 	return period > sampler->events[event].period ? period - sampler->events[event].period : 0;
 }
 
-/*
- * Since Linux 6.3 a software event that several profilers sample, and that is due for more than one of them at once,
- * gives all their samples the first one's id. In our ring it can only be ours: where we count one such event, it is it.
- */
-static size_t
-find_shared_event(const struct sampler *sampler, const struct sampler_cpu *cpu)
-{
-	size_t found = sampler->event_count;
+#define IS_HELD 1 /* the sample is counted later */
 
-	for (size_t i = 0; i < sampler->event_count; i++) {
-		if (cpu->counters[i].fd < 0 || !is_shared(&sampler->events[i]))
-			continue;
-		if (found != sampler->event_count)
-			return sampler->event_count;
-		found = i;
-	}
-	return found;
-}
-
-/* The events that a sample stands for beyond the period of its epoch. */
-static uint64_t
-events_beyond(const struct event *event, const struct record *record)
-{
-	return record->sample.period > event->period ? record->sample.period - event->period : 0;
-}
-
-#define IS_HELD 1 /* it is counted later */
-
-/* One that did not come a moment ago, or stands for `beyond` more events. Not inlined: most are neither. */
+/* Attribute a sample that `recent` does not hold, or that stands for `beyond` more events. Not inlined: it is rare. */
 __attribute__((noinline)) static int
-look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, const struct record *record,
-               uint64_t beyond)
+attribute_sample(struct sampler *sampler, size_t event, struct recent_slot *slot, const struct record *record,
+                 uint64_t beyond)
 {
 	struct sample_key key;
 	int cause = attribution_sample(sampler->attribution, record, &key);
 	int err;
 
 	if (cause) {
-		if (sampler_hold(sampler, event, record, beyond, (unsigned)cause - 1))
+		if (sampler_hold_sample(sampler, event, record, beyond, (unsigned)cause - 1))
 			return IS_HELD;
 		sampler->totals[event].unknown[cause - 1]++;
 		if (sampler->sums[event])
@@ -103,7 +464,7 @@ look_sample_up(struct sampler *sampler, size_t event, struct recent_slot *slot, 
 	return err;
 }
 
-/* Whatever becomes of it, its CPU works, and the period that it was taken with is over. */
+/* Every sample, also one that is dropped, shows that its CPU works, and ends the period that it was taken with. */
 static void
 count_drained(struct sampler_cpu *cpu, size_t event)
 {
@@ -132,19 +493,20 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		cpu->skipped++;
 		return 0;
 	}
-	if (sampler->reads_period && sampler->sums[event] && !beyond)
-		beyond = events_beyond(&sampler->events[event], record);
+	if (sampler->reads_period && sampler->sums[event] && !beyond &&
+	    record->sample.period > sampler->events[event].period)
+		beyond = record->sample.period - sampler->events[event].period;
 	slot = recent_slot(&sampler->recent, record, (uint16_t)event);
-	if (!beyond && recent_is(&sampler->recent, slot, record, (uint16_t)event)) {
+	if (!beyond && recent_matches(&sampler->recent, slot, record, (uint16_t)event)) {
 		slot->count++;
 	} else {
-		int err = look_sample_up(sampler, event, slot, record, beyond);
+		int err = attribute_sample(sampler, event, slot, record, beyond);
 
 		if (err == IS_HELD) {
 			count_drained(cpu, event);
 			return 0;
 		}
-		if (err && sampler->relieving) {
+		if (err && sampler->is_dropping) {
 			count_drained(cpu, event);
 			sampler->totals[event].dropped++;
 			return 0;
@@ -159,7 +521,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	return 0;
 }
 
-/* The losses of whatever counter has `id`: a ring's lost records are said by the event that next finds room. */
+/* The losses of the counter that has `id`: the event that next finds room in a ring reports its lost records. */
 static struct sampler_loss *
 find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 {
@@ -171,17 +533,10 @@ find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 }
 
 void
-sampler_miss_records(struct sampler *sampler)
+sampler_records_lost(struct sampler *sampler)
 {
 	sampler->records_lost = true;
 	attribution_records_lost(sampler->attribution);
-}
-
-static void
-note_overflow(struct sampler *sampler)
-{
-	sampler->records_overflowed = true;
-	sampler_miss_records(sampler);
 }
 
 static void
@@ -189,9 +544,11 @@ take_lost(struct sampler *sampler, struct sampler_cpu *cpu, const struct record 
 {
 	struct sampler_loss *loss = find_loss(sampler, cpu, record->id);
 
-	if (loss == &cpu->sideband_counter.loss)
-		note_overflow(sampler);
-	/* where the kernel counts losses itself, those are read instead: they include what no record told yet */
+	if (loss == &cpu->sideband_counter.loss) {
+		sampler->records_overflowed = true;
+		sampler_records_lost(sampler);
+	}
+	/* where the kernel counts losses itself, those are read instead: they include what no record reports yet */
 	if (!sampler->features.read_lost)
 		loss->lost += record->lost.count;
 }
@@ -216,66 +573,26 @@ take_record(void *context, uint32_t index, const struct record *record)
 		return 0;
 	case RECORD_KSYMBOL:
 	case RECORD_CGROUP:
-		recent_settle(&sampler->recent, sampler->tally); /* they concern every process */
+		recent_flush(&sampler->recent, sampler->tally); /* they concern every process */
 		break;
 	default:
-		recent_change(&sampler->recent, record->pid);
+		recent_invalidate(&sampler->recent, record->pid);
 		break;
 	}
-	/* out of memory for a mapping: its samples will be counted as unknown */
+	/* without memory for a mapping, its samples will be counted as unknown */
 	(void)attribution_apply(sampler->attribution, record);
 	return 0;
 }
 
+/* ---- draining ---- */
+
+/* Does the ring hold more than `percent` of what it can? */
 static bool
 is_fuller(const struct ring *ring, unsigned percent)
 {
 	return ring && ring_used(ring) > ring_size(ring) / 100 * percent;
 }
 
-/*
- * The record that tells of losses comes when there is room again: by then, samples from meanwhile have been looked up.
- * The counter knows at once.
- */
-static void
-look_for_losses(struct sampler *sampler)
-{
-	for (size_t i = 0; i < sampler->cpu_count; i++) {
-		struct sampler_cpu *cpu = &sampler->cpus[i];
-		const uint64_t lost = cpu->sideband_counter.read.lost;
-
-		if (!is_fuller(cpu->sideband, 75))
-			continue;
-		sampler_counter_read(sampler, &cpu->sideband_counter);
-		if (cpu->sideband_counter.read.lost != lost)
-			note_overflow(sampler);
-	}
-}
-
-static int
-drain_until(struct sampler *sampler, uint64_t horizon)
-{
-	int err;
-
-	sampler_take_found(sampler); /* first: what is younger than a process's reading is applied to it */
-	look_for_losses(sampler);
-	err = sampler_merge_until(sampler, horizon, take_record);
-	recent_settle(&sampler->recent, sampler->tally);
-	if (!err) {
-		attribution_expire(sampler->attribution, horizon);
-		sampler_rescan(sampler);
-		err = sampler_book_held(sampler);
-	}
-	return err == -ENOMEM ? -ENOSPC : err;
-}
-
-int
-sampler_drain(struct sampler *sampler)
-{
-	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
-}
-
-/* Some ring holds more than `percent` of what it can. */
 static bool
 is_any_fuller(const struct sampler *sampler, unsigned percent)
 {
@@ -285,42 +602,62 @@ is_any_fuller(const struct sampler *sampler, unsigned percent)
 	return false;
 }
 
-bool
-sampler_is_pressed(const struct sampler *sampler)
+/* Take records up to `horizon`, and begin each label at its moment. */
+static int
+merge_until(struct sampler *sampler, uint64_t horizon)
 {
-	return proc_reader_is_busy(sampler->reader) || is_any_fuller(sampler, 20);
+	uint64_t time_ns;
+	int err;
+
+	/* a sample ring is read in long runs: none of them may go past a moment at which a label begins */
+	while ((time_ns = process_labels_next_ns(attribution_labels(sampler->attribution))) <= horizon) {
+		err = merge_drain(sampler->merge, time_ns, take_record, sampler);
+		if (err)
+			return err;
+		recent_flush(&sampler->recent, sampler->tally);
+		process_labels_begin(attribution_labels(sampler->attribution), time_ns);
+	}
+	err = merge_drain(sampler->merge, horizon, take_record, sampler);
+	if (!err)
+		sampler->known_ns = horizon;
+	return err;
 }
 
-bool
-sampler_tells_of_processes(const struct sampler *sampler)
-{
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].sideband, 0))
-			return true;
-	return false;
-}
-
-/* What began is drained for all CPUs at once. */
-bool
-sampler_is_due(const struct sampler *sampler, uint64_t since_ns)
-{
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT))
-			return true;
-	return sampler_tells_of_processes(sampler) && (since_ns >= DRAIN_REST_NS || sampler_is_pressed(sampler));
-}
-
-int
-sampler_relieve(struct sampler *sampler, bool patient)
+static int
+drain_until(struct sampler *sampler, uint64_t horizon)
 {
 	int err;
 
-	if (patient && !is_any_fuller(sampler, 50))
-		return 0;
-	sampler->relieving = true;
-	err = sampler_drain(sampler);
-	sampler->relieving = false;
-	return err;
+	/* first: records that are younger than the reading of a process are then applied to what was read */
+	proc_reader_take(sampler->reader, TAKE_NS);
+	check_scan(sampler);
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		struct sampler_cpu *cpu = &sampler->cpus[i];
+		const uint64_t lost = cpu->sideband_counter.read.lost;
+
+		if (!is_fuller(cpu->sideband, 75))
+			continue;
+		/* the record that reports losses comes after samples from meanwhile; the counter knows at once */
+		sampler_counter_read(sampler, &cpu->sideband_counter);
+		if (cpu->sideband_counter.read.lost != lost) {
+			sampler->records_overflowed = true;
+			sampler_records_lost(sampler);
+		}
+	}
+	err = merge_until(sampler, horizon);
+	recent_flush(&sampler->recent, sampler->tally);
+	if (!err) {
+		attribution_expire(sampler->attribution, horizon);
+		sampler_rescan(sampler);
+		err = sampler_count_held(sampler);
+	}
+	return err == -ENOMEM ? -ENOSPC : err;
+}
+
+int
+sampler_drain(struct sampler *sampler)
+{
+	return drain_until(sampler, machine_clock_ns(CLOCK_MONOTONIC) - SAMPLER_LAG_NS);
 }
 
 int
@@ -334,68 +671,223 @@ sampler_drain_all(struct sampler *sampler)
 	return drain_until(sampler, now);
 }
 
-/* On an idle CPU the event's other counter is the one that counts. */
-static int
-control_counters(struct sampler *sampler, unsigned long request)
+int
+sampler_drain_dropping(struct sampler *sampler, bool patient)
 {
-	for (size_t i = 0; i < sampler->cpu_count; i++) {
-		const struct sampler_cpu *cpu = &sampler->cpus[i];
+	int err;
 
-		for (size_t e = 0; e < sampler->event_count; e++) {
-			const int fd = cpu->idle[e].is_idle ? cpu->idle[e].counter.fd : cpu->counters[e].fd;
+	if (patient && !is_any_fuller(sampler, 50))
+		return 0;
+	sampler->is_dropping = true;
+	err = sampler_drain(sampler);
+	sampler->is_dropping = false;
+	return err;
+}
 
-			if (fd >= 0 && ioctl(fd, request, 0))
-				return -errno;
-		}
+bool
+sampler_is_filling(const struct sampler *sampler)
+{
+	return proc_reader_is_busy(sampler->reader) || is_any_fuller(sampler, 20);
+}
+
+bool
+sampler_has_process_records(const struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].sideband, 0))
+			return true;
+	return false;
+}
+
+bool
+sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT))
+			return true;
+	return sampler_has_process_records(sampler) && (since_ns >= DRAIN_REST_NS || sampler_is_filling(sampler));
+}
+
+/* ---- taking what was counted ---- */
+
+static void
+move_loss(struct slice *slice, struct sampler_counter *counter, uint32_t cpu, uint16_t event, uint64_t skipped)
+{
+	struct sampler_loss *loss = &counter->loss;
+
+	if (slice->cpus && (loss->lost || loss->throttled || skipped))
+		slice->cpus[slice->cpu_count++] = (struct slice_cpu){
+			.cpu = cpu,
+			.event = event,
+			.lost = loss->lost,
+			.throttled = loss->throttled,
+			.skipped = skipped,
+		};
+	if (event == SLICE_SIDEBAND) {
+		slice->sideband_lost += loss->lost;
+	} else {
+		slice->events[event].enabled_ns += counter->enabled_ns;
+		slice->events[event].running_ns += counter->running_ns;
+		slice->events[event].lost += loss->lost;
+		slice->events[event].throttled += loss->throttled;
 	}
+	slice->skipped += skipped;
+	loss->lost = 0;
+	loss->throttled = 0;
+	counter->enabled_ns = 0;
+	counter->running_ns = 0;
+}
+
+/* Add the counter for idle CPUs to the event's own; the event's sum has for how long it counted (overhead.h). */
+static void
+add_idle_counter(const struct sampler *sampler, struct sampler_cpu *cpu, size_t event, struct slice *slice)
+{
+	struct sampler_counter *own = &cpu->counters[event], *rare = &cpu->idle[event].counter;
+	struct slice_event *sum = &slice->events[sampler->sums[event]];
+
+	sampler_counter_read(sampler, rare);
+	if (rare->enabled_ns) {
+		sum->enabled_ns += rare->enabled_ns;
+		sum->running_ns += rare->running_ns;
+	}
+	own->enabled_ns += rare->enabled_ns;
+	own->running_ns += rare->running_ns;
+	own->loss.lost += rare->loss.lost;
+	rare->enabled_ns = 0;
+	rare->running_ns = 0;
+	rare->loss.lost = 0;
+}
+
+static void
+move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *slice)
+{
+	uint64_t skipped = cpu->skipped + (cpu->samples ? ring_take_skipped(cpu->samples) : 0);
+
+	cpu->skipped = 0;
+	for (size_t e = 0; e < sampler->event_count; e++) {
+		sampler_counter_read(sampler, &cpu->counters[e]);
+		add_idle_counter(sampler, cpu, e, slice);
+		move_loss(slice, &cpu->counters[e], cpu->number, (uint16_t)e, skipped);
+		skipped = 0;
+	}
+	sampler_counter_read(sampler, &cpu->sideband_counter);
+	move_loss(slice, &cpu->sideband_counter, cpu->number, SLICE_SIDEBAND,
+	          cpu->sideband ? ring_take_skipped(cpu->sideband) : 0);
+}
+
+struct tally *
+sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
+{
+	struct tally *filled = sampler->tally;
+
+	sampler->tally = empty;
+	slice->event_count = sampler->event_count + sampler->sum_count;
+	memcpy(slice->events, sampler->totals, sizeof(sampler->totals));
+	memset(sampler->totals, 0, sizeof(sampler->totals));
+	slice->sideband_lost = 0;
+	slice->skipped = 0;
+	slice->cpu_count = 0;
+	slice->cpus = calloc(sampler->cpu_count * (sampler->event_count + 1), sizeof(*slice->cpus));
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		move_cpu_losses(sampler, &sampler->cpus[i], slice);
+	return filled;
+}
+
+int
+sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts)
+{
+	struct image_table *new_images = image_table_new();
+	struct context_table *new_contexts = context_table_new();
+
+	if (!new_images || !new_contexts) {
+		image_table_free(new_images);
+		context_table_free(new_contexts);
+		return -ENOMEM;
+	}
+	*images = sampler->images;
+	*contexts = sampler->contexts;
+	sampler->images = new_images;
+	sampler->contexts = new_contexts;
+	attribution_reset_ids(sampler->attribution, new_images, new_contexts);
 	return 0;
 }
 
+/* ---- labels of process trees ---- */
+
 int
-sampler_enable(struct sampler *sampler)
+sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns)
 {
-	sampler->enabled = true;
-	return control_counters(sampler, PERF_EVENT_IOC_ENABLE);
+	return process_labels_add(attribution_labels(sampler->attribution), pid, label, start, time_ns);
+}
+
+uint64_t
+sampler_label_changes(const struct sampler *sampler)
+{
+	return process_labels_changes(attribution_labels(sampler->attribution));
 }
 
 int
-sampler_disable(struct sampler *sampler)
+sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled)
 {
-	sampler->enabled = false;
-	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
+	return process_labels_save(attribution_labels(sampler->attribution), sampler->known_ns, labelled);
 }
+
+/* Until all processes have been read, it is not known which of them run. */
+int
+sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled)
+{
+	struct labelled_process *list;
+
+	if (proc_reader_is_scanning(sampler->reader) && labelled->count > 0) {
+		list = reallocarray(NULL, labelled->count, sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		memcpy(list, labelled->list, labelled->count * sizeof(*list));
+		labelled_processes_fini(&sampler->labelled_again);
+		sampler->labelled_again = *labelled;
+		sampler->labelled_again.list = list;
+		sampler->labelled_again.capacity = labelled->count;
+		return 0;
+	}
+	return process_labels_restore(attribution_labels(sampler->attribution), labelled,
+	                              machine_clock_ns(CLOCK_MONOTONIC));
+}
+
+struct label_dating {
+	struct label_times *times;
+	uint64_t offset_ns; /* from record time, which is CLOCK_MONOTONIC, to ns since 1970 */
+};
+
+static int
+add_time(void *context, const struct label_time *time)
+{
+	const struct label_dating *dating = context;
+	const struct profile_label_time dated = {
+		.label = time->text,
+		.begin_ns = time->begin_ns + dating->offset_ns,
+		.end_ns = time->end_ns + dating->offset_ns,
+		.elapsed_ns = time->elapsed_ns,
+	};
+
+	return label_times_add(dating->times, &dated);
+}
+
+void
+sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times)
+{
+	struct label_dating dating = {times, realtime_offset_ns};
+
+	/* times for which there is no memory come with the next take */
+	(void)process_labels_take_times(attribution_labels(sampler->attribution), sampler->known_ns, add_time, &dating);
+}
+
+/* ---- access ---- */
 
 const struct event *
 sampler_events(const struct sampler *sampler, size_t *count)
 {
 	*count = sampler->event_count + sampler->sum_count;
 	return sampler->events;
-}
-
-size_t
-sampler_cpu_count(const struct sampler *sampler)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < sampler->cpu_count; i++)
-		count += sampler->cpus[i].open;
-	return count;
-}
-
-size_t
-sampler_descriptor_count(const struct sampler *sampler)
-{
-	return 2 * sampler->cpu_count;
-}
-
-int
-sampler_descriptor(const struct sampler *sampler, size_t index)
-{
-	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
-
-	if (index % 2 == 0)
-		return cpu->sideband_counter.fd;
-	return cpu->ring_fd;
 }
 
 const struct slice_event *
@@ -410,7 +902,7 @@ sampler_tally(const struct sampler *sampler)
 	return sampler->tally;
 }
 
-const struct attribution *
+struct attribution *
 sampler_attribution(const struct sampler *sampler)
 {
 	return sampler->attribution;
@@ -429,38 +921,13 @@ sampler_contexts(const struct sampler *sampler)
 }
 
 void
-sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats)
+sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats)
 {
-	attribution_stats(sampler->attribution, stats);
+	proc_reader_stats(sampler->reader, stats);
 }
 
-bool
-sampler_take_code_maker(struct sampler *sampler, struct jit_process *maker)
+uint64_t
+sampler_reader_cpu_ns(const struct sampler *sampler)
 {
-	return attribution_take_jit_process(sampler->attribution, maker);
-}
-
-void
-sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation)
-{
-	attribution_reset_jit(sampler->attribution, pid, generation);
-}
-
-bool
-sampler_take_file(struct sampler *sampler, struct sampled_file *file)
-{
-	return attribution_take_file(sampler->attribution, file);
-}
-
-/* Without memory its samples go on to be the old content's. */
-void
-sampler_change_file(struct sampler *sampler, const struct image *image, uint32_t content)
-{
-	(void)attribution_change_file(sampler->attribution, image, content);
-}
-
-struct kallsyms_copy *
-sampler_take_symbols(struct sampler *sampler)
-{
-	return attribution_take_symbols(sampler->attribution);
+	return proc_reader_cpu_ns(sampler->reader);
 }

@@ -63,19 +63,19 @@ int sampler_set_periods(struct sampler *sampler, const struct event *events);
 size_t sampler_cpu_count(const struct sampler *sampler);
 void sampler_cpu_list(const struct sampler *sampler, char *text, size_t size); /* "0,2,5-7", cut to `size` */
 
-/* Has a CPU gone, come, or gone and come back? The last takes a question to every CPU: not to be asked all the time. */
+/* Has a CPU gone, come, or gone and come back? It reads a counter of every CPU: not to be called all the time. */
 bool sampler_is_outdated(const struct sampler *sampler);
 
 /*
- * Sample the CPUs that came online and have no rings: at once, for nobody records which processes begin on them.
- * Descriptors change. 0, or -errno when nobody can tell which CPUs are online.
+ * Sample the CPUs that came online and have no rings: at once, for the kernel records no processes that begin on
+ * them before. Descriptors change. 0, or -errno when the list of CPUs cannot be read.
  */
 int sampler_add_cpus(struct sampler *sampler);
 
 /*
  * Sample the CPUs that are online now. What the rings of those that went still hold is lost: drain first
  * (sampler_drain_all). Descriptors change, and none of those that are closed may be watched any more. 0, or -errno when
- * nobody can tell which CPUs are online.
+ * the list of CPUs cannot be read.
  */
 int sampler_follow_cpus(struct sampler *sampler);
 
@@ -86,8 +86,8 @@ int sampler_follow_cpus(struct sampler *sampler);
 bool sampler_retry_events(struct sampler *sampler);
 
 /*
- * Descriptors that become readable when a ring calls, -1 for none, for the event loop: sampler_dither() is
- * due then, and a drain when sampler_is_due().
+ * Descriptors, for the event loop, that become readable when a ring reaches its watermark; -1 for none.
+ * sampler_dither() is due then, and a drain when sampler_drain_is_due().
  */
 size_t sampler_descriptor_count(const struct sampler *sampler);
 int sampler_descriptor(const struct sampler *sampler, size_t index);
@@ -106,31 +106,31 @@ bool sampler_needs_wakeup(const struct sampler *sampler, size_t index);
 int sampler_drain(struct sampler *sampler);
 
 /*
- * Is a ring a third full, or is there a record about processes, and the last drain `since_ns` ago? What began may have
- * ended, and its file be gone, before the rings are full: names and text are taken of what was attributed. A quarter of
- * a second is soon enough for that, unless the sampler is pressed.
+ * Is a ring a third full, or is there a record about processes, and the last drain `since_ns` ago? A process
+ * may have ended, and its file be gone, before the rings are full: names and text are captured of images that samples
+ * were attributed to. A quarter of a second is soon enough for that, unless sampler_is_filling().
  */
-bool sampler_is_due(const struct sampler *sampler, uint64_t since_ns);
+bool sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns);
 
-/* Is there a record about processes that was not taken yet? */
-bool sampler_tells_of_processes(const struct sampler *sampler);
+/* Is there a record about processes that has not been taken yet? */
+bool sampler_has_process_records(const struct sampler *sampler);
 
 /*
- * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? Its watermark
- * will not say so again before it is full.
+ * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? It does
+ * not become readable again before it is full.
  */
-bool sampler_is_pressed(const struct sampler *sampler);
+bool sampler_is_filling(const struct sampler *sampler);
 
 /*
- * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a ring does, and
- * when sampler_idle_due_ns() is over. Drains nothing.
+ * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a
+ * ring is readable, and when sampler_idle_due_ns() is over. Drains nothing.
  */
 void sampler_dither(struct sampler *sampler);
 
 /*
  * Sample CPUs that have nothing to do at config->idle_rate, and those that work again at the full rate: to be called
- * when a ring does, before a drain, and when sampler_idle_due_ns() (CLOCK_MONOTONIC; UINT64_MAX: never) is over. The
- * first sample of an idle CPU makes its ring call. While a process has a label, no CPU counts as idle.
+ * when a ring is readable, before a drain, and when sampler_idle_due_ns() (CLOCK_MONOTONIC; UINT64_MAX: never) is over.
+ * The first sample of an idle CPU makes its ring readable. While a process has a label, no CPU counts as idle.
  */
 void sampler_watch_idle(struct sampler *sampler);
 uint64_t sampler_idle_due_ns(const struct sampler *sampler);
@@ -139,11 +139,11 @@ uint64_t sampler_idle_due_ns(const struct sampler *sampler);
 size_t sampler_idle_cpu_count(const struct sampler *sampler);
 
 /*
- * When the tally is full and its counts cannot be taken for now: go on nevertheless - `patient`: if a ring is more than
- * half full. Samples for which the tally has no room are given up and counted as dropped; records about processes are
- * not, and what the tally knows already is counted. 0 or -errno.
+ * Drain although the tally is full and its counts cannot be taken for now; if `patient`, only when a ring is more than
+ * half full. Samples for which the tally has no room are dropped, and counted as dropped; records about processes are
+ * applied, and samples of keys that the tally has are counted. 0 or -errno.
  */
-int sampler_relieve(struct sampler *sampler, bool patient);
+int sampler_drain_dropping(struct sampler *sampler, bool patient);
 
 /*
  * Take everything that has been recorded when the call is made, for a synchronous flush: waits SAMPLER_LAG_NS first.
@@ -163,7 +163,7 @@ struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct 
  * 0 with *images and *contexts set to the old tables, the caller's now: what was taken refers to them. -ENOMEM: the old
  * ones go on.
  */
-int sampler_renew(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
+int sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
 
 /*
  * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
@@ -171,23 +171,23 @@ int sampler_renew(struct sampler *sampler, struct image_table **images, struct c
  */
 const struct slice_event *sampler_counted(const struct sampler *sampler);
 
-/* ---- labels of process trees ---- */
-
 /*
  * Before an epoch ends: samples that wait for what is being read of /proc are counted with the next drain, whatever has
  * been read by then. Waits for it for a moment when there are any.
  */
-void sampler_settle(struct sampler *sampler);
+void sampler_release_held(struct sampler *sampler);
 
 /* The reading of /proc, and processor time of the child that reads. */
 void sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats);
 uint64_t sampler_reader_cpu_ns(const struct sampler *sampler);
 
+/* ---- labels of process trees ---- */
+
 /* As process_labels_add(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
 int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);
 uint64_t sampler_label_changes(const struct sampler *sampler);
 
-/* Who has labels, for the sampler that comes after this one; that is to be told before it drains. 0 or -ENOMEM. */
+/* The processes that have labels, for sampler_label_again() of the next sampler before it drains. 0 or -ENOMEM. */
 int sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled);
 int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
 
@@ -198,20 +198,10 @@ int sampler_label_again(struct sampler *sampler, const struct labelled_processes
 void sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times);
 
 struct tally *sampler_tally(const struct sampler *sampler);
-const struct attribution *sampler_attribution(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
 
-/* As attribution_take_jit_process() and attribution_reset_jit(). */
-bool sampler_take_code_maker(struct sampler *sampler, struct jit_process *maker);
-void sampler_renew_code(struct sampler *sampler, uint32_t pid, uint64_t generation);
-
-/* As attribution_take_file() and attribution_change_file(). */
-bool sampler_take_file(struct sampler *sampler, struct sampled_file *file);
-void sampler_change_file(struct sampler *sampler, const struct image *image, uint32_t content);
-
-/* The kernel's symbols, as they were read when the sampler was opened; once: NULL afterwards. The caller's. */
-struct kallsyms_copy *sampler_take_symbols(struct sampler *sampler);
-void sampler_attribution_stats(const struct sampler *sampler, struct attribution_stats *stats);
+/* For what does not concern samples: makers of code, files, the kernel's symbols, statistics. */
+struct attribution *sampler_attribution(const struct sampler *sampler);
 
 #endif

@@ -7,9 +7,9 @@
  * as long as the child that was left behind exists. Even SIGKILL may not end it, and only HELPER_STUCK_MAX children may
  * be left behind: one hung file system must not use them all up.
  *
- * Plain data, so that it can be sent to the child. At most SILENT_DEVICES_MAX devices are remembered; a further one
- * takes the place of the one that was added first. All zero: none.
- * Thread rule: that of its owner, and of the helper.
+ * It has no pointers, so that it can be sent to the child. At most SILENT_DEVICES_MAX devices are remembered; a further
+ * one takes the place of the one that was added first. All zero: none. Thread rule: that of its owner, and of the
+ * helper.
  */
 #ifndef DCPI_COLLECTORD_SILENT_DEVICES_H
 #define DCPI_COLLECTORD_SILENT_DEVICES_H

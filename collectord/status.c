@@ -1,14 +1,158 @@
 #include "collectord/status.h"
 
+#include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "collectord/trouble.h"
 #include "process/attribution.h"
+
+#define SLOW_S 30 /* a flush that takes longer is reported */
+
+/* ---- sentences ---- */
+
+static void
+format_clock(uint64_t time_ns, char *text, size_t size)
+{
+	time_t seconds = (time_t)(time_ns / SECOND_NS);
+	struct tm broken;
+
+	if (!localtime_r(&seconds, &broken) || !strftime(text, size, "%H:%M", &broken))
+		snprintf(text, size, "?");
+}
+
+void
+status_explain_error(const char *directory, int err, char *text, size_t size)
+{
+	const struct passwd *passwd;
+	const struct group *entry;
+	char user[64], group[64];
+
+	if (err != -DCPI_EGONE) {
+		snprintf(text, size, "%s", error_text(err));
+		return;
+	}
+	/* by name, as commands are written; by number where there is no name */
+	snprintf(user, sizeof(user), "%u", geteuid());
+	snprintf(group, sizeof(group), "%u", getegid());
+	passwd = getpwuid(geteuid());
+	entry = getgrgid(getegid());
+	if (passwd)
+		snprintf(user, sizeof(user), "%s", passwd->pw_name);
+	if (entry)
+		snprintf(group, sizeof(group), "%s", entry->gr_name);
+	snprintf(text, size, "%s: 'install -d -m 0750 -o %s -g %s %s'", error_text(err), user, group, directory);
+}
+
+static bool
+describe_failure(const struct collection_view *view, char *text, size_t size)
+{
+	char since[16], reason[STATUS_SENTENCE_SIZE / 2];
+
+	if (!view->flush_error)
+		return false;
+	format_clock(view->trouble_since_ns, since, sizeof(since));
+	status_explain_error(view->config->database, view->flush_error, reason, sizeof(reason));
+	snprintf(text, size, "cannot write %s: %s; %" PRIu64 " samples kept in memory, %" PRIu64 " dropped since %s",
+	         view->config->database, reason, view->kept, view->trouble_dropped, since);
+	return true;
+}
+
+static bool
+describe_slowness(const struct collection_view *view, char *text, size_t size)
+{
+	if (view->flush_error || view->flush_pending_ns < SLOW_S * SECOND_NS)
+		return false;
+	snprintf(text, size, "writing %s has taken %" PRIu64 " s so far; %" PRIu64 " samples kept in memory",
+	         view->config->database, view->flush_pending_ns / SECOND_NS, view->kept);
+	return true;
+}
+
+static bool
+describe_reader(const struct collection_view *view, char *text, size_t size)
+{
+	const struct profile_stats *stats = &view->profile;
+	char since[16], path[32], command[64] = "", who[96] = "a process";
+	FILE *file;
+
+	if (!stats->reader)
+		return false;
+	format_clock(stats->reader_since_ns, since, sizeof(since));
+	if (stats->reader > 0) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", stats->reader);
+		file = fopen(path, "re");
+		if (file && !fgets(command, sizeof(command), file))
+			*command = '\0';
+		if (file)
+			fclose(file);
+		command[strcspn(command, "\n")] = '\0';
+		snprintf(who, sizeof(who), "process %d (%s)", stats->reader, *command ? command : "?");
+	}
+	snprintf(text, size,
+	         "%s has been reading the database since %s and does not go on: %.1f MiB cannot be used again until "
+	         "it does, or ends; after five minutes, and at the size limit, it is cut off",
+	         who, since, (double)stats->reader_bytes / (1 << 20));
+	return true;
+}
+
+static bool
+describe_full_memory(const struct collection_view *view, char *text, size_t size)
+{
+	if (!view->stalled)
+		return false;
+	snprintf(text, size, "memory for counts is full: samples that it has no room for are dropped");
+	return true;
+}
+
+static bool
+describe_full_tables(const struct collection_view *view, char *text, size_t size)
+{
+	if (!view->attribution.is_full)
+		return false;
+	snprintf(text, size,
+	         "memory for names is full until the database takes them: samples of images that are new count as "
+	         "unknown (no-memory), those of new commands as " CONTEXT_OTHER);
+	return true;
+}
+
+static bool
+describe_aside(const struct collection_view *view, char *text, size_t size)
+{
+	const struct quarantined *aside = &view->aside;
+
+	if (!*aside->name)
+		return false;
+	snprintf(text, size,
+	         "the database was damaged: what it held is in %s/%s (%.1f MiB) until somebody saves what is whole of "
+	         "it "
+	         "('dcpictl --db %s/%s salvage --to NEWDIR') and removes it",
+	         view->config->database, aside->name, (double)aside->bytes / (1 << 20), view->config->database,
+	         aside->name);
+	return true;
+}
+
+bool
+status_health(const struct collection_view *view, unsigned index, char *text, size_t size)
+{
+	static bool (*const kinds[])(const struct collection_view *, char *, size_t) = {
+		describe_failure,     describe_slowness, describe_full_memory,
+		describe_full_tables, describe_reader,   describe_aside,
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i](view, text, size) && index-- == 0)
+			return true;
+	return false;
+}
+
+/* ---- JSON ---- */
 
 /* Text that came from outside, as JSON allows it: jansson refuses what is not UTF-8. */
 static json_t *
@@ -66,7 +210,7 @@ event_json(const struct event *event, const struct slice_event *counted)
 
 /* Since dcpid began: the epochs before this one, and this one. */
 static json_t *
-lifetime_event_json(const struct collection_view *view, const struct lifetime_event *past)
+totals_event_json(const struct collection_view *view, const struct totals_event *past)
 {
 	struct slice_event counts = past->counts;
 
@@ -81,11 +225,11 @@ lifetime_event_json(const struct collection_view *view, const struct lifetime_ev
 static json_t *
 totals_json(const struct collection_view *view)
 {
-	const struct lifetime *past = view->past;
+	const struct totals *past = view->past;
 	json_t *events = json_array();
 
 	for (size_t i = 0; past && i < past->event_count; i++)
-		json_array_append_new(events, lifetime_event_json(view, &past->events[i]));
+		json_array_append_new(events, totals_event_json(view, &past->events[i]));
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "samples", number(view->samples), "unknown",
 	                 number(view->unknown), "lost", number(view->lost), "epochs", number(past ? past->epochs : 0),
 	                 "events", events, "sideband_lost", number(view->sideband_lost), "skipped",
@@ -137,9 +281,9 @@ static json_t *
 trouble_json(const struct collection_view *view)
 {
 	json_t *sentences = json_array();
-	char text[TROUBLE_SIZE];
+	char text[STATUS_SENTENCE_SIZE];
 
-	for (unsigned i = 0; trouble_describe(view, i, text, sizeof(text)); i++)
+	for (unsigned i = 0; status_health(view, i, text, sizeof(text)); i++)
 		json_array_append_new(sentences, shown(text));
 	return sentences;
 }

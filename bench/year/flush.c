@@ -50,7 +50,7 @@ flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry
 		images[i] = &bench->new_images[i];
 	for (size_t i = 0; i < bench->new_context_count; i++)
 		contexts[i] = &bench->new_contexts[i];
-	bench_require(retainer_flush(bench->profile, &batch, &bench->retention, NULL), "flush");
+	bench_require(flush_retention_write(bench->profile, &batch, &bench->retention, NULL), "flush");
 	bench->entries_flushed += count;
 	forget_new(bench);
 	memset(slice->events, 0, sizeof(slice->events));

@@ -62,7 +62,7 @@ write_stretch(struct bench *bench, uint64_t from_ns, uint64_t length_ns, uint32_
 	if (timed && bench->figures.flushes < FLUSHES_TIMED)
 		note_flush(&bench->figures, took);
 	note_addresses(&bench->figures, length_ns, bench->entries_flushed);
-	retain(bench, BEGIN_NS + from_ns + length_ns, RETAINER_STEPS * (length_ns / FLUSH_NS));
+	retain(bench, BEGIN_NS + from_ns + length_ns, FLUSH_RETENTION_STEPS * (length_ns / FLUSH_NS));
 	if (bench->context_count > SESSION_LIMIT) {
 		profile_reset_session(bench->profile);
 		begin_session(bench);

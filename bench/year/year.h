@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "collectord/retainer.h"
+#include "collectord/flush_retention.h"
 #include "profile/retention.h"
 #include "tally/tally.h"
 
@@ -27,7 +27,7 @@
 #define EVENTS         2
 #define HOURS          24
 #define FLUSHES_TIMED  (FINE_NS / FLUSH_NS)
-#define TALLY_LIMIT    131072                              /* as config_default() has it */
+#define TALLY_LIMIT    131072                              /* as dcpid_config_default() has it */
 #define CONTEXTS_MAX   (COMMANDS + SHORT_COMMANDS * HOURS) /* new ones in a flush */
 #define SESSION_LIMIT  8000                                /* contexts; dcpid counts bytes */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "collectord/config.h"
-#include "collectord/config_events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
@@ -49,7 +48,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	err = config_parse("f", text, &config, why, sizeof(why));
+	err = dcpid_config_parse("f", text, &config, why, sizeof(why));
 	if (err && !*why)
 		abort();
 	if (!err)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/kept_labels.h"
+#include "collectord/labels_file.h"
 #include "collectord/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,7 +17,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (kept_labels_parse(text, size, "boot", &labelled) && labelled.count)
+	if (labels_file_parse(text, size, "boot", &labelled) && labelled.count)
 		abort();
 	for (size_t i = 0; i < labelled.count; i++)
 		if (!labelled.list[i].pid || !*labelled.list[i].label ||

@@ -12,7 +12,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char shown[4 * EPOCH_LABEL_SIZE];
-	struct request request;
+	struct control_request request;
 	char why[128] = "";
 
 	if (request_parse((const char *)data, size, &request, why, sizeof(why))) {

@@ -24,9 +24,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collectord/capturer_internal.h"
+#include "collectord/capture_child.h"
+#include "collectord/capturer.h"
 #include "collectord/collection_internal.h"
 #include "collectord/sampler_internal.h"
+#include "collectord/worker.h"
 
 #define FLUSHES     6
 #define KINDS       2 /* the sideband, the event */
@@ -109,16 +111,43 @@ __wrap_tgkill(pid_t process, pid_t thread, int signal)
 	return -1;
 }
 
-/* What waits for a time waits for a word. The capturer is known to have done all it can when it waits. */
-static pthread_cond_t *capturers;
+/* The workers that were started, each with the object whose thread it is. */
+static struct {
+	const struct worker_thread *worker;
+	const void *context;
+} workers[8];
+static unsigned worker_count;
+
+int __real_worker_start(struct worker_thread *worker, void *(*run)(void *), void *context);
+int __wrap_worker_start(struct worker_thread *worker, void *(*run)(void *), void *context);
+int
+__wrap_worker_start(struct worker_thread *worker, void *(*run)(void *), void *context)
+{
+	if (worker_count == sizeof(workers) / sizeof(workers[0]))
+		die("worker", -ENOSPC);
+	workers[worker_count].worker = worker;
+	workers[worker_count++].context = context;
+	return __real_worker_start(worker, run, context);
+}
+
+/* Waits have no deadline. The capturer has done all it can when it waits for a change. */
+static const pthread_cond_t *capturer_changed;
 static atomic_bool capturer_waits;
+
+static void
+find_capturer_changed(const struct capturer *capturer)
+{
+	for (unsigned i = 0; i < worker_count; i++)
+		if (workers[i].context == capturer)
+			capturer_changed = &workers[i].worker->changed;
+}
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *lock, const struct timespec *at);
 int
 __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *lock, const struct timespec *at)
 {
 	(void)at;
-	if (changed == capturers)
+	if (changed == capturer_changed)
 		capturer_waits = true;
 	return pthread_cond_wait(changed, lock);
 }
@@ -128,7 +157,7 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *changed);
 int
 __wrap_pthread_cond_broadcast(pthread_cond_t *changed)
 {
-	if (changed == capturers)
+	if (changed == capturer_changed)
 		capturer_waits = false;
 	return __real_pthread_cond_broadcast(changed);
 }
@@ -434,19 +463,19 @@ make_collection(struct collection *collection, struct replay *replay, const char
 	char why[1024];
 	int err;
 
-	config_default(&collection->config);
+	dcpid_config_default(&collection->config);
 	snprintf(collection->config.database, sizeof(collection->config.database), "%s", database);
 	snprintf(procfs, sizeof(procfs), "%s/proc", kernel);
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", kernel);
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
-	collection->notes = code_notes_new(procfs, NULL);
+	collection->notes = jit_files_new(procfs, NULL);
 	collection->sampler = make_sampler(replay, &collection->config, procfs, sysfs);
 	err = collection_open_profile(collection, why, sizeof(why));
 	if (!err)
 		err = collection_start(collection, "", why, sizeof(why));
 	if (err && err != -ENOTTY) /* /dev/null counts nothing */
 		die(why, err);
-	capturers = &collection->capturer->changed;
+	find_capturer_changed(collection->capturer);
 }
 
 static void
@@ -461,7 +490,7 @@ flush(struct collection *collection)
 {
 	int err;
 
-	collection_keep_pace(collection);
+	collection_adjust_rates(collection);
 	err = collection_flush(collection);
 	if (err)
 		die("flush", err);
@@ -469,7 +498,7 @@ flush(struct collection *collection)
 		struct pollfd bell = {.fd = flusher_descriptor(collection->flusher), .events = POLLIN};
 
 		poll(&bell, 1, -1);
-		collection_settle(collection);
+		collection_take_result(collection);
 		if (collection->flush_error)
 			die("flush", collection->flush_error);
 	}
@@ -486,7 +515,7 @@ run(struct collection *collection, struct replay *replay)
 			for (int cpu = 0; cpu < CPUS; cpu++)
 				play(replay, &replay->tapes[kind][cpu]);
 		sampler_dither(collection->sampler);
-		if (sampler_is_due(collection->sampler, STEP_NS) || step % DRAIN_STEPS == 0)
+		if (sampler_drain_is_due(collection->sampler, STEP_NS) || step % DRAIN_STEPS == 0)
 			if (collection_drain(collection))
 				die("drain", -EIO);
 		wait_for_capturer();

@@ -51,16 +51,16 @@ stages()
 	END {
 		apply = of["attribution_sample"] + of["attribution_apply"] + of["attribution_expire"]
 		drain = of["sampler_drain"]
-		loop = of["collection_drain"] + of["collection_flush"] + of["collection_settle"] + \
-			of["collection_keep_pace"] + of["sampler_dither"]
+		loop = of["collection_drain"] + of["collection_flush"] + of["collection_take_result"] + \
+			of["collection_adjust_rates"] + of["sampler_dither"]
 		threads = of["flusher.c:run"] + of["capturer.c:run"]
 		stage("drain", drain - apply - of["tally_add"])
 		stage("attribution", apply)
 		stage("tally", of["tally_add"] + of["tally_sort"])
-		stage("loop", loop - drain - of["capturer_see"])
-		stage("flush", of["flusher.c:run"] - of["tally_sort"] - of["capturer_settle"])
+		stage("loop", loop - drain - of["capturer_track_images"])
+		stage("flush", of["flusher.c:run"] - of["tally_sort"] - of["after_flush"])
 		stage("capture-notes", of["capturer.c:run"] - of["__wrap_capture_child_run"] - of["__wrap_kernel_text_run"] + \
-			of["capturer_settle"] + of["capturer_see"])
+			of["after_flush"] + of["capturer_track_images"])
 		stage("other-threads", of["start_thread"] - threads)
 		printf "written-bytes %.2f\n", said["written"] / said["samples"]
 		printf "file-bytes %.2f\n", said["file"] / said["samples"]

@@ -46,7 +46,8 @@ budget_of(uint64_t limit_ppm, uint64_t max_rate, size_t count, uint64_t cost_ns,
 	struct budget budget = {.limit_ppm = limit_ppm, .max_rate = max_rate, .count = count};
 
 	for (size_t i = 0; i < count; i++)
-		budget.events[i] = (struct budget_event){.cost_ns = cost_ns, .count_rate = count_rate, .is_sure = true};
+		budget.events[i] =
+			(struct budget_event){.cost_ns = cost_ns, .count_rate = count_rate, .is_exact = true};
 	return budget;
 }
 
@@ -210,7 +211,7 @@ learnt(uint64_t samples, uint64_t busy_ns)
 	struct budget_observation seen = {.cpu_ns = 10000000000, .busy_ns = busy_ns, .samples = {samples}};
 	struct event event = counter("cache-misses", PERF_COUNT_HW_CACHE_MISSES);
 
-	budget.events[0].is_sure = false;
+	budget.events[0].is_exact = false;
 	event.period = 10000;
 	budget_learn(&budget, &event, &seen);
 	return budget.events[0].count_rate;
@@ -324,6 +325,55 @@ kinds_of_core_do_not_share_what_each_has_for_itself(void **state)
 	assert_int_equal(events[1].rate, 1000);
 }
 
+#define TEN_SECONDS UINT64_C(10000000000)
+
+static void
+what_costs_too_much_once_or_twice_is_let_be(void **state)
+{
+	struct budget_watch pace = {0};
+
+	(void)state;
+	assert_int_equal(budget_check(&pace, 3, 1, TEN_SECONDS), BUDGET_KEEP);
+	assert_int_equal(budget_check(&pace, 3, 1, TEN_SECONDS), BUDGET_KEEP);
+	assert_int_equal(budget_check(&pace, 0.5, 1, TEN_SECONDS), BUDGET_KEEP);
+	assert_int_equal(budget_check(&pace, 3, 1, TEN_SECONDS), BUDGET_KEEP);
+}
+
+static void
+what_costs_too_much_all_the_time_is_slowed_down(void **state)
+{
+	struct budget_watch pace = {0};
+
+	(void)state;
+	assert_int_equal(budget_check(&pace, 1.21, 1, TEN_SECONDS), BUDGET_KEEP);
+	assert_int_equal(budget_check(&pace, 1.21, 1, TEN_SECONDS), BUDGET_KEEP);
+	assert_int_equal(budget_check(&pace, 1.21, 1, TEN_SECONDS), BUDGET_SLOW_DOWN);
+	assert_int_equal(budget_check(&pace, 1.21, 1, TEN_SECONDS), BUDGET_KEEP);
+}
+
+static void
+a_little_more_than_the_limit_is_no_reason(void **state)
+{
+	struct budget_watch pace = {0};
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(budget_check(&pace, 1.19, 1, TEN_SECONDS), BUDGET_KEEP);
+}
+
+static void
+every_ten_minutes_there_is_a_review(void **state)
+{
+	struct budget_watch pace = {0};
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 59; i++)
+			assert_int_equal(budget_check(&pace, 0.1, 1, TEN_SECONDS), BUDGET_KEEP);
+		assert_int_equal(budget_check(&pace, 0.1, 1, TEN_SECONDS), BUDGET_REVIEW);
+	}
+}
+
 int
 main(void)
 {
@@ -346,6 +396,10 @@ main(void)
 		cmocka_unit_test(what_is_a_fact_is_not_learnt),
 		cmocka_unit_test(a_cost_that_cannot_be_measured_again_is_what_it_was),
 		cmocka_unit_test(the_cost_of_a_clocks_sample_is_found_here),
+		cmocka_unit_test(what_costs_too_much_once_or_twice_is_let_be),
+		cmocka_unit_test(what_costs_too_much_all_the_time_is_slowed_down),
+		cmocka_unit_test(a_little_more_than_the_limit_is_no_reason),
+		cmocka_unit_test(every_ten_minutes_there_is_a_review),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ run_with(struct stage *stage, const struct capture_request *request, const char 
 	assert_true(file >= 0);
 	assert_int_equal(write(file, text, strlen(text)), strlen(text));
 	assert_int_equal(capture_request_encode(request, &writer), 0);
-	capture_child_run_with(stage->program, &writer, file, -1, &stage->outcome);
+	capture_child_run_with_file(stage->program, &writer, file, -1, &stage->outcome);
 	writer_fini(&writer);
 	close(file);
 	return &stage->outcome;

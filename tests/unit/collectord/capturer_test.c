@@ -196,6 +196,16 @@ start_capturer(struct stage *stage, uint64_t limit)
 	start_capturer_waiting(stage, limit, 0);
 }
 
+/* As the flusher calls the capturer; events from number 1 on are sums. */
+static void
+after_flush(struct stage *stage, const struct tally_entry *entries, size_t count)
+{
+	const struct flush flush = {.table = stage->images, .entries = entries, .entry_count = count, .first_sum = 1};
+	const struct flush_hook hook = capturer_hook(stage->capturer);
+
+	hook.after(hook.context, stage->writer.profile, &flush);
+}
+
 /* Samples of `image`, seen and flushed: it is the first, or the one behind `packaged`. */
 static void
 sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64_t offset, uint64_t count)
@@ -217,10 +227,10 @@ sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64
 	slice.events[0].samples = count;
 	assert_int_equal(image_table_intern(stage->images, image, &number), 0);
 	assert_int_equal(number, place);
-	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
 	profile_reset_session(stage->writer.profile);
 	assert_int_equal(profile_flush(stage->writer.profile, &batch), 0);
-	capturer_settle(stage->capturer, stage->writer.profile, stage->images, 1, &entry, 1);
+	after_flush(stage, &entry, 1);
 }
 
 static void
@@ -238,7 +248,7 @@ sample(struct stage *stage, const struct image *image)
 static void
 settle(struct stage *stage)
 {
-	capturer_settle(stage->capturer, stage->writer.profile, stage->images, 1, NULL, 0);
+	after_flush(stage, NULL, 0);
 }
 
 static size_t
@@ -291,8 +301,8 @@ a_build_is_captured_at_first_sight(void **state)
 	set_good_program(stage);
 	start_capturer(stage, 1 << 20);
 	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
-	capturer_see(stage->capturer, stage->images, stage->attribution);
-	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 1);
 	settle(stage); /* no such image yet */
 	sample(stage, &built);
@@ -316,13 +326,13 @@ text_of_a_build_is_asked_for_as_soon_as_samples_tell_where(void **state)
 	set_large_program(stage);
 	start_capturer(stage, 1 << 20);
 	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
-	capturer_see(stage->capturer, stage->images, stage->attribution);
-	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 1);
 	sample(stage, &built);
 	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), 0);
 	profile_free_symbols(symbols);
-	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 2);
 	settle(stage);
 	assert_captured(stage);
@@ -341,7 +351,7 @@ text_that_was_not_given_is_asked_for_again_later(void **state)
 	start_capturer(stage, 1 << 20);
 	sample(stage, &built);
 	for (int i = 0; i < 8; i++) {
-		capturer_hurry(stage->capturer, HURRY_NS);
+		capturer_drain(stage->capturer, HURRY_NS);
 		settle(stage);
 	}
 	assert_in_range(runs(stage), 1, 4); /* the first may have been at first sight; the machine may be slow */
@@ -356,8 +366,8 @@ a_package_is_captured_when_it_is_in_the_database(void **state)
 	set_good_program(stage);
 	start_capturer(stage, 1 << 20);
 	assert_int_equal(image_table_intern(stage->images, &packaged, &number), 0);
-	capturer_see(stage->capturer, stage->images, stage->attribution);
-	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 0);
 	sample(stage, &packaged);
 	wait_for(stage, 1, 0);
@@ -436,7 +446,7 @@ packages_are_captured_as_samples_pay_for_them(void **state)
 	assert_int_equal(runs(stage), 1);
 	capturer_stats(stage->capturer, &stats);
 	assert_int_equal(stats.waiting, 1);
-	capturer_settle(stage->capturer, stage->writer.profile, stage->images, 1, &sum, 1);
+	after_flush(stage, &sum, 1);
 	usleep(200000);
 	assert_int_equal(runs(stage), 1);
 	sample_often(stage, &other, 1, 1000000000);
@@ -456,7 +466,7 @@ begin_again(struct stage *stage)
 	attribution_reset_ids(stage->attribution, stage->images, stage->contexts);
 	start_capturer(stage, 1 << 20);
 	stage->writer.bare = true;
-	capturer_see(stage->capturer, stage->images, stage->attribution);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
 }
 
 /* There are always some in code that is not there yet: 32 of them are worth a run, or an hour's. */
@@ -565,7 +575,7 @@ a_file_that_is_not_found_is_looked_for_again_later(void **state)
 	set_program(stage, "printf '\\004\\000\\000\\000\\001\\002'"); /* the end: ENOENT */
 	start_capturer(stage, 1 << 20);
 	sample(stage, &built);
-	capturer_hurry(stage->capturer, HURRY_NS);
+	capturer_drain(stage->capturer, HURRY_NS);
 	capturer_stats(stage->capturer, &stats);
 	assert_int_equal(stats.failed, 0);
 	assert_int_equal(stats.waiting, 1);
@@ -577,9 +587,11 @@ static void
 a_new_database_gets_all_again(void **state)
 {
 	struct stage *stage = *state;
+	struct flush_hook hook;
 
 	a_build_is_captured_at_first_sight(state);
-	capturer_begin_database(stage->capturer);
+	hook = capturer_hook(stage->capturer);
+	hook.begin_database(hook.context);
 	wait_for(stage, 2, 0);
 	assert_int_equal(runs(stage), 2);
 }
@@ -659,12 +671,12 @@ what_anothers_file_says_leaves_what_roots_said(void **state)
 	start_capturer(stage, 1 << 20);
 	store_before(stage, &built, CAPTURED_ROOTS);
 	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
-	capturer_see(stage->capturer, stage->images, stage->attribution);
-	capturer_hurry(stage->capturer, HURRY_NS); /* at first sight nobody knows what there is */
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	capturer_drain(stage->capturer, HURRY_NS); /* at first sight nobody knows what there is */
 	assert_int_equal(runs(stage), 1);
 	for (int i = 0; i < 4; i++) {
 		sample(stage, &built);
-		capturer_hurry(stage->capturer, HURRY_NS);
+		capturer_drain(stage->capturer, HURRY_NS);
 	}
 	assert_int_equal(runs(stage), 1); /* and nothing more is wanted of it */
 	assert_int_equal(profile_get_symbols(stage->writer.profile, 1, &symbols, &count), 0);
@@ -681,11 +693,13 @@ images_of_a_session_are_forgotten_with_it(void **state)
 {
 	struct stage *stage = *state;
 	struct capturer_stats stats;
+	struct flush_hook hook;
 
 	set_good_program(stage);
 	start_capturer(stage, 1 << 20);
+	hook = capturer_hook(stage->capturer);
 	sample(stage, &built);
-	capturer_forget(stage->capturer, stage->images);
+	hook.end_session(hook.context, stage->images);
 	capturer_stats(stage->capturer, &stats);
 	assert_int_equal(stats.waiting, 0);
 	settle(stage); /* an answer may have come for whom nobody asks any more */

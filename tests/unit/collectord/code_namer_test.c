@@ -23,7 +23,7 @@
 struct fixture {
 	char directory[64], program[PATH_MAX], map[64], said[512];
 	struct log log;
-	struct code_notes *notes;
+	struct jit_files *files;
 	struct code_namer *namer;
 	struct profile *profile;
 	struct image image;
@@ -103,7 +103,7 @@ start_namer(struct fixture *fixture, const char *program)
 {
 	const struct code_namer_options options = {
 		.program = program,
-		.notes = fixture->notes,
+		.files = fixture->files,
 		.ready = be_ready,
 		.context = fixture,
 		.log = &fixture->log,
@@ -140,12 +140,12 @@ setup(void **state)
 		.path = "[jit:node]",
 	};
 	store_image(fixture);
-	fixture->notes = code_notes_new("/proc", NULL);
+	fixture->files = jit_files_new("/proc", NULL);
 	maker.pid = (uint32_t)fixture->child;
 	maker.begun_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	code_notes_meet(fixture->notes, &maker);
-	code_notes_settle(fixture->notes, PATIENCE);
-	assert_true(code_notes_tells(fixture->notes, &fixture->image));
+	jit_files_add(fixture->files, &maker);
+	jit_files_wait(fixture->files, PATIENCE);
+	assert_true(jit_files_has_map(fixture->files, &fixture->image));
 	*state = fixture;
 	return 0;
 }
@@ -156,7 +156,7 @@ teardown(void **state)
 	struct fixture *fixture = *state;
 
 	code_namer_free(fixture->namer);
-	code_notes_free(fixture->notes);
+	jit_files_free(fixture->files);
 	kill(fixture->child, SIGKILL);
 	waitpid(fixture->child, NULL, 0);
 	unlink(fixture->map);
@@ -171,14 +171,16 @@ note(struct fixture *fixture, uint64_t offset)
 {
 	const struct image *images[] = {&fixture->image};
 	const struct tally_entry entry = {.offset = offset, .count = 1};
+	const struct flush flush = {.images = images, .image_end = 1, .entries = &entry, .entry_count = 1};
+	const struct flush_hook hook = code_namer_hook(fixture->namer);
 
-	code_namer_note(fixture->namer, images, &entry, 1);
+	hook.after(hook.context, fixture->profile, &flush);
 }
 
 static void
 have_named(struct fixture *fixture)
 {
-	code_namer_hurry(fixture->namer, PATIENCE);
+	code_namer_drain(fixture->namer, PATIENCE);
 	code_namer_store(fixture->namer, fixture->profile);
 }
 
@@ -273,16 +275,18 @@ static void
 a_database_that_is_another_is_named_again(void **state)
 {
 	struct fixture *fixture = *state;
+	struct flush_hook hook;
 
 	start_namer(fixture, fixture->program);
+	hook = code_namer_hook(fixture->namer);
 	note(fixture, 0x10);
-	code_namer_hurry(fixture->namer, PATIENCE);
+	code_namer_drain(fixture->namer, PATIENCE);
 	code_namer_store(fixture->namer, fixture->profile);
-	code_namer_hurry(fixture->namer, PATIENCE);
-	assert_false(code_namer_wants_store(fixture->namer)); /* nothing is new */
-	code_namer_begin_database(fixture->namer);
-	code_namer_hurry(fixture->namer, PATIENCE);
-	assert_true(code_namer_wants_store(fixture->namer));
+	code_namer_drain(fixture->namer, PATIENCE);
+	assert_false(code_namer_has_results(fixture->namer)); /* nothing is new */
+	hook.begin_database(hook.context);
+	code_namer_drain(fixture->namer, PATIENCE);
+	assert_true(code_namer_has_results(fixture->namer));
 }
 
 static void
@@ -292,7 +296,7 @@ what_was_taken_can_be_stored_when_it_has_stopped(void **state)
 
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
-	code_namer_hurry(fixture->namer, PATIENCE);
+	code_namer_drain(fixture->namer, PATIENCE);
 	code_namer_stop(fixture->namer);
 	code_namer_store(fixture->namer, fixture->profile);
 	assert_names(fixture, "0 first\n");

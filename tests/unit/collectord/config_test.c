@@ -15,14 +15,14 @@ static char why[512];
 static void
 assert_refused(const char *text, const char *sentence)
 {
-	assert_int_equal(config_parse("test.conf", text, &config, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(dcpid_config_parse("test.conf", text, &config, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_string_equal(why, sentence);
 }
 
 static void
 assert_accepted(const char *text)
 {
-	int err = config_parse("test.conf", text, &config, why, sizeof(why));
+	int err = dcpid_config_parse("test.conf", text, &config, why, sizeof(why));
 
 	if (err)
 		print_error("%s\n", why);
@@ -174,8 +174,8 @@ static void
 an_event_name_that_means_nothing_is_refused_with_its_line(void **state)
 {
 	(void)state;
-	assert_int_equal(config_parse("test.conf", "events = (\n{ name = \"cylces\"; period = 1000; } );", &config, why,
-	                              sizeof(why)),
+	assert_int_equal(dcpid_config_parse("test.conf", "events = (\n{ name = \"cylces\"; period = 1000; } );",
+	                                    &config, why, sizeof(why)),
 	                 -DCPI_ECONFIG);
 	assert_memory_equal(why, "test.conf:2: ", 13);
 	assert_non_null(strstr(why, "cycles"));
@@ -226,7 +226,7 @@ a_path_too_long_for_files_in_it_is_refused(void **state)
 	(void)state;
 	memset(text + strlen(text), 'x', PATH_MAX);
 	strncat(text, "\";", sizeof(text) - strlen(text) - 1);
-	assert_int_equal(config_parse("test.conf", text, &config, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(dcpid_config_parse("test.conf", text, &config, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_non_null(strstr(why, "bytes long; at most 4079 are accepted"));
 }
 
@@ -244,7 +244,7 @@ a_short_sentence_buffer_is_not_overrun(void **state)
 	char little[8] = "0123456";
 
 	(void)state;
-	assert_int_equal(config_parse("test.conf", "slice = 0;", &config, little, 4), -DCPI_ECONFIG);
+	assert_int_equal(dcpid_config_parse("test.conf", "slice = 0;", &config, little, 4), -DCPI_ECONFIG);
 	assert_string_equal(little, "tes");
 	assert_memory_equal(little + 4, "456", 4);
 }
@@ -253,7 +253,7 @@ static void
 a_missing_file_is_told_from_a_wrong_one(void **state)
 {
 	(void)state;
-	assert_int_equal(config_load("/nonexistent/dcpid.conf", &config, why, sizeof(why)), -ENOENT);
+	assert_int_equal(dcpid_config_load("/nonexistent/dcpid.conf", &config, why, sizeof(why)), -ENOENT);
 	assert_string_equal(why, "/nonexistent/dcpid.conf: cannot read the configuration: No such file or directory");
 }
 

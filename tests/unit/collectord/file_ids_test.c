@@ -74,7 +74,7 @@ ask(const struct site *site, const struct image *image, uint32_t pid)
 	const struct sampled_file file = {.image = image, .place.pid = pid};
 
 	file_ids_ask(site->ids, &file);
-	file_ids_settle(site->ids, 5 * SECOND_NS);
+	file_ids_wait(site->ids, 5 * SECOND_NS);
 }
 
 static void

@@ -129,7 +129,7 @@ what_is_too_old_goes_after_a_flush(void **state)
 	struct profile_stats stats;
 	struct flush_result result;
 
-	flusher_retain(fixture->flusher, &options);
+	flusher_set_retention(fixture->flusher, &options);
 	result = flush(fixture, &job);
 	tally_free(result.job.tally);
 	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
@@ -153,7 +153,7 @@ a_clock_that_leapt_makes_nothing_old(void **state)
 	struct fixture *fixture = *state;
 	struct profile_stats stats;
 
-	flusher_retain(fixture->flusher, &options);
+	flusher_set_retention(fixture->flusher, &options);
 	for (int i = 0; i < 2; i++) {
 		struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 		struct flush_result result = flush(fixture, &job);
@@ -193,7 +193,7 @@ a_full_database_loses_its_oldest_slices_only(void **state)
 	struct fixture *fixture = *state;
 	struct profile_stats stats;
 
-	flusher_retain(fixture->flusher, &never);
+	flusher_set_retention(fixture->flusher, &never);
 	assert_int_equal(flusher_call(fixture->flusher, make_small, NULL), 0);
 	for (int i = 0; i < 60; i++) {
 		struct flush_job job = make_large_job(fixture);

@@ -40,7 +40,7 @@ setup(void **state)
 		return -1;
 	fixture->images = image_table_new();
 	fixture->contexts = context_table_new();
-	fixture->flusher = flusher_new(fixture->profile, NULL, NULL);
+	fixture->flusher = flusher_new(&(struct flusher_options){.profile = fixture->profile});
 	fixture->epoch.start_ns = 1000;
 	fixture->epoch.event_count = 1;
 	snprintf(fixture->epoch.events[0].name, EVENT_NAME_SIZE, "cpu-clock");

@@ -119,7 +119,7 @@ the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once(void **state)
 	if (geteuid() != 0)
 		skip_because("only root sees the addresses of the kernel's functions");
 	flusher_free(fixture->flusher);
-	fixture->flusher = flusher_new(fixture->profile, NULL, &log);
+	fixture->flusher = flusher_new(&(struct flusher_options){.profile = fixture->profile, .log = &log});
 	assert_int_equal(image_table_intern(fixture->images, &kernel, &number), 0);
 	first = make_job(fixture, "/bin/a", 1, 7, 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);

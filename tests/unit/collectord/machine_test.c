@@ -195,7 +195,7 @@ what_is_free_between_what_is_kept_is_given_back(void **state)
 	for (size_t i = 0; i < PIECES; i++)
 		free(pieces[i]);
 	machine_memory(&before);
-	machine_give_memory_back();
+	machine_trim_heap();
 	machine_memory(&after);
 	/* of each piece of 8 KiB, one page that lies in it whole, at least */
 	assert_true(before.own_bytes - after.own_bytes >= UINT64_C(4096) * PIECES / 2);

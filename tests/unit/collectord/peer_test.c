@@ -226,7 +226,7 @@ end_other(struct other *other)
 static int
 find(const struct peer *peer, uint32_t pid, struct peer_process *process)
 {
-	const struct request request = {.command = COMMAND_LABEL, .label = "run1", .pid = pid};
+	const struct control_request request = {.command = COMMAND_LABEL, .label = "run1", .pid = pid};
 
 	return peer_find_process(&service, peer, &request, process, why, sizeof(why));
 }

@@ -104,7 +104,7 @@ all_processes_are_told(void **state)
 	for (uint32_t pid = 1; pid <= 1000; pid++) /* more than the socket holds */
 		put_process(site, pid);
 	assert_int_equal(proc_reader_ask_all(site->reader, false), 0);
-	assert_true(proc_reader_is_at_all(site->reader));
+	assert_true(proc_reader_is_scanning(site->reader));
 	assert_int_equal(proc_reader_ask_all(site->reader, false), -EBUSY);
 	wait_until_idle(site);
 	assert_int_equal(stats_of(site).scans, 1);
@@ -178,7 +178,7 @@ one_process_is_read_when_it_is_asked_for(void **state)
 	put_process(site, 42);
 	assert_true(proc_reader_ask(site->reader, 42));
 	assert_true(proc_reader_ask(site->reader, 42)); /* it is asked already */
-	assert_false(proc_reader_is_at_all(site->reader));
+	assert_false(proc_reader_is_scanning(site->reader));
 	wait_until_idle(site);
 	assert_named(site, 42);
 	assert_int_equal(stats_of(site).scans, 0);

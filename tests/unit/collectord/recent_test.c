@@ -18,7 +18,7 @@ take(struct tally *tally, const struct record *sample, uint64_t offset)
 	const struct sample_key key = {.offset = offset, .image = 3, .context = sample->pid};
 	struct recent_slot *slot = recent_slot(&recent, sample, 0);
 
-	if (recent_is(&recent, slot, sample, 0)) {
+	if (recent_matches(&recent, slot, sample, 0)) {
 		slot->count++;
 		return true;
 	}
@@ -50,7 +50,7 @@ a_sample_that_comes_again_is_looked_up_once_and_counted_each_time(void **state)
 	assert_true(take(tally, &sample, 1));
 	assert_false(take(tally, &other, 1));
 	assert_true(take(tally, &sample, 1));
-	recent_settle(&recent, tally);
+	recent_flush(&recent, tally);
 	assert_int_equal(count_of(tally, 10, 1), 3);
 	assert_int_equal(count_of(tally, 11, 1), 1);
 	tally_free(tally);
@@ -66,10 +66,10 @@ after_a_record_about_its_process_a_sample_is_looked_up_again(void **state)
 	take(tally, &sample, 1);
 	take(tally, &sample, 1);
 	take(tally, &other, 1);
-	recent_change(&recent, 10); /* another program is mapped there */
+	recent_invalidate(&recent, 10); /* another program is mapped there */
 	assert_false(take(tally, &sample, 2));
 	assert_true(take(tally, &other, 1));
-	recent_settle(&recent, tally);
+	recent_flush(&recent, tally);
 	assert_int_equal(count_of(tally, 10, 1), 2);
 	assert_int_equal(count_of(tally, 10, 2), 1);
 	assert_int_equal(count_of(tally, 11, 1), 2);
@@ -91,9 +91,9 @@ what_is_settled_is_forgotten_and_what_is_pushed_out_is_kept(void **state)
 			take(tally, &one, i);
 		}
 	take(tally, &sample, 1);
-	recent_settle(&recent, tally);
+	recent_flush(&recent, tally);
 	assert_false(take(tally, &sample, 1));
-	recent_settle(&recent, tally);
+	recent_flush(&recent, tally);
 	for (uint64_t i = 0; i < 5000; i++)
 		if (i % 1000 == 0)
 			assert_int_equal(count_of(tally, 12, i), 6);
@@ -113,10 +113,10 @@ samples_that_differ_in_anything_are_not_the_same(void **state)
 	kernel.mode = CPU_MODE_KERNEL;
 	moved.sample.cgroup = 8;
 	take(tally, &sample, 1);
-	assert_false(recent_is(&recent, recent_slot(&recent, &kernel, 0), &kernel, 0));
-	assert_false(recent_is(&recent, recent_slot(&recent, &moved, 0), &moved, 0));
-	assert_false(recent_is(&recent, recent_slot(&recent, &sample, 1), &sample, 1));
-	recent_settle(&recent, tally);
+	assert_false(recent_matches(&recent, recent_slot(&recent, &kernel, 0), &kernel, 0));
+	assert_false(recent_matches(&recent, recent_slot(&recent, &moved, 0), &moved, 0));
+	assert_false(recent_matches(&recent, recent_slot(&recent, &sample, 1), &sample, 1));
+	recent_flush(&recent, tally);
 	tally_free(tally);
 }
 

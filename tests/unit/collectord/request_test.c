@@ -5,7 +5,7 @@
 
 #include "tests/unit/test.h"
 
-static struct request request;
+static struct control_request request;
 static char why[256];
 
 static int

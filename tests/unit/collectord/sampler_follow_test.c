@@ -169,7 +169,7 @@ losses_without_end_have_proc_read_again_once(void **state)
 	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
 	before = scans_of(sampler);
 	for (unsigned i = 0; i < 100; i++) { /* a second: less than lies between two readings */
-		sampler_miss_records(sampler);
+		sampler_records_lost(sampler);
 		assert_int_equal(sampler_drain(sampler), 0);
 		nanosleep(&moment, NULL);
 	}
@@ -193,13 +193,13 @@ what_takes_long_to_read_is_read_more_seldom(void **state)
 	nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 	attribution_found_end(sampler->attribution, true); /* half a second: 25 s */
 	sampler->rescan_ns = machine_clock_ns(CLOCK_MONOTONIC) - UINT64_C(15000000000);
-	sampler_miss_records(sampler);
+	sampler_records_lost(sampler);
 	sampler_rescan(sampler);
 	assert_false(proc_reader_is_busy(sampler->reader));
 	assert_int_equal(scans_of(sampler), before);
 	sampler->rescan_ns -= UINT64_C(15000000000);
 	sampler_rescan(sampler);
-	assert_true(proc_reader_is_at_all(sampler->reader));
+	assert_true(proc_reader_is_scanning(sampler->reader));
 	sampler_close(sampler);
 }
 
@@ -225,16 +225,16 @@ a_sample_waits_for_what_is_being_read_and_is_counted_then(void **state)
 
 	(void)state;
 	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
-	assert_false(sampler_hold(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
+	assert_false(sampler_hold_sample(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
 	assert_int_equal(proc_reader_ask_all(sampler->reader, false), 0);
-	assert_true(sampler_hold(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
+	assert_true(sampler_hold_sample(sampler, 0, &held.record, 0, UNKNOWN_PROCESS));
 	assert_int_equal(sampler->held_count, 1);
 	samples = sampler->totals[0].samples;
 	unknown = sampler->totals[0].unknown[UNKNOWN_PROCESS];
-	assert_int_equal(sampler_book_held(sampler), 0);
+	assert_int_equal(sampler_count_held(sampler), 0);
 	assert_int_equal(sampler->held_count, 1);
 	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + UINT64_C(60000000000));
-	assert_int_equal(sampler_book_held(sampler), 0);
+	assert_int_equal(sampler_count_held(sampler), 0);
 	assert_int_equal(sampler->held_count, 0);
 	assert_int_equal(sampler->totals[0].samples, samples + 1);
 	assert_int_equal(sampler->totals[0].unknown[UNKNOWN_PROCESS], unknown + 1);
@@ -269,16 +269,16 @@ an_event_is_opened_on_the_cpus_of_its_pmu_only(void **state)
 	(void)state;
 	assert_non_null(elsewhere);
 	*elsewhere = cpu->number + 1;
-	sampler->places[0] = (struct sampler_places){.cpus = elsewhere, .count = 1};
+	sampler->event_cpus[0] = (struct sampler_event_cpus){.cpus = elsewhere, .count = 1};
 	sampler_cpu_close(sampler, cpu);
-	assert_int_equal(sampler_cpu_open(sampler, cpu), 0);
+	assert_int_equal(sampler_add_cpu(sampler, cpu->number), 0);
 	assert_int_equal(cpu->counters[0].fd, -1);
 	assert_null(cpu->samples);
 	assert_non_null(cpu->sideband);
 	assert_false(cpu->incomplete);
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	assert_false(sampler_is_outdated(sampler));
-	(void)sampler_is_pressed(sampler);
+	(void)sampler_is_filling(sampler);
 	sampler_close(sampler);
 }
 
@@ -329,7 +329,7 @@ an_event_that_could_not_be_opened_is_tried_again(void **state)
 	(void)state;
 	assert_false(sampler_retry_events(sampler));
 	sampler_cpu_close(sampler, cpu);
-	assert_int_equal(sampler_cpu_open(sampler, cpu), 0);
+	assert_int_equal(sampler_add_cpu(sampler, cpu->number), 0);
 	close(cpu->counters[0].fd);
 	cpu->counters[0].fd = -1;
 	cpu->counters[0].error = -EBUSY;

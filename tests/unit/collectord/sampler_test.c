@@ -265,7 +265,7 @@ a_ring_that_fills_faster_than_its_records_grow_old_says_so(void **state)
 	run_true(10);
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	run_true(10);
-	assert_true(sampler_is_pressed(sampler));
+	assert_true(sampler_is_filling(sampler));
 	tally_free(sampler_take(sampler, tally_new(4096), &slice));
 	slice_fini(&slice);
 	sampler_close(sampler);
@@ -279,12 +279,12 @@ what_began_is_drained_after_a_rest(void **state)
 
 	(void)state;
 	assert_int_equal(sampler_enable(sampler), 0);
-	while (sampler_is_pressed(sampler))
+	while (sampler_is_filling(sampler))
 		assert_int_equal(sampler_drain_all(sampler), 0);
 	assert_int_equal(sampler_drain_all(sampler), 0);
 	run_true(1);
-	assert_false(sampler_is_due(sampler, 0));
-	assert_true(sampler_is_due(sampler, UINT64_C(1000000000)));
+	assert_false(sampler_drain_is_due(sampler, 0));
+	assert_true(sampler_drain_is_due(sampler, UINT64_C(1000000000)));
 	sampler_close(sampler);
 }
 
@@ -377,7 +377,7 @@ a_full_tally_costs_samples_but_no_records_about_processes(void **state)
 		burn(5);
 		if (sampler_drain(sampler) == -ENOSPC) {
 			stalls++;
-			assert_int_equal(sampler_relieve(sampler, round % 2), 0);
+			assert_int_equal(sampler_drain_dropping(sampler, round % 2), 0);
 		}
 	}
 	assert_int_equal(sampler_disable(sampler), 0);

@@ -33,7 +33,7 @@ start(struct config *config)
 	char why[512];
 	int err;
 
-	config_default(config);
+	dcpid_config_default(config);
 	snprintf(config->database, sizeof(config->database), "/tmp/dcpi-starved.XXXXXX");
 	assert_non_null(mkdtemp(config->database));
 	config->ring_pages = 1; /* soon half full */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -21,7 +22,7 @@ make_scene(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
 
-	config_default(&scene->config);
+	dcpid_config_default(&scene->config);
 	scene->epoch.id = 3;
 	scene->epoch.start_ns = UINT64_C(1700000000000000000); /* date -u -d @1700000000: 2023-11-14 22:13:20 */
 	scene->epoch.cpu_count = 2;
@@ -149,11 +150,11 @@ static void
 totals_span_all_epochs(void **state)
 {
 	struct scene *scene = *state;
-	struct lifetime_event events[] = {
+	struct totals_event events[] = {
 		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1, .dropped = 4}},
 		{.name = "page-faults", .counts = {.samples = 30}},
 	};
-	const struct lifetime past = {.event_count = 2, .events = events, .epochs = 4};
+	const struct totals past = {.event_count = 2, .events = events, .epochs = 4};
 	json_t *status;
 	char *totals;
 
@@ -243,6 +244,116 @@ a_share_of_no_time_is_zero(void **state)
 	assert_true(status_overhead_percent(5, 10, 2) == 25.0);
 }
 
+static struct config sentence_config = {.database = "/var/lib/dcpi"};
+
+static void
+no_trouble_is_no_sentence(void **state)
+{
+	const struct collection_view view = {.config = &sentence_config, .flush_pending_ns = UINT64_C(29999999999)};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	assert_false(status_health(&view, 0, text, sizeof(text)));
+}
+
+static void
+a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped(void **state)
+{
+	const struct collection_view view = {
+		.config = &sentence_config,
+		.flush_error = -ENOSPC,
+		.kept = 12345,
+		.trouble_dropped = 7,
+		.trouble_since_ns = UINT64_C(1700000000000000000), /* 2023-11-14 22:13:20 UTC */
+		.flush_pending_ns = UINT64_C(3600000000000),
+	};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_true(status_health(&view, 0, text, sizeof(text)));
+	assert_string_equal(text, "cannot write /var/lib/dcpi: No space left on device; 12345 samples kept in memory, "
+	                          "7 dropped since 22:13");
+	assert_false(status_health(&view, 1, text, sizeof(text)));
+}
+
+/* root makes it for whom dcpid runs as. */
+static void
+a_directory_that_is_gone_comes_with_the_command_that_makes_it(void **state)
+{
+	static const char expected[] =
+		"cannot write /var/lib/dcpi: the directory was removed, and dcpid may not make it again: "
+		"'install -d -m 0750 -o root -g root /var/lib/dcpi'; 0 samples";
+	const struct collection_view view = {.config = &sentence_config, .flush_error = -DCPI_EGONE};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	if (geteuid() != 0 || getegid() != 0)
+		skip_because("not root, whose name is known");
+	assert_true(status_health(&view, 0, text, sizeof(text)));
+	assert_memory_equal(text, expected, sizeof(expected) - 1);
+}
+
+static void
+a_disk_that_does_not_answer_is_told_after_half_a_minute(void **state)
+{
+	const struct collection_view view = {
+		.config = &sentence_config,
+		.kept = 5,
+		.flush_pending_ns = UINT64_C(45000000000),
+	};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	assert_true(status_health(&view, 0, text, sizeof(text)));
+	assert_string_equal(text, "writing /var/lib/dcpi has taken 45 s so far; 5 samples kept in memory");
+}
+
+static void
+memory_that_is_full_comes_second(void **state)
+{
+	const struct collection_view view = {.config = &sentence_config, .flush_error = -EIO, .stalled = true};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	assert_true(status_health(&view, 1, text, sizeof(text)));
+	assert_string_equal(text, "memory for counts is full: samples that it has no room for are dropped");
+	assert_false(status_health(&view, 2, text, sizeof(text)));
+}
+
+static void
+names_that_have_no_room_are_said_with_where_their_samples_go(void **state)
+{
+	const struct collection_view view = {
+		.config = &sentence_config, .flush_error = -EIO, .stalled = true, .attribution = {.is_full = true}};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	assert_true(status_health(&view, 2, text, sizeof(text)));
+	assert_string_equal(text, "memory for names is full until the database takes them: samples of images that are "
+	                          "new count as unknown (no-memory), those of new commands as (other)");
+	assert_false(status_health(&view, 3, text, sizeof(text)));
+}
+
+static void
+a_damaged_database_that_was_put_aside_is_named_until_it_is_gone(void **state)
+{
+	const struct collection_view view = {
+		.config = &sentence_config,
+		.aside = {.name = "damaged-2026-11-21T09:43:00Z", .bytes = 3 << 19},
+	};
+	char text[STATUS_SENTENCE_SIZE];
+
+	(void)state;
+	assert_true(status_health(&view, 0, text, sizeof(text)));
+	assert_string_equal(text,
+	                    "the database was damaged: what it held is in /var/lib/dcpi/damaged-2026-11-21T09:43:00Z "
+	                    "(1.5 MiB) until somebody saves what is whole of it ('dcpictl --db "
+	                    "/var/lib/dcpi/damaged-2026-11-21T09:43:00Z salvage --to NEWDIR') and removes it");
+	assert_false(status_health(&view, 1, text, sizeof(text)));
+}
+
 int
 main(void)
 {
@@ -255,6 +366,13 @@ main(void)
 		SCENE_TEST(text_that_is_not_utf8_does_not_take_the_status_away),
 		SCENE_TEST(counts_beyond_what_json_holds_stay_positive),
 		cmocka_unit_test(a_share_of_no_time_is_zero),
+		cmocka_unit_test(no_trouble_is_no_sentence),
+		cmocka_unit_test(a_database_that_cannot_be_written_is_named_with_what_is_kept_and_dropped),
+		cmocka_unit_test(a_directory_that_is_gone_comes_with_the_command_that_makes_it),
+		cmocka_unit_test(a_disk_that_does_not_answer_is_told_after_half_a_minute),
+		cmocka_unit_test(memory_that_is_full_comes_second),
+		cmocka_unit_test(names_that_have_no_room_are_said_with_where_their_samples_go),
+		cmocka_unit_test(a_damaged_database_that_was_put_aside_is_named_until_it_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
