@@ -19,12 +19,12 @@
 #include "capture/source.h"
 #include "code/capture.h"
 #include "image/image_file.h"
-#include "image/run_time_capture.h"
+#include "image/jit_code.h"
 #include "process/jit.h"
 #include "process/mapped_file.h"
 
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
-static_assert(RUN_TIME_BLOCKS_MAX <= REPLY_PARCELS_MAX, "a block is a parcel");
+static_assert(JIT_CAPTURE_BLOCKS_MAX <= REPLY_PARCELS_MAX, "a block is a parcel");
 
 struct capture_task {
 	struct capture_request request;
@@ -164,7 +164,7 @@ open_files(struct capture_task *task)
 /* ---- code that a process made at run time: what it wrote about it into the file RUN_TIME_FILE ---- */
 
 static int
-put_symbols(const struct run_time_capture *captured)
+put_symbols(const struct jit_capture *captured)
 {
 	struct byte_writer value = BYTE_WRITER_INIT;
 	int err = captured_symbols_encode(captured->symbols, captured->symbol_count, &value);
@@ -176,7 +176,7 @@ put_symbols(const struct run_time_capture *captured)
 }
 
 static int
-put_layout(const struct run_time_capture *captured)
+put_layout(const struct jit_capture *captured)
 {
 	struct byte_writer value = BYTE_WRITER_INIT;
 	int err = captured_layout_encode(&captured->layout, &value);
@@ -201,7 +201,7 @@ put_block(const struct captured_block *block)
 }
 
 static int
-put_run_time(const struct run_time_capture *captured)
+put_run_time(const struct jit_capture *captured)
 {
 	int err = put_symbols(captured);
 
@@ -219,9 +219,9 @@ put_run_time(const struct run_time_capture *captured)
 static int
 take_run_time(const struct capture_request *request)
 {
-	static struct run_time_capture captured; /* it points into itself */
+	static struct jit_capture captured; /* it points into itself */
 	uint32_t *blocks = calloc(request->place_count ? request->place_count : 1, sizeof(*blocks));
-	struct run_time_request wish = {
+	struct jit_capture_request wish = {
 		.base = request->start, .blocks = blocks, .block_count = request->place_count, .seen = request->end};
 	struct capture_lack lack = {0};
 	int unsent = 0, err;
@@ -230,12 +230,12 @@ take_run_time(const struct capture_request *request)
 		return -ENOMEM;
 	for (size_t i = 0; i < request->place_count; i++)
 		blocks[i] = request->places[i].block;
-	err = run_time_capture(RUN_TIME_FILE, &wish, &captured);
+	err = jit_capture_make(RUN_TIME_FILE, &wish, &captured);
 	if (!err) {
-		lack.is_cut = run_time_code_is_cut(captured.code);
-		lack.misunderstood = run_time_code_complaints(captured.code);
+		lack.is_cut = jit_code_is_cut(captured.code);
+		lack.misunderstood = jit_code_malformed(captured.code);
 		err = put_run_time(&captured);
-		run_time_capture_fini(&captured);
+		jit_capture_fini(&captured);
 	}
 	free(blocks);
 	if (lack.is_cut || lack.misunderstood)

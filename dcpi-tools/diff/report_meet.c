@@ -7,8 +7,8 @@
 #include "dcpi-tools/common/procedure_options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/report.h"
+#include "image/image_file.h"
 #include "image/lines.h"
-#include "image/soname.h"
 #include "image/symbols.h"
 
 static char *
@@ -39,7 +39,7 @@ read_origin(void *context, const struct image *image, enum meet_question questio
 		if (question == MEET_SOURCE)
 			said = read_source(file);
 		else
-			(void)image_soname(file, &said);
+			(void)image_file_soname(file, &said);
 		image_file_close(file);
 	}
 	guard_leave(&guard);

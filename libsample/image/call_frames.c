@@ -4,7 +4,7 @@
 #include <elfutils/libdw.h>
 #include <string.h>
 
-struct frames {
+struct eh_frame {
 	const struct elf_file *file;
 	Elf_Data *data;   /* of .eh_frame */
 	uint64_t address; /* of its first byte */
@@ -16,7 +16,7 @@ struct frames {
 #define UNKNOWN_ENCODING DW_EH_PE_omit
 
 static size_t
-pointer_size(const struct frames *frames, uint8_t encoding)
+pointer_size(const struct eh_frame *frames, uint8_t encoding)
 {
 	switch (FORMAT(encoding)) {
 	case DW_EH_PE_absptr:
@@ -36,7 +36,7 @@ pointer_size(const struct frames *frames, uint8_t encoding)
 }
 
 static uint64_t
-read_number(const struct frames *frames, const uint8_t *at, size_t size)
+read_number(const struct eh_frame *frames, const uint8_t *at, size_t size)
 {
 	bool little = frames->file->header.e_ident[EI_DATA] == ELFDATA2LSB;
 	uint64_t value = 0;
@@ -46,26 +46,20 @@ read_number(const struct frames *frames, const uint8_t *at, size_t size)
 	return value;
 }
 
-static uint64_t
-sign_extend(uint64_t value, size_t size)
-{
-	unsigned shift = 64 - 8 * (unsigned)size;
-
-	return (uint64_t)((int64_t)(value << shift) >> shift);
-}
-
-/* Reads a pointer at *at, which moves behind it; `place` is the address of *at. False: unusual, or beyond `end`. */
+/* Reads a pointer at *at, which moves behind it; `place` is the address of *at. False: an encoding that is not
+ * supported, or beyond `end`. */
 static bool
-read_pointer(const struct frames *frames, uint8_t encoding, const uint8_t **at, const uint8_t *end, uint64_t place,
+read_pointer(const struct eh_frame *frames, uint8_t encoding, const uint8_t **at, const uint8_t *end, uint64_t place,
              uint64_t *value)
 {
-	size_t size = pointer_size(frames, encoding);
+	const size_t size = pointer_size(frames, encoding);
+	const unsigned shift = 64 - 8 * (unsigned)size;
 
 	if (!size || *at > end || (size_t)(end - *at) < size)
 		return false;
 	*value = read_number(frames, *at, size);
 	if (encoding & DW_EH_PE_signed)
-		*value = sign_extend(*value, size);
+		*value = (uint64_t)((int64_t)(*value << shift) >> shift);
 	*at += size;
 	if (BASE(encoding) == DW_EH_PE_pcrel)
 		*value += place;
@@ -78,7 +72,7 @@ read_pointer(const struct frames *frames, uint8_t encoding, const uint8_t **at, 
 
 /* How the FDEs of a CIE write their addresses. */
 static uint8_t
-fde_encoding(const struct frames *frames, const Dwarf_CIE *cie)
+fde_encoding(const struct eh_frame *frames, const Dwarf_CIE *cie)
 {
 	const uint8_t *at = cie->augmentation_data;
 	const uint8_t *end = at ? at + cie->augmentation_data_size : NULL;
@@ -111,12 +105,12 @@ fde_encoding(const struct frames *frames, const Dwarf_CIE *cie)
 }
 
 static int
-add_frame(struct symbol_builder *builder, const struct segment_table *segments, const struct frames *frames,
+add_frame(struct symbol_builder *builder, const struct elf_segments *segments, const struct eh_frame *frames,
           const Dwarf_FDE *fde, uint8_t encoding)
 {
 	const uint8_t *at = fde->start;
-	const struct segment *segment;
-	struct candidate candidate = {0};
+	const struct elf_segment *segment;
+	struct symbol_candidate candidate = {0};
 	uint64_t address, size;
 
 	if (encoding == UNKNOWN_ENCODING ||
@@ -124,25 +118,25 @@ add_frame(struct symbol_builder *builder, const struct segment_table *segments, 
 	                  frames->address + (uint64_t)(at - (const uint8_t *)frames->data->d_buf), &address) ||
 	    !read_pointer(frames, FORMAT(encoding) & ~DW_EH_PE_signed, &at, fde->end, 0, &size))
 		return 0;
-	segment = segment_at_address(segments, address);
+	segment = elf_segments_at_address(segments, address);
 	if (!segment || !segment->executable || size == 0)
 		return 0;
-	candidate.offset = segment->offset + (address - segment->address);
+	candidate.offset = elf_segment_offset(segment, address);
 	candidate.size = size;
 	candidate.limit = segment->offset + segment->size;
 	return symbol_builder_add(builder, &candidate);
 }
 
 static int
-add_frames(struct symbol_builder *builder, const struct segment_table *segments, const struct frames *frames)
+add_frames(struct symbol_builder *builder, const struct elf_segments *segments, const struct eh_frame *frames)
 {
 	const unsigned char *identity = frames->file->header.e_ident;
 	uint64_t offset = 0, next, cie_offset = UINT64_MAX;
 	uint8_t encoding = UNKNOWN_ENCODING;
 	Dwarf_CFI_Entry entry;
-	int err = 0;
+	int err;
 
-	for (; !err && dwarf_next_cfi(identity, frames->data, true, offset, &next, &entry) == 0; offset = next) {
+	for (; dwarf_next_cfi(identity, frames->data, true, offset, &next, &entry) == 0; offset = next) {
 		Dwarf_CFI_Entry cie;
 		uint64_t ignored;
 
@@ -158,15 +152,17 @@ add_frames(struct symbol_builder *builder, const struct segment_table *segments,
 				encoding = fde_encoding(frames, &cie.cie);
 		}
 		err = add_frame(builder, segments, frames, &entry.fde, encoding);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static bool
-find_by_section(struct frames *frames)
+find_by_section(struct eh_frame *frames)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = elf_file_section(frames->file, ".eh_frame", &header);
+	Elf_Scn *section = elf_file_next_section(frames->file, NULL, ".eh_frame", &header);
 
 	if (!section || !elf_file_bytes(frames->file, section))
 		return false;
@@ -175,30 +171,18 @@ find_by_section(struct frames *frames)
 	return true;
 }
 
-static bool
-find_header(const struct elf_file *file, GElf_Phdr *header)
-{
-	size_t count;
-
-	if (elf_getphdrnum(file->elf, &count))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (gelf_getphdr(file->elf, (int)i, header) && header->p_type == PT_GNU_EH_FRAME)
-			return header->p_filesz >= 4;
-	return false;
-}
-
 /* .eh_frame_hdr (LSB 5.0, 10.6.2): a version, three encodings, then the address of .eh_frame in the first of them. */
 static bool
-find_by_program_header(struct frames *frames, const struct segment_table *segments)
+find_by_program_header(struct eh_frame *frames, const struct elf_segments *segments)
 {
-	const struct segment *segment;
+	const struct elf_segment *segment;
 	const uint8_t *start, *at;
 	GElf_Phdr header;
+	size_t index = 0;
 	Elf_Data *data;
 	uint64_t skip;
 
-	if (!find_header(frames->file, &header))
+	if (!elf_file_next_program_header(frames->file, PT_GNU_EH_FRAME, &index, &header) || header.p_filesz < 4)
 		return false;
 	data = elf_getdata_rawchunk(frames->file->elf, (int64_t)header.p_offset,
 	                            header.p_filesz < 16 ? header.p_filesz : 16, ELF_T_BYTE);
@@ -208,7 +192,7 @@ find_by_program_header(struct frames *frames, const struct segment_table *segmen
 	at = start + 4;
 	if (!read_pointer(frames, start[1], &at, start + data->d_size, header.p_vaddr + 4, &frames->address))
 		return false;
-	segment = segment_at_address(segments, frames->address);
+	segment = elf_segments_at_address(segments, frames->address);
 	if (!segment || segment->size > ELF_SECTION_SIZE_MAX)
 		return false;
 	skip = frames->address - segment->address;
@@ -218,9 +202,9 @@ find_by_program_header(struct frames *frames, const struct segment_table *segmen
 }
 
 int
-call_frames_add(struct symbol_builder *builder, const struct elf_file *file, const struct segment_table *segments)
+call_frames_add(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments)
 {
-	struct frames frames = {.file = file};
+	struct eh_frame frames = {.file = file};
 
 	if (!find_by_section(&frames) && !find_by_program_header(&frames, segments))
 		return 0;

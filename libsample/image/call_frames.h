@@ -5,13 +5,12 @@
 #define DCPI_IMAGE_CALL_FRAMES_H
 
 #include "image/elf_file.h"
-#include "image/segments.h"
-#include "image/symbol_builder.h"
+#include "image/symbols_internal.h"
 
 /*
  * Add an unnamed range for each frame description in .eh_frame, which is found by its section or, without section
- * headers, by PT_GNU_EH_FRAME. 0 or -ENOMEM; what is damaged ends the pass.
+ * headers, by PT_GNU_EH_FRAME. 0 or -ENOMEM; a damaged entry ends the reading.
  */
-int call_frames_add(struct symbol_builder *builder, const struct elf_file *file, const struct segment_table *segments);
+int call_frames_add(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments);
 
 #endif

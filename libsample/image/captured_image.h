@@ -1,7 +1,8 @@
 /*
- * captured_image.h - an image as it was captured in a database, where its file is not there any more
+ * captured_image.h - what a database captures of an open image (profile/captured.h), so that it outlives the file
  *
- * The other way round: what there is to capture of an image that is open. See profile/captured.h.
+ * The way back from a database: image_file_from_captured(), image_contents_from_captured() and
+ * symbol_table_from_captured() in the headers that are included here.
  * Thread rule: as image_file.h, contents.h and symbols.h say.
  */
 #ifndef DCPI_IMAGE_CAPTURED_IMAGE_H
@@ -12,27 +13,15 @@
 #include "image/symbols.h"
 #include "profile/captured.h"
 
-/* ---- from a database ---- */
-
-/* An image_file that knows addresses and offsets, and has no symbols and no lines. 0, -ENOMEM, -DCPI_EDAMAGED. */
-int image_file_from_captured(const struct captured_layout *layout, struct image_file **file);
-
-/* The blocks that are there; what lies between them is not. `text` is not needed afterwards. 0, -ENOMEM,
- * -DCPI_EDAMAGED. */
-int image_contents_from_captured(const struct captured_layout *layout, const struct captured_text *text,
-                                 struct image_contents **contents);
-
-/* Make a table of what profile_get_symbols() gave. 0 or -ENOMEM. */
-int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
-
-/* ---- to a database ---- */
-
-/* The layout of what is open, for free() as a whole; `contents` may be NULL: no sections. 0, -E2BIG, -ENOMEM. */
+/* The layout of an open image, for free() as a whole; `contents` may be NULL: no sections. 0, -E2BIG, -ENOMEM. */
 int captured_layout_make(const struct image_file *file, const struct image_contents *contents,
                          struct captured_layout **layout);
 
 /* The symbols of the table, ascending by offset, for free(); names stay the table's. 0 or -ENOMEM. */
 int captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count);
+
+/* Order by offset, for qsort(). */
+int captured_symbols_compare(const void *left, const void *right);
 
 /* Copy block `number` out of `contents`, zeros where it has nothing. False when it has nothing at all of it. */
 bool captured_block_make(const struct image_file *file, const struct image_contents *contents, uint32_t number,

@@ -1,16 +1,23 @@
 #include "image/contents.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "image/contents_private.h"
-#include "image/image_file_private.h"
+#include "image/elf_file.h"
+#include "profile/captured.h"
 
 #define COPY_SIZE_MAX ((uint64_t)256 << 20) /* bytes of a section that the dynamic linker writes */
 #define ADDRESS_SIZE  8u
+
+struct image_contents {
+	struct image_section *sections; /* ascending, disjoint */
+	size_t count;
+	uint16_t machine;
+	bool is_partial;
+};
 
 void
 image_contents_free(struct image_contents *contents)
@@ -23,40 +30,9 @@ image_contents_free(struct image_contents *contents)
 	free(contents);
 }
 
-uint16_t
-image_contents_machine(const struct image_contents *contents)
-{
-	return contents->machine;
-}
+/* ---- from a file ---- */
 
-bool
-image_contents_is_partial(const struct image_contents *contents)
-{
-	return contents->is_partial;
-}
-
-/* What becomes read-only once the dynamic linker has written it; size 0 when nothing does. */
-static GElf_Phdr
-relro_find(const struct elf_file *file)
-{
-	GElf_Phdr header = {0};
-	size_t count = 0;
-
-	if (elf_getphdrnum(file->elf, &count))
-		return header;
-	for (size_t i = 0; i < count && i < SEGMENTS_MAX; i++) {
-		if (gelf_getphdr(file->elf, (int)i, &header) && header.p_type == PT_GNU_RELRO)
-			return header;
-	}
-	return (GElf_Phdr){0};
-}
-
-static bool
-is_in(const GElf_Phdr *segment, const GElf_Shdr *header)
-{
-	return header->sh_addr >= segment->p_vaddr && header->sh_addr - segment->p_vaddr < segment->p_memsz;
-}
-
+/* The part that becomes read-only once the dynamic linker has written it (PT_GNU_RELRO) counts as constant. */
 static bool
 is_wanted(const GElf_Shdr *header, const GElf_Phdr *relro)
 {
@@ -64,15 +40,18 @@ is_wanted(const GElf_Shdr *header, const GElf_Phdr *relro)
 		return false;
 	if (header->sh_size > UINT64_MAX - header->sh_addr)
 		return false;
-	return !(header->sh_flags & SHF_WRITE) || (is_in(relro, header) && header->sh_size <= COPY_SIZE_MAX);
+	if (!(header->sh_flags & SHF_WRITE))
+		return true;
+	return header->sh_addr >= relro->p_vaddr && header->sh_addr - relro->p_vaddr < relro->p_memsz &&
+	       header->sh_size <= COPY_SIZE_MAX;
 }
 
 static int
-section_add(struct image_contents *contents, const GElf_Shdr *header, const Elf_Data *data)
+add_file_section(struct image_contents *contents, const GElf_Shdr *header, const Elf_Data *data)
 {
-	struct section *section = &contents->sections[contents->count];
+	struct image_section *section = &contents->sections[contents->count];
 
-	*section = (struct section){
+	*section = (struct image_section){
 		.address = header->sh_addr,
 		.size = data->d_size,
 		.bytes = data->d_buf,
@@ -90,23 +69,23 @@ section_add(struct image_contents *contents, const GElf_Shdr *header, const Elf_
 }
 
 static int
-section_compare(const void *a, const void *b)
+compare_sections(const void *a, const void *b)
 {
-	const struct section *left = a, *right = b;
+	const struct image_section *left = a, *right = b;
 
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-/* Where sections overlap, which none do, the first is kept. */
+/* Where sections overlap, which only damaged files have, the first is kept. */
 static void
-sections_sort(struct image_contents *contents)
+sort_sections(struct image_contents *contents)
 {
 	size_t kept = 0;
 
 	if (contents->count)
-		qsort(contents->sections, contents->count, sizeof(*contents->sections), section_compare);
+		qsort(contents->sections, contents->count, sizeof(*contents->sections), compare_sections);
 	for (size_t i = 0; i < contents->count; i++) {
-		const struct section *before = kept ? &contents->sections[kept - 1] : NULL;
+		const struct image_section *before = kept ? &contents->sections[kept - 1] : NULL;
 
 		if (before && contents->sections[i].address - before->address < before->size)
 			free(contents->sections[i].copy);
@@ -117,13 +96,15 @@ sections_sort(struct image_contents *contents)
 }
 
 static int
-sections_read(struct image_contents *contents, const struct elf_file *file)
+read_sections(struct image_contents *contents, const struct elf_file *file)
 {
-	GElf_Phdr relro = relro_find(file);
+	GElf_Phdr relro = {0};
 	Elf_Scn *section = NULL;
-	size_t count = 0;
+	size_t count = 0, index = 0;
 	int err = 0;
 
+	if (!elf_file_next_program_header(file, PT_GNU_RELRO, &index, &relro))
+		relro = (GElf_Phdr){0};
 	if (elf_getshdrnum(file->elf, &count))
 		return -DCPI_EDAMAGED;
 	contents->sections = calloc(count + 1, sizeof(*contents->sections));
@@ -137,15 +118,15 @@ sections_read(struct image_contents *contents, const struct elf_file *file)
 			continue;
 		data = elf_file_bytes(file, section);
 		if (data && data->d_size)
-			err = section_add(contents, &header, data);
+			err = add_file_section(contents, &header, data);
 	}
-	sections_sort(contents);
+	sort_sections(contents);
 	return err;
 }
 
 /* The section that holds `address`, NULL when none does. */
-static struct section *
-section_find(const struct image_contents *contents, uint64_t address)
+static struct image_section *
+find_section(const struct image_contents *contents, uint64_t address)
 {
 	size_t low = 0, high = contents->count;
 
@@ -162,75 +143,225 @@ section_find(const struct image_contents *contents, uint64_t address)
 	return &contents->sections[low - 1];
 }
 
-static bool
-is_relative(const struct image_contents *contents, uint64_t info)
-{
-	return GELF_R_TYPE(info) == (contents->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE);
-}
-
-/* Write what the dynamic linker writes into the copies: GNU's linker leaves it in the file too, LLVM's does not. */
+/*
+ * Write the addresses that the dynamic linker writes (R_*_RELATIVE) into the copies: GNU's linker leaves them in the
+ * file too, LLVM's does not.
+ */
 static void
-relocations_apply(struct image_contents *contents, const uint8_t *relocations, size_t count)
+relocate_by(struct image_contents *contents, const Elf_Data *relocations)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct section *section;
-		Elf64_Rela relocation;
+	const uint64_t relative = contents->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	const size_t count = relocations->d_size / sizeof(Elf64_Rela);
 
-		memcpy(&relocation, relocations + i * sizeof(relocation), sizeof(relocation));
-		if (!is_relative(contents, relocation.r_info))
+	for (size_t i = 0; i < count; i++) {
+		struct image_section *section;
+		Elf64_Rela relocation;
+		uint64_t at;
+
+		memcpy(&relocation, (const uint8_t *)relocations->d_buf + i * sizeof(relocation), sizeof(relocation));
+		if (GELF_R_TYPE(relocation.r_info) != relative)
 			continue;
-		section = section_find(contents, relocation.r_offset);
+		section = find_section(contents, relocation.r_offset);
 		if (!section || !section->copy)
 			continue;
-		if (section->size - (relocation.r_offset - section->address) >= ADDRESS_SIZE)
-			memcpy(section->copy + (relocation.r_offset - section->address), &relocation.r_addend,
-			       ADDRESS_SIZE);
-	}
-}
-
-static void
-relocate(struct image_contents *contents, const struct elf_file *file)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(file->elf, section))) {
-		const Elf_Data *data;
-		GElf_Shdr header;
-
-		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || !(header.sh_flags & SHF_ALLOC))
-			continue;
-		data = elf_file_bytes(file, section);
-		if (data)
-			relocations_apply(contents, data->d_buf, data->d_size / sizeof(Elf64_Rela));
+		at = relocation.r_offset - section->address;
+		if (section->size - at >= ADDRESS_SIZE)
+			memcpy(section->copy + at, &relocation.r_addend, ADDRESS_SIZE);
 	}
 }
 
 int
 image_contents_new(const struct image_file *file, struct image_contents **contents)
 {
+	const struct elf_file *elf = image_file_elf(file);
 	struct image_contents *made;
+	Elf_Scn *section = NULL;
 	int err;
 
-	if (!file->main.elf)
+	if (!elf)
 		return -ENOENT;
-	if (file->main.header.e_ident[EI_CLASS] != ELFCLASS64 || file->main.header.e_ident[EI_DATA] != ELFDATA2LSB)
+	if (elf->header.e_ident[EI_CLASS] != ELFCLASS64 || elf->header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -DCPI_EDAMAGED;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	made->machine = file->main.header.e_machine;
-	err = sections_read(made, &file->main);
+	made->machine = elf->header.e_machine;
+	err = read_sections(made, elf);
 	if (err) {
 		image_contents_free(made);
 		return err;
 	}
-	relocate(made, &file->main);
+	while ((section = elf_nextscn(elf->elf, section))) {
+		const Elf_Data *data;
+		GElf_Shdr header;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_RELA || !(header.sh_flags & SHF_ALLOC))
+			continue;
+		data = elf_file_bytes(elf, section);
+		if (data)
+			relocate_by(made, data);
+	}
 	*contents = made;
 	return 0;
 }
 
+/* ---- from what was captured ---- */
+
+/* The file offset of an address, by the layout; false when no segment holds it. */
+static bool
+find_offset(const struct captured_layout *layout, uint64_t address, uint64_t *offset)
+{
+	for (size_t i = 0; i < layout->segment_count; i++) {
+		const struct captured_segment *segment = &layout->segments[i];
+
+		if (address >= segment->address && address - segment->address < segment->size) {
+			*offset = segment->offset + (address - segment->address);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first block whose number is not below `number`. */
+static size_t
+first_block(const struct captured_text *text, uint64_t number)
+{
+	size_t low = 0, high = text->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (text->blocks[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A hostile layout, where many sections lie on the same blocks, must not take all memory. */
+#define COPIES_MAX 4 /* of each block */
+
+struct contents_maker {
+	struct image_contents *contents;
+	const struct captured_text *text;
+	size_t capacity; /* of the sections */
+	uint64_t room;   /* bytes that may still be copied */
+};
+
+/* Add offsets [start, end), which lie wholly in the blocks from `first` on, as a section. */
+static int
+add_stretch(struct contents_maker *maker, size_t first, const struct image_section *section, uint64_t start,
+            uint64_t end)
+{
+	struct image_contents *contents = maker->contents;
+	struct image_section *grown;
+	uint8_t *copy, *to;
+
+	if (end - start > maker->room)
+		return -DCPI_EDAMAGED;
+	maker->room -= end - start;
+	grown = array_grow(contents->sections, &maker->capacity, contents->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	contents->sections = grown;
+	to = copy = malloc(end - start);
+	if (!copy)
+		return -ENOMEM;
+	for (uint64_t at = start; at < end; first++) {
+		const uint64_t from = at % CAPTURED_BLOCK_SIZE, room = CAPTURED_BLOCK_SIZE - from;
+		const uint64_t size = end - at < room ? end - at : room;
+
+		to = mempcpy(to, maker->text->blocks[first].bytes + from, size);
+		at += size;
+	}
+	grown[contents->count] = *section;
+	grown[contents->count].size = end - start;
+	grown[contents->count].bytes = grown[contents->count].copy = copy;
+	contents->count++;
+	return 0;
+}
+
+/* Add the parts of a section that were captured; it begins at `offset`. */
+static int
+add_captured_section(struct contents_maker *maker, const struct captured_section *section, uint64_t offset)
+{
+	const struct captured_text *text = maker->text;
+	const uint64_t last = offset + section->size;
+
+	for (size_t i = first_block(text, offset / CAPTURED_BLOCK_SIZE); i < text->count;) {
+		const uint64_t begin = (uint64_t)text->blocks[i].number * CAPTURED_BLOCK_SIZE;
+		const size_t first = i;
+		uint64_t start = begin < offset ? offset : begin, end = begin + CAPTURED_BLOCK_SIZE;
+		struct image_section stretch = {.is_code = section->is_code};
+		int err;
+
+		if (begin >= last)
+			break;
+		for (i++; i < text->count && (uint64_t)text->blocks[i].number * CAPTURED_BLOCK_SIZE == end; i++)
+			end += CAPTURED_BLOCK_SIZE;
+		if (end > last)
+			end = last;
+		stretch.address = section->address + (start - offset);
+		err = add_stretch(maker, first, &stretch, start, end);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int
+image_contents_from_captured(const struct captured_layout *layout, const struct captured_text *text,
+                             struct image_contents **contents)
+{
+	struct image_contents *made = calloc(1, sizeof(*made));
+	struct contents_maker maker = {
+		.contents = made,
+		.text = text,
+		.room = (uint64_t)COPIES_MAX * text->count * CAPTURED_BLOCK_SIZE,
+	};
+	uint64_t offset;
+	int err = 0;
+
+	if (!made)
+		return -ENOMEM;
+	made->machine = layout->machine;
+	made->is_partial = true;
+	for (size_t i = 0; i < layout->section_count && !err; i++)
+		if (find_offset(layout, layout->sections[i].address, &offset) &&
+		    layout->sections[i].size <= UINT64_MAX - offset)
+			err = add_captured_section(&maker, &layout->sections[i], offset);
+	if (err) {
+		image_contents_free(made);
+		return err;
+	}
+	*contents = made;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+uint16_t
+image_contents_machine(const struct image_contents *contents)
+{
+	return contents->machine;
+}
+
+bool
+image_contents_is_partial(const struct image_contents *contents)
+{
+	return contents->is_partial;
+}
+
+const struct image_section *
+image_contents_sections(const struct image_contents *contents, size_t *count)
+{
+	*count = contents->count;
+	return contents->sections;
+}
+
 static const uint8_t *
-section_rest(const struct section *section, uint64_t address, size_t *size)
+rest_of_section(const struct image_section *section, uint64_t address, size_t *size)
 {
 	*size = section->size - (address - section->address);
 	return section->bytes + (address - section->address);
@@ -239,15 +370,15 @@ section_rest(const struct section *section, uint64_t address, size_t *size)
 const uint8_t *
 image_contents_code(const struct image_contents *contents, uint64_t address, size_t *size)
 {
-	const struct section *section = section_find(contents, address);
+	const struct image_section *section = find_section(contents, address);
 
-	return section && section->is_code ? section_rest(section, address, size) : NULL;
+	return section && section->is_code ? rest_of_section(section, address, size) : NULL;
 }
 
 const uint8_t *
 image_contents_constants(const struct image_contents *contents, uint64_t address, size_t *size)
 {
-	const struct section *section = section_find(contents, address);
+	const struct image_section *section = find_section(contents, address);
 
-	return section ? section_rest(section, address, size) : NULL;
+	return section ? rest_of_section(section, address, size) : NULL;
 }

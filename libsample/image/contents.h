@@ -1,7 +1,7 @@
 /*
  * contents.h - the code and the constants of an image, by ELF virtual address
  *
- * What is here are bytes as a running program has them: constants that the dynamic linker writes before it makes them
+ * The bytes are those that a running program has: constants that the dynamic linker writes before it makes them
  * read-only (.data.rel.ro) have the values it would write, as far as these are addresses in the image itself.
  * Thread rule: plain data once it is made; any number of threads may read it.
  */
@@ -19,17 +19,37 @@ struct image_contents;
 /* `file` must stay open as long as the contents are used. 0 with *contents set; -ENOENT when only a debug file was
  * found, which has none; -ENOMEM, -DCPI_EDAMAGED. */
 int image_contents_new(const struct image_file *file, struct image_contents **contents);
+
+/*
+ * From what a database has captured (profile/captured.h): the blocks that `text` has; between them there is nothing.
+ * `text` is not needed afterwards. 0, -ENOMEM, -DCPI_EDAMAGED.
+ */
+struct captured_layout;
+struct captured_text;
+int image_contents_from_captured(const struct captured_layout *layout, const struct captured_text *text,
+                                 struct image_contents **contents);
 void image_contents_free(struct image_contents *contents); /* NULL is allowed */
 
 /* ELF's e_machine. */
 uint16_t image_contents_machine(const struct image_contents *contents);
 
-/* Is some of it not there? Then what ends where the code does may go on where nobody knows. */
+/* True when parts of the image may be missing: code that ends here may go on in a part that is not known. */
 bool image_contents_is_partial(const struct image_contents *contents);
 
+/* A section; of captured contents, a stretch of one. */
+struct image_section {
+	uint64_t address, size;
+	const uint8_t *bytes;
+	uint8_t *copy; /* owned by the contents; NULL when `bytes` are the file's own */
+	bool is_code;
+};
+
+/* The sections, ascending and disjoint; their number in *count. */
+const struct image_section *image_contents_sections(const struct image_contents *contents, size_t *count);
+
 /*
- * From `address` to the end of its section, *size bytes. NULL when that is no code; when it is data that may be written
- * (code counts as constant: tables may lie within).
+ * From `address` to the end of its section, *size bytes. image_contents_code() gives NULL for what is no code,
+ * image_contents_constants() for data that may be written (code counts as constant: tables may lie within).
  */
 const uint8_t *image_contents_code(const struct image_contents *contents, uint64_t address, size_t *size);
 const uint8_t *image_contents_constants(const struct image_contents *contents, uint64_t address, size_t *size);

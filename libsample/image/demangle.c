@@ -15,20 +15,20 @@
 #define PLT_SUFFIX     "@plt"
 #define BASE_62_DIGITS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-struct output {
+struct demangle_output {
 	char *text;
 	size_t size;
 	jmp_buf give_up;
 };
 
 /*
- * Two hundred bytes of mangled name can stand for gigabytes of text, and libiberty cannot be told to stop. It holds
- * nothing but stack memory when it calls here, so that it can be left.
+ * Two hundred bytes of mangled name can stand for gigabytes of text, and libiberty has no option that stops it. It
+ * holds nothing but stack memory when it calls here, so that it can be left.
  */
 static void
 append(const char *piece, size_t size, void *context)
 {
-	struct output *output = context;
+	struct demangle_output *output = context;
 
 	if (size >= DEMANGLED_SIZE_MAX - output->size)
 		longjmp(output->give_up, 1);
@@ -40,7 +40,7 @@ append(const char *piece, size_t size, void *context)
 typedef int demangler(const char *name, int options, demangle_callbackref callback, void *context);
 
 static bool
-run(demangler *demangle, const char *name, struct output *output)
+run(demangler *demangle, const char *name, struct demangle_output *output)
 {
 	output->size = 0;
 	if (setjmp(output->give_up))
@@ -52,7 +52,7 @@ run(demangler *demangle, const char *name, struct output *output)
 }
 
 static bool
-append_text(struct output *output, const char *text)
+append_text(struct demangle_output *output, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -68,7 +68,7 @@ append_text(struct output *output, const char *text)
  * parameters libiberty drops what follows the name. `.llvm.123` only says that a name was made global.
  */
 static bool
-demangle_cplusplus(char *name, struct output *output)
+demangle_cplusplus(char *name, struct demangle_output *output)
 {
 	char *clone = strchr(name, '.');
 
@@ -103,7 +103,7 @@ cut_parameters(char *text)
 }
 
 static bool
-demangle_d(const char *name, struct output *output)
+demangle_d(const char *name, struct demangle_output *output)
 {
 	size_t references = 0;
 	char *text;
@@ -131,8 +131,8 @@ starts_with(const char *name, const char *start)
 
 /*
  * Does a type of a Rust name (`F` a function, `D` a trait object) bind more lifetimes than one digit of base 62 can
- * say? libiberty counts them one by one, and eleven digits are enough to keep it busy for years. An identifier that
- * looks so is refused with them.
+ * say? libiberty counts them one by one, and eleven digits are enough to keep it busy for years. An identifier with
+ * this spelling is refused, too.
  */
 static bool
 binds_many_lifetimes(const char *name)
@@ -147,7 +147,7 @@ binds_many_lifetimes(const char *name)
 }
 
 static bool
-demangle_into(char *name, struct output *output)
+demangle_into(char *name, struct demangle_output *output)
 {
 	if (starts_with(name, "_D"))
 		return demangle_d(name, output);
@@ -161,7 +161,7 @@ demangle_into(char *name, struct output *output)
 char *
 symbol_demangle(const char *name)
 {
-	struct output output = {0};
+	struct demangle_output output = {0};
 	char *copy, *suffix;
 	bool done = false;
 

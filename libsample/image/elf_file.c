@@ -3,6 +3,7 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,81 +12,61 @@
 #include "base/error.h"
 
 /* libelf itself takes a section header table that lies outside of the file for no table at all. */
-static bool
-sections_are_inside(const struct elf_file *file)
-{
-	const GElf_Ehdr *header = &file->header;
-	uint64_t table = (uint64_t)header->e_shnum * header->e_shentsize;
-
-	if (header->e_shoff == 0)
-		return true;
-	return header->e_shoff <= file->size && table <= file->size - header->e_shoff;
-}
-
 static int
 check_header(struct elf_file *file)
 {
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->header))
-		return -DCPI_EDAMAGED;
-	if (file->header.e_type != ET_EXEC && file->header.e_type != ET_DYN)
-		return -DCPI_EDAMAGED;
-	return sections_are_inside(file) ? 0 : -DCPI_EDAMAGED;
-}
+	GElf_Ehdr *header = &file->header;
 
-/* A pipe or a device that somebody put in the file's place must neither block nor be set off. */
-static int
-open_named(struct elf_file *file, const char *path)
-{
-	do
-		file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	while (file->fd < 0 && errno == EINTR);
-	if (file->fd < 0)
-		return errno == ENOTDIR ? -ENOENT : -errno;
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, header))
+		return -DCPI_EDAMAGED;
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+		return -DCPI_EDAMAGED;
+	if (header->e_shoff && (header->e_shoff > file->size ||
+	                        (uint64_t)header->e_shnum * header->e_shentsize > file->size - header->e_shoff))
+		return -DCPI_EDAMAGED;
 	return 0;
 }
 
-/* What is open at file->fd; read by `command`. */
+/* Open file->fd, which libelf reads by `command`; on failure it is closed. */
 static int
 begin_file(struct elf_file *file, Elf_Cmd command)
 {
 	struct stat status;
+	int err;
 
-	if (fstat(file->fd, &status))
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return -DCPI_EDAMAGED;
-	file->size = (uint64_t)status.st_size;
-	file->elf = elf_begin(file->fd, command, NULL);
-	return check_header(file);
+	elf_version(EV_CURRENT);
+	if (fstat(file->fd, &status)) {
+		err = -errno;
+	} else if (!S_ISREG(status.st_mode)) {
+		err = -DCPI_EDAMAGED;
+	} else {
+		file->size = (uint64_t)status.st_size;
+		file->elf = elf_begin(file->fd, command, NULL);
+		err = check_header(file);
+	}
+	if (err)
+		elf_file_close(file);
+	return err;
 }
 
 int
 elf_file_open(struct elf_file *file, const char *path)
 {
-	int err;
-
 	*file = (struct elf_file)ELF_FILE_INIT;
-	elf_version(EV_CURRENT);
-	err = open_named(file, path);
-	if (!err)
-		err = begin_file(file, ELF_C_READ);
-	if (err)
-		elf_file_close(file);
-	return err;
+	do /* a pipe or a device that somebody put in the file's place must not block, and must not be set off */
+		file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	while (file->fd < 0 && errno == EINTR);
+	if (file->fd < 0)
+		return errno == ENOTDIR ? -ENOENT : -errno;
+	return begin_file(file, ELF_C_READ);
 }
 
 int
 elf_file_open_descriptor(struct elf_file *file, int fd)
 {
-	int err;
-
 	*file = (struct elf_file)ELF_FILE_INIT;
-	elf_version(EV_CURRENT);
 	file->fd = fd;
-	err = begin_file(file, ELF_C_READ_MMAP); /* where it cannot be mapped, libelf reads it */
-	if (err)
-		elf_file_close(file);
-	return err;
+	return begin_file(file, ELF_C_READ_MMAP); /* where it cannot be mapped, libelf reads it */
 }
 
 int
@@ -102,6 +83,83 @@ elf_file_open_memory(struct elf_file *file, void *memory, size_t size)
 	if (err)
 		elf_file_close(file);
 	return err;
+}
+
+#define DECODER_MEMORY_MAX ((uint64_t)128 << 20) /* bytes; xz -9 needs 65 MiB */
+
+/* Make room for at least one more byte, within MINIDEBUG_SIZE_MAX. */
+static int
+grow(uint8_t **memory, size_t *capacity)
+{
+	size_t larger = *capacity ? *capacity * 4 : (size_t)1 << 18;
+	uint8_t *moved;
+
+	if (*capacity >= MINIDEBUG_SIZE_MAX)
+		return -DCPI_EDAMAGED;
+	if (larger > MINIDEBUG_SIZE_MAX)
+		larger = MINIDEBUG_SIZE_MAX;
+	moved = realloc(*memory, larger);
+	if (!moved)
+		return -ENOMEM;
+	*memory = moved;
+	*capacity = larger;
+	return 0;
+}
+
+static int
+decompress(const Elf_Data *data, uint8_t **memory, size_t *size)
+{
+	lzma_stream stream = LZMA_STREAM_INIT;
+	size_t capacity = 0;
+	lzma_ret result;
+	int err = 0;
+
+	if (lzma_stream_decoder(&stream, DECODER_MEMORY_MAX, 0) != LZMA_OK)
+		return -ENOMEM;
+	stream.next_in = data->d_buf;
+	stream.avail_in = data->d_size;
+	do {
+		if (*size == capacity)
+			err = grow(memory, &capacity);
+		if (err)
+			goto out;
+		stream.next_out = *memory + *size;
+		stream.avail_out = capacity - *size;
+		result = lzma_code(&stream, LZMA_FINISH);
+		*size = capacity - stream.avail_out;
+	} while (result == LZMA_OK);
+	if (result == LZMA_MEM_ERROR)
+		err = -ENOMEM;
+	else if (result != LZMA_STREAM_END)
+		err = -DCPI_EDAMAGED;
+out:
+	lzma_end(&stream);
+	return err;
+}
+
+int
+elf_file_open_minidebug(struct elf_file *mini, const struct elf_file *main)
+{
+	const Elf_Data *data;
+	uint8_t *memory = NULL;
+	Elf_Scn *section;
+	size_t size = 0;
+	GElf_Shdr header;
+	int err;
+
+	*mini = (struct elf_file)ELF_FILE_INIT;
+	section = elf_file_next_section(main, NULL, ".gnu_debugdata", &header);
+	if (!section)
+		return -ENOENT;
+	data = elf_file_bytes(main, section);
+	if (!data)
+		return -DCPI_EDAMAGED;
+	err = decompress(data, &memory, &size);
+	if (err) {
+		free(memory);
+		return err;
+	}
+	return elf_file_open_memory(mini, memory, size);
 }
 
 void
@@ -136,9 +194,8 @@ elf_file_has_build_id(const struct elf_file *file, const uint8_t *build_id, size
 }
 
 Elf_Scn *
-elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header)
+elf_file_next_section(const struct elf_file *file, Elf_Scn *section, const char *name, GElf_Shdr *header)
 {
-	Elf_Scn *section = NULL;
 	size_t names;
 
 	if (elf_getshdrstrndx(file->elf, &names))
@@ -167,6 +224,27 @@ elf_file_bytes(const struct elf_file *file, Elf_Scn *section)
 	return data && data->d_buf ? data : NULL;
 }
 
+Elf_Data *
+elf_file_entries(const struct elf_file *file, Elf_Scn *section)
+{
+	Elf_Data *data = elf_file_bytes(file, section) ? elf_getdata(section, NULL) : NULL;
+
+	return data && data->d_buf ? data : NULL;
+}
+
+bool
+elf_file_next_program_header(const struct elf_file *file, uint32_t type, size_t *index, GElf_Phdr *header)
+{
+	size_t count;
+
+	if (elf_getphdrnum(file->elf, &count))
+		return false;
+	while (*index < count)
+		if (gelf_getphdr(file->elf, (int)(*index)++, header) && header->p_type == type)
+			return true;
+	return false;
+}
+
 int
 elf_file_names(const struct elf_file *file, size_t number, struct elf_names *names)
 {
@@ -182,9 +260,128 @@ elf_file_names(const struct elf_file *file, size_t number, struct elf_names *nam
 }
 
 size_t
-symbol_name_length(const char *name)
+elf_symbol_name_length(const char *name)
 {
 	const char *at = *name ? strchr(name + 1, '@') : NULL;
 
 	return at ? (size_t)(at - name) : strlen(name);
+}
+
+int
+elf_file_soname(const struct elf_file *file, char **soname)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_next_section(file, NULL, ".dynamic", &header);
+	Elf_Data *data = section ? elf_file_entries(file, section) : NULL;
+	struct elf_names names;
+	GElf_Dyn entry;
+	int err;
+
+	*soname = NULL;
+	if (!data)
+		return -ENOENT;
+	for (int i = 0;; i++) {
+		if (!gelf_getdyn(data, i, &entry) || entry.d_tag == DT_NULL)
+			return -ENOENT;
+		if (entry.d_tag == DT_SONAME)
+			break;
+	}
+	err = elf_file_names(file, header.sh_link, &names);
+	if (err)
+		return err;
+	if (entry.d_un.d_val >= names.size)
+		return -DCPI_EDAMAGED;
+	*soname = strdup(names.text + entry.d_un.d_val);
+	return *soname ? 0 : -ENOMEM;
+}
+
+static int
+segments_add(struct elf_segments *segments, const GElf_Phdr *header, uint64_t offset, uint64_t size)
+{
+	if (segments->count == ELF_SEGMENTS_MAX || offset > UINT64_MAX - size || header->p_vaddr > UINT64_MAX - size)
+		return -DCPI_EDAMAGED;
+	segments->list[segments->count++] = (struct elf_segment){
+		.offset = offset,
+		.address = header->p_vaddr,
+		.size = size,
+		.executable = header->p_flags & PF_X,
+	};
+	return 0;
+}
+
+int
+elf_segments_read(struct elf_segments *segments, const struct elf_file *file)
+{
+	GElf_Phdr header;
+	size_t index = 0;
+	int err;
+
+	segments->count = 0;
+	while (elf_file_next_program_header(file, PT_LOAD, &index, &header)) {
+		if (header.p_offset > file->size || header.p_filesz > file->size - header.p_offset)
+			return -DCPI_EDAMAGED;
+		err = segments_add(segments, &header, header.p_offset, header.p_filesz);
+		if (err)
+			return err;
+	}
+	return segments->count ? 0 : -DCPI_EDAMAGED;
+}
+
+/* Does the file lack code that its program headers have? objcopy leaves no bytes of it and moves the offsets. */
+static bool
+code_was_removed(const struct elf_file *file)
+{
+	GElf_Phdr header;
+	size_t index = 0;
+
+	while (elf_file_next_program_header(file, PT_LOAD, &index, &header))
+		if (header.p_flags & PF_X && header.p_filesz < header.p_memsz)
+			return true;
+	return false;
+}
+
+int
+elf_segments_read_debug(struct elf_segments *segments, const struct elf_file *file)
+{
+	const bool removed = code_was_removed(file);
+	uint64_t end = 0;
+	GElf_Phdr header;
+	size_t index = 0;
+	int err;
+
+	segments->count = 0;
+	while (elf_file_next_program_header(file, PT_LOAD, &index, &header)) {
+		uint64_t offset = header.p_offset, size = header.p_filesz;
+
+		if (removed) {
+			const uint64_t align = header.p_align ? header.p_align : 1;
+
+			offset = end + (header.p_vaddr % align + align - end % align) % align;
+			size = header.p_memsz;
+		}
+		err = segments_add(segments, &header, offset, size);
+		if (err)
+			return err;
+		end = offset + size;
+	}
+	return segments->count ? 0 : -DCPI_EDAMAGED;
+}
+
+const struct elf_segment *
+elf_segments_at_offset(const struct elf_segments *segments, uint64_t offset)
+{
+	for (size_t i = 0; i < segments->count; i++)
+		if (offset >= segments->list[i].offset && offset - segments->list[i].offset < segments->list[i].size)
+			return &segments->list[i];
+	return NULL;
+}
+
+const struct elf_segment *
+elf_segments_at_address(const struct elf_segments *segments, uint64_t address)
+{
+	for (size_t i = 0; i < segments->count; i++)
+		if (address >= segments->list[i].address &&
+		    address - segments->list[i].address < segments->list[i].size)
+			return &segments->list[i];
+	return NULL;
 }

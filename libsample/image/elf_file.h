@@ -3,7 +3,7 @@
  *
  * Files are read, never mapped: one that is cut short while it is read gives an error, where a mapping would end the
  * tool by SIGBUS. libdwfl is not used: it maps, it may ask a debuginfod server, and it aborts on some damaged files.
- * Thread rule: one thread per elf_file.
+ * Thread rule: one thread per elf_file; struct elf_segments is plain data.
  */
 #ifndef DCPI_IMAGE_ELF_FILE_H
 #define DCPI_IMAGE_ELF_FILE_H
@@ -38,24 +38,39 @@ struct elf_file {
 int elf_file_open(struct elf_file *file, const char *path);
 
 /*
- * The same for a descriptor, which belongs to `file` from here on, also on failure. It is mapped, so that only what is
- * looked at is brought: who reads from one that is cut short meanwhile gets a SIGBUS.
+ * As elf_file_open(), of a descriptor, which belongs to `file` from here on, also on failure. The file is mapped, so
+ * that only the pages that are read are loaded: one that is cut short meanwhile costs its reader a SIGBUS.
  */
 int elf_file_open_descriptor(struct elf_file *file, int fd);
 
-/* The same for `size` bytes at `memory` (from malloc), which belong to `file` from here on, also on failure. */
+/* As elf_file_open(), of `size` bytes at `memory` (from malloc), which belong to `file` from here on, also on failure.
+ */
 int elf_file_open_memory(struct elf_file *file, void *memory, size_t size);
+
+#define MINIDEBUG_SIZE_MAX ((size_t)128 << 20) /* bytes, decompressed; real ones are below 10 MiB */
+
+/*
+ * Decompress and open .gnu_debugdata of `main`, the small symbol table that some distributions leave in stripped
+ * programs (minidebuginfo). 0, -ENOENT when there is none, -ENOMEM, -DCPI_EDAMAGED.
+ */
+int elf_file_open_minidebug(struct elf_file *mini, const struct elf_file *main);
 void elf_file_close(struct elf_file *file); /* closed ones are allowed */
 
 /* The build-id's size (1 to BUILD_ID_SIZE_MAX), or -ENOENT. */
 int elf_file_build_id(const struct elf_file *file, uint8_t build_id[BUILD_ID_SIZE_MAX]);
 bool elf_file_has_build_id(const struct elf_file *file, const uint8_t *build_id, size_t size);
 
-/* The first section of that name with its header, NULL when there is none. */
-Elf_Scn *elf_file_section(const struct elf_file *file, const char *name, GElf_Shdr *header);
+/* The first section of that name behind `section` (NULL: of all) with its header, NULL when there is none. */
+Elf_Scn *elf_file_next_section(const struct elf_file *file, Elf_Scn *section, const char *name, GElf_Shdr *header);
 
 /* The bytes of a section as they are in the file, NULL when it has none, is compressed, too large or cut short. */
 const Elf_Data *elf_file_bytes(const struct elf_file *file, Elf_Scn *section);
+
+/* The entries of a section for gelf_getsym() and the like, in this machine's byte order; NULL as elf_file_bytes(). */
+Elf_Data *elf_file_entries(const struct elf_file *file, Elf_Scn *section);
+
+/* The next program header of `type` from *index on, which moves behind it; false when there is none. */
+bool elf_file_next_program_header(const struct elf_file *file, uint32_t type, size_t *index, GElf_Phdr *header);
 
 /* A string table; every name below `size` ends inside of it. */
 struct elf_names {
@@ -67,6 +82,46 @@ struct elf_names {
 int elf_file_names(const struct elf_file *file, size_t number, struct elf_names *names);
 
 /* The length of a symbol's name without its version: `memcpy@@GLIBC_2.14` is memcpy. */
-size_t symbol_name_length(const char *name);
+size_t elf_symbol_name_length(const char *name);
+
+/* DT_SONAME. 0 with a new string in *soname (free it); -ENOENT when there is none, -DCPI_EDAMAGED, -ENOMEM. */
+int elf_file_soname(const struct elf_file *file, char **soname);
+
+/* ---- which part of a file is loaded at which ELF virtual address ---- */
+
+#define ELF_SEGMENTS_MAX 128 /* real programs have two to ten */
+
+struct elf_segment {
+	uint64_t offset;  /* in the file */
+	uint64_t address; /* as linked */
+	uint64_t size;    /* bytes in the file */
+	bool executable;
+};
+
+struct elf_segments {
+	struct elf_segment list[ELF_SEGMENTS_MAX];
+	size_t count;
+};
+
+/* The loaded segments of a program or library. 0, or -DCPI_EDAMAGED: none, too many, or outside of the file. */
+int elf_segments_read(struct elf_segments *segments, const struct elf_file *file);
+
+/*
+ * The segments of the file that the debug file `file` was split from. `eu-strip -f` keeps the program headers as they
+ * were; `objcopy --only-keep-debug` does not, so that the offsets are worked out the way linkers assign them: the
+ * lowest offset behind the previous segment that is equal to the address modulo the alignment.
+ */
+int elf_segments_read_debug(struct elf_segments *segments, const struct elf_file *file);
+
+/* The segment that holds file offset `offset`, or ELF virtual address `address`; NULL when none does. */
+const struct elf_segment *elf_segments_at_offset(const struct elf_segments *segments, uint64_t offset);
+const struct elf_segment *elf_segments_at_address(const struct elf_segments *segments, uint64_t address);
+
+/* The file offset of an address that lies in `segment`. */
+static inline uint64_t
+elf_segment_offset(const struct elf_segment *segment, uint64_t address)
+{
+	return segment->offset + (address - segment->address);
+}
 
 #endif

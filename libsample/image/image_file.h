@@ -7,6 +7,7 @@
 #ifndef DCPI_IMAGE_IMAGE_FILE_H
 #define DCPI_IMAGE_IMAGE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,21 +23,64 @@ struct image_file;
 int image_file_open(const struct image *image, struct image_file **file);
 
 /*
- * The same of descriptors that somebody opened who knows that they are the image's, and that are the image_file's from
- * here on, also on failure: of the file, and of its separate debug file (-1: none). Where the image has a build-id, it
- * is compared all the same, and a debug file of another build is left out. Nothing is opened here nor later. Both are
- * mapped: a file that is cut short meanwhile costs its reader a SIGBUS.
+ * Open an image by descriptors that the caller knows to be the image's: of its file, and of its separate debug file
+ * (-1: none). They belong to the image_file from here on, also on failure. Where the image has a build-id, it is
+ * compared nevertheless, and a debug file of another build is left out. No other file is opened, now or later. Both
+ * are mapped: a file that is cut short meanwhile costs its reader a SIGBUS. Errors are those of image_file_open().
  */
 int image_file_open_descriptors(const struct image *image, int main, int debug, struct image_file **file);
+
+/* An image as a database has captured it (profile/captured.h): it knows addresses and offsets, and has no symbols and
+ * no lines. 0, -ENOMEM, -DCPI_EDAMAGED. */
+struct captured_layout;
+int image_file_from_captured(const struct captured_layout *layout, struct image_file **file);
 void image_file_close(struct image_file *file); /* NULL is allowed */
 
 /* The ELF virtual address of file offset `offset`, by the program headers; -ENOENT when no segment holds it. */
 int image_file_address(const struct image_file *file, uint64_t offset, uint64_t *address);
 
-/* The part of the file, from *start to *end - 1, that is mapped together with what is at `offset`; -ENOENT likewise. */
+/* The part of the file, from *start to *end - 1, that is mapped together with what is at `offset`; -ENOENT when no
+ * segment holds it. */
 int image_file_segment(const struct image_file *file, uint64_t offset, uint64_t *start, uint64_t *end);
 
-/* The offset of an address. */
+/* The file offset of an ELF virtual address; -ENOENT when no segment holds it. */
 int image_file_offset(const struct image_file *file, uint64_t address, uint64_t *offset);
+
+/*
+ * DT_SONAME: the name under which programs that need this library look for it. 0 with a new string in *soname (free
+ * it); -ENOENT when there is none, -DCPI_EDAMAGED, -ENOMEM.
+ */
+int image_file_soname(const struct image_file *file, char **soname);
+
+/* ---- for the files of this room, which know image/elf_file.h ---- */
+
+struct elf_file;
+struct elf_segments;
+
+#define IMAGE_FILE_DEBUG_ROOT "/usr/lib/debug"
+
+/* image_file_open() with another folder in the place of IMAGE_FILE_DEBUG_ROOT. */
+int image_file_open_below(const char *debug_root, const struct image *image, struct image_file **file);
+
+/* The image itself; NULL when only its debug file was found, or what a database has captured. */
+const struct elf_file *image_file_elf(const struct image_file *file);
+
+/*
+ * The separate debug file; NULL when it was not found, or not looked for yet. image_file_find_debug() looks for it in
+ * the file system only, by build-id, then by .gnu_debuglink; no server is asked. One that cannot be found or read only
+ * costs names.
+ */
+const struct elf_file *image_file_debug(const struct image_file *file);
+void image_file_find_debug(struct image_file *file);
+const struct elf_segments *image_file_segments(const struct image_file *file);
+
+/*
+ * Is the open file the one that was mapped? For images without a build-id: compares device, inode and, where both are
+ * known, the inode's generation. False when the image has no inode.
+ */
+bool image_file_is_inode(int fd, const struct image *image);
+
+/* Open a copy of this process's own vdso. 0, -ENOENT when it has none, -ENOMEM, -DCPI_EDAMAGED. */
+int image_file_open_vdso(struct elf_file *elf);
 
 #endif

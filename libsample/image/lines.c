@@ -4,13 +4,11 @@
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "image/image_file_private.h"
+#include "image/elf_file.h"
 
 struct image_lines {
 	Dwarf *dwarf;
@@ -18,31 +16,14 @@ struct image_lines {
 	bool has_unit;
 };
 
-/* The next section of this name; NULL when there is none. */
-static Elf_Scn *
-next_section(Elf *elf, Elf_Scn *section, const char *name)
-{
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *is_called = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-
-		if (is_called && strcmp(is_called, name) == 0)
-			return section;
-	}
-	return NULL;
-}
-
-/* Does the section, if it is there, end with the end of a string? It has been decompressed by now. */
+/* Does each section of this name end with the end of a string? libdw has decompressed them by now. */
 static bool
-strings_end(Elf *elf, const char *name)
+strings_end(const struct elf_file *file, const char *name)
 {
 	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 
-	while ((section = next_section(elf, section, name))) {
+	while ((section = elf_file_next_section(file, section, name, &header))) {
 		const Elf_Data *data = elf_rawdata(section, NULL);
 
 		if (data && data->d_size > 0 && (!data->d_buf || ((const char *)data->d_buf)[data->d_size - 1]))
@@ -51,14 +32,16 @@ strings_end(Elf *elf, const char *name)
 	return true;
 }
 
-/* libdw 0.188 reads on behind sections of strings that do not end with one. */
+/* `file` may be NULL. libdw 0.188 reads past the end of string sections that do not end with a NUL: refuse these. */
 static int
-begin_elf(Elf *elf, Dwarf **dwarf)
+begin_dwarf(const struct elf_file *file, Dwarf **dwarf)
 {
-	if (!elf || !next_section(elf, NULL, ".debug_line"))
+	GElf_Shdr header;
+
+	if (!file || !elf_file_next_section(file, NULL, ".debug_line", &header))
 		return -ENOENT;
-	*dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	if (*dwarf && strings_end(elf, ".debug_str") && strings_end(elf, ".debug_line_str"))
+	*dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (*dwarf && strings_end(file, ".debug_str") && strings_end(file, ".debug_line_str"))
 		return 0;
 	if (*dwarf)
 		dwarf_end(*dwarf);
@@ -74,9 +57,9 @@ image_lines_new(struct image_file *file, struct image_lines **lines)
 	*lines = calloc(1, sizeof(**lines));
 	if (!*lines)
 		return -ENOMEM;
-	err = begin_elf(file->main.elf, &(*lines)->dwarf);
+	err = begin_dwarf(image_file_elf(file), &(*lines)->dwarf);
 	if (err == -ENOENT) /* a stripped image has no line table */
-		err = begin_elf(file->debug.elf, &(*lines)->dwarf);
+		err = begin_dwarf(image_file_debug(file), &(*lines)->dwarf);
 	if (!err)
 		return 0;
 	image_lines_free(*lines);
@@ -94,27 +77,21 @@ image_lines_free(struct image_lines *lines)
 	free(lines);
 }
 
-static bool
-unit_holds(Dwarf_Die *unit, uint64_t address)
-{
-	return dwarf_haspc(unit, address) > 0;
-}
-
-/* Without .debug_aranges, which clang does not write, every unit is asked. */
+/* By .debug_aranges; where a compiler does not write it, as clang, by the ranges of every unit. */
 static bool
 find_unit(struct image_lines *lines, uint64_t address)
 {
 	Dwarf_CU *unit = NULL;
 
-	if (lines->has_unit && unit_holds(&lines->unit, address))
+	if (lines->has_unit && dwarf_haspc(&lines->unit, address) > 0)
 		return true;
 	lines->has_unit = false;
-	if (dwarf_addrdie(lines->dwarf, address, &lines->unit) && unit_holds(&lines->unit, address)) {
+	if (dwarf_addrdie(lines->dwarf, address, &lines->unit) && dwarf_haspc(&lines->unit, address) > 0) {
 		lines->has_unit = true;
 		return true;
 	}
 	while (!lines->has_unit && dwarf_get_units(lines->dwarf, unit, &unit, NULL, NULL, &lines->unit, NULL) == 0)
-		lines->has_unit = unit_holds(&lines->unit, address);
+		lines->has_unit = dwarf_haspc(&lines->unit, address) > 0;
 	return lines->has_unit;
 }
 

@@ -1,8 +1,8 @@
 /*
  * lines.h - which line of which source file an instruction was made from, by DWARF
  *
- * From the image or its separate debug file, whichever has it. A fault of libdw on a damaged file is the caller's to
- * guard against (base/guard.h). Thread rule: one thread per image_lines.
+ * From the image or its separate debug file, whichever has it. libdw may fault on a damaged file: the caller must guard
+ * against that (base/guard.h). Thread rule: one thread per image_lines.
  */
 #ifndef DCPI_IMAGE_LINES_H
 #define DCPI_IMAGE_LINES_H
@@ -15,7 +15,7 @@ struct image_lines;
 
 /*
  * After symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines are used.
- * 0; -ENOENT when there are none; -DCPI_EDAMAGED for such as cannot be read, also because memory ends; -ENOMEM.
+ * 0; -ENOENT when there are none; -DCPI_EDAMAGED when they cannot be read, also because memory ends; -ENOMEM.
  */
 int image_lines_new(struct image_file *file, struct image_lines **lines);
 void image_lines_free(struct image_lines *lines); /* NULL is allowed */
@@ -29,7 +29,7 @@ struct source_place {
 int image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place);
 
 /*
- * The source file of the first unit that says one, with its directory, as the compiler was given it. 0 with a new
+ * The source file of the first unit that names one, with its directory, as the compiler was given it. 0 with a new
  * string in *source (free it); -ENOENT, -ENOMEM.
  */
 int image_lines_source(struct image_lines *lines, char **source);

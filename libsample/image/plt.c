@@ -4,22 +4,133 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/plt_code.h"
+#include "base/array.h"
 
-/* .rela.dyn, .rela.plt and, in static programs, .rela.iplt; more is not met in what a linker wrote. */
+static uint32_t
+read_u32_le(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static bool
+has_bytes(const struct plt_code *plt, size_t at, const char *bytes, size_t size)
+{
+	return at <= plt->size && plt->size - at >= size && memcmp(plt->code + at, bytes, size) == 0;
+}
+
+/*
+ * jmp *slot(%rip) is ff 25 rel32; before it may stand endbr64, then a bnd prefix or mold's mov of the index to %r11d.
+ * With IBT the lazy half of the table (.plt) jumps through no slot, it pushes the index: 68 imm32.
+ */
+static bool
+decode_x86_64(const struct plt_code *plt, size_t at, struct plt_stub *stub)
+{
+	size_t jump = at;
+
+	*stub = (struct plt_stub){.at = at};
+	if (has_bytes(plt, jump, "\xf3\x0f\x1e\xfa", 4)) {
+		jump += 4;
+		if (has_bytes(plt, jump, "\x68", 1) && plt->size - jump >= 5) {
+			stub->index = read_u32_le(plt->code + jump + 1);
+			return true;
+		}
+		if (has_bytes(plt, jump, "\x41\xbb", 2))
+			jump += 6;
+	}
+	if (has_bytes(plt, jump, "\xf2", 1))
+		jump++;
+	if (!has_bytes(plt, jump, "\xff\x25", 2) || plt->size - jump < 6)
+		return false;
+	stub->has_slot = true;
+	stub->slot = plt->address + jump + 6 + (uint64_t)(int64_t)(int32_t)read_u32_le(plt->code + jump + 2);
+	return true;
+}
+
+/* Stubs of 8 bytes (.plt.got; .plt of static programs) end with a nop of two bytes; all others have 16. */
+static bool
+next_x86_64(const struct plt_code *plt, size_t *at, struct plt_stub *stub)
+{
+	for (; *at < plt->size; *at += 8) {
+		size_t left = plt->size - *at;
+
+		if (!decode_x86_64(plt, *at, stub))
+			continue;
+		stub->size = has_bytes(plt, *at, "\xff\x25", 2) && has_bytes(plt, *at + 6, "\x66\x90", 2) ? 8 : 16;
+		if (stub->size > left)
+			stub->size = left;
+		*at += stub->size;
+		return true;
+	}
+	return false;
+}
+
+#define A64_BTI_C                0xd503245fu
+#define A64_BR_X17               0xd61f0220u
+#define A64_IS_ADRP_X16(x)       (((x)&0x9f00001fu) == 0x90000010u)
+#define A64_IS_LDR_X17_BY_X16(x) (((x)&0xffc003ffu) == 0xf9400211u)
+#define A64_LONGEST              6 /* instructions in a stub */
+
+/* adrp's immediate: immhi in bits 5 to 23, immlo in 29 and 30, a signed number of 4 KiB pages. */
+static int64_t
+adrp_pages(uint32_t instruction)
+{
+	uint32_t pages = (instruction >> 5 & 0x7ffffu) << 2 | (instruction >> 29 & 3u);
+
+	return (int64_t)((uint64_t)pages << 43) >> 43;
+}
+
+static bool
+next_aarch64(const struct plt_code *plt, size_t *at, struct plt_stub *stub)
+{
+	for (; *at + 8 <= plt->size; *at += 4) {
+		uint32_t first = read_u32_le(plt->code + *at), second = read_u32_le(plt->code + *at + 4);
+		uint64_t page;
+
+		if (!A64_IS_ADRP_X16(first) || !A64_IS_LDR_X17_BY_X16(second))
+			continue;
+		page = ((plt->address + *at) & ~(uint64_t)0xfff) + ((uint64_t)adrp_pages(first) << 12);
+		*stub = (struct plt_stub){.at = *at, .has_slot = true};
+		stub->slot = page + (second >> 10 & 0xfffu) * 8;
+		if (*at >= 4 && read_u32_le(plt->code + *at - 4) == A64_BTI_C)
+			stub->at -= 4;
+		for (size_t i = 0; i < A64_LONGEST && *at + 4 <= plt->size; i++) {
+			*at += 4;
+			if (read_u32_le(plt->code + *at - 4) == A64_BR_X17)
+				break;
+		}
+		stub->size = *at - stub->at;
+		return true;
+	}
+	return false;
+}
+
+bool
+plt_code_next(const struct plt_code *plt, size_t *at, struct plt_stub *stub)
+{
+	switch (plt->machine) {
+	case EM_X86_64:
+		return next_x86_64(plt, at, stub);
+	case EM_AARCH64:
+		return next_aarch64(plt, at, stub);
+	default:
+		return false;
+	}
+}
+
+/* .rela.dyn, .rela.plt and, in static programs, .rela.iplt; linkers write no more. */
 #define RELOCATION_SECTIONS_MAX 8
 
-struct slot {
+struct plt_slot {
 	uint64_t address;
 	const char *name; /* NULL: not known */
 	size_t name_length;
 };
 
-struct slots {
+struct plt_slots {
 	struct symbol_builder *builder;
 	const struct elf_file *file;
-	const struct segment_table *segments;
-	struct slot *list; /* ascending by address once all are read */
+	const struct elf_segments *segments;
+	struct plt_slot *list; /* ascending by address once all are read */
 	size_t count, capacity;
 	uint64_t *ordered; /* addresses, in the order of .rela.plt */
 	size_t ordered_count;
@@ -49,23 +160,19 @@ slot_kind(uint16_t machine, uint64_t type)
 }
 
 static int
-slots_add(struct slots *slots, const struct slot *slot)
+slots_add(struct plt_slots *slots, const struct plt_slot *slot)
 {
-	if (slots->count == slots->capacity) {
-		size_t capacity = slots->capacity ? slots->capacity * 2 : 256;
-		struct slot *moved = reallocarray(slots->list, capacity, sizeof(*moved));
+	struct plt_slot *list = array_grow(slots->list, &slots->capacity, slots->count + 1, sizeof(*list));
 
-		if (!moved)
-			return -ENOMEM;
-		slots->list = moved;
-		slots->capacity = capacity;
-	}
-	slots->list[slots->count++] = *slot;
+	if (!list)
+		return -ENOMEM;
+	slots->list = list;
+	list[slots->count++] = *slot;
 	return 0;
 }
 
 static void
-name_by_symbol(struct slot *slot, Elf_Data *symbols, const struct elf_names *names, uint64_t number)
+name_by_symbol(struct plt_slot *slot, Elf_Data *symbols, const struct elf_names *names, uint64_t number)
 {
 	GElf_Sym symbol;
 
@@ -74,30 +181,24 @@ name_by_symbol(struct slot *slot, Elf_Data *symbols, const struct elf_names *nam
 	if (symbol.st_name == 0 || symbol.st_name >= names->size)
 		return;
 	slot->name = names->text + symbol.st_name;
-	slot->name_length = symbol_name_length(slot->name);
+	slot->name_length = elf_symbol_name_length(slot->name);
 }
 
 static void
-name_by_resolver(struct slot *slot, const struct slots *slots, uint64_t resolver)
+name_by_resolver(struct plt_slot *slot, const struct plt_slots *slots, uint64_t resolver)
 {
-	const struct segment *segment = segment_at_address(slots->segments, resolver);
-	const struct candidate *candidate = NULL;
+	const struct elf_segment *segment = elf_segments_at_address(slots->segments, resolver);
+	const struct symbol_candidate *candidate = NULL;
 
 	if (segment)
-		candidate = symbol_builder_best(slots->builder, segment->offset + (resolver - segment->address));
+		candidate = symbol_builder_best(slots->builder, elf_segment_offset(segment, resolver));
 	if (!candidate)
 		return;
 	slot->name = candidate->name;
 	slot->name_length = candidate->name_length;
 }
 
-static Elf_Data *
-section_data(const struct elf_file *file, Elf_Scn *section)
-{
-	return section && elf_file_bytes(file, section) ? elf_getdata(section, NULL) : NULL;
-}
-
-/* The symbols that a relocation section refers to, and their names; NULL when there are none to be had. */
+/* The symbols that a relocation section refers to, and their names; NULL when there are none. */
 static Elf_Data *
 linked_symbols(const struct elf_file *file, size_t number, struct elf_names *names)
 {
@@ -109,18 +210,18 @@ linked_symbols(const struct elf_file *file, size_t number, struct elf_names *nam
 		return NULL;
 	if (elf_file_names(file, header.sh_link, names))
 		return NULL;
-	return section_data(file, section);
+	return elf_file_entries(file, section);
 }
 
 static int
-read_relocations(struct slots *slots, Elf_Scn *section, const GElf_Shdr *header, bool ordered)
+read_relocations(struct plt_slots *slots, Elf_Scn *section, const GElf_Shdr *header, bool ordered)
 {
 	uint16_t machine = slots->file->header.e_machine;
-	Elf_Data *data = section_data(slots->file, section);
+	Elf_Data *data = elf_file_entries(slots->file, section);
 	struct elf_names names = {0};
 	Elf_Data *symbols = linked_symbols(slots->file, header->sh_link, &names);
 	size_t count = data ? data->d_size / gelf_fsize(slots->file->elf, ELF_T_RELA, 1, EV_CURRENT) : 0;
-	int err = 0;
+	int err;
 
 	if (ordered && count) {
 		slots->ordered = calloc(count, sizeof(*slots->ordered));
@@ -128,9 +229,9 @@ read_relocations(struct slots *slots, Elf_Scn *section, const GElf_Shdr *header,
 			return -ENOMEM;
 		slots->ordered_count = count;
 	}
-	for (size_t i = 0; !err && i < count && i <= INT32_MAX; i++) {
+	for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
 		GElf_Rela relocation;
-		struct slot slot = {0};
+		struct plt_slot slot = {0};
 		enum slot_kind kind;
 
 		if (!gelf_getrela(data, (int)i, &relocation))
@@ -143,30 +244,33 @@ read_relocations(struct slots *slots, Elf_Scn *section, const GElf_Shdr *header,
 			name_by_symbol(&slot, symbols, &names, GELF_R_SYM(relocation.r_info));
 		else if (kind == SLOT_RESOLVED)
 			name_by_resolver(&slot, slots, (uint64_t)relocation.r_addend);
-		if (slot.name)
-			err = slots_add(slots, &slot);
+		if (!slot.name)
+			continue;
+		err = slots_add(slots, &slot);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 static int
 compare_slots(const void *left_item, const void *right_item)
 {
-	const struct slot *left = left_item, *right = right_item;
+	const struct plt_slot *left = left_item, *right = right_item;
 
 	return (left->address > right->address) - (left->address < right->address);
 }
 
 static int
-read_slots(struct slots *slots)
+read_slots(struct plt_slots *slots)
 {
 	size_t names, sections = 0;
 	Elf_Scn *section = NULL;
-	int err = 0;
+	int err;
 
 	if (elf_getshdrstrndx(slots->file->elf, &names))
 		return 0;
-	while (!err && sections < RELOCATION_SECTIONS_MAX && (section = elf_nextscn(slots->file->elf, section))) {
+	while (sections < RELOCATION_SECTIONS_MAX && (section = elf_nextscn(slots->file->elf, section))) {
 		GElf_Shdr header;
 		const char *name;
 
@@ -176,16 +280,18 @@ read_slots(struct slots *slots)
 		sections++;
 		err = read_relocations(slots, section, &header,
 		                       name && !slots->ordered && strcmp(name, ".rela.plt") == 0);
+		if (err)
+			return err;
 	}
-	if (!err && slots->count)
+	if (slots->count)
 		qsort(slots->list, slots->count, sizeof(*slots->list), compare_slots);
-	return err;
+	return 0;
 }
 
-static const struct slot *
-find_slot(const struct slots *slots, const struct plt_stub *stub)
+static const struct plt_slot *
+find_slot(const struct plt_slots *slots, const struct plt_stub *stub)
 {
-	struct slot key = {.address = stub->slot};
+	struct plt_slot key = {.address = stub->slot};
 
 	if (!stub->has_slot) {
 		if (stub->index >= slots->ordered_count)
@@ -196,45 +302,47 @@ find_slot(const struct slots *slots, const struct plt_stub *stub)
 }
 
 static int
-add_section(const struct slots *slots, const char *name)
+add_section(const struct plt_slots *slots, const char *name)
 {
 	struct plt_code plt = {.machine = slots->file->header.e_machine};
-	const struct segment *segment;
+	const struct elf_segment *segment;
 	const Elf_Data *data;
 	struct plt_stub stub;
 	GElf_Shdr header;
 	Elf_Scn *section;
 	size_t at = 0;
-	int err = 0;
+	int err;
 
-	section = elf_file_section(slots->file, name, &header);
+	section = elf_file_next_section(slots->file, NULL, name, &header);
 	data = section ? elf_file_bytes(slots->file, section) : NULL;
-	segment = data ? segment_at_address(slots->segments, header.sh_addr) : NULL;
+	segment = data ? elf_segments_at_address(slots->segments, header.sh_addr) : NULL;
 	if (!segment || !segment->executable || segment->size - (header.sh_addr - segment->address) < data->d_size)
 		return 0;
 	plt.code = data->d_buf;
 	plt.size = data->d_size;
 	plt.address = header.sh_addr;
-	while (!err && plt_code_next(&plt, &at, &stub)) {
-		const struct slot *slot = find_slot(slots, &stub);
-		struct candidate candidate = {.size = stub.size, .suffix = "@plt"};
+	while (plt_code_next(&plt, &at, &stub)) {
+		const struct plt_slot *slot = find_slot(slots, &stub);
+		struct symbol_candidate candidate = {.size = stub.size, .suffix = "@plt"};
 
 		if (!slot)
 			continue;
-		candidate.offset = segment->offset + (header.sh_addr - segment->address) + stub.at;
+		candidate.offset = elf_segment_offset(segment, header.sh_addr) + stub.at;
 		candidate.limit = candidate.offset + stub.size;
 		candidate.name = slot->name;
 		candidate.name_length = slot->name_length;
 		err = symbol_builder_add(slots->builder, &candidate);
+		if (err)
+			return err;
 	}
-	return err;
+	return 0;
 }
 
 int
-plt_add(struct symbol_builder *builder, const struct elf_file *file, const struct segment_table *segments)
+plt_add(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments)
 {
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
-	struct slots slots = {.builder = builder, .file = file, .segments = segments};
+	struct plt_slots slots = {.builder = builder, .file = file, .segments = segments};
 	int err = read_slots(&slots);
 
 	for (size_t i = 0; !err && i < sizeof(sections) / sizeof(sections[0]); i++)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/image_file.h"
 #include "image/lines.h"
-#include "image/soname.h"
 #include "image/symbols.h"
 #include "tests/fuzz/image_of_bytes.h"
 
@@ -38,7 +38,7 @@ read_image(const struct image *image, size_t size)
 
 	if (image_file_open(image, &file))
 		return;
-	if (image_soname(file, &name) == 0)
+	if (image_file_soname(file, &name) == 0)
 		free(name);
 	if (symbol_table_from_file(file, &table) == 0 && image_lines_new(file, &lines) == 0) {
 		look_up(lines, file, size);

@@ -129,7 +129,7 @@ nothing_lies_outside_of_the_image(void **state)
 }
 
 static void
-an_address_and_its_offset_are_told_from_each_other(void **state)
+an_address_and_its_offset_are_not_confused(void **state)
 {
 	const struct program *program = *state;
 	uint64_t offset, address;
@@ -150,7 +150,7 @@ main(void)
 		cmocka_unit_test(code_is_that_in_memory),
 		cmocka_unit_test(constants_are_no_code),
 		cmocka_unit_test(nothing_lies_outside_of_the_image),
-		cmocka_unit_test(an_address_and_its_offset_are_told_from_each_other),
+		cmocka_unit_test(an_address_and_its_offset_are_not_confused),
 	};
 
 	return cmocka_run_group_tests(tests, program_open, program_close);

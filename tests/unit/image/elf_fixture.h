@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "image/image_file_private.h"
+#include "image/elf_file.h"
+#include "image/image_file.h"
 #include "image/symbols.h"
 
 #define FOLDER_TEMPLATE "/tmp/dcpi-image-test.XXXXXX"

@@ -1,11 +1,14 @@
-#include "tests/unit/image/elf_fixture.h"
+#include "tests/unit/image/nm_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "image/vdso.h"
+#include "image/image_file.h"
 
 static int
 open_below(const struct folder *folder, const struct image *image)
@@ -20,7 +23,7 @@ open_below(const struct folder *folder, const struct image *image)
 
 /* A program that returns `value`, linked with `flags`. */
 static struct image
-build_program(const struct folder *folder, int value, const char *flags, char path[PATH_MAX])
+build_returning(const struct folder *folder, int value, const char *flags, char path[PATH_MAX])
 {
 	write_file(folder, "program.c", "int answer(void) { return %d; }\nint main(void) { return answer(); }\n",
 	           value);
@@ -39,7 +42,7 @@ an_offset_becomes_the_address_that_was_linked(void **state)
 
 	need_tool("gcc");
 	need_tool("readelf");
-	image = build_program(*state, 42, "-no-pie", path);
+	image = build_returning(*state, 42, "-no-pie", path);
 	layout = layout_of(path);
 	assert_int_equal(image_file_open(&image, &file), 0);
 	for (size_t i = 0; i < layout.count; i++) {
@@ -62,12 +65,12 @@ a_file_of_another_build_is_refused(void **state)
 
 	need_tool("gcc");
 	need_tool("readelf");
-	sampled = build_program(*state, 1, "-Wl,--build-id", path);
+	sampled = build_returning(*state, 1, "-Wl,--build-id", path);
 	assert_int_equal(sampled.build_id_size, 20);
 	assert_int_equal(open_below(*state, &sampled), 0);
-	build_program(*state, 2, "-Wl,--build-id", path);
+	build_returning(*state, 2, "-Wl,--build-id", path);
 	assert_int_equal(open_below(*state, &sampled), -DCPI_EBUILDID);
-	build_program(*state, 1, "-Wl,--build-id=none", path);
+	build_returning(*state, 1, "-Wl,--build-id=none", path);
 	assert_int_equal(open_below(*state, &sampled), -DCPI_EBUILDID);
 }
 
@@ -79,7 +82,7 @@ without_a_build_id_device_and_inode_decide(void **state)
 
 	need_tool("gcc");
 	need_tool("readelf");
-	image = build_program(*state, 1, "-Wl,--build-id=none", path);
+	image = build_returning(*state, 1, "-Wl,--build-id=none", path);
 	assert_int_equal(image.build_id_size, 0);
 	assert_int_equal(open_below(*state, &image), 0);
 	image.inode++;
@@ -106,7 +109,7 @@ a_replaced_file_is_read_from_its_debug_file(void **state)
 
 	need_tool("gcc");
 	need_tool("objcopy");
-	sampled = build_program(folder, 3, "-g -Wl,--build-id", path);
+	sampled = build_returning(folder, 3, "-g -Wl,--build-id", path);
 	layout = layout_of(path);
 	for (size_t i = 0; i < 20; i++)
 		snprintf(hex + 2 * i, 3, "%02x", sampled.build_id[i]);
@@ -123,7 +126,7 @@ a_replaced_file_is_read_from_its_debug_file(void **state)
 			assert_int_equal(address, layout.loads[i].address);
 		}
 		image_file_close(file);
-		build_program(folder, 4, "-Wl,--build-id", path);
+		build_returning(folder, 4, "-Wl,--build-id", path);
 	}
 }
 
@@ -167,7 +170,7 @@ a_file_cut_short_is_damaged(void **state)
 
 	need_tool("gcc");
 	need_tool("readelf");
-	image = build_program(folder, 5, "-g -Wl,--build-id", path);
+	image = build_returning(folder, 5, "-g -Wl,--build-id", path);
 	assert_int_equal(stat(path, &status), 0);
 	for (off_t size = status.st_size - 1; size > 0; size -= 97) {
 		assert_int_equal(truncate(path, size), 0);
@@ -201,7 +204,7 @@ a_file_that_may_not_be_read_is_named_so(void **state)
 	need_tool("gcc");
 	if (geteuid() != 0)
 		skip_because("not root, so that another user cannot be played");
-	image = build_program(*state, 6, "", path);
+	image = build_returning(*state, 6, "", path);
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(seteuid(65534), 0);
 	err = open_below(*state, &image);
@@ -216,7 +219,7 @@ vdso_image(void)
 	struct elf_file file;
 	int size;
 
-	assert_int_equal(vdso_open(&file), 0);
+	assert_int_equal(image_file_open_vdso(&file), 0);
 	size = elf_file_build_id(&file, image.build_id);
 	assert_true(size > 0);
 	image.build_id_size = (uint8_t)size;
@@ -263,6 +266,184 @@ the_vdso_of_another_kernel_is_refused(void **state)
 	assert_int_equal(open_below(*state, &image), -ENOENT);
 }
 
+/* Split the debug file of a new program off into `debug_folder`, where a link finds it. */
+static struct image
+build_linked(const struct folder *folder, const char *debug_folder, char path[PATH_MAX], char twin[PATH_MAX])
+{
+	build_program(folder, "", path, twin);
+	assert_true(run_in(folder,
+	                   "mkdir -p %s && objcopy --only-keep-debug program %s/link.debug && strip program && "
+	                   "objcopy --add-gnu-debuglink=%s/link.debug program",
+	                   debug_folder, debug_folder, debug_folder));
+	return image_of(path);
+}
+
+static void
+a_debug_file_is_found_by_its_link(void **state)
+{
+	const struct folder *folder = *state;
+	char path[PATH_MAX], twin[PATH_MAX], below_root[PATH_MAX];
+	const char *const folders[] = {".", ".debug", below_root};
+	struct image image;
+
+	need_binutils();
+	snprintf(below_root, sizeof(below_root), "debug%s", folder->path);
+	for (size_t i = 0; i < 3; i++) {
+		image = build_linked(folder, folders[i], path, twin);
+		assert_true(compare_with_nm(folder, &image, twin, false) > 3);
+	}
+}
+
+static void
+a_debug_file_that_differs_from_its_link_is_not_used(void **state)
+{
+	char path[PATH_MAX], twin[PATH_MAX];
+	struct image image;
+
+	need_binutils();
+	image = build_linked(*state, ".debug", path, twin);
+	assert_true(run_in(*state, "printf x >> .debug/link.debug"));
+	assert_int_equal(compare_with_nm(*state, &image, twin, true), 0);
+}
+
+static void
+a_debug_file_is_found_by_build_id(void **state)
+{
+	const struct folder *folder = *state;
+	char path[PATH_MAX], twin[PATH_MAX], hex[41];
+	struct image image;
+
+	need_binutils();
+	image = build_program(folder, "", path, twin);
+	for (size_t i = 0; i < 20; i++)
+		snprintf(hex + 2 * i, 3, "%02x", image.build_id[i]);
+	assert_true(run_in(folder,
+	                   "mkdir -p debug/.build-id/%.2s && objcopy --only-keep-debug program "
+	                   "debug/.build-id/%.2s/%s.debug && strip program",
+	                   hex, hex, hex + 2));
+	assert_true(compare_with_nm(folder, &image, twin, false) > 3);
+	assert_true(run_in(folder, "rm program"));
+	assert_true(compare_with_nm(folder, &image, twin, false) > 3);
+}
+
+static void
+count_line(void *context, const char *line)
+{
+	(void)line;
+	++*(size_t *)context;
+}
+
+/* elfutils asks a server through libdebuginfod, which it loads when it first looks for a debug file. */
+static void
+no_server_is_asked_for_a_debug_file(void **state)
+{
+	char path[PATH_MAX], twin[PATH_MAX];
+	struct image image;
+	size_t loaded = 0;
+
+	need_binutils();
+	image = build_program(*state, "", path, twin);
+	assert_true(run_in(*state, "strip program"));
+	assert_int_equal(setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9/", 1), 0);
+	compare_with_nm(*state, &image, twin, true);
+	assert_int_equal(unsetenv("DEBUGINFOD_URLS"), 0);
+	each_line(count_line, &loaded, "awk '/libdebuginfod|libcurl/' /proc/%d/maps", getpid());
+	assert_int_equal(loaded, 0);
+}
+
+static int
+open_in(const struct folder *folder, const char *name)
+{
+	char path[PATH_MAX];
+	int fd = open(path_in(folder, name, path), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct image
+image_by_stat(int fd)
+{
+	struct image image = {.kind = IMAGE_USER};
+	struct stat status;
+
+	assert_int_equal(fstat(fd, &status), 0);
+	image.device_major = major(status.st_dev);
+	image.device_minor = minor(status.st_dev);
+	image.inode = status.st_ino;
+	return image;
+}
+
+static void
+a_copy_is_another_file(void **state)
+{
+	struct image image;
+	int fd, copy;
+
+	write_file(*state, "original", "text");
+	write_file(*state, "copy", "text");
+	fd = open_in(*state, "original");
+	copy = open_in(*state, "copy");
+	image = image_by_stat(fd);
+	assert_true(image_file_is_inode(fd, &image));
+	assert_false(image_file_is_inode(copy, &image));
+	close(fd);
+	close(copy);
+}
+
+static void
+an_inode_that_was_given_again_is_another_file(void **state)
+{
+	struct image image;
+	long generation = 0;
+	int fd;
+
+	write_file(*state, "file", "text");
+	fd = open_in(*state, "file");
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) || generation == 0) {
+		close(fd);
+		skip_because("the file system of /tmp knows no generations");
+	}
+	image = image_by_stat(fd);
+	image.inode_generation = (uint32_t)generation;
+	assert_true(image_file_is_inode(fd, &image));
+	image.inode_generation ^= 1;
+	assert_false(image_file_is_inode(fd, &image));
+	close(fd);
+}
+
+/* What a mapping of the file looks like is read with awk, from the maps of a process that runs it. */
+static void
+identity_line(void *context, const char *line)
+{
+	struct image *image = context;
+
+	sscanf(line, "%" SCNx32 ":%" SCNx32 " %" SCNu64, &image->device_major, &image->device_minor, &image->inode);
+}
+
+static void
+a_file_on_overlayfs_is_known_by_its_mapping(void **state)
+{
+	const struct folder *folder = *state;
+	struct image image = {.kind = IMAGE_USER};
+	int fd;
+
+	if (!run_in(folder, "mkdir lower upper work merged && cp /bin/sleep lower/ && "
+	                    "mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged"))
+		skip_because("overlayfs cannot be mounted here");
+	each_line(identity_line, &image,
+	          "cd %s && { merged/sleep 1 & } && sleep 0.1 && "
+	          "awk '/merged.sleep/ { print $4, $5; exit }' /proc/$!/maps",
+	          folder->path);
+	fd = open_in(folder, "merged/sleep");
+	assert_true(run_in(folder, "umount -l merged"));
+	assert_true(image.inode != 0);
+	assert_true(image_file_is_inode(fd, &image));
+	image.inode++;
+	assert_false(image_file_is_inode(fd, &image));
+	close(fd);
+}
+
 int
 main(void)
 {
@@ -278,6 +459,13 @@ main(void)
 		cmocka_unit_test(a_file_that_may_not_be_read_is_named_so),
 		cmocka_unit_test(the_vdso_names_the_clock),
 		cmocka_unit_test(the_vdso_of_another_kernel_is_refused),
+		cmocka_unit_test(a_debug_file_is_found_by_its_link),
+		cmocka_unit_test(a_debug_file_that_differs_from_its_link_is_not_used),
+		cmocka_unit_test(a_debug_file_is_found_by_build_id),
+		cmocka_unit_test(no_server_is_asked_for_a_debug_file),
+		cmocka_unit_test(a_copy_is_another_file),
+		cmocka_unit_test(an_inode_that_was_given_again_is_another_file),
+		cmocka_unit_test(a_file_on_overlayfs_is_known_by_its_mapping),
 	};
 
 	return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
