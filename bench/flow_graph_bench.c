@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "code/equivalence.h"
-#include "code/flow_graph_build.h"
+#include "code/cycle_equivalence.h"
+#include "code/flow_graph.h"
 
 #define RUNS         10
 #define PIECES       1250 /* of 8 instructions */
@@ -53,16 +53,16 @@ procedure_measure(void)
 	memcpy(bytes + PIECES * sizeof(piece) + 1, &back, sizeof(back));
 	bytes[PIECES * sizeof(piece) + 5] = 0xc3;
 	for (int i = 0; i < RUNS; i++) {
-		struct equivalence equivalence;
+		struct cycle_equivalence equivalence;
 		uint64_t start = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		flow_graph_free(graph);
 		bench_require(flow_graph_build(decoder, &source, &graph), "cannot build");
 		best(&built, elapsed_ms(start));
 		start = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		bench_require(equivalence_find(graph, &equivalence), "cannot find classes");
+		bench_require(cycle_equivalence_find(graph, &equivalence), "cannot find classes");
 		best(&classes, elapsed_ms(start));
-		equivalence_fini(&equivalence);
+		cycle_equivalence_fini(&equivalence);
 	}
 	printf("procedure of %zu instructions, %zu blocks: decoded and built %.2f ms, classes %.2f ms\n",
 	       graph->instruction_count, graph->block_count, built, classes);
@@ -84,7 +84,7 @@ classes_measure(void)
 {
 	struct flow_edge *edges = calloc(RANDOM_EDGES, sizeof(*edges));
 	struct flow_graph graph = {.edges = edges, .edge_count = RANDOM_EDGES, .block_count = BLOCKS};
-	struct equivalence equivalence = {0};
+	struct cycle_equivalence equivalence = {0};
 	uint64_t seed = 1;
 	double took = 0;
 
@@ -99,12 +99,12 @@ classes_measure(void)
 	for (int i = 0; i < RUNS; i++) {
 		uint64_t start = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-		equivalence_fini(&equivalence);
-		bench_require(equivalence_find(&graph, &equivalence), "cannot find classes");
+		cycle_equivalence_fini(&equivalence);
+		bench_require(cycle_equivalence_find(&graph, &equivalence), "cannot find classes");
 		best(&took, elapsed_ms(start));
 	}
 	printf("%d blocks, %d edges: %zu classes in %.2f ms\n", BLOCKS, RANDOM_EDGES, equivalence.class_count, took);
-	equivalence_fini(&equivalence);
+	cycle_equivalence_fini(&equivalence);
 	free(edges);
 }
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "code/equivalence.h"
+#include "code/cycle_equivalence.h"
 #include "code/flow_graph.h"
 
 #define GENERATED_RETIRED_PERIOD 64  /* instructions a sample of them, on average */
@@ -36,7 +36,7 @@ struct generated_program {
 	uint64_t *samples;     /* per instruction */
 	uint64_t *retired;     /* the same, of a count of instructions */
 	uint64_t *burst_edges; /* edges in recorded pieces of the run */
-	struct equivalence equivalence;
+	struct cycle_equivalence equivalence;
 	uint64_t random;
 	double period; /* cycles per sample */
 	size_t edge_room, block_room;
@@ -235,7 +235,7 @@ generated_program_make(uint64_t seed, int depth)
 	program.graph.is_complete = true;
 	generated_lists(&program.graph);
 	generated_code(&program);
-	err = equivalence_find(&program.graph, &program.equivalence);
+	err = cycle_equivalence_find(&program.graph, &program.equivalence);
 	program.block_counts = calloc(program.graph.block_count, sizeof(uint64_t));
 	program.edge_counts = calloc(program.graph.edge_count, sizeof(uint64_t));
 	program.burst_edges = calloc(program.graph.edge_count, sizeof(uint64_t));
@@ -260,7 +260,7 @@ generated_program_free(struct generated_program *program)
 	free(program->burst_edges);
 	free(program->samples);
 	free(program->retired);
-	equivalence_fini(&program->equivalence);
+	cycle_equivalence_fini(&program->equivalence);
 }
 
 /* Which way it goes from `block`; FLOW_OUTSIDE: it returned and is called again. */

@@ -1,5 +1,5 @@
 /* See address.h. */
-#include "code/riscv64_parts.h"
+#include "code/riscv64.h"
 #include "emulator/block/address.h"
 
 static uint8_t

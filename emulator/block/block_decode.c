@@ -103,8 +103,8 @@ static void
 decode_all(struct blocks *blocks, const struct block *block, const uint8_t *bytes)
 {
 	for (unsigned i = 0; i < block->count; i++)
-		decoder_look_at(blocks->decoder, bytes + block->instructions[i].offset, block->instructions[i].size,
-		                &blocks->encoded[i]);
+		decoder_prefetch(blocks->decoder, bytes + block->instructions[i].offset, block->instructions[i].size,
+		                 &blocks->encoded[i]);
 	for (unsigned i = 0; i < block->count; i++)
 		decode_one(blocks, &blocks->encoded[i], block->address + block->instructions[i].offset,
 		           &blocks->decoded[i]);

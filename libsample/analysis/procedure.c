@@ -24,7 +24,7 @@ procedure_analysis_free(struct procedure_analysis *analysis)
 	free(analysis->schedules);
 	stalls_fini(&analysis->stalls);
 	frequencies_fini(&analysis->frequencies);
-	equivalence_fini(&analysis->classes);
+	cycle_equivalence_fini(&analysis->classes);
 	free(analysis->samples);
 	free(analysis->taken);
 	free(analysis->squares);
@@ -912,7 +912,7 @@ analyze(const struct procedure_input *input, struct procedure_analysis *analysis
 		err = procedures_graph(input->code->procedures, input->symbol, &analysis->graph);
 	if (err)
 		return err;
-	err = equivalence_find(analysis->graph, &analysis->classes);
+	err = cycle_equivalence_find(analysis->graph, &analysis->classes);
 	if (err)
 		return err;
 	err = add_samples(input, analysis);

@@ -12,7 +12,7 @@
 #include "analysis/code_image.h"
 #include "analysis/frequency.h"
 #include "analysis/stalls.h"
-#include "code/equivalence.h"
+#include "code/cycle_equivalence.h"
 #include "code/pipeline.h"
 #include "code/schedule.h"
 
@@ -56,7 +56,7 @@ struct procedure_input {
 
 struct procedure_analysis {
 	struct flow_graph *graph;
-	struct equivalence classes;
+	struct cycle_equivalence classes;
 	size_t event_count;    /* of the selection */
 	uint64_t *samples;     /* of event e and instruction i: samples[e * graph->instruction_count + i] */
 	uint64_t *taken;       /* as they were taken: of weighted samples, how many there are */

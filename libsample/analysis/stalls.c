@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/stalls_internal.h"
-#include "code/schedule_parts.h"
+#include "code/uops.h"
 
 #define SMALL_PART   0.02 /* of a stall: a reason that explains no more is ruled out */
 #define STRIDE_STEPS 400  /* an instruction: what all searches for strides may take */
@@ -159,14 +159,14 @@ weight_of(const struct stall_analysis *analysis, const struct schedule *schedule
 {
 	const struct instruction *instruction =
 		&analysis->graph->instructions[block_of(analysis, block)->first + index];
-	struct work work;
+	struct uops uops;
 
 	if (!schedule->lines[index].critical)
 		return 0;
 	if (schedule->bound != BOUND_LATENCY)
 		return 1;
-	work_of(analysis->pipeline, instruction, NULL, &work);
-	return work.load_latency + work.latency;
+	uops_of(analysis->pipeline, instruction, NULL, &uops);
+	return uops.load_latency + uops.latency;
 }
 
 static enum stall_reason

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/stalls_internal.h"
-#include "code/schedule_parts.h"
+#include "code/uops.h"
 
 #define STEPS_MAX         4096 /* instructions of one walk back: what is farther away is not found, and assumed */
 #define LONG_LATENCY      2    /* cycles; a chain of such operations is slow */
@@ -238,7 +238,7 @@ static bool
 is_loaded_by(const struct instruction *instruction, uint8_t reg)
 {
 	for (unsigned i = 0; instruction->loads && i < instruction->write_count; i++)
-		if (instruction->writes[i] == reg && !is_written_back(instruction, i))
+		if (instruction->writes[i] == reg && !uops_is_written_back(instruction, i))
 			return true;
 	return false;
 }

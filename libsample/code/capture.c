@@ -24,7 +24,7 @@ struct capture {
 	bool *is_done;                   /* by number of the symbol */
 	uint32_t *marks;                 /* blocks to be taken, in any order, some more than once */
 	size_t mark_count, mark_capacity;
-	int err; /* of marking where nothing can be returned */
+	int err; /* of marking in observe_data(), which cannot return it */
 	struct flow_source source;
 };
 
@@ -45,23 +45,26 @@ mark_block(struct capture *capture, uint64_t number)
 	return 0;
 }
 
-/* What lies at `size` bytes from ELF address `address` on. */
+/* Mark the blocks of `size` bytes from ELF address `address` on. */
 static int
 mark_addresses(struct capture *capture, uint64_t address, uint64_t size)
 {
 	uint64_t offset;
-	int err = 0;
 
 	if (!size || image_file_offset(capture->file, address, &offset) || size > UINT64_MAX - offset)
 		return 0;
-	for (uint64_t block = offset / CAPTURED_BLOCK_SIZE; !err && block <= (offset + size - 1) / CAPTURED_BLOCK_SIZE;
-	     block++)
-		err = mark_block(capture, block);
-	return err;
+	for (uint64_t block = offset / CAPTURED_BLOCK_SIZE; block <= (offset + size - 1) / CAPTURED_BLOCK_SIZE;
+	     block++) {
+		int err = mark_block(capture, block);
+
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static const uint8_t *
-see_constants(void *argument, uint64_t address, size_t *size)
+observe_data(void *argument, uint64_t address, size_t *size)
 {
 	struct capture *capture = argument;
 	const uint8_t *data = capture->source.data(capture->source.argument, address, size);
@@ -72,14 +75,14 @@ see_constants(void *argument, uint64_t address, size_t *size)
 }
 
 static bool
-see_call(void *argument, uint64_t address)
+observe_returns(void *argument, uint64_t address)
 {
 	const struct capture *capture = argument;
 
 	return capture->source.returns(capture->source.argument, address);
 }
 
-/* Whatever the flow graph is made from, readers need: it is made, and what it looks at is marked. */
+/* Readers need the data that the flow graph is made from: make it, and mark the data that it asks for. */
 static int
 mark_tables(struct capture *capture, const struct code_part *parts, size_t count)
 {
@@ -90,8 +93,8 @@ mark_tables(struct capture *capture, const struct code_part *parts, size_t count
 	capture->source = procedures_source(capture->procedures, parts, count);
 	source = capture->source;
 	source.argument = capture;
-	source.data = see_constants;
-	source.returns = see_call;
+	source.data = observe_data;
+	source.returns = observe_returns;
 	err = flow_graph_build(procedures_decoder(capture->procedures), &source, &graph);
 	if (!err)
 		flow_graph_free(graph);
@@ -115,9 +118,9 @@ mark_procedure(struct capture *capture, const struct symbol *symbol)
 		if (parts[i].size <= PART_MAX)
 			err = mark_addresses(capture, parts[i].address, parts[i].size);
 	}
-	if (!err && sum <= GRAPH_MAX)
-		err = mark_tables(capture, parts, (size_t)count);
-	return err;
+	if (err)
+		return err;
+	return sum <= GRAPH_MAX ? mark_tables(capture, parts, (size_t)count) : 0;
 }
 
 static int
@@ -153,7 +156,7 @@ mark_place(struct capture *capture, const struct capture_place *place)
 	return err;
 }
 
-/* All of a small image. */
+/* Mark all of a small image. */
 static int
 mark_whole(struct capture *capture, const struct captured_layout *layout)
 {
@@ -175,17 +178,11 @@ compare_marks(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static bool
-is_known(const struct capture_wish *wish, uint32_t number)
-{
-	return wish->known_count &&
-	       bsearch(&number, wish->known, wish->known_count, sizeof(*wish->known), compare_marks);
-}
-
-/* Ascending, each once, without those that are there, and not too many. */
+/* Sort the marks; remove duplicates, blocks that are known, and those past CAPTURE_BLOCKS_MAX. */
 static void
-settle_marks(struct capture *capture)
+sort_marks(struct capture *capture)
 {
+	const struct capture_wish *wish = capture->wish;
 	size_t kept = 0;
 
 	if (capture->mark_count)
@@ -193,8 +190,12 @@ settle_marks(struct capture *capture)
 	for (size_t i = 0; i < capture->mark_count && kept < CAPTURE_BLOCKS_MAX; i++) {
 		const uint32_t number = capture->marks[i];
 
-		if ((kept == 0 || capture->marks[kept - 1] != number) && !is_known(capture->wish, number))
-			capture->marks[kept++] = number;
+		if (kept > 0 && capture->marks[kept - 1] == number)
+			continue;
+		if (wish->known_count &&
+		    bsearch(&number, wish->known, wish->known_count, sizeof(*wish->known), compare_marks))
+			continue;
+		capture->marks[kept++] = number;
 	}
 	capture->mark_count = kept;
 }
@@ -263,20 +264,24 @@ put_text(const struct capture *capture, capture_put *put, void *context)
 static int
 mark_all(struct capture *capture, const struct captured_layout *layout)
 {
-	int err = 0;
+	int err;
 
 	capture->is_done = calloc(symbol_table_size(capture->symbols) + 1, sizeof(*capture->is_done));
 	if (!capture->is_done)
 		return -ENOMEM;
-	for (size_t i = 0; i < capture->wish->place_count && !err; i++)
+	for (size_t i = 0; i < capture->wish->place_count; i++) {
 		err = mark_place(capture, &capture->wish->places[i]);
-	if (!err)
-		err = mark_whole(capture, layout);
-	settle_marks(capture);
-	return err;
+		if (err)
+			return err;
+	}
+	err = mark_whole(capture, layout);
+	if (err)
+		return err;
+	sort_marks(capture);
+	return 0;
 }
 
-/* What is no code of ours, or of 32 bits, has names and no text. */
+/* An image of another architecture, or of 32 bits, has names and no text. */
 static int
 open_code(struct capture *capture)
 {
@@ -285,7 +290,7 @@ open_code(struct capture *capture)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	if (capture->wish->place_count == 0)
-		return 0; /* nobody asks for a procedure */
+		return 0; /* no procedure is wanted */
 	capture->procedures = procedures_new(capture->file, capture->symbols, capture->contents);
 	return capture->procedures || errno == ENOTSUP ? 0 : -errno;
 }
@@ -298,12 +303,18 @@ take(struct capture *capture, capture_put *put, void *context)
 
 	if (err)
 		return err == -E2BIG ? -DCPI_EDAMAGED : err;
-	if (capture->wish->names)
+	if (capture->wish->names) {
 		err = put_names(capture, layout, put, context);
-	if (!err && capture->contents)
+		if (err)
+			goto out;
+	}
+	if (capture->contents) {
 		err = mark_all(capture, layout);
-	if (!err && capture->contents)
+		if (err)
+			goto out;
 		err = put_text(capture, put, context);
+	}
+out:
 	free(layout);
 	return err;
 }
@@ -314,10 +325,13 @@ capture_take(struct image_file *file, const struct capture_wish *wish, capture_p
 	struct capture capture = {.wish = wish, .file = file};
 	int err = symbol_table_from_file(file, &capture.symbols);
 
-	if (!err)
-		err = open_code(&capture);
-	if (!err)
-		err = take(&capture, put, context);
+	if (err)
+		goto out;
+	err = open_code(&capture);
+	if (err)
+		goto out;
+	err = take(&capture, put, context);
+out:
 	procedures_free(capture.procedures);
 	image_contents_free(capture.contents);
 	symbol_table_free(capture.symbols);

@@ -1,9 +1,9 @@
 /*
- * capture.h - what is taken of an image while its file is there, for readers that will not have it
+ * capture.h - what is copied of an image while its file exists, for readers that will not have it
  *
- * All its names, its layout; and of its text the blocks that have samples, the other blocks of the procedures that
- * these samples are in, and of their cold parts, and the tables that their indirect jumps go through: what dcpicalc
- * needs to explain them. A small image is taken whole.
+ * All names and the layout of the image; of its text the blocks that have samples, the other blocks of the procedures
+ * of these samples and of their cold parts; and the tables that their indirect jumps go through. dcpicalc needs them to
+ * explain the samples. A small image is taken whole.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CODE_CAPTURE_H
@@ -41,8 +41,8 @@ enum capture_part {
 };
 
 /*
- * Called for each value (profile/captured.h), `block` being a parcel's first. What it returns, if not 0, ends it all
- * and is returned.
+ * Called for each value (profile/captured.h), `block` being a parcel's first. A
+ * return value that is not 0 ends capture_take(), which returns it.
  */
 typedef int capture_put(void *context, enum capture_part part, uint32_t block, const void *data, size_t size);
 

@@ -2,12 +2,13 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "code/decoder_private.h"
+#include "code/decoder_internal.h"
 #include "code/forms.h"
 
 /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
@@ -17,8 +18,8 @@
 /* ra, t0 to t6, a0 to a7 */
 #define RISCV64_CALL_CHANGES UINT32_C(0xf003fce2)
 
-#define MEMO_SET_SIZE (MEMO_WAYS * sizeof(struct memo))
-#define MEMOS_SIZE    (MEMO_SETS * MEMO_SET_SIZE)
+#define CACHE_SET_SIZE (CACHE_WAYS * sizeof(struct decode_cache_entry))
+#define CACHE_SIZE     (CACHE_SETS * CACHE_SET_SIZE)
 
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
@@ -65,7 +66,7 @@ open_capstone(enum architecture architecture, csh *handle)
 	return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
 }
 
-/* One handle each for what is decoded and for the syntaxes: to switch a handle over costs more than to have three. */
+/* Three handles, for details and for each syntax: to switch the options of one costs more. */
 static int
 open_all(struct decoder *decoder)
 {
@@ -82,12 +83,12 @@ open_all(struct decoder *decoder)
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 	decoder->scratch = cs_malloc(decoder->capstone);
-	/* Not written to here: pages that no instruction is remembered in are never touched. */
-	decoder->memo_room = calloc(1, MEMOS_SIZE + MEMO_SET_SIZE);
-	if (!decoder->scratch || !decoder->memo_room)
+	/* Not written to here: pages of the cache without an instruction are never touched. */
+	decoder->cache_allocation = calloc(1, CACHE_SIZE + CACHE_SET_SIZE);
+	if (!decoder->scratch || !decoder->cache_allocation)
 		return -ENOMEM;
-	decoder->memos =
-		(struct memo *)(((uintptr_t)decoder->memo_room + MEMO_SET_SIZE - 1) & ~(uintptr_t)(MEMO_SET_SIZE - 1));
+	decoder->cache = (struct decode_cache_entry *)(((uintptr_t)decoder->cache_allocation + CACHE_SET_SIZE - 1) &
+	                                               ~(uintptr_t)(CACHE_SET_SIZE - 1));
 	return 0;
 }
 
@@ -125,7 +126,7 @@ decoder_free(struct decoder *decoder)
 	for (size_t i = 0; i < 2; i++)
 		if (decoder->listing[i])
 			cs_close(&decoder->listing[i]);
-	free(decoder->memo_room);
+	free(decoder->cache_allocation);
 	free(decoder);
 }
 
@@ -136,36 +137,36 @@ decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length
 }
 
 void
-decoder_find_memos(struct decoder *decoder, struct encoded_instruction *encoded)
+decoder_cache_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
 {
 	const uint64_t low = encoded->key[0], high = encoded->key[1];
 	const uint64_t hash = (low ^ (high << 29 | high >> 35)) * 0x9e3779b97f4a7c15ull;
 
-	encoded->memos = &decoder->memos[(hash >> 40 & (MEMO_SETS - 1)) * MEMO_WAYS];
-	__builtin_prefetch(encoded->memos);
+	encoded->cache_set = &decoder->cache[(hash >> 40 & (CACHE_SETS - 1)) * CACHE_WAYS];
+	__builtin_prefetch(encoded->cache_set);
 }
 
-const struct memo *
-decoder_memo(const struct encoded_instruction *encoded)
+const struct decode_cache_entry *
+decoder_cache_find(const struct encoded_instruction *encoded)
 {
-	for (unsigned way = 0; way < MEMO_WAYS; way++) {
-		const struct memo *memo = &encoded->memos[way];
+	for (unsigned way = 0; way < CACHE_WAYS; way++) {
+		const struct decode_cache_entry *entry = &encoded->cache_set[way];
 
-		if (memo->key[0] == encoded->key[0] && memo->key[1] == encoded->key[1] && memo->instruction.size)
-			return memo;
+		if (entry->key[0] == encoded->key[0] && entry->key[1] == encoded->key[1] && entry->instruction.size)
+			return entry;
 	}
 	return NULL;
 }
 
-struct memo *
-decoder_new_memo(const struct encoded_instruction *encoded)
+struct decode_cache_entry *
+decoder_cache_insert(const struct encoded_instruction *encoded)
 {
-	struct memo *memos = encoded->memos;
+	struct decode_cache_entry *set = encoded->cache_set;
 
-	memmove(memos + 1, memos, (MEMO_WAYS - 1) * sizeof(*memos));
-	memset(memos, 0, sizeof(*memos));
-	memcpy(memos->key, encoded->key, sizeof(memos->key));
-	return memos;
+	memmove(set + 1, set, (CACHE_WAYS - 1) * sizeof(*set));
+	memset(set, 0, sizeof(*set));
+	memcpy(set->key, encoded->key, sizeof(set->key));
+	return set;
 }
 
 const struct form *
@@ -173,20 +174,20 @@ decoder_form(struct decoder *decoder, const char *name)
 {
 	static const struct form unknown = {"", CLASS_SYSTEM, ACCESS_READ, 0};
 	const struct form *form;
-	struct known_form *known;
+	struct form_cache_entry *cached;
 	uint32_t hash = 5381;
 
 	for (const char *c = name; *c; c++)
 		hash = hash * 33 + (uint8_t)*c;
-	known = &decoder->forms[hash & (FORMS_KNOWN - 1)];
-	if (known->form && strcmp(known->name, name) == 0)
-		return known->form;
+	cached = &decoder->forms[hash & (FORM_CACHE_SIZE - 1)];
+	if (cached->form && strcmp(cached->name, name) == 0)
+		return cached->form;
 	form = decoder->architecture == ARCHITECTURE_X86_64 ? x86_64_form(name) : aarch64_form(name);
 	if (!form)
 		form = &unknown;
-	if (strlen(name) < sizeof(known->name)) {
-		memcpy(known->name, name, strlen(name) + 1);
-		known->form = form;
+	if (strlen(name) < sizeof(cached->name)) {
+		memcpy(cached->name, name, strlen(name) + 1);
+		cached->form = form;
 	}
 	return form;
 }
@@ -242,16 +243,16 @@ instruction_add_write(struct instruction *instruction, uint8_t reg)
 }
 
 void
-decoder_look_at(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded)
+decoder_prefetch(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded)
 {
 	encoded->bytes = bytes;
 	encoded->length = length;
 	if (length == 0)
 		return;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
-		x86_64_look_at(decoder, encoded);
+		x86_64_prefetch(decoder, encoded);
 	else if (decoder->architecture == ARCHITECTURE_AARCH64)
-		aarch64_look_at(decoder, encoded);
+		aarch64_prefetch(decoder, encoded);
 }
 
 size_t
@@ -273,7 +274,7 @@ decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length,
 {
 	struct encoded_instruction encoded;
 
-	decoder_look_at(decoder, bytes, length, &encoded);
+	decoder_prefetch(decoder, bytes, length, &encoded);
 	return decoder_decode_encoded(decoder, &encoded, address, instruction);
 }
 
@@ -313,4 +314,61 @@ decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uin
 	if (decoder->architecture == ARCHITECTURE_RISCV64)
 		return riscv64_detail(bytes, length, address, detail);
 	return aarch64_detail(decoder, bytes, length, address, detail);
+}
+
+void
+text_put(struct text *text, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(text->start + text->at, text->size - text->at, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	text->at += (size_t)n < text->size - text->at ? (size_t)n : text->size - text->at - 1;
+}
+
+void
+listing_splice(char *text, size_t size, char *at, size_t length, const char *by)
+{
+	const size_t by_length = strlen(by), rest = strlen(at + length) + 1;
+
+	if ((size_t)(at - text) + by_length + rest > size)
+		return;
+	memmove(at + by_length, at + length, rest);
+	memcpy(at, by, by_length);
+}
+
+bool
+decoder_capstone_text(struct decoder *decoder, enum listing_syntax syntax, const uint8_t *bytes, size_t length,
+                      uint64_t address, struct listing_parts *parts)
+{
+	cs_insn *instruction = decoder->scratch; /* so that no memory has to be allocated, which could fail */
+
+	if (!cs_disasm_iter(decoder->listing[syntax], &bytes, &length, &address, instruction))
+		return false;
+	snprintf(parts->name, sizeof(parts->name), "%s", instruction->mnemonic);
+	snprintf(parts->operands, sizeof(parts->operands), "%s", instruction->op_str);
+	return true;
+}
+
+void
+decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
+             char *buffer, size_t size)
+{
+	struct text text = {buffer, size, 0};
+
+	if (size == 0)
+		return;
+	buffer[0] = '\0';
+	if (length == 0)
+		return;
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		x86_64_text(decoder, bytes, length, address, syntax, &text);
+	else if (decoder->architecture == ARCHITECTURE_RISCV64)
+		riscv64_text(bytes, length, address, &text);
+	else
+		aarch64_text(decoder, bytes, length, address, &text);
 }

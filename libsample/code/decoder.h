@@ -17,7 +17,7 @@
 #include "code/x86_64_encoding.h"
 
 struct decoder;
-struct memo;
+struct decode_cache_entry;
 
 /* Registers with a use of their own, as the architecture's calling convention has it. */
 struct architecture_registers {
@@ -39,18 +39,19 @@ size_t decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t 
                           struct instruction *instruction);
 
 /*
- * The same in two steps: what the decoder remembers of an instruction is far away in memory, and on its way from when
- * the instruction was looked at until it is decoded. Who decodes several looks at all of them first. `bytes` stay.
+ * decoder_decode_one() in two steps, for callers that decode several instructions: first prefetch all of them from the
+ * decoder's cache of decoded instructions, which is large, then decode them. `bytes` must stay until then.
  */
 struct encoded_instruction {
 	const uint8_t *bytes;
 	size_t length;
 	struct x86_encoding x86; /* x86-64; size 0: no instruction */
 	uint64_t key[2];         /* private to the decoder, as the next */
-	struct memo *memos;
+	struct decode_cache_entry *cache_set;
 };
 
-void decoder_look_at(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded);
+void decoder_prefetch(struct decoder *decoder, const uint8_t *bytes, size_t length,
+                      struct encoded_instruction *encoded);
 size_t decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                               struct instruction *instruction);
 
@@ -69,7 +70,7 @@ void instruction_list_free(struct instruction_list *list);
 int decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_list *list);
 
-/* What x86-64 looks like in a listing; the others have one syntax. */
+/* Of x86-64 in a listing; the other architectures have one syntax. */
 enum listing_syntax {
 	LISTING_ATT, /* as objdump and perf annotate show it */
 	LISTING_INTEL,
@@ -80,13 +81,12 @@ enum listing_syntax {
 /*
  * The text of the instruction at `bytes`: its mnemonic filled up to 7 columns and, if it has operands, these. Targets
  * are ELF addresses in hexadecimal. What cannot be decoded is "(bad)" when it is no instruction, ".byte 0x62,0xf1,..."
- * or
- * ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL, if `size` is not 0; cut off at `size`.
+ * or ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL, if `size` is not 0; cut off at `size`.
  */
 void decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                   enum listing_syntax syntax, char *text, size_t size);
 
-/* Operands, for who must follow values (jump tables); in Intel's and Arm's order: the destination first. */
+/* Operands, for callers that follow values (jump tables); in Intel's and Arm's order: the destination first. */
 enum operand_kind {
 	OPERAND_REGISTER,
 	OPERAND_IMMEDIATE,

@@ -41,7 +41,7 @@ struct form {
 	uint8_t class;     /* enum instruction_class */
 	uint8_t access;    /* enum operand_access */
 	uint16_t traits;   /* enum form_trait */
-	uint8_t flow;      /* enum control_flow */
+	uint8_t flow;      /* enum instruction_flow */
 	uint32_t reads;    /* implicit: bits of general registers */
 	uint32_t writes;
 };

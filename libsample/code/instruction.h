@@ -2,7 +2,8 @@
  * instruction.h - what a machine instruction does, as far as the analysis needs it
  *
  * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c)
- * says what capstone does not; riscv64 has its own (code/riscv64.c). Plain data: no ownership, any thread.
+ * adds what capstone does not know; riscv64 is decoded by tables alone (code/riscv64.c). No pointers, no ownership: any
+ * thread.
  */
 #ifndef DCPI_CODE_INSTRUCTION_H
 #define DCPI_CODE_INSTRUCTION_H
@@ -59,7 +60,7 @@ enum instruction_class {
 };
 
 /* How it ends a block. */
-enum control_flow {
+enum instruction_flow {
 	FLOW_NEXT, /* it does not */
 	FLOW_BRANCH,
 	FLOW_JUMP,
@@ -75,8 +76,9 @@ enum control_flow {
  * x0 0 ... x30 30, sp 31; riscv64: x1 1 ... x31 31), vector ones - riscv64: floating-point ones - 32 to 63, the flags
  * 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a register are the whole: what writes 8 or 16 bits of one,
  * or under a mask that merges, reads it as well. The zero register and the instruction pointer are none. Flags that an
- * instruction leaves alone (inc: the carry) are not read by it: they are renamed apart; nor is the upper half of a
- * vector that SSE keeps. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it is not listed.
+ * instruction leaves alone (inc: the carry) are not read by it, because they are renamed apart. The upper half of a
+ * vector that SSE keeps is not read, either. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it
+ * is not listed.
  */
 #define REGISTER_VECTOR 32
 #define REGISTER_FLAGS  64
@@ -93,7 +95,7 @@ struct instruction {
 	uint64_t target;  /* of FLOW_BRANCH, FLOW_JUMP, FLOW_CALL; else 0 */
 	uint8_t size;     /* bytes */
 	uint8_t class;    /* enum instruction_class */
-	uint8_t flow;     /* enum control_flow */
+	uint8_t flow;     /* enum instruction_flow */
 	uint8_t read_count, write_count;
 	uint8_t reads[INSTRUCTION_READS_MAX];   /* registers, data operands in their order first (Ra, Rb, ...), implicit
 	                                           ones after, those of addresses last; no duplicates */

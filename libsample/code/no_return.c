@@ -133,28 +133,10 @@ name_compare(const void *key, const void *entry)
 	return strcmp(key, *(const char *const *)entry);
 }
 
-/* std::__throw_length_error(char const*) and the like: `_ZSt`, a length, `__throw_`. */
-static bool
-is_library_throw(const char *name)
-{
-	if (strncmp(name, "_ZSt", 4) != 0)
-		return false;
-	name += 4;
-	name += strspn(name, "0123456789");
-	return strncmp(name, "__throw_", 8) == 0;
-}
-
-/* AddressSanitizer's reports end the program unless they say otherwise. */
-static bool
-is_sanitizer_report(const char *name)
-{
-	return strncmp(name, "__asan_report_", 14) == 0 && !strstr(name, "noabort");
-}
-
 bool
 symbol_returns(const char *name)
 {
-	char plain[NAME_SIZE_MAX];
+	char base[NAME_SIZE_MAX]; /* without the version */
 	size_t length;
 
 	if (!name)
@@ -163,12 +145,16 @@ symbol_returns(const char *name)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return false;
 	}
-	if (is_library_throw(name) || is_sanitizer_report(name))
+	/* std::__throw_length_error(char const*) and the like: `_ZSt`, a length, `__throw_` */
+	if (strncmp(name, "_ZSt", 4) == 0 && strncmp(name + 4 + strspn(name + 4, "0123456789"), "__throw_", 8) == 0)
+		return false;
+	/* AddressSanitizer's reports end the program unless their names say otherwise */
+	if (strncmp(name, "__asan_report_", 14) == 0 && !strstr(name, "noabort"))
 		return false;
 	length = strcspn(name, "@");
-	if (length >= sizeof(plain))
+	if (length >= sizeof(base))
 		return true;
-	memcpy(plain, name, length);
-	plain[length] = 0;
-	return !bsearch(plain, names, sizeof(names) / sizeof(*names), sizeof(*names), name_compare);
+	memcpy(base, name, length);
+	base[length] = 0;
+	return !bsearch(base, names, sizeof(names) / sizeof(*names), sizeof(*names), name_compare);
 }

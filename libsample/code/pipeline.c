@@ -1,8 +1,21 @@
 #include "code/pipeline.h"
 
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char *const names[OPERATION_COUNT] = {
+#include <libconfig.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/model_file.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const operation_names[OPERATION_COUNT] = {
 	[CLASS_NOP] = "nop",
 	[CLASS_INTEGER] = "integer",
 	[CLASS_SHIFT] = "shift",
@@ -50,20 +63,16 @@ static const char *const names[OPERATION_COUNT] = {
 const char *
 pipeline_operation_name(unsigned operation)
 {
-	return operation < OPERATION_COUNT ? names[operation] : "?";
-}
-
-static bool
-is_vector(unsigned reg)
-{
-	return reg >= REGISTER_VECTOR && reg < REGISTER_FLAGS;
+	return operation < OPERATION_COUNT ? operation_names[operation] : "?";
 }
 
 static bool
 has_register(const uint8_t *registers, unsigned count, bool vector)
 {
+	const unsigned first = vector ? REGISTER_VECTOR : 0, end = vector ? REGISTER_FLAGS : REGISTER_VECTOR;
+
 	for (unsigned i = 0; i < count; i++)
-		if (vector ? is_vector(registers[i]) : registers[i] < REGISTER_VECTOR)
+		if (registers[i] >= first && registers[i] < end)
 			return true;
 	return false;
 }
@@ -126,4 +135,657 @@ pipeline_store_operation(const struct pipeline *pipeline, const struct instructi
 		return &pipeline->operations[OPERATION_STORE_FOLDED];
 	return &pipeline->operations[touches_vectors(instruction) ? (unsigned)OPERATION_STORE_VECTOR
 	                                                          : (unsigned)CLASS_STORE];
+}
+
+/* The operation whose values one takes that a file does not have; itself when the file must have it. */
+static const uint8_t stand_ins[OPERATION_COUNT] = {
+	[CLASS_NOP] = CLASS_NOP,
+	[CLASS_INTEGER] = CLASS_INTEGER,
+	[CLASS_SHIFT] = CLASS_INTEGER,
+	[CLASS_ADDRESS] = CLASS_INTEGER,
+	[CLASS_MOVE] = CLASS_INTEGER,
+	[CLASS_SELECT] = CLASS_INTEGER,
+	[CLASS_MULTIPLY] = CLASS_MULTIPLY,
+	[CLASS_DIVIDE] = CLASS_DIVIDE,
+	[CLASS_BIT] = CLASS_INTEGER,
+	[CLASS_LOAD] = CLASS_LOAD,
+	[CLASS_STORE] = CLASS_STORE,
+	[CLASS_PREFETCH] = CLASS_LOAD,
+	[CLASS_ATOMIC] = CLASS_INTEGER,
+	[CLASS_BARRIER] = CLASS_INTEGER,
+	[CLASS_BRANCH] = CLASS_BRANCH,
+	[CLASS_JUMP] = CLASS_BRANCH,
+	[CLASS_CALL] = CLASS_BRANCH,
+	[CLASS_RETURN] = CLASS_BRANCH,
+	[CLASS_FLOAT_ADD] = CLASS_FLOAT_ADD,
+	[CLASS_FLOAT_MULTIPLY] = CLASS_FLOAT_ADD,
+	[CLASS_FLOAT_FUSED] = CLASS_FLOAT_MULTIPLY,
+	[CLASS_FLOAT_DIVIDE] = CLASS_FLOAT_DIVIDE,
+	[CLASS_FLOAT_ROOT] = CLASS_FLOAT_DIVIDE,
+	[CLASS_FLOAT_COMPARE] = CLASS_FLOAT_ADD,
+	[CLASS_FLOAT_CONVERT] = CLASS_FLOAT_ADD,
+	[CLASS_FLOAT_MOVE] = CLASS_FLOAT_ADD,
+	[CLASS_VECTOR_INTEGER] = CLASS_FLOAT_ADD,
+	[CLASS_VECTOR_MULTIPLY] = CLASS_FLOAT_MULTIPLY,
+	[CLASS_VECTOR_SHUFFLE] = CLASS_VECTOR_INTEGER,
+	[CLASS_CRYPTO] = CLASS_VECTOR_MULTIPLY,
+	[CLASS_STRING] = CLASS_INTEGER,
+	[CLASS_SYSTEM] = CLASS_INTEGER,
+	[CLASS_UNKNOWN] = CLASS_INTEGER,
+	[OPERATION_LOAD_VECTOR] = CLASS_LOAD,
+	[OPERATION_STORE_VECTOR] = CLASS_STORE,
+	[OPERATION_STORE_FOLDED] = CLASS_STORE,
+	[OPERATION_TRANSFER] = CLASS_FLOAT_MOVE,
+	[OPERATION_TRANSFER_BACK] = OPERATION_TRANSFER,
+	[OPERATION_ADDRESS_THREE] = CLASS_ADDRESS,
+	[OPERATION_MULTIPLY_TWO] = CLASS_MULTIPLY,
+	[OPERATION_DIVIDE_WIDE] = CLASS_DIVIDE,
+	[OPERATION_SHIFT_BY_REGISTER] = CLASS_SHIFT,
+};
+
+/* The number of the unit whose name are `length` bytes at `name`, or -1. */
+static int
+find_unit(const struct pipeline *pipeline, const char *name, size_t length)
+{
+	for (unsigned i = 0; i < pipeline->unit_count; i++)
+		if (strncmp(pipeline->units[i], name, length) == 0 && pipeline->units[i][length] == '\0')
+			return (int)i;
+	return -1;
+}
+
+/* "ALU0 ALU1" */
+static int
+read_unit_names(const struct config_source *source, const config_setting_t *setting, const struct pipeline *pipeline,
+                uint32_t *units)
+{
+	const char *at = setting ? config_setting_get_string(setting) : NULL;
+
+	*units = 0;
+	while (at && *(at += strspn(at, " "))) {
+		size_t length = strcspn(at, " ");
+		int unit = find_unit(pipeline, at, length);
+
+		if (unit < 0)
+			return config_refuse(source, setting, "there is no unit \"%.*s\"", (int)length, at);
+		*units |= UINT32_C(1) << unit;
+		at += length;
+	}
+	return 0;
+}
+
+static int
+read_use(const struct config_source *source, const config_setting_t *setting, const struct pipeline *pipeline,
+         struct pipeline_use *use)
+{
+	static const char *const known[] = {"units", "cycles"};
+	const config_setting_t *cycles;
+	int err;
+
+	if (!config_setting_is_group(setting))
+		return config_refuse(source, setting, "uses must be a list of { units = \"...\"; cycles = ...; }");
+	err = config_known_names(source, setting, known, COUNT(known));
+	if (err)
+		return err;
+	err = read_unit_names(source, config_setting_get_member(setting, "units"), pipeline, &use->units);
+	if (err)
+		return err;
+	if (!use->units)
+		return config_refuse(source, setting, "uses must name units");
+	cycles = config_setting_get_member(setting, "cycles");
+	use->cycles = 1;
+	return cycles ? config_number(source, cycles, 0.01, 1000, "cycles", &use->cycles) : 0;
+}
+
+static int
+read_uses(const struct config_source *source, const config_setting_t *setting, const struct pipeline *pipeline,
+          struct pipeline_operation *operation)
+{
+	int count = config_setting_length(setting);
+
+	if (!config_setting_is_list(setting) || count > PIPELINE_USES_MAX)
+		return config_refuse(source, setting, "uses must be a list, ( ... ), of at most %d", PIPELINE_USES_MAX);
+	for (int i = 0; i < count; i++) {
+		int err =
+			read_use(source, config_setting_get_elem(setting, (unsigned)i), pipeline, &operation->uses[i]);
+
+		if (err)
+			return err;
+	}
+	operation->use_count = (unsigned)count;
+	return 0;
+}
+
+static int
+find_operation(const char *name)
+{
+	for (unsigned i = 0; name && i < OPERATION_COUNT; i++)
+		if (strcmp(name, pipeline_operation_name(i)) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+read_never_with(const struct config_source *source, const config_setting_t *setting,
+                struct pipeline_operation *operation)
+{
+	if (!config_setting_is_array(setting))
+		return config_refuse(source, setting, "never_with must be an array of operations, [ ... ]");
+	for (int i = 0; i < config_setting_length(setting); i++) {
+		int class = find_operation(config_setting_get_string_elem(setting, i));
+
+		if (class < 0 || class >= CLASS_COUNT)
+			return config_refuse(source, setting, "never_with must be an array of operations, [ ... ]");
+		operation->never_with |= UINT64_C(1) << class;
+	}
+	return 0;
+}
+
+/* A whole number of `group`, from 0 to `most`; *value keeps what it has when there is none. */
+static int
+read_bounded(const struct config_source *source, const config_setting_t *group, const char *name, unsigned most,
+             const char *unit, unsigned *value)
+{
+	const config_setting_t *setting = config_setting_get_member(group, name);
+	uint64_t number;
+	int err = setting ? config_whole_number(source, setting, 0, most, unit, &number) : 0;
+
+	if (!err && setting)
+		*value = (unsigned)number;
+	return err;
+}
+
+static int
+read_operation(const struct config_source *source, const config_setting_t *group, const struct pipeline *pipeline,
+               struct pipeline_operation *operation)
+{
+	static const char *const known[] = {"latency", "upper_latency", "micro_operations", "uses", "never_with"};
+	const config_setting_t *uses = config_setting_get_member(group, "uses");
+	const config_setting_t *never_with = config_setting_get_member(group, "never_with");
+	int err = config_known_names(source, group, known, COUNT(known));
+
+	if (err)
+		return err;
+	if (!config_setting_get_member(group, "latency"))
+		return config_refuse(source, group, "%s has no latency", config_setting_name(group));
+	err = read_bounded(source, group, "latency", 1000, "cycles", &operation->latency);
+	if (err)
+		return err;
+	operation->upper_latency = operation->latency;
+	err = read_bounded(source, group, "upper_latency", 1000, "cycles", &operation->upper_latency);
+	if (err)
+		return err;
+	operation->micro_operations = 1;
+	err = read_bounded(source, group, "micro_operations", 1000, "", &operation->micro_operations);
+	if (err)
+		return err;
+	err = uses ? read_uses(source, uses, pipeline, operation) : 0;
+	if (err)
+		return err;
+	return never_with ? read_never_with(source, never_with, operation) : 0;
+}
+
+/* Give operations that the file does not have their values. A stand-in may have a stand-in itself. */
+static int
+fill_in(const struct config_source *source, const config_setting_t *group, const bool *given, struct pipeline *pipeline)
+{
+	for (unsigned i = 0; i < OPERATION_COUNT; i++) {
+		unsigned from = i;
+
+		while (!given[from] && stand_ins[from] != from)
+			from = stand_ins[from];
+		if (!given[from] && from == CLASS_NOP)
+			pipeline->operations[from].micro_operations = 1;
+		else if (!given[from])
+			return config_refuse(source, group, "%s is missing", pipeline_operation_name(from));
+		pipeline->operations[i] = pipeline->operations[from];
+	}
+	return 0;
+}
+
+static int
+read_operations(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	const config_setting_t *group = config_setting_get_member(root, "operations");
+	bool given[OPERATION_COUNT] = {false};
+	int err;
+
+	if (!group || !config_setting_is_group(group))
+		return config_refuse(source, group ? group : root, "operations must be a group, { ... }");
+	err = config_known_names(source, group, operation_names, OPERATION_COUNT);
+	if (err)
+		return err;
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *member = config_setting_get_elem(group, (unsigned)i);
+		int operation = find_operation(config_setting_name(member));
+
+		if (operation < 0 || !config_setting_is_group(member))
+			return config_refuse(source, member, "%s must be a group, { ... }",
+			                     config_setting_name(member));
+		err = read_operation(source, member, pipeline, &pipeline->operations[operation]);
+		if (err)
+			return err;
+		given[operation] = true;
+	}
+	return fill_in(source, group, given, pipeline);
+}
+
+/* models = [ first, last ]; none: all of the family */
+static int
+read_models(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
+{
+	const config_setting_t *models = config_setting_get_member(group, "models");
+	int first, last;
+
+	match->model_last = 255;
+	if (!models)
+		return 0;
+	if (!config_setting_is_array(models) || config_setting_length(models) != 2)
+		return config_refuse(source, models, "models must be [ first, last ]");
+	first = config_setting_get_int_elem(models, 0);
+	last = config_setting_get_int_elem(models, 1);
+	if (first < 0 || last < first || last > 255)
+		return config_refuse(source, models, "models must be [ first, last ], from 0 to 255");
+	match->model_first = (unsigned)first;
+	match->model_last = (unsigned)last;
+	return 0;
+}
+
+/* has = "FLAG", lacks = "FLAG" */
+static int
+read_flags(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
+{
+	const config_setting_t *has = config_setting_get_member(group, "has");
+	const config_setting_t *lacks = config_setting_get_member(group, "lacks");
+	int err = 0;
+
+	if ((has || lacks) && !*match->vendor)
+		return config_refuse(source, has ? has : lacks, "a match by a flag must have a vendor");
+	if (has)
+		err = config_string(source, has, match->has, sizeof(match->has));
+	if (err)
+		return err;
+	if (lacks)
+		err = config_string(source, lacks, match->lacks, sizeof(match->lacks));
+	return err;
+}
+
+static int
+read_match(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
+{
+	static const char *const known[] = {"vendor", "family",      "models", "has",
+	                                    "lacks",  "implementer", "part",   "text"};
+	const config_setting_t *vendor, *text;
+	int err;
+
+	if (!config_setting_is_group(group))
+		return config_refuse(source, group, "match must be a list of groups, ( { ... }, ... )");
+	vendor = config_setting_get_member(group, "vendor");
+	text = config_setting_get_member(group, "text");
+	err = config_known_names(source, group, known, COUNT(known));
+	if (err)
+		return err;
+	if (vendor)
+		err = config_string(source, vendor, match->vendor, sizeof(match->vendor));
+	if (err)
+		return err;
+	if (text)
+		err = config_string(source, text, match->text, sizeof(match->text));
+	if (err)
+		return err;
+	err = read_bounded(source, group, "family", 4095, "", &match->family);
+	if (err)
+		return err;
+	err = read_models(source, group, match);
+	if (err)
+		return err;
+	err = read_flags(source, group, match);
+	if (err)
+		return err;
+	err = read_bounded(source, group, "implementer", 255, "", &match->implementer);
+	if (err)
+		return err;
+	err = read_bounded(source, group, "part", 4095, "", &match->part);
+	if (err)
+		return err;
+	if (!*match->vendor && !*match->text && !match->implementer)
+		return config_refuse(source, group, "match must have a vendor, an implementer or a text");
+	return 0;
+}
+
+/* `list` may be NULL: the file has no `match`. */
+static int
+read_matches(const struct config_source *source, const config_setting_t *list, struct pipeline *pipeline)
+{
+	int count = list ? config_setting_length(list) : 0;
+
+	if (!list)
+		return 0;
+	if (!config_setting_is_list(list) || count > PIPELINE_MATCHES_MAX)
+		return config_refuse(source, list, "match must be a list, ( ... ), of at most %d",
+		                     PIPELINE_MATCHES_MAX);
+	for (int i = 0; i < count; i++) {
+		int err = read_match(source, config_setting_get_elem(list, (unsigned)i), &pipeline->matches[i]);
+
+		if (err)
+			return err;
+	}
+	pipeline->match_count = (unsigned)count;
+	return 0;
+}
+
+#define FIELD(field) offsetof(struct pipeline, field)
+
+static const struct config_field core_numbers[] = {
+	{"issue_width", FIELD(issue_width), 1, 32, true},
+	{"retire_width", FIELD(retire_width), 1, 32, true},
+	{"window", FIELD(window), 1, 4096, false},
+	{"timer_skid", FIELD(timer_skid), 0, PIPELINE_SKID_MAX, false},
+	{"pmu_skid", FIELD(pmu_skid), 0, PIPELINE_SKID_MAX, false},
+	{"mispredict_cycles", FIELD(mispredict_cycles), 1, 100, true},
+	{"taken_branches", FIELD(taken_branches), 1, 8, false},
+	{"write_buffer_entries", FIELD(write_buffer_entries), 1, 1024, true},
+	{"folded_load", FIELD(folded_load), 0, 8, false},
+	{"folded_store", FIELD(folded_store), 0, 8, false},
+	{"store_lines", FIELD(store_lines), 0, 8, false},
+	{"scaled_index_cycles", FIELD(scaled_index_cycles), 0, 8, false},
+	{"extended_sign_cycles", FIELD(extended_sign_cycles), 0, 8, false},
+	{"cache_line", FIELD(cache_line), 8, 1024, true},
+	{"page_bytes", FIELD(page_bytes), 1024, 1 << 30, false},
+};
+
+static const struct config_field code_numbers[] = {
+	{"cache_bytes", FIELD(code_cache_bytes), 512, 1 << 30, true},
+	{"level2_cycles", FIELD(code.level2_cycles), 1, 1000, true},
+	{"level3_cycles", FIELD(code.level3_cycles), 1, 1000, false},
+	{"memory_cycles", FIELD(code.memory_cycles), 1, 10000, true},
+	{"tlb_entries", FIELD(code_tlb.entries), 1, 65536, true},
+	{"tlb_miss_cycles", FIELD(code_tlb.miss_cycles), 1, 10000, true},
+};
+
+static const struct config_field data_numbers[] = {
+	{"cache_bytes", FIELD(data_cache_bytes), 512, 1 << 30, true},
+	{"level2_cycles", FIELD(data.level2_cycles), 1, 1000, true},
+	{"level3_cycles", FIELD(data.level3_cycles), 1, 1000, false},
+	{"memory_cycles", FIELD(data.memory_cycles), 1, 10000, true},
+	{"tlb_entries", FIELD(data_tlb.entries), 1, 65536, true},
+	{"tlb_miss_cycles", FIELD(data_tlb.miss_cycles), 1, 10000, true},
+};
+
+static const char *const top_names[] = {
+	"name",
+	"title",
+	"kind",
+	"match",
+	"units",
+	"fuses_compare_and_branch",
+	"fuses_arithmetic_and_branch",
+	"eliminates_moves",
+	"code",
+	"data",
+	"operations",
+};
+
+static int
+read_memory(const struct config_source *source, const config_setting_t *root, const char *name,
+            const struct config_field *numbers, size_t count, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *group =
+		config_member(source, root, name, CONFIG_TYPE_GROUP, "a group, { ... }", true, &err);
+
+	if (!group)
+		return err;
+	err = config_fields_known(source, group, numbers, count, NULL, 0);
+	return err ? err : config_fields_read(source, group, numbers, count, pipeline);
+}
+
+static int
+read_texts(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *name = config_member(source, root, "name", CONFIG_TYPE_STRING, "a string", true, &err);
+	const config_setting_t *title =
+		err ? NULL : config_member(source, root, "title", CONFIG_TYPE_STRING, "a string", true, &err);
+	const config_setting_t *kind =
+		err ? NULL : config_member(source, root, "kind", CONFIG_TYPE_STRING, "a string", true, &err);
+
+	if (err)
+		return err;
+	err = config_string(source, name, pipeline->name, sizeof(pipeline->name));
+	if (err)
+		return err;
+	err = config_string(source, title, pipeline->title, sizeof(pipeline->title));
+	if (err)
+		return err;
+	if (strcmp(config_setting_get_string(kind), "in-order") == 0)
+		pipeline->kind = PIPELINE_KIND_IN_ORDER;
+	else if (strcmp(config_setting_get_string(kind), "out-of-order") == 0)
+		pipeline->kind = PIPELINE_KIND_OUT_OF_ORDER;
+	else
+		return config_refuse(source, kind, "kind must be \"in-order\" or \"out-of-order\"");
+	return 0;
+}
+
+static int
+read_truths(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	const struct {
+		const char *name;
+		bool *value;
+	} truths[] = {
+		{"fuses_compare_and_branch", &pipeline->fuses_compare_and_branch},
+		{"fuses_arithmetic_and_branch", &pipeline->fuses_arithmetic_and_branch},
+		{"eliminates_moves", &pipeline->eliminates_moves},
+	};
+
+	for (size_t i = 0; i < COUNT(truths); i++) {
+		const config_setting_t *setting = config_setting_get_member(root, truths[i].name);
+		int err = setting ? config_truth(source, setting, truths[i].value) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int
+read_units(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
+{
+	int err = 0;
+	const config_setting_t *units =
+		config_member(source, root, "units", CONFIG_TYPE_ARRAY, "an array of strings, [ ... ]", true, &err);
+	int count = units ? config_setting_length(units) : 0;
+
+	if (err)
+		return err;
+	if (count < 1 || count > PIPELINE_UNITS_MAX)
+		return config_refuse(source, units, "units has %d names; it must be from 1 to %d", count,
+		                     PIPELINE_UNITS_MAX);
+	for (int i = 0; i < count; i++) {
+		const char *name = config_setting_get_string_elem(units, i);
+
+		if (!name || !*name || strlen(name) >= PIPELINE_NAME_SIZE || strchr(name, ' '))
+			return config_refuse(source, units, "units must be names of 1 to %d letters without a space",
+			                     PIPELINE_NAME_SIZE - 1);
+		if (find_unit(pipeline, name, strlen(name)) >= 0)
+			return config_refuse(source, units, "units has \"%s\" twice", name);
+		memcpy(pipeline->units[pipeline->unit_count++], name, strlen(name) + 1);
+	}
+	return 0;
+}
+
+static int
+read_all(const struct config_source *source, const config_setting_t *root, void *into)
+{
+	struct pipeline *pipeline = into;
+	int err = config_fields_known(source, root, core_numbers, COUNT(core_numbers), top_names, COUNT(top_names));
+
+	if (err)
+		return err;
+	err = read_texts(source, root, pipeline);
+	if (err)
+		return err;
+	err = config_fields_read(source, root, core_numbers, COUNT(core_numbers), pipeline);
+	if (err)
+		return err;
+	err = read_truths(source, root, pipeline);
+	if (err)
+		return err;
+	err = read_memory(source, root, "code", code_numbers, COUNT(code_numbers), pipeline);
+	if (err)
+		return err;
+	err = read_memory(source, root, "data", data_numbers, COUNT(data_numbers), pipeline);
+	if (err)
+		return err;
+	err = read_units(source, root, pipeline);
+	if (err)
+		return err;
+	err = read_matches(source, config_setting_get_member(root, "match"), pipeline);
+	if (err)
+		return err;
+	return read_operations(source, root, pipeline);
+}
+
+int
+pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size)
+{
+	memset(pipeline, 0, sizeof(*pipeline));
+	pipeline->taken_branches = 1;
+	pipeline->page_bytes = 4096;
+	pipeline->pmu_skid = PIPELINE_SKID_UNKNOWN;
+	return config_read_text(file, text, read_all, pipeline, why, size);
+}
+
+int
+pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t size)
+{
+	char *text;
+	int err = model_file_read(path, "the model of a CPU", &text, why, size);
+
+	if (err)
+		return err;
+	err = pipeline_parse(path, text, pipeline, why, size);
+	free(text);
+	return err;
+}
+
+/* `flags`: the end of a CPU's text, behind the model: " with FLAG FLAG)". */
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	static const char ends[] = " )";
+	size_t length = strlen(flag);
+
+	if (strncmp(flags, " with ", 6) != 0)
+		return false;
+	for (flags += 6; *flags && *flags != ')'; flags += strcspn(flags, ends), flags += *flags == ' ')
+		if (strcspn(flags, ends) == length && strncmp(flags, flag, length) == 0)
+			return true;
+	return false;
+}
+
+static bool
+fits_x86(const struct pipeline_match *match, const char *cpu)
+{
+	const char *numbers = strrchr(cpu, '(');
+	unsigned family, model;
+	char vendor[16];
+	int end = 0;
+
+	if (!numbers || sscanf(numbers, "(%15s family %u model %u%n", vendor, &family, &model, &end) != 3)
+		return false;
+	if ((*match->has && !has_flag(numbers + end, match->has)) ||
+	    (*match->lacks && has_flag(numbers + end, match->lacks)))
+		return false;
+	return strcmp(vendor, match->vendor) == 0 && (!match->family || family == match->family) &&
+	       model >= match->model_first && model <= match->model_last;
+}
+
+/* collectord/machine.h makes the text `cpu`. */
+static bool
+fits(const struct pipeline_match *match, const char *cpu)
+{
+	const char *arm = strstr(cpu, "ARM implementer ");
+	unsigned implementer, part;
+
+	if (*match->text)
+		return fnmatch(match->text, cpu, 0) == 0;
+	if (match->implementer)
+		return arm && sscanf(arm, "ARM implementer %x, part %x", &implementer, &part) == 2 &&
+		       implementer == match->implementer && part == match->part;
+	return fits_x86(match, cpu);
+}
+
+bool
+pipeline_is_for(const struct pipeline *pipeline, const char *cpu)
+{
+	for (unsigned i = 0; i < pipeline->match_count; i++)
+		if (fits(&pipeline->matches[i], cpu))
+			return true;
+	return false;
+}
+
+void
+pipeline_directory(char *directory, size_t size)
+{
+	model_file_directory("DCPI_CPUS", "config/cpus", PIPELINE_GENERIC MODEL_FILE_SUFFIX, PIPELINE_DIRECTORY,
+	                     directory, size);
+}
+
+static int
+load_named(const char *directory, const char *name, struct pipeline *pipeline, char *note, size_t size)
+{
+	char path[PATH_MAX];
+	int used;
+
+	if (strchr(name, '/'))
+		return pipeline_load(name, pipeline, note, size);
+	used = snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, name);
+	if (used < 0 || (size_t)used >= sizeof(path) || access(path, F_OK))
+		return model_file_refuse("model of a CPU", name, &directory, 1, note, size);
+	return pipeline_load(path, pipeline, note, size);
+}
+
+/* Load the first model that is for `cpu`. 1, 0 when none is, or an error. */
+static int
+load_matching(const char *directory, const char *cpu, struct pipeline *pipeline, char *note, size_t size)
+{
+	char **names;
+	int count = model_file_list(directory, &names);
+	int result = 0;
+
+	if (count < 0) {
+		snprintf(note, size, "%s: cannot read the models of CPUs: %s", directory, error_text(count));
+		return count;
+	}
+	for (int i = 0; result == 0 && i < count; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, names[i]);
+		result = pipeline_load(path, pipeline, note, size);
+		if (result == 0)
+			result = pipeline_is_for(pipeline, cpu);
+	}
+	model_file_list_free(names, count);
+	return result;
+}
+
+int
+pipeline_choose(const char *directory, const char *choice, const char *cpu, struct pipeline *pipeline, char *note,
+                size_t size)
+{
+	int found;
+	int err;
+
+	*note = '\0';
+	if (choice)
+		return load_named(directory, choice, pipeline, note, size);
+	found = load_matching(directory, cpu, pipeline, note, size);
+	if (found)
+		return found < 0 ? found : 0;
+	err = load_named(directory, PIPELINE_GENERIC, pipeline, note, size);
+	if (!err)
+		snprintf(note, size, "no model is for the CPU \"%s\": the generic one is used; --cpu chooses another",
+		         *cpu ? cpu : "unknown");
+	return err;
 }

@@ -3,7 +3,7 @@
  *
  * One file per CPU, config/cpus/NAME.conf, in libconfig's form; scripts/cpu-models makes those of real CPUs out of
  * LLVM's scheduling models. docs/analysis.md says what each value means and where it comes from; every name of it is in
- * pipeline_read.c. A value that is missing where it is needed, unknown, or out of range is refused with file, line and
+ * pipeline.c. A value that is missing where it is needed, unknown, or out of range is refused with file, line and
  * reason. Plain data once it is loaded: any thread. Fuzzed by tests/fuzz/pipeline_fuzz.c.
  */
 #ifndef DCPI_CODE_PIPELINE_H
@@ -31,7 +31,7 @@ enum pipeline_kind {
 	PIPELINE_KIND_OUT_OF_ORDER, /* a sample lies its skid after the one that holds up retirement */
 };
 
-/* Operations that are no class of their own: they follow those in an array. */
+/* Operations that no instruction class stands for: they follow the classes in an array. */
 enum pipeline_operation_kind {
 	OPERATION_LOAD_VECTOR = CLASS_COUNT, /* CLASS_LOAD is into a general register */
 	OPERATION_STORE_VECTOR,
@@ -53,7 +53,7 @@ struct pipeline_use {
 
 struct pipeline_operation {
 	unsigned latency;       /* cycles until an instruction can use its result */
-	unsigned upper_latency; /* the same of a product's upper half */
+	unsigned upper_latency; /* until it can use a product's upper half */
 	unsigned micro_operations;
 	unsigned use_count;
 	struct pipeline_use uses[PIPELINE_USES_MAX];
@@ -68,10 +68,10 @@ struct pipeline_memory {
 struct pipeline_tlb {
 	unsigned entries;     /* of the first level */
 	unsigned miss_cycles; /* of a walk, at most */
-	unsigned near_cycles; /* of a miss that the second level has; 0: not known. No file of a CPU tells */
+	unsigned near_cycles; /* of a miss that the second level has; 0: not known. No CPU's file says */
 };
 
-/* One way to tell that a CPU is meant. */
+/* One way to recognize a CPU that the model is for. */
 struct pipeline_match {
 	char vendor[16];                          /* x86: of cpuid, "AuthenticAMD"; "": not by this */
 	unsigned family, model_first, model_last; /* family 0: any */
@@ -88,7 +88,7 @@ struct pipeline {
 	unsigned retire_width; /* instructions a cycle */
 	unsigned window;       /* micro-operations in flight; 0 in order */
 	unsigned timer_skid;   /* of a timer's sample, in instructions */
-	unsigned pmu_skid;     /* of a counter's that is not precise; PIPELINE_SKID_UNKNOWN: nobody measured it */
+	unsigned pmu_skid;     /* of a counter's that is not precise; PIPELINE_SKID_UNKNOWN: not measured */
 	unsigned unit_count;
 	char units[PIPELINE_UNITS_MAX][PIPELINE_NAME_SIZE];
 	struct pipeline_operation operations[OPERATION_COUNT];
@@ -96,7 +96,7 @@ struct pipeline {
 	unsigned store_lines; /* of the cache that can be written in a cycle; 0: no less than there are stores */
 	unsigned scaled_index_cycles, extended_sign_cycles; /* that it adds to a load's latency */
 	bool fuses_compare_and_branch;    /* a compare or test and the branch behind it are one micro-operation */
-	bool fuses_arithmetic_and_branch; /* so are an addition, and or the like and the branch */
+	bool fuses_arithmetic_and_branch; /* an add, and or the like and the branch, too */
 	bool eliminates_moves;            /* between registers, by renaming */
 	unsigned mispredict_cycles;    /* from a branch that was predicted wrongly to the first instruction behind it */
 	unsigned taken_branches;       /* in a cycle */
@@ -113,7 +113,7 @@ struct pipeline {
 /* Read the file at `path`. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that begins with the file. */
 int pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t size);
 
-/* The same for text in memory; `file` stands for it in messages. */
+/* Read text in memory; `file` stands for it in messages. Errors as pipeline_load(). */
 int pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size);
 
 /*
@@ -138,7 +138,7 @@ bool pipeline_is_for(const struct pipeline *pipeline, const char *cpu);
 const struct pipeline_operation *pipeline_operation(const struct pipeline *pipeline,
                                                     const struct instruction *instruction);
 
-/* What its load or its store takes, of the right kind. */
+/* What its load or its store takes: into or out of a general or a vector register. */
 const struct pipeline_operation *pipeline_load_operation(const struct pipeline *pipeline,
                                                          const struct instruction *instruction);
 const struct pipeline_operation *pipeline_store_operation(const struct pipeline *pipeline,

@@ -14,12 +14,12 @@ struct procedures {
 	const struct image_contents *contents;
 	enum architecture architecture;
 	struct decoder *decoder;
-	const struct symbol **colds; /* parts that were split off, by name */
+	const struct symbol **colds; /* parts that were split off, ascending by name */
 	size_t cold_count;
-	bool has_unnamed; /* parts of which only .eh_frame tells */
+	bool has_unnamed; /* parts without a symbol, known from .eh_frame */
 };
 
-/* The length of the name of what `name` was split off from; 0 when it was not: "f.cold", or "f.cold.3". */
+/* The length of the name of the procedure that `name` was split off from ("f.cold", "f.cold.3"); 0 for other names. */
 static size_t
 cold_stem(const char *name)
 {
@@ -63,6 +63,16 @@ colds_find(struct procedures *procedures)
 	return 0;
 }
 
+void
+procedures_free(struct procedures *procedures)
+{
+	if (!procedures)
+		return;
+	decoder_free(procedures->decoder);
+	free(procedures->colds);
+	free(procedures);
+}
+
 struct procedures *
 procedures_new(const struct image_file *file, const struct symbol_table *symbols, const struct image_contents *contents)
 {
@@ -75,28 +85,19 @@ procedures_new(const struct image_file *file, const struct symbol_table *symbols
 	procedures->symbols = symbols;
 	procedures->contents = contents;
 	err = architecture_of_machine(image_contents_machine(contents), &procedures->architecture);
-	if (!err)
-		err = colds_find(procedures);
-	if (!err) {
-		procedures->decoder = decoder_new(procedures->architecture);
-		err = procedures->decoder ? 0 : -errno;
-	}
-	if (err) {
-		procedures_free(procedures);
-		errno = -err;
-		return NULL;
-	}
-	return procedures;
-}
-
-void
-procedures_free(struct procedures *procedures)
-{
-	if (!procedures)
-		return;
-	decoder_free(procedures->decoder);
-	free(procedures->colds);
-	free(procedures);
+	if (err)
+		goto fail;
+	err = colds_find(procedures);
+	if (err)
+		goto fail;
+	procedures->decoder = decoder_new(procedures->architecture);
+	if (procedures->decoder)
+		return procedures;
+	err = -errno;
+fail:
+	procedures_free(procedures);
+	errno = -err;
+	return NULL;
 }
 
 struct decoder *
@@ -121,7 +122,7 @@ part_find(const struct procedures *procedures, const struct symbol *symbol, stru
 	return true;
 }
 
-/* The first cold part whose name begins with that of `symbol`. */
+/* The first cold part whose name begins with the `length` bytes at `name`. */
 static size_t
 colds_begin(const struct procedures *procedures, const char *name, size_t length)
 {
@@ -146,7 +147,10 @@ overlaps(const struct code_part *part, const struct code_part *other)
 	return part->address < other->address + other->size && other->address < part->address + part->size;
 }
 
-/* Static functions of different files may have one name, and their cold parts too: a jump tells whose it is. */
+/*
+ * Static functions of different files may share a name, and so may their cold parts: a jump shows which function a part
+ * belongs to.
+ */
 static bool
 jumps_to(const struct procedures *procedures, const struct code_part *from, const struct code_part *to)
 {
@@ -166,11 +170,12 @@ jumps_to(const struct procedures *procedures, const struct code_part *from, cons
 }
 
 /*
- * Programs without symbols: their parts are known from .eh_frame, without names. A branch into the middle of one, or a
- * conditional one to its beginning, shows whose it is: procedures are called or jumped to at their beginnings.
+ * The parts of programs without symbols are known from .eh_frame, without names. A branch into the middle of one, or a
+ * conditional branch to its beginning, shows that it belongs to the procedure that branches: other procedures are
+ * called or jumped to at their beginnings.
  */
 static const struct symbol *
-hidden_part(const struct procedures *procedures, const struct instruction *instruction)
+unnamed_part(const struct procedures *procedures, const struct instruction *instruction)
 {
 	const struct symbol *symbol;
 	uint64_t offset;
@@ -184,31 +189,31 @@ hidden_part(const struct procedures *procedures, const struct instruction *instr
 	return symbol;
 }
 
-/* Append the parts without names that the first, whose instructions these are, branches to. How many there are then. */
+/* Append the parts without names that the first part, with the instructions of `list`, branches to. The new count. */
 static size_t
-hidden_parts(const struct procedures *procedures, const struct instruction_list *list,
-             struct code_part parts[FLOW_PARTS_MAX], size_t count)
+unnamed_parts(const struct procedures *procedures, const struct instruction_list *list,
+              struct code_part parts[FLOW_PARTS_MAX], size_t count)
 {
 	for (size_t at = 0; at < list->count && count < FLOW_PARTS_MAX; at++) {
 		const struct instruction *instruction = &list->instructions[at];
-		struct code_part hidden = {.is_cold = true};
+		struct code_part unnamed = {.is_cold = true};
 		const struct symbol *symbol;
 		bool is_known = false;
 
 		if (instruction->target - parts[0].address < parts[0].size)
 			continue;
-		symbol = hidden_part(procedures, instruction);
-		if (!symbol || !part_find(procedures, symbol, &hidden))
+		symbol = unnamed_part(procedures, instruction);
+		if (!symbol || !part_find(procedures, symbol, &unnamed))
 			continue;
 		for (size_t i = 0; i < count; i++)
-			is_known |= overlaps(&hidden, &parts[i]);
+			is_known |= overlaps(&unnamed, &parts[i]);
 		if (!is_known)
-			parts[count++] = hidden;
+			parts[count++] = unnamed;
 	}
 	return count;
 }
 
-/* Append the cold parts by name. Returns how many parts there are then. */
+/* Append the cold parts of `name`. The new count. */
 static size_t
 named_parts(const struct procedures *procedures, const char *name, struct code_part parts[FLOW_PARTS_MAX], size_t count)
 {
@@ -228,7 +233,7 @@ named_parts(const struct procedures *procedures, const char *name, struct code_p
 	return count;
 }
 
-/* The same as procedures_parts(), with the instructions of the first part where they had to be looked at. */
+/* procedures_parts(); `list` gets the instructions of the first part where they had to be decoded. */
 static int
 find_parts(const struct procedures *procedures, const struct symbol *symbol, struct code_part parts[FLOW_PARTS_MAX],
            struct instruction_list *list)
@@ -246,7 +251,7 @@ find_parts(const struct procedures *procedures, const struct symbol *symbol, str
 	if (!procedures->has_unnamed)
 		return (int)count;
 	err = flow_parts_decode(procedures->decoder, parts, 1, list);
-	return err ? err : (int)hidden_parts(procedures, list, parts, count);
+	return err ? err : (int)unnamed_parts(procedures, list, parts, count);
 }
 
 int
@@ -302,8 +307,8 @@ procedures_source(struct procedures *procedures, const struct code_part *parts, 
 
 /* `list` has the instructions of the first part, or nothing; it is taken over. */
 static int
-build(struct procedures *procedures, const struct code_part *parts, size_t count, struct instruction_list *list,
-      struct flow_graph **graph)
+graph_build(struct procedures *procedures, const struct code_part *parts, size_t count, struct instruction_list *list,
+            struct flow_graph **graph)
 {
 	const struct flow_source source = procedures_source(procedures, parts, count);
 	const size_t done = list->count ? 1 : 0;
@@ -323,7 +328,7 @@ procedures_graph_of(struct procedures *procedures, const struct code_part *parts
 {
 	struct instruction_list list = {0};
 
-	return build(procedures, parts, count, &list, graph);
+	return graph_build(procedures, parts, count, &list, graph);
 }
 
 int
@@ -334,7 +339,7 @@ procedures_graph(struct procedures *procedures, const struct symbol *symbol, str
 	const int count = find_parts(procedures, symbol, parts, &list);
 
 	if (count >= 0)
-		return build(procedures, parts, (size_t)count, &list, graph);
+		return graph_build(procedures, parts, (size_t)count, &list, graph);
 	instruction_list_free(&list);
 	return count;
 }

@@ -1,22 +1,20 @@
 /*
  * procedures.h - the flow graphs of an image's procedures
  *
- * Puts together what the builder asks for: text and constants of the image, the parts that compilers split off
+ * Finds what flow_graph_build() asks for: text and constants of the image, the parts that compilers split off
  * (`NAME.cold`; in programs without symbols what .eh_frame and branches show), and which functions return, by their
  * names. Thread rule: one thread per struct procedures.
  */
 #ifndef DCPI_CODE_PROCEDURES_H
 #define DCPI_CODE_PROCEDURES_H
 
-#include "code/flow_graph_build.h"
+#include "code/flow_graph.h"
 #include "image/contents.h"
 #include "image/symbols.h"
 
 struct procedures;
 
-/*
- * All three must outlive it. NULL and errno: ENOMEM, ENOTSUP for an architecture that is not ours.
- */
+/* All three must outlive it. NULL and errno: ENOMEM, ENOTSUP for an architecture that is not supported. */
 struct procedures *procedures_new(const struct image_file *file, const struct symbol_table *symbols,
                                   const struct image_contents *contents);
 void procedures_free(struct procedures *procedures); /* NULL is allowed */
@@ -31,7 +29,7 @@ int procedures_parts(const struct procedures *procedures, const struct symbol *s
 /* The flow graph of `symbol`, as flow_graph_build(); and -ENOENT. */
 int procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph);
 
-/* The same of a procedure that consists of these parts, the one with the entry first. */
+/* The flow graph of a procedure that consists of these parts, the one with the entry first. */
 int procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
                         struct flow_graph **graph);
 
@@ -41,7 +39,7 @@ bool procedures_is_split_off(const struct symbol *symbol);
 /* What these parts' graph is built from; `parts` and `procedures` must outlive it. */
 struct flow_source procedures_source(struct procedures *procedures, const struct code_part *parts, size_t count);
 
-/* The decoder that they are made with. */
+/* The decoder that graphs are made with. */
 struct decoder *procedures_decoder(const struct procedures *procedures);
 
 #endif

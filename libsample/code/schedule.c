@@ -4,92 +4,245 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/schedule_parts.h"
+#include "code/schedule_in_order.h"
+#include "code/uops.h"
 
-const char *
-stall_reason_name(unsigned reason)
+#define PORT_DEMANDS_MAX (PIPELINE_UNITS_MAX * 2)
+#define SETS_MAX         12    /* of a component; a CPU's model has some six */
+#define NODES_MAX        65536 /* instructions of all iterations together */
+#define ITERATIONS_MAX   64
+#define ITERATIONS_MIN   8
+
+/* The cycles of uses that only `units` can serve. */
+struct port_demand {
+	uint32_t units;
+	double cycles;
+};
+
+struct port_demands {
+	size_t count;
+	struct port_demand of[PORT_DEMANDS_MAX];
+};
+
+/* `demands` begins with a count of 0. */
+static void
+port_demands_add(struct port_demands *demands, const struct uops *uops)
 {
-	static const char *const names[STALL_REASON_COUNT] = {
-		[STALL_SLOTTING] = "slotting", [STALL_RA] = "Ra dependency",   [STALL_RB] = "Rb dependency",
-		[STALL_RC] = "Rc dependency",  [STALL_UNIT] = "FU dependency",
-	};
+	for (unsigned k = 0; k < uops->use_count; k++) {
+		const struct pipeline_use *use = &uops->uses[k];
+		size_t at = 0;
 
-	return reason < STALL_REASON_COUNT ? names[reason] : "?";
-}
-
-const char *
-schedule_bound_name(unsigned bound)
-{
-	static const char *const names[] = {
-		[BOUND_ISSUE] = "issue", [BOUND_FRONT] = "front end", [BOUND_BRANCH] = "taken branch",
-		[BOUND_UNITS] = "units", [BOUND_STORES] = "stores",   [BOUND_LATENCY] = "latency",
-	};
-
-	return bound < sizeof(names) / sizeof(names[0]) ? names[bound] : "?";
-}
-
-void
-schedule_fini(struct schedule *schedule)
-{
-	free(schedule->lines);
-	free(schedule->stalls);
-	memset(schedule, 0, sizeof(*schedule));
-}
-
-void
-schedule_state_meet(struct schedule_state *state, const struct schedule_state *other)
-{
-	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
-		if (other->times.ready[i] < state->times.ready[i]) {
-			state->times.ready[i] = other->times.ready[i];
-			state->writer[i] = other->writer[i];
-		}
-	}
-	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++) {
-		if (other->times.busy[i] < state->times.busy[i]) {
-			state->times.busy[i] = other->times.busy[i];
-			state->user[i] = other->user[i];
-		}
+		while (at < demands->count && demands->of[at].units != use->units)
+			at++;
+		if (at == PORT_DEMANDS_MAX)
+			continue; /* a lower bound may leave uses out */
+		if (at == demands->count)
+			demands->of[demands->count++] = (struct port_demand){.units = use->units};
+		demands->of[at].cycles += use->cycles;
 	}
 }
 
-bool
-is_written_back(const struct instruction *instruction, unsigned write)
+/* Move the demands that share units with the first, directly or by others, to the front. How many they are. */
+static size_t
+split_component(struct port_demand *demands, size_t count)
 {
-	unsigned first_address = instruction->read_count - instruction->address_reads;
+	uint32_t units = demands[0].units;
+	size_t size = 1;
 
-	if (!instruction->loads && !instruction->stores)
-		return false;
-	/* What is loaded is written first; of a return it is no register. */
-	if (instruction->loads && write == 0 && instruction->class != CLASS_RETURN)
-		return false;
-	for (unsigned i = first_address; i < instruction->read_count; i++)
-		if (instruction->reads[i] == instruction->writes[write])
-			return true;
-	return false;
+	for (size_t i = size; i < count; i++) {
+		if (demands[i].units & units) {
+			struct port_demand found = demands[i];
+
+			demands[i] = demands[size];
+			demands[size++] = found;
+			units |= found.units;
+			i = size - 1;
+		}
+	}
+	return size;
 }
 
 static void
-find_waits(const struct instruction *instructions, size_t count, struct schedule_line *lines)
+try_units(const struct port_demand *demands, size_t count, uint32_t units, double *bound, uint32_t *full)
 {
-	uint32_t loader[REGISTER_COUNT];
+	double cycles = 0;
 
-	memset(loader, 0xff, sizeof(loader)); /* SCHEDULE_NOTHING */
-	for (size_t i = 0; i < count; i++) {
-		const struct instruction *instruction = &instructions[i];
-
-		lines[i].waits_for = SCHEDULE_NOTHING;
-		for (unsigned k = 0; k < instruction->read_count && !instruction->clears; k++) {
-			uint32_t load = loader[instruction->reads[k]];
-
-			if (load != SCHEDULE_NOTHING &&
-			    (lines[i].waits_for == SCHEDULE_NOTHING || load > lines[i].waits_for))
-				lines[i].waits_for = load;
-		}
-		for (unsigned k = 0; k < instruction->write_count; k++)
-			loader[instruction->writes[k]] =
-				instruction->loads && !is_written_back(instruction, k) ? (uint32_t)i : SCHEDULE_NOTHING;
+	for (size_t i = 0; i < count; i++)
+		if (!(demands[i].units & ~units))
+			cycles += demands[i].cycles;
+	cycles /= __builtin_popcount(units);
+	if (cycles > *bound) {
+		*bound = cycles;
+		*full = units;
 	}
+}
+
+static uint32_t
+units_of(const struct port_demand *demands, uint32_t set)
+{
+	uint32_t units = 0;
+
+	for (; set; set &= set - 1)
+		units |= demands[__builtin_ctz(set)].units;
+	return units;
+}
+
+/* The bound of the units; those that are full as *full. Reorders the demands. */
+static double
+port_bound(struct port_demands *demands, uint32_t *full)
+{
+	double bound = 0;
+
+	*full = 0;
+	for (size_t start = 0; start < demands->count;) {
+		struct port_demand *component = demands->of + start;
+		const size_t size = split_component(component, demands->count - start);
+		const size_t joined = size < SETS_MAX ? size : SETS_MAX;
+
+		for (uint32_t set = 1; set < UINT32_C(1) << joined; set++)
+			try_units(component, size, units_of(component, set), &bound, full);
+		start += size;
+	}
+	return bound;
+}
+
+/* The data flow of some iterations, with unlimited units and widths. A node is an instruction of an iteration. */
+struct data_flow {
+	size_t count, iterations;
+	double *ready;     /* when a node's result is there */
+	uint32_t *because; /* the node whose result it waited for last, or SCHEDULE_NOTHING */
+	double register_ready[REGISTER_COUNT];
+	uint32_t register_node[REGISTER_COUNT];
+};
+
+static void
+data_flow_fini(struct data_flow *flow)
+{
+	free(flow->ready);
+	free(flow->because);
+}
+
+static int
+data_flow_init(struct data_flow *flow, size_t count)
+{
+	memset(flow, 0, sizeof(*flow));
+	flow->count = count;
+	flow->iterations = NODES_MAX / count;
+	if (flow->iterations > ITERATIONS_MAX)
+		flow->iterations = ITERATIONS_MAX;
+	if (flow->iterations < ITERATIONS_MIN)
+		flow->iterations = ITERATIONS_MIN;
+	flow->ready = calloc(count * flow->iterations, sizeof(*flow->ready));
+	flow->because = calloc(count * flow->iterations, sizeof(*flow->because));
+	memset(flow->register_node, 0xff, sizeof(flow->register_node));
+	return flow->ready && flow->because ? 0 : -ENOMEM;
+}
+
+static void
+run_instruction(struct data_flow *flow, const struct instruction *instruction, const struct uops *uops, uint32_t node)
+{
+	unsigned data = instruction->read_count - instruction->address_reads;
+	double start = 0, written_back = 0;
+	uint32_t because = SCHEDULE_NOTHING;
+
+	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++) {
+		unsigned reg = instruction->reads[i];
+		double ready = flow->register_ready[reg];
+
+		if (i >= data && ready > written_back)
+			written_back = ready;
+		if (i >= data)
+			ready += uops->load_latency;
+		if (flow->register_node[reg] != SCHEDULE_NOTHING && (because == SCHEDULE_NOTHING || ready > start)) {
+			start = ready;
+			because = flow->register_node[reg];
+		}
+	}
+	if (because == SCHEDULE_NOTHING)
+		start = uops->load_latency;
+	flow->ready[node] = start + uops->latency;
+	flow->because[node] = because;
+	for (unsigned i = 0; i < instruction->write_count; i++) {
+		unsigned reg = instruction->writes[i];
+		double ready = flow->ready[node];
+
+		if (uops_is_written_back(instruction, i))
+			ready = written_back + 1;
+		else if (uops_is_upper_half(instruction, i))
+			ready = start + uops->upper_latency;
+		flow->register_node[reg] = node;
+		flow->register_ready[reg] = ready;
+	}
+}
+
+/* The instruction whose result is delayed most from iteration to iteration: its node of the last one. */
+static uint32_t
+find_slowest(const struct data_flow *flow)
+{
+	size_t last = (flow->iterations - 1) * flow->count, middle = (flow->iterations / 2) * flow->count;
+	uint32_t slowest = 0;
+	double most = -1;
+
+	for (size_t i = 0; i < flow->count; i++) {
+		double growth = flow->ready[last + i] - flow->ready[middle + i];
+
+		if (growth > most) {
+			most = growth;
+			slowest = (uint32_t)i;
+		}
+	}
+	return (uint32_t)last + slowest;
+}
+
+/*
+ * Go back along the results that were waited for. Where an instruction comes again, iterations earlier, there is a
+ * cycle of dependences. Returns the cycles an iteration of the slowest of them takes, its later end in *end, its
+ * earlier in *begin.
+ */
+static double
+find_cycle(const struct data_flow *flow, uint32_t *seen, uint32_t *begin, uint32_t *end)
+{
+	double most = 0;
+
+	memset(seen, 0xff, flow->count * sizeof(*seen));
+	for (uint32_t node = find_slowest(flow); node != SCHEDULE_NOTHING; node = flow->because[node]) {
+		size_t index = node % flow->count;
+		uint32_t later = seen[index];
+
+		if (later != SCHEDULE_NOTHING) {
+			size_t span = later / flow->count - node / flow->count;
+			double cycles = (flow->ready[later] - flow->ready[node]) / (double)span;
+
+			if (cycles > most) {
+				most = cycles;
+				*begin = node;
+				*end = later;
+			}
+		}
+		seen[index] = node;
+	}
+	return most;
+}
+
+/* The bound of the dependences; instructions on the longest cycle are marked in schedule->lines. 0 or -ENOMEM. */
+static int
+latency_bound(const struct instruction *instructions, const struct uops *uops, size_t count, struct schedule *schedule)
+{
+	uint32_t *seen = calloc(count, sizeof(*seen));
+	uint32_t begin = 0, end = 0;
+	struct data_flow flow;
+	int err = data_flow_init(&flow, count);
+
+	if (!err && seen) {
+		for (size_t i = 0; i < count * flow.iterations; i++)
+			run_instruction(&flow, &instructions[i % count], &uops[i % count], (uint32_t)i);
+		schedule->latency_cycles = find_cycle(&flow, seen, &begin, &end);
+		for (uint32_t node = end; node != begin; node = flow.because[node])
+			schedule->lines[node % count].critical = true;
+	}
+	data_flow_fini(&flow);
+	free(seen);
+	return seen ? err : -ENOMEM;
 }
 
 /* Whether both have the same address registers, in the same order. */
@@ -143,15 +296,15 @@ take_largest(const struct pipeline *pipeline, const struct instruction *last, bo
 }
 
 static bool
-needs_units(const struct work *work, uint32_t units)
+needs_units(const struct uops *uops, uint32_t units)
 {
-	for (unsigned i = 0; i < work->use_count; i++)
-		if (!(work->uses[i].units & ~units))
+	for (unsigned i = 0; i < uops->use_count; i++)
+		if (!(uops->uses[i].units & ~units))
 			return true;
 	return false;
 }
 
-/* By its micro-operations, of those of all `count`; if there are none, an even one. */
+/* In proportion to its micro-operations, of `all`; an equal share if there are none. */
 static double
 share_of(double cycles, unsigned micro_operations, double all, size_t count)
 {
@@ -159,18 +312,18 @@ share_of(double cycles, unsigned micro_operations, double all, size_t count)
 }
 
 static void
-fill_lines(const struct instruction *instructions, const struct work *works, size_t count, double micro_operations,
+fill_lines(const struct instruction *instructions, const struct uops *uops, size_t count, double micro_operations,
            struct schedule *schedule)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct schedule_line *line = &schedule->lines[i];
 
 		line->minimum_cycles =
-			share_of(schedule->best_cycles, works[i].micro_operations, micro_operations, count);
+			share_of(schedule->best_cycles, uops[i].micro_operations, micro_operations, count);
 		if (schedule->bound == BOUND_FRONT)
-			line->critical = works[i].micro_operations > 0;
+			line->critical = uops[i].micro_operations > 0;
 		else if (schedule->bound == BOUND_UNITS)
-			line->critical = needs_units(&works[i], schedule->bound_units);
+			line->critical = needs_units(&uops[i], schedule->bound_units);
 		else if (schedule->bound == BOUND_STORES)
 			line->critical = instructions[i].stores;
 		else if (schedule->bound == BOUND_BRANCH)
@@ -182,55 +335,56 @@ static int
 schedule_out_of_order(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                       bool follows_itself, struct schedule *schedule)
 {
-	struct work *works = malloc(count * sizeof(*works));
-	struct unit_demands demands;
+	struct uops *uops = malloc(count * sizeof(*uops));
+	struct port_demands demands;
 	double micro_operations = 0;
 	int err = 0;
 
-	if (!works)
+	if (!uops)
 		return -ENOMEM;
 	demands.count = 0;
 	for (size_t i = 0; i < count; i++) {
-		work_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &works[i]);
-		unit_demands_add(&demands, &works[i]);
-		micro_operations += works[i].micro_operations;
+		uops_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &uops[i]);
+		port_demands_add(&demands, &uops[i]);
+		micro_operations += uops[i].micro_operations;
 	}
 	schedule->front_cycles = micro_operations / pipeline->issue_width;
-	schedule->unit_cycles = unit_demands_bound(&demands, &schedule->bound_units);
+	schedule->unit_cycles = port_bound(&demands, &schedule->bound_units);
 	if (follows_itself)
 		schedule->store_cycles = store_bound(pipeline, instructions, count);
 	if (follows_itself)
-		err = schedule_latency_bound(instructions, works, count, schedule);
+		err = latency_bound(instructions, uops, count, schedule);
 	take_largest(pipeline, &instructions[count - 1], follows_itself, schedule);
 	if (schedule->bound != BOUND_LATENCY)
 		for (size_t i = 0; i < count; i++)
 			schedule->lines[i].critical = false;
-	fill_lines(instructions, works, count, micro_operations, schedule);
-	free(works);
+	fill_lines(instructions, uops, count, micro_operations, schedule);
+	free(uops);
 	return err;
 }
 
-double
-schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count, double *shares)
+static void
+find_waits(const struct instruction *instructions, size_t count, struct schedule_line *lines)
 {
-	struct schedule schedule = {.count = count};
-	struct unit_demands demands;
-	double micro_operations = 0;
-	struct work work;
+	uint32_t loader[REGISTER_COUNT];
 
-	demands.count = 0;
+	memset(loader, 0xff, sizeof(loader)); /* SCHEDULE_NOTHING */
 	for (size_t i = 0; i < count; i++) {
-		work_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &work);
-		unit_demands_add(&demands, &work);
-		shares[i] = work.micro_operations;
-		micro_operations += work.micro_operations;
+		const struct instruction *instruction = &instructions[i];
+
+		lines[i].waits_for = SCHEDULE_NOTHING;
+		for (unsigned k = 0; k < instruction->read_count && !instruction->clears; k++) {
+			uint32_t load = loader[instruction->reads[k]];
+
+			if (load != SCHEDULE_NOTHING &&
+			    (lines[i].waits_for == SCHEDULE_NOTHING || load > lines[i].waits_for))
+				lines[i].waits_for = load;
+		}
+		for (unsigned k = 0; k < instruction->write_count; k++)
+			loader[instruction->writes[k]] = instruction->loads && !uops_is_written_back(instruction, k)
+			                                         ? (uint32_t)i
+			                                         : SCHEDULE_NOTHING;
 	}
-	schedule.front_cycles = micro_operations / pipeline->issue_width;
-	schedule.unit_cycles = unit_demands_bound(&demands, &schedule.bound_units);
-	take_largest(pipeline, &instructions[count - 1], false, &schedule);
-	for (size_t i = 0; i < count; i++)
-		shares[i] = share_of(schedule.best_cycles, (unsigned)shares[i], micro_operations, count);
-	return schedule.best_cycles;
 }
 
 int
@@ -253,9 +407,80 @@ schedule_block(const struct pipeline *pipeline, const struct instruction *instru
 		err = schedule_in_order(pipeline, instructions, count, follows_itself, before, after, schedule);
 	else
 		err = schedule_out_of_order(pipeline, instructions, count, follows_itself, schedule);
-	if (err)
+	if (err) {
 		schedule_fini(schedule);
-	else
-		find_waits(instructions, count, schedule->lines);
-	return err;
+		return err;
+	}
+	find_waits(instructions, count, schedule->lines);
+	return 0;
+}
+
+void
+schedule_fini(struct schedule *schedule)
+{
+	free(schedule->lines);
+	free(schedule->stalls);
+	memset(schedule, 0, sizeof(*schedule));
+}
+
+double
+schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count, double *shares)
+{
+	struct schedule schedule = {.count = count};
+	struct port_demands demands;
+	double micro_operations = 0;
+	struct uops uops;
+
+	demands.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		uops_of(pipeline, &instructions[i], i + 1 < count ? &instructions[i + 1] : NULL, &uops);
+		port_demands_add(&demands, &uops);
+		shares[i] = uops.micro_operations;
+		micro_operations += uops.micro_operations;
+	}
+	schedule.front_cycles = micro_operations / pipeline->issue_width;
+	schedule.unit_cycles = port_bound(&demands, &schedule.bound_units);
+	take_largest(pipeline, &instructions[count - 1], false, &schedule);
+	for (size_t i = 0; i < count; i++)
+		shares[i] = share_of(schedule.best_cycles, (unsigned)shares[i], micro_operations, count);
+	return schedule.best_cycles;
+}
+
+void
+schedule_state_meet(struct schedule_state *state, const struct schedule_state *other)
+{
+	for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+		if (other->times.ready[i] < state->times.ready[i]) {
+			state->times.ready[i] = other->times.ready[i];
+			state->writer[i] = other->writer[i];
+		}
+	}
+	for (unsigned i = 0; i < PIPELINE_UNITS_MAX; i++) {
+		if (other->times.busy[i] < state->times.busy[i]) {
+			state->times.busy[i] = other->times.busy[i];
+			state->user[i] = other->user[i];
+		}
+	}
+}
+
+const char *
+stall_reason_name(unsigned reason)
+{
+	static const char *const names[STALL_REASON_COUNT] = {
+		[STALL_SLOTTING] = "slotting", [STALL_RA] = "Ra dependency",   [STALL_RB] = "Rb dependency",
+		[STALL_RC] = "Rc dependency",  [STALL_UNIT] = "FU dependency",
+	};
+
+	return reason < STALL_REASON_COUNT ? names[reason] : "?";
+}
+
+const char *
+schedule_bound_name(unsigned bound)
+{
+	static const char *const names[] = {
+		[BOUND_ISSUE] = "issue", [BOUND_FRONT] = "front end", [BOUND_BRANCH] = "taken branch",
+		[BOUND_UNITS] = "units", [BOUND_STORES] = "stores",   [BOUND_LATENCY] = "latency",
+	};
+
+	return bound < sizeof(names) / sizeof(names[0]) ? names[bound] : "?";
 }

@@ -15,7 +15,7 @@
  *    distribution of the work over the units can be better, and one that reaches it exists (Hall's theorem, with
  * fractions);
  *  - stores, of a block that follows itself: the different address registers of its stores / lines that can be written
- *    in a cycle. Those with the same registers may go to one line; that different ones never do is taken for granted.
+ *    in a cycle. Those with the same registers may go to one line; that different ones never do is assumed.
  *  - latency: the largest, over all cycles of register dependences, of (the sum of latencies on it) / (iterations it
  *    spans). Loads take the first-level cache's latency; dependences through memory are not seen.
  * The first two are also lower bounds for a block that does not follow itself; only they are used then.
@@ -85,10 +85,10 @@ struct schedule_times {
 	unsigned busy[PIPELINE_UNITS_MAX]; /* when the unit is free */
 };
 
-/* What a block leaves to the one behind it, in order. All zero: everything is ready. */
+/* What is not ready yet at the end of a block, in order, for the block behind it. All zero: everything is ready. */
 struct schedule_state {
 	struct schedule_times times;
-	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of who makes it so */
+	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of the instructions that make it so */
 };
 
 /*
@@ -103,21 +103,21 @@ int schedule_block(const struct pipeline *pipeline, const struct instruction *in
 void schedule_fini(struct schedule *schedule);
 
 /*
- * Only when instructions issue, in order: cycles[i] of each of `count` (1 or more) behind a block that left `times`,
- * from 0 on; `times` becomes what these leave. How many cycles they take. It is what schedule_block() says, in less
- * time.
+ * In order, only the cycles in which instructions issue: cycles[i] of each of `count` (1 or more), from 0 on, behind a
+ * block that left `times`, which becomes what these leave. Returns how many cycles they take. Agrees with
+ * schedule_block(), in less time.
  */
 unsigned schedule_issue(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                         struct schedule_times *times, unsigned *cycles);
 
 /*
- * Only the best case, out of order, of a block that does not follow itself, of `count` (1 or more) instructions, and as
- * shares[i] that of each: minimum_cycles. It is what schedule_block() says, in less time.
+ * Out of order, only the best case of a block that does not follow itself, of `count` (1 or more) instructions, and as
+ * shares[i] the minimum_cycles of each. Agrees with schedule_block(), in less time.
  */
 double schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                        double *shares);
 
-/* For states that meet: what is ready after one of them is ready (the best case). */
+/* Where control flow joins: make `state` the earlier of both states for each register and unit (the best case). */
 void schedule_state_meet(struct schedule_state *state, const struct schedule_state *other);
 
 /* For a listing: "slotting", "Ra dependency", ...; "front end", "units", ...; "?" for what is none. */

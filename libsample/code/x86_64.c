@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "code/decoder_private.h"
+#include "code/decoder_internal.h"
 #include "code/x86_64_newer.h"
 #include "code/x86_64_parts.h"
 
@@ -126,27 +126,27 @@ identify(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t 
 }
 
 void
-x86_64_look_at(struct decoder *decoder, struct encoded_instruction *encoded)
+x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
 {
 	if (x86_encoding_parse(encoded->bytes, encoded->length, &encoded->x86) != 0) {
 		encoded->x86.size = 0;
 		return;
 	}
 	memo_key(encoded->bytes, &encoded->x86, encoded->key);
-	decoder_find_memos(decoder, encoded);
+	decoder_cache_prefetch(decoder, encoded);
 }
 
 /* By capstone, and remembered; NULL: it is none. By itself: who finds it remembered needs no room for the details. */
-static __attribute__((noinline)) const struct memo *
+static __attribute__((noinline)) const struct decode_cache_entry *
 decode_new(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address)
 {
 	const struct x86_encoding *x86 = &encoded->x86;
 	struct instruction_detail detail;
-	struct memo *memo;
+	struct decode_cache_entry *memo;
 
 	if (!identify(decoder, encoded->bytes, encoded->length, address, x86, &detail))
 		return NULL;
-	memo = decoder_new_memo(encoded);
+	memo = decoder_cache_insert(encoded);
 	memo->instruction.size = x86->size;
 	x86_64_effects_fill(&memo->instruction, decoder_form(decoder, form_name(x86, detail.mnemonic)), x86, &detail);
 	return memo;
@@ -156,11 +156,11 @@ size_t
 x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
               struct instruction *instruction)
 {
-	const struct memo *memo;
+	const struct decode_cache_entry *memo;
 
 	if (!encoded->x86.size)
 		return decode_bad(address, instruction);
-	memo = decoder_memo(encoded);
+	memo = decoder_cache_find(encoded);
 	if (!memo)
 		memo = decode_new(decoder, encoded, address);
 	if (!memo)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "code/decoder_private.h"
+#include "code/decoder_internal.h"
 #include "code/forms.h"
 
 #define RCX 1u

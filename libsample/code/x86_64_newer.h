@@ -9,7 +9,7 @@
 #define DCPI_CODE_X86_64_NEWER_H
 
 #include "code/decoder.h"
-#include "code/listing_text.h"
+#include "code/decoder_internal.h"
 #include "code/x86_64_encoding.h"
 
 #define X86_64_UNKNOWN_NAME "unknown"

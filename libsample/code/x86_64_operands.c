@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code/decoder_private.h"
+#include "code/decoder_internal.h"
 
 /* Which register of ours is capstone's: names of one row are parts of one. */
 #define GENERAL(number, r8, r8_high, r16, r32, r64)                                                                    \

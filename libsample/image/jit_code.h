@@ -118,7 +118,7 @@ struct jit_capture {
 /*
  * Read all of `fd`, a file that can be sought in, of either format. From a perf map: the names of functions that touch
  * blocks with samples. From a jitdump: also their code, in whole blocks of offsets (profile/captured.h) that are zero
- * where no such function is. Offsets are those of process/code_maker.h. A damaged jitdump is read up to the damage, and
+ * where no such function is. Offsets are those of process/jit.h. A damaged jitdump is read up to the damage, and
  * one of another byte order not at all; either is counted in jit_code_malformed(). 0, -ENOMEM, or the errno of read():
  * then there is nothing to be finished.
  */

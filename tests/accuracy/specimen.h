@@ -11,15 +11,15 @@
 #include <stdio.h>
 
 #include "analysis/frequency.h"
-#include "code/equivalence.h"
-#include "code/flow_graph_build.h"
+#include "code/cycle_equivalence.h"
+#include "code/flow_graph.h"
 #include "tests/accuracy/score.h"
 
 struct specimen {
 	char procedure[64], program[64];
 	unsigned width, skid; /* of the pipeline: retires so many instructions in a cycle */
 	struct flow_graph *graph;
-	struct equivalence classes;
+	struct cycle_equivalence classes;
 	uint64_t *samples;                    /* of each instruction, where they were taken */
 	uint64_t *block_counts, *edge_counts; /* exact */
 	uint64_t *burst_edges;                /* of each edge; NULL: no bursts were taken */

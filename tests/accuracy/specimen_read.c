@@ -151,7 +151,7 @@ build_graph(struct text *text, struct specimen *specimen)
 		};
 	err = decoder ? flow_graph_build(decoder, &source, &specimen->graph) : -ENOMEM;
 	if (!err)
-		err = equivalence_find(specimen->graph, &specimen->classes);
+		err = cycle_equivalence_find(specimen->graph, &specimen->classes);
 	decoder_free(decoder);
 	return err;
 }
@@ -261,7 +261,7 @@ void
 specimen_fini(struct specimen *specimen)
 {
 	flow_graph_free(specimen->graph);
-	equivalence_fini(&specimen->classes);
+	cycle_equivalence_fini(&specimen->classes);
 	free(specimen->samples);
 	free(specimen->block_counts);
 	free(specimen->edge_counts);

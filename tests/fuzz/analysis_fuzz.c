@@ -9,8 +9,8 @@
 
 #include "analysis/frequency.h"
 #include "analysis/stalls.h"
-#include "code/equivalence.h"
-#include "code/flow_graph_build.h"
+#include "code/cycle_equivalence.h"
+#include "code/flow_graph.h"
 
 #define TEXT_ADDRESS    0x1000
 #define SIZE_MAX_FUZZED 1024
@@ -44,7 +44,7 @@ struct counts {
 struct analysis {
 	const struct flow_graph *graph;
 	const struct pipeline *pipeline;
-	struct equivalence classes;
+	struct cycle_equivalence classes;
 	struct schedule *schedules;
 	double *minimum_cycles;
 	struct frequencies frequencies;
@@ -216,7 +216,7 @@ analyze(struct analysis *analysis, struct counts *counts, struct text *text)
 {
 	uint64_t *samples = counts_take(counts, analysis->graph->instruction_count);
 
-	if (equivalence_find(analysis->graph, &analysis->classes) == 0) {
+	if (cycle_equivalence_find(analysis->graph, &analysis->classes) == 0) {
 		schedule_all(analysis);
 		if (estimate(analysis, counts, samples) == 0) {
 			look_at_frequencies(analysis, samples);
@@ -226,7 +226,7 @@ analyze(struct analysis *analysis, struct counts *counts, struct text *text)
 			schedule_fini(&analysis->schedules[i]);
 	}
 	frequencies_fini(&analysis->frequencies);
-	equivalence_fini(&analysis->classes);
+	cycle_equivalence_fini(&analysis->classes);
 	free(analysis->schedules);
 	free(analysis->minimum_cycles);
 	free(samples);

@@ -12,6 +12,7 @@
 #include "code/procedures.h"
 #include "image/captured_image.h"
 #include "profile/captured.h"
+#include "tests/unit/code/flow_graph_check.h"
 
 #define PLACES 64
 #define LOOKS  64

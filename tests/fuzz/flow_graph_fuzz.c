@@ -5,8 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "code/equivalence.h"
-#include "code/flow_graph_build.h"
+#include "code/cycle_equivalence.h"
+#include "code/flow_graph.h"
+#include "tests/unit/code/flow_graph_check.h"
 
 #define TEXT_ADDRESS    0x1000
 #define SIZE_MAX_FUZZED 65536
@@ -42,7 +43,7 @@ returns_at(void *argument, uint64_t address)
 static void
 graph_look(const struct flow_graph *graph)
 {
-	struct equivalence equivalence;
+	struct cycle_equivalence equivalence;
 
 	if (flow_graph_fault(graph))
 		abort();
@@ -50,11 +51,11 @@ graph_look(const struct flow_graph *graph)
 		if (flow_graph_block_at(graph, graph->instructions[graph->blocks[i].first].address) != i)
 			abort();
 	}
-	if (equivalence_find(graph, &equivalence))
+	if (cycle_equivalence_find(graph, &equivalence))
 		return;
 	if (equivalence.class_count > graph->block_count + graph->edge_count)
 		abort();
-	equivalence_fini(&equivalence);
+	cycle_equivalence_fini(&equivalence);
 }
 
 int

@@ -15,8 +15,9 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "code/equivalence.h"
+#include "code/cycle_equivalence.h"
 #include "code/procedures.h"
+#include "tests/unit/code/flow_graph_check.h"
 
 struct totals {
 	size_t files, procedures, instructions, blocks, edges, incomplete;
@@ -64,11 +65,11 @@ jumps_count(struct totals *totals, const struct flow_graph *graph, const char *p
 static const char *
 classes_fault(const struct flow_graph *graph)
 {
-	struct equivalence equivalence;
+	struct cycle_equivalence equivalence;
 	const char *fault = NULL;
 	size_t used = 0;
 
-	if (equivalence_find(graph, &equivalence))
+	if (cycle_equivalence_find(graph, &equivalence))
 		return "no classes";
 	for (size_t i = 0; i < graph->block_count + graph->edge_count; i++) {
 		uint32_t class = i < graph->block_count ? equivalence.block_classes[i]
@@ -78,7 +79,7 @@ classes_fault(const struct flow_graph *graph)
 			fault = "classes are not numbered in order";
 		used += class == used;
 	}
-	equivalence_fini(&equivalence);
+	cycle_equivalence_fini(&equivalence);
 	return fault;
 }
 

@@ -4,6 +4,7 @@
 #include "analysis/procedure.h"
 #include "analysis/procedure_find.h"
 #include "base/error.h"
+#include "tests/unit/code/flow_graph_check.h"
 
 #define SOURCE                                                                                                         \
 	"__attribute__((noinline)) int busy(int n) { int s = 0; while (n--) s += n * n; return s; }\n"                 \

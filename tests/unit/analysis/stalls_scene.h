@@ -218,7 +218,7 @@ scene_nop(uint64_t address)
 }
 
 static inline struct instruction
-scene_jump(uint64_t address, enum control_flow flow, uint8_t reg)
+scene_jump(uint64_t address, enum instruction_flow flow, uint8_t reg)
 {
 	static const uint8_t classes[] = {
 		[FLOW_BRANCH] = CLASS_BRANCH, [FLOW_JUMP] = CLASS_JUMP,          [FLOW_JUMP_INDIRECT] = CLASS_JUMP,

@@ -181,7 +181,7 @@ looked_at_together_or_alone_an_instruction_is_the_same(void **state)
 
 		for (int i = 0; i < 8; i++) {
 			size[i] = some_bytes(&random, bytes[i]);
-			decoder_look_at(decoder, bytes[i], size[i], &encoded[i]);
+			decoder_prefetch(decoder, bytes[i], size[i], &encoded[i]);
 		}
 		for (int i = 0; i < 8; i++) {
 			taken = decoder_decode_encoded(decoder, &encoded[i], 0x1000, &together);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "code/flow_graph.h"
+#include "tests/unit/code/flow_graph_check.h"
 
 /*
  * "in: 0 3", the blocks that are entered, then a line per block: its number, first address, number of instructions, and
