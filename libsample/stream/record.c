@@ -473,8 +473,8 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 
 /* ---- records that a machine of the other byte order wrote ---- */
 
-/* Where among the fields behind PERIOD the RAW field begins, in either byte order of its content; SIZE_MAX: there is none, or a
- * field before it is damaged. */
+/* Where among the fields behind PERIOD the RAW field begins, in either byte order of its content; SIZE_MAX: there is
+ * none, or a field before it is damaged. */
 static size_t
 raw_offset(const struct record_layout *layout, const uint8_t *at, size_t size)
 {

@@ -114,7 +114,7 @@ struct record_layout {
 /* What dcpid asks for: a sample is then its header and fields of eight bytes, in this order, the period before the
  * last.
  */
-#define RECORD_DEFAULT_FIELDS                                                                                            \
+#define RECORD_DEFAULT_FIELDS                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
 #define RECORD_DEFAULT_SIZE 56 /* bytes at most */
 

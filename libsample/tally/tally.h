@@ -52,8 +52,8 @@ size_t tally_memory(const struct tally *tally); /* bytes allocated */
 const struct tally_entry *tally_sort(struct tally *tally, size_t *count);
 
 /*
- * Sort `count` entries, whose keys are distinct, as tally_sort() does: in place and without memory of its own, so that a
- * flush under memory pressure still works. Thread rule: stateless.
+ * Sort `count` entries, whose keys are distinct, as tally_sort() does: in place and without memory of its own, so that
+ * a flush under memory pressure still works. Thread rule: stateless.
  */
 void tally_entries_sort(struct tally_entry *entries, size_t count);
 
