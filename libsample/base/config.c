@@ -341,7 +341,7 @@ read_field(const struct config_source *source, const config_setting_t *setting, 
            void *place)
 {
 	const char *unit = field->unit ? field->unit : "";
-	uint64_t value;
+	uint64_t value = 0;
 	int err;
 
 	if (field->kind == CONFIG_FIELD_DOUBLE)

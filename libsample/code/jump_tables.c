@@ -773,12 +773,13 @@ target_add(struct jump_resolver *resolver, uint32_t jump, uint32_t target)
 static uint64_t
 entry_target(const struct jump_form *form, const uint8_t *entry)
 {
+	const unsigned bits = 8 * (unsigned)form->entry_size;
 	uint64_t value = 0;
 
-	for (unsigned int i = 0; i < form->entry_size; i++)
-		value |= (uint64_t)entry[i] << (8 * i);
-	if (form->is_signed && form->entry_size < 8 && value >> (8 * form->entry_size - 1))
-		value |= UINT64_MAX << (8 * form->entry_size);
+	for (unsigned at = 0; at < bits; at += 8)
+		value |= (uint64_t)entry[at / 8] << at;
+	if (form->is_signed && bits > 0 && bits < 64 && value >> (bits - 1))
+		value |= UINT64_MAX << bits;
 	return form->base + (value << (form->shift & 7));
 }
 

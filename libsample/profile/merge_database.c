@@ -412,7 +412,7 @@ merge_table(struct merger *merger, enum store_table table,
 	struct store_walk walk;
 	int result;
 
-	if (table >= TABLE_EDGES && !merger->from_store->has[table])
+	if (!merger->from_store->has[table])
 		return 0; /* the other database is older than the table */
 	result = store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
 	if (result)

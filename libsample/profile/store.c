@@ -593,6 +593,7 @@ open_table(struct store *store, MDB_txn *txn, enum store_table table, unsigned f
 {
 	int err = store_error(mdb_dbi_open(txn, store_table_name(table), flags, &store->tables[table]));
 
+	store->has[table] = err == 0;
 	return err == -ENOENT ? -DCPI_EDAMAGED : err;
 }
 
