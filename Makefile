@@ -36,8 +36,8 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code machine analysis api salvage
-DAEMON_ROOMS := base event stream tally process profile
+ROOMS := base event stream tally process profile image code machine analysis api salvage control
+DAEMON_ROOMS := base event stream tally process profile control
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
 LIBS_base := -lconfig
@@ -52,6 +52,7 @@ LIBS_machine :=
 LIBS_analysis := -lm -lpthread
 LIBS_api :=
 LIBS_salvage :=
+LIBS_control := -ljansson
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 
@@ -179,7 +180,7 @@ LIST_OBJECTS := $(call objects,$(call sources,dcpi-tools/list))
 $(BUILD)/bin/dcpilist: $(LIST_OBJECTS)
 WHATCG_OBJECTS := $(call objects,$(call sources,dcpi-tools/whatcg))
 $(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
-IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import) collectord/kernel_names.c)
+IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)

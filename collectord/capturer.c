@@ -15,12 +15,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/capture_child.h"
-#include "collectord/kernel_names.h"
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 #include "collectord/sampled_blocks.h"
 #include "collectord/worker.h"
 #include "process/image_table.h"
+#include "profile/kernel_names.h"
 
 #define SECOND_NS       UINT64_C(1000000000)
 #define AGAIN_FIRST_NS  (10 * SECOND_NS)

@@ -14,9 +14,9 @@
 #include "collectord/collection_internal.h"
 #include "collectord/damage_restart.h"
 #include "collectord/flush_retention.h"
-#include "collectord/kernel_names.h"
 #include "collectord/machine.h"
 #include "collectord/status.h"
+#include "profile/kernel_names.h"
 
 #define CLOCK_STEP_NS    UINT64_C(1000000000)  /* clocks that differ by more were set */
 #define WAIT_STEP_NS     UINT64_C(100000000)   /* in which the smallest rings do not fill up */

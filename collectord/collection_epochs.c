@@ -9,6 +9,7 @@
 #include "collectord/announce.h"
 #include "collectord/collection_internal.h"
 #include "collectord/machine.h"
+#include "profile/epoch_host.h"
 
 #define PATIENCE_NS UINT64_C(10000000000) /* for the last flush of an epoch */
 
@@ -35,7 +36,7 @@ collection_start_epoch(struct collection *collection, const char *label, bool co
 
 	if (!epoch)
 		return collection_explain(why, size, collection->config.database, "begin an epoch", -ENOMEM);
-	machine_describe("/proc", epoch);
+	epoch_host_describe("/proc", epoch);
 	snprintf(epoch->label, sizeof(epoch->label), "%s", label);
 	epoch->cpu_count = (uint32_t)sampler_cpu_count(collection->sampler);
 	for (size_t i = 0; i < count; i++) /* the limit that rates were chosen from; 0 when the user gave them all */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "control/request.h"
 #include "profile/profile.h"
 
 #define DAY_NS (86400 * SECOND_NS)

@@ -16,9 +16,6 @@
 #include "base/log.h"
 #include "event/event.h"
 
-#define CONFIG_FILE   "/etc/dcpi/dcpid.conf"
-#define CONFIG_SOCKET "/run/dcpid/control"
-
 #define CONFIG_PERIOD_MAX UINT64_C(1000000000000) /* events, or ns for clocks */
 #define CONFIG_RATE_MAX   20000                   /* samples per second and CPU */
 

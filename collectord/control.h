@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "collectord/peer.h"
-#include "collectord/request.h"
+#include "control/request.h"
 
 #define CONTROL_CLIENTS_MAX 64
 #define CONTROL_USER_MAX    32

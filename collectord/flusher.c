@@ -13,11 +13,11 @@
 #include "collectord/damage_restart.h"
 #include "collectord/file_ids.h"
 #include "collectord/flush_retention.h"
-#include "collectord/kernel_names.h"
 #include "collectord/machine.h"
 #include "collectord/worker.h"
 #include "process/image_table.h"
 #include "profile/captured.h"
+#include "profile/kernel_names.h"
 
 #define SECOND_NS      UINT64_C(1000000000)
 #define RETRY_FIRST_S  1

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "collectord/request.h"
+#include "control/request.h"
 #include "process/proc_text.h"
 
 #define TITLE "dcpid-labels/1 "

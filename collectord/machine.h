@@ -1,5 +1,5 @@
 /*
- * machine.h - the machine that dcpid runs on: its description, clocks, limits and memory
+ * machine.h - the machine that dcpid runs on: its clocks, limits and memory
  *
  * Thread rule: stateless; machine_raise_limits() and machine_tune_allocator() concern the whole process.
  */
@@ -9,19 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "profile/epoch.h"
-
-/* Fill host, kernel and cpu of `epoch` from uname(2) and files below `procfs` ("/proc"). Never fails: "" is unknown. */
-void machine_describe(const char *procfs, struct epoch *epoch);
-
-/*
- * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline_match.c reads it:
- * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c". An x86 with AMX has it,
- * "... (GenuineIntel family 6 model 167 with amx_tile)": hypervisors give the numbers of an older model, but the
- * instructions identify it.
- */
-void machine_cpu_model(const char *cpuinfo, char *model, size_t size);
 
 /* Does dcpid see only the processes of a container's pid namespace? */
 bool machine_is_pid_namespace(const char *procfs);

@@ -17,7 +17,7 @@
 #include "collectord/machine.h"
 #include "collectord/notify.h"
 #include "collectord/options.h"
-#include "collectord/request.h"
+#include "control/request.h"
 
 #define SECONDS_MAX 31536000 /* a year */
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/request.h"
+
 void
 dcpid_options_init(struct dcpid_options *options)
 {

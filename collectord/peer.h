@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "collectord/request.h"
+#include "control/request.h"
 
 #define PEER_NAME_SIZE  64
 #define PEER_GROUPS_MAX 65536 /* NGROUPS_MAX of Linux */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collectord/config.h"
+#include "control/request.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"

@@ -57,7 +57,7 @@ static const struct argp_option entries[] = {
 	{0},
 };
 
-enum child { CHILD_SETS, CHILD_OUTPUT, CHILD_TABLE };
+enum diff_child { CHILD_SETS, CHILD_OUTPUT, CHILD_TABLE };
 
 static const struct argp_child children[] = {
 	[CHILD_SETS] = {&profile_sets_options, 0, NULL, 0},

@@ -16,7 +16,7 @@
 
 const char *argp_program_version = "dcpimport " DCPI_VERSION;
 
-enum key {
+enum import_key {
 	KEY_LABEL = 1,
 	KEY_HOST,
 	KEY_NO_SUMS,

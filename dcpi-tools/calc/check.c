@@ -43,7 +43,7 @@ fill_rows(const struct report *report, uint32_t index, double factor, struct tab
 
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {
 		const double error = error_percent(estimate, (double)analysis->executions[i]);
-		char *text = instruction_text(report, i);
+		char *text = calc_instruction_text(report, i);
 
 		if (!text)
 			return -ENOMEM;
@@ -129,7 +129,7 @@ fill_stall(const struct report *report, uint32_t instruction, struct table *tabl
 {
 	const struct verdict *verdict = &report->verdicts[instruction];
 	const uint64_t address = report->analysis->graph->instructions[instruction].address;
-	char *text = instruction_text(report, instruction);
+	char *text = calc_instruction_text(report, instruction);
 
 	if (!text)
 		return -ENOMEM;

@@ -110,7 +110,7 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const uint32_t at = analysis->graph->blocks[block_index].first + index;
-	char *text = instruction_text(report, at);
+	char *text = calc_instruction_text(report, at);
 	json_t *object;
 
 	object = json_pack("{s:o, s:s?, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",

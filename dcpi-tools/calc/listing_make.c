@@ -136,7 +136,7 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 	line->cycles = shown_cycles(report, procedure_instruction_cycles(analysis, block_index, block->first + index));
 	line->issue = issue_of(report, least, line->cycles);
 	line->is_critical = least->critical;
-	line->text = instruction_text(report, block->first + index);
+	line->text = calc_instruction_text(report, block->first + index);
 	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
 	return err ? err : add_dynamic_bubble(report, block->first + index, line);
 }

@@ -187,7 +187,7 @@ block_percent(const struct report *report, uint32_t index)
 }
 
 char *
-instruction_text(const struct report *report, uint32_t instruction)
+calc_instruction_text(const struct report *report, uint32_t instruction)
 {
 	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
 	                          report->request->procedure.syntax);

@@ -62,7 +62,7 @@ void calc_report_fini(struct report *report); /* a zeroed one is allowed */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
 
 /* The instruction as text; free it. NULL: no memory. */
-char *instruction_text(const struct report *report, uint32_t instruction);
+char *calc_instruction_text(const struct report *report, uint32_t instruction);
 
 /* The share of block `index` of the procedure's time, in percent. */
 double block_percent(const struct report *report, uint32_t index);

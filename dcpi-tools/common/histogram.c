@@ -7,14 +7,14 @@
 #include "process/jit.h"
 
 /* Rows while they are made. */
-struct maker {
+struct histogram_maker {
 	const struct histogram_request *request;
 	struct histogram *histogram;
 	size_t capacity;
 };
 
 static struct histogram_row *
-add_row(struct maker *maker, uint32_t image, const struct procedure *procedure)
+add_row(struct histogram_maker *maker, uint32_t image, const struct procedure *procedure)
 {
 	struct histogram *histogram = maker->histogram;
 	struct histogram_row *row;
@@ -64,7 +64,7 @@ compare_places(const void *a, const void *b)
 
 /* Add `count` to the row at the end if it is this procedure's, else to a new one. */
 static int
-count_samples(struct maker *maker, const struct selection_count *count, const struct procedure *procedure)
+count_samples(struct histogram_maker *maker, const struct selection_count *count, const struct procedure *procedure)
 {
 	struct histogram *histogram = maker->histogram;
 	struct histogram_row here = {.image = count->image, .procedure = *procedure};
@@ -84,7 +84,7 @@ count_samples(struct maker *maker, const struct selection_count *count, const st
 }
 
 static int
-count_all(struct maker *maker)
+count_all(struct histogram_maker *maker)
 {
 	const struct histogram_request *request = maker->request;
 	const struct selection *selection = request->selection;
@@ -223,7 +223,7 @@ join_made_code(const struct selection *selection, struct histogram *histogram)
 int
 histogram_make(const struct histogram_request *request, struct histogram *histogram)
 {
-	struct maker maker = {.request = request, .histogram = histogram};
+	struct histogram_maker maker = {.request = request, .histogram = histogram};
 	int err;
 
 	memset(histogram, 0, sizeof(*histogram));

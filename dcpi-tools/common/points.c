@@ -8,7 +8,7 @@
 #include "process/hash.h"
 
 /* Where a procedure is in the list; another procedure may lie within, so that it comes up again. */
-struct place {
+struct points_place {
 	struct place_key {
 		uint64_t offset;
 		uint32_t image;
@@ -18,15 +18,15 @@ struct place {
 	UT_hash_handle hh;
 };
 
-struct maker {
+struct points_maker {
 	const struct points_request *request;
 	struct points *points;
 	size_t capacity, procedure_capacity;
-	struct place *places;
+	struct points_place *places;
 };
 
 static int
-add_procedure(struct maker *maker, uint32_t image, const struct procedure *procedure)
+add_procedure(struct points_maker *maker, uint32_t image, const struct procedure *procedure)
 {
 	struct points *points = maker->points;
 	struct point_procedure *grown;
@@ -45,10 +45,10 @@ add_procedure(struct maker *maker, uint32_t image, const struct procedure *proce
 }
 
 static int
-find_procedure(struct maker *maker, uint32_t image, const struct procedure *procedure, uint32_t *index)
+find_procedure(struct points_maker *maker, uint32_t image, const struct procedure *procedure, uint32_t *index)
 {
 	const struct place_key key = {procedure->offset, image, procedure->kind};
-	struct place *place;
+	struct points_place *place;
 	int err;
 
 	HASH_FIND(hh, maker->places, &key, sizeof(key), place);
@@ -100,7 +100,7 @@ is_wanted(const struct points_request *request, const struct point *point)
 }
 
 static int
-add_point(struct maker *maker, struct point *point)
+add_point(struct points_maker *maker, struct point *point)
 {
 	const struct points_request *request = maker->request;
 	struct points *points = maker->points;
@@ -123,7 +123,7 @@ add_point(struct maker *maker, struct point *point)
 }
 
 static int
-add_all(struct maker *maker)
+add_all(struct points_maker *maker)
 {
 	const struct selection *selection = maker->request->selection;
 	int err = 0;
@@ -141,8 +141,8 @@ add_all(struct maker *maker)
 int
 points_make(const struct points_request *request, struct points *points)
 {
-	struct maker maker = {.request = request, .points = points};
-	struct place *place, *next;
+	struct points_maker maker = {.request = request, .points = points};
+	struct points_place *place, *next;
 	int err;
 
 	memset(points, 0, sizeof(*points));

@@ -23,7 +23,7 @@
 #define MACHINE_SHARE 0.5 /* of the variance of the logarithm of what is usual */
 
 /* Labels that differ by their number alone. */
-struct series {
+struct history_series {
 	char *const *labels;
 	size_t count;
 };
@@ -55,7 +55,7 @@ prefix_length(const char *label)
 }
 
 static bool
-is_compared(const struct profile_sets *sets, const struct series *series)
+is_compared(const struct profile_sets *sets, const struct history_series *series)
 {
 	for (size_t i = 0; i < sets->count; i++)
 		for (size_t j = 0; j < series->count; j++)
@@ -67,13 +67,13 @@ is_compared(const struct profile_sets *sets, const struct series *series)
 
 /* The longest series of sorted labels; how many there are. */
 static size_t
-find_series(const struct profile_sets *sets, char **labels, size_t count, struct series found[SERIES_MAX])
+find_series(const struct profile_sets *sets, char **labels, size_t count, struct history_series found[SERIES_MAX])
 {
 	size_t used = 0;
 
 	for (size_t first = 0, end; first < count; first = end) {
 		const size_t length = prefix_length(labels[first]);
-		struct series series = {.labels = labels + first};
+		struct history_series series = {.labels = labels + first};
 		size_t at;
 
 		for (end = first + 1; end < count && prefix_length(labels[end]) == length &&
@@ -226,8 +226,8 @@ learn(struct belief *belief, const struct variation *variation)
 }
 
 static int
-read_series(struct run_history *history, const struct series *series, const char *event, struct database *database,
-            struct symbolizer *symbolizer, struct belief *belief)
+read_series(struct run_history *history, const struct history_series *series, const char *event,
+            struct database *database, struct symbolizer *symbolizer, struct belief *belief)
 {
 	struct selection_request requests[RUNS_MAX] = {0};
 	const struct selection_request *pointers[RUNS_MAX];
@@ -270,7 +270,7 @@ read_labels(struct run_history *history, const struct profile_sets *sets, const 
 	const double machine = MACHINE_SHARE * NOISE_PRIOR_SPREAD * NOISE_PRIOR_SPREAD;
 	struct belief belief = {.mean = log(NOISE_PRIOR_MEDIAN), .precision = 1 / machine};
 	struct symbolizer *symbolizer = symbolizer_new(database->profile);
-	struct series series[SERIES_MAX];
+	struct history_series series[SERIES_MAX];
 	char **labels, why[512];
 	size_t count, used;
 	int err = symbolizer ? 0 : -ENOMEM;

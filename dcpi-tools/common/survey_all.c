@@ -15,7 +15,7 @@
 
 static const char unknown[] = "it is not known which image they are of: dcpiprof says why";
 
-enum key {
+enum survey_key {
 	KEY_IMAGE = 0x2000,
 	KEY_EVENT,
 	KEY_CPU,

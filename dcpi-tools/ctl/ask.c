@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "collectord/config.h"
+#include "control/request.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"

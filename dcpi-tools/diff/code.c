@@ -112,10 +112,10 @@ take_blocks(struct diff_reader *reader)
 	if (!code->blocks || !code->instructions)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
-		struct code_block *block = &code->blocks[code->block_count++];
+		struct diff_code_block *block = &code->blocks[code->block_count++];
 
-		*block = (struct code_block){.first = (uint32_t)code->instruction_count,
-		                             .count = graph->blocks[i].count};
+		*block = (struct diff_code_block){.first = (uint32_t)code->instruction_count,
+		                                  .count = graph->blocks[i].count};
 		if (reader->request->side->analyze)
 			figures_of_block(reader->analysis, i, &block->figures);
 		for (uint32_t k = 0; k < block->count && !err; k++)

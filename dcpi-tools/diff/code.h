@@ -22,7 +22,7 @@ struct code_instruction {
 	uint32_t block;
 };
 
-struct code_block {
+struct diff_code_block {
 	uint32_t first, count; /* its instructions */
 	struct figures figures;
 };
@@ -36,7 +36,7 @@ struct diff_code {
 	struct figures figures;
 	struct code_instruction *instructions;
 	size_t instruction_count;
-	struct code_block *blocks;
+	struct diff_code_block *blocks;
 	size_t block_count;
 	struct sources sources;
 	bool has_lines;

@@ -24,7 +24,7 @@ struct lines {
 };
 
 /* Where a row belongs: behind line `position` of the second side. */
-struct diff_entry {
+struct diff_line_entry {
 	unsigned position, behind;
 	const struct diff_line *lines[2];
 };
@@ -146,15 +146,15 @@ align(const struct diff_stretch *stretch)
 static int
 compare_entries(const void *a, const void *b)
 {
-	const struct diff_entry *one = a, *other = b;
+	const struct diff_line_entry *one = a, *other = b;
 
 	if (one->position != other->position)
 		return one->position < other->position ? -1 : 1;
 	return (one->behind > other->behind) - (one->behind < other->behind);
 }
 
-static struct diff_entry *
-find_entry(struct diff_entry *entries, size_t count, unsigned position)
+static struct diff_line_entry *
+find_entry(struct diff_line_entry *entries, size_t count, unsigned position)
 {
 	for (size_t i = 0; i < count; i++)
 		if (entries[i].position == position && !entries[i].behind && !entries[i].lines[0])
@@ -164,19 +164,19 @@ find_entry(struct diff_entry *entries, size_t count, unsigned position)
 
 /* `partners`: NULL: lines of one number are one. */
 static size_t
-place_lines(const struct diff_stretch *stretch, const uint32_t *partners, struct diff_entry *entries)
+place_lines(const struct diff_stretch *stretch, const uint32_t *partners, struct diff_line_entry *entries)
 {
 	size_t count = 0;
 	unsigned position = 0;
 
 	for (size_t i = 0; i < stretch->counts[1]; i++)
-		entries[count++] = (struct diff_entry){.position = stretch->lines[1][i].number,
-		                                       .lines = {NULL, &stretch->lines[1][i]}};
+		entries[count++] = (struct diff_line_entry){.position = stretch->lines[1][i].number,
+		                                            .lines = {NULL, &stretch->lines[1][i]}};
 	for (size_t i = 0; i < stretch->counts[0]; i++) {
 		const struct diff_line *line = &stretch->lines[0][i];
 		const unsigned at = line->number - stretch->lines[0][0].number;
 		const bool is_there = !partners || partners[at] != ALIGN_NONE;
-		struct diff_entry *entry = NULL;
+		struct diff_line_entry *entry = NULL;
 
 		if (is_there) {
 			position = partners ? partners[at] : line->number;
@@ -184,7 +184,7 @@ place_lines(const struct diff_stretch *stretch, const uint32_t *partners, struct
 		}
 		if (!entry) {
 			entry = &entries[count++];
-			*entry = (struct diff_entry){.position = position, .behind = line->number};
+			*entry = (struct diff_line_entry){.position = position, .behind = line->number};
 		}
 		entry->lines[0] = line;
 	}
@@ -193,7 +193,7 @@ place_lines(const struct diff_stretch *stretch, const uint32_t *partners, struct
 }
 
 static int
-add_row(const struct diff_stretch *stretch, const struct diff_entry *entry, const struct scale *scale,
+add_row(const struct diff_stretch *stretch, const struct diff_line_entry *entry, const struct scale *scale,
         struct code_rows *rows)
 {
 	const struct side_count none = {0};
@@ -236,7 +236,7 @@ is_unchanged(const struct diff_stretch *stretch)
 static int
 add_stretch(const struct diff_stretch *stretch, const struct scale *scale, struct code_rows *rows)
 {
-	struct diff_entry *entries = calloc(stretch->counts[0] + stretch->counts[1] + 1, sizeof(*entries));
+	struct diff_line_entry *entries = calloc(stretch->counts[0] + stretch->counts[1] + 1, sizeof(*entries));
 	uint32_t *partners = can_align(stretch) ? align(stretch) : NULL;
 	size_t count = 0;
 	int err = entries && (partners || !can_align(stretch)) ? 0 : -ENOMEM;

@@ -65,7 +65,7 @@ add_instruction(const struct code_instruction *before, const struct code_instruc
 static int
 add_block(const struct diff_code codes[2], size_t index, const struct scale *scale, struct code_rows *rows)
 {
-	const struct code_block *block = &codes[0].blocks[index];
+	const struct diff_code_block *block = &codes[0].blocks[index];
 	struct code_row *row = code_rows_add(rows, ROW_BLOCK);
 	struct side_count samples[2] = {{0}};
 	int err = 0;

@@ -13,7 +13,7 @@
 #include "profile/catalog.h"
 
 /* While a side is read. */
-struct diff_reader {
+struct diff_side_reader {
 	struct diff_side *side;
 	const struct side_request *request;
 };
@@ -129,7 +129,7 @@ take_histogram(struct diff_side *side, struct histogram *histogram)
 }
 
 static int
-count_samples(struct diff_reader *reader, const struct profile_set_visit *visit)
+count_samples(struct diff_side_reader *reader, const struct profile_set_visit *visit)
 {
 	struct diff_side *side = reader->side;
 	const struct histogram_request request = {
@@ -152,7 +152,7 @@ count_samples(struct diff_reader *reader, const struct profile_set_visit *visit)
 static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct diff_reader *reader = context;
+	struct diff_side_reader *reader = context;
 	const struct procedure procedure = {
 		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
 		.offset = input->symbol->offset,
@@ -183,7 +183,7 @@ wanted_samples(const struct diff_side *side)
 }
 
 static int
-analyze(struct diff_reader *reader, const struct profile_set_visit *visit)
+analyze(struct diff_side_reader *reader, const struct profile_set_visit *visit)
 {
 	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
 	struct survey_all *all = &reader->side->all;
@@ -256,7 +256,7 @@ compare_names(const void *left, const void *right)
 
 /* The rows of the side, to be found. */
 struct run_rows {
-	struct diff_reader *reader;
+	struct diff_side_reader *reader;
 	const struct profile_set_visit *visit;
 	struct row_key *keys;
 };
@@ -384,7 +384,7 @@ side_each_run(struct diff_side *side, const struct profile_set_visit *visit, sid
 
 /* The samples of each label by itself: how runs differ says what differs by nothing but chance. */
 static int
-read_runs(struct diff_reader *reader, const struct profile_set_visit *visit)
+read_runs(struct diff_side_reader *reader, const struct profile_set_visit *visit)
 {
 	struct run_rows rows = {.reader = reader, .visit = visit, .keys = sort_rows(reader->side)};
 	int status;
@@ -400,7 +400,7 @@ int
 side_read(struct diff_side *side, const struct side_request *request, const struct profile_set_visit *visit,
           unsigned *hits)
 {
-	struct diff_reader reader = {.side = side, .request = request};
+	struct diff_side_reader reader = {.side = side, .request = request};
 	int status = side_open(side, request, visit, hits);
 
 	if (!status)

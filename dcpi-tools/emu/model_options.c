@@ -10,7 +10,7 @@
 #define QUANTUM_MAX UINT64_C(1000000000000)
 #define CPU_SIZE    64 /* the plugin's, which hands it on */
 
-enum emu_key {
+enum model_key {
 	KEY_MODEL = OPTIONS_KEYS_END + 0x100,
 	KEY_EVENT,
 	KEY_NO_SAMPLES,

@@ -14,7 +14,7 @@
 #include "dcpi-tools/emu/report.h"
 #include "profile/epoch.h"
 
-enum emu_key {
+enum run_key {
 	KEY_MACHINE = 1,
 	KEY_THREADS,
 	KEY_LABEL,

@@ -13,7 +13,7 @@
 
 #define LABEL_MAX 20 /* the rest is a machine's name and a number */
 
-enum emu_key {
+enum sweep_key {
 	KEY_MACHINE = 1,
 	KEY_THREADS,
 	KEY_RUNS,

@@ -14,7 +14,7 @@
 #include "dcpi-tools/emu/report.h"
 
 /* The points that are to be found. */
-struct emu_course {
+struct sweep_course {
 	const struct sweep_request *request;
 	struct sweep *sweep;
 	size_t planned;
@@ -22,7 +22,7 @@ struct emu_course {
 };
 
 static int
-choose_machines(struct emu_course *course)
+choose_machines(struct sweep_course *course)
 {
 	const struct sweep_request *request = course->request;
 	int status = STATUS_OK;
@@ -38,7 +38,7 @@ choose_machines(struct emu_course *course)
 }
 
 static void
-plan_machine(struct emu_course *course, const struct setup *setup)
+plan_machine(struct sweep_course *course, const struct setup *setup)
 {
 	const struct sweep_request *request = course->request;
 	const struct machine *machine = &setup->machine;
@@ -59,7 +59,7 @@ plan_machine(struct emu_course *course, const struct setup *setup)
 }
 
 static int
-plan(struct emu_course *course)
+plan(struct sweep_course *course)
 {
 	const struct sweep_request *request = course->request;
 	size_t most = 0;
@@ -77,7 +77,7 @@ plan(struct emu_course *course)
 }
 
 static const struct setup *
-setup_of(const struct emu_course *course, const struct sweep_point *point)
+setup_of(const struct sweep_course *course, const struct sweep_point *point)
 {
 	size_t i = 0;
 
@@ -134,7 +134,7 @@ take_outcome(struct sweep_point *point, const struct setup *setup, const struct 
 }
 
 static int
-run_once(struct emu_course *course, struct sweep_point *point, struct setup *setup)
+run_once(struct sweep_course *course, struct sweep_point *point, struct setup *setup)
 {
 	const struct sweep_request *request = course->request;
 	char title[128];
@@ -170,7 +170,7 @@ run_once(struct emu_course *course, struct sweep_point *point, struct setup *set
 }
 
 static int
-run_all(struct emu_course *course)
+run_all(struct sweep_course *course)
 {
 	int status = STATUS_OK;
 
@@ -194,7 +194,7 @@ run_all(struct emu_course *course)
 }
 
 static void
-say_what_is_left(const struct emu_course *course)
+say_what_is_left(const struct sweep_course *course)
 {
 	size_t whole = 0;
 
@@ -206,7 +206,7 @@ say_what_is_left(const struct emu_course *course)
 int
 sweep_run(const struct sweep_request *request, struct sweep *sweep)
 {
-	struct emu_course course = {.request = request, .sweep = sweep};
+	struct sweep_course course = {.request = request, .sweep = sweep};
 	int status = choose_machines(&course);
 
 	if (!status)

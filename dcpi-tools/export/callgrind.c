@@ -12,7 +12,7 @@
 #include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/export/report.h"
 
-struct export_writer {
+struct callgrind_writer {
 	const struct report *report;
 	FILE *stream;
 	bool *is_file_named;      /* by number of the source file */
@@ -23,7 +23,7 @@ struct export_writer {
 };
 
 static void
-print_file(struct export_writer *writer, const char *key, uint32_t file)
+print_file(struct callgrind_writer *writer, const char *key, uint32_t file)
 {
 	writer->file = file;
 	fprintf(writer->stream, "%s=(%" PRIu32 ")", key, file + 1);
@@ -36,7 +36,7 @@ print_file(struct export_writer *writer, const char *key, uint32_t file)
 }
 
 static void
-print_procedure(struct export_writer *writer, const struct point *point, uint32_t file)
+print_procedure(struct callgrind_writer *writer, const struct point *point, uint32_t file)
 {
 	const struct report *report = writer->report;
 
@@ -58,7 +58,7 @@ print_procedure(struct export_writer *writer, const struct point *point, uint32_
 }
 
 static void
-print_point(struct export_writer *writer, size_t index, const uint32_t *files)
+print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files)
 {
 	const struct report *report = writer->report;
 	const struct point *point = &report->points.points[index];
@@ -76,7 +76,7 @@ print_point(struct export_writer *writer, size_t index, const uint32_t *files)
 }
 
 static void
-print_unknown(const struct export_writer *writer)
+print_unknown(const struct callgrind_writer *writer)
 {
 	const struct report *report = writer->report;
 
@@ -150,7 +150,7 @@ files_of_procedures(const struct report *report)
 int
 write_callgrind(const struct report *report, FILE *stream)
 {
-	struct export_writer writer = {
+	struct callgrind_writer writer = {
 		.report = report,
 		.stream = stream,
 		.is_file_named = calloc(strings_count(report->strings), sizeof(bool)),

@@ -23,7 +23,7 @@
 
 typedef Perftools__Profiles__Profile piece_t;
 
-struct export_writer {
+struct pprof_writer {
 	const struct report *report;
 	gzFile file;
 	uint8_t *buffer; /* for one packed piece */
@@ -39,7 +39,7 @@ struct export_writer {
 };
 
 static int
-put(struct export_writer *writer, const piece_t *piece)
+put(struct pprof_writer *writer, const piece_t *piece)
 {
 	const size_t size = perftools__profiles__profile__get_packed_size(piece);
 	int code;
@@ -61,7 +61,7 @@ put(struct export_writer *writer, const piece_t *piece)
 
 /* The number of a text as it is shown: it must be UTF-8. */
 static int
-number_text(struct export_writer *writer, const char *text, int64_t *number)
+number_text(struct pprof_writer *writer, const char *text, int64_t *number)
 {
 	char *shown = text_shown(text);
 	uint32_t found = 0;
@@ -80,7 +80,7 @@ unit_name(const struct selection_event *event)
 }
 
 static int
-put_type(struct export_writer *writer, const char *name, const char *unit)
+put_type(struct pprof_writer *writer, const char *name, const char *unit)
 {
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *types = &type;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -98,7 +98,7 @@ put_type(struct export_writer *writer, const char *name, const char *unit)
 
 /* Samples of each event, and then the time that those of clocks stand for. */
 static int
-put_types(struct export_writer *writer)
+put_types(struct pprof_writer *writer)
 {
 	const struct report *report = writer->report;
 	int err = 0;
@@ -121,7 +121,7 @@ put_types(struct export_writer *writer)
 }
 
 static int
-put_comment(struct export_writer *writer, const char *text)
+put_comment(struct pprof_writer *writer, const char *text)
 {
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	int64_t number;
@@ -135,7 +135,7 @@ put_comment(struct export_writer *writer, const char *text)
 
 /* What was sampled, and what was counted instead of what was asked for. */
 static int
-put_comments(struct export_writer *writer)
+put_comments(struct pprof_writer *writer)
 {
 	const struct report *report = writer->report;
 	const struct selection *selection = report->choice.selection;
@@ -165,7 +165,7 @@ put_comments(struct export_writer *writer)
 }
 
 static int
-put_head(struct export_writer *writer)
+put_head(struct pprof_writer *writer)
 {
 	const struct report *report = writer->report;
 	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
@@ -193,7 +193,7 @@ put_head(struct export_writer *writer)
 
 /* A stretch of an image at addresses of its own; offsets are the file's, so that its code is found. */
 static int
-put_mapping(struct export_writer *writer, const struct export_stretch *stretch)
+put_mapping(struct pprof_writer *writer, const struct export_stretch *stretch)
 {
 	const struct image *image = writer->report->choice.selection->images[stretch->image].image;
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *mappings = &mapping;
@@ -219,7 +219,7 @@ put_mapping(struct export_writer *writer, const struct export_stretch *stretch)
 }
 
 static int
-put_function(struct export_writer *writer, const char *name, const char *linked, const char *path, uint64_t id)
+put_function(struct pprof_writer *writer, const char *name, const char *linked, const char *path, uint64_t id)
 {
 	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT, *functions = &function;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -238,7 +238,7 @@ put_function(struct export_writer *writer, const char *name, const char *linked,
 
 /* The identity of the procedure of point `index`, with the file of its line. */
 static int
-find_function(struct export_writer *writer, size_t index, uint64_t *id)
+find_function(struct pprof_writer *writer, size_t index, uint64_t *id)
 {
 	const struct report *report = writer->report;
 	const struct point *point = &report->points.points[index];
@@ -258,7 +258,7 @@ find_function(struct export_writer *writer, size_t index, uint64_t *id)
 }
 
 static int
-put_location(struct export_writer *writer, uint64_t mapping, uint64_t address, const Perftools__Profiles__Line *line)
+put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, const Perftools__Profiles__Line *line)
 {
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations = &location;
 	Perftools__Profiles__Line *lines = (Perftools__Profiles__Line *)line;
@@ -276,7 +276,7 @@ put_location(struct export_writer *writer, uint64_t mapping, uint64_t address, c
 
 /* The samples at the location that was put last. */
 static int
-put_sample(struct export_writer *writer)
+put_sample(struct pprof_writer *writer)
 {
 	const struct report *report = writer->report;
 	const uint64_t *samples = writer->samples;
@@ -307,7 +307,7 @@ put_sample(struct export_writer *writer)
 }
 
 static int
-put_point(struct export_writer *writer, size_t index)
+put_point(struct pprof_writer *writer, size_t index)
 {
 	const struct report *report = writer->report;
 	const struct point *point = &report->points.points[index];
@@ -328,7 +328,7 @@ put_point(struct export_writer *writer, size_t index)
 
 /* Samples without an image: a function for each cause. */
 static int
-put_unknown(struct export_writer *writer, unsigned cause)
+put_unknown(struct pprof_writer *writer, unsigned cause)
 {
 	const struct report *report = writer->report;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
@@ -349,7 +349,7 @@ put_unknown(struct export_writer *writer, unsigned cause)
 }
 
 static int
-put_texts(struct export_writer *writer)
+put_texts(struct pprof_writer *writer)
 {
 	int err = 0;
 
@@ -365,7 +365,7 @@ put_texts(struct export_writer *writer)
 }
 
 static int
-put_all(struct export_writer *writer)
+put_all(struct pprof_writer *writer)
 {
 	int err;
 
@@ -395,7 +395,7 @@ open_compressed(FILE *stream, gzFile *file)
 int
 write_pprof(const struct report *report, FILE *stream)
 {
-	struct export_writer writer = {
+	struct pprof_writer writer = {
 		.report = report,
 		.texts = strings_new(),
 		.functions = strings_new(),

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/kernel_names.h"
 #include "process/build_id.h"
+#include "profile/kernel_names.h"
 
 #define NOTES_SIZE_MAX 65536
 

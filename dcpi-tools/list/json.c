@@ -89,7 +89,7 @@ static json_t *
 instruction_json(const struct report *report, uint32_t instruction)
 {
 	const struct list_place *place = &report->places[instruction];
-	char *text = instruction_text(report, instruction);
+	char *text = list_instruction_text(report, instruction);
 	uint64_t times = 0;
 	json_t *object;
 

@@ -227,7 +227,7 @@ line_frequency(const struct report *report, const struct list_line *line, uint64
 }
 
 char *
-instruction_text(const struct report *report, uint32_t instruction)
+list_instruction_text(const struct report *report, uint32_t instruction)
 {
 	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
 	                          report->request->procedure.syntax);

@@ -71,7 +71,7 @@ const struct frequency *instruction_frequency(const struct report *report, uint3
 const struct frequency *line_frequency(const struct report *report, const struct list_line *line, uint64_t *times);
 
 /* The instruction as text; free it. NULL: no memory. */
-char *instruction_text(const struct report *report, uint32_t instruction);
+char *list_instruction_text(const struct report *report, uint32_t instruction);
 
 /* 0, -ENOMEM, -EIO. */
 int list_report_print_text(const struct report *report, const struct output *output);

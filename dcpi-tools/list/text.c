@@ -103,7 +103,7 @@ add_frequency(const struct report *report, const struct frequency *frequency, co
 static int
 add_instruction(const struct report *report, uint32_t instruction, struct table *table)
 {
-	char *text = instruction_text(report, instruction);
+	char *text = list_instruction_text(report, instruction);
 	uint64_t times = 0;
 
 	if (!text)

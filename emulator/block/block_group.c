@@ -17,13 +17,13 @@ struct value {
 };
 
 /* An access' address but for a constant. */
-struct place {
+struct group_place {
 	uint32_t base, index;
 	uint16_t scale, segment;
 };
 
 struct group {
-	struct place place;
+	struct group_place place;
 	uint16_t leader, last;
 	int64_t offset;   /* of the leader's address from the place */
 	int64_t from, to; /* of all, from the leader's address */
@@ -72,11 +72,11 @@ change_values(struct grouping *grouping, const struct block_instruction *instruc
 		change_value(grouping, form->changes[i].reg, changed[i]);
 }
 
-static struct place
+static struct group_place
 place_of(const struct grouping *grouping, const struct address_form *form, int64_t *offset)
 {
 	const struct value base = value_of(grouping, form->base), index = value_of(grouping, form->index);
-	struct place place;
+	struct group_place place;
 
 	memset(&place, 0, sizeof(place));
 	place.base = base.root;
@@ -161,7 +161,7 @@ add_access(struct grouping *grouping, uint16_t index, const struct address_form 
 {
 	const struct block_instruction *instruction = &grouping->block->instructions[index];
 	struct group *group;
-	struct place place;
+	struct group_place place;
 	int64_t offset;
 
 	if (!form->is_known || instruction->is_atomic || !is_whole_size(instruction->access_size))

@@ -28,7 +28,7 @@ struct carried_states {
 };
 
 /* Variants of a block but the first, by the state that it is entered in; open addressing, 0 is nobody. */
-struct entry {
+struct block_entry {
 	uint32_t state;
 	bool is_near;            /* the variant was made for another state */
 	struct variant *variant; /* atomically, after the others */
@@ -36,7 +36,7 @@ struct entry {
 
 struct entries {
 	unsigned size, count; /* size: a power of two */
-	struct entry entries[];
+	struct block_entry entries[];
 };
 
 /* A block and what only the makers of variants need. */

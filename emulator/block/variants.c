@@ -16,7 +16,7 @@ block_variant_known(const struct block_node *node, uint32_t state)
 	if (!state)
 		return node->first;
 	for (unsigned at = state; entries; at++) {
-		const struct entry *entry = &entries->entries[at & (entries->size - 1)];
+		const struct block_entry *entry = &entries->entries[at & (entries->size - 1)];
 		struct variant *variant = __atomic_load_n(&entry->variant, __ATOMIC_ACQUIRE);
 
 		if (!variant || entry->state == state)
@@ -26,7 +26,7 @@ block_variant_known(const struct block_node *node, uint32_t state)
 }
 
 static void
-put(struct entries *entries, struct entry entry)
+put(struct entries *entries, struct block_entry entry)
 {
 	unsigned at = entry.state & (entries->size - 1);
 
@@ -217,7 +217,7 @@ find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_
 	struct variant *nearest = node->first;
 
 	for (unsigned i = 0; i < node->entries->size; i++) {
-		const struct entry *entry = &node->entries->entries[i];
+		const struct block_entry *entry = &node->entries->entries[i];
 		unsigned distance;
 
 		if (!entry->variant || entry->is_near)
@@ -279,7 +279,7 @@ block_variant_first(struct blocks *blocks, struct block_node *node)
 struct variant *
 block_variant_add(struct blocks *blocks, struct block_node *node, uint32_t state)
 {
-	struct entry entry = {.state = state, .variant = block_variant_known(node, state)};
+	struct block_entry entry = {.state = state, .variant = block_variant_known(node, state)};
 
 	if (entry.variant)
 		return entry.variant;

@@ -25,7 +25,7 @@ empty_narrow_set(const struct cache *cache, struct narrow_set *set)
 }
 
 static void
-empty_wide_set(const struct cache *cache, const struct set_kind kind, uint8_t *set)
+empty_wide_set(const struct cache *cache, const struct cache_set_kind kind, uint8_t *set)
 {
 	memset(set, 0, cache->set_bytes);
 	memset(set, 0xff, cache->slots * sizeof(uint32_t));
@@ -39,7 +39,7 @@ empty_wide_set(const struct cache *cache, const struct set_kind kind, uint8_t *s
 static void
 empty_sets(struct cache *cache, uint64_t seed)
 {
-	const struct set_kind kind = set_kind_any(cache);
+	const struct cache_set_kind kind = set_kind_any(cache);
 
 	empty_wide_set(cache, kind, cache->sets);
 	for (uint32_t i = 0; i < cache->set_count; i++) {
@@ -133,7 +133,7 @@ cache_fini(struct cache *cache)
 static void
 make_wide_set(const struct cache *cache, size_t index, uint32_t written)
 {
-	const struct set_kind kind = set_kind_any(cache);
+	const struct cache_set_kind kind = set_kind_any(cache);
 	const struct narrow_set *narrow = &cache->narrow[index];
 	uint8_t *set = cache->sets + index * kind.bytes;
 

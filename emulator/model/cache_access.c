@@ -71,7 +71,7 @@ wait_for(uint32_t *lock)
 
 /* The line's set, locked when it must be. */
 SET_INLINE struct set_place
-enter(struct cache *cache, uint64_t line, const struct set_kind kind)
+enter(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {
 	const struct set_place place = set_place(cache, line, kind.bytes);
 
@@ -81,7 +81,7 @@ enter(struct cache *cache, uint64_t line, const struct set_kind kind)
 }
 
 SET_INLINE void
-leave(uint8_t *set, const struct set_kind kind)
+leave(uint8_t *set, const struct cache_set_kind kind)
 {
 	if (kind.locks)
 		__atomic_store_n(set_lock(kind, set), 0, __ATOMIC_RELEASE);
@@ -90,7 +90,7 @@ leave(uint8_t *set, const struct set_kind kind)
 static __attribute__((noinline)) bool
 has_wide(struct cache *cache, uint64_t line)
 {
-	const struct set_kind kind = set_kind_any(cache);
+	const struct cache_set_kind kind = set_kind_any(cache);
 	const struct set_place place = enter(cache, line, kind);
 	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
 
@@ -122,7 +122,7 @@ is_usual_locked(const struct cache *cache)
 }
 
 SET_INLINE struct cache_found
-access_kind(struct cache *cache, uint64_t line, bool writes, const struct set_kind kind)
+access_kind(struct cache *cache, uint64_t line, bool writes, const struct cache_set_kind kind)
 {
 	const struct set_place place = enter(cache, line, kind);
 	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
@@ -177,7 +177,7 @@ cache_access_any(struct cache *cache, uint64_t line, bool writes)
 }
 
 SET_INLINE struct cache_found
-prefetch_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
+prefetch_kind(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {
 	const struct set_place place = enter(cache, line, kind);
 	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
@@ -213,7 +213,7 @@ cache_prefetch(struct cache *cache, uint64_t line)
 }
 
 SET_INLINE bool
-mark_written_kind(struct cache *cache, uint64_t line, const struct set_kind kind)
+mark_written_kind(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {
 	const struct set_place place = enter(cache, line, kind);
 	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);

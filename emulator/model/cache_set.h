@@ -15,16 +15,16 @@
 #define SET_INLINE static inline __attribute__((always_inline))
 
 /* How a cache's sets are, and where they have what: constants where the first three are. */
-struct set_kind {
+struct cache_set_kind {
 	uint32_t slots;
 	bool is_lru, locks;
 	uint32_t order_bytes, order_at, flags_at, lock_at, bytes;
 };
 
-SET_INLINE struct set_kind
+SET_INLINE struct cache_set_kind
 set_kind_of(uint32_t slots, bool is_lru, bool locks)
 {
-	struct set_kind kind = {.slots = slots, .is_lru = is_lru, .locks = locks};
+	struct cache_set_kind kind = {.slots = slots, .is_lru = is_lru, .locks = locks};
 
 	kind.order_bytes = slots == CACHE_SMALL_WAYS ? ORDER_WAYS : (slots + 7) & ~7u;
 	kind.order_at = slots * (uint32_t)sizeof(uint32_t);
@@ -34,7 +34,7 @@ set_kind_of(uint32_t slots, bool is_lru, bool locks)
 	return kind;
 }
 
-SET_INLINE struct set_kind
+SET_INLINE struct cache_set_kind
 set_kind_any(const struct cache *cache)
 {
 	return set_kind_of(cache->slots, cache->is_lru, cache->locks);
@@ -48,19 +48,19 @@ set_tags(uint8_t *set)
 
 /* Of a small set, or of one with random victims: in the place of the order, which it has not. */
 SET_INLINE uint64_t *
-set_order(const struct set_kind kind, uint8_t *set)
+set_order(const struct cache_set_kind kind, uint8_t *set)
 {
 	return (uint64_t *)(void *)(set + kind.order_at);
 }
 
 SET_INLINE uint32_t *
-set_lock(const struct set_kind kind, uint8_t *set)
+set_lock(const struct cache_set_kind kind, uint8_t *set)
 {
 	return (uint32_t *)(void *)(set + kind.lock_at);
 }
 
 SET_INLINE bool
-set_is_small(const struct set_kind kind)
+set_is_small(const struct cache_set_kind kind)
 {
 	return kind.slots == CACHE_SMALL_WAYS;
 }
@@ -97,7 +97,7 @@ set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
 
 /* As long as there is room, the first that is free. */
 static inline uint32_t
-set_random_victim(const struct cache *cache, uint8_t *set, const struct set_kind kind)
+set_random_victim(const struct cache *cache, uint8_t *set, const struct cache_set_kind kind)
 {
 	const uint32_t room = tags_match(set_tags(set), TAG_NONE, kind.slots);
 	uint64_t *state = set_order(kind, set);
@@ -109,7 +109,7 @@ set_random_victim(const struct cache *cache, uint8_t *set, const struct set_kind
 }
 
 SET_INLINE uint32_t
-set_victim(const struct cache *cache, uint8_t *set, const struct set_kind kind)
+set_victim(const struct cache *cache, uint8_t *set, const struct cache_set_kind kind)
 {
 	if (!kind.is_lru && cache->is_random)
 		return set_random_victim(cache, set, kind);
@@ -120,7 +120,7 @@ set_victim(const struct cache *cache, uint8_t *set, const struct set_kind kind)
 
 /* It is the youngest. */
 SET_INLINE void
-set_renew(uint8_t *set, uint32_t way, const struct set_kind kind)
+set_renew(uint8_t *set, uint32_t way, const struct cache_set_kind kind)
 {
 	if (set_is_small(kind))
 		*set_order(kind, set) = order_used(*set_order(kind, set), way);
@@ -130,7 +130,7 @@ set_renew(uint8_t *set, uint32_t way, const struct set_kind kind)
 
 /* Puts the tag where another leaves. */
 SET_INLINE struct cache_found
-set_replace(const struct cache *cache, const struct set_place place, uint8_t flags, const struct set_kind kind)
+set_replace(const struct cache *cache, const struct set_place place, uint8_t flags, const struct cache_set_kind kind)
 {
 	const uint32_t way = set_victim(cache, place.set, kind), left = set_tags(place.set)[way];
 	uint8_t *there = place.set + kind.flags_at + way;
@@ -146,7 +146,7 @@ set_replace(const struct cache *cache, const struct set_place place, uint8_t fla
 }
 
 SET_INLINE struct cache_found
-set_use(uint8_t *set, uint32_t way, bool writes, const struct set_kind kind)
+set_use(uint8_t *set, uint32_t way, bool writes, const struct cache_set_kind kind)
 {
 	uint8_t *flags = set + kind.flags_at + way;
 	const struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT | *flags};

@@ -13,14 +13,14 @@ dependence_reset(struct dependence *dependence, uint32_t sequence)
 }
 
 /* Something that is there at `ready`, and the registers that are made of it. */
-struct source {
+struct dependence_source {
 	uint64_t ready;
 	uint32_t reaches;
 };
 
 /* `behind`: those that were reached by another. */
 static uint32_t
-reach(struct dependence *dependence, uint32_t behind, struct source source, uint64_t issue)
+reach(struct dependence *dependence, uint32_t behind, struct dependence_source source, uint64_t issue)
 {
 	if (source.ready <= issue)
 		return behind;
@@ -33,10 +33,10 @@ reach(struct dependence *dependence, uint32_t behind, struct source source, uint
 	return behind | source.reaches;
 }
 
-static inline struct source
+static inline struct dependence_source
 source_of(const struct missing_load *load)
 {
-	return (struct source){load->ready, load->load->reaches};
+	return (struct dependence_source){load->ready, load->load->reaches};
 }
 
 /* The first `count` of those that are missing were followed. */
@@ -52,14 +52,14 @@ static void
 pass_any(struct dependence *dependence, const struct block *block, uint64_t issue)
 {
 	const uint32_t sequence = dependence->followed++;
-	struct source before[DEPENDENCE_REGISTERS];
+	struct dependence_source before[DEPENDENCE_REGISTERS];
 	uint32_t behind = 0;
 	unsigned count = 0, first = 0;
 
 	for (uint32_t left = dependence->registers & (uint32_t)block->live_in; left; left &= left - 1) {
 		const unsigned reg = (unsigned)__builtin_ctz(left);
 
-		before[count++] = (struct source){dependence->ready[reg], block->reaches[reg]};
+		before[count++] = (struct dependence_source){dependence->ready[reg], block->reaches[reg]};
 	}
 	while (count)
 		behind = reach(dependence, behind, before[--count], issue);

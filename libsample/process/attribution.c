@@ -36,7 +36,7 @@ struct seen_place {
 };
 
 /* The state of a reading of /proc, and of the process of it that is being reported. */
-struct proc_reading {
+struct scan_reading {
 	unsigned under_way; /* readings of all processes, or of one */
 	uint64_t began_ns;  /* CLOCK_MONOTONIC, when that of all began */
 	uint64_t known_ns;  /* record time, when that of all began */
@@ -76,7 +76,7 @@ struct attribution {
 	bool sees_cgroups;             /* all of the machine's, under the names that records have */
 	uint64_t cgroups_checked_ns;   /* record time */
 	uint64_t scan_ns;
-	struct proc_reading reading;
+	struct scan_reading reading;
 	bool records_lost;       /* since the last scan began */
 	uint64_t doubt_until_ns; /* record time: before that, lost records may explain what is unknown */
 };
@@ -420,7 +420,7 @@ map_huge_text(struct attribution *attribution, struct process *process, uint64_t
 void
 attribution_found_begin(struct attribution *attribution, bool all)
 {
-	struct proc_reading *reading = &attribution->reading;
+	struct scan_reading *reading = &attribution->reading;
 
 	reading->under_way++;
 	if (!all)
@@ -435,7 +435,7 @@ attribution_found_begin(struct attribution *attribution, bool all)
 void
 attribution_found_process_end(struct attribution *attribution)
 {
-	struct proc_reading *reading = &attribution->reading;
+	struct scan_reading *reading = &attribution->reading;
 	struct process *process = reading->pid ? process_find(attribution->processes, reading->pid) : NULL;
 
 	if (process && reading->newer)
@@ -450,7 +450,7 @@ attribution_found_process_end(struct attribution *attribution)
 int
 attribution_found_process(struct attribution *attribution, const struct found_process *found)
 {
-	struct proc_reading *reading = &attribution->reading;
+	struct scan_reading *reading = &attribution->reading;
 	struct process *process = process_find(attribution->processes, found->pid);
 
 	attribution_found_process_end(attribution);
@@ -476,7 +476,7 @@ attribution_found_process(struct attribution *attribution, const struct found_pr
 void
 attribution_found_mapping(struct attribution *attribution, const struct record_mmap *mmap)
 {
-	struct proc_reading *reading = &attribution->reading;
+	struct scan_reading *reading = &attribution->reading;
 	struct process *process = reading->pid ? process_find(attribution->processes, reading->pid) : NULL;
 
 	if (!reading->pid)
@@ -506,7 +506,7 @@ attribution_found_cgroup(struct attribution *attribution, uint64_t id, const cha
 void
 attribution_found_end(struct attribution *attribution, bool all)
 {
-	struct proc_reading *reading = &attribution->reading;
+	struct scan_reading *reading = &attribution->reading;
 
 	attribution_found_process_end(attribution);
 	reading->under_way--;

@@ -104,14 +104,14 @@ find_in_notes(struct elf_source *source, uint64_t offset, uint64_t size, uint8_t
 	return -ENOENT;
 }
 
-struct elf_segments {
+struct build_id_segments {
 	uint64_t offset; /* of the program headers */
 	unsigned count;
 	bool is_64;
 };
 
 static int
-read_header(struct elf_source *source, struct elf_segments *segments)
+read_header(struct elf_source *source, struct build_id_segments *segments)
 {
 	static const uint8_t order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 	Elf32_Ehdr small;
@@ -138,7 +138,7 @@ read_header(struct elf_source *source, struct elf_segments *segments)
 
 /* False when segment `number` cannot be read; size 0 when it holds no notes. */
 static bool
-read_segment(struct elf_source *source, const struct elf_segments *segments, unsigned number, uint64_t *offset,
+read_segment(struct elf_source *source, const struct build_id_segments *segments, unsigned number, uint64_t *offset,
              uint64_t *size)
 {
 	Elf32_Phdr small;
@@ -166,7 +166,7 @@ read_segment(struct elf_source *source, const struct elf_segments *segments, uns
 static int
 find_in_elf(struct elf_source *source, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
-	struct elf_segments segments;
+	struct build_id_segments segments;
 	uint64_t offset, size;
 	int result;
 

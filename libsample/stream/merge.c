@@ -14,7 +14,7 @@
 typedef uint64_t merge_key;
 #define KEY_TIME_MAX (UINT64_MAX >> 1)
 
-struct source {
+struct merge_source {
 	struct ring *ring;
 	struct record_layout layout;
 	uint32_t cpu;
@@ -29,12 +29,12 @@ struct source {
 
 /* Sources with a head up to the horizon; the oldest first. */
 struct heap {
-	struct source **sources;
+	struct merge_source **sources;
 	size_t count;
 };
 
 struct merge {
-	struct source **sources;
+	struct merge_source **sources;
 	size_t count;
 	size_t capacity; /* of the heaps, too */
 	struct heap ordered;
@@ -61,9 +61,9 @@ merge_free(struct merge *merge)
 }
 
 static int
-grow(struct source ***pointers, size_t capacity)
+grow(struct merge_source ***pointers, size_t capacity)
 {
-	struct source **grown = reallocarray(*pointers, capacity, sizeof(struct source *));
+	struct merge_source **grown = reallocarray(*pointers, capacity, sizeof(struct merge_source *));
 
 	if (!grown)
 		return -ENOMEM;
@@ -88,7 +88,7 @@ merge_reserve(struct merge *merge)
 static int
 add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu, bool has_samples_only)
 {
-	struct source *source;
+	struct merge_source *source;
 	int err;
 
 	err = merge_reserve(merge);
@@ -122,7 +122,7 @@ void
 merge_remove(struct merge *merge, struct ring *ring)
 {
 	for (size_t i = 0; i < merge->count; i++) {
-		struct source *source = merge->sources[i];
+		struct merge_source *source = merge->sources[i];
 
 		if (source->ring != ring)
 			continue;
@@ -140,7 +140,7 @@ key_make(uint64_t time, bool is_sample)
 }
 
 static bool
-source_peek(struct source *source)
+source_peek(struct merge_source *source)
 {
 	source->has_head = ring_peek(source->ring, &source->layout, &source->head);
 	if (!source->has_head)
@@ -152,16 +152,16 @@ source_peek(struct source *source)
 }
 
 static void
-source_publish(struct source *source)
+source_publish(struct merge_source *source)
 {
 	source->unpublished = 0;
 	ring_publish(source->ring);
 }
 
 static void
-heap_push(struct heap *heap, struct source *source)
+heap_push(struct heap *heap, struct merge_source *source)
 {
-	struct source **sources = heap->sources;
+	struct merge_source **sources = heap->sources;
 	size_t at = heap->count++;
 
 	while (at > 0 && sources[(at - 1) / 2]->key > source->key) {
@@ -173,9 +173,9 @@ heap_push(struct heap *heap, struct source *source)
 
 /* Put `source` where it belongs, from the top downwards. */
 static void
-heap_sift(struct heap *heap, struct source *source)
+heap_sift(struct heap *heap, struct merge_source *source)
 {
-	struct source **sources = heap->sources;
+	struct merge_source **sources = heap->sources;
 	size_t at = 0;
 	size_t child;
 
@@ -204,7 +204,7 @@ heap_second(const struct heap *heap, merge_key otherwise)
 
 /* Hand over what `source` has up to `limit`, at least its head. 0, or what the sink ended it with. */
 static int
-source_drain(struct source *source, merge_key limit, merge_sink *sink, void *context)
+source_drain(struct merge_source *source, merge_key limit, merge_sink *sink, void *context)
 {
 	do {
 		int result = sink(context, source->cpu, &source->head);
@@ -222,7 +222,7 @@ source_drain(struct source *source, merge_key limit, merge_sink *sink, void *con
 static int
 heap_drain(struct heap *heap, merge_key limit, merge_key last, merge_sink *sink, void *context)
 {
-	struct source *source = heap->sources[0];
+	struct merge_source *source = heap->sources[0];
 	int result = source_drain(source, limit, sink, context);
 
 	if (result)
@@ -239,7 +239,7 @@ fill_heaps(struct merge *merge, merge_key last)
 {
 	merge->ordered.count = merge->samples.count = 0;
 	for (size_t i = 0; i < merge->count; i++) {
-		struct source *source = merge->sources[i];
+		struct merge_source *source = merge->sources[i];
 
 		if ((source->has_head || source_peek(source)) && source->key <= last)
 			heap_push(source->has_samples_only ? &merge->samples : &merge->ordered, source);

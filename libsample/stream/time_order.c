@@ -10,23 +10,23 @@
 #define WORD 8 /* bytes */
 
 /* What the bytes of a record begin with; its fields follow, and what they point to. */
-struct waiting {
+struct time_order_waiting {
 	uint32_t event;
 	uint32_t fields; /* bytes of struct record that are there */
 	uint64_t size;   /* of all of it */
 };
 
 /* In the order of time once it is sorted. */
-struct entry {
+struct time_order_entry {
 	uint64_t time;
-	size_t at; /* of its struct waiting, in `bytes` */
+	size_t at; /* of its struct time_order_waiting, in `bytes` */
 };
 
 struct time_order {
 	time_order_sink *sink;
 	void *context;
 	size_t limit;
-	struct entry *entries, *spare;
+	struct time_order_entry *entries, *spare;
 	size_t count, capacity, spare_capacity;
 	size_t *runs, run_capacity; /* where what is in order already begins */
 	uint8_t *bytes, *spare_bytes;
@@ -119,7 +119,7 @@ round_up(size_t size)
 static int
 reserve(struct time_order *order, size_t size)
 {
-	struct entry *entries;
+	struct time_order_entry *entries;
 	uint8_t *bytes;
 
 	entries = array_grow(order->entries, &order->capacity, order->count + 1, sizeof(*entries));
@@ -136,7 +136,7 @@ reserve(struct time_order *order, size_t size)
 static int
 keep(struct time_order *order, const struct record *record, uint32_t event)
 {
-	struct waiting head = {.event = event, .fields = (uint32_t)fields_size(record)};
+	struct time_order_waiting head = {.event = event, .fields = (uint32_t)fields_size(record)};
 	size_t behind_size, size;
 	const void *behind = record_behind(record, &behind_size);
 	uint8_t *at;
@@ -150,16 +150,16 @@ keep(struct time_order *order, const struct record *record, uint32_t event)
 	memcpy(at + sizeof(head), record, head.fields);
 	if (behind_size > 0)
 		memcpy(at + sizeof(head) + round_up(head.fields), behind, behind_size);
-	order->entries[order->count++] = (struct entry){record->time, order->used};
+	order->entries[order->count++] = (struct time_order_entry){record->time, order->used};
 	order->used += size;
 	return 0;
 }
 
 static int
-hand_over(struct time_order *order, const struct entry *entry)
+hand_over(struct time_order *order, const struct time_order_entry *entry)
 {
 	const uint8_t *at = order->bytes + entry->at;
-	struct waiting head;
+	struct time_order_waiting head;
 	struct record record;
 	const char **text;
 
@@ -196,7 +196,7 @@ find_runs(struct time_order *order, size_t *count)
 
 /* Two neighbours become one; of one time, what came first is first. */
 static void
-merge_two(const struct entry *from, size_t middle, size_t end, struct entry *to)
+merge_two(const struct time_order_entry *from, size_t middle, size_t end, struct time_order_entry *to)
 {
 	size_t left = 0, right = middle;
 
@@ -225,7 +225,7 @@ merge_pairs(struct time_order *order, size_t count)
 static int
 sort(struct time_order *order)
 {
-	struct entry *spare, *sorted;
+	struct time_order_entry *spare, *sorted;
 	size_t runs, capacity;
 
 	if (find_runs(order, &runs))
@@ -268,7 +268,7 @@ forget(struct time_order *order, size_t gone)
 	}
 	for (size_t i = 0; i < order->count; i++) {
 		const uint8_t *at = order->bytes + order->entries[i].at;
-		struct waiting head;
+		struct time_order_waiting head;
 
 		memcpy(&head, at, sizeof(head));
 		memcpy(order->spare_bytes + used, at, head.size);
@@ -340,6 +340,6 @@ size_t
 time_order_memory(const struct time_order *order)
 {
 	return order->byte_capacity + order->spare_byte_capacity +
-	       (order->capacity + order->spare_capacity) * sizeof(struct entry) +
+	       (order->capacity + order->spare_capacity) * sizeof(struct time_order_entry) +
 	       order->run_capacity * sizeof(*order->runs);
 }

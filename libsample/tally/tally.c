@@ -23,7 +23,7 @@
 
 static_assert(sizeof(struct tally_entry) == 32, "two entries a cache line");
 
-struct waiting {
+struct tally_waiting {
 	struct sample_key key;
 	size_t hash;
 	uint64_t count;
@@ -38,7 +38,7 @@ struct tally {
 	bool sorted;
 	unsigned waiting_count;
 	unsigned waiting_first; /* the one that waits longest */
-	struct waiting waiting[WAITING_MAX];
+	struct tally_waiting waiting[WAITING_MAX];
 };
 
 static size_t
@@ -197,7 +197,7 @@ add_now(struct tally *tally, const struct sample_key *key, size_t hash, uint64_t
 static void
 add_first_waiting(struct tally *tally)
 {
-	const struct waiting *waiting = &tally->waiting[tally->waiting_first];
+	const struct tally_waiting *waiting = &tally->waiting[tally->waiting_first];
 
 	(void)add_now(tally, &waiting->key, waiting->hash, waiting->count); /* there is room for it */
 	tally->waiting_first = (tally->waiting_first + 1) % WAITING_MAX;
@@ -226,7 +226,7 @@ tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
 	if (tally->waiting_count == WAITING_MAX)
 		add_first_waiting(tally);
 	tally->waiting[(tally->waiting_first + tally->waiting_count++) % WAITING_MAX] =
-		(struct waiting){.key = *key, .hash = hash, .count = count};
+		(struct tally_waiting){.key = *key, .hash = hash, .count = count};
 	__builtin_prefetch(&tally->slots[hash & (tally->capacity - 1)], 1);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collectord/labels_file.h"
-#include "collectord/request.h"
+#include "control/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "collectord/request.h"
+#include "control/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

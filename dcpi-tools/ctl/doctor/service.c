@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "control/request.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/exchange.h"
 
 #define CHECK            "service"
-#define CONFIG_FILE      "/etc/dcpi/dcpid.conf"
 #define LOST_PERCENT     0.1 /* of the samples, from here on it is worth a word */
 #define UNKNOWN_PERCENT  1.0
 #define RUNNING_PERCENT  99.0

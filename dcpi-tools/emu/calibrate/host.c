@@ -9,8 +9,8 @@
 
 #include "base/cpu_list.h"
 #include "base/error.h"
-#include "collectord/machine.h"
 #include "event/small_file.h"
+#include "profile/epoch_host.h"
 
 #define CACHES_MAX 16 /* that a CPU tells of */
 
@@ -190,7 +190,7 @@ host_read(const char *sysfs, const char *procfs, struct host *host, char *why, s
 	struct epoch epoch = {0};
 
 	memset(host, 0, sizeof(*host));
-	machine_describe(procfs, &epoch);
+	epoch_host_describe(procfs, &epoch);
 	snprintf(host->cpu, sizeof(host->cpu), "%s", epoch.cpu);
 	host->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
 	host->line_bytes = 64;

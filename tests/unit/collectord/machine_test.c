@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/epoch_host.h"
 #include "tests/unit/test.h"
 
 static void
@@ -14,7 +15,7 @@ assert_model(const char *cpuinfo, const char *expected)
 {
 	char model[64] = "?";
 
-	machine_cpu_model(cpuinfo, model, sizeof(model));
+	epoch_host_cpu_model(cpuinfo, model, sizeof(model));
 	assert_string_equal(model, expected);
 }
 
@@ -74,7 +75,7 @@ a_model_too_long_is_cut(void **state)
 	char model[8];
 
 	(void)state;
-	machine_cpu_model("model name : 0123456789\n", model, sizeof(model));
+	epoch_host_cpu_model("model name : 0123456789\n", model, sizeof(model));
 	assert_string_equal(model, "0123456");
 }
 
@@ -87,7 +88,7 @@ the_epoch_says_where_it_was_collected(void **state)
 
 	(void)state;
 	assert_int_equal(uname(&name), 0);
-	machine_describe("/proc", epoch);
+	epoch_host_describe("/proc", epoch);
 	assert_string_equal(epoch->host, name.nodename);
 	assert_memory_equal(epoch->kernel, name.release, strlen(name.release));
 	assert_non_null(strstr(epoch->kernel, name.version));
@@ -111,7 +112,7 @@ a_processor_that_only_the_device_tree_knows_is_named(void **state)
 	assert_non_null(file);
 	fputs("Raspberry Pi 4 Model B", file);
 	fclose(file);
-	machine_describe(procfs, epoch);
+	epoch_host_describe(procfs, epoch);
 	assert_string_equal(epoch->cpu, "Raspberry Pi 4 Model B");
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/device-tree", procfs);

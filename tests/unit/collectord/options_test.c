@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "control/request.h"
 #include "tests/unit/test.h"
 
 static struct dcpid_options options;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/kernel_names.h"
+#include "profile/kernel_names.h"
 
 struct fixture {
 	char directory[64];

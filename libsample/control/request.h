@@ -1,11 +1,11 @@
 /*
- * request.h - a request of a client of the control socket
+ * request.h - what dcpictl asks of dcpid over its control socket, and where that is
  *
  * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}, {"command":"label","label":"run1"}. It
  * comes from outside and is bounded before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
  */
-#ifndef DCPI_COLLECTORD_REQUEST_H
-#define DCPI_COLLECTORD_REQUEST_H
+#ifndef DCPI_CONTROL_REQUEST_H
+#define DCPI_CONTROL_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +13,10 @@
 
 #include "process/process_labels.h"
 #include "profile/epoch.h"
+
+/* Where the service has its configuration and its control socket, unless it is told otherwise. */
+#define CONFIG_FILE   "/etc/dcpi/dcpid.conf"
+#define CONFIG_SOCKET "/run/dcpid/control"
 
 #define REQUEST_SIZE_MAX 4096 /* bytes, with the newline */
 

@@ -6,8 +6,8 @@
  * The last name of the kernel is that of its text's end.
  * Thread rule: that of the profile.
  */
-#ifndef DCPI_COLLECTORD_KERNEL_NAMES_H
-#define DCPI_COLLECTORD_KERNEL_NAMES_H
+#ifndef DCPI_PROFILE_KERNEL_NAMES_H
+#define DCPI_PROFILE_KERNEL_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "collectord/request.h"
+#include "control/request.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "collectord/kernel_names.h"
+#include "profile/kernel_names.h"
 
 #include <errno.h>
 #include <stdbool.h>
