@@ -6,8 +6,8 @@ LINT_HEADERS := $(shell find bench capture collectord dcpi-tools emulator libsam
 LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' bench scripts tests/accuracy tests/pipeline_cost tests/pmu tests/system \
 	tests/workloads completions .ci debian 2>/dev/null | sort)
 
-.PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell
-lint: lint-format lint-tidy lint-cppcheck lint-shell
+.PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell lint-names rooms
+lint: lint-format lint-tidy lint-cppcheck lint-shell lint-names
 
 lint-format:
 	clang-format --dry-run -Werror $(LINT_SOURCES) $(LINT_HEADERS) $(wildcard tests/workloads/*.cc)
@@ -35,3 +35,11 @@ lint-cppcheck:
 
 lint-shell:
 	shellcheck -x $(LINT_SHELL)
+
+# A name, or a tag, that two files define. Of a build of everything.
+lint-names: all
+	scripts/names $(BUILD)
+
+# The picture of the rooms in docs/design.md: an arrow that others imply is left out (tred).
+rooms:
+	scripts/rooms | tred | dot -Tsvg >docs/rooms.svg

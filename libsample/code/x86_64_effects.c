@@ -12,30 +12,30 @@
 #define RCX 1u
 #define RSP 4u
 
-struct access {
+struct x86_access {
 	bool reads, writes;
 };
 
 /* What becomes of operand `i`. */
-static struct access
+static struct x86_access
 operand_access(enum operand_access access, size_t i)
 {
 	switch (access) {
 	case ACCESS_WRITE:
 	case ACCESS_LEA:
-		return i == 0 ? (struct access){false, true} : (struct access){true, false};
+		return i == 0 ? (struct x86_access){false, true} : (struct x86_access){true, false};
 	case ACCESS_UPDATE:
-		return i == 0 ? (struct access){true, true} : (struct access){true, false};
+		return i == 0 ? (struct x86_access){true, true} : (struct x86_access){true, false};
 	case ACCESS_PAIR:
-		return i < 2 ? (struct access){false, true} : (struct access){true, false};
+		return i < 2 ? (struct x86_access){false, true} : (struct x86_access){true, false};
 	case ACCESS_SWAP:
-		return i < 2 ? (struct access){true, true} : (struct access){true, false};
+		return i < 2 ? (struct x86_access){true, true} : (struct x86_access){true, false};
 	case ACCESS_SECOND:
-		return i == 1 ? (struct access){false, true} : (struct access){true, false};
+		return i == 1 ? (struct x86_access){false, true} : (struct x86_access){true, false};
 	case ACCESS_NONE:
-		return (struct access){false, false};
+		return (struct x86_access){false, false};
 	default:
-		return (struct access){true, false};
+		return (struct x86_access){true, false};
 	}
 }
 
@@ -75,7 +75,7 @@ merges(const struct x86_encoding *encoding, const struct instruction_operand *op
 
 static void
 touch_memory(struct instruction *instruction, const struct form *form, const struct instruction_operand *operand,
-             struct access access)
+             struct x86_access access)
 {
 	bool is_data = form->access == ACCESS_LEA;
 
@@ -104,7 +104,7 @@ touch_operands(struct instruction *instruction, const struct form *form, const s
 
 	for (size_t i = 0; i < detail->operand_count; i++) {
 		const struct instruction_operand *operand = &detail->operands[i];
-		struct access access = operand_access(kind, i);
+		struct x86_access access = operand_access(kind, i);
 
 		if (operand->kind == OPERAND_MEMORY)
 			touch_memory(instruction, form, operand, access);
