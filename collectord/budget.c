@@ -371,20 +371,20 @@ budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 /* ---- watching ---- */
 
 enum budget_verdict
-budget_check(struct budget_watch *pace, double percent, double limit_percent, uint64_t elapsed_ns)
+budget_check(struct budget_watch *watch, double percent, double limit_percent, uint64_t elapsed_ns)
 {
-	pace->review_ns += elapsed_ns;
+	watch->review_ns += elapsed_ns;
 	if (percent > BUDGET_SLACK * limit_percent)
-		pace->over++;
+		watch->over++;
 	else
-		pace->over = 0;
-	if (pace->over == BUDGET_PATIENCE) {
-		pace->over = 0;
-		pace->review_ns = 0;
+		watch->over = 0;
+	if (watch->over == BUDGET_PATIENCE) {
+		watch->over = 0;
+		watch->review_ns = 0;
 		return BUDGET_SLOW_DOWN;
 	}
-	if (pace->review_ns < BUDGET_REVIEW_NS)
+	if (watch->review_ns < BUDGET_REVIEW_NS)
 		return BUDGET_KEEP;
-	pace->review_ns = 0;
+	watch->review_ns = 0;
 	return BUDGET_REVIEW;
 }

@@ -93,6 +93,6 @@ struct budget_watch {
  * checks in a row makes sampling slower. Whether it could be faster, or an event that turned out to be rare more often,
  * is a question for the rare review, as each change begins an epoch.
  */
-enum budget_verdict budget_check(struct budget_watch *pace, double percent, double limit_percent, uint64_t elapsed_ns);
+enum budget_verdict budget_check(struct budget_watch *watch, double percent, double limit_percent, uint64_t elapsed_ns);
 
 #endif

@@ -139,7 +139,7 @@ failed:
 
 /* ---- names: build-ids of files, and code that processes make at run time ---- */
 
-/* The sampler finds processes that make code at run time, and code_notes finds those whose code has changed. */
+/* The sampler finds processes that make code at run time, and jit_files finds those whose code has changed. */
 static void
 sync_jit(struct collection *collection)
 {

@@ -3,7 +3,8 @@
  *
  * The flusher gets its hooks when it is made, and calls them in that order. Functions that a hook does not need are
  * NULL.
- * Thread rule: all functions are called on the flusher's thread. They may use the profile, but not call the flusher.
+ * Thread rule: all functions are called on the flusher's thread. They may use the profile, except for end_session(),
+ * but not call the flusher.
  */
 #ifndef DCPI_COLLECTORD_FLUSH_HOOK_H
 #define DCPI_COLLECTORD_FLUSH_HOOK_H
@@ -39,7 +40,8 @@ struct flush_hook {
 	/* The database is another, and has nothing of what the one before had. */
 	void (*begin_database)(void *context);
 
-	/* The images of a session are about to be freed. */
+	/* The images of a session are about to be freed. With the flusher's lock held and outside of the guard: not for
+	 * the profile. */
 	void (*end_session)(void *context, const struct image_table *images);
 };
 

@@ -23,7 +23,7 @@
 #define RETRY_FIRST_S  1
 #define RETRY_MAX_S    30
 #define NEGLECT_NS     (60 * SECOND_NS)    /* a thread that does not begin with a job for so long is stuck */
-#define FILES_WAIT_NS  (SECOND_NS / 10)    /* for build-ids and JIT files that were looked for a moment ago */
+#define FILES_WAIT_NS  (SECOND_NS / 10)    /* for build-ids of files that are being read */
 #define FILE_PAGES_MAX (UINT64_C(8) << 20) /* resident bytes of files, the program's 4 MiB included */
 
 /* A job with what the thread needs of it; filled by flusher_submit(), emptied when the job has been written. */

@@ -1,7 +1,6 @@
 #include "collectord/machine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
