@@ -31,7 +31,7 @@ int database_select(struct database *database, const struct selection_request *r
 int database_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
                   char *why, size_t size);
 
-/* profile_snapshot() (profile/snapshot.h), likewise. */
+/* profile_snapshot() (profile/profile.h), likewise. */
 int database_snapshot(struct database *database, int fd);
 
 /* selection_read_each(), in the same way. */

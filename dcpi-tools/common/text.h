@@ -23,7 +23,7 @@ size_t text_prefix(const char *text, size_t columns);
 /* How many bytes to leave out at the beginning, so that the rest fits into `columns`. */
 size_t text_suffix(const char *text, size_t columns);
 
-/* An escaped copy (base/escape.h), whole whatever its length; free it. NULL when memory ends. */
+/* An escaped copy (base/text.h), whole whatever its length; free it. NULL when memory ends. */
 char *text_shown(const char *text);
 
 /* Print it escaped. 0, or -ENOMEM: only what is longer than any path needs memory. */

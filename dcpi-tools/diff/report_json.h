@@ -1,5 +1,5 @@
 /*
- * diff_report_json.h - what the two forms of dcpidiff's JSON have in common
+ * report_json.h - what the two forms of dcpidiff's JSON have in common
  *
  * Thread rule: one thread.
  */

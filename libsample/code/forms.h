@@ -1,7 +1,7 @@
 /*
  * forms.h - what an instruction does to its operands, by its name (private to this room)
  *
- * One table per architecture: x86_64_forms.c, aarch64_forms.c.
+ * One table per architecture: x86_64_forms.c, and in aarch64.c.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CODE_FORMS_H

@@ -9,7 +9,7 @@
 
 #include "event/event.h"
 
-/* The name most like a word, where candidates come one by one; base/suggest.h decides what is near. */
+/* The name most like a word, where candidates come one by one; base/text.h decides what is near. */
 struct event_suggestion {
 	const char *word;
 	char best[EVENT_NAME_SIZE]; /* so far; empty: nothing near */

@@ -55,19 +55,19 @@ captured_symbols_compare(const void *left, const void *right)
 int
 captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count)
 {
-	struct profile_symbol *list;
+	const size_t size = symbol_table_size(table);
+	struct profile_symbol *list = calloc(size + 1, sizeof(*list));
 
-	*count = symbol_table_size(table);
-	list = calloc(*count + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < *count; i++) {
+	for (size_t i = 0; i < size; i++) {
 		const struct symbol *symbol = symbol_table_at(table, i);
 
 		list[i] = (struct profile_symbol){.offset = symbol->offset, .name = symbol->name, .size = symbol->size};
 	}
-	qsort(list, *count, sizeof(*list), captured_symbols_compare);
+	qsort(list, size, sizeof(*list), captured_symbols_compare);
 	*symbols = list;
+	*count = size;
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * jit.h - processes that execute memory without a file, and the files in which they name the code there
  *
- * A compiler at run time may write what its code is into a file that others read (image/perf_map.h, image/jitdump.h):
+ * A compiler at run time may write what its code is into a file that others read (image/jit_code.h):
  * a jitdump that it maps, or /tmp/perf-PID.map. So that names can be given later, each such process has an image of its
  * own, of kind IMAGE_JIT: its inode is the pid, its generation distinguishes processes of one pid, and an offset is the
  * distance of an address from `base`, modulo JIT_SPAN.

@@ -14,7 +14,7 @@
 void epoch_host_describe(const char *procfs, struct epoch *epoch);
 
 /*
- * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline_match.c reads it:
+ * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline.c reads it:
  * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c". An x86 with AMX has it,
  * "... (GenuineIntel family 6 model 167 with amx_tile)": hypervisors give the numbers of an older model, but the
  * instructions identify it.

@@ -136,7 +136,7 @@ what_has_no_weight_is_never_the_median(void **state)
 	assert_true(statistics_weighted_median(NULL, 0) == 0);
 }
 
-/* Tests of analysis/interval.h; expected values are scipy's and R's, or from the papers that the header names. */
+/* Tests of analysis/statistics.h; expected values are scipy's and R's, or from the papers that the header names. */
 
 #define NEAR(a, b, error) assert_true(fabs((a) - (b)) < (error))
 

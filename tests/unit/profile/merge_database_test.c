@@ -1,4 +1,4 @@
-/* Another database becomes part of one: profile/adopt.h. */
+/* Another database becomes part of one: profile/merge_database.h. */
 #include "fixture.h"
 
 #include <errno.h>
