@@ -70,8 +70,8 @@ struct frequency_input {
 	enum pipeline_kind pipeline;
 
 	/*
-	 * Equivalence classes, by code/cycle_equivalence.h: what runs equally often, blocks and edges together. NULL, both,
-	 * or a graph that is not complete: each block is its own class.
+	 * Equivalence classes, by code/cycle_equivalence.h: what runs equally often, blocks and edges together. NULL,
+	 * both, or a graph that is not complete: each block is its own class.
 	 */
 	const uint32_t *block_classes;
 	const uint32_t *edge_classes;
