@@ -1,4 +1,5 @@
-/* An import in pieces: nobody sees a part of it, nobody waits for all of it (profile/incoming.h, profile/merge_database.h). */
+/* An import in pieces: nobody sees a part of it, nobody waits for all of it (profile/incoming.h,
+ * profile/merge_database.h). */
 #include "fixture.h"
 
 #include <errno.h>
