@@ -5,7 +5,7 @@
 #define DCPI_IMAGE_CALL_FRAMES_H
 
 #include "image/elf_file.h"
-#include "image/symbols_internal.h"
+#include "image/symbol_table.h"
 
 /*
  * Add an unnamed range for each frame description in .eh_frame, which is found by its section or, without section

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "image/symbols.h"
-#include "image/symbols_internal.h"
+#include "image/symbol_table.h"
 
 static void
 a_program_has_the_functions_that_nm_lists(void **state)

@@ -1,21 +1,45 @@
 /*
- * symbols_internal.h - candidates for symbols, as symbols.c, plt.c and call_frames.c find them (private to this room)
+ * symbol_table.h - symbols by offset, and the builder that makes a table of candidates
  *
- * The builder makes one table of them that gives each offset one symbol. A function that is found twice (an alias, or
+ * The builder gives each offset one symbol. A function that is found twice (an alias, or
  * in .symtab and in .dynsym) becomes one symbol under its best name: functions before labels, global before weak
  * before local, then fewer leading underscores, then with a size, then the shorter name, then byte order. Where symbols
- * overlap, the one that begins last wins for as long as it lasts. Ranges without a name (from .eh_frame) only fill what
- * named symbols leave open.
- * Thread rule: one thread per builder.
+ * overlap, the one that begins last holds the bytes up to its end. Ranges without a name (from .eh_frame) only fill
+ * what named symbols leave open. Thread rule: one thread per builder; a table is constant once it is made, and any
+ * number of threads may read it.
  */
-#ifndef DCPI_IMAGE_SYMBOLS_INTERNAL_H
-#define DCPI_IMAGE_SYMBOLS_INTERNAL_H
+#ifndef DCPI_IMAGE_SYMBOL_TABLE_H
+#define DCPI_IMAGE_SYMBOL_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/symbols.h"
+struct symbol {
+	uint64_t offset;  /* as image_table.h defines it for the image's kind */
+	uint64_t size;    /* bytes; 0: up to the next symbol */
+	const char *name; /* as linked, not demangled; NULL: code whose bounds are known but not its name. Owned by the
+	                     table */
+};
+
+struct symbol_table;
+
+/* From a list ascending by offset, e.g. a captured one; names are copied. */
+int symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table);
+
+/* From what profile_get_symbols() gave. 0 or -ENOMEM. */
+struct profile_symbol;
+int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
+void symbol_table_free(struct symbol_table *table); /* NULL is allowed */
+
+/* The symbol that holds `offset`, NULL when none does. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
+size_t symbol_table_size(const struct symbol_table *table);
+
+/* The symbols one by one, those with a name first, ascending by offset; `index` is below symbol_table_size(). */
+const struct symbol *symbol_table_at(const struct symbol_table *table, size_t index);
+
+/* ---- the builder ---- */
 
 /* Best first. */
 enum symbol_binding {

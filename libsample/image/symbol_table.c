@@ -1,0 +1,497 @@
+#include "image/symbol_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "profile/profile.h"
+
+/* A stretch of code and the symbol that holds it. A symbol inside another cuts the other into two ranges. */
+struct symbol_range {
+	uint64_t start, end;
+	size_t symbol;
+};
+
+struct symbol_table {
+	struct symbol *symbols;
+	size_t count;
+	struct symbol_range *ranges; /* ascending, disjoint */
+	size_t range_count;
+	char *names;
+};
+
+void
+symbol_table_free(struct symbol_table *table)
+{
+	if (!table)
+		return;
+	free(table->symbols);
+	free(table->ranges);
+	free(table->names);
+	free(table);
+}
+
+const struct symbol *
+symbol_table_find(const struct symbol_table *table, uint64_t offset)
+{
+	size_t low = 0, high = table->range_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct symbol_range *range = &table->ranges[middle];
+
+		if (offset < range->start)
+			high = middle;
+		else if (offset >= range->end)
+			low = middle + 1;
+		else
+			return &table->symbols[range->symbol];
+	}
+	return NULL;
+}
+
+size_t
+symbol_table_size(const struct symbol_table *table)
+{
+	return table->count;
+}
+
+const struct symbol *
+symbol_table_at(const struct symbol_table *table, size_t index)
+{
+	return &table->symbols[index];
+}
+
+/* ---- candidates, the best of an offset first ---- */
+
+void
+symbol_builder_fini(struct symbol_builder *builder)
+{
+	free(builder->candidates);
+	memset(builder, 0, sizeof(*builder));
+}
+
+int
+symbol_builder_add(struct symbol_builder *builder, const struct symbol_candidate *candidate)
+{
+	struct symbol_candidate *grown;
+
+	if (candidate->limit <= candidate->offset)
+		return 0;
+	grown = array_grow(builder->candidates, &builder->capacity, builder->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	builder->candidates = grown;
+	grown[builder->count++] = *candidate;
+	return 0;
+}
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static size_t
+leading_underscores(const struct symbol_candidate *candidate)
+{
+	size_t count = strspn(candidate->name, "_");
+
+	return count < candidate->name_length ? count : candidate->name_length;
+}
+
+/* By which name is better; both candidates have one and begin at one offset. */
+static int
+compare_names(const struct symbol_candidate *left, const struct symbol_candidate *right)
+{
+	int order;
+
+	order = compare_numbers(left->label, right->label);
+	if (!order)
+		order = compare_numbers(left->binding, right->binding);
+	if (!order)
+		order = compare_numbers(leading_underscores(left), leading_underscores(right));
+	if (!order)
+		order = compare_numbers(left->size == 0, right->size == 0);
+	if (!order)
+		order = compare_numbers(left->name_length, right->name_length);
+	if (!order)
+		order = memcmp(left->name, right->name, left->name_length);
+	return order;
+}
+
+static int
+compare_candidates(const void *left_item, const void *right_item)
+{
+	const struct symbol_candidate *left = left_item, *right = right_item;
+	int order = compare_numbers(left->offset, right->offset);
+
+	if (!order)
+		order = compare_numbers(left->name == NULL, right->name == NULL);
+	if (!order && left->name && right->name)
+		order = compare_names(left, right);
+	if (!order)
+		order = compare_numbers(right->size, left->size);
+	return order ? order : compare_numbers(right->limit, left->limit);
+}
+
+/* Merge `sorted` candidates and the `count` sorted ones that lie behind them, of which `later` has a copy. */
+static void
+merge(struct symbol_candidate *candidates, size_t sorted, const struct symbol_candidate *later, size_t count)
+{
+	while (count > 0) {
+		struct symbol_candidate *last = &candidates[sorted + count - 1];
+
+		if (sorted > 0 && compare_candidates(&candidates[sorted - 1], &later[count - 1]) > 0)
+			*last = candidates[--sorted];
+		else
+			*last = later[--count];
+	}
+}
+
+/* Candidates that were added since the last call (PLT stubs, after names were looked up) are sorted, then merged. */
+static void
+sort(struct symbol_builder *builder)
+{
+	const size_t count = builder->count - builder->sorted;
+	struct symbol_candidate *added, *later;
+
+	if (count == 0)
+		return;
+	added = builder->candidates + builder->sorted;
+	later = builder->sorted ? reallocarray(NULL, count, sizeof(*later)) : NULL;
+	if (later) {
+		qsort(added, count, sizeof(*added), compare_candidates);
+		memcpy(later, added, count * sizeof(*later));
+		merge(builder->candidates, builder->sorted, later, count);
+		free(later);
+	} else {
+		qsort(builder->candidates, builder->count, sizeof(*builder->candidates), compare_candidates);
+	}
+	builder->sorted = builder->count;
+}
+
+const struct symbol_candidate *
+symbol_builder_best(struct symbol_builder *builder, uint64_t offset)
+{
+	size_t low = 0, high = builder->count;
+
+	sort(builder);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (builder->candidates[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == builder->count || builder->candidates[low].offset != offset || !builder->candidates[low].name)
+		return NULL;
+	return &builder->candidates[low];
+}
+
+/* ---- overlapping stretches of code made disjoint ---- */
+
+struct range_stack {
+	const struct symbol_range **open; /* spans that have begun and not ended, innermost last */
+	size_t depth;
+	uint64_t at; /* everything below is done */
+	struct symbol_range *ranges;
+	size_t count;
+};
+
+/* Give the code up to `end` to the innermost open span, as far as that reaches. */
+static void
+advance(struct range_stack *stack, uint64_t end)
+{
+	while (stack->depth && stack->at < end) {
+		const struct symbol_range *inner = stack->open[stack->depth - 1];
+		uint64_t stop = inner->end < end ? inner->end : end;
+
+		if (stack->at < stop) {
+			stack->ranges[stack->count++] = (struct symbol_range){stack->at, stop, inner->symbol};
+			stack->at = stop;
+		}
+		if (inner->end <= end)
+			stack->depth--;
+	}
+}
+
+/*
+ * Cut `count` spans, ascending and with distinct starts, into disjoint ascending ranges: where spans overlap, the one
+ * that begins last has the code until it ends. `ranges` has room for 2 * count. 0 with *range_count set, or -ENOMEM.
+ */
+static int
+flatten(const struct symbol_range *spans, size_t count, struct symbol_range *ranges, size_t *range_count)
+{
+	struct range_stack stack = {.ranges = ranges};
+
+	stack.open = calloc(count + 1, sizeof(*stack.open));
+	if (!stack.open)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		advance(&stack, spans[i].start);
+		stack.at = spans[i].start;
+		stack.open[stack.depth++] = &spans[i];
+	}
+	advance(&stack, UINT64_MAX);
+	free(stack.open);
+	*range_count = stack.count;
+	return 0;
+}
+
+/*
+ * The parts of `count` spans (ascending by start) that no range and no earlier span covers, with the symbol of their
+ * span. `pieces` has room for count + range_count. Returns their number.
+ */
+static size_t
+find_gaps(const struct symbol_range *spans, size_t count, const struct symbol_range *ranges, size_t range_count,
+          struct symbol_range *pieces)
+{
+	size_t found = 0, next = 0;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (spans[i].start > at)
+			at = spans[i].start;
+		while (at < spans[i].end) {
+			uint64_t stop = spans[i].end;
+
+			while (next < range_count && ranges[next].end <= at)
+				next++;
+			if (next < range_count && ranges[next].start < stop)
+				stop = ranges[next].start;
+			if (at < stop)
+				pieces[found++] = (struct symbol_range){at, stop, spans[i].symbol};
+			at = stop;
+			if (at < spans[i].end)
+				at = ranges[next].end;
+		}
+	}
+	return found;
+}
+
+/* ---- from candidates to a table ---- */
+
+/* A table in the making. Spans may overlap, ranges do not; named spans and symbols have the same numbers. */
+struct table_maker {
+	const struct symbol_candidate *candidates;
+	size_t count;
+	struct symbol_range *named, *unnamed;
+	const struct symbol_candidate **chosen; /* whose name each named span bears */
+	size_t named_count, unnamed_count;
+	uint64_t covered;     /* end of the named spans of known size so far */
+	uint64_t unnamed_end; /* end of the last unnamed span */
+	struct symbol_table *table;
+};
+
+static uint64_t
+end_of(const struct symbol_candidate *candidate, uint64_t size)
+{
+	return size < candidate->limit - candidate->offset ? candidate->offset + size : candidate->limit;
+}
+
+/* A name without a size lasts until something else begins or the unnamed code around it ends. */
+static uint64_t
+end_of_unsized(const struct table_maker *maker, const struct symbol_candidate *candidate, size_t next)
+{
+	uint64_t end = candidate->limit;
+
+	if (next < maker->count && maker->candidates[next].offset < end)
+		end = maker->candidates[next].offset;
+	if (maker->unnamed_end > candidate->offset && maker->unnamed_end < end)
+		end = maker->unnamed_end;
+	return end;
+}
+
+/*
+ * The candidates from `first` to before `next` begin at one offset. The best name gets the first size that is known;
+ * one without any is dropped inside of a symbol that knows its size.
+ */
+static void
+add_group(struct table_maker *maker, size_t first, size_t next)
+{
+	const struct symbol_candidate *best = &maker->candidates[first];
+	uint64_t size = 0, end;
+
+	for (size_t i = first; i < next; i++) {
+		const struct symbol_candidate *candidate = &maker->candidates[i];
+
+		if (!candidate->name && candidate->size) {
+			maker->unnamed_end = end_of(candidate, candidate->size);
+			maker->unnamed[maker->unnamed_count++] =
+				(struct symbol_range){candidate->offset, maker->unnamed_end, 0};
+		}
+		if (!size)
+			size = candidate->size;
+	}
+	if (!best->name || (!size && best->offset < maker->covered))
+		return;
+	end = size ? end_of(best, size) : end_of_unsized(maker, best, next);
+	if (size && end > maker->covered)
+		maker->covered = end;
+	maker->chosen[maker->named_count] = best;
+	maker->named[maker->named_count] = (struct symbol_range){best->offset, end, maker->named_count};
+	maker->named_count++;
+}
+
+static void
+make_spans(struct table_maker *maker)
+{
+	const struct symbol_candidate *all = maker->candidates;
+
+	for (size_t first = 0, next; first < maker->count; first = next) {
+		for (next = first + 1; next < maker->count && all[next].offset == all[first].offset;)
+			next++;
+		add_group(maker, first, next);
+	}
+}
+
+/* Ranges of the named spans first, then those that only unnamed spans cover, each a symbol of its own. */
+static int
+make_ranges(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+	size_t count, gaps;
+	int err;
+
+	table->ranges = calloc(4 * maker->named_count + maker->unnamed_count + 1, sizeof(*table->ranges));
+	if (!table->ranges)
+		return -ENOMEM;
+	err = flatten(maker->named, maker->named_count, table->ranges, &count);
+	if (err)
+		return err;
+	gaps = find_gaps(maker->unnamed, maker->unnamed_count, table->ranges, count, table->ranges + count);
+	for (size_t i = 0; i < gaps; i++)
+		table->ranges[count + i].symbol = maker->named_count + i;
+	table->range_count = count + gaps;
+	table->count = maker->named_count + gaps;
+	return 0;
+}
+
+static int
+make_names(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+	size_t size = 1;
+	char *at;
+
+	for (size_t i = 0; i < maker->named_count; i++)
+		size += maker->chosen[i]->name_length +
+		        (maker->chosen[i]->suffix ? strlen(maker->chosen[i]->suffix) : 0) + 1;
+	at = table->names = malloc(size);
+	if (!at)
+		return -ENOMEM;
+	for (size_t i = 0; i < maker->named_count; i++) {
+		const struct symbol_candidate *chosen = maker->chosen[i];
+
+		table->symbols[i].name = at;
+		at = mempcpy(at, chosen->name, chosen->name_length);
+		if (chosen->suffix)
+			at = mempcpy(at, chosen->suffix, strlen(chosen->suffix));
+		*at++ = '\0';
+	}
+	return 0;
+}
+
+static int
+compare_ranges(const void *left, const void *right)
+{
+	return compare_numbers(((const struct symbol_range *)left)->start, ((const struct symbol_range *)right)->start);
+}
+
+static int
+make_symbols(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+
+	table->symbols = calloc(table->count + 1, sizeof(*table->symbols));
+	if (!table->symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->range_count; i++) {
+		const struct symbol_range *range = &table->ranges[i];
+		const struct symbol_range *span =
+			range->symbol < maker->named_count ? &maker->named[range->symbol] : range;
+
+		table->symbols[range->symbol] = (struct symbol){
+			.offset = span->start,
+			.size = span->end == UINT64_MAX ? 0 : span->end - span->start,
+		};
+	}
+	qsort(table->ranges, table->range_count, sizeof(*table->ranges), compare_ranges);
+	return make_names(maker);
+}
+
+int
+symbol_builder_finish(struct symbol_builder *builder, struct symbol_table **table)
+{
+	struct table_maker maker = {.table = calloc(1, sizeof(**table))};
+	int err = -ENOMEM;
+
+	*table = NULL;
+	if (!maker.table)
+		return -ENOMEM;
+	sort(builder);
+	maker.candidates = builder->candidates;
+	maker.count = builder->count;
+	maker.named = calloc(maker.count + 1, sizeof(*maker.named));
+	maker.unnamed = calloc(maker.count + 1, sizeof(*maker.unnamed));
+	maker.chosen = calloc(maker.count + 1, sizeof(*maker.chosen));
+	if (!maker.named || !maker.unnamed || !maker.chosen)
+		goto out;
+	make_spans(&maker);
+	err = make_ranges(&maker);
+	if (err)
+		goto out;
+	err = make_symbols(&maker);
+	if (err)
+		goto out;
+	*table = maker.table;
+	maker.table = NULL;
+out:
+	free(maker.named);
+	free(maker.unnamed);
+	free(maker.chosen);
+	symbol_table_free(maker.table);
+	return err;
+}
+
+int
+symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table)
+{
+	struct symbol_builder builder = SYMBOL_BUILDER_INIT;
+	int err = 0;
+
+	*table = NULL;
+	for (size_t i = 0; !err && i < count; i++) {
+		struct symbol_candidate candidate = {
+			.offset = symbols[i].offset,
+			.size = symbols[i].size,
+			.limit = UINT64_MAX,
+			.name = symbols[i].name,
+			.name_length = symbols[i].name ? strlen(symbols[i].name) : 0,
+		};
+
+		err = symbol_builder_add(&builder, &candidate);
+	}
+	if (!err)
+		err = symbol_builder_finish(&builder, table);
+	symbol_builder_fini(&builder);
+	return err;
+}
+
+int
+symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table)
+{
+	struct symbol *list = calloc(count + 1, sizeof(*list));
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct symbol){symbols[i].offset, symbols[i].size, symbols[i].name};
+	err = symbol_table_from_list(list, count, table);
+	free(list);
+	return err;
+}
