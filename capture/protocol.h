@@ -96,7 +96,7 @@ struct capture_reply {
 	struct captured captured;
 	struct captured_value parcels[REPLY_PARCELS_MAX];
 	struct capture_lack lack;
-	bool has_lack; /* such a message came; otherwise nothing lacks */
+	bool has_lack; /* `lack` was sent; false: nothing was left out */
 	bool has_ended;
 	int error; /* of the last message: 0, or negative */
 };

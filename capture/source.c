@@ -287,7 +287,7 @@ open_if_right(const struct capture_search *search, int path, uint32_t root)
 	return err;
 }
 
-/* The one of two errors that says more. */
+/* Of two errors, the more specific one. */
 static int
 worse(int err, int other)
 {

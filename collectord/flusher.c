@@ -814,7 +814,7 @@ flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void 
 
 	worker_lock(&flusher->worker);
 	result = hand_call_over(flusher, call, context);
-	while (!result && flusher->is_called) /* it works with what is the caller's */
+	while (!result && flusher->is_called) /* the call uses its caller's memory: wait for its end */
 		worker_wait(&flusher->worker);
 	if (!result)
 		result = flusher->call_result;

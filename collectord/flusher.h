@@ -59,7 +59,7 @@ struct flush_result {
 /* All is borrowed but for the symbols. */
 struct flusher_options {
 	struct profile *profile;
-	struct guard *guard; /* it has the last word when the database turns out to be damaged. NULL: none */
+	struct guard *guard; /* ends or re-executes dcpid when reading a damaged database faults. NULL: none */
 
 	/*
 	 * Images are written with the build-ids that are known, and get those that become known later

@@ -18,7 +18,7 @@
 #include "collectord/machine.h"
 
 #define KERNEL_GROUP 1
-#define NAP_NS       1000000 /* a shorter sleep of the machine is none */
+#define NAP_NS       1000000 /* ns: shorter sleeps of the machine are ignored */
 
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
@@ -37,7 +37,7 @@ struct machine_watch {
 	struct watched_file online, uevents, rate_limit;
 	int device_fd; /* readable when a device goes online or offline; negative: not available */
 	int clock_fd;  /* readable when CLOCK_REALTIME is set or the machine slept; negative: not available */
-	int epoll_fd;  /* of both */
+	int epoll_fd;  /* of the uevent socket and the clock timer */
 	struct clock_lead boot, wall;
 };
 

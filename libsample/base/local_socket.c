@@ -53,7 +53,7 @@ address_fini(struct address *address)
 		close(address->directory);
 }
 
-/* -EAGAIN when who listens has made no room for another client in `patience_s`; 0 is no time at all. */
+/* -EAGAIN when the listener accepts no client within `patience_s`; 0: do not wait. */
 static int
 connect_to(const struct address *address, int patience_s)
 {

@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * A connected socket that the caller owns; -ENOENT or -ECONNREFUSED when nobody listens there, -ETIMEDOUT when who does
- * has made no room for another client in `patience_s` seconds, else -errno. Sending waits as long, too.
+ * A connected socket that the caller owns; -ENOENT or -ECONNREFUSED when nobody listens there, -ETIMEDOUT when the
+ * listener accepts no client within `patience_s` seconds, else -errno. Sending has this time limit, too.
  */
 int local_socket_connect(const char *path, int patience_s);
 

@@ -14,7 +14,7 @@
 #include "process/process_labels.h"
 #include "profile/epoch.h"
 
-/* Where the service has its configuration and its control socket, unless it is told otherwise. */
+/* Default paths of the configuration and of the control socket. */
 #define CONFIG_FILE   "/etc/dcpi/dcpid.conf"
 #define CONFIG_SOCKET "/run/dcpid/control"
 

@@ -229,7 +229,8 @@ event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
 		clock_set_rate(event, rate);
 		return;
 	}
-	/* Past PERIOD_PRIME_MAX the search would be felt, and a sample is so rare that no loop is met in step. */
+	/* A prime keeps samples out of step with loops. Above PERIOD_PRIME_MAX finding one takes too long, and samples
+	 * are rare. */
 	steps = count_rate / rate / step;
 	while (steps < PERIOD_PRIME_MAX && !is_prime(steps))
 		steps++;
@@ -255,7 +256,7 @@ event_init_encoding(struct event *event, const char *sysfs, const char *bare, ch
 	return 0;
 }
 
-/* What is asked for, before anybody was asked. */
+/* The attributes as configured, before the kernel was asked. */
 static int
 event_init(struct event *event, const struct event_environment *environment, const struct event_spec *spec, char *why,
            size_t size)

@@ -38,8 +38,8 @@ struct seen_place {
 /* The state of a reading of /proc, and of the process of it that is being reported. */
 struct scan_reading {
 	unsigned under_way; /* readings of all processes, or of one */
-	uint64_t began_ns;  /* CLOCK_MONOTONIC, when that of all began */
-	uint64_t known_ns;  /* record time, when that of all began */
+	uint64_t began_ns;  /* CLOCK_MONOTONIC, when the last reading of all processes began */
+	uint64_t known_ns;  /* record time, when the last reading of all processes began */
 	bool records_lost;  /* before it began */
 
 	uint32_t pid; /* 0: none, or its findings are ignored */

@@ -165,7 +165,7 @@ struct viewer {
 	bool is_self;  /* it is the process whose file is searched, not an ancestor */
 	uint32_t uids[UIDS];
 	unsigned uid_count;
-	uint32_t own_pid; /* pid in its name of the file: that in its own namespace, if is_self */
+	uint32_t own_pid; /* the pid in the file's name: the pid in the process's own namespace, if is_self */
 };
 
 /* Is it later by more than the clocks are coarse? */

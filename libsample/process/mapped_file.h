@@ -78,7 +78,7 @@ struct file_question {
 struct file_answer {
 	int error;     /* 0, or -ENOENT, -ESTALE, -EACCES, ...: no way leads to this file */
 	bool is_same;  /* it has the version that was known */
-	bool is_roots; /* mapped_file_is_roots(); false when it is the same */
+	bool is_roots; /* mapped_file_is_roots(); false when is_same */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	uint8_t build_id_size; /* 0: it has none */
 	uint32_t generation;   /* 0: the file system does not report it */

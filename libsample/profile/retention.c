@@ -171,7 +171,7 @@ drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *l
 	return err || !*last ? err : drop_empty_epochs(profile, txn, list, slice->id);
 }
 
-/* One step with the oldest_slice slice that ended before `ended_ns`. */
+/* One step with the oldest slice that ended before `ended_ns`. */
 static int
 drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 {

@@ -534,7 +534,7 @@ is_run_known(const struct selection_builder *builder)
 	return builder->selection->run.elapsed_ns > 0;
 }
 
-/* Of all selections: how long the runs under labels lasted. */
+/* Fill selection->run of each selection: how long the labelled runs lasted. */
 static int
 read_runs(struct selection_builder *builders, size_t count)
 {

@@ -39,7 +39,7 @@ remember_lost(struct salvage_things *things, uint32_t id, uint32_t number)
 	return 0;
 }
 
-/* So many lost things come from a hostile file: further ones share one name. */
+/* A hostile file may refer to any number of lost ids: past LOST_MAX they share one name. */
 static bool
 is_crowded(const struct salvage_things *things)
 {

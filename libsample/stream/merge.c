@@ -218,7 +218,7 @@ source_drain(struct merge_source *source, merge_key limit, merge_sink *sink, voi
 	return 0;
 }
 
-/* The same with the heap's first, which then takes its new place. */
+/* source_drain() of the first source of the heap, which then takes its new place. */
 static int
 heap_drain(struct heap *heap, merge_key limit, merge_key last, merge_sink *sink, void *context)
 {

@@ -21,8 +21,8 @@ void merge_free(struct merge *merge); /* does not free the rings; NULL is allowe
 int merge_add(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
 
 /*
- * The same for a ring that holds nothing but samples, and what tells of losses among them: samples need an order with
- * the other rings' records but none among themselves. So each such ring is read in long runs, which is cheaper by far.
+ * merge_add() for a ring of samples and loss records only: samples need an order with the records of other rings but
+ * none among themselves. So each such ring is read in long runs, which is cheaper.
  */
 int merge_add_samples(struct merge *merge, struct ring *ring, const struct record_layout *layout, uint32_t cpu);
 void merge_remove(struct merge *merge, struct ring *ring);

@@ -150,7 +150,7 @@ id_in_sample(uint64_t fields)
 	return (size_t)__builtin_popcountll(fields) * WORD;
 }
 
-/* And in every other record: how far before its end it begins. 0: nowhere. */
+/* Where the id is in records that are not samples: bytes before the record's end. 0: there is none. */
 static size_t
 id_before_end(const struct record_layout *layout)
 {
@@ -342,7 +342,7 @@ is_wanted(unsigned feature)
 	}
 }
 
-/* Where each is, is told behind the records, in the order of the bits. */
+/* Features lie behind the records; a table there gives the place of each, in the order of the header's bits. */
 static int
 read_features(struct perf_data *data, int fd, const struct file_header *header)
 {

@@ -43,7 +43,7 @@ take_text(const struct perf_data *data, struct byte_reader *reader, char **text)
 	return 0;
 }
 
-/* One of the events that were told before, now with its name: known by its counters, or else by its place. */
+/* Name an event that its attribute announced: it is found by its counters' ids, or else by its position. */
 static int
 take_description(struct perf_data *data, struct byte_reader *reader, uint32_t attr_size, uint32_t place)
 {

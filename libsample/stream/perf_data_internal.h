@@ -52,7 +52,7 @@ struct perf_data {
 	size_t event_count, event_capacity;
 	struct perf_id *ids;
 	struct perf_id *recent[PERF_DATA_RECENT]; /* those that were looked for last, by their lowest bits */
-	uint64_t id_bytes;                        /* of them in a file, the same twice as two: sections may overlap */
+	uint64_t id_bytes;                        /* bytes of ids read so far; overlapping sections count twice */
 	struct perf_data_build_id *build_ids;
 	size_t build_id_count, build_id_capacity;
 	struct perf_data_machine machine;
@@ -60,7 +60,7 @@ struct perf_data {
 	uint64_t consumed;          /* of the record that was given last: it goes with the next call */
 	uint64_t payload;           /* of it: bytes that follow the record */
 	struct perf_data_fault fault;
-	struct perf_data_fault late_fault; /* of what stands behind the records: told after them */
+	struct perf_data_fault late_fault; /* damage found behind the records; reported after the last record */
 	int ended;                         /* 1: it did; else the error that every call gives */
 	_Alignas(8) uint8_t scratch[RECORD_SIZE_MAX + 1];
 };

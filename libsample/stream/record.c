@@ -91,7 +91,7 @@ decode_narrow_fields(uint64_t fields, const uint8_t *at, struct record *record)
 	return at;
 }
 
-/* Their sizes are told by masks that nobody here needs, or by a word behind them. */
+/* Fields whose size depends on a register mask or on a length word inside the record. */
 #define OPAQUE_FIELDS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_INTR)
 
 static void

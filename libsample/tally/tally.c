@@ -428,7 +428,7 @@ tally_sort(struct tally *tally, size_t *count)
 	return tally->slots;
 }
 
-/* After a peak it would stay as large as that for ever. Without memory for less, it does. */
+/* Halve a table that a peak made large. Without memory for the smaller one it stays large. */
 static void
 tally_shrink(struct tally *tally)
 {
