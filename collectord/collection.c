@@ -118,8 +118,8 @@ collection_open(const struct config *config, const struct log *log, struct colle
 		err = collection_explain(why, size, config->database, "collect", -ENOMEM);
 		goto failed;
 	}
-	collection->notes = jit_files_new("/proc", log);
-	if (!collection->notes) {
+	collection->jit_files = jit_files_new("/proc", log);
+	if (!collection->jit_files) {
 		err = collection_explain(why, size, "code made at run time", "be looked for", -errno);
 		goto failed;
 	}
@@ -148,10 +148,10 @@ sync_jit(struct collection *collection)
 	uint64_t generation;
 	uint32_t pid;
 
-	while (jit_files_take_renewal(collection->notes, &pid, &generation))
+	while (jit_files_take_renewal(collection->jit_files, &pid, &generation))
 		attribution_reset_jit(attribution, pid, generation);
 	while (attribution_take_jit_process(attribution, &maker))
-		jit_files_add(collection->notes, &maker);
+		jit_files_add(collection->jit_files, &maker);
 }
 
 /* Have build-ids of sampled files read, and give files that were written to a new content. */
@@ -187,7 +187,7 @@ begin_code_names(struct collection *collection)
 {
 	const struct code_namer_options options = {
 		.program = collection->capture_program,
-		.files = collection->notes,
+		.files = collection->jit_files,
 		.limit = collection_capture_limit(&collection->config),
 		.ready = store_names,
 		.context = collection,
@@ -254,8 +254,8 @@ cpu_time_of_all(const struct collection *collection)
 
 	if (collection->files)
 		cpu_ns += file_ids_cpu_ns(collection->files);
-	if (collection->notes)
-		cpu_ns += jit_files_cpu_ns(collection->notes);
+	if (collection->jit_files)
+		cpu_ns += jit_files_cpu_ns(collection->jit_files);
 	if (collection->sampler)
 		cpu_ns += sampler_reader_cpu_ns(collection->sampler);
 	return cpu_ns;
@@ -298,7 +298,7 @@ start_flusher(struct collection *collection)
 		.log = collection->log,
 	};
 
-	hooks[options.hook_count++] = jit_files_hook(collection->notes, collection->namer != NULL);
+	hooks[options.hook_count++] = jit_files_hook(collection->jit_files, collection->namer != NULL);
 	if (collection->namer)
 		hooks[options.hook_count++] = code_namer_hook(collection->namer);
 	if (collection->capturer)
@@ -364,7 +364,7 @@ collection_close(struct collection *collection)
 		return;
 	collection_close_writer(collection);
 	sampler_close(collection->sampler);
-	jit_files_free(collection->notes);
+	jit_files_free(collection->jit_files);
 	totals_fini(&collection->past_totals);
 	machine_watch_free(collection->watch);
 	free(collection);

@@ -66,7 +66,8 @@ collection_start_epoch(struct collection *collection, const char *label, bool co
 	return 0;
 }
 
-int
+/* Write all that the epoch counted. 0, or an error with a sentence. */
+static int
 collection_finish_epoch(struct collection *collection, char *why, size_t size)
 {
 	int err;

@@ -27,7 +27,7 @@ struct collection {
 	struct sampler *sampler;
 	struct flusher *flusher;
 	struct file_ids *files;
-	struct jit_files *notes;
+	struct jit_files *jit_files;
 	struct code_namer *namer;       /* NULL: code made at run time stays without names */
 	struct capturer *capturer;      /* NULL: nothing is captured */
 	char capture_program[PATH_MAX]; /* the capturer's */
@@ -119,9 +119,6 @@ int collection_start_epoch(struct collection *collection, const char *label, boo
 
 /* Would the database take the end of this epoch, and the next, at once? */
 bool collection_may_begin_epoch(const struct collection *collection);
-
-/* Write all that the epoch counted. 0, or an error with a sentence. */
-int collection_finish_epoch(struct collection *collection, char *why, size_t size);
 
 /* ---- collection_capture.c ---- */
 

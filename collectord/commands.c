@@ -352,7 +352,7 @@ command_epoch(struct daemon *daemon, const struct command_call *call)
 	if (collection_begin_epoch(daemon->collection, call->request->label, why, sizeof(why))) {
 		reply_error(daemon, call->client, why);
 	} else {
-		damage_restart_set_label(daemon->healing, call->request->label);
+		damage_restart_set_label(daemon->restart, call->request->label);
 		reply_epoch(daemon, call->client, "");
 	}
 	daemon_answer_waiters(daemon);

@@ -242,7 +242,7 @@ daemon_leave(struct daemon *daemon)
 	if (daemon->leaving)
 		return daemon->result;
 	daemon->leaving = true;
-	damage_restart_set_exit(daemon->healing, error_exit_status(daemon->result));
+	damage_restart_set_exit(daemon->restart, error_exit_status(daemon->result));
 	notify_stopping(daemon->notify, "writing the last samples");
 	daemon_unwatch(daemon);
 	collection_stop(daemon->collection);
@@ -252,7 +252,7 @@ daemon_leave(struct daemon *daemon)
 	if (err) {
 		snprintf(daemon->why, daemon->size, "the last samples could not be written: %s", error_text(err));
 		daemon->result = err;
-		damage_restart_set_exit(daemon->healing, error_exit_status(err));
+		damage_restart_set_exit(daemon->restart, error_exit_status(err));
 	}
 	daemon_save_labels(daemon);
 	log_summary(daemon);
@@ -267,7 +267,7 @@ daemon_abort(struct daemon *daemon, int err, const char *why)
 	if (daemon->leaving)
 		return;
 	daemon->leaving = true;
-	damage_restart_set_exit(daemon->healing, error_exit_status(err));
+	damage_restart_set_exit(daemon->restart, error_exit_status(err));
 	daemon->result = err;
 	snprintf(daemon->why, daemon->size, "%s", why);
 	notify_stopping(daemon->notify, why);
@@ -339,7 +339,7 @@ watch_end(struct daemon *daemon)
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	const uint64_t end_ns = options->end_ns ? options->end_ns : now_ns + options->seconds * SECOND_NS;
 
-	damage_restart_set_end(daemon->healing, end_ns);
+	damage_restart_set_end(daemon->restart, end_ns);
 	daemon->end_timer = loop_watch_timer(daemon->loop, end_ns > now_ns ? end_ns - now_ns : 1, on_leave, daemon);
 	return daemon->end_timer ? 0 : -ENOMEM;
 }
@@ -415,12 +415,12 @@ open_all(struct daemon *daemon, const struct config *config)
 }
 
 int
-daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *healing,
+daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *restart,
            struct logging *logging, struct notify *notify, char *why, size_t size)
 {
 	struct daemon daemon = {
 		.options = options,
-		.healing = healing,
+		.restart = restart,
 		.logging = logging,
 		.notify = notify,
 		.loop = loop_new(),
@@ -434,7 +434,7 @@ daemon_run(const struct dcpid_options *options, const struct config *config, str
 		snprintf(why, size, "cannot make an event loop: %s", error_text(errno));
 		return -ENOMEM;
 	}
-	damage_restart_set_label(healing, options->label);
+	damage_restart_set_label(restart, options->label);
 	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
 	/* signals wait until the loop handles them: a SIGHUP must not end a daemon that is about to start */
 	sigemptyset(&held);

@@ -18,10 +18,10 @@
 
 /*
  * Collect until a signal, a command or the end of `options->seconds` ends it. `config` is what `options` gave;
- * `healing` is prepared. 0, or an error with a sentence in `why`. The limit of `logging` follows a configuration that
+ * `restart` is prepared. 0, or an error with a sentence in `why`. The limit of `logging` follows a configuration that
  * is read again.
  */
-int daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *healing,
+int daemon_run(const struct dcpid_options *options, const struct config *config, struct damage_restart *restart,
                struct logging *logging, struct notify *notify, char *why, size_t size);
 
 #endif

@@ -26,7 +26,7 @@ struct deferred_request {
 
 struct daemon {
 	const struct dcpid_options *options;
-	struct damage_restart *healing;
+	struct damage_restart *restart;
 	struct logging *logging;
 	struct notify *notify;
 	struct loop *loop;

@@ -172,7 +172,7 @@ collect(struct dcpid_options *options, char *const *arguments)
 		.watchdog_usec = getenv("WATCHDOG_USEC"),
 		.watchdog_pid = getenv("WATCHDOG_PID"),
 	};
-	struct damage_restart healing = {0};
+	struct damage_restart restart = {0};
 	struct damage_restart_message message;
 	struct logging logging;
 	struct notify *notify;
@@ -204,16 +204,16 @@ collect(struct dcpid_options *options, char *const *arguments)
 		notify_free(notify);
 		return message.status;
 	}
-	err = damage_restart_prepare(&healing, config.database, arguments);
+	err = damage_restart_prepare(&restart, config.database, arguments);
 	if (err)
 		snprintf(why, sizeof(why), "cannot prepare for damage: %s", error_text(err));
 	else
-		err = daemon_run(options, &config, &healing, &logging, notify, why, sizeof(why));
+		err = daemon_run(options, &config, &restart, &logging, notify, why, sizeof(why));
 out:
 	if (err)
 		log_write(&logging.log, LOG_LEVEL_ERROR, "%s", why);
 	notify_free(notify);
-	damage_restart_fini(&healing);
+	damage_restart_fini(&restart);
 	return error_exit_status(err);
 }
 

@@ -18,7 +18,7 @@ struct effective_sample {
 	uint64_t taken; /* how many there are */
 	double squares; /* sum of the squares of the weights */
 	double unit;    /* events that a weight of 1 stands for; 0: not known, as with all that it is compared with */
-	bool is_random; /* which of its samples are heavy is chance, as on idle CPUs; else it was sampled so */
+	bool is_random; /* weights vary by chance, as on idle CPUs; false: the sampling rate set them */
 	double weight;  /* out: what an effective sample counts as. In: that where there are no samples; 0: 1 */
 };
 
@@ -37,7 +37,7 @@ void effective_weigh(struct effective_sample *samples, size_t count);
  */
 void effective_weigh_parts(struct effective_sample *samples, struct effective_sample *others, size_t count);
 
-/* What is left of `whole` without `part`; of what cannot be, none. */
+/* What is left of `whole` without `part`: no samples when `part` is larger. */
 struct effective_sample effective_rest(const struct effective_sample *whole, const struct effective_sample *part);
 
 #endif

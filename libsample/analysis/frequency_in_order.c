@@ -30,7 +30,7 @@ struct ratio_cluster {
 	size_t first, count;
 	double frequency;
 	double samples;
-	bool has_others; /* than heads of blocks */
+	bool has_others; /* it contains an instruction that is no head of a block */
 };
 
 static int

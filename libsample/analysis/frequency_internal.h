@@ -148,4 +148,13 @@ void frequency_move_back(const struct frequency_input *input, const double *edge
  */
 int frequency_scale_to_estimates(struct frequency_estimation *estimation, const double *estimates);
 
+/* The confidence that an estimate of this uncertainty has: each estimator has bounds of its own. */
+static inline uint8_t
+frequency_confidence_of(double uncertainty, double high, double medium)
+{
+	if (uncertainty <= high)
+		return CONFIDENCE_HIGH;
+	return uncertainty <= medium ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
 #endif

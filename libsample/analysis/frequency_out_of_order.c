@@ -15,12 +15,12 @@
 #include "analysis/markov.h"
 #include "analysis/statistics.h"
 
-#define FEW_IN_BLOCK       5    /* the median of so few samples is lower than their mean, and 0 of fewer than one */
-#define SHADOW             0.25 /* cycles an execution that may be charged to a neighbour instead */
-#define ROUNDS             3    /* samples are moved back by the flow, which is found by the samples */
-#define FEW_SAMPLES        100  /* chance alone leaves a tenth: nothing is certain, trials tell nothing */
-#define UNCERTAINTY_HIGH   0.05 /* measured: 98 % of such samples are within 15 % */
-#define UNCERTAINTY_MEDIUM 0.10 /* 77 % */
+#define FEW_IN_BLOCK           5    /* the median of so few samples is lower than their mean, and 0 of fewer than one */
+#define SHADOW                 0.25 /* cycles an execution that may be charged to a neighbour instead */
+#define ROUNDS                 3    /* samples are moved back by the flow, which is found by the samples */
+#define FEW_SAMPLES            100  /* chance alone leaves a tenth: nothing is certain, trials tell nothing */
+#define FIT_UNCERTAINTY_HIGH   0.05 /* measured: 98 % of such samples are within 15 % */
+#define FIT_UNCERTAINTY_MEDIUM 0.10 /* 77 % */
 
 /* Factors, as natural logarithms; chosen with some programs and tried on others: see docs/analysis.md. */
 #define COST_ABOVE       0.8    /* an execution costs more than is thought, by so much, say */
@@ -465,7 +465,8 @@ run_trial(const struct trial *trial, struct frequency_mle *mle, uint64_t number,
 	for (size_t i = 0; i < graph->block_count; i++) {
 		const double samples = trial->times->samples[i];
 		const double cost = TRIAL_SPREAD + TRIAL_SPREAD_SHORT / graph->blocks[i].count;
-		const double spread = sqrt(cost * cost + 1 / (samples + 1)); /* and Poisson's, of the samples */
+		const double spread =
+			sqrt(cost * cost + 1 / (samples + 1)); /* plus the Poisson variance of the samples */
 
 		trial->samples[i] = samples * random_factor((number << 40) + i + 1, spread);
 	}
@@ -589,11 +590,9 @@ fit_samples(struct fitting *fitting, const double *samples)
 }
 
 static uint8_t
-uncertainty_confidence(double uncertainty)
+fit_confidence(double uncertainty)
 {
-	if (uncertainty <= UNCERTAINTY_HIGH)
-		return CONFIDENCE_HIGH;
-	return uncertainty <= UNCERTAINTY_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	return frequency_confidence_of(uncertainty, FIT_UNCERTAINTY_HIGH, FIT_UNCERTAINTY_MEDIUM);
 }
 
 static void
@@ -603,11 +602,11 @@ write_result(const struct fitting *fitting)
 	struct frequencies *result = fitting->estimation->result;
 
 	for (size_t i = 0; i < graph->block_count; i++)
-		result->blocks[i] = (struct frequency){
-			fitting->blocks[i], uncertainty_confidence(fitting->block_uncertainties[i]), FREQUENCY_FIT};
+		result->blocks[i] = (struct frequency){fitting->blocks[i],
+		                                       fit_confidence(fitting->block_uncertainties[i]), FREQUENCY_FIT};
 	for (size_t i = 0; i < graph->edge_count; i++)
-		result->edges[i] = (struct frequency){
-			fitting->edges[i], uncertainty_confidence(fitting->edge_uncertainties[i]), FREQUENCY_FIT};
+		result->edges[i] = (struct frequency){fitting->edges[i], fit_confidence(fitting->edge_uncertainties[i]),
+		                                      FREQUENCY_FIT};
 	result->is_relative = true;
 }
 

@@ -19,8 +19,8 @@
 #define CYCLES_DEVIATION 0.5 /* of the logarithm of what an instruction takes, between blocks */
 
 /* Largest uncertainties; measured: docs/analysis.md. */
-#define UNCERTAINTY_HIGH   0.08
-#define UNCERTAINTY_MEDIUM 0.20
+#define CHAIN_UNCERTAINTY_HIGH   0.08
+#define CHAIN_UNCERTAINTY_MEDIUM 0.20
 
 int
 frequency_chain_init(struct frequency_chain *chain, const struct flow_graph *graph, const uint64_t *seen)
@@ -127,7 +127,7 @@ frequency_chain_weigh(struct frequency_chain *chain)
 			chain->weights[i] = 1;
 }
 
-/* The states are the blocks, outside behind them, and behind that where paths that were cut begin restart. */
+/* The states are the blocks, outside behind them, and behind that where paths that were cut begin again. */
 static size_t
 list_transitions(const struct frequency_chain *chain, struct markov_transition *transitions)
 {
@@ -319,11 +319,9 @@ set_prior(struct frequency_estimation *estimation, struct frequency_chain *chain
 }
 
 static uint8_t
-uncertainty_confidence(double uncertainty)
+chain_confidence(double uncertainty)
 {
-	if (uncertainty <= UNCERTAINTY_HIGH)
-		return CONFIDENCE_HIGH;
-	return uncertainty <= UNCERTAINTY_MEDIUM ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	return frequency_confidence_of(uncertainty, CHAIN_UNCERTAINTY_HIGH, CHAIN_UNCERTAINTY_MEDIUM);
 }
 
 static void
@@ -339,9 +337,8 @@ write_edges(const struct frequency_chain *chain, uint32_t index, double uncertai
 		const uint32_t edge = chain->graph->outs[block->out + i];
 		const double own = block->out_count > 1 ? edge_uncertainty(chain, edge) : 0;
 
-		result->edges[edge] =
-			(struct frequency){frequency->value * chain->weights[edge] / weights,
-		                           uncertainty_confidence(hypot(uncertainty, own)), frequency->method};
+		result->edges[edge] = (struct frequency){frequency->value * chain->weights[edge] / weights,
+		                                         chain_confidence(hypot(uncertainty, own)), frequency->method};
 	}
 }
 
@@ -350,8 +347,7 @@ write_result(const struct frequency_chain *chain, const double *shares, const do
              enum frequency_method method, struct frequencies *result)
 {
 	for (uint32_t i = 0; i < chain->graph->block_count; i++) {
-		result->blocks[i] =
-			(struct frequency){shares[i], uncertainty_confidence(uncertainties[i]), (uint8_t)method};
+		result->blocks[i] = (struct frequency){shares[i], chain_confidence(uncertainties[i]), (uint8_t)method};
 		write_edges(chain, i, uncertainties[i], result);
 	}
 }

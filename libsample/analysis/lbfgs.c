@@ -10,7 +10,7 @@
 #define ARMIJO          1e-4 /* weak Wolfe conditions: the value falls by so much of what the slope promises, */
 #define CURVATURE       0.9  /* and the slope becomes so much flatter */
 #define LINE_SEARCH_MAX 30   /* evaluations of one line search */
-#define SMALL_STEPS     3    /* in a row: the end */
+#define SMALL_STEPS     3    /* consecutive steps below the tolerance that end the search */
 
 /* A step and how the gradient changed by it. */
 struct lbfgs_pair {
@@ -25,7 +25,7 @@ struct lbfgs {
 	double *next, *next_gradient;
 	double value;
 	struct lbfgs_pair pairs[PAIRS_MAX]; /* the oldest is overwritten */
-	size_t pair_count;                  /* ever */
+	size_t pair_count;                  /* that were stored, overwritten ones included */
 	unsigned evaluations;
 	double *memory;
 };

@@ -51,7 +51,7 @@ struct procedure_input {
 	const struct procedure_paths *branches; /* of a branch recorder: edges that were taken, and runs between them */
 	const struct procedure_paths *bursts;   /* of single steps */
 	bool ignore_exact;                      /* keep them (executions below), but estimate without */
-	bool ignore_retired;                    /* samples of `instructions` are no source */
+	bool ignore_retired;                    /* do not estimate from samples of `instructions` */
 };
 
 struct procedure_analysis {

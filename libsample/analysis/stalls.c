@@ -216,7 +216,7 @@ apply_scale(const struct stall_analysis *analysis)
 		result->fixed_cycles[i] *= analysis->scale;
 }
 
-/* What the block took beyond its best case, to those that have more than their share. */
+/* Give the block's time beyond its best case to the instructions that have more than their share. */
 static void
 set_time_out_of_order(const struct stall_analysis *analysis, uint32_t block)
 {

@@ -213,7 +213,8 @@ static double
 walk_bound(const struct stall_site *site, enum stall_event walks, const struct pipeline_tlb *tlb,
            const struct stall_suspect *suspect)
 {
-	const uint32_t accesses = (suspect->culprit_count ? suspect->culprit_count : 1) + 1; /* its own, too */
+	const uint32_t accesses =
+		(suspect->culprit_count ? suspect->culprit_count : 1) + 1; /* and the stalled instruction's own */
 
 	if (!tlb->near_cycles || site->analysis->is_relative)
 		return INFINITY;

@@ -15,8 +15,8 @@ struct stall_suspect {
 	uint32_t culprits[STALL_CULPRITS_MAX]; /* instructions, each once */
 	uint32_t culprit_count;
 	bool is_possible;
-	bool is_itself;  /* it may be to blame itself, whether it is one of the culprits or not */
-	bool is_open;    /* so may others, that are not known */
+	bool is_itself;  /* the stalled instruction may be to blame, whether it is among culprits or not */
+	bool is_open;    /* instructions that are not known may be to blame */
 	double evidence; /* cycles that samples of events account for; negative: they say nothing */
 };
 
@@ -27,7 +27,7 @@ struct stall_analysis {
 	bool in_order;
 	bool is_relative;           /* cycles are no cycles of the model */
 	double scale;               /* a cycle of the model, in those of the frequencies */
-	double *scale_max;          /* of each block: upper bound of it; NULL: they are equal */
+	double *scale_max;          /* of each block: upper bound of `scale`; NULL: `scale` itself */
 	uint64_t stride_steps_left; /* of all searches for strides */
 	bool asks_strides;          /* only bounds depend on strides: not while possible reasons are counted */
 	bool *fits_cache;           /* of each block: in a loop that iterates often without leaving the cache */
@@ -79,9 +79,6 @@ struct stall_walk {
  */
 void stall_walk_back(struct stall_analysis *analysis, uint32_t block, uint32_t index, uint8_t reg, uint64_t classes,
                      double cycles, struct stall_walk *walk);
-
-/* Which share of the block's executions comes over an edge: 0 to 1; 0 for a rare one. */
-double stall_edge_share(const struct stall_analysis *analysis, uint32_t edge, uint32_t block);
 
 /* stalls_events.c: lower the bounds of the site's suspects by samples of events, and fill in their evidence. */
 void stall_suspects_bound(const struct stall_site *site);

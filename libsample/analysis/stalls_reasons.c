@@ -29,7 +29,8 @@ struct back_search {
 	struct stall_walk *walk;
 };
 
-double
+/* Which share of the block's executions comes over an edge: 0 to 1; 0 for a rare one. */
+static double
 stall_edge_share(const struct stall_analysis *analysis, uint32_t edge, uint32_t block)
 {
 	const struct frequency *taken = &analysis->input->frequencies->edges[edge];
@@ -213,7 +214,8 @@ add_culprit(struct stall_suspect *suspect, uint32_t instruction)
 		suspect->culprits[suspect->culprit_count++] = instruction;
 }
 
-/* Itself is a culprit only out of order, where the listing would have nothing to show otherwise. */
+/* The instruction may be to blame itself. It is listed as a culprit only out of order, where no other would be shown.
+ */
 static void
 add_itself(const struct stall_site *site, struct stall_suspect *suspect)
 {
@@ -222,7 +224,7 @@ add_itself(const struct stall_site *site, struct stall_suspect *suspect)
 		add_culprit(suspect, site->at);
 }
 
-/* At most so many cycles of the model, in those of the frequencies. */
+/* Upper bound of `cycles` of the model, in cycles of the frequencies. */
 static double
 model_cycles(const struct stall_site *site, double cycles)
 {
@@ -481,7 +483,7 @@ stall_is_divider(unsigned class)
 	return class < CLASS_COUNT && DIVIDERS >> class & 1;
 }
 
-/* In order: it needs a unit that something before it still has, or what that makes. */
+/* In order: it needs a unit that an earlier instruction occupies, or the result of that instruction. */
 static void
 add_unit_reason(const struct stall_site *site, enum stall_cause cause, uint64_t classes, unsigned of)
 {

@@ -290,7 +290,7 @@ double
 statistics_fisher_exact(const uint64_t k[2], const uint64_t n[2])
 {
 	const double all = (double)n[0] + (double)n[1], marked = (double)k[0] + (double)k[1];
-	bool more; /* after than before */
+	bool more; /* k[1] is above its expected value */
 
 	if (marked == 0 || n[0] == 0 || n[1] == 0)
 		return 1;

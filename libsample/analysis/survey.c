@@ -125,7 +125,7 @@ pool_start_worker(struct survey_pool *pool)
 	return true;
 }
 
-/* Also with jobs that were not taken; NULL is allowed. */
+/* Jobs may be left that pool_take() was not called for; NULL is allowed. */
 static void
 pool_free(struct survey_pool *pool)
 {
@@ -177,7 +177,7 @@ pool_is_full(const struct survey_pool *pool)
 	return pool->put_count - pool->taken_count == pool->capacity;
 }
 
-/* If it is not full. */
+/* The pool must not be full. */
 static void
 pool_put(struct survey_pool *pool, const struct symbol *symbol)
 {

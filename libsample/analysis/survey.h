@@ -14,7 +14,7 @@
 /* An error of any of these ends the survey, which returns it. */
 struct survey_visitor {
 	void *context;
-	/* What is shown must be copied; its samples are analysis->time_samples. */
+	/* `analysis` is freed afterwards: copy what is kept. The procedure's samples are analysis->time_samples. */
 	int (*procedure)(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis);
 	/* Samples of the event that are in no procedure that could be analysed; `why` is an end of a sentence, literal.
 	 */

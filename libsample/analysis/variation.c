@@ -12,7 +12,7 @@
 #define HALVINGS          40    /* of an interval, to find a root */
 #define DISTANCE_HALVINGS 22    /* of the logarithm of one that is sought within nine powers of ten: 0.0005 % */
 #define NOISE_MAX         1e6   /* c squared: nothing is random above */
-#define NEGLIGIBLE        1e-7  /* of what is probable */
+#define NEGLIGIBLE        1e-7  /* probability that is left out of sums */
 #define NINE_OF_TEN       1.645 /* deviations to each side, of a normal variable */
 #define OUTLIER_DISTANCE  3.5
 #define NORMAL_DISTANCE   1.4826 /* standard deviations of a median distance */

@@ -11,7 +11,7 @@
 
 #define VERDICT_ELSEWHERE UINT64_MAX /* a culprit in another image */
 
-/* So long an instruction waited because of another, itself perhaps. */
+/* How long an instruction waited because of a culprit, which may be the instruction itself. */
 struct verdict_truth {
 	uint64_t address, culprit;
 	double cycles;
@@ -24,12 +24,13 @@ struct verdict {
 	uint8_t inferred;           /* CAUSE_COUNT: none */
 	uint64_t culprit;           /* because of which it waited longest for that */
 	uint32_t inferred_culprits; /* how many may be to blame */
-	bool is_cause, is_culprit;  /* inferred as it was; a culprit also as one of several, or as what a call calls */
+	bool is_cause, is_culprit;  /* the inference is right; a culprit counts also as one of several, or if the call
+	                               inferred calls its procedure */
 };
 
 /*
  * A verdict on each instruction of the graph. `truths` ascend by address, and have each cause with each culprit once;
- * those of others are passed by. The analysis ignored exact counts. 0 or -ENOMEM.
+ * truths of instructions outside the graph are ignored. The analysis ignored exact counts. 0 or -ENOMEM.
  */
 int verdicts_make(const struct procedure_analysis *analysis, const struct verdict_truth *truths, size_t count,
                   struct verdict **verdicts);

@@ -240,10 +240,8 @@ extra_operand_fill(const struct extra_form *row, uint32_t word, char letter, str
 	}
 }
 
-/*
- * Its operands, and its name as the forms have it ("atomic-load" for all instructions like ldadd). False: not one of
- * these.
- */
+/* The operands of the extra instruction `word`, and its name in `forms` ("atomic-load" for all like ldadd). False:
+ * none. */
 static bool
 extra_detail(uint32_t word, struct instruction_detail *detail)
 {
@@ -369,7 +367,7 @@ literal_fill(uint32_t word, struct instruction_detail *detail)
 	last->is_pc = true;
 }
 
-/* The name and the operands of capstone's `from`, which it made of `word`. */
+/* The name and the operands of `from`, which capstone disassembled from `word`. */
 static void
 operands_fill(const cs_insn *from, uint32_t word, struct instruction_detail *detail)
 {
@@ -771,7 +769,8 @@ extra_operand_text(const struct extra_form *row, uint32_t word, char letter, cha
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
-/* Its text; offsets of the acquiring loads are not shown. False: not one of these. */
+/* The text of the extra instruction `word`; offsets of the acquiring loads are not shown. False: it is no extra
+ * instruction. */
 static bool
 extra_text(uint32_t word, char *text, size_t size)
 {

@@ -70,7 +70,7 @@ void instruction_list_free(struct instruction_list *list);
 int decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_list *list);
 
-/* Of x86-64 in a listing; the other architectures have one syntax. */
+/* The syntax of x86-64 in a listing; the other architectures have one. */
 enum listing_syntax {
 	LISTING_ATT, /* as objdump and perf annotate show it */
 	LISTING_INTEL,

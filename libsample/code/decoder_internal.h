@@ -67,7 +67,7 @@ bool decoder_capstone_text(struct decoder *decoder, enum listing_syntax syntax, 
                            uint64_t address, struct listing_parts *parts);
 
 /*
- * Of an architecture. _prefetch() fills in the rest of `encoded`, which has its bytes, of which there are some;
+ * The functions of each architecture. _prefetch() fills in the rest of `encoded`, whose bytes (at least one) are set;
  * _decode() returns how many bytes the instruction takes; _text() appends its text.
  */
 void x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);

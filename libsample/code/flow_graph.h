@@ -21,7 +21,7 @@
 
 #define FLOW_PARTS_MAX 8 /* that a procedure may consist of */
 
-#define FLOW_OUTSIDE UINT32_MAX /* as an edge's end: the callers and what is called last */
+#define FLOW_OUTSIDE UINT32_MAX /* as an edge's end: whatever is outside the procedure */
 
 /* A contiguous piece of a procedure. */
 struct code_part {
@@ -31,7 +31,7 @@ struct code_part {
 	bool is_cold;
 };
 
-/* What cannot be known from the text alone is asked of a source. */
+/* Supplies what the text alone does not show. */
 struct flow_source {
 	enum architecture architecture;
 	const struct code_part *parts; /* the one that begins with the entry first; disjoint */

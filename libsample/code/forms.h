@@ -29,7 +29,7 @@ enum form_trait {
 	LOADS_WHOLE = 1 << 3, /* from memory the first operand is written, otherwise read as well (movss) */
 	ACCUMULATES = 1 << 4, /* the first operand is read also with three operands and VEX (fma) */
 	USES_STACK = 1 << 5,  /* pushes or pops: rsp */
-	IS_ZEROING = 1 << 6,  /* of a register and itself: the same for every value */
+	IS_ZEROING = 1 << 6,  /* with one register as both operands, the result does not depend on it (xor) */
 	USES_X87 = 1 << 7,
 	IS_STORE = 1 << 8, /* memory is written, by an operand that is not the first */
 	IS_LOAD = 1 << 9,

@@ -112,7 +112,7 @@ load_width(const struct instruction_detail *detail, uint8_t *size, bool *is_sign
 {
 	static const struct {
 		const char *name;
-		uint8_t size; /* 0: that of the operand at */
+		uint8_t size; /* 0: the size of operand `operand` */
 		uint8_t operand;
 		bool is_signed;
 	} rows[] = {
@@ -400,7 +400,8 @@ struct bound_search {
 	struct instruction_operand cell; /* the memory operand, then */
 	uint32_t width_bound;            /* by the widths of copies that were passed; 0: none */
 	bool is_compared;                /* the bound is that of a comparison */
-	const char *condition; /* of the branch below; the next setter of flags above decides it; NULL: none */
+	const char *condition; /* of the last branch passed, until the instruction that sets its flags is found; NULL:
+	                          none */
 	bool is_taken;         /* the condition held */
 	char mnemonic[32];     /* holds condition */
 	struct seen_compare compares[COMPARES_MAX];

@@ -137,7 +137,7 @@ pipeline_store_operation(const struct pipeline *pipeline, const struct instructi
 	                                                          : (unsigned)CLASS_STORE];
 }
 
-/* The operation whose values one takes that a file does not have; itself when the file must have it. */
+/* For each operation: the one whose values it gets when the file does not have it; itself when it is mandatory. */
 static const uint8_t stand_ins[OPERATION_COUNT] = {
 	[CLASS_NOP] = CLASS_NOP,
 	[CLASS_INTEGER] = CLASS_INTEGER,

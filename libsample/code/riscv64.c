@@ -548,14 +548,14 @@ riscv64_store_offset(uint32_t word)
 	return signed_bits((word >> 25) << 5 | (word >> 7 & 31), 12);
 }
 
-int64_t
+static int64_t
 riscv64_branch_offset(uint32_t word)
 {
 	return signed_bits((word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1,
 	                   13);
 }
 
-int64_t
+static int64_t
 riscv64_jump_offset(uint32_t word)
 {
 	return signed_bits(

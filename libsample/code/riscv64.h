@@ -15,8 +15,6 @@ size_t riscv64_word(const uint8_t *bytes, size_t length, uint32_t *word);
 /* Values of a word's fields. */
 int64_t riscv64_load_offset(uint32_t word);
 int64_t riscv64_store_offset(uint32_t word);
-int64_t riscv64_branch_offset(uint32_t word);
-int64_t riscv64_jump_offset(uint32_t word);
 
 static inline unsigned
 riscv64_rd(uint32_t word)

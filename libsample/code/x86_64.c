@@ -136,7 +136,8 @@ x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
 	decoder_cache_prefetch(decoder, encoded);
 }
 
-/* By capstone, and remembered; NULL: it is none. By itself: who finds it remembered needs no room for the details. */
+/* Decode by capstone into a new cache entry; NULL: no instruction. Not inlined: a cache hit needs no stack for details.
+ */
 static __attribute__((noinline)) const struct decode_cache_entry *
 decode_new(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address)
 {

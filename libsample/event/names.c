@@ -155,7 +155,8 @@ event_name_find(const char *name, struct event_encoding *encoding, char canonica
 	return false;
 }
 
-bool
+/* The name of what is encoded so; false when it has none. */
+static bool
 event_name_of_encoding(uint32_t type, uint64_t config, char name[EVENT_NAME_SIZE])
 {
 	uint64_t cache;

@@ -25,9 +25,6 @@ const char *event_suggestion_get(const struct event_suggestion *suggestion);
 /* Find `name`: true with its encoding and, in `canonical`, the one of its names that everybody uses. */
 bool event_name_find(const char *name, struct event_encoding *encoding, char canonical[EVENT_NAME_SIZE]);
 
-/* The name of what is encoded so; false when it has none. */
-bool event_name_of_encoding(uint32_t type, uint64_t config, char name[EVENT_NAME_SIZE]);
-
 /* Offer every name to `suggestion`. */
 void event_names_suggest(struct event_suggestion *suggestion);
 

@@ -21,7 +21,8 @@
 #define ALIAS_SIZE    1024
 #define WORD_SIZE_MAX 64
 
-bool
+/* Does the kernel show `pmu` as that of one kind of core? */
+static bool
 pmu_is_core(const char *sysfs, const char *pmu)
 {
 	char path[PATH_MAX];

@@ -28,9 +28,6 @@ struct pmu_core {
 /* The kinds of core that are online, in the order of their types: how many. */
 size_t pmu_cores(const char *sysfs, struct pmu_core cores[PMU_CORES_MAX]);
 
-/* Does the kernel show `pmu` as that of one kind of core? */
-bool pmu_is_core(const char *sysfs, const char *pmu);
-
 /* An event that has a name of its own, and is counted by a core. */
 bool event_is_generic(const struct event_encoding *encoding);
 

@@ -1,5 +1,5 @@
 /* What was captured of images, in the store: see captured.h. */
-#include "profile/captured_internal.h"
+#include "profile/captured_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define PARCEL_BYTES ((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE)
 
-void
+static void
 captured_key_encode(uint32_t image, uint32_t block, uint8_t data[CAPTURED_KEY_SIZE])
 {
 	const uint64_t key = (uint64_t)image << 32 | block;

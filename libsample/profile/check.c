@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "profile/captured.h"
-#include "profile/captured_internal.h"
+#include "profile/captured_store.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/edges_codec.h"

@@ -1,5 +1,5 @@
 /*
- * codec.h - what the encoders and decoders of this room share (private to profile/)
+ * codec.h - what the encoders and decoders of this room share (for profile/ and salvage/)
  *
  * Every value begins with a format byte, so that it can change without a new schema; what a decoder does not know,
  * trailing bytes included, is refused.

@@ -1,5 +1,5 @@
 /*
- * directory.h - the directory that a database lives in (private to profile/)
+ * directory.h - the directory that a database lives in (for profile/ and salvage/)
  *
  * Everything below works on a descriptor of the directory, so that nobody can replace the directory in between.
  * Thread rule: stateless.

@@ -15,7 +15,7 @@
 #define MERGE_FIRST    ((size_t)1 << 18) /* edges: 10 MiB */
 #define EDGE_BYTES_MIN 3                 /* of an encoded edge */
 
-int
+static int
 edge_compare(const void *left, const void *right)
 {
 	const struct profile_edge *a = left, *b = right;

@@ -29,9 +29,6 @@ struct edge_list {
 	size_t merged; /* how many were left by the last merge */
 };
 
-/* By event, image, from and to, as qsort() takes it. */
-int edge_compare(const void *left, const void *right);
-
 /* Append. 0 or -ENOMEM. */
 int edge_list_add(struct edge_list *list, const struct profile_edge *edge);
 

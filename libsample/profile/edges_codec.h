@@ -1,5 +1,5 @@
 /*
- * edges_codec.h - blocks of edges in the store (private to profile/)
+ * edges_codec.h - blocks of edges in the store (for profile/ and salvage/)
  *
  * Offsets are those of the image's file, as in counts.h. The key is big-endian: slice, event, image, block, so that the
  * edges that leave one 4 KiB block are together.

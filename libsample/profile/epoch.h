@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "event/event.h"
-#include "process/attribution.h"
+#include "process/unknown_cause.h"
 
 #define EPOCH_TEXT_SIZE  256
 #define EPOCH_LABEL_SIZE 64 /* with its NUL */

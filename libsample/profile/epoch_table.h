@@ -1,5 +1,5 @@
 /*
- * epoch_table.h - epochs, slices and the blocks of slices in the store (private to profile/)
+ * epoch_table.h - epochs, slices and the blocks of slices in the store (for profile/ and salvage/)
  *
  * Thread rule: one thread.
  */

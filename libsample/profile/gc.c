@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/captured_internal.h"
+#include "profile/captured_store.h"
 #include "profile/ids.h"
 #include "profile/incoming.h"
 #include "profile/profile_internal.h"

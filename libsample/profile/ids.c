@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "profile/captured_internal.h"
+#include "profile/captured_store.h"
 #include "profile/codec.h"
 #include "profile/records.h"
 

@@ -1,5 +1,5 @@
 /*
- * ids.h - each image and each context once in the database, and their numbers (private to profile/)
+ * ids.h - each image and each context once in the database, and their numbers (for profile/ and salvage/)
  *
  * Thread rule: one thread.
  */

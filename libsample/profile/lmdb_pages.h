@@ -1,5 +1,5 @@
 /*
- * lmdb_pages.h - the pages of an LMDB file, without LMDB and without trust (private to profile/)
+ * lmdb_pages.h - the pages of an LMDB file, without LMDB and without trust (for profile/ and salvage/)
  *
  * LMDB maps its file and trusts it: on a damaged one it may fault or loop for ever. This code reads page by page with
  * pread(2), checks every number, visits each page at most once a walk, and counts damaged pages. It reads the format of

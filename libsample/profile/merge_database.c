@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "profile/captured_internal.h"
+#include "profile/captured_store.h"
 #include "profile/counts.h"
 #include "profile/edges_codec.h"
 #include "profile/epoch_table.h"

@@ -1,5 +1,5 @@
 /*
- * profile_internal.h - the members of a struct profile (private to profile/)
+ * profile_internal.h - the members of a struct profile (for profile/ and salvage/)
  */
 #ifndef DCPI_PROFILE_PROFILE_INTERNAL_H
 #define DCPI_PROFILE_PROFILE_INTERNAL_H

@@ -1,5 +1,5 @@
 /*
- * records.h - images and contexts as the database keeps them (private to profile/)
+ * records.h - images and contexts as the database keeps them (for profile/ and salvage/)
  *
  * An image's identity is its kind and its build-id; without one its kind, device, inode, generation and path. The path
  * belongs to it because a database outlives mounts: device numbers and inodes are reused. An image with a build-id may

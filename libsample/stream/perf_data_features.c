@@ -80,7 +80,7 @@ take_descriptions(struct perf_data *data, struct byte_reader *reader)
 	return err;
 }
 
-int
+static int
 perf_data_take_build_id(struct perf_data *data, uint16_t misc, struct byte_reader *reader)
 {
 	struct perf_data_build_id *entries, *added;

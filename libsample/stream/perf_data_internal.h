@@ -80,7 +80,6 @@ bool perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event);
 /* Take what a feature, or a record of `pid`, `build-id`, `path`, holds. 0, -ENOMEM, or -DCPI_EDAMAGED (without a
  * fault). */
 int perf_data_take_feature(struct perf_data *data, unsigned feature, struct byte_reader *reader);
-int perf_data_take_build_id(struct perf_data *data, uint16_t misc, struct byte_reader *reader);
 void perf_data_free_features(struct perf_data *data);
 
 /* Take a record that perf itself wrote, without its header; *payload: bytes that follow it. Errors as above. */

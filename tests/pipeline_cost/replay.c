@@ -468,7 +468,7 @@ make_collection(struct collection *collection, struct replay *replay, const char
 	snprintf(procfs, sizeof(procfs), "%s/proc", kernel);
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", kernel);
 	collection->tables_limit = COLLECTION_TABLES_LIMIT;
-	collection->notes = jit_files_new(procfs, NULL);
+	collection->jit_files = jit_files_new(procfs, NULL);
 	collection->sampler = make_sampler(replay, &collection->config, procfs, sysfs);
 	err = collection_open_profile(collection, why, sizeof(why));
 	if (!err)

@@ -18,14 +18,14 @@
 
 uint8_t replica_stack[STACK_SIZE] __attribute__((aligned(64)));
 
-void replica_begin(void);
+void replica_main(void);
 
 __asm__(".text\n"
         ".globl _start\n_start:\n"
         "	adrp x0, replica_stack\n"
         "	add x0, x0, :lo12:replica_stack\n"
         "	add sp, x0, #16384\n"
-        "	bl replica_begin\n"
+        "	bl replica_main\n"
         "	b 1f\n"
         "	svc #0\n"
         "1:	brk #0\n"
@@ -73,7 +73,7 @@ give_up_calls(void)
 }
 
 void
-replica_begin(void)
+replica_main(void)
 {
 	call(SYS_close, REPLICA_SHARED, 0, 0, 0, 0);
 	call(SYS_close, REPLICA_CONTROL, 0, 0, 0, 0);

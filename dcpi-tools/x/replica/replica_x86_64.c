@@ -47,7 +47,7 @@ static struct {
 uint8_t replica_stack[STACK_SIZE] __attribute__((aligned(64)));
 static uint8_t signal_stack[STACK_SIZE] __attribute__((aligned(64)));
 
-void replica_begin(void) __attribute__((noreturn));
+void replica_main(void) __attribute__((noreturn));
 void replica_serve(void) __attribute__((noreturn));
 void replica_restore(void) __attribute__((visibility("hidden")));
 void replica_again(void) __attribute__((visibility("hidden")));
@@ -55,7 +55,7 @@ void replica_again(void) __attribute__((visibility("hidden")));
 __asm__(".text\n"
         ".globl _start\n_start:\n"
         "	lea replica_stack+65536(%rip), %rsp\n"
-        "	call replica_begin\n"
+        "	call replica_main\n"
         ".globl replica_restore\nreplica_restore:\n"
         "	mov $15, %eax\n"
         "	syscall\n"
@@ -174,7 +174,7 @@ replica_serve(void)
 }
 
 void
-replica_begin(void)
+replica_main(void)
 {
 	const uint64_t place = REPLICA_END - ((sizeof(struct replica_shared) + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
 

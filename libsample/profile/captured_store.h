@@ -1,19 +1,17 @@
 /*
- * captured_internal.h - the table `text` (private to profile/)
+ * captured_store.h - the table `text` (for profile/ and salvage/)
  *
  * Its key is the image's number and, both big-endian, the number of a parcel's first block; CAPTURED_BLOCK_NONE for the
  * layout, which therefore comes last.
  * Thread rule: stateless.
  */
-#ifndef DCPI_PROFILE_CAPTURED_INTERNAL_H
-#define DCPI_PROFILE_CAPTURED_INTERNAL_H
+#ifndef DCPI_PROFILE_CAPTURED_STORE_H
+#define DCPI_PROFILE_CAPTURED_STORE_H
 
 #include "profile/captured.h"
 #include "profile/store.h"
 
 #define CAPTURED_KEY_SIZE 8
-
-void captured_key_encode(uint32_t image, uint32_t block, uint8_t data[CAPTURED_KEY_SIZE]);
 
 /* 0 or -DCPI_EDAMAGED. */
 int captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t *block);
