@@ -129,6 +129,7 @@ static int
 take(void *context, const struct record *record, uint32_t event)
 {
 	struct importing *importing = context;
+	int err;
 
 	switch (record->type) {
 	case RECORD_SAMPLE:
@@ -142,9 +143,9 @@ take(void *context, const struct record *record, uint32_t event)
 		return 0;
 	default:
 		attribution_expire(importing->attribution, record->time);
-		/* what finds no room is told by its samples: UNKNOWN_MEMORY */
-		(void)attribution_apply(importing->attribution, record);
-		return 0;
+		/* Mappings beyond the limit are told by their samples: UNKNOWN_MEMORY. */
+		err = attribution_apply(importing->attribution, record);
+		return err == -ENOSPC ? 0 : err;
 	}
 }
 

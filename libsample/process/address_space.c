@@ -110,7 +110,7 @@ reserve(struct address_space *space, size_t more)
 	struct mapping *mappings;
 
 	if (space->budget->limit - space->budget->used < more)
-		return -ENOMEM;
+		return -ENOSPC;
 	if (space->capacity - space->count >= more)
 		return 0;
 	while (capacity - space->count < more)

@@ -36,17 +36,17 @@ void address_space_release(struct address_space *space);                /* one l
 
 /*
  * Put [start, end) into *space, which is created, or copied when it is shared; mappings below it are cut, split or
- * removed. Takes a reference to `image` of its own. 0; -ENOMEM, also when the budget is spent: then *space is as it
+ * removed. Takes a reference to `image` of its own. 0; -ENOSPC when the budget is spent, -ENOMEM: then *space is as it
  * was.
  */
 int address_space_insert(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end,
                          uint64_t file_offset, struct mapped_image *image);
 
-/* Insert all mappings of `over` into *space. 0 or -ENOMEM: then only a part of them. */
+/* Insert all mappings of `over` into *space. 0, -ENOSPC or -ENOMEM: then only a part of them. */
 int address_space_lay_over(struct address_space **space, struct mapping_budget *budget,
                            const struct address_space *over);
 
-/* Remove everything in [start, end). 0 or -ENOMEM. */
+/* Remove everything in [start, end). 0, -ENOSPC (it splits a mapping) or -ENOMEM. */
 int address_space_remove(struct address_space **space, struct mapping_budget *budget, uint64_t start, uint64_t end);
 
 /* The mapping that holds `address`, or NULL; valid until the next change. */

@@ -246,7 +246,7 @@ map_image(struct attribution *attribution, struct process *process, const struct
 	return err;
 }
 
-/* 0 or -ENOMEM. */
+/* 0, -ENOSPC or -ENOMEM. */
 static int
 apply_mmap(struct attribution *attribution, uint32_t pid, const struct record_mmap *mmap, uint64_t time_ns)
 {

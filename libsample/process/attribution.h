@@ -137,8 +137,9 @@ bool attribution_awaits(const struct attribution *attribution, const struct reco
  * until /proc is read again. */
 void attribution_records_lost(struct attribution *attribution);
 
-/* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0 or
- * -ENOMEM. */
+/* Apply a record that is not a sample; others than mmap, comm, fork, exit, ksymbol and cgroup are ignored. 0;
+ * -ENOSPC: there are as many mappings as it follows, samples there are UNKNOWN_MEMORY; -ENOMEM: as that, or the process
+ * is not known. */
 int attribution_apply(struct attribution *attribution, const struct record *record);
 
 /* The labels of its processes, borrowed. */

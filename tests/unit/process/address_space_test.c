@@ -184,11 +184,11 @@ a_spent_budget_changes_nothing(void **state)
 
 	put(ground, 10, 20, 0, ground->a);
 	ground->budget.limit = 2;
-	assert_int_equal(address_space_insert(&ground->space, &ground->budget, 12, 14, 0, ground->b), -ENOMEM);
+	assert_int_equal(address_space_insert(&ground->space, &ground->budget, 12, 14, 0, ground->b), -ENOSPC);
 	assert_space(ground->space, "a 10-20+0");
 	child = address_space_share(ground->space);
 	ground->budget.limit = 1;
-	assert_int_equal(address_space_insert(&child, &ground->budget, 30, 40, 0, ground->b), -ENOMEM);
+	assert_int_equal(address_space_insert(&child, &ground->budget, 30, 40, 0, ground->b), -ENOSPC);
 	assert_ptr_equal(child, ground->space);
 	address_space_release(child);
 }

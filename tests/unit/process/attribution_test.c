@@ -334,7 +334,7 @@ mappings_beyond_the_limit_are_told_so(void **state)
 		record.pid = record.tid = pid;
 		for (uint64_t i = 0; !full && i < 16000; i++) {
 			record.mmap.start = i * 0x2000;
-			if (attribution_apply(story->attribution, &record) == -ENOMEM)
+			if (attribution_apply(story->attribution, &record) == -ENOSPC)
 				full = pid;
 		}
 	}
