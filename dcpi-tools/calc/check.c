@@ -34,7 +34,7 @@ error_percent(double estimate, double executions)
 	return 100 * (estimate / executions - 1);
 }
 
-static int
+static void
 fill_rows(const struct report *report, uint32_t index, double factor, struct table *table)
 {
 	const struct procedure_analysis *analysis = report->analysis;
@@ -43,13 +43,11 @@ fill_rows(const struct report *report, uint32_t index, double factor, struct tab
 
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {
 		const double error = error_percent(estimate, (double)analysis->executions[i]);
-		char *text = calc_instruction_text(report, i);
+		char text[INSTRUCTION_TEXT_SIZE];
 
-		if (!text)
-			return -ENOMEM;
+		calc_instruction_text(report, i, text);
 		table_format(table, STYLE_PLAIN, "%06" PRIx64, analysis->graph->instructions[i].address);
 		table_text(table, STYLE_PLAIN, text);
-		free(text);
 		table_format(table, STYLE_PLAIN, "%.0f", analysis->frequencies.samples[i]);
 		table_format(table, STYLE_PLAIN, "%" PRIu64, analysis->executions[i]);
 		table_format(table, STYLE_PLAIN, "%.0f", estimate);
@@ -58,7 +56,6 @@ fill_rows(const struct report *report, uint32_t index, double factor, struct tab
 		else
 			table_text(table, STYLE_HOT, "did not run");
 	}
-	return 0;
 }
 
 static void
@@ -99,7 +96,7 @@ print_executions(const struct report *report, const struct output *output)
 
 	for (uint32_t i = 0; i < graph->block_count && !err; i++)
 		if (block_percent(report, i) >= report->request->cutoff_percent)
-			err = fill_rows(report, i, factor, table);
+			fill_rows(report, i, factor, table);
 	if (!err) {
 		fprintf(output->stream,
 		        "Executed:   as %s counted in epoch %" PRIu32 "\nEstimated:  frequency times %.4g, "
@@ -124,18 +121,16 @@ put_culprit(struct table *table, const struct verdict *verdict, uint64_t address
 		table_format(table, STYLE_PLAIN, "%06" PRIx64, verdict->culprit);
 }
 
-static int
+static void
 fill_stall(const struct report *report, uint32_t instruction, struct table *table)
 {
 	const struct verdict *verdict = &report->verdicts[instruction];
 	const uint64_t address = report->analysis->graph->instructions[instruction].address;
-	char *text = calc_instruction_text(report, instruction);
+	char text[INSTRUCTION_TEXT_SIZE];
 
-	if (!text)
-		return -ENOMEM;
+	calc_instruction_text(report, instruction, text);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, address);
 	table_text(table, STYLE_PLAIN, text);
-	free(text);
 	table_format(table, STYLE_PLAIN, "%.0f", verdict->cycles);
 	table_text(table, STYLE_PLAIN, stall_cause_name(verdict->cause));
 	put_culprit(table, verdict, address);
@@ -145,7 +140,6 @@ fill_stall(const struct report *report, uint32_t instruction, struct table *tabl
 	           verdict->is_culprit ? "right"
 	           : verdict->is_cause ? "other culprit"
 	                               : "wrong");
-	return 0;
 }
 
 static double
@@ -174,10 +168,10 @@ print_stalls(const struct report *report, const struct output *output)
 	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
 		const struct flow_block *block = &graph->blocks[i];
 
-		for (uint32_t k = block->first; k < block->first + block->count && !err; k++)
+		for (uint32_t k = block->first; k < block->first + block->count; k++)
 			if (report->verdicts[k].cycles > 0 &&
 			    block_percent(report, i) >= report->request->cutoff_percent)
-				err = fill_stall(report, k, table);
+				fill_stall(report, k, table);
 	}
 	if (!err) {
 		fprintf(output->stream, "\nStalled:    cycles, as they happened in epoch %" PRIu32 "\n\n",

@@ -110,10 +110,11 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const uint32_t at = analysis->graph->blocks[block_index].first + index;
-	char *text = calc_instruction_text(report, at);
+	char text[INSTRUCTION_TEXT_SIZE];
 	json_t *object;
 
-	object = json_pack("{s:o, s:s?, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
+	calc_instruction_text(report, at, text);
+	object = json_pack("{s:o, s:s, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
 	                   json_count(analysis->graph->instructions[at].address), "text", text, "held",
 	                   analysis->frequencies.samples[at], "executions",
 	                   analysis->executions ? json_count(analysis->executions[at]) : json_null(), "cycles",
@@ -122,7 +123,6 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index),
 	                   "stall_cycles", analysis->stalls.instructions[at].stall_cycles, "unexplained",
 	                   analysis->stalls.instructions[at].unexplained, "stalls", stalls_json(&analysis->stalls, at));
-	free(text);
 	return json_kept(object, add_samples(report, at, object));
 }
 

@@ -129,6 +129,7 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 	const struct flow_block *block = &analysis->graph->blocks[block_index];
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const struct schedule_line *least = &schedule->lines[index];
+	char text[INSTRUCTION_TEXT_SIZE];
 	int err;
 
 	line->address = analysis->graph->instructions[block->first + index].address;
@@ -136,7 +137,8 @@ make_line(const struct report *report, uint32_t block_index, uint32_t index, str
 	line->cycles = shown_cycles(report, procedure_instruction_cycles(analysis, block_index, block->first + index));
 	line->issue = issue_of(report, least, line->cycles);
 	line->is_critical = least->critical;
-	line->text = calc_instruction_text(report, block->first + index);
+	calc_instruction_text(report, block->first + index, text);
+	line->text = strdup(text);
 	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
 	return err ? err : add_dynamic_bubble(report, block->first + index, line);
 }

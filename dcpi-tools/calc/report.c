@@ -186,9 +186,9 @@ block_percent(const struct report *report, uint32_t index)
 	return total > 0 ? 100 * procedure_block_samples(report->analysis, index) / total : 0;
 }
 
-char *
-calc_instruction_text(const struct report *report, uint32_t instruction)
+void
+calc_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
 {
-	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
-	                          report->request->procedure.syntax);
+	instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
+	                   report->request->procedure.syntax, text);
 }

@@ -61,8 +61,7 @@ void calc_report_fini(struct report *report); /* a zeroed one is allowed */
 /* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
 int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
 
-/* The instruction as text; free it. NULL: no memory. */
-char *calc_instruction_text(const struct report *report, uint32_t instruction);
+void calc_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE]);
 
 /* The share of block `index` of the procedure's time, in percent. */
 double block_percent(const struct report *report, uint32_t index);

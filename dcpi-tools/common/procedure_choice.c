@@ -80,17 +80,17 @@ procedure_choice_json(const struct procedure_choice *choice, const char *schema)
 	                 json_shown(image->path), "build_id", build_id[0] ? build_id : NULL);
 }
 
-char *
-instruction_format(const struct code_image *code, const struct instruction *instruction, enum listing_syntax syntax)
+void
+instruction_format(const struct code_image *code, const struct instruction *instruction, enum listing_syntax syntax,
+                   char text[INSTRUCTION_TEXT_SIZE])
 {
-	char text[INSTRUCTION_TEXT_SIZE];
 	const uint8_t *bytes;
 	size_t size;
 
 	bytes = image_contents_code(code->contents, instruction->address, &size);
-	if (!bytes)
-		return strdup("?");
-	decoder_text(procedures_decoder(code->procedures), bytes, size, instruction->address, syntax, text,
-	             sizeof(text));
-	return strdup(text);
+	if (bytes)
+		decoder_text(procedures_decoder(code->procedures), bytes, size, instruction->address, syntax, text,
+		             INSTRUCTION_TEXT_SIZE);
+	else
+		strcpy(text, "?");
 }

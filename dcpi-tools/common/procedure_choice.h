@@ -34,8 +34,8 @@ void procedure_choice_fini(struct procedure_choice *choice); /* a zeroed one is 
 /* An object that says what was chosen: schema, procedure, image, build_id. */
 json_t *procedure_choice_json(const struct procedure_choice *choice, const char *schema);
 
-/* An instruction of the image; free it. NULL: no memory. */
-char *instruction_format(const struct code_image *code, const struct instruction *instruction,
-                         enum listing_syntax syntax);
+/* An instruction of the image; "?" where its code is not known. */
+void instruction_format(const struct code_image *code, const struct instruction *instruction,
+                        enum listing_syntax syntax, char text[INSTRUCTION_TEXT_SIZE]);
 
 #endif

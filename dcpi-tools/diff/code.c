@@ -83,7 +83,10 @@ take_instruction(struct diff_reader *reader, uint32_t block, uint32_t index)
 	const struct procedure_analysis *analysis = reader->analysis;
 	struct code_instruction *to = &reader->code->instructions[reader->code->instruction_count++];
 	const size_t events = (size_t)reader->side->all.event * analysis->graph->instruction_count;
+	char text[INSTRUCTION_TEXT_SIZE];
 
+	instruction_format(&reader->choice.found.code, &analysis->graph->instructions[index], reader->request->syntax,
+	                   text);
 	*to = (struct code_instruction){
 		.address = analysis->graph->instructions[index].address,
 		.samples = {analysis->samples[events + index], analysis->taken[events + index],
@@ -91,8 +94,7 @@ take_instruction(struct diff_reader *reader, uint32_t block, uint32_t index)
 		.size = analysis->graph->instructions[index].size,
 		.file = SOURCE_NONE,
 		.block = block,
-		.text = instruction_format(&reader->choice.found.code, &analysis->graph->instructions[index],
-	                                   reader->request->syntax),
+		.text = strdup(text),
 	};
 	if (reader->request->side->analyze)
 		figures_of_instruction(analysis, block, index, &to->figures);

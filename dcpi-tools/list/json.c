@@ -89,14 +89,14 @@ static json_t *
 instruction_json(const struct report *report, uint32_t instruction)
 {
 	const struct list_place *place = &report->places[instruction];
-	char *text = list_instruction_text(report, instruction);
+	char text[INSTRUCTION_TEXT_SIZE];
 	uint64_t times = 0;
 	json_t *object;
 
-	object = json_pack("{s:o, s:s?, s:o, s:o}", "address",
+	list_instruction_text(report, instruction, text);
+	object = json_pack("{s:o, s:s, s:o, s:o}", "address",
 	                   json_count(report->analysis->graph->instructions[instruction].address), "text", text, "file",
 	                   file_json(report, place), "line", line_json(place));
-	free(text);
 	object = with_samples(report, of_instruction, &instruction, object);
 	if (report->request->frequency)
 		object = with_frequency(object, instruction_frequency(report, instruction, &times), &times);

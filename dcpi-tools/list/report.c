@@ -226,9 +226,9 @@ line_frequency(const struct report *report, const struct list_line *line, uint64
 	return most;
 }
 
-char *
-list_instruction_text(const struct report *report, uint32_t instruction)
+void
+list_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
 {
-	return instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
-	                          report->request->procedure.syntax);
+	instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
+	                   report->request->procedure.syntax, text);
 }

@@ -70,8 +70,7 @@ uint64_t line_samples(const struct report *report, const uint64_t *counts, const
 const struct frequency *instruction_frequency(const struct report *report, uint32_t instruction, uint64_t *times);
 const struct frequency *line_frequency(const struct report *report, const struct list_line *line, uint64_t *times);
 
-/* The instruction as text; free it. NULL: no memory. */
-char *list_instruction_text(const struct report *report, uint32_t instruction);
+void list_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE]);
 
 /* 0, -ENOMEM, -EIO. */
 int list_report_print_text(const struct report *report, const struct output *output);

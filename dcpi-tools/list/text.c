@@ -100,14 +100,13 @@ add_frequency(const struct report *report, const struct frequency *frequency, co
 		table_format(table, STYLE_PLAIN, "%s%s", text, frequency->confidence == CONFIDENCE_LOW ? "?" : "");
 }
 
-static int
+static void
 add_instruction(const struct report *report, uint32_t instruction, struct table *table)
 {
-	char *text = list_instruction_text(report, instruction);
+	char text[INSTRUCTION_TEXT_SIZE];
 	uint64_t times = 0;
 
-	if (!text)
-		return -ENOMEM;
+	list_instruction_text(report, instruction, text);
 	for (size_t i = 0; i < report->columns.count; i++)
 		add_count(
 			report,
@@ -117,8 +116,6 @@ add_instruction(const struct report *report, uint32_t instruction, struct table 
 		add_frequency(report, instruction_frequency(report, instruction, &times), &times, table);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
 	table_text(table, STYLE_PLAIN, text);
-	free(text);
-	return 0;
 }
 
 static void
@@ -141,13 +138,12 @@ add_file(const struct report *report, const struct source *source, struct table 
 		table_text(table, STYLE_HEADING, source->path);
 }
 
-static int
+static void
 fill_both(const struct report *report, struct table *table)
 {
 	struct list_place last = {.file = SOURCE_NONE};
-	int err = 0;
 
-	for (uint32_t i = 0; i < report->analysis->graph->instruction_count && !err; i++) {
+	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++) {
 		const struct list_place *place = &report->places[i];
 		const bool is_known = place->file != SOURCE_NONE && report->request->mode == LIST_BOTH;
 
@@ -159,9 +155,8 @@ fill_both(const struct report *report, struct table *table)
 			table_text(table, STYLE_FAINT, source_line(&report->sources.sources[place->file], place->line));
 			last = *place;
 		}
-		err = add_instruction(report, i, table);
+		add_instruction(report, i, table);
 	}
-	return err;
 }
 
 static void
@@ -212,7 +207,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
 	struct table *table;
 	size_t count = 0;
-	int err = 0;
+	int err;
 
 	for (; count < report->columns.count; count++)
 		columns[count] = (struct table_column){
@@ -236,9 +231,8 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 	if (by_source)
 		fill_source(report, table);
 	else
-		err = fill_both(report, table);
-	if (!err)
-		err = print_head(report, fit, output);
+		fill_both(report, table);
+	err = print_head(report, fit, output);
 	if (!err)
 		err = table_print(table, output, true);
 	table_free(table);

@@ -19,9 +19,11 @@ static int
 look_at(const struct topstalls_looker *looker, struct worst_place *place)
 {
 	const struct instruction instruction = {.address = place->address};
+	char text[INSTRUCTION_TEXT_SIZE];
 	struct source_place source;
 
-	place->text = instruction_format(looker->code, &instruction, looker->lookup->syntax);
+	instruction_format(looker->code, &instruction, looker->lookup->syntax, text);
+	place->text = strdup(text);
 	if (!place->text)
 		return -ENOMEM;
 	if (!looker->lines || image_lines_find(looker->lines, place->address, &source))
