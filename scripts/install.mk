@@ -28,7 +28,7 @@ install: all
 	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
 	$(INSTALL_DATA) $(wildcard config/cpus/*.conf) $(DESTDIR)$(datadir)/dcpi/cpus
 	$(INSTALL_DATA) $(wildcard config/machines/*.conf) $(DESTDIR)$(datadir)/dcpi/machines
-	$(INSTALL_DATA) README.md $(DESTDIR)$(docdir)
+	$(INSTALL_DATA) README.md docs/tour.md $(DESTDIR)$(docdir)
 	$(INSTALL_DATA) systemd/dcpid.sysusers $(DESTDIR)$(sysusersdir)/dcpid.conf
 	$(INSTALL_DATA) systemd/dcpid.tmpfiles $(DESTDIR)$(tmpfilesdir)/dcpid.conf
 	$(foreach u,$(SYSTEMD_UNITS),sed 's|/usr/sbin/|$(sbindir)/|; s|/usr/bin/|$(bindir)/|' systemd/$(u) \

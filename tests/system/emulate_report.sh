@@ -19,7 +19,7 @@ holds()
 
 of_one_thread()
 {
-	emulate in-order-2 1 -- gzip -c "$top/README.md"
+	emulate in-order-2 1 -- gzip -c "$top/docs/tour.md"
 	holds 'one thread: the cycles of all reasons are the time that passed' \
 		'.schema == "dcpiemu/1" and ([.cycles[]] | add) == .elapsed_cycles and .elapsed_cycles > 0'
 	holds 'the busy ones are all but the blocked' '.busy_cycles == ([.cycles[]] | add) - .cycles.blocked'

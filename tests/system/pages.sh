@@ -9,30 +9,34 @@ figure_of()
 		'$2 == kind && $3 == source { print $(3 + column) + 0; exit }' "$top/docs/accuracy.md"
 }
 
-readme()
+# text_of PAGE - in one line
+text_of()
 {
-	tr '\n' ' ' <"$top/README.md"
+	tr '\n' ' ' <"$top/$1"
 }
 
 alone='samples alone' bursts='samples and bursts'
-check_equal 'README quotes how right bursts are, relative and absolute' found "$(readme | grep -Fo \
+check_equal 'docs/tour.md quotes how right bursts are, relative and absolute' found "$(text_of docs/tour.md | grep -Fo \
 	"$(figure_of 'blocks, relative' "$bursts" 2) % of the samples are within 10 %, not $(figure_of 'blocks, relative' "$alone" 2), \
 relative, after the best scale per procedure; absolutely it is $(figure_of 'blocks, absolute' "$bursts" 2) %, not \
 $(figure_of 'blocks, absolute' "$alone" 2), and within a factor of two $(figure_of 'blocks, absolute' "$bursts" 6) %, not \
 $(figure_of 'blocks, absolute' "$alone" 6)" | sed 's/.*/found/')"
-check_equal 'and samples alone' found "$(readme | grep -Fo \
-	"$(figure_of 'blocks, relative' "$alone" 2) % of the samples are within 10 %, relative, after the best scale per procedure; \
+for page in README.md docs/tour.md; do
+	check_equal "$page quotes how right samples alone are" found "$(text_of "$page" | grep -Fo \
+		"$(figure_of 'blocks, relative' "$alone" 2) % of the samples are within 10 %, relative, after the best scale per procedure; \
 absolutely $(figure_of 'blocks, absolute' "$alone" 2) %, and $(figure_of 'blocks, absolute' "$alone" 6) % within a factor of two" |
-	sed 's/.*/found/')"
-for page in README.md man/dcpiemu.1.scd; do
+		sed 's/.*/found/')"
+done
+for page in README.md docs/tour.md man/dcpiemu.1.scd; do
 	check "$page says of sweeps what the model leaves out" grep -q 'knows no coherence between private caches' "$top/$page"
 done
 check 'dcpid(8) says that a build-id can be forged' grep -q 'A build-id can be forged' "$top/man/dcpid.8.scd"
-check_equal 'no example of README writes a database into /tmp' '' "$(grep -nE -- '(--db|--to) /tmp' "$top/README.md")"
+check_equal 'no example of README or docs/tour.md writes a database into /tmp' '' \
+	"$(grep -nE -- '(--db|--to) /tmp' "$top/README.md" "$top/docs/tour.md")"
 count=$(sed -n 's/^CapabilityBoundingSet=//p' "$top/systemd/dcpid.service" | wc -w)
 words=(no one two three four five six)
-check_equal 'README and dcpid(8) count the capabilities of the unit' "${words[count]} ${words[count]}" \
-	"$(readme | grep -oE '[a-z]+ +capabilities' | awk '{ print $1 }') $(tr '\n' ' ' <"$top/man/dcpid.8.scd" |
+check_equal 'docs/tour.md and dcpid(8) count the capabilities of the unit' "${words[count]} ${words[count]}" \
+	"$(text_of docs/tour.md | grep -oE '[a-z]+ +capabilities' | awk '{ print $1 }') $(text_of man/dcpid.8.scd |
 		grep -oE 'The service has these [a-z]+' | awk '{ print $NF }')"
 check_equal 'and dcpid(8) names each' '' "$(sed -n 's/^CapabilityBoundingSet=//p' "$top/systemd/dcpid.service" | tr ' ' '\n' |
 	while read -r name; do grep -q "$name" "$top/man/dcpid.8.scd" || echo "$name"; done)"
