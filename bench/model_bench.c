@@ -20,7 +20,7 @@
 
 struct bench {
 	struct hierarchy *hierarchy;
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 	uint64_t now;
 	unsigned levels[HIERARCHY_MEMORY + 1]; /* accesses that each served */
 	uint64_t plain_hits;
@@ -37,12 +37,12 @@ next_random(uint64_t *state)
 static void
 access_one(struct bench *bench, uint64_t address)
 {
-	struct plain_hits *plain = bench->plain;
-	const uint64_t line = address >> plain->line_shift;
+	struct hit_filter *filter = bench->filter;
+	const uint64_t line = address >> filter->line_shift;
 	struct access_result result;
 
 	bench->now += GAP;
-	if (plain_hits_use_one(plain, false, line, address >> plain->page_shift)) {
+	if (filter_use(filter, false, line, address >> filter->page_shift)) {
 		bench->plain_hits++;
 		return;
 	}
@@ -132,9 +132,9 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	memory = memory_system_new(&machine, SETUP_CACHES | SETUP_TLBS, 0, 1);
-	bench.hierarchy = memory ? hierarchy_new(memory, 0, PLAIN_NO_ROOM) : NULL;
+	bench.hierarchy = memory ? hierarchy_new(memory, 0, FILTER_NO_ROOM) : NULL;
 	bench_require(bench.hierarchy ? 0 : -errno, "memory");
-	bench.plain = hierarchy_plain_data(bench.hierarchy);
+	bench.filter = hierarchy_data_filter(bench.hierarchy);
 	measure(&bench, "a line in each set of level 1", machine.levels[0].bytes / machine.levels[0].ways, 0);
 	measure(&bench, "half of level 1", machine.levels[0].bytes / 2, 0);
 	for (unsigned i = 1; i < machine.level_count; i++) {

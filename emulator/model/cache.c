@@ -1,36 +1,177 @@
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "emulator/model/cache_narrow.h"
+#include "emulator/model/cache.h"
 
 #define HOST_LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
+#define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
+
+#define SET_USUAL_SLOTS 20 /* of the last level of a server */
+
+#define SET_INLINE static inline __attribute__((always_inline))
+
+/* How a cache's sets are, and where they have what: constants where the first three are. */
+struct cache_set_kind {
+	uint32_t slots;
+	bool is_lru, locks;
+	uint32_t order_bytes, order_at, flags_at, lock_at, bytes;
+};
+
+SET_INLINE struct cache_set_kind
+set_kind_of(uint32_t slots, bool is_lru, bool locks)
+{
+	struct cache_set_kind kind = {.slots = slots, .is_lru = is_lru, .locks = locks};
+
+	kind.order_bytes = slots == CACHE_SMALL_WAYS ? LRU_WAYS : (slots + 7) & ~7u;
+	kind.order_at = slots * (uint32_t)sizeof(uint32_t);
+	kind.flags_at = kind.order_at + kind.order_bytes;
+	kind.lock_at = kind.flags_at + slots;
+	kind.bytes = (kind.lock_at + (uint32_t)sizeof(uint32_t) + 31) & ~31u; /* of 20 ways, 128 */
+	return kind;
+}
+
+SET_INLINE struct cache_set_kind
+set_kind_any(const struct cache *cache)
+{
+	return set_kind_of(cache->slots, cache->is_lru, cache->locks);
+}
+
+SET_INLINE uint32_t *
+set_tags(uint8_t *set)
+{
+	return (uint32_t *)(void *)set;
+}
+
+/* Of a small set, or of one with random victims: in the place of the order, which it has not. */
+SET_INLINE uint64_t *
+set_order(const struct cache_set_kind kind, uint8_t *set)
+{
+	return (uint64_t *)(void *)(set + kind.order_at);
+}
+
+SET_INLINE uint32_t *
+set_lock(const struct cache_set_kind kind, uint8_t *set)
+{
+	return (uint32_t *)(void *)(set + kind.lock_at);
+}
+
+SET_INLINE bool
+set_is_small(const struct cache_set_kind kind)
+{
+	return kind.slots == CACHE_SMALL_WAYS;
+}
+
+/* A line's set, and what it is known by there. */
+struct set_place {
+	uint8_t *set;
+	uint32_t tag, index;
+};
+
+struct set_number {
+	uint32_t tag, index;
+};
+
+/* Of a cache of several sets. A line is less than 2^32 times as many: of that the quotient is exact. */
+SET_INLINE struct set_number
+set_number_among(const struct cache *cache, uint64_t line)
+{
+	const uint64_t quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
+
+	return (struct set_number){(uint32_t)quotient, (uint32_t)(line - quotient * cache->set_count)};
+}
+
+SET_INLINE struct set_place
+set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
+{
+	struct set_number number;
+
+	if (!cache->reciprocal)
+		return (struct set_place){cache->sets, (uint32_t)line, 0};
+	number = set_number_among(cache, line);
+	return (struct set_place){cache->sets + (size_t)number.index * set_bytes, number.tag, number.index};
+}
+
+/* As long as there is room, the first that is free. */
+static inline uint32_t
+set_random_victim(const struct cache *cache, uint8_t *set, const struct cache_set_kind kind)
+{
+	const uint32_t room = tags_match(set_tags(set), TAG_NONE, kind.slots);
+	uint64_t *state = set_order(kind, set);
+
+	if (room && (uint32_t)__builtin_ctz(room) < cache->ways)
+		return (uint32_t)__builtin_ctz(room);
+	*state = (uint32_t)*state * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (uint32_t)(((*state >> 8) * cache->ways) >> 24);
+}
+
+SET_INLINE uint32_t
+set_victim(const struct cache *cache, uint8_t *set, const struct cache_set_kind kind)
+{
+	if (!kind.is_lru && cache->is_random)
+		return set_random_victim(cache, set, kind);
+	if (set_is_small(kind))
+		return lru_oldest(*set_order(kind, set), cache->present);
+	return lru_bytes_oldest(set + kind.order_at, kind.order_bytes, cache->ways);
+}
+
+/* It is the youngest. */
+SET_INLINE void
+set_renew(uint8_t *set, uint32_t way, const struct cache_set_kind kind)
+{
+	if (set_is_small(kind))
+		*set_order(kind, set) = lru_used(*set_order(kind, set), way);
+	else
+		lru_bytes_use(set + kind.order_at, kind.order_bytes, way);
+}
+
+/* Puts the tag where another leaves. */
+SET_INLINE struct cache_found
+set_replace(const struct cache *cache, const struct set_place place, uint8_t flags, const struct cache_set_kind kind)
+{
+	const uint32_t way = set_victim(cache, place.set, kind), left = set_tags(place.set)[way];
+	uint8_t *there = place.set + kind.flags_at + way;
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = *there & CACHE_WAS_WRITTEN};
+
+	if (left != TAG_NONE)
+		found.left = (uint64_t)left * cache->set_count + place.index;
+	set_tags(place.set)[way] = place.tag;
+	*there = flags;
+	if (kind.is_lru || !cache->is_random)
+		set_renew(place.set, way, kind);
+	return found;
+}
+
+SET_INLINE struct cache_found
+set_use(uint8_t *set, uint32_t way, bool writes, const struct cache_set_kind kind)
+{
+	uint8_t *flags = set + kind.flags_at + way;
+	const struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT | *flags};
+
+	*flags = (uint8_t)((*flags & CACHE_WAS_WRITTEN) | (writes ? CACHE_WAS_WRITTEN : 0));
+	if (kind.is_lru)
+		set_renew(set, way, kind);
+	return found;
+}
 
 static void
 set_ages(const struct cache *cache, uint8_t *ages, unsigned bytes)
 {
-	memset(ages, ORDER_NEVER, bytes);
+	memset(ages, LRU_NEVER, bytes);
 	for (uint8_t i = 0; i < cache->ways; i++)
 		ages[i] = (uint8_t)(cache->ways - 1 - i);
 }
 
 static void
-empty_narrow_set(const struct cache *cache, struct narrow_set *set)
-{
-	memset(set->tags, 0xff, sizeof(set->tags));
-	set_ages(cache, set->ages, sizeof(set->ages));
-	set->written = 0;
-}
-
-static void
-empty_wide_set(const struct cache *cache, const struct cache_set_kind kind, uint8_t *set)
+empty_set(const struct cache *cache, const struct cache_set_kind kind, uint8_t *set)
 {
 	memset(set, 0, cache->set_bytes);
 	memset(set, 0xff, cache->slots * sizeof(uint32_t));
 	if (set_is_small(kind))
-		*set_order(kind, set) = order_first(cache->ways);
+		*set_order(kind, set) = lru_first(cache->ways);
 	else
 		set_ages(cache, set + kind.order_at, kind.order_bytes);
 }
@@ -41,7 +182,7 @@ empty_sets(struct cache *cache, uint64_t seed)
 {
 	const struct cache_set_kind kind = set_kind_any(cache);
 
-	empty_wide_set(cache, kind, cache->sets);
+	empty_set(cache, kind, cache->sets);
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		uint8_t *set = cache->sets + (size_t)i * cache->set_bytes;
 
@@ -53,21 +194,13 @@ empty_sets(struct cache *cache, uint64_t seed)
 }
 
 static void
-empty_narrow_sets(const struct cache *cache)
-{
-	empty_narrow_set(cache, cache->narrow);
-	for (uint32_t i = 1; i < cache->set_count; i++)
-		cache->narrow[i] = cache->narrow[0];
-}
-
-static void
 set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_bytes)
 {
 	bool is_power;
 
 	cache->ways = (uint8_t)model->ways;
 	cache->slots = (uint8_t)(cache->ways <= CACHE_SMALL_WAYS ? CACHE_SMALL_WAYS : (cache->ways + 3) & ~3u);
-	cache->present = order_present(cache->ways <= CACHE_SMALL_WAYS ? cache->ways : 0);
+	cache->present = lru_present(cache->ways <= CACHE_SMALL_WAYS ? cache->ways : 0);
 	cache->is_lru = model->replacement == REPLACEMENT_LRU;
 	cache->is_random = model->replacement == REPLACEMENT_RANDOM;
 	cache->set_count = (uint32_t)(model->bytes / line_bytes / model->ways);
@@ -78,102 +211,139 @@ set_shape(struct cache *cache, const struct machine_cache *model, unsigned line_
 	}
 	if (cache->set_count > 1)
 		cache->reciprocal = UINT64_MAX / cache->set_count + 1;
-	cache->is_narrow = cache->slots == SET_USUAL_SLOTS && cache->is_lru && cache->reciprocal;
 	cache->set_bytes = set_kind_any(cache).bytes;
 	cache->is_simple = cache->slots == CACHE_SMALL_WAYS && cache->is_lru && is_power;
-}
-
-/* Room for sets, which begins with narrow ones, if it has any; until it is wide no other is touched. */
-static uint8_t *
-new_sets(const struct cache *cache, size_t narrow_bytes)
-{
-	size_t bytes = narrow_bytes + (size_t)cache->set_count * cache->set_bytes;
-	const size_t alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
-	uint8_t *sets;
-
-	bytes = (bytes + alignment - 1) & ~(alignment - 1);
-	sets = aligned_alloc(alignment, bytes);
-	if (sets && alignment == HUGE_PAGE)
-		madvise(sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
-	return sets;
 }
 
 int
 cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
-	size_t narrow_bytes;
-	uint8_t *sets;
+	size_t bytes, alignment;
 
 	*cache = (struct cache){.sets = NULL};
 	set_shape(cache, model, line_bytes);
-	narrow_bytes = cache->is_narrow ? cache->set_count * sizeof(struct narrow_set) : 0;
-	sets = new_sets(cache, narrow_bytes);
-	if (!sets)
+	bytes = (size_t)cache->set_count * cache->set_bytes;
+	alignment = bytes < HUGE_PAGE ? HOST_LINE : HUGE_PAGE;
+	bytes = (bytes + alignment - 1) & ~(alignment - 1);
+	cache->sets = aligned_alloc(alignment, bytes);
+	if (!cache->sets)
 		return -ENOMEM;
-	cache->sets = sets + narrow_bytes;
-	if (cache->is_narrow) {
-		cache->narrow = (struct narrow_set *)(void *)sets;
-		empty_narrow_sets(cache);
-	} else {
-		empty_sets(cache, seed);
-	}
+	if (alignment == HUGE_PAGE)
+		madvise(cache->sets, bytes, MADV_HUGEPAGE); /* or not: it is only faster */
+	empty_sets(cache, seed);
 	return 0;
 }
 
 void
 cache_fini(struct cache *cache)
 {
-	if (cache->narrow)
-		free(cache->narrow);
-	else
-		free(cache->sets);
+	free(cache->sets);
 	*cache = (struct cache){.sets = NULL};
-}
-
-static void
-make_wide_set(const struct cache *cache, size_t index, uint32_t written)
-{
-	const struct cache_set_kind kind = set_kind_any(cache);
-	const struct narrow_set *narrow = &cache->narrow[index];
-	uint8_t *set = cache->sets + index * kind.bytes;
-
-	empty_wide_set(cache, kind, set);
-	for (uint32_t i = 0; i < cache->ways; i++) {
-		if (narrow->tags[i] != NARROW_NONE)
-			set_tags(set)[i] = narrow->tags[i];
-		set[kind.order_at + i] = narrow->ages[i];
-		set[kind.flags_at + i] = written >> i & 1 ? CACHE_WAS_WRITTEN : 0;
-	}
-}
-
-void
-cache_widen(struct cache *cache)
-{
-	for (size_t i = 0; i < cache->set_count; i++)
-		make_wide_set(cache, i, cache->narrow[i].written);
-	cache->is_narrow = false;
-}
-
-void
-cache_widen_shared(struct cache *cache)
-{
-	uint32_t written;
-
-	for (size_t i = 0; i < cache->set_count; i++) {
-		if (!narrow_lock(cache, &cache->narrow[i], &written)) /* the first: another thread did so */
-			return;
-		make_wide_set(cache, i, written);
-	}
-	__atomic_store_n(&cache->shares_narrow, false, __ATOMIC_RELEASE);
 }
 
 void
 cache_begin_to_lock(struct cache *cache)
 {
-	if (cache->locks) /* and others are in it */
-		return;
-	cache->shares_narrow = cache->is_narrow;
-	cache->is_narrow = false;
 	cache->locks = true;
 	cache->is_simple = false;
+}
+
+void
+cache_fetch_set(const struct cache *cache, uint64_t line)
+{
+	const uint8_t *set = set_place(cache, line, cache->set_bytes).set;
+
+	__builtin_prefetch(set, 1);
+	__builtin_prefetch(set + cache->set_bytes - 1, 1); /* of 20 ways that is all of it */
+}
+
+static __attribute__((noinline)) void
+wait_for(uint32_t *lock)
+{
+	unsigned spins = 0;
+
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) {
+		if (++spins % SPINS_MAX == 0)
+			sched_yield();
+	}
+}
+
+/* The line's set, locked when it must be. */
+SET_INLINE struct set_place
+enter(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
+{
+	const struct set_place place = set_place(cache, line, kind.bytes);
+
+	if (kind.locks && __builtin_expect(__atomic_exchange_n(set_lock(kind, place.set), 1, __ATOMIC_ACQUIRE), 0))
+		wait_for(set_lock(kind, place.set));
+	return place;
+}
+
+SET_INLINE void
+leave(uint8_t *set, const struct cache_set_kind kind)
+{
+	if (kind.locks)
+		__atomic_store_n(set_lock(kind, set), 0, __ATOMIC_RELEASE);
+}
+
+bool
+cache_has(struct cache *cache, uint64_t line)
+{
+	const struct cache_set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+
+	leave(place.set, kind);
+	return matches != 0;
+}
+
+SET_INLINE struct cache_found
+access_kind(struct cache *cache, uint64_t line, bool writes, const struct cache_set_kind kind)
+{
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	struct cache_found found;
+
+	if (matches)
+		found = set_use(place.set, (uint32_t)__builtin_ctz(matches), writes, kind);
+	else
+		found = set_replace(cache, place, writes ? CACHE_WAS_WRITTEN : 0, kind);
+	leave(place.set, kind);
+	return found;
+}
+
+struct cache_found
+cache_access_any(struct cache *cache, uint64_t line, bool writes)
+{
+	if (cache->slots != SET_USUAL_SLOTS || !cache->is_lru)
+		return access_kind(cache, line, writes, set_kind_any(cache));
+	if (cache->locks)
+		return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
+	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, false));
+}
+
+struct cache_found
+cache_prefetch(struct cache *cache, uint64_t line)
+{
+	const struct cache_set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
+
+	if (!tags_match(set_tags(place.set), place.tag, kind.slots))
+		found = set_replace(cache, place, CACHE_WAS_PREFETCHED, kind);
+	leave(place.set, kind);
+	return found;
+}
+
+bool
+cache_mark_written_any(struct cache *cache, uint64_t line)
+{
+	const struct cache_set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+
+	if (matches)
+		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
+	leave(place.set, kind);
+	return matches != 0;
 }

@@ -2,7 +2,7 @@
  * cache.h - one cache: which lines are in it, which leaves next, which were written
  *
  * Lines are known by their numbers, less than 2^32 - 1 times the sets (page_map.h makes them). A set is one piece of
- * memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact order of LRU (order.h), whether each
+ * memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact order of LRU (lru.h), whether each
  * was written or prefetched, a lock. First in first out is the same order when a hit does not change it; a random
  * victim comes from a generator of its set.
  *
@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/model/order.h"
-#include "emulator/model/tags.h"
+#include "emulator/model/lru.h"
+#include "emulator/model/lru.h"
 #include "machine/machine.h"
 
 #define CACHE_NO_LINE    UINT64_MAX
@@ -34,23 +34,18 @@ struct cache_small {
 	uint32_t lock, unused[3];
 };
 
-struct narrow_set;
-
 struct cache {
-	uint8_t *sets;             /* set_count times set_bytes */
-	struct narrow_set *narrow; /* those that it has as long as it is narrow; NULL: it never is */
+	uint8_t *sets; /* set_count times set_bytes */
 	uint32_t set_count;
-	uint32_t set_mask;  /* where set_count is a power of two; */
-	uint8_t set_shift;  /* there, too */
-	bool is_simple;     /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
-	bool is_narrow;     /* up to 20 ways, LRU, nobody locks, and more (cache_narrow.h): that goes faster, too */
-	bool shares_narrow; /* the same, but that threads lock; atomically */
-	bool is_lru;        /* a hit changes the order */
-	bool is_random;     /* its victims */
+	uint32_t set_mask; /* where set_count is a power of two; */
+	uint8_t set_shift; /* there, too */
+	bool is_simple;    /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
+	bool is_lru;       /* a hit changes the order */
+	bool is_random;    /* its victims */
 	bool locks;
 	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
 	uint32_t set_bytes;
-	uint64_t present;    /* order_present() of a small set */
+	uint64_t present;    /* lru_present() of a small set */
 	uint64_t reciprocal; /* 2^64 / set_count, or the next number; 0: of one set */
 };
 
@@ -64,10 +59,6 @@ struct cache_found {
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
 
-/* It is_narrow, or shares_narrow until another thread has done so: it has the same as before, but is not any more. */
-void cache_widen(struct cache *cache);
-void cache_widen_shared(struct cache *cache);
-
 /* From now on it is shared by threads. Nobody is in it, unless it is so already. */
 void cache_begin_to_lock(struct cache *cache);
 
@@ -80,12 +71,9 @@ bool cache_has(struct cache *cache, uint64_t line);
 /* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
 struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
 
-/* cache_access() and cache_mark_written() of whatever cache; fastest if it is_narrow. */
+/* cache_access() and cache_mark_written() of whatever cache. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
-
-/* cache_access() of one that shares_narrow, or did so a moment ago. */
-struct cache_found cache_access_shared(struct cache *cache, uint64_t line, bool writes);
 
 /* A line that was written left. */
 static inline bool
@@ -126,7 +114,7 @@ cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 {
 	const uint32_t flags = set->flags[way];
 
-	set->order = order_used(set->order, way);
+	set->order = lru_used(set->order, way);
 	if (writes || __builtin_expect(flags & CACHE_WAS_PREFETCHED, 0))
 		set->flags[way] = (uint8_t)((flags & CACHE_WAS_WRITTEN) | (writes ? CACHE_WAS_WRITTEN : 0));
 	return flags;
@@ -149,12 +137,12 @@ cache_small_left(const struct cache *cache, uint64_t line, struct cache_left lef
 static inline __attribute__((always_inline)) struct cache_left
 cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
 {
-	const uint32_t way = order_oldest(set->order, cache->present);
+	const uint32_t way = lru_oldest(set->order, cache->present);
 	const struct cache_left left = {set->tags[way], set->flags[way]};
 
 	set->tags[way] = (uint32_t)(line >> cache->set_shift);
 	set->flags[way] = flags;
-	set->order = order_used(set->order, way);
+	set->order = lru_used(set->order, way);
 	return left;
 }
 

@@ -66,7 +66,6 @@ path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64
 	       (!quantum_cycles || path->window_mask << path->window_shift < quantum_cycles * QUANTA))
 		path->window_mask = path->window_mask * 2 + 1;
 	path->reach = path->window_lines_q16 ? path->window_mask / 2 : 0;
-	path->newest = path->window_lines_q16 >> 16 < PATH_ABREAST ? UINT64_MAX : 0;
 	path->windows = calloc(path->window_mask + 1, sizeof(*path->windows));
 	path->reports = calloc(core_count, sizeof(*path->reports));
 	if (path->windows && path->reports)
@@ -88,7 +87,6 @@ void
 path_begin_to_share(struct path *path)
 {
 	path->is_shared = true;
-	path->newest = UINT64_MAX;
 }
 
 void
@@ -97,8 +95,45 @@ path_user_init(struct path_user *user, struct path *path, unsigned core)
 	*user = (struct path_user){.path = path, .core = core, .tells = PATH_TELL_CYCLES};
 }
 
+/* Lines that window `number` has room for: one more or less, so that their mean is right. */
+static inline uint64_t
+path_room_in(const struct path *path, uint64_t number)
+{
+	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
+}
+
+/* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
+ * full. */
+static inline uint64_t
+path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
+{
+	const uint64_t empty = number << PATH_LINES_BITS;
+
+	if (there < empty)
+		return empty + 1;
+	if (there - empty < path_room_in(path, number))
+		return there + 1;
+	return (there - empty) >> PATH_LINES_BITS ? there : 0;
+}
+
+/* Whether the line found room in window `number`. `is_shared`: path->is_shared. Alone, the host need not wait for all
+ * that went before. */
+static inline bool
+path_take(struct path *path, uint64_t number, const bool is_shared)
+{
+	uint64_t *window = &path->windows[number & path->window_mask];
+	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
+
+	if (!is_shared && then)
+		*window = then;
+	while (is_shared && then &&
+	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		then = path_with_one_more(path, number, there);
+	return then != 0;
+}
+
 uint64_t
-path_move_later(struct path_user *user, uint64_t now)
+path_move(struct path_user *user, uint64_t now)
 {
 	struct path *path = user->path;
 	const uint64_t window = now >> path->window_shift, last = window + path->reach;
@@ -112,8 +147,6 @@ path_move_later(struct path_user *user, uint64_t now)
 		user->asked = window;
 	while (number < last && !path_take(path, number, path->is_shared))
 		number++;
-	if (!path->is_shared && number > path->newest)
-		path->newest = number;
 	user->found = number;
 	return number == window ? 0 : (number << path->window_shift) - now;
 }

@@ -23,7 +23,6 @@
 #define PATH_LOADS       256
 #define PATH_LINES_BITS  20
 #define PATH_TELL_CYCLES 4096
-#define PATH_ABREAST     2 /* lines that path_move_abreast() moves at most */
 
 /* What a core last said that it asks for. */
 struct path_report {
@@ -43,9 +42,8 @@ struct path {
 	uint64_t window_mask;
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint64_t reach;            /* windows that a line waits at most; 0: no limit */
-	uint64_t newest; /* that a line was moved in, while not shared; UINT64_MAX: it is, or windows are too small */
-	uint8_t window_shift; /* of cycles */
-	bool is_shared;       /* by threads */
+	uint8_t window_shift;      /* of cycles */
+	bool is_shared;            /* by threads */
 	struct path_report *reports;
 	unsigned core_count;
 	uint64_t patience_cycles; /* for a core that is not heard of */
@@ -74,114 +72,11 @@ void path_begin_to_share(struct path *path);
 
 void path_user_init(struct path_user *user, struct path *path, unsigned core);
 
-/* Lines that window `number` has room for: one more or less, so that their mean is right. */
-static inline uint64_t
-path_room_in(const struct path *path, uint64_t number)
-{
-	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
-}
-
-/* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
- * full. */
-static inline __attribute__((always_inline)) uint64_t
-path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
-{
-	const uint64_t empty = number << PATH_LINES_BITS;
-
-	if (there < empty)
-		return empty + 1;
-	if (there - empty < path_room_in(path, number))
-		return there + 1;
-	return (there - empty) >> PATH_LINES_BITS ? there : 0;
-}
-
-/* Whether the line found room in window `number`. `is_shared`: path->is_shared. Alone, the host need not wait for all
- * that went before. */
-static inline __attribute__((always_inline)) bool
-path_take(struct path *path, uint64_t number, const bool is_shared)
-{
-	uint64_t *window = &path->windows[number & path->window_mask];
-	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
-
-	if (!is_shared && then)
-		*window = then;
-	while (is_shared && then &&
-	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		then = path_with_one_more(path, number, there);
-	return then != 0;
-}
-
-/*
- * Moves `lines` at once, PATH_ABREAST at most, on a path that is not shared, into a window that comes after all in
- * which lines were moved: it is empty, and nobody waits. False: it is none, and nothing is done.
- */
-static inline __attribute__((always_inline)) bool
-path_move_abreast(struct path_user *user, uint64_t now, const unsigned lines)
-{
-	struct path *path = user->path;
-	const uint64_t window = now >> path->window_shift;
-
-	if (window <= path->newest)
-		return false;
-	path->windows[window & path->window_mask] = (window << PATH_LINES_BITS) + lines;
-	path->newest = window;
-	user->asked = window; /* behind `found`: nothing is known to be full */
-	return true;
-}
-
-/* The same into the window that is the last of those, if it has room for all of them and the line would find it. */
-static inline __attribute__((always_inline)) bool
-path_move_beside(struct path_user *user, uint64_t now, const unsigned lines)
-{
-	struct path *path = user->path;
-	const uint64_t window = now >> path->window_shift;
-	uint64_t *there = &path->windows[window & path->window_mask];
-
-	if (window != path->newest || user->found > window ||
-	    *there - (window << PATH_LINES_BITS) + lines > path_room_in(path, window))
-		return false;
-	*there += lines;
-	if (user->found < window)
-		user->asked = window;
-	return true;
-}
-
-/* path_move() where the first window in question has room: whether it has; if not, nothing is done. */
-static inline __attribute__((always_inline)) bool
-path_move_at_once(struct path_user *user, uint64_t now, uint64_t *wait, const bool is_shared)
-{
-	struct path *path = user->path;
-	const uint64_t window = now >> path->window_shift;
-	uint64_t asked = user->asked, number = user->found;
-
-	if (window < asked || window > number) {
-		asked = window;
-		number = window;
-	}
-	if (__builtin_expect(number - window >= path->reach || !path_take(path, number, is_shared), 0))
-		return false;
-	if (!is_shared && number > path->newest)
-		path->newest = number;
-	user->asked = asked;
-	user->found = number;
-	*wait = number == window ? 0 : (number << path->window_shift) - now;
-	return true;
-}
-
-/* And where it has not. */
-uint64_t path_move_later(struct path_user *user, uint64_t now);
-
 /*
  * Move a line at `now`, or as soon as there is room: cycles until then. What latency the curve has for the load already
  * is the wait of who has not chanced upon a full window: the longer of the two counts, not both.
  */
-static inline uint64_t
-path_move(struct path_user *user, uint64_t now)
-{
-	uint64_t wait;
-
-	return path_move_at_once(user, now, &wait, user->path->is_shared) ? wait : path_move_later(user, now);
-}
+uint64_t path_move(struct path_user *user, uint64_t now);
 
 /* Whether a line that is asked for at `now` makes path_count() tell others. */
 static inline bool

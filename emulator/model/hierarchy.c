@@ -1,146 +1,407 @@
-#include "emulator/model/translate.h"
+#include "emulator/model/hierarchy.h"
 
-bool
-hierarchy_first_has(const struct hierarchy *hierarchy, uint64_t line)
+#include <errno.h>
+#include <stdlib.h>
+
+#include "emulator/model/l1.h"
+#include "emulator/model/prefetch.h"
+#include "emulator/model/tlb.h"
+#include "emulator/setup.h"
+
+#define FAR_BYTES ((uint64_t)512 << 10)
+#define ARRIVALS  64 /* prefetched lines whose arrival is remembered; a power of two */
+
+#define INLINE static inline __attribute__((always_inline))
+#define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */
+
+/* The first TLB, of data or code, and what it takes when it misses. */
+struct first_pages {
+	struct l1 level;
+	uint32_t second_cycles; /* the second TLB had the page */
+	uint32_t walk_cycles;
+};
+
+/* A prefetched line, and when it comes. */
+struct arrival {
+	uint64_t line, ready;
+};
+
+struct hierarchy {
+	struct memory_system *system;
+	unsigned core, node, level_count;
+	uint8_t line_shift, page_shift;
+	struct l1 data, code;
+	struct first_pages data_pages, code_pages;
+	struct hit_filter *data_filter, *code_filter;
+	struct filter_room room; /* for data_filter */
+	struct page_map_recent regions;
+	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
+	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
+	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
+	struct tlb shared_tlb;
+	unsigned prefetcher_count;
+	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
+	struct arrival arrivals[ARRIVALS];
+	struct path_user *users;          /* of controllers, and then of links */
+	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
+};
+
+/* ---- numbers of addresses ---- */
+
+/* The number that an address has until pages are moved. */
+INLINE uint64_t
+number_of(struct hierarchy *hierarchy, uint64_t address)
 {
-	return first_level_has(&hierarchy->data, line);
+	return page_map_recent_number(&hierarchy->regions, hierarchy->system->pages, address);
 }
 
-void
-hierarchy_first_prefetch(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+/* What that is since pages were moved. */
+INLINE uint64_t
+follow(const struct hierarchy *hierarchy, uint64_t number)
 {
-	struct first_level *level = &hierarchy->data;
-	const struct first_found found = first_level_use_any(level, line, level->plain->use += PLAIN_USE);
-	const bool was_written = found.place->key & PLAIN_WRITTEN;
-
-	found.place->key = PLAIN_PREFETCHED;
-	if (was_written)
-		hierarchy_write_back(hierarchy, first_level_left(level, line, found.left), 1, now);
+	if (__builtin_expect(!__atomic_load_n(&hierarchy->system->moves, __ATOMIC_RELAXED), 1))
+		return number;
+	return page_map_follow(hierarchy->system->pages, number);
 }
 
-/* For the most part level 2 has it. */
-static inline void
-first_writes_back(struct hierarchy *hierarchy, uint64_t left, uint64_t now)
+/* ---- memory ---- */
+
+/* Consecutive lines lie on controllers in turn, shifted from page to page so that no stride stays on one. */
+static unsigned
+controller_of(unsigned count, uint64_t line)
 {
-	if (!hierarchy->levels[1]->is_simple || !cache_mark_written(hierarchy->levels[1], left))
-		hierarchy_write_back(hierarchy, left, 1, now);
+	const uint64_t shifted = line + (line >> 6) * 7 + (line >> 13);
+
+	return (unsigned)((count & (count - 1)) == 0 ? shifted & (count - 1) : shifted % count);
 }
 
-/* Whether it simply is in level 2. */
-static inline __attribute__((always_inline)) bool
-is_in_second(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-             struct access_result *result)
+static unsigned
+node_of(const struct hierarchy *hierarchy, uint64_t line)
 {
-	const struct cache *cache = hierarchy->levels[1];
-	struct cache_small *set;
-	uint32_t matches, flags;
+	struct page_map *pages = hierarchy->system->pages;
+	uint64_t address;
 
-	if (!cache->is_simple)
-		return false;
-	set = cache_small_set(cache, line);
-	matches = cache_small_find(cache, set, line);
-	if (!matches)
-		return false;
-	flags = cache_small_use(set, (uint32_t)__builtin_ctz(matches), false);
-	result->level = 1;
-	result->cycles = latencies[1];
-	if (__builtin_expect(flags & CACHE_WAS_PREFETCHED, 0))
-		hierarchy_meet(hierarchy, line, now, result);
-	return true;
+	if (hierarchy->system->machine.nodes == 1)
+		return 0;
+	address = page_map_address(pages, line, hierarchy->line_shift) << hierarchy->line_shift;
+	return page_map_node(pages, (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift)), address,
+	                     hierarchy->node);
 }
 
-/* What the first level did not have; of code, without `instruction`. */
-static inline __attribute__((always_inline)) void
-first_missed(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
-             struct access_result *result)
+/* The line goes between the core and its node's memory: how long that waits; *user: the core's of the controller. */
+static uint64_t
+move(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bool writes, struct path_user **user)
 {
-	const uint32_t *latencies = instruction ? hierarchy->system->data_cycles : hierarchy->system->code_cycles;
-	const uint64_t line = known >> hierarchy->line_shift;
+	const struct machine *machine = &hierarchy->system->machine;
+	const unsigned from = writes ? hierarchy->node : node, to = writes ? node : hierarchy->node;
+	uint64_t wait;
 
-	if (!is_in_second(hierarchy, line, latencies, now, result))
-		hierarchy_look_further(hierarchy, line, latencies, now, result);
-	if (hierarchy->prefetch)
-		hierarchy->prefetch(hierarchy, known, instruction, now, result);
+	*user = &hierarchy->users[node * machine->controllers + controller_of(machine->controllers, line)];
+	wait = path_move(*user, now);
+	path_count(*user, now, &hierarchy->system->curve);
+	if (from != to)
+		wait += path_move(&hierarchy->users[machine->nodes * machine->controllers + from * machine->nodes + to],
+		                  now + wait);
+	return wait;
 }
 
-/* A line that is no plain hit. */
-static inline __attribute__((always_inline)) void
-access_line(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
+static uint32_t
+clamp(uint64_t cycles)
+{
+	return cycles < UINT32_MAX ? (uint32_t)cycles : UINT32_MAX;
+}
+
+/* A line comes from memory. */
+APART void
+read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
             struct access_result *result)
 {
-	const uint64_t known = hierarchy_follow(hierarchy, hierarchy_number(hierarchy, address));
-	const uint64_t line = known >> hierarchy->line_shift, guest_line = address >> hierarchy->line_shift;
-	struct first_found found = first_level_use(&hierarchy->data, line, hierarchy->plain_data->use += PLAIN_USE);
-	const uint64_t key = found.place->key;
+	const unsigned node = node_of(hierarchy, line);
+	struct path_user *user;
+	const uint64_t wait = move(hierarchy, line, node, now, false, &user);
 
-	first_level_put_line(&hierarchy->data, found.place, guest_line, writes || (found.hit && key & PLAIN_WRITTEN));
-	if (!found.hit) {
-		if (key & PLAIN_WRITTEN)
-			first_writes_back(hierarchy, first_level_left(&hierarchy->data, line, found.left), now);
-		first_missed(hierarchy, known, instruction, now, result);
-	} else if (__builtin_expect(key == PLAIN_PREFETCHED, 0)) {
-		hierarchy_meet(hierarchy, line, now, result);
-		hierarchy->prefetch(hierarchy, known, instruction, now, result);
+	result->level = HIERARCHY_MEMORY;
+	result->node = (uint8_t)node;
+	result->cycles = latencies[HIERARCHY_MEMORY] + (node != hierarchy->node ? hierarchy->system->remote_cycles : 0);
+	result->load_cycles = user->load_cycles;
+	result->wait_cycles = clamp(wait > user->load_cycles ? wait : user->load_cycles);
+}
+
+/* A line that was written leaves the level before `level`: into the next that has it, else to memory. */
+static void
+write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
+{
+	struct path_user *user;
+
+	for (; level < hierarchy->level_count; level++) {
+		if (cache_mark_written(hierarchy->levels[level], line))
+			return;
+	}
+	hierarchy->traffic.written_back++;
+	move(hierarchy, line, node_of(hierarchy, line), now, true, &user);
+}
+
+/* ---- prefetchers ---- */
+
+/* The line, prefetched, is met for the first time: it still takes until it has come. */
+APART void
+meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
+{
+	const struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
+	const uint64_t late = arrival->line == line && arrival->ready > now ? arrival->ready - now : 0;
+
+	result->used_prefetch = true;
+	result->cycles = late > result->cycles ? clamp(late) : result->cycles;
+	hierarchy->traffic.prefetched_used++;
+}
+
+/* The line goes into level 1, which has it not. */
+static void
+prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	struct l1 *level = &hierarchy->data;
+	const struct l1_found found = l1_use_any(level, line, level->filter->use += FILTER_USE);
+	const bool was_written = found.entry->key & FILTER_WRITTEN;
+
+	found.entry->key = FILTER_PREFETCHED;
+	if (was_written)
+		write_back(hierarchy, l1_left(level, line, found.left), 1, now);
+}
+
+/* The line goes into a level behind it, which has it not. */
+static void
+prefetch_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
+{
+	struct cache *cache = hierarchy->levels[level];
+	struct cache_found found;
+
+	if (cache->is_simple)
+		found = cache_small_replace(cache, cache_small_set(cache, line), line, CACHE_WAS_PREFETCHED);
+	else
+		found = cache_prefetch(cache, line);
+	if (cache_found_writes_back(found))
+		write_back(hierarchy, found.left, level + 1, now);
+}
+
+static uint64_t
+read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+{
+	struct access_result result;
+
+	read_memory(hierarchy, line, hierarchy->system->data_cycles, now, &result);
+	return now + result.cycles + result.wait_cycles;
+}
+
+/* Through the levels behind `level`: when it is there. */
+static uint64_t
+bring_ahead(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
+{
+	while (++level < hierarchy->level_count) {
+		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
+
+		if (found.what & CACHE_HIT)
+			return now + hierarchy->system->data_cycles[level];
+		if (cache_found_writes_back(found))
+			write_back(hierarchy, found.left, level + 1, now);
+	}
+	return read_ahead(hierarchy, line, now);
+}
+
+/* The prefetcher is wrong this time: what it fetches nobody will ask for, and it goes nowhere. */
+static void
+fetch_in_vain(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
+		if (cache_has(hierarchy->levels[level], line))
+			return;
+	}
+	read_ahead(hierarchy, line, now);
+}
+
+/* A line that its level has not. */
+APART void
+fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+{
+	const bool is_right = prefetcher_next_is_right(prefetcher);
+
+	prefetcher_count(prefetcher, is_right);
+	hierarchy->traffic.prefetched++;
+	if (!is_right) {
+		fetch_in_vain(hierarchy, prefetcher, line, now);
+		return;
+	}
+	if (prefetcher->level == 0)
+		prefetch_into_first(hierarchy, line, now);
+	else
+		prefetch_into(hierarchy, prefetcher->level, line, now);
+	hierarchy->arrivals[line % ARRIVALS] =
+		(struct arrival){line, bring_ahead(hierarchy, line, prefetcher->level, now)};
+}
+
+INLINE bool
+is_in_level(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
+{
+	struct cache *cache = hierarchy->levels[level];
+
+	if (level == 0)
+		return l1_has(&hierarchy->data, line);
+	return cache->is_simple ? cache_small_has(cache, line) : cache_has(cache, line);
+}
+
+/* Prefetchers see an access that reached levels up to result->level, of code without `instruction`. */
+static void
+prefetch(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
+         const struct access_result *result)
+{
+	const unsigned reached = result->level;
+	const bool used_prefetch = result->used_prefetch;
+
+	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++) {
+		struct prefetcher *prefetcher = &hierarchy->prefetchers[i];
+		const unsigned level = prefetcher->level;
+		unsigned count;
+
+		if (reached < level || (level == 0 && !instruction))
+			continue;
+		count = prefetcher_watch(
+			prefetcher, (struct prefetch_access){known, instruction, reached > level || used_prefetch});
+		for (unsigned k = 0; k < count; k++) {
+			const uint64_t line = prefetcher_line(prefetcher, k);
+
+			if (!is_in_level(hierarchy, level, line))
+				fetch_ahead(hierarchy, prefetcher, line, now);
+		}
 	}
 }
 
-static inline __attribute__((always_inline)) void
-access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, bool writes,
-            struct access_result *result)
-{
-	struct plain_hits *plain = hierarchy->plain_data;
-	const uint64_t page = address >> plain->page_shift;
+/* ---- an access: the filter, TLBs, level 1, the levels behind it, memory, prefetchers ---- */
 
-	*result = (struct access_result){.level = 0};
-	if (!plain_use_page(plain, page))
-		*result = hierarchy_result_of(
-			&hierarchy->data_pages,
-			translate_page(hierarchy, &hierarchy->data_pages, page,
-		                       hierarchy_number(hierarchy, address) >> hierarchy->line_shift));
-	if (!plain_use_line(plain, address >> plain->line_shift, writes))
-		access_line(hierarchy, address, instruction, now, writes, result);
+/*
+ * A page that the filter does not know: it does then. Who goes to another page may well miss the last level, whose set
+ * takes the host as long as the guest's line does: both are fetched at once.
+ */
+APART void
+translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t address, struct access_result *result)
+{
+	const uint64_t page = address >> hierarchy->page_shift, numbered = number_of(hierarchy, address);
+	const uint64_t number = numbered >> hierarchy->page_shift;
+	struct l1 *level = &pages->level;
+	struct l1_found found;
+
+	if (hierarchy->far)
+		cache_fetch_set(hierarchy->far, numbered >> hierarchy->line_shift);
+	found = l1_use_any(level, number, level->filter->use += FILTER_USE);
+	l1_put_page(level, found.entry, page);
+	if (found.hit)
+		return;
+	result->tlb_missed = true;
+	result->walked =
+		!hierarchy->system->machine.shared_tlb.entries || !tlb_access(&hierarchy->shared_tlb, (uint32_t)number);
+	result->tlb_cycles = result->walked ? pages->walk_cycles : pages->second_cycles;
 }
 
-void
+/* The set of a level that the host's caches have not is fetched while something else is done. */
+INLINE void
+fetch_far_set(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
+{
+	if (level < hierarchy->level_count && hierarchy->levels[level] == hierarchy->far)
+		cache_fetch_set(hierarchy->far, line);
+}
+
+/* A line that level 1 did not have, by its number. */
+INLINE void
+look_behind_first(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+                  struct access_result *result)
+{
+	for (unsigned level = 1; level < hierarchy->level_count; level++) {
+		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
+
+		if (found.what & CACHE_HIT) {
+			result->level = (uint8_t)level;
+			result->cycles = latencies[level];
+			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
+				meet(hierarchy, line, now, result);
+			return;
+		}
+		fetch_far_set(hierarchy, level + 1, line);
+		if (cache_found_writes_back(found))
+			write_back(hierarchy, found.left, level + 1, now);
+	}
+	read_memory(hierarchy, line, latencies, now, result);
+}
+
+INLINE bool
+access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, const bool writes,
+            struct access_result *result)
+{
+	struct hit_filter *filter = hierarchy->data_filter;
+	const uint64_t guest_line = address >> filter->line_shift;
+	struct l1 *level = &hierarchy->data;
+	struct l1_found found;
+	uint64_t known, line, key;
+
+	*result = (struct access_result){.level = 0};
+	if (!filter_use_page(filter, address >> filter->page_shift))
+		translate(hierarchy, &hierarchy->data_pages, address, result);
+	if (filter_use_line(filter, guest_line, writes))
+		return result->tlb_missed;
+
+	known = follow(hierarchy, number_of(hierarchy, address));
+	line = known >> hierarchy->line_shift;
+	found = l1_use(level, line, filter->use += FILTER_USE);
+	key = found.entry->key;
+	l1_put_line(level, found.entry, guest_line, writes || (found.hit && key & FILTER_WRITTEN));
+	if (found.hit && key != FILTER_PREFETCHED)
+		return result->tlb_missed;
+	if (found.hit) {
+		meet(hierarchy, line, now, result);
+	} else {
+		if (key & FILTER_WRITTEN)
+			write_back(hierarchy, l1_left(level, line, found.left), 1, now);
+		look_behind_first(hierarchy, line, hierarchy->system->data_cycles, now, result);
+	}
+	if (hierarchy->prefetcher_count)
+		prefetch(hierarchy, known, instruction, now, result);
+	return result->level || result->tlb_missed || result->cycles;
+}
+
+bool
 hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                struct access_result *result)
 {
-	access_data(hierarchy, address, instruction, now, false, result);
+	return access_data(hierarchy, address, instruction, now, false, result);
 }
 
-void
+bool
 hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                 struct access_result *result)
 {
-	access_data(hierarchy, address, instruction, now, true, result);
+	return access_data(hierarchy, address, instruction, now, true, result);
 }
 
-void
+bool
 hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
 {
-	struct plain_hits *plain = hierarchy->plain_code;
-	const uint64_t page = address >> plain->page_shift, guest_line = address >> plain->line_shift;
-	uint64_t known = hierarchy_number(hierarchy, address);
-	struct first_found found;
+	struct hit_filter *filter = hierarchy->code_filter;
+	const uint64_t guest_line = address >> filter->line_shift;
+	struct l1_found found;
+	uint64_t known;
 
 	*result = (struct access_result){.level = 0};
-	if (!plain_use_page(plain, page))
-		*result = hierarchy_result_of(
-			&hierarchy->code_pages,
-			translate_page(hierarchy, &hierarchy->code_pages, page, known >> hierarchy->line_shift));
-	if (plain_use_line(plain, guest_line, false))
-		return;
-	known = hierarchy_follow(hierarchy, known);
-	found = first_level_use(&hierarchy->code, known >> hierarchy->line_shift, plain->use += PLAIN_USE);
-	first_level_put_line(&hierarchy->code, found.place, guest_line, false);
-	if (!found.hit)
-		first_missed(hierarchy, known, 0, now, result);
-}
+	if (!filter_use_page(filter, address >> filter->page_shift))
+		translate(hierarchy, &hierarchy->code_pages, address, result);
+	if (filter_use_line(filter, guest_line, false))
+		return result->tlb_missed;
 
-uint32_t
-hierarchy_cycles(const struct hierarchy *hierarchy, unsigned level)
-{
-	return hierarchy->system->data_cycles[level];
+	known = follow(hierarchy, number_of(hierarchy, address));
+	found = l1_use(&hierarchy->code, known >> hierarchy->line_shift, filter->use += FILTER_USE);
+	l1_put_line(&hierarchy->code, found.entry, guest_line, false);
+	if (found.hit)
+		return result->tlb_missed;
+	look_behind_first(hierarchy, known >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
+	if (hierarchy->prefetcher_count)
+		prefetch(hierarchy, known, 0, now, result);
+	return true;
 }
 
 void
@@ -151,6 +412,204 @@ hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, ui
 		return;
 	page_map_move(hierarchy->system->pages, from, to, bytes);
 	__atomic_fetch_add(&hierarchy->system->moves, 1, __ATOMIC_RELEASE);
-	first_level_forget(&hierarchy->data);
-	hierarchy_follow_moves(hierarchy);
+	l1_forget(&hierarchy->data);
+}
+
+/* ---- its life ---- */
+
+static int
+make_levels(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	int err = 0;
+
+	hierarchy->levels[1] = &hierarchy->own[1]; /* is asked what it is, and may be none */
+	for (unsigned i = 1; !err && i < machine->level_count; i++) {
+		hierarchy->levels[i] = &hierarchy->own[i];
+		if (machine->levels[i].cores > 1)
+			err = memory_system_shared(system, i, hierarchy->core, &hierarchy->levels[i]);
+		else
+			err = cache_init(&hierarchy->own[i], &machine->levels[i], machine->line_bytes, seed + 1 + i);
+	}
+	return err;
+}
+
+/* What is asked for seldom and not found in the host's caches then. */
+static const struct cache *
+far_level(const struct hierarchy *hierarchy)
+{
+	const struct cache *last = hierarchy->levels[hierarchy->level_count - 1];
+
+	if (hierarchy->level_count < 3 || (uint64_t)last->set_count * last->set_bytes < FAR_BYTES)
+		return NULL;
+	return last;
+}
+
+static int
+make_first_lines(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	int err;
+
+	if (!system->has_caches) {
+		l1_init_absent(&hierarchy->code);
+		l1_init_absent(&hierarchy->data);
+		return 0;
+	}
+	err = l1_init(&hierarchy->code, &machine->code, machine->line_bytes, seed);
+	return err ? err : l1_init(&hierarchy->data, &machine->levels[0], machine->line_bytes, seed + 1);
+}
+
+static int
+make_pages(struct first_pages *pages, const struct machine_tlb *model, const struct machine_tlb *shared, bool is_used)
+{
+	struct machine_cache cache;
+
+	pages->second_cycles = model->miss_cycles;
+	pages->walk_cycles = model->miss_cycles + (shared->entries ? shared->miss_cycles : 0);
+	if (!is_used || !model->entries) {
+		l1_init_absent(&pages->level);
+		return 0;
+	}
+	cache = tlb_as_cache(model);
+	return l1_init(&pages->level, &cache, 1, 0);
+}
+
+static int
+make_users(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const unsigned controllers = system->machine.nodes * system->machine.controllers;
+	const unsigned links = system->machine.nodes * system->machine.nodes;
+
+	hierarchy->users = calloc(controllers + links, sizeof(*hierarchy->users));
+	if (!hierarchy->users)
+		return -ENOMEM;
+	for (unsigned i = 0; i < controllers; i++)
+		path_user_init(&hierarchy->users[i], &system->controllers[i], hierarchy->core);
+	for (unsigned i = 0; i < links; i++)
+		path_user_init(&hierarchy->users[controllers + i], &system->links[i], hierarchy->core);
+	return 0;
+}
+
+static int
+make_rest(struct hierarchy *hierarchy)
+{
+	struct memory_system *system = hierarchy->system;
+	const struct machine *machine = &system->machine;
+	int err = make_first_lines(hierarchy);
+
+	if (!err)
+		err = make_pages(&hierarchy->data_pages, &machine->data_tlb, &machine->shared_tlb, system->has_tlbs);
+	if (!err)
+		err = make_pages(&hierarchy->code_pages, &machine->code_tlb, &machine->shared_tlb, system->has_tlbs);
+	if (!err && machine->shared_tlb.entries)
+		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
+	if (!err)
+		err = make_users(hierarchy);
+	for (unsigned i = 0; !err && i < machine->prefetcher_count; i++) {
+		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
+		                      machine);
+	}
+	return err;
+}
+
+static int
+fill(struct hierarchy *hierarchy)
+{
+	int err = make_levels(hierarchy);
+
+	if (!err)
+		err = make_rest(hierarchy);
+	if (err)
+		return err;
+	hierarchy->far = far_level(hierarchy);
+	hierarchy->data_filter = l1_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages.level,
+	                                 hierarchy->page_shift, hierarchy->room);
+	hierarchy->code_filter = l1_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages.level,
+	                                 hierarchy->page_shift, FILTER_NO_ROOM);
+	if (!hierarchy->data_filter || !hierarchy->code_filter)
+		return -ENOMEM;
+	return 0;
+}
+
+struct hierarchy *
+hierarchy_new(struct memory_system *system, unsigned core, struct filter_room room)
+{
+	const struct machine *machine = &system->machine;
+	struct hierarchy *hierarchy = aligned_alloc(64, (sizeof(*hierarchy) + 63) & ~(size_t)63);
+	int err = -ENOMEM;
+
+	if (!hierarchy)
+		return NULL;
+	*hierarchy =
+		(struct hierarchy){.system = system, .core = core, .level_count = machine->level_count, .room = room};
+	hierarchy->node = core / (machine->cores / machine->nodes);
+	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
+	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
+	page_map_recent_init(&hierarchy->regions);
+	for (unsigned i = 0; i < ARRIVALS; i++)
+		hierarchy->arrivals[i].line = CACHE_NO_LINE;
+	pthread_mutex_lock(&system->lock);
+	err = fill(hierarchy);
+	if (!err)
+		memory_system_join(system);
+	pthread_mutex_unlock(&system->lock);
+	if (!err)
+		return hierarchy;
+	hierarchy_free(hierarchy);
+	errno = -err;
+	return NULL;
+}
+
+void
+hierarchy_free(struct hierarchy *hierarchy)
+{
+	if (!hierarchy)
+		return;
+	for (unsigned i = 1; i < MACHINE_LEVELS_MAX; i++)
+		cache_fini(&hierarchy->own[i]);
+	tlb_fini(&hierarchy->shared_tlb);
+	l1_fini(&hierarchy->data);
+	l1_fini(&hierarchy->data_pages.level);
+	l1_fini(&hierarchy->code);
+	l1_fini(&hierarchy->code_pages.level);
+	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
+		prefetcher_fini(&hierarchy->prefetchers[i]);
+	if (hierarchy->data_filter != hierarchy->room.at)
+		free(hierarchy->data_filter);
+	free(hierarchy->code_filter);
+	free(hierarchy->users);
+	free(hierarchy);
+}
+
+const struct hierarchy_traffic *
+hierarchy_traffic(struct hierarchy *hierarchy)
+{
+	const struct machine *machine = &hierarchy->system->machine;
+
+	for (unsigned i = 0; i < machine->nodes; i++) {
+		uint64_t lines = 0;
+
+		for (unsigned j = 0; j < machine->controllers; j++)
+			lines += hierarchy->users[i * machine->controllers + j].lines;
+		hierarchy->traffic.node_bytes[i] = lines * machine->line_bytes;
+	}
+	return &hierarchy->traffic;
+}
+
+struct hit_filter *
+hierarchy_data_filter(struct hierarchy *hierarchy)
+{
+	return hierarchy->data_filter;
+}
+
+struct hit_filter *
+hierarchy_code_filter(struct hierarchy *hierarchy)
+{
+	return hierarchy->code_filter;
 }

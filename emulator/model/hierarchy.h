@@ -1,14 +1,13 @@
 /*
  * hierarchy.h - where an access is served: TLBs, caches, prefetchers, memory controllers, page placement
  *
- * One struct memory_system for the process, one struct hierarchy for each core of the target that a thread runs on.
- * Guest addresses stand for physical ones, until pages are moved. What misses is brought into each level that did not
- * have it, also for a store; levels neither include nor exclude each other. A line that was written goes back when it
- * leaves: into the next level that has it, else to memory, which moves bytes and holds nobody up. docs/emulation.md
- * says more.
+ * One struct hierarchy for each core of the target that a thread runs on. Guest addresses stand for physical ones,
+ * until pages are moved. What misses is brought into each level that did not have it, also for a store; levels neither
+ * include nor exclude each other. A line that was written goes back when it leaves: into the next level that has it,
+ * else to memory, which moves bytes and holds nobody up. docs/emulation.md says more.
  *
- * A plain hit (plain.h) - of a line that is known to be in level 1, of a page that its TLB has - changes nothing but
- * when they were used last, which is stamped: returning early for it is exact.
+ * The filter of hits (hit_filter.h) knows of lines that are in level 1 and of pages that its TLB has. What it knows
+ * changes nothing but when they were used last, which is stamped: returning early for it is exact.
  *
  * Thread rule: a hierarchy belongs to the thread that runs on its core; levels that cores share, and controllers, lock
  * by themselves. Nobody is in an access while the second hierarchy is made, nor in a fork. Times are virtual, in
@@ -20,13 +19,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/model/plain.h"
-#include "machine/machine.h"
+#include "emulator/model/memory_system.h"
+#include "emulator/model/hit_filter.h"
 
-#define HIERARCHY_MEMORY MACHINE_LEVELS_MAX /* level of what no cache had */
-
-struct memory_system; /* what cores share */
-struct hierarchy;     /* a core's */
+struct hierarchy; /* a core's */
 
 struct access_result {
 	uint32_t cycles;      /* from the load to who uses it, beyond a hit in level 1; without waiting for bandwidth */
@@ -40,13 +36,6 @@ struct access_result {
 	bool used_prefetch; /* a prefetched line was met for the first time */
 };
 
-/* Which TLB had a page's translation. */
-enum hierarchy_translation {
-	TRANSLATION_FIRST,
-	TRANSLATION_SECOND,
-	TRANSLATION_WALKED, /* none */
-};
-
 /* What a core moved, in bytes and lines, since its hierarchy was made. */
 struct hierarchy_traffic {
 	uint64_t node_bytes[MACHINE_NODES_MAX]; /* between it and each node's memory, prefetched and written too */
@@ -55,47 +44,35 @@ struct hierarchy_traffic {
 };
 
 /*
- * NULL and errno (ENOMEM, EINVAL: a level 1 cache whose sets are no power of two, a prefetcher of no level). `parts`:
- * SETUP_CACHES, SETUP_TLBS of emulator/setup.h. `quantum_cycles`: what clocks may differ by; 0: by anything.
+ * Core `core` of the target, from 0 on; its filter of data is in `room`, the caller's, when that is enough for it. NULL
+ * and errno.
  */
-struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles,
-                                        uint64_t seed);
-void memory_system_free(struct memory_system *system); /* after its hierarchies */
-
-/*
- * Core `core` of the target, from 0 on; its plain hits of data are in `room`, the caller's, when that is enough for
- * them. NULL and errno.
- */
-struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core, struct plain_room room);
+struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core, struct filter_room room);
 void hierarchy_free(struct hierarchy *hierarchy);
 
 /*
- * An access within a line, not a plain hit perhaps. `instruction`: its address, not 0, for prefetchers; `now`: when.
- * All of `result` is written.
+ * An access within a line, that the filter does not know perhaps. `instruction`: its number, not 0, for prefetchers;
+ * `now`: when. False: nothing was missed, and it takes no longer than a hit; all of `result` is written.
  */
-void hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+bool hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                     struct access_result *result);
-void hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+bool hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                      struct access_result *result);
-void hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
-
-/* Cycles from a level, or from memory that nobody else asks, to who uses it, beyond a hit in level 1. */
-uint32_t hierarchy_cycles(const struct hierarchy *hierarchy, unsigned level);
+bool hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
 
 /*
  * The guest moved its pages from `from` to `to`: caches have what they had of them, though its address is another now,
  * where a way of level 1 is no larger than a page. Translations are new. By the thread that did it; other threads'
- * plain hits are not taken back, as little as they are for memory that is gone, and their translations are new when
- * they miss one.
+ * filters are not emptied, as little as they are for memory that is gone, and their translations are new when they miss
+ * one.
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
 /* Until now; what was handed out before is that, too. */
 const struct hierarchy_traffic *hierarchy_traffic(struct hierarchy *hierarchy);
 
-/* Where the plain hits are, for who asks at each access: plain_hits_use_one(), plain_usual.h. Of code no line is
- * written. */
-struct plain_hits *hierarchy_plain_data(struct hierarchy *hierarchy);
-struct plain_hits *hierarchy_plain_code(struct hierarchy *hierarchy);
+/* The filters, which are asked at each access before. Of code no line is written. */
+struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);
+struct hit_filter *hierarchy_code_filter(struct hierarchy *hierarchy);
 
 #endif

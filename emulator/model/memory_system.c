@@ -1,8 +1,9 @@
+#include "emulator/model/memory_system.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "emulator/model/hierarchy_state.h"
 #include "emulator/setup.h"
 
 #define NS_PER_US 1000.0
@@ -42,7 +43,6 @@ make_paths(struct memory_system *system, uint64_t quantum)
 	system->links = calloc((size_t)machine->nodes * machine->nodes, sizeof(*system->links));
 	if (!system->controllers || !system->links)
 		return -ENOMEM;
-	system->lone_controllers = machine->nodes == 1 ? machine->controllers : 0;
 	for (unsigned i = 0; !err && i < path_count_of(machine); i++)
 		err = path_init(&system->controllers[i], system->curve.lines_per_cycle, machine->cores, quantum);
 	for (unsigned i = 0; !err && machine->nodes > 1 && i < machine->nodes * machine->nodes; i++)
@@ -149,8 +149,6 @@ begin_to_share(struct memory_system *system)
 		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
 			cache_begin_to_lock(&system->shared[i][j]);
 	}
-	system->common_controllers = system->machine.nodes == 1 ? system->machine.controllers : 0;
-	system->lone_controllers = 0;
 	for (unsigned i = 0; i < path_count_of(&system->machine); i++)
 		path_begin_to_share(&system->controllers[i]);
 	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)

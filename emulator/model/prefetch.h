@@ -39,7 +39,7 @@ struct prefetcher {
 	uint32_t set_mask;
 	uint64_t page_mask; /* of places: a stream's are lines, others' bytes */
 	struct prefetch_set *sets;
-	uint64_t present;                               /* order_present() of a set */
+	uint64_t present;                               /* lru_present() of a set */
 	struct prefetch_entry *recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
 	double credit;                                  /* of fetches that are right */
 	uint64_t place, apart; /* of those that are wanted: the first, and how far from each other; prefetcher_line() */

@@ -35,14 +35,14 @@ init_recent(struct tlb *tlb, const struct machine_tlb *model)
 static int
 init_ordered(struct tlb *tlb, const struct machine_cache *cache)
 {
-	struct first_level no_lines;
-	int err = first_level_init(&tlb->ordered, cache, 1, 0);
+	struct l1 no_lines;
+	int err = l1_init(&tlb->ordered, cache, 1, 0);
 
 	if (err)
 		return err;
-	first_level_init_plain(&no_lines);
-	tlb->places = first_level_join(&no_lines, 0, &tlb->ordered, 0, PLAIN_NO_ROOM);
-	if (tlb->places)
+	l1_init_absent(&no_lines);
+	tlb->filter = l1_join(&no_lines, 0, &tlb->ordered, 0, FILTER_NO_ROOM);
+	if (tlb->filter)
 		return 0;
 	tlb_fini(tlb);
 	return -ENOMEM;
@@ -61,13 +61,13 @@ void
 tlb_fini(struct tlb *tlb)
 {
 	free(tlb->sets);
-	first_level_fini(&tlb->ordered);
-	free(tlb->places);
+	l1_fini(&tlb->ordered);
+	free(tlb->filter);
 	*tlb = (struct tlb){.sets = NULL};
 }
 
 bool
 tlb_access_ordered(struct tlb *tlb, uint32_t page)
 {
-	return first_level_use_any(&tlb->ordered, page, 0).hit;
+	return l1_use_any(&tlb->ordered, page, 0).hit;
 }

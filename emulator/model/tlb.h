@@ -15,13 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/model/first_level.h"
+#include "emulator/model/l1.h"
 
 struct tlb {
 	uint32_t *sets; /* in the order of LRU: of each, `ways` pages, or TAG_NONE; else NULL */
 	uint32_t set_mask, ways;
-	struct first_level ordered; /* first in, first out */
-	struct plain_hits *places;  /* of `ordered`, which cannot be without */
+	struct l1 ordered;         /* first in, first out */
+	struct hit_filter *filter; /* of `ordered`, which cannot be without */
 };
 
 /* A TLB is a cache of pages: one of lines that have one byte. */

@@ -1,147 +1,53 @@
 #include "emulator/timing/callbacks.h"
 
+#include "emulator/model/hit_filter.h"
+#include "emulator/timing/access.h"
 #include "emulator/timing/callback_data.h"
-#include "emulator/timing/hot.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define APART  static __attribute__((noinline)) /* a call that ends a callback: one that hits saves no registers */
 
 /* Callbacks have no place for a context. */
 static struct {
-	uint8_t *threads, *data;          /* where the first thread is, and its plain hits of data, as thread_data() */
+	uint8_t *threads;
 	qemu_plugin_meminfo_t store_bits; /* of what the emulator tells of an access: it is a store */
 } state;
 
-HOT_INLINE struct thread *
+INLINE struct thread *
 thread_of(unsigned vcpu)
 {
 	return (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));
 }
 
-/* As long as the first thread is alone, what it has is found without its number. */
-HOT_INLINE struct plain_hits *
-data_of(unsigned vcpu, const bool is_alone)
+APART void
+access_missed(struct thread *thread, uint64_t address, const void *data, bool is_store)
 {
-	return (struct plain_hits *)(is_alone ? state.data : state.data + (vcpu << THREAD_SHIFT));
+	access_bytes(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, is_store);
 }
 
-/* It stays where the callback was given it, for who is rarely told of it; else the compiler moves it away each time. */
-HOT_INLINE const void *
-staying(const void *data)
+APART void
+update_missed(struct thread *thread, uint64_t address, const void *data)
 {
-	__asm__("" : "+r"(data));
-	return data;
+	access_update(thread, callback_access(data), address, (unsigned)callback_last(data) + 1);
 }
 
-HOT_INLINE void
-load(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
+APART void
+group_missed(struct thread *thread, uint64_t address, const void *data)
 {
-	struct plain_hits *plain = data_of(vcpu, is_alone);
-	struct thread *thread = thread_of_data(plain);
-
-	data = staying(data);
-	if (!HOT_LIKELY(hot_access_line(plain, address, size, false)))
-		hot_load(thread, plain, address, data);
+	access_group(thread, callback_access(data), address);
 }
-
-HOT_INLINE void
-store(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
-{
-	struct plain_hits *plain = data_of(vcpu, is_alone);
-	struct thread *thread = thread_of_data(plain);
-
-	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
-		thread->ways.store(thread, size, address, data);
-}
-
-HOT_INLINE void
-update(unsigned vcpu, uint64_t address, const void *data, unsigned size, const bool is_alone)
-{
-	struct plain_hits *plain = data_of(vcpu, is_alone);
-	struct thread *thread = thread_of_data(plain);
-
-	data = staying(data);
-	if (!HOT_LIKELY(hot_access_line(plain, address, size, true)))
-		hot_update(thread, plain, address, data);
-}
-
-HOT_INLINE void
-group(unsigned vcpu, uint64_t address, const void *data, bool writes, const bool is_alone)
-{
-	struct plain_hits *plain = data_of(vcpu, is_alone);
-	struct thread *thread = thread_of_data(plain);
-
-	if (!HOT_LIKELY(hot_use_lines(plain, callback_first_byte(address, data), callback_last_byte(address, data),
-	                              writes)))
-		thread->ways.group(thread, writes, address, data);
-}
-
-#define ACCESS_CALLBACK_OF(name, access, size, is_alone)                                                               \
-	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
-	{                                                                                                              \
-		(void)info;                                                                                            \
-		access(vcpu, address, data, size, is_alone);                                                           \
-	}
-
-#define BOTH_CALLBACK_OF(name, size, is_alone)                                                                         \
-	static void name(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)                      \
-	{                                                                                                              \
-		if (info & state.store_bits)                                                                           \
-			store(vcpu, address, data, size, is_alone);                                                    \
-		else                                                                                                   \
-			load(vcpu, address, data, size, is_alone);                                                     \
-	}
-
-/* Of any thread, and of the first that is alone. */
-#define ACCESS_CALLBACK(name, access, size)                                                                            \
-	ACCESS_CALLBACK_OF(name, access, size, false)                                                                  \
-	ACCESS_CALLBACK_OF(alone_##name, access, size, true)
-
-#define BOTH_CALLBACK(name, size)                                                                                      \
-	BOTH_CALLBACK_OF(name, size, false)                                                                            \
-	BOTH_CALLBACK_OF(alone_##name, size, true)
-
-ACCESS_CALLBACK(load_1, load, 1)
-ACCESS_CALLBACK(load_2, load, 2)
-ACCESS_CALLBACK(load_4, load, 4)
-ACCESS_CALLBACK(load_8, load, 8)
-ACCESS_CALLBACK(load_other, load, (unsigned)callback_last(data) + 1)
-ACCESS_CALLBACK(store_1, store, 1)
-ACCESS_CALLBACK(store_2, store, 2)
-ACCESS_CALLBACK(store_4, store, 4)
-ACCESS_CALLBACK(store_8, store, 8)
-ACCESS_CALLBACK(store_other, store, (unsigned)callback_last(data) + 1)
-ACCESS_CALLBACK(update_1, update, 1)
-ACCESS_CALLBACK(update_2, update, 2)
-ACCESS_CALLBACK(update_4, update, 4)
-ACCESS_CALLBACK(update_8, update, 8)
-BOTH_CALLBACK(both_1, 1)
-BOTH_CALLBACK(both_2, 2)
-BOTH_CALLBACK(both_4, 4)
-BOTH_CALLBACK(both_8, 8)
-BOTH_CALLBACK(both_other, (unsigned)callback_last(data) + 1)
-
-ACCESS_CALLBACK(load_group, group, false)
-ACCESS_CALLBACK(access_group, group, true)
 
 /* How many bytes it is, the emulator knows. */
-static SLOW void
-ask_size(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+APART void
+asked_missed(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, const void *data)
 {
-	slow_access(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
-	            info & state.store_bits);
-}
-
-/* It is asked for where the first of them is no plain hit. */
-static void
-ask(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct plain_hits *plain = data_of(vcpu, false);
-
-	if (!HOT_LIKELY(hot_access_line(plain, address, 1, info & state.store_bits)))
-		ask_size(thread_of_data(plain), info, address, data);
+	access_bytes(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	             info & state.store_bits);
 }
 
 /*
- * Of a load that reads beyond, whether these bytes are behind what the instruction loads. Its callbacks follow each
- * other, unless it is begun again.
+ * A load is behind what an instruction loads that reads beyond. Its callbacks follow each other, unless it is begun
+ * again.
  */
 static bool
 is_beyond(struct thread *thread, const struct access *access, uint64_t address)
@@ -157,80 +63,139 @@ is_beyond(struct thread *thread, const struct access *access, uint64_t address)
 	return address >= half->from + size / 2;
 }
 
+/* ---- lines and pages of the usual sizes: the filter is asked here ---- */
+
+INLINE bool
+filter_has(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
+{
+	return filter_access(thread_data(thread), is_store, address, callback_last_byte(address, data),
+	                     address >> TIMING_PAGE_SHIFT);
+}
+
+INLINE bool
+filter_has_group(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
+{
+	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
+
+	return filter_access_span(thread_data(thread), is_store, first, last, first >> TIMING_PAGE_SHIFT,
+	                          (first ^ last) >> TIMING_PAGE_SHIFT == 0);
+}
+
+static void
+load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, false))
+		access_missed(thread_of(vcpu), address, data, false);
+}
+
+static void
+store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true))
+		access_missed(thread_of(vcpu), address, data, true);
+}
+
+static void
+both(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (info & state.store_bits)
+		store(vcpu, info, address, data);
+	else
+		load(vcpu, info, address, data);
+}
+
+static void
+update(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true))
+		update_missed(thread_of(vcpu), address, data);
+}
+
+/* Asked for where the first of the bytes is not known. */
+static void
+asked(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	if (!filter_access(thread_data(thread), info & state.store_bits, address, address,
+	                   address >> TIMING_PAGE_SHIFT))
+		asked_missed(thread, info, address, data);
+}
+
 static void
 first_half(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
+	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
+		load(vcpu, info, address, data);
+}
+
+static void
+group_loads(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has_group(thread_of(vcpu), address, data, false))
+		group_missed(thread_of(vcpu), address, data);
+}
+
+static void
+group_stores(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has_group(thread_of(vcpu), address, data, true))
+		group_missed(thread_of(vcpu), address, data);
+}
+
+/* ---- of any sizes: caches are asked at each access ---- */
+
+static void
+any_load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_missed(thread_of(vcpu), address, data, false);
+}
+
+static void
+any_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	access_missed(thread_of(vcpu), address, data, true);
+}
+
+static void
+any_both(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	access_missed(thread_of(vcpu), address, data, info & state.store_bits);
+}
+
+static void
+any_update(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	update_missed(thread_of(vcpu), address, data);
+}
+
+static void
+any_asked(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	asked_missed(thread_of(vcpu), info, address, data);
+}
+
+static void
+any_first_half(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
 	(void)info;
 	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
-		load(vcpu, address, data, (unsigned)callback_last(data) + 1, false);
+		access_missed(thread_of(vcpu), address, data, false);
 }
 
-/* Lines and pages have any size. */
 static void
-load_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+any_group(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	struct thread *thread = thread_of(vcpu);
-
 	(void)info;
-	hot_load(thread, thread->data_plain, address, data);
-}
-
-static void
-store_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	thread->ways.store(thread, (unsigned)callback_last(data) + 1, address, data);
-}
-
-static void
-update_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	hot_update(thread, thread->data_plain, address, data);
-}
-
-static void
-both_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	if (info & state.store_bits)
-		store_any(vcpu, info, address, data);
-	else
-		load_any(vcpu, info, address, data);
-}
-
-static void
-ask_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	ask_size(thread_of(vcpu), info, address, data);
-}
-
-static void
-first_half_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
-		load_any(vcpu, info, address, data);
-}
-
-static void
-load_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	thread->ways.group(thread, false, address, data);
-}
-
-static void
-access_group_any(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-	struct thread *thread = thread_of(vcpu);
-
-	(void)info;
-	thread->ways.group(thread, true, address, data);
+	group_missed(thread_of(vcpu), address, data);
 }
 
 /* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
@@ -244,34 +209,17 @@ find_store_bits(void)
 	return bits;
 }
 
-/* By enum access_kind. */
-#define USUAL_CALLBACKS(alone)                                                                                         \
-	alone##load_1, alone##load_2, alone##load_4, alone##load_8, alone##load_other, alone##store_1, alone##store_2, \
-		alone##store_4, alone##store_8, alone##store_other, alone##both_1, alone##both_2, alone##both_4,       \
-		alone##both_8, alone##both_other, alone##update_1, alone##update_2, alone##update_4, alone##update_8,  \
-		ask, first_half, alone##load_group, alone##access_group
-
-struct callbacks
+const qemu_plugin_vcpu_mem_cb_t *
 callbacks_choose(const struct timing *timing, struct thread *first)
 {
-	static const qemu_plugin_vcpu_mem_cb_t usual[ACCESS_KINDS] = {USUAL_CALLBACKS()};
-	static const qemu_plugin_vcpu_mem_cb_t alone[ACCESS_KINDS] = {USUAL_CALLBACKS(alone_)};
-	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {
-		load_any,   load_any,  load_any,       load_any,       load_any,         store_any,
-		store_any,  store_any, store_any,      store_any,      both_any,         both_any,
-		both_any,   both_any,  both_any,       update_any,     update_any,       update_any,
-		update_any, ask_any,   first_half_any, load_group_any, access_group_any,
-	};
-	struct callbacks callbacks = {.accesses = NULL};
+	static const qemu_plugin_vcpu_mem_cb_t filtered[ACCESS_KINDS] = {load,  store,      both,        update,
+	                                                                 asked, first_half, group_loads, group_stores};
+	static const qemu_plugin_vcpu_mem_cb_t any[ACCESS_KINDS] = {any_load,  any_store,      any_both,  any_update,
+	                                                            any_asked, any_first_half, any_group, any_group};
 
 	state.threads = (uint8_t *)first;
-	state.data = (uint8_t *)thread_data(first);
 	state.store_bits = find_store_bits();
-	if (timing->memory && timing->is_common && thread_has_data(first)) {
-		callbacks.accesses = usual;
-		callbacks.alone = alone;
-	} else if (timing->memory) {
-		callbacks.accesses = callbacks.alone = any;
-	}
-	return callbacks;
+	if (!timing->memory)
+		return NULL;
+	return timing->is_common && thread_has_data(first) ? filtered : any;
 }

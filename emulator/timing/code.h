@@ -13,7 +13,7 @@
 #include "emulator/block/block.h"
 #include "emulator/record/recording.h"
 
-#define CODE_NO_LINE (UINT64_MAX - 1) /* stands in no table of plain hits */
+#define CODE_NO_LINE (UINT64_MAX - 1) /* in no table of the filter */
 
 struct code;
 struct edge;
@@ -66,10 +66,11 @@ struct edge {
 		                       atomically */
 		struct edge *same;  /* of another: the next that has the same place in the table of edges */
 	};
-	uint64_t line_key; /* of the line that is fetched, of two the last (plain.h); of the usual size, its address */
-	uint32_t number;   /* the code's */
-	uint32_t site;     /* of the branch that was before it, for the predictor */
-	uint16_t line_index;  /* in the table of plain hits */
+	uint64_t line_key;    /* of the line that is fetched, of two the last (hit_filter.h); of the usual size, its
+	                         address */
+	uint32_t number;      /* the code's */
+	uint32_t site;        /* of the branch that was before it, for the predictor */
+	uint16_t line_index;  /* in the filter's table */
 	uint16_t first_index; /* of two lines, the first */
 	uint16_t page_index;  /* of their page, in its table */
 	struct edge_kind kind;

@@ -1,40 +1,6 @@
 #include "emulator/timing/core.h"
 
-#include "emulator/timing/front.h"
-
-static void
-pass_second(struct thread *thread, unsigned index)
-{
-	(void)thread;
-	(void)index;
-}
-
-static void
-pass_missed(struct thread *thread, unsigned index, const struct access_result *result)
-{
-	(void)thread;
-	(void)index;
-	(void)result;
-}
-
-static void
-pass_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	(void)thread;
-	(void)index;
-	(void)cache_cycles;
-	(void)tlb_cycles;
-}
-
-const struct core_ways *
-core_ways_of(const struct timing *timing)
-{
-	static const struct core_ways without_clock = {pass_second, pass_simply, pass_missed};
-
-	if (!(timing->parts & SETUP_CLOCK))
-		return &without_clock;
-	return timing->is_in_order ? &core_in_order : &core_out_of_order;
-}
+#include "emulator/timing/stall.h"
 
 void
 core_forget_flights(struct thread *thread)
@@ -46,46 +12,73 @@ core_forget_flights(struct thread *thread)
 	thread->oldest_flight = &thread->in_flight[0];
 }
 
-/* By itself: it is not the usual, and who stalls once has nothing to save for it. */
-__attribute__((noinline)) void
-core_stall_for_several(struct thread *thread, uint32_t stalled, uint32_t culprit, uint64_t cycles,
-                       struct load_cost cost)
+struct load_cost
+core_load_cost(const struct thread *thread, const struct access_result *result)
 {
-	const uint64_t waiting = cycles < cost.wait_cycles ? cycles : cost.wait_cycles, left = cycles - waiting;
-	const uint64_t most = left > cost.cache_cycles ? left - cost.cache_cycles : 0;
-	const uint64_t translating = most < cost.tlb_cycles ? most : cost.tlb_cycles;
+	const int64_t more = (int64_t)result->cycles + thread->timing->level1_difference;
 
-	stall_pass(thread, cycles);
-	if (waiting)
-		stall_tell(thread, stalled, culprit, REASON_BANDWIDTH, waiting);
-	if (left > translating)
-		stall_tell(thread, stalled, culprit, REASON_DATA_CACHE, left - translating);
-	if (translating)
-		stall_tell(thread, stalled, culprit, REASON_DATA_TLB, translating);
-	stall_sample(thread, stalled);
+	return (struct load_cost){
+		.cache_cycles = result->cycles == 0 || more < 0 ? 0 : (uint32_t)more,
+		.tlb_cycles = result->tlb_cycles,
+		.wait_cycles = result->wait_cycles,
+	};
 }
 
-static inline void
-stall_front(struct thread *thread, uint32_t instruction, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+void
+core_issue_later(struct load_cost *cost, uint32_t load_cycles, uint64_t asked, uint64_t issue)
+{
+	uint64_t later, left;
+
+	if (!cost->wait_cycles)
+		return;
+	later = issue > asked ? issue - asked : 0;
+	left = cost->wait_cycles > later ? cost->wait_cycles - later : 0;
+	cost->wait_cycles = left > load_cycles ? (uint32_t)left : load_cycles;
+}
+
+void
+core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
+{
+	if (!(thread->timing->parts & SETUP_CLOCK))
+		return;
+	if (thread->timing->is_in_order)
+		in_order_load_missed(thread, index, result);
+	else
+		out_of_order_load_missed(thread, index, result);
+}
+
+/* ---- the front end ---- */
+
+/* Out of order a stall of the front end is one that the reorder buffer begins anew behind. */
+static void
+front_pass(struct thread *thread, uint64_t cycles)
 {
 	const bool is_in_order = thread->timing->is_in_order;
 
+	if (!is_in_order)
+		out_of_order_remember_stall(thread, thread_clock(thread) - thread->other);
+	stall_pass(thread, cycles);
+	if (!is_in_order)
+		out_of_order_restart_front(thread);
+}
+
+static void
+stall_front(struct thread *thread, uint32_t instruction, enum record_reason reason, uint64_t cycles)
+{
 	if (cycles == 0)
 		return;
-	if (!is_in_order)
-		core_remember_stall(thread, thread_clock(thread) - thread->other);
-	thread_stall(thread, instruction, culprit, reason, cycles);
-	if (!is_in_order)
-		front_begin(thread);
+	front_pass(thread, cycles);
+	stall_tell(thread, instruction, instruction, reason, cycles);
+	stall_sample(thread, instruction);
 }
 
 void
 core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result)
 {
 	core_settle(thread);
-	stall_front(thread, instruction, instruction, REASON_CODE_TLB, result->tlb_cycles);
-	stall_front(thread, instruction, instruction, REASON_CODE_CACHE, result->cycles);
-	stall_front(thread, instruction, instruction, REASON_BANDWIDTH, result->wait_cycles);
+	stall_front(thread, instruction, REASON_CODE_TLB, result->tlb_cycles);
+	stall_front(thread, instruction, REASON_CODE_CACHE, result->cycles);
+	stall_front(thread, instruction, REASON_BANDWIDTH, result->wait_cycles);
 }
 
 void
@@ -96,11 +89,13 @@ core_mispredicted(struct thread *thread, struct edge *edge)
 	core_settle(thread);
 	if (cycles == 0)
 		return;
-	front_pass(thread, REASON_MISPREDICT, cycles, thread->timing->is_in_order);
-	if (thread->records_stalls)
-		stall_anywhere(thread, &edge->misprediction, REASON_MISPREDICT, cycles, &edge->misprediction_at);
+	front_pass(thread, cycles);
+	thread->record->counters.cycles[REASON_MISPREDICT] += cycles;
+	stall_record_at(thread, &edge->misprediction, REASON_MISPREDICT, cycles, &edge->misprediction_at);
 	stall_sample(thread, edge->misprediction.stalled);
 }
+
+/* ---- the write buffer ---- */
 
 /* When the store before the last `distance` is done; 0: there were not so many. */
 static uint64_t
@@ -110,8 +105,8 @@ done_before(const struct thread *thread, uint32_t distance)
 }
 
 /*
- * The write buffer: stores that hit leave it at once; those that missed wait for their lines, as many at a time as
- * misses may be in flight, and leave in their order.
+ * Stores that hit leave it at once; those that missed wait for their lines, as many at a time as misses may be in
+ * flight, and leave in their order.
  */
 void
 core_store_missed(struct thread *thread, unsigned index, const struct access_result *result)
@@ -126,9 +121,9 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	if (thread->store_room > now) {
 		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
-		core_remember_stall(thread, now - thread->other);
-		thread_stall(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
-		             thread->store_room - now);
+		out_of_order_remember_stall(thread, now - thread->other);
+		stall_add(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
+		          thread->store_room - now);
 	}
 	thread->store_done[at] = done > before ? done : before;
 	thread->store_culprits[at] = number;
@@ -141,8 +136,8 @@ void
 core_restart(struct thread *thread)
 {
 	core_settle(thread);
-	waiting_forget(thread);
+	in_order_forget(thread);
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->edge = &thread->timing->nothing->edge;
-	front_begin(thread);
+	out_of_order_restart_front(thread);
 }

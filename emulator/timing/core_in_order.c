@@ -1,122 +1,169 @@
-/* In order: who needs a value that is not there waits. See core.h. */
+#include "emulator/timing/core_in_order.h"
+
 #include <string.h>
 
-#include "emulator/timing/in_order.h"
+#include "emulator/timing/core.h"
+#include "emulator/timing/stall.h"
 
-static uint64_t
-position_of(const struct thread *thread, unsigned index)
+static void
+wait_for(struct thread *thread, const struct waiting_load *load)
 {
-	return core_time(thread, index) - thread->other;
+	const uint64_t now = load->user_position + thread->other;
+	const struct record_pair pair = {load->user, load->culprit};
+
+	if (load->ready > now)
+		stall_for_load(thread, &pair, load->ready - now, &load->cost);
 }
 
-/* As many as may be in flight: the next one waits for the first to be done. */
+/* Of those that wait, the one whose user comes first. */
+static unsigned
+first_waiting(const struct thread *thread)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 1; i < thread->waiting_count; i++)
+		if (thread->waiting[i].user_index < thread->waiting[first].user_index)
+			first = i;
+	return first;
+}
+
+static void
+remove_waiting(struct thread *thread, unsigned at)
+{
+	thread->waiting[at] = thread->waiting[--thread->waiting_count];
+	thread->first_user = BLOCK_NOT_USED;
+	if (thread->waiting_count)
+		thread->first_user = thread->waiting[first_waiting(thread)].user_index;
+}
+
+void
+in_order_forget(struct thread *thread)
+{
+	thread->waiting_count = 0;
+	thread->first_user = BLOCK_NOT_USED;
+}
+
+void
+in_order_settle_some(struct thread *thread, unsigned index)
+{
+	while (thread->first_user <= index) {
+		const unsigned first = first_waiting(thread);
+		const struct waiting_load load = thread->waiting[first];
+
+		remove_waiting(thread, first);
+		wait_for(thread, &load);
+	}
+}
+
+/* Whether the block reads or writes a register of the load. */
+static bool
+is_needed(const struct waiting_load *load, const struct block *block)
+{
+	return (load->registers[0] != REGISTER_NONE && block_mentions(block, load->registers[0])) ||
+	       (load->registers[1] != REGISTER_NONE && block_mentions(block, load->registers[1]));
+}
+
+/* The block that runs needs it; it began at `begin`. */
+static void
+add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
+{
+	const struct variant *variant = &thread->edge->variant;
+	uint16_t reader = BLOCK_NOT_USED;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (load->registers[i] != REGISTER_NONE) {
+			const uint16_t first = block_first_reader(variant->block, load->registers[i]);
+
+			reader = first < reader ? first : reader;
+		}
+	}
+	load->user = variant->block->first + reader;
+	load->user_index = reader;
+	load->user_position = begin - thread->other + variant->issue_cycles[reader];
+	if (reader < thread->first_user)
+		thread->first_user = reader;
+}
+
+void
+in_order_begin_block(struct thread *thread)
+{
+	const uint64_t cycles = thread->edge->variant.cycles;
+	uint64_t begin;
+
+	if (thread->first_user != BLOCK_NOT_USED) { /* those wait before the block begins */
+		thread_pass(thread, 0 - cycles);
+		in_order_settle_some(thread, BLOCK_INSTRUCTIONS_MAX);
+		thread_pass(thread, cycles);
+	}
+	begin = thread_clock(thread) - cycles;
+	for (unsigned i = 0; i < thread->waiting_count;) {
+		struct waiting_load *load = &thread->waiting[i];
+
+		if (is_needed(load, thread->edge->variant.block))
+			add_user(thread, load, begin);
+		else if (load->ready <= begin) { /* it came, and nobody waits for it */
+			*load = thread->waiting[--thread->waiting_count];
+			continue;
+		}
+		i++;
+	}
+}
+
+/* When the load may be issued: as many as may be in flight are, and it waits for the first of them to be done. */
 static uint64_t
-wait_for_room(struct thread *thread, uint32_t number, uint64_t issue)
+wait_for_turn(struct thread *thread, uint32_t number, uint64_t issue)
 {
 	const uint64_t turn = core_flight_turn(thread);
 
 	if (turn <= issue)
 		return issue;
-	thread_stall(thread, number, number, REASON_DATA_CACHE, turn - issue);
+	stall_add(thread, number, number, REASON_DATA_CACHE, turn - issue);
 	return turn;
 }
 
-/* Nothing else is waited for before it: the wait is known at once. */
+/* Its value is waited for later. */
 static void
-wait_at_once(struct thread *thread, uint32_t number, unsigned use, uint64_t ready, struct load_cost cost)
-{
-	const uint64_t now = core_time(thread, use);
-
-	if (ready > now)
-		core_stall_for_load(thread, thread->edge->variant.block->first + use, number, ready - now, cost);
-}
-
-/* Its value is waited for later. It is made where it stays: the host waits for what is copied in other pieces. */
-static inline __attribute__((always_inline)) void
 begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
-              struct load_cost cost)
+              const struct load_cost *cost)
 {
-	struct waiting_load *load = &thread->waiting[thread->waiting_count++];
+	struct waiting_load *load;
 
+	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
+		remove_waiting(thread, 0);
+	load = &thread->waiting[thread->waiting_count++];
 	load->ready = ready;
 	load->culprit = number;
-	load->cost = cost;
+	load->cost = *cost;
 	memcpy(load->registers, instruction->load_registers, sizeof(load->registers));
 	load->user_index = instruction->use;
 	if (instruction->use != BLOCK_NOT_USED) {
 		load->user = thread->edge->variant.block->first + instruction->use;
-		load->user_position = position_of(thread, instruction->use);
+		load->user_position = core_time(thread, instruction->use) - thread->other;
 		if (instruction->use < thread->first_user)
 			thread->first_user = instruction->use;
 	}
 	thread_reach_limit(thread);
 }
 
-/* `load_cycles`: of waiting for memory, as of struct access_result. */
-static __attribute__((noinline)) void
-load_in_turn(struct thread *thread, unsigned index, struct load_cost cost, uint32_t load_cycles)
-{
-	const struct block *block = thread->edge->variant.block;
-	const struct block_instruction *instruction = &block->instructions[index];
-	const uint32_t number = block->first + index;
-	const uint64_t told = thread_clock(thread);
-	uint64_t issue, ready;
-
-	waiting_settle(thread, index);
-	issue = wait_for_room(thread, number, core_time(thread, index));
-	core_issue_later(&cost, load_cycles, told, issue);
-	ready = issue + thread->load_cycles + core_cycles(&cost);
-	core_flight_add(thread, ready);
-	if (instruction->is_used_first && thread->waiting_count == 0) {
-		wait_at_once(thread, number, instruction->use, ready, cost);
-		return;
-	}
-	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
-		waiting_remove(thread, 0);
-	begin_waiting(thread, instruction, number, ready, cost);
-}
-
-/* Its value is waited for later, or others are: if none of those before it, and there is room, straight on. */
-__attribute__((noinline)) void
-in_order_load_among_others(struct thread *thread, unsigned index, uint64_t cache_cycles, uint64_t tlb_cycles)
-{
-	const struct load_cost cost = {.cache_cycles = (uint32_t)cache_cycles, .tlb_cycles = (uint32_t)tlb_cycles};
-	const struct block *block = thread->edge->variant.block;
-	const struct block_instruction *instruction = &block->instructions[index];
-	const uint64_t issue =
-		thread_clock(thread) + (uint64_t)(int64_t)variant_load(&thread->edge->variant, index)->issue;
-	const uint64_t ready = issue + thread->load_cycles + cache_cycles + tlb_cycles;
-
-	if (thread->first_user <= index || core_flight_turn(thread) > issue ||
-	    thread->waiting_count == THREAD_HISTORY || (thread->waiting_count == 0 && instruction->is_used_first)) {
-		load_in_turn(thread, index, cost, 0);
-		return;
-	}
-	core_flight_add(thread, ready);
-	begin_waiting(thread, instruction, block->first + index, ready, cost);
-}
-
-static void
-in_order_load_second(struct thread *thread, unsigned index)
-{
-	in_order_load(thread, index, thread->second_cycles, 0);
-}
-
-static void
-in_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	in_order_load(thread, index, cache_cycles, tlb_cycles);
-}
-
-static void
+void
 in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
-	const struct load_cost cost = core_load_cost(thread, result);
+	const struct block *block = thread->edge->variant.block;
+	const struct block_instruction *instruction = &block->instructions[index];
+	const uint64_t asked = thread_clock(thread);
+	struct load_cost cost = core_load_cost(thread, result);
+	uint64_t issue, ready, used;
 
-	if (__builtin_expect(cost.wait_cycles, 0))
-		load_in_turn(thread, index, cost, result->load_cycles);
-	else
-		in_order_load(thread, index, cost.cache_cycles, cost.tlb_cycles);
+	in_order_settle(thread, index);
+	issue = wait_for_turn(thread, block->first + index, core_time(thread, index));
+	core_issue_later(&cost, result->load_cycles, asked, issue);
+	ready = issue + thread->load_cycles + core_cycles(&cost);
+	core_flight_add(thread, ready);
+	if (!instruction->is_used_first || thread->waiting_count) {
+		begin_waiting(thread, instruction, block->first + index, ready, &cost);
+		return;
+	}
+	used = core_time(thread, instruction->use);
+	if (ready > used)
+		load_stall(thread, &thread->edge->code->load_stalls[index], ready - used, &cost);
 }
-
-const struct core_ways core_in_order = {in_order_load_second, in_order_load_simply, in_order_load_missed};

@@ -1,20 +1,14 @@
-/*
- * Out of order: what is in the window (window.h) was begun earlier. See core.h.
- *
- * What a load that missed goes through is several functions, each of which goes on in the next one, so that none has
- * registers to save for what is not usual. Each is there for a load that level 2 serves, as most are (second_...), for
- * one that does not wait for memory (simple_...), and for any, of which the thread has what it takes (`missed`).
- */
-#include "emulator/timing/core.h"
-#include "emulator/timing/dependence_usual.h"
-#include "emulator/timing/load_stall.h"
-#include "emulator/timing/window.h"
+#include "emulator/timing/core_out_of_order.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define APART  static __attribute__((noinline))
+#include <string.h>
+
+#include "emulator/timing/core.h"
+#include "emulator/timing/stall.h"
+
+/* ---- stalls that are remembered ---- */
 
 void
-core_forget_stalls(struct thread *thread)
+out_of_order_forget_stalls(struct thread *thread)
 {
 	for (unsigned i = 0; i < THREAD_STALLS; i++)
 		thread->stalls[i] = (struct past_stall){
@@ -24,249 +18,185 @@ core_forget_stalls(struct thread *thread)
 	thread->oldest_stall = &thread->stalls[0];
 	thread->next_stall = thread->found_stall = &thread->stalls[THREAD_HISTORY];
 	thread->next_stall->position = thread->next_stall->other = UINT64_MAX;
-	thread->front_stall = thread->next_stall->back;
 }
 
-INLINE const struct block_dependence *
-dependence_at(const struct thread *thread, unsigned index)
+void
+out_of_order_remember_stall(struct thread *thread, uint64_t position)
 {
-	return &thread->edge->variant.block->dependences[index];
+	struct past_stall *stall = thread->next_stall, *next = stall->on[1], *oldest = thread->oldest_stall;
+
+	stall->position = position;
+	stall->other = thread->other;
+	next->position = UINT64_MAX;
+	next->before = position;
+	next->other = UINT64_MAX;
+	thread->next_stall = next;
+	oldest->position = 0;
+	oldest->on[1]->before = 0;
+	thread->oldest_stall = oldest->on[1];
 }
 
-/* The load is done when all before it has retired, and has to be waited for: at `retires`. */
-INLINE struct load_stall *
-begin_stall(struct thread *thread, const struct block_dependence *load, uint64_t retires)
+void
+out_of_order_restart_front(struct thread *thread)
 {
-	core_remember_stall(thread, retires - thread->other);
-	return &thread->edge->code->load_stalls[load->index];
+	thread->front_position = thread_clock(thread) - thread->other;
+	thread->front_other = thread->other;
 }
 
-APART void
-second_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles)
+/*
+ * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
+ * last one that was found or the next, and nobody can foresee which: the host has no branch for it.
+ */
+static inline const struct past_stall *
+stall_behind(struct thread *thread, uint64_t position)
 {
-	load_stall_for_line(thread, begin_stall(thread, load, retires), cycles);
+	struct past_stall *stall = thread->found_stall;
+
+	stall = stall->on[stall->position <= position];
+	while (__builtin_expect(stall->position <= position, 0))
+		stall = stall->on[1];
+	while (__builtin_expect(stall->before > position, 0))
+		stall = stall->back;
+	return thread->found_stall = stall;
 }
 
-APART void
-simple_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles,
-                uint32_t cache_cycles, uint32_t tlb_cycles)
+/* When the instruction entered the reorder buffer that retires at `position` of the static clock. */
+static inline uint64_t
+entry_time(struct thread *thread, uint64_t position)
 {
-	load_stall_split(thread, begin_stall(thread, load, retires), cycles, cache_cycles, tlb_cycles);
+	const uint64_t lead = thread->edge->variant.lead, entered = position > lead ? position - lead : 0;
+	const struct past_stall *stall = stall_behind(thread, entered);
+	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
+	const bool is_refilled = position < lead + thread->front_position; /* the front end began anew meanwhile */
+	const uint64_t refilled = is_refilled ? position + thread->front_other : 0;
+
+	return time > refilled ? time : refilled;
 }
 
-APART void
-missed_holds_up(struct thread *thread, const struct block_dependence *load, uint64_t retires, uint64_t cycles)
-{
-	struct load_stall *stall = begin_stall(thread, load, retires);
-	const struct load_cost cost = thread->missed.cost;
+/* ---- loads whose addresses are made of what other missing loads bring ---- */
 
-	if (cost.wait_cycles)
-		core_stall_for_several(thread, stall->pair.stalled, stall->pair.culprit, cycles, cost);
-	else
-		load_stall_split(thread, stall, cycles, cost.cache_cycles, cost.tlb_cycles);
+void
+dependence_reset(struct dependence *dependence, uint32_t sequence)
+{
+	dependence->until = 0;
+	dependence->registers = 0;
+	dependence->followed = sequence;
+	dependence->count = 0;
 }
 
-/* It may be issued from `issue` on, and waits for its turn. */
-INLINE uint64_t
-turn_of(const struct thread *thread, uint64_t issue)
+/* Registers wait for what is there at `ready`; `behind`: those that another reached already. */
+static inline uint32_t
+reach(struct dependence *dependence, uint32_t behind, uint32_t reached, uint64_t ready, uint64_t issue)
 {
-	const uint64_t turn = core_flight_turn(thread);
+	if (ready <= issue)
+		return behind;
+	for (uint32_t left = reached; left; left &= left - 1) {
+		const unsigned reg = (unsigned)__builtin_ctz(left);
 
-	return turn > issue ? turn : issue;
+		if (!(behind >> reg & 1) || dependence->ready[reg] < ready)
+			dependence->ready[reg] = ready;
+	}
+	return behind | reached;
 }
 
-/* It is issued at `issue`, and takes `later` cycles more than a hit: when it is done. */
-INLINE uint64_t
-issue_load(struct thread *thread, uint64_t issue, uint64_t later)
+/* Block `followed` was executed: which registers wait behind it. */
+static void
+follow_block(struct dependence *dependence, const struct block *block, uint64_t issue)
 {
-	const uint64_t ready = issue + thread->load_cycles + later;
+	const uint32_t sequence = dependence->followed++;
+	uint64_t ready[DEPENDENCE_REGISTERS];
+	uint32_t behind = 0, waiting = dependence->registers & (uint32_t)block->live_in;
+	unsigned first = 0;
 
-	core_flight_add(thread, ready);
+	for (uint32_t left = waiting; left; left &= left - 1)
+		ready[__builtin_ctz(left)] = dependence->ready[__builtin_ctz(left)];
+	for (uint32_t left = waiting; left; left &= left - 1) {
+		const unsigned reg = (unsigned)__builtin_ctz(left);
+
+		behind = reach(dependence, behind, block->reaches[reg], ready[reg], issue);
+	}
+	for (; first < dependence->count && dependence->missing[first].sequence == sequence; first++)
+		behind = reach(dependence, behind, dependence->missing[first].load->reaches,
+		               dependence->missing[first].ready, issue);
+	if (first) {
+		dependence->count -= first;
+		memmove(dependence->missing, dependence->missing + first,
+		        dependence->count * sizeof(*dependence->missing));
+	}
+	dependence->registers = (dependence->registers & block->keeps) | behind;
+}
+
+/* When all is there that the address of the load, of the block that runs, is made of; 0: before `issue`. */
+static uint64_t
+address_ready(struct thread *thread, const struct block_dependence *load, uint64_t issue)
+{
+	struct dependence *dependence = &thread->dependence;
+	uint64_t ready = 0;
+
+	if (dependence->until <= issue) {
+		dependence_reset(dependence, thread->sequence);
+		return 0;
+	}
+	if (!(load->address_loads | load->address_live))
+		return 0;
+	if (thread->sequence - dependence->followed >= THREAD_HISTORY || dependence->count > DEPENDENCE_MISSING) {
+		const uint64_t until = dependence->until; /* what is not known any more is ready */
+
+		dependence_reset(dependence, thread->sequence);
+		dependence->until = until;
+	}
+	while (dependence->followed != thread->sequence)
+		follow_block(dependence, thread->history[dependence->followed % THREAD_HISTORY]->variant.block, issue);
+	for (uint32_t left = load->address_live & dependence->registers; left; left &= left - 1) {
+		const uint64_t until = dependence->ready[(size_t)__builtin_ctz(left)];
+
+		ready = until > ready ? until : ready;
+	}
+	for (uint32_t i = 0; i < dependence->count; i++) {
+		const struct missing_load *missing = &dependence->missing[i];
+		const unsigned place = missing->load->load;
+
+		if (place < 64 && load->address_loads >> place & 1 && missing->ready > ready)
+			ready = missing->ready;
+	}
 	return ready;
 }
 
-/* What its address is made of has to be looked for: when that is there. */
-INLINE uint64_t
-issue_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue)
-{
-	const uint64_t ready = dependence_ready(thread, load, issue);
-
-	return turn_of(thread, ready > issue ? ready : issue);
-}
-
-APART void
-second_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
-{
-	const uint64_t ready = issue_load(thread, issue_behind_any(thread, load, issue), thread->second_cycles);
-
-	dependence_add(thread, load, ready);
-	if (ready > retires)
-		second_holds_up(thread, load, retires, ready - retires);
-}
-
-APART void
-missed_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
-{
-	struct window_load *missed = &thread->missed;
-	uint64_t ready;
-
-	issue = issue_behind_any(thread, load, issue);
-	core_issue_later(&missed->cost, missed->load_cycles, thread_clock(thread), issue);
-	ready = issue_load(thread, issue, core_cycles(&missed->cost));
-	dependence_add(thread, load, ready);
-	if (ready > retires)
-		missed_holds_up(thread, load, retires, ready - retires);
-}
-
-INLINE void
-simple_behind_any(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires,
-                  uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	thread->missed.cost = (struct load_cost){.cache_cycles = cache_cycles, .tlb_cycles = tlb_cycles};
-	missed_behind_any(thread, load, issue, retires);
-}
-
-/* No other is missing, or any that did was followed; `registers`: that wait before its block. */
-INLINE void
-issue_second(struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue,
-             uint64_t retires)
-{
-	const uint64_t ready = issue_load(thread, turn_of(thread, issue), thread->second_cycles);
-
-	dependence_add_one(thread, load, registers, ready);
-	if (ready > retires)
-		second_holds_up(thread, load, retires, ready - retires);
-}
-
-INLINE void
-issue_simple(struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue,
-             uint64_t retires, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	const uint64_t later = (uint64_t)cache_cycles + tlb_cycles;
-	const uint64_t ready = issue_load(thread, turn_of(thread, issue), later);
-
-	dependence_add_one(thread, load, registers, ready);
-	if (ready > retires)
-		simple_holds_up(thread, load, retires, ready - retires, cache_cycles, tlb_cycles);
-}
-
-/* Its address may be made of what one that is missing brings: what was followed says so. */
-INLINE uint64_t
-issue_behind_one(const struct thread *thread, const struct block_dependence *load, uint32_t registers, uint64_t issue)
-{
-	const uint64_t ready = dependence_made(&thread->dependence, registers, load);
-
-	return ready > issue ? ready : issue;
-}
-
-APART void
-simple_behind_one(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires,
-                  uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	uint32_t registers;
-
-	if (dependence_follow(thread, issue, &registers))
-		issue_simple(thread, load, registers, issue_behind_one(thread, load, registers, issue), retires,
-		             cache_cycles, tlb_cycles);
-	else
-		simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
-}
-
-APART void
-second_behind_one(struct thread *thread, const struct block_dependence *load, uint64_t issue, uint64_t retires)
-{
-	uint32_t registers;
-
-	if (dependence_follow(thread, issue, &registers))
-		issue_second(thread, load, registers, issue_behind_one(thread, load, registers, issue), retires);
-	else
-		second_behind_any(thread, load, issue, retires);
-}
-
-APART void
-second_anyhow(struct thread *thread, const struct block_dependence *load)
-{
-	const uint64_t retires = core_time(thread, load->index);
-
-	second_behind_any(thread, load, window_entry(thread, retires - thread->other), retires);
-}
-
+/* The load, for which that was asked, is missing until `ready`. */
 static void
-out_of_order_load_second(struct thread *thread, unsigned index)
+add_missing(struct thread *thread, const struct block_dependence *load, uint64_t ready)
 {
-	const uint64_t retires = core_time(thread, index);
-	const struct block_dependence *load = dependence_at(thread, index);
-	enum dependence_kind kind;
-	uint64_t issue;
+	struct dependence *dependence = &thread->dependence;
 
-	if (!window_find_entry(thread, retires - thread->other, &issue)) {
-		second_anyhow(thread, load);
-		return;
-	}
-	kind = dependence_kind(thread, load, issue);
-	if (kind == DEPENDENCE_NONE)
-		issue_second(thread, load, 0, issue, retires);
-	else if (kind == DEPENDENCE_ONE)
-		second_behind_one(thread, load, issue, retires);
-	else
-		second_behind_any(thread, load, issue, retires);
+	if (dependence->count == 0)
+		dependence->followed = thread->sequence;
+	dependence->until = ready > dependence->until ? ready : dependence->until;
+	dependence->missing[dependence->count++ % DEPENDENCE_MISSING] = (struct missing_load){
+		.ready = ready,
+		.load = load,
+		.sequence = thread->sequence,
+	};
 }
 
-APART void
-simple_anyhow(struct thread *thread, const struct block_dependence *load, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	const uint64_t retires = core_time(thread, load->index), issue = window_entry(thread, retires - thread->other);
+/* ---- a load ---- */
 
-	simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
-}
-
-INLINE void
-load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	const uint64_t retires = core_time(thread, index);
-	const struct block_dependence *load = dependence_at(thread, index);
-	enum dependence_kind kind;
-	uint64_t issue;
-
-	if (!window_find_entry(thread, retires - thread->other, &issue)) {
-		simple_anyhow(thread, load, cache_cycles, tlb_cycles);
-		return;
-	}
-	kind = dependence_kind(thread, load, issue);
-	if (kind == DEPENDENCE_NONE)
-		issue_simple(thread, load, 0, issue, retires, cache_cycles, tlb_cycles);
-	else if (kind == DEPENDENCE_ONE)
-		simple_behind_one(thread, load, issue, retires, cache_cycles, tlb_cycles);
-	else
-		simple_behind_any(thread, load, issue, retires, cache_cycles, tlb_cycles);
-}
-
-static void
-out_of_order_load_simply(struct thread *thread, unsigned index, uint32_t cache_cycles, uint32_t tlb_cycles)
-{
-	load_simply(thread, index, cache_cycles, tlb_cycles);
-}
-
-/* It waits for memory, or its line takes no longer than a hit, as the schedules have it. */
-APART void
-load_oddly(struct thread *thread, unsigned index, const struct access_result *result)
-{
-	const uint64_t retires = core_time(thread, index), issue = window_entry(thread, retires - thread->other);
-
-	thread->missed = (struct window_load){core_load_cost(thread, result), result->load_cycles};
-	missed_behind_any(thread, dependence_at(thread, index), issue, retires);
-}
-
-static void
+void
 out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
-	const int64_t cache_cycles = (int64_t)result->cycles + thread->timing->level1_difference;
+	const struct block_dependence *load = &thread->edge->variant.block->dependences[index];
+	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
+	const uint64_t turn = core_flight_turn(thread);
+	struct load_cost cost = core_load_cost(thread, result);
+	uint64_t issue = entry_time(thread, position), ready = address_ready(thread, load, issue);
 
-	if (__builtin_expect(result->wait_cycles || result->cycles == 0 || cache_cycles < 0, 0))
-		load_oddly(thread, index, result);
-	else
-		load_simply(thread, index, (uint32_t)cache_cycles, result->tlb_cycles);
+	issue = ready > issue ? ready : issue;
+	issue = turn > issue ? turn : issue;
+	core_issue_later(&cost, result->load_cycles, thread_clock(thread), issue);
+	ready = issue + thread->load_cycles + core_cycles(&cost);
+	core_flight_add(thread, ready);
+	add_missing(thread, load, ready);
+	if (ready <= retires)
+		return;
+	out_of_order_remember_stall(thread, position);
+	load_stall(thread, &thread->edge->code->load_stalls[index], ready - retires, &cost);
 }
-
-const struct core_ways core_out_of_order = {out_of_order_load_second, out_of_order_load_simply,
-                                            out_of_order_load_missed};

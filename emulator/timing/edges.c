@@ -72,11 +72,11 @@ fill(const struct code *before, struct code *code, const struct variant *of, str
 	edge->site = before->site;
 	edge->taken = code->address != before->fall;
 	edge->kind = edges_kind(before, code);
-	edge->line_key = plain_line_key(code->last_line);
-	edge->line_index = (uint16_t)(code->last_line % PLAIN_LINES);
-	edge->first_index = (uint16_t)(code->first_line % PLAIN_LINES);
+	edge->line_key = filter_line_key(code->last_line);
+	edge->line_index = (uint16_t)(code->last_line % FILTER_LINES);
+	edge->first_index = (uint16_t)(code->first_line % FILTER_LINES);
 	edge->page_key = code->page;
-	edge->page_index = (uint16_t)(code->page % PLAIN_PAGES);
+	edge->page_index = (uint16_t)(code->page % FILTER_PAGES);
 	edge->variant = *of;
 	edge->of = of;
 	edge->misprediction = (struct record_pair){.stalled = code->first, .culprit = before->last};

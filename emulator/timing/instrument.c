@@ -3,18 +3,18 @@
 #include <stdatomic.h>
 
 #include "emulator/retranslation.h"
+#include "emulator/timing/block_entry.h"
 #include "emulator/timing/callback_data.h"
 #include "emulator/timing/callbacks.h"
 #include "emulator/timing/core.h"
-#include "emulator/timing/enter.h"
-#include "emulator/timing/hot.h"
 
 /* Callbacks have no place for a context. */
 static struct {
 	struct timing *timing;
 	const struct guest *guest;
 	struct locks *locks;
-	struct callbacks callbacks;
+	qemu_plugin_vcpu_udata_cb_t enter;
+	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind; NULL: none is wanted */
 	struct retranslation retranslation;
 	atomic_bool has_threads; /* a second one begins, or what is translated now will be kept when one begins */
 } state;
@@ -26,7 +26,7 @@ instrument_init(struct timing *timing, const struct guest *guest, struct locks *
 	state.guest = guest;
 	state.locks = locks;
 	atomic_store_explicit(&state.has_threads, !retranslation_init(&state.retranslation), memory_order_relaxed);
-	enter_init(timing);
+	state.enter = block_entry_callback(timing);
 }
 
 static bool
@@ -38,7 +38,7 @@ has_threads(void)
 void
 instrument_first_began(void)
 {
-	state.callbacks = callbacks_choose(state.timing, timing_thread(state.timing, 0));
+	state.accesses = callbacks_choose(state.timing, timing_thread(state.timing, 0));
 }
 
 void
@@ -114,32 +114,21 @@ instrument_counts(struct qemu_plugin_tb *tb, uint32_t number)
 		                                     (void *)(uintptr_t)number);
 }
 
-/* Of ACCESS_SIZES. */
-static unsigned
-size_of(unsigned bytes)
-{
-	const bool is_usual = bytes <= 8 && __builtin_popcount(bytes) == 1;
-
-	return is_usual ? (unsigned)__builtin_ctz(bytes) : ACCESS_SIZES - 1;
-}
-
-static unsigned
+static enum access_kind
 alone_kind_of(const struct block_instruction *instruction)
 {
-	const unsigned size = size_of((unsigned)instruction->group_to);
-
 	if (instruction->group_to == 0)
 		return ACCESS_ASKED;
 	if (instruction->reads_beyond)
 		return ACCESS_FIRST_HALF;
 	if (instruction->updates)
-		return ACCESS_UPDATE + size;
+		return ACCESS_UPDATE;
 	if (instruction->loads && instruction->stores)
-		return ACCESS_BOTH + size;
-	return (instruction->stores ? ACCESS_STORE : ACCESS_LOAD) + size;
+		return ACCESS_BOTH;
+	return instruction->stores ? ACCESS_STORE : ACCESS_LOAD;
 }
 
-static unsigned
+static enum access_kind
 kind_of(const struct block *block, struct access *access)
 {
 	const struct block_instruction *instruction = &block->instructions[access->index];
@@ -160,12 +149,10 @@ static void
 register_access(struct qemu_plugin_insn *insn, const struct block *block, struct access *access)
 {
 	const struct block_instruction *instruction = &block->instructions[access->index];
-	const qemu_plugin_vcpu_mem_cb_t *callbacks = has_threads() ? state.callbacks.accesses : state.callbacks.alone;
-	const unsigned kind = kind_of(block, access);
-	const bool is_update = kind >= ACCESS_UPDATE && kind < ACCESS_ASKED;
+	const enum access_kind kind = kind_of(block, access);
 
-	qemu_plugin_register_vcpu_mem_cb(insn, callbacks[kind], QEMU_PLUGIN_CB_NO_REGS,
-	                                 is_update ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
+	qemu_plugin_register_vcpu_mem_cb(insn, state.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
+	                                 kind == ACCESS_UPDATE ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }
@@ -183,12 +170,11 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	const struct block *block = code->block;
 	struct access *access = code->accesses;
 
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, has_threads() ? enter_any(code) : enter_alone(state.timing, code),
-	                                     QEMU_PLUGIN_CB_NO_REGS, code);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, state.enter, QEMU_PLUGIN_CB_NO_REGS, code);
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 
-		if (state.callbacks.accesses && block_instruction_is_called_for(instruction, i))
+		if (state.accesses && block_instruction_is_called_for(instruction, i))
 			register_access(qemu_plugin_tb_get_insn(tb, i), block, access++);
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,

@@ -1,7 +1,8 @@
 /*
  * stall.h - an instruction holds everything up
  *
- * Thread rule: of the thread.
+ * Thread rule: of the thread; load stalls of a block are of all threads, and their places are read and changed
+ * atomically.
  */
 #ifndef DCPI_EMULATOR_TIMING_STALL_H
 #define DCPI_EMULATOR_TIMING_STALL_H
@@ -9,20 +10,26 @@
 #include "emulator/timing/sample.h"
 #include "emulator/timing/timing.h"
 
-/* The stall is in the clock and the counters, and is to be recorded where it is not looked for first. */
-void stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                     uint64_t cycles);
+/*
+ * The stall for a load, of which it is known who waits. In order that is its first user, when it comes before any other
+ * access to memory; out of order the load itself. Which instruction waits for which never changes then, and neither
+ * does the place in the record of a thread: where one thread or another had it last, as of record_stall_at(), because
+ * of the line and because of the page.
+ */
+struct load_stall {
+	struct record_pair pair;
+	uint32_t cache_at, tlb_at;
+};
 
-/* The stall is in the clock and the counters, and is to be recorded wherever it is; *at is where from now on. */
-void stall_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
-                    uint32_t *at);
+/* Of the first access_end instructions of a block; in order, of what is no such load, it is empty. NULL: no memory. */
+struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
-/* Where it is, perhaps. */
-static inline struct record_stall *
-stall_at(const struct thread *thread, const uint32_t *at)
-{
-	return record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
-}
+/* It waits for `cycles`, not 0, of what the load's cost is: what is hidden is what came first. */
+void load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost);
+
+/* Part of what has passed is recorded, and *at, where it was last, is where it is. */
+void stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                     uint32_t *at);
 
 /* Nothing is done for so long. */
 static inline __attribute__((always_inline)) void
@@ -32,14 +39,8 @@ stall_pass(struct thread *thread, uint64_t cycles)
 	thread->other += cycles;
 }
 
-/* Part of what has passed was for this. */
-static inline __attribute__((always_inline)) void
-stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	thread->record->counters.cycles[reason] += cycles;
-	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
-		stall_elsewhere(thread, stalled, culprit, reason, cycles);
-}
+/* Part of what has passed was for this: into the counters and the record. */
+void stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
 
 /* All of it was told. */
 static inline __attribute__((always_inline)) void
@@ -49,32 +50,11 @@ stall_sample(struct thread *thread, uint32_t stalled)
 		sample_stall(thread, stalled);
 }
 
-/*
- * thread_stall(), if the record has it where it is looked for first, and no sample is due even with the block that
- * runs; else false: nothing was done.
- */
-static inline __attribute__((always_inline)) bool
-stall_plainly(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	if (!thread_has_time(thread, cycles) && thread_clock(thread) + cycles > thread->next_sample)
-		return false;
-	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
-		return false;
-	stall_pass(thread, cycles);
-	thread->record->counters.cycles[reason] += cycles;
-	return true;
-}
+/* Instruction `stalled` holds up everything for `cycles`, not 0, because of `culprit`. */
+void stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
 
-/* thread_stall(), for who does it last of all: nothing needs be saved for it. */
-static inline __attribute__((always_inline)) void
-stall_at_last(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	stall_pass(thread, cycles);
-	thread->record->counters.cycles[reason] += cycles;
-	if (thread->records_stalls && !record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
-		stall_elsewhere(thread, stalled, culprit, reason, cycles);
-	else
-		stall_sample(thread, stalled);
-}
+/* The same for a load, into what of its cost it was for. */
+void stall_for_load(struct thread *thread, const struct record_pair *pair, uint64_t cycles,
+                    const struct load_cost *cost);
 
 #endif

@@ -2,13 +2,12 @@
 #include <string.h>
 
 #include "emulator/timing/core.h"
-#include "emulator/timing/slow.h"
 #include "emulator/timing/stall.h"
 
 static int
 make_core(struct timing *timing, struct thread *thread)
 {
-	const struct plain_room room = {thread_data(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	const struct filter_room room = {thread_data(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
 	int err;
 
 	thread->hierarchy = NULL;
@@ -16,13 +15,8 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu), room);
 		if (!thread->hierarchy)
 			return -errno;
-		thread->data_plain = hierarchy_plain_data(thread->hierarchy);
-		thread->code_plain = hierarchy_plain_code(thread->hierarchy);
-		slow_choose_ways(thread);
-		thread->second_cycles = core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, 1));
-		thread->third_cycles = core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, 2));
-		thread->memory_cycles =
-			core_cache_cycles(timing, hierarchy_cycles(thread->hierarchy, HIERARCHY_MEMORY));
+		thread->data_filter = hierarchy_data_filter(thread->hierarchy);
+		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
 	if (err)
@@ -37,10 +31,10 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->since.all = 0;
 	thread->other = clock;
 	thread->published_static = 0;
-	waiting_forget(thread);
+	in_order_forget(thread);
 	thread->store_count = 0;
 	thread->store_room = thread->store_turn = 0;
-	core_forget_stalls(thread);
+	out_of_order_forget_stalls(thread);
 	core_forget_flights(thread);
 	memset(thread->store_done, 0, sizeof(thread->store_done));
 	thread->front_position = thread->front_other = 0;
@@ -64,7 +58,6 @@ thread_begin(struct timing *timing, unsigned vcpu)
 		return -errno;
 	thread->vcpu = vcpu;
 	thread->timing = timing;
-	thread->core = core_ways_of(timing);
 	thread->load_cycles = timing->load_cycles;
 	thread->mispredict_cycles = timing->setup->pipeline.mispredict_cycles;
 	thread->records_stalls = timing->parts & SETUP_TRUTH;
@@ -137,42 +130,6 @@ thread_set_limit(struct thread *thread)
 	thread->since.all = (int64_t)(thread->since.fraction - (left << 32));
 }
 
-/* By itself, so that who finds it at once has nothing to save for it. */
-__attribute__((noinline)) void
-stall_elsewhere(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	const uint32_t offset = record_stall_offset(stalled, culprit, reason);
-	uint32_t *distance = &thread->stall_distances[(stalled * 8 + offset) % THREAD_DISTANCES];
-
-	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
-		recording_pass(thread->timing->recording);
-	if (thread_clock(thread) > thread->next_sample)
-		sample_stall(thread, stalled);
-}
-
-void
-stall_anywhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
-               uint32_t *at)
-{
-	struct record_stall *stall = stall_at(thread, at);
-
-	if (!record_stall_is(stall, pair, reason)) {
-		stall = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
-		if (!stall) {
-			recording_pass(thread->timing->recording);
-			return;
-		}
-		__atomic_store_n(at, record_stall_bytes(thread->record, stall), __ATOMIC_RELAXED);
-	}
-	record_stall_count(stall, cycles);
-}
-
-void
-thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
-{
-	stall_at_last(thread, stalled, culprit, reason, cycles);
-}
-
 static void
 pass_blocked(struct thread *thread, uint64_t cycles)
 {
@@ -188,7 +145,7 @@ thread_step(struct thread *thread, const struct clock_step *step)
 	if (step->blocked_cycles)
 		pass_blocked(thread, step->blocked_cycles);
 	if (step->call_cycles)
-		thread_stall(thread, thread->call, thread->call, REASON_CALL, step->call_cycles);
+		stall_add(thread, thread->call, thread->call, REASON_CALL, step->call_cycles);
 	thread->next_turn = step->limit;
 	thread->record->counters.clock = thread_clock(thread);
 	thread_set_limit(thread);

@@ -17,53 +17,19 @@
 #include "emulator/record/recording.h"
 #include "emulator/setup.h"
 #include "emulator/timing/code.h"
-#include "emulator/timing/dependence.h"
 
-#define THREAD_SHIFT     16                 /* each in its own 64 KiB of one area: found by a shift; */
-#define THREAD_DATA      ((size_t)16 << 10) /* from there on are its plain hits of data, mostly */
-#define THREAD_HISTORY   64                 /* blocks, misses and stalls that are remembered; a power of two */
-#define THREAD_STORES    256
-#define THREAD_STALLS    (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
-#define THREAD_DISTANCES 512
-#define THREAD_NEVER     UINT64_MAX
-#define THREAD_LIMIT     (UINT64_C(1) << 30) /* cycles until the clock's limit, and that one thing takes, at most */
+#define THREAD_SHIFT         16                 /* each in its own 64 KiB of one area: found by a shift; */
+#define THREAD_DATA          ((size_t)16 << 10) /* from there on is its filter of data, mostly */
+#define THREAD_HISTORY       64                 /* blocks, misses and stalls that are remembered; a power of two */
+#define THREAD_STORES        256
+#define THREAD_STALLS        (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
+#define THREAD_DISTANCES     512
+#define DEPENDENCE_REGISTERS 32
+#define DEPENDENCE_MISSING   64
+#define THREAD_NEVER         UINT64_MAX
+#define THREAD_LIMIT         (UINT64_C(1) << 30) /* cycles until the clock's limit, and that one thing takes, at most */
 
 struct timing;
-struct core_ways;
-struct thread;
-struct cache_small;
-
-/*
- * How accesses that are no plain hits go on, with what their callbacks were given, where those have it: nothing is
- * moved for it. How a load of a line does, and how code is fetched.
- */
-struct access_ways {
-	/* `there`, `page`: where the line and the page of its first byte are if they are plain hits (plain_line()) */
-	void (*load)(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
-	             struct plain_place *page);
-	/* the same, and then a store of the same bytes */
-	void (*update)(struct thread *thread, struct plain_place *there, uint64_t address, const void *data,
-	               struct plain_place *page);
-	void (*store)(struct thread *thread, unsigned size, uint64_t address, const void *data);
-	void (*group)(struct thread *thread, bool writes, uint64_t address, const void *data);
-	void (*load_line)(struct thread *thread, unsigned index, uint64_t address);
-
-	/* a step of simple ones (model/simple.h): the page is no plain hit */
-	void (*load_page)(struct thread *thread, unsigned index, uint64_t address, struct plain_place *there,
-	                  struct plain_place *page);
-
-	/* level 2 had its line, its page is a plain hit, and prefetchers are told; NULL: there are none */
-	void (*load_told)(struct thread *thread, unsigned index, uint64_t address, uint64_t line);
-
-	/* of a block that is entered by the edge the last line is fetched, or both of two; `parts` as of hot_go() */
-	void (*fetch[2])(struct thread *thread, struct edge *edge, uint32_t parts);
-
-	/* steps of simple ones (fetch_kind.h), by whether it is the first of two lines: the page is no plain hit; it
-	 * was translated, and the line is none */
-	void (*fetch_page[2])(struct thread *thread, struct edge *edge);
-	void (*fetch_behind[2])(struct thread *thread, struct edge *edge, uint64_t line,
-	                        enum hierarchy_translation translation);
-};
 
 /* What a load takes longer than a hit. */
 struct load_cost {
@@ -86,12 +52,6 @@ struct flight {
 	struct flight *next; /* of a ring, and the next that was begun */
 };
 
-/* Out of order: what a load takes that missed, and how much of its waiting it does whenever it is issued. */
-struct window_load {
-	struct load_cost cost;
-	uint32_t load_cycles;
-};
-
 /* A stall that is remembered, in a ring. */
 struct past_stall {
 	uint64_t position; /* on the static clock; of the next one: that never comes; of one that is forgotten: 0 */
@@ -103,6 +63,26 @@ struct past_stall {
 /* A load that reads beyond (block.h), while the emulator tells of it. */
 struct half_load {
 	uint64_t from, next; /* its address; of its next callback, or THREAD_NEVER */
+};
+
+/* A load that missed, out of order. */
+struct missing_load {
+	uint64_t ready;
+	const struct block_dependence *load;
+	uint32_t sequence; /* of its block */
+};
+
+/*
+ * Which registers wait for what is missing. Blocks are gone through behind the program, each once, and only while
+ * something is missing that an address may be made of.
+ */
+struct dependence {
+	uint64_t until;     /* when the last of them is ready */
+	uint32_t registers; /* that wait for one (bit n: n), before block `followed` */
+	uint32_t followed;  /* sequence of the first block that was not gone through */
+	uint32_t count;     /* loads of that and later blocks; those over DEPENDENCE_MISSING are lost */
+	struct missing_load missing[DEPENDENCE_MISSING];
+	uint64_t ready[DEPENDENCE_REGISTERS]; /* until when registers wait */
 };
 
 /* In 2^-32 cycles. */
@@ -121,8 +101,7 @@ struct thread {
 	struct edge *edge;       /* by which the block that runs was entered */
 	uint64_t *executions;
 	struct timing *timing;
-	struct plain_hits *data_plain, *code_plain;
-	struct access_ways ways;
+	struct hit_filter *data_filter, *code_filter;
 	struct predictor predictor;
 	const struct edge *history[THREAD_HISTORY]; /* to the blocks that ran, by sequence */
 
@@ -137,29 +116,22 @@ struct thread {
 	uint32_t call;                          /* instruction that makes a system call */
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
 
-	const struct core_ways *core;
 	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */
 	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
-	uint32_t second_cycles;       /* that a load from level 2 takes longer than that, */
-	uint32_t third_cycles;        /* one from level 3, */
-	uint32_t memory_cycles;       /* and one from memory, of a core's own node, that nobody else asks */
 	uint32_t mispredict_cycles;
 	bool records_stalls;
 	unsigned waiting_count; /* of `waiting` */
 	uint16_t first_user;    /* of their user_index */
 	struct half_load half;
-	struct access_result beyond; /* of a load that more than level 2 has to do with, until the core knows of it */
 
 	/* in order */
 	struct waiting_load waiting[THREAD_HISTORY];
 
 	/* out of order */
-	struct window_load missed;
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_STALLS];
 	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */
-	struct past_stall *front_stall;                             /* the last one, when the front end began anew; */
-	uint64_t front_position, front_other;                       /* where, and `other` of then */
+	uint64_t front_position, front_other; /* when the front end began anew: where, and `other` of then */
 
 	struct flight in_flight[THREAD_HISTORY];
 
@@ -205,24 +177,18 @@ thread_reach_limit(struct thread *thread)
 	thread->since.all = thread->since.fraction;
 }
 
-/* Its plain hits of data, where they are with it, and the thread that they are with. */
-static inline struct plain_hits *
+/* Its filter of data, where that is with it. */
+static inline struct hit_filter *
 thread_data(const struct thread *thread)
 {
-	return (struct plain_hits *)((uintptr_t)thread + THREAD_DATA);
+	return (struct hit_filter *)((uintptr_t)thread + THREAD_DATA);
 }
 
-static inline struct thread *
-thread_of_data(const struct plain_hits *data)
-{
-	return (struct thread *)((uintptr_t)data - THREAD_DATA);
-}
-
-/* Whether they are: more than the usual may be too many. The same of all threads. */
+/* Whether it is: that of a large level 1 has no room there. Of all threads alike. */
 static inline bool
 thread_has_data(const struct thread *thread)
 {
-	return thread->data_plain == thread_data(thread);
+	return thread->data_filter == thread_data(thread);
 }
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
@@ -235,10 +201,6 @@ void thread_publish(struct thread *thread);
 
 /* `limit` anew. */
 void thread_set_limit(struct thread *thread);
-
-/* Instruction `stalled` holds up everything for `cycles`, not 0, because of `culprit`. */
-void thread_stall(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                  uint64_t cycles);
 
 /* What emulator/clock/ says of the time. */
 struct clock_step;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "emulator/timing/load_stall.h"
+#include "emulator/timing/stall.h"
 
 #define THREADS_SIZE ((uint64_t)RECORD_VCPUS_MAX << THREAD_SHIFT)
 
@@ -186,7 +186,7 @@ add_nothing(struct timing *timing, uint16_t machine)
 	return 0;
 }
 
-/* What plain_usual.h asks for, and pages, too, of the usual size. */
+/* Lines of 64 bytes, in several sets, and pages of 4 KiB: callbacks ask the filter themselves then. */
 static bool
 has_geometry(const struct timing *timing)
 {

@@ -13,7 +13,7 @@
 #include "emulator/timing/edges.h"
 #include "emulator/timing/thread.h"
 
-#define TIMING_LINE_SHIFT PLAIN_LINE_SHIFT
+#define TIMING_LINE_SHIFT FILTER_LINE_SHIFT
 #define TIMING_LINE       (1u << TIMING_LINE_SHIFT)
 #define TIMING_PAGE_SHIFT 12
 

@@ -11,7 +11,7 @@
 #include "emulator/setup.h"
 #include "tests/system/trace_record.h"
 #include "tests/unit/emulator/reference_core.h"
-#include "tests/unit/emulator/straight_load.h"
+#include "emulator/model/hierarchy.h"
 
 #define CYCLES_APART 1000000 /* accesses do not meet */
 #define RECORDS      4096
@@ -27,7 +27,6 @@ struct comparison {
 	struct reference_core reference;
 	struct counts fetches, loads, stores;
 	uint64_t now, accesses, differ, first_address, first_index;
-	uint64_t simple; /* loads that went straight on: simple.h */
 };
 
 static int
@@ -41,23 +40,23 @@ begin(struct comparison *comparison, const char *path)
 	}
 	comparison->machine.prefetcher_count = 0;
 	comparison->memory = memory_system_new(&comparison->machine, SETUP_CACHES | SETUP_TLBS, 0, 1);
-	comparison->hierarchy = comparison->memory ? hierarchy_new(comparison->memory, 0, PLAIN_NO_ROOM) : NULL;
+	comparison->hierarchy = comparison->memory ? hierarchy_new(comparison->memory, 0, FILTER_NO_ROOM) : NULL;
 	if (!comparison->hierarchy)
 		return -1;
 	comparison->reference = reference_core_new(&comparison->machine);
 	return 0;
 }
 
-/* As the plugin does it: what is a plain hit goes no further, and a load straight on. */
+/* As the plugin does it: what the filter knows goes no further. */
 static struct access_result
 model_access(struct comparison *comparison, uint64_t address, char kind)
 {
 	struct access_result result = {0};
-	struct plain_hits *plain = kind == TRACE_FETCH ? hierarchy_plain_code(comparison->hierarchy)
-	                                               : hierarchy_plain_data(comparison->hierarchy);
-	const uint64_t line = address >> plain->line_shift;
+	struct hit_filter *filter = kind == TRACE_FETCH ? hierarchy_code_filter(comparison->hierarchy)
+	                                                : hierarchy_data_filter(comparison->hierarchy);
+	const uint64_t line = address >> filter->line_shift;
 
-	if (plain_hits_use_one(plain, kind == TRACE_STORE, line, address >> plain->page_shift))
+	if (filter_use(filter, kind == TRACE_STORE, line, address >> filter->page_shift))
 		return result;
 	comparison->now += CYCLES_APART;
 	if (kind == TRACE_FETCH)
@@ -65,7 +64,7 @@ model_access(struct comparison *comparison, uint64_t address, char kind)
 	else if (kind == TRACE_STORE)
 		hierarchy_store(comparison->hierarchy, address, 1, comparison->now, &result);
 	else
-		comparison->simple += straight_load(comparison->hierarchy, address, 1, comparison->now, &result);
+		hierarchy_load(comparison->hierarchy, address, 1, comparison->now, &result);
 	return result;
 }
 
@@ -129,7 +128,6 @@ print(const struct comparison *comparison)
 	print_counts(comparison, "stores", &comparison->stores);
 	printf("\"written_back\": %" PRIu64 ", \"model_written_back\": %" PRIu64 ", ",
 	       comparison->reference.written_back, written_back);
-	printf("\"simple\": %" PRIu64 ", ", comparison->simple);
 	printf("\"accesses\": %" PRIu64 ", \"differ\": %" PRIu64 ", \"first\": \"%" PRIu64 " at %" PRIx64 "\"}\n",
 	       comparison->accesses, comparison->differ, comparison->first_index, comparison->first_address);
 }

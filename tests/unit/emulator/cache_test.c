@@ -68,73 +68,45 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 	cache_fini(&cache);
 }
 
-/* What makes a narrow cache wide. */
-enum widening { BY_A_LARGE_NUMBER, BY_PREFETCHING, BY_WRITING_BACK, WIDENINGS };
-
+/* Of large numbers, too; threads share it from some time on, or never. */
 static void
-widen(struct cache *cache, uint64_t sets, enum widening how)
-{
-	switch (how) {
-	case BY_A_LARGE_NUMBER:
-		assert_false(cache_has(cache, sets * UINT16_MAX));
-		break;
-	case BY_PREFETCHING:
-		cache_prefetch(cache, 1);
-		break;
-	default:
-		assert_false(cache_mark_written(cache, sets * UINT16_MAX));
-	}
-	assert_false(cache->is_narrow || cache->shares_narrow);
-}
-
-/* Of lines that have room in a narrow cache, which is made wide in between; threads share it before that, or never. */
-static void
-compare_while_it_widens(unsigned sets, unsigned ways, enum widening how, bool is_shared)
+compare_large_numbers(unsigned sets, unsigned ways, bool is_shared)
 {
 	struct cache cache = new_cache(sets, ways, REPLACEMENT_LRU);
 	struct reference_cache reference = reference_new(sets, ways, false);
 	const uint64_t lines = (uint64_t)sets * ways;
 	uint64_t random = sets * 100 + ways;
-	bool is_narrow = true;
 
-	assert_true(cache.is_narrow);
 	for (unsigned i = 0; i < 100000; i++) {
 		const bool writes = next_random(&random) % 3 == 0;
-		const uint64_t line = next_random(&random) % 8 ? next_random(&random) % (lines + lines / 2)
-		                                               : next_random(&random) % (sets * (uint64_t)UINT16_MAX);
+		const uint64_t line = next_random(&random) % 8
+		                              ? next_random(&random) % (lines + lines / 2)
+		                              : next_random(&random) % (sets * (uint64_t)(UINT32_MAX - 1));
 		struct reference_found wanted;
 		struct cache_found found;
 
 		if (i == 30000 && is_shared)
 			cache_begin_to_lock(&cache);
-		if (i >= 60000 && is_narrow && cache_has(&cache, 1)) {
-			assert_int_equal(cache.shares_narrow, is_shared);
-			widen(&cache, sets, how);
-			is_narrow = false;
-		}
 		wanted = reference_access(&reference, line, writes);
 		found = cache_access(&cache, line, writes);
 		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
 		assert_int_equal(found.left, wanted.left);
 		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
 	}
-	assert_false(is_narrow);
 	reference_free(&reference);
 	cache_fini(&cache);
 }
 
 static void
-a_narrow_cache_is_the_reference_until_it_is_wide_and_then(void **state)
+a_cache_of_large_numbers_is_the_reference(void **state)
 {
 	static const unsigned sets[] = {2, 3, 28, 64};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
-		for (unsigned ways = 17; ways <= 20; ways++) {
-			for (unsigned how = 0; how < WIDENINGS; how++) {
-				compare_while_it_widens(sets[i], ways, (enum widening)how, false);
-				compare_while_it_widens(sets[i], ways, (enum widening)how, true);
-			}
+		for (unsigned ways = 15; ways <= 20; ways++) {
+			compare_large_numbers(sets[i], ways, false);
+			compare_large_numbers(sets[i], ways, true);
 		}
 	}
 }
@@ -306,7 +278,6 @@ a_prefetched_line_that_left_is_forgotten(void **state)
 struct anvil {
 	struct cache cache;
 	unsigned sets;
-	bool widens; /* in between */
 };
 
 /* The last set. */
@@ -323,8 +294,6 @@ hammer(void *context)
 	uint64_t random = (uint64_t)(uintptr_t)&random;
 
 	for (unsigned i = 0; i < TURNS; i++) {
-		if (i == TURNS / 2 && anvil->widens)
-			cache_has(&anvil->cache, (uint64_t)anvil->sets * UINT16_MAX);
 		strike(anvil, next_random(&random) % 40, next_random(&random) % 2);
 	}
 	return NULL;
@@ -332,10 +301,9 @@ hammer(void *context)
 
 /* Afterwards each line is there once at most: as many leave as the set has ways. */
 static void
-hammer_together(unsigned sets, unsigned ways, bool widens)
+hammer_together(unsigned sets, unsigned ways)
 {
-	struct anvil anvil = {new_cache(sets, ways, REPLACEMENT_LRU), sets, widens};
-	const bool is_narrow = anvil.cache.is_narrow;
+	struct anvil anvil = {new_cache(sets, ways, REPLACEMENT_LRU), sets};
 	uint64_t seen = 0;
 	pthread_t threads[2];
 
@@ -354,7 +322,6 @@ hammer_together(unsigned sets, unsigned ways, bool widens)
 		assert_int_equal(seen >> (found.left / sets) & 1, 0);
 		seen |= UINT64_C(1) << (found.left / sets);
 	}
-	assert_int_equal(anvil.cache.shares_narrow, is_narrow && !widens);
 	cache_fini(&anvil.cache);
 }
 
@@ -362,18 +329,10 @@ static void
 threads_that_share_a_set_leave_it_whole(void **state)
 {
 	(void)state;
-	hammer_together(1, 8, false);
-	hammer_together(1, 16, false);
-	hammer_together(1, 20, false);
-	hammer_together(3, 20, false);
-}
-
-static void
-threads_that_make_a_cache_wide_leave_it_whole(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < 20; i++)
-		hammer_together(3, 20, true);
+	hammer_together(1, 8);
+	hammer_together(1, 16);
+	hammer_together(1, 20);
+	hammer_together(3, 20);
 }
 
 int
@@ -381,7 +340,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lru_is_the_reference_access_for_access),
-		cmocka_unit_test(a_narrow_cache_is_the_reference_until_it_is_wide_and_then),
+		cmocka_unit_test(a_cache_of_large_numbers_is_the_reference),
 		cmocka_unit_test(what_locks_is_the_reference_access_for_access),
 		cmocka_unit_test(first_in_first_out_is_the_reference_access_for_access),
 		cmocka_unit_test(a_random_victim_may_be_any_way),
@@ -390,7 +349,6 @@ main(void)
 		cmocka_unit_test(a_prefetched_line_is_met_for_the_first_time_once),
 		cmocka_unit_test(a_prefetched_line_that_left_is_forgotten),
 		cmocka_unit_test(threads_that_share_a_set_leave_it_whole),
-		cmocka_unit_test(threads_that_make_a_cache_wide_leave_it_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

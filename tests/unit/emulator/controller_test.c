@@ -128,58 +128,6 @@ the_limit_holds_for_clocks_that_differ(void **state)
 	assert_in_range(moved, 20 * QUANTUM / 5 - 1000, 20 * QUANTUM / 5 + QUANTUM / 5);
 }
 
-/* Lines that are moved abreast, or beside others, are as if they were moved one by one, whatever comes in between. */
-static void
-lines_abreast_are_like_lines_after_each_other(void **state)
-{
-	struct path_user other;
-	struct path apart;
-	uint64_t now = 0, random = 1, taken = 0, beside = 0;
-
-	(void)state;
-	assert_int_equal(path_init(&apart, curve.lines_per_cycle, CORES, QUANTUM), 0);
-	path_user_init(&other, &apart, 0);
-	for (unsigned i = 0; i < 100000; i++) {
-		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
-		now += (random >> 60) * 15;
-		for (unsigned again = 0; again < 2; again++) {
-			if (path_move_abreast(&users[0], now, 1 + i % PATH_ABREAST))
-				taken++;
-			else if (path_move_beside(&users[0], now, 1 + i % PATH_ABREAST))
-				beside++;
-			else
-				break;
-			for (unsigned line = 0; line <= i % PATH_ABREAST; line++)
-				assert_int_equal(path_move(&other, now), 0);
-		}
-		assert_int_equal(path_move(&users[0], now + (random >> 56) % 4 * 100),
-		                 path_move(&other, now + (random >> 56) % 4 * 100));
-	}
-	assert_in_range(taken, 1000, 99000);
-	assert_in_range(beside, 1000, 99000);
-	path_fini(&apart);
-}
-
-/* Nothing is known of who has too small a window, or no limit. */
-static void
-windows_of_a_line_are_not_moved_in_abreast(void **state)
-{
-	struct path_user other;
-	struct path apart;
-
-	(void)state;
-	assert_int_equal(path_init(&apart, 0, CORES, QUANTUM), 0);
-	path_user_init(&other, &apart, 0);
-	assert_false(path_move_abreast(&other, QUANTUM, 1));
-	assert_false(path_move_beside(&other, QUANTUM, 1));
-	path_fini(&apart);
-	assert_int_equal(path_init(&apart, 1e-6, CORES, QUANTUM), 0);
-	path_user_init(&other, &apart, 0);
-	assert_false(path_move_abreast(&other, UINT64_C(1) << 40, 1));
-	assert_false(path_move_beside(&other, UINT64_C(1) << 40, 1));
-	path_fini(&apart);
-}
-
 /* A thread that is far behind does not wait for what others do later. */
 static void
 who_is_behind_finds_room_where_there_was_some(void **state)
@@ -297,8 +245,6 @@ main(void)
 		TEST(no_more_than_the_limit_is_moved),
 		TEST(a_limit_need_not_be_a_whole_number),
 		TEST(the_limit_holds_for_clocks_that_differ),
-		TEST(lines_abreast_are_like_lines_after_each_other),
-		TEST(windows_of_a_line_are_not_moved_in_abreast),
 		TEST(who_is_behind_finds_room_where_there_was_some),
 		TEST(latency_follows_the_load_of_all_cores),
 		TEST(who_was_not_heard_of_for_long_is_no_load),

@@ -170,14 +170,13 @@ a_stall_is_told_wherever_its_place_is(void **state)
 	const struct record_stall *cache, *tlb;
 	uint32_t distance = 0;
 
-	fixture->thread->second_cycles = 12;
 	assert_int_equal(record_stall_place(2, 9, REASON_DATA_CACHE), record_stall_place(2, 1, REASON_DATA_CACHE));
 	assert_true(record_stall_add(record, 2, 9, REASON_DATA_CACHE, 7, &distance));
 	for (int i = 0; i < 3; i++) {
 		execute(fixture, code);
 		core_load_missed(fixture->thread, 0, &both);
 		execute(fixture, code);
-		core_load_second(fixture->thread, 0);
+		miss(fixture, 0, 12);
 	}
 	cache = record_stall_find(record, 2, 1, REASON_DATA_CACHE);
 	tlb = record_stall_find(record, 2, 1, REASON_DATA_TLB);

@@ -1,8 +1,7 @@
 /*
- * Tests of emulator/timing/core_out_of_order.c and dependence.c: a window of 60 and 6 a cycle, which is 10 cycles; a
+ * Tests of emulator/timing/core_out_of_order.c: a window of 60 and 6 a cycle, which is 10 cycles; a
  * load's value after 5 cycles, and here 100 later.
  */
-#include "emulator/timing/dependence_usual.h"
 #include "tests/unit/emulator/timing_fixture.h"
 
 #define LOAD_RAX    "48 8b 07"    /* mov (%rdi),%rax */
@@ -262,78 +261,9 @@ a_page_alone_is_waited_for(void **state)
 	struct timing_fixture *fixture = *state;
 
 	execute(fixture, CODE_OF(fixture, LOAD_RAX));
-	core_load_simply(fixture->thread, 0, 0, 40);
+	core_load_missed(fixture->thread, 0, &(const struct access_result){.tlb_missed = true, .tlb_cycles = 40});
 	assert_int_equal(stalled(fixture, 3, 3, REASON_DATA_TLB), 40 + LOAD - HIDDEN);
 	assert_int_equal(waited(fixture), 0);
-}
-
-/* Before the block that runs, `registers` wait of one, and those that wait of the other. */
-static void
-assert_same_registers(const struct dependence *one, uint32_t registers, const struct dependence *other)
-{
-	assert_int_equal(registers, other->registers);
-	for (unsigned i = 0; i < DEPENDENCE_REGISTERS; i++)
-		assert_true(!(registers >> i & 1) || one->ready[i] == other->ready[i]);
-}
-
-/* What the load that is first in the block waits for: straight on, if that can be, and anyhow. */
-static uint64_t
-wait_both_ways(struct thread *thread, uint64_t issue, unsigned *usual)
-{
-	const struct block_dependence *load = thread->edge->variant.block->dependences;
-	const struct dependence before = thread->dependence;
-	struct dependence behind;
-	uint64_t ready = 0, any;
-	uint32_t registers = 0;
-	const enum dependence_kind kind = dependence_kind(thread, load, issue);
-	const bool is_usual =
-		kind == DEPENDENCE_NONE || (kind == DEPENDENCE_ONE && dependence_follow(thread, issue, &registers));
-
-	if (kind == DEPENDENCE_ONE && is_usual)
-		ready = dependence_made(&thread->dependence, registers, load);
-	behind = thread->dependence;
-	if (is_usual)
-		thread->dependence = before; /* else it goes on from there */
-	any = dependence_ready(thread, load, issue);
-	if (is_usual) {
-		assert_int_equal(ready, any);
-		assert_same_registers(&behind, registers, &thread->dependence);
-		assert_int_equal(thread->dependence.followed, thread->sequence);
-		assert_int_equal(thread->dependence.count, 0);
-	}
-	*usual += is_usual && ready > issue;
-	return any;
-}
-
-/* Blocks in any order, of which some miss, and windows that are longer and shorter. */
-static void
-the_usual_is_followed_straight_as_it_is_anyhow(void **state)
-{
-	struct timing_fixture *fixture = *state;
-	struct code *loads[] = {CODE_OF(fixture, LOAD_RAX), CODE_OF(fixture, LOAD_BY_RAX), CODE_OF(fixture, LOAD_RBX),
-	                        CODE_OF(fixture, LOAD_BY_RBX, ADD_RBX), CODE_OF(fixture, CHASE, MOVE_ON)};
-	struct code *others[] = {CODE_OF(fixture, MOVE_ON), CODE_OF(fixture, ADD_RBX), CODE_OF(fixture, REPLACE),
-	                         CODE_OF(fixture, ADD_RDX)};
-	uint32_t random = 1;
-	unsigned usual = 0;
-
-	for (uint64_t now = 1; now < 20000; now++) {
-		const struct block_dependence *load;
-		uint64_t ready;
-
-		random = random * 1664525 + 1013904223;
-		if (random >> 24 & 1) {
-			execute(fixture, others[random >> 16 & 3]);
-			continue;
-		}
-		execute(fixture, loads[(random >> 16) % 5]);
-		if (random >> 25 & 1)
-			continue;
-		load = fixture->thread->edge->variant.block->dependences;
-		ready = wait_both_ways(fixture->thread, now - (random >> 26) % 8, &usual);
-		dependence_add(fixture->thread, load, (ready > now ? ready : now) + (random >> 29));
-	}
-	assert_in_range(usual, 500, 10000);
 }
 
 /* More stalls than are remembered, and then one that waits for what came first. */
@@ -389,8 +319,8 @@ a_window_that_was_emptied_holds_what_came_since(void **state)
 		core_mispredicted(thread, &load->edge);
 		execute(fixture, load);
 		for (unsigned stall = 0; stall < count; stall++) {
-			core_remember_stall(thread, core_time(thread, 0) - thread->other);
-			thread_stall(thread, 3, 3, REASON_WRITE_BUFFER, 1);
+			out_of_order_remember_stall(thread, core_time(thread, 0) - thread->other);
+			stall_add(thread, 3, 3, REASON_WRITE_BUFFER, 1);
 		}
 		before = waited(fixture);
 		miss(fixture, 0, MISS);
@@ -419,7 +349,6 @@ main(void)
 		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
 		TEST(a_wait_is_told_by_what_it_was_for),
 		TEST(a_page_alone_is_waited_for),
-		TEST(the_usual_is_followed_straight_as_it_is_anyhow),
 		TEST(stalls_of_the_window_are_found_among_many),
 		TEST(a_misprediction_empties_the_window),
 		TEST(a_window_that_was_emptied_holds_what_came_since),

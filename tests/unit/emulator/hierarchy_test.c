@@ -53,7 +53,7 @@ begin(unsigned core_count)
 	memory = memory_system_new(&machine, ALL_PARTS, 100000, 1);
 	assert_non_null(memory);
 	for (unsigned i = 0; i < core_count; i++) {
-		cores[i] = hierarchy_new(memory, i, PLAIN_NO_ROOM);
+		cores[i] = hierarchy_new(memory, i, FILTER_NO_ROOM);
 		assert_non_null(cores[i]);
 	}
 }
@@ -249,54 +249,54 @@ what_was_written_goes_back_to_memory_once(void **state)
 }
 
 static bool
-is_plain(struct plain_hits *plain, uint64_t address, bool writes)
+hits(struct hit_filter *filter, uint64_t address, bool writes)
 {
-	uint64_t line = address >> plain->line_shift;
+	uint64_t line = address >> filter->line_shift;
 
-	return plain_hits_use_one(plain, writes, line, address >> plain->page_shift);
+	return filter_use(filter, writes, line, address >> filter->page_shift);
 }
 
 static void
 a_written_line_is_a_plain_store_until_it_leaves(void **state)
 {
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 
 	(void)state;
 	begin(1);
-	plain = hierarchy_plain_data(cores[0]);
+	filter = hierarchy_data_filter(cores[0]);
 	load(0, HEAP);
-	assert_true(is_plain(plain, HEAP, false));
-	assert_false(is_plain(plain, HEAP, true));
+	assert_true(hits(filter, HEAP, false));
+	assert_false(hits(filter, HEAP, true));
 	store(0, HEAP);
-	assert_true(is_plain(plain, HEAP, true));
+	assert_true(hits(filter, HEAP, true));
 	for (uint64_t i = 1; i <= 7; i++)
-		load(0, HEAP + i * 4096);         /* of the same set */
-	assert_true(is_plain(plain, HEAP, true)); /* and the last that was used */
+		load(0, HEAP + i * 4096);      /* of the same set */
+	assert_true(hits(filter, HEAP, true)); /* and the last that was used */
 	load(0, HEAP + UINT64_C(8) * 4096);
-	assert_true(is_plain(plain, HEAP, false));
-	assert_false(is_plain(plain, HEAP + 4096, false));
+	assert_true(hits(filter, HEAP, false));
+	assert_false(hits(filter, HEAP + 4096, false));
 	for (uint64_t i = 9; i <= 16; i++)
 		load(0, HEAP + i * 4096);
-	assert_false(is_plain(plain, HEAP, false));
-	assert_false(is_plain(plain, HEAP, true));
+	assert_false(hits(filter, HEAP, false));
+	assert_false(hits(filter, HEAP, true));
 }
 
 /* As in level 1 of processors of these years: no set of eight. */
 static void
 of_twelve_ways_each_is_a_plain_hit_until_it_leaves(void **state)
 {
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 
 	(void)state;
 	machine.levels[0] = (struct machine_cache){.bytes = 49152, .ways = 12, .latency_cycles = 5, .cores = 1};
 	begin(1);
-	plain = hierarchy_plain_data(cores[0]);
+	filter = hierarchy_data_filter(cores[0]);
 	for (uint64_t i = 0; i < 12; i++)
 		load(0, HEAP + i * 4096);
-	assert_true(is_plain(plain, HEAP, false));
+	assert_true(hits(filter, HEAP, false));
 	load(0, HEAP + UINT64_C(12) * 4096);
-	assert_true(is_plain(plain, HEAP, false));
-	assert_false(is_plain(plain, HEAP + 4096, false));
+	assert_true(hits(filter, HEAP, false));
+	assert_false(hits(filter, HEAP + 4096, false));
 	assert_int_equal(load(0, HEAP + 4096).level, 1);
 }
 
@@ -356,17 +356,17 @@ static void
 level_1_can_be_prefetched_into(void **state)
 {
 	struct access_result result;
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 
 	(void)state;
 	begin_with_prefetcher(1, 1);
-	plain = hierarchy_plain_data(cores[0]);
-	assert_false(is_plain(plain, HEAP + 3 * 64, false));
+	filter = hierarchy_data_filter(cores[0]);
+	assert_false(hits(filter, HEAP + 3 * 64, false));
 	result = load(0, HEAP + 3 * 64);
 	assert_int_equal(result.level, 0);
 	assert_int_equal(result.cycles, 0);
 	assert_true(result.used_prefetch);
-	assert_true(is_plain(plain, HEAP + 3 * 64, false));
+	assert_true(hits(filter, HEAP + 3 * 64, false));
 }
 
 /* Of two fetches one is right: the first is in vain, takes its way all the same, and its line still misses. */
@@ -400,37 +400,37 @@ static void
 a_line_of_pages_that_moved_leaves_as_any_other(void **state)
 {
 	const uint64_t there = HEAP + UINT64_C(0x10000000);
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 
 	(void)state;
 	begin(1);
-	plain = hierarchy_plain_data(cores[0]);
+	filter = hierarchy_data_filter(cores[0]);
 	load(0, HEAP);
 	hierarchy_move_pages(cores[0], HEAP, there, 4096);
 	load(0, there);
-	assert_true(is_plain(plain, there, false));
+	assert_true(hits(filter, there, false));
 	for (uint64_t i = 1; i <= 8; i++)
 		load(0, HEAP + i * 4096); /* of its set */
-	assert_false(is_plain(plain, there, false));
+	assert_false(hits(filter, there, false));
 }
 
 static void
 what_is_not_modelled_is_always_a_plain_hit(void **state)
 {
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 
 	(void)state;
 	memory = memory_system_new(&machine, 0, 0, 1);
-	cores[0] = hierarchy_new(memory, 0, PLAIN_NO_ROOM);
-	plain = hierarchy_plain_data(cores[0]);
+	cores[0] = hierarchy_new(memory, 0, FILTER_NO_ROOM);
+	filter = hierarchy_data_filter(cores[0]);
 	for (uint64_t address = 1; address < UINT64_C(1) << 62; address *= 7) {
-		assert_true(is_plain(plain, address, false));
-		assert_true(is_plain(plain, address, true));
+		assert_true(hits(filter, address, false));
+		assert_true(hits(filter, address, true));
 		assert_int_equal(load(0, address).cycles, 0);
 		assert_int_equal(load(0, address).tlb_cycles, 0);
 	}
-	plain = hierarchy_plain_code(cores[0]);
-	assert_true(is_plain(plain, CODE, false));
+	filter = hierarchy_code_filter(cores[0]);
+	assert_true(hits(filter, CODE, false));
 }
 
 static void
@@ -478,11 +478,11 @@ compare_access(struct reference_core *reference, const struct trace_access *acce
 {
 	const struct reference_result expected = reference_core_access(reference, access->address, access->kind);
 	struct access_result result = {.level = 0};
-	struct plain_hits *plain;
+	struct hit_filter *filter;
 	bool is_code = access->kind == 'f', writes = access->kind == 's';
 
-	plain = is_code ? hierarchy_plain_code(cores[0]) : hierarchy_plain_data(cores[0]);
-	if (is_plain(plain, access->address, writes))
+	filter = is_code ? hierarchy_code_filter(cores[0]) : hierarchy_data_filter(cores[0]);
+	if (hits(filter, access->address, writes))
 		now += 2; /* what a program does with it */
 	else if (is_code)
 		result = fetch(0, access->address);

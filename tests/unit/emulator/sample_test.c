@@ -58,7 +58,7 @@ who_is_held_up_is_sampled(void **state)
 
 	(void)state;
 	execute(fixture, CODE_OF(fixture, ADD, ADD));
-	thread_stall(fixture->thread, 2, 1, REASON_DATA_CACHE, 1000);
+	stall_add(fixture->thread, 2, 1, REASON_DATA_CACHE, 1000);
 	assert_in_range(samples_of(fixture, SETUP_EVENT_CYCLES, 2), 100, 101);
 	timing_fixture_free(fixture);
 }

@@ -9,8 +9,9 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include "emulator/timing/block_entry.h"
 #include "emulator/timing/core.h"
-#include "emulator/timing/hot.h"
+#include "emulator/timing/stall.h"
 #include "tests/remove_tree.h"
 
 struct timing_fixture {
@@ -97,15 +98,6 @@ timing_teardown(void **state)
 	return 0;
 }
 
-static uint32_t timing_fixture_parts; /* of what is executed; as of hot_go() */
-
-/* By whatever edge. */
-static inline void
-timing_fixture_go(struct thread *thread, struct edge *edge)
-{
-	hot_go(thread, edge, timing_fixture_parts, edge->kind.ending, edge->kind.fetch);
-}
-
 /* A block of these instructions, ended by NULL, at its own address. */
 static inline struct code *
 timing_fixture_code(struct timing_fixture *fixture, const char *const instructions[])
@@ -127,23 +119,16 @@ timing_fixture_code(struct timing_fixture *fixture, const char *const instructio
 
 #define CODE_OF(fixture, ...) timing_fixture_code(fixture, (const char *const[]){__VA_ARGS__, NULL})
 
-/* It is executed, with these parts (as of hot_go()). */
-static inline void
-execute_parts(struct timing_fixture *fixture, struct code *code, uint32_t parts)
-{
-	timing_fixture_parts = parts;
-	if (edge_is_from(&code->edge, fixture->thread->edge))
-		timing_fixture_go(fixture->thread, &code->edge);
-	else
-		hot_enter_otherwise(fixture->thread, code, timing_fixture_go);
-}
-
-/* It is executed, with these and the clock. */
+/* It is executed, of the clock and of these parts, not of all that is modelled. */
 static inline void
 execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 {
-	execute_parts(fixture, code,
-	              parts | SETUP_CLOCK | (hot_parts(&fixture->timing) & (HOT_IN_ORDER | HOT_HISTORY)));
+	struct timing timing = fixture->timing;
+
+	timing.parts = parts | SETUP_CLOCK;
+	if (!(parts & SETUP_CACHES))
+		timing.memory = NULL;
+	block_entry_callback (&timing)(0, code);
 }
 
 /* It is executed; what it misses is told afterwards. */

@@ -1,0 +1,117 @@
+/*
+ * l1.h - level 1 of data or of code, or its TLB
+ *
+ * As in cache.h, lines and pages are known by short numbers, and a set has 32 bits of each. The guest's address of what
+ * a way has, and when it was used, are in its entry of the filter (hit_filter.h). In the order of LRU the way leaves
+ * whose stamp is the least; first in, first out and at random a set knows its next one. Sets are a power of two.
+ *
+ * Thread rule: of one thread.
+ */
+#ifndef DCPI_EMULATOR_MODEL_L1_H
+#define DCPI_EMULATOR_MODEL_L1_H
+
+#include "emulator/model/hit_filter.h"
+#include "emulator/model/lru.h"
+#include "machine/machine.h"
+
+struct l1 {
+	uint32_t *tags;               /* of each set, `slots` */
+	struct filter_entry *entries; /* as tags */
+	struct hit_filter *filter;    /* that they are part of */
+	uint32_t set_mask;
+	uint8_t set_shift;
+	uint8_t lru_slots; /* in the order of LRU, when they are 4 or 8; else 0 */
+	enum machine_replacement replacement;
+	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
+	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
+	                       * next; at random, the state of its generator */
+};
+
+/* What was found. */
+struct l1_found {
+	struct filter_entry *entry; /* its key is still that of what the way had until now */
+	uint32_t left;              /* with a miss: the tag of what made room */
+	bool hit;
+};
+
+/* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. It has no entries yet. */
+int l1_init(struct l1 *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
+
+/* Nothing is modelled: all will hit. */
+void l1_init_absent(struct l1 *level);
+
+void l1_fini(struct l1 *level);
+
+/*
+ * Gives a level 1 and its TLB their filter, which knows of nothing yet. It is in `room`, when its bytes are enough;
+ * else it is the caller's, to be freed with free() after both. NULL: ENOMEM.
+ */
+struct hit_filter *l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pages, unsigned page_shift,
+                           struct filter_room room);
+
+/* The filter knows of no line any more. */
+void l1_forget(struct l1 *level);
+
+/* A line or page is asked for: afterwards it is there. `stamp`: of this use. */
+struct l1_found l1_use_any(struct l1 *level, uint64_t number, uint64_t stamp);
+
+/* Whether it has the line; changes nothing. */
+bool l1_has(const struct l1 *level, uint64_t number);
+
+/* The entry is of a guest's line, or page, from now on. */
+static inline void
+l1_put_line(struct l1 *level, struct filter_entry *entry, uint64_t guest_line, bool is_written)
+{
+	entry->key = filter_line_key(guest_line) | is_written;
+	level->filter->lines[guest_line % FILTER_LINES] = filter_entry_to(level->filter, entry);
+}
+
+static inline void
+l1_put_page(struct l1 *level, struct filter_entry *entry, uint64_t guest_page)
+{
+	entry->key = guest_page;
+	level->filter->pages[guest_page % FILTER_PAGES] = filter_entry_to(level->filter, entry);
+}
+
+static inline __attribute__((always_inline)) struct l1_found
+l1_use_lru(struct l1 *level, uint64_t number, uint64_t stamp, const unsigned slots)
+{
+	const uint32_t tag = (uint32_t)(number >> level->set_shift);
+	const uint32_t set = (uint32_t)number & level->set_mask;
+	uint32_t *tags = level->tags + (size_t)set * slots;
+	struct filter_entry *entries = level->entries + (size_t)set * slots;
+	const uint32_t matches = tags_match(tags, tag, slots);
+	struct l1_found found = {.hit = matches != 0};
+	uint32_t way;
+
+	if (found.hit) {
+		way = (uint32_t)__builtin_ctz(matches);
+	} else {
+		way = lru_oldest_stamp(&entries->stamp, slots, FILTER_STRIDE);
+		found.left = tags[way];
+		tags[way] = tag;
+	}
+	found.entry = entries + way;
+	found.entry->stamp = stamp;
+	return found;
+}
+
+/* l1_use_any() of lines; of 4 or 8 ways in the order of LRU in fewer steps. */
+static inline __attribute__((always_inline)) struct l1_found
+l1_use(struct l1 *level, uint64_t number, uint64_t stamp)
+{
+	if (level->lru_slots == 8)
+		return l1_use_lru(level, number, stamp, 8);
+	if (level->lru_slots == 4)
+		return l1_use_lru(level, number, stamp, 4);
+	return l1_use_any(level, number, stamp);
+}
+
+/* The number of what left the set of `number`. */
+static inline uint64_t
+l1_left(const struct l1 *level, uint64_t number, uint32_t left)
+{
+	return (uint64_t)left << level->set_shift | (number & level->set_mask);
+}
+
+#endif

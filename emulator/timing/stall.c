@@ -1,0 +1,125 @@
+#include "emulator/timing/stall.h"
+
+/* By itself, so that what is found where it was last has nothing to save for it. */
+static __attribute__((noinline)) void
+record_elsewhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                 uint32_t *at)
+{
+	struct record_stall *there = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
+
+	if (!there) {
+		recording_pass(thread->timing->recording);
+		return;
+	}
+	__atomic_store_n(at, record_stall_bytes(thread->record, there), __ATOMIC_RELAXED);
+	record_stall_count(there, cycles);
+}
+
+void
+stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                uint32_t *at)
+{
+	struct record_stall *there = record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
+
+	if (!thread->records_stalls)
+		return;
+	if (record_stall_is(there, pair, reason))
+		record_stall_count(there, cycles);
+	else
+		record_elsewhere(thread, pair, reason, cycles, at);
+}
+
+void
+stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	uint32_t *distance;
+
+	thread->record->counters.cycles[reason] += cycles;
+	if (!thread->records_stalls || record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
+		return;
+	distance = &thread->stall_distances[(stalled * 8 + record_stall_offset(stalled, culprit, reason)) %
+	                                    THREAD_DISTANCES];
+	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
+		recording_pass(thread->timing->recording);
+}
+
+void
+stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	stall_pass(thread, cycles);
+	stall_tell(thread, stalled, culprit, reason, cycles);
+	stall_sample(thread, stalled);
+}
+
+/* What `cycles` of a load's cost were for: waiting for memory, its line, its page. */
+struct load_parts {
+	uint64_t waiting, caching, translating;
+};
+
+static inline struct load_parts
+parts_of(uint64_t cycles, const struct load_cost *cost)
+{
+	const uint64_t waiting = cycles < cost->wait_cycles ? cycles : cost->wait_cycles, left = cycles - waiting;
+	const uint64_t most = left > cost->cache_cycles ? left - cost->cache_cycles : 0;
+	const uint64_t translating = most < cost->tlb_cycles ? most : cost->tlb_cycles;
+
+	return (struct load_parts){waiting, left - translating, translating};
+}
+
+void
+stall_for_load(struct thread *thread, const struct record_pair *pair, uint64_t cycles, const struct load_cost *cost)
+{
+	const struct load_parts parts = parts_of(cycles, cost);
+
+	stall_pass(thread, cycles);
+	if (parts.waiting)
+		stall_tell(thread, pair->stalled, pair->culprit, REASON_BANDWIDTH, parts.waiting);
+	if (parts.caching)
+		stall_tell(thread, pair->stalled, pair->culprit, REASON_DATA_CACHE, parts.caching);
+	if (parts.translating)
+		stall_tell(thread, pair->stalled, pair->culprit, REASON_DATA_TLB, parts.translating);
+	stall_sample(thread, pair->stalled);
+}
+
+void
+load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost)
+{
+	const struct load_parts parts = parts_of(cycles, cost);
+	uint64_t *counters = thread->record->counters.cycles;
+
+	stall_pass(thread, cycles);
+	if (__builtin_expect(parts.waiting, 0))
+		stall_tell(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, parts.waiting);
+	if (parts.caching) {
+		counters[REASON_DATA_CACHE] += parts.caching;
+		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, parts.caching, &load->cache_at);
+	}
+	if (parts.translating) {
+		counters[REASON_DATA_TLB] += parts.translating;
+		stall_record_at(thread, &load->pair, REASON_DATA_TLB, parts.translating, &load->tlb_at);
+	}
+	stall_sample(thread, load->pair.stalled);
+}
+
+struct load_stall *
+load_stalls_take(struct arena *arena, const struct block *block)
+{
+	struct load_stall *stalls = arena_take(arena, block->access_end * sizeof(*stalls), _Alignof(struct load_stall));
+
+	for (unsigned i = 0; stalls && i < block->access_end; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+		const uint32_t culprit = block->first + i;
+		const uint32_t stalled = block->is_in_order ? block->first + instruction->use : culprit;
+
+		if (block->is_in_order && !instruction->is_used_first)
+			continue;
+		stalls[i] = (struct load_stall){
+			.pair = {stalled, culprit},
+			.cache_at = (uint32_t)sizeof(struct record_stall) *
+		                    record_stall_place(stalled, culprit, REASON_DATA_CACHE),
+			.tlb_at = (uint32_t)sizeof(struct record_stall) *
+		                  record_stall_place(stalled, culprit, REASON_DATA_TLB),
+		};
+	}
+	return stalls;
+}
