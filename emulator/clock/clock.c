@@ -28,12 +28,12 @@ init_time(struct clock *clock, const char *target)
 static void
 join_family(struct clock *clock)
 {
-	const uint64_t before = family_time(clock->family, getpid());
+	const uint64_t before = run_clock_time(clock->run_clock, getpid());
 
 	clock->process = getpid();
-	clock->start = before == FAMILY_UNKNOWN ? 0 : before;
-	family_set_time(clock->family, clock->process, clock->start);
-	family_busy(clock->family, clock->process, &clock->before);
+	clock->start = before == RUN_CLOCK_UNKNOWN ? 0 : before;
+	run_clock_set_time(clock->run_clock, clock->process, clock->start);
+	run_clock_cpu_time(clock->run_clock, clock->process, &clock->before);
 }
 
 struct clock *
@@ -45,7 +45,7 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 		return NULL;
 	clock->setup = *setup;
 	clock->step = setup->quantum_cycles ? setup->quantum_cycles / 2 + 1 : STEP_CYCLES;
-	clock->host_began = host_now_ns();
+	clock->host_began = monotonic_ns();
 	(void)sched_getaffinity(0, sizeof(clock->host_affinity), &clock->host_affinity);
 	init_time(clock, target);
 	guest_deadlines_init(&clock->deadlines);
@@ -53,19 +53,19 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	pthread_mutex_init(&clock->lock, NULL);
 	/* flags, stack, parent's, child's, thread's memory; the others have the last two the other way round */
 	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
-	clock->family = family_new(directory);
-	if (clock->family)
+	clock->run_clock = run_clock_new(directory);
+	if (clock->run_clock)
 		join_family(clock);
-	if (clock->family)
-		clock->delay = delay_new(&clock->setup, &clock->time, clock->family);
+	if (clock->run_clock)
+		clock->delay = delay_new(&clock->setup, &clock->time, clock->run_clock);
 	if (clock->delay)
 		clock->calls = guest_calls_new(target);
 	if (clock->calls)
-		clock->skew =
-			skew_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
-	if (clock->skew)
-		clock->futexes = futexes_new(clock->skew, CLOCK_VCPUS_MAX);
-	if (!clock->futexes) {
+		clock->quantum =
+			quantum_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
+	if (clock->quantum)
+		clock->futex_model = futex_model_new(clock->quantum, CLOCK_VCPUS_MAX);
+	if (!clock->futex_model) {
 		const int err = errno;
 
 		clock_free(clock);
@@ -80,11 +80,11 @@ clock_free(struct clock *clock)
 {
 	if (!clock)
 		return;
-	futexes_free(clock->futexes);
-	skew_free(clock->skew);
+	futex_model_free(clock->futex_model);
+	quantum_free(clock->quantum);
 	guest_calls_free(clock->calls);
 	delay_free(clock->delay);
-	family_free(clock->family);
+	run_clock_free(clock->run_clock);
 	pthread_mutex_destroy(&clock->lock);
 	free(clock);
 }
@@ -102,7 +102,7 @@ clock_start(const struct clock *clock)
 static uint64_t
 share_cores(const struct clock *clock, uint64_t progress)
 {
-	const uint64_t running = skew_running(clock->skew);
+	const uint64_t running = quantum_running(clock->quantum);
 	const uint64_t cores = clock->setup.threads ? clock->setup.threads : 1;
 
 	return running > cores ? progress * (running - cores) / cores : 0;
@@ -111,12 +111,12 @@ share_cores(const struct clock *clock, uint64_t progress)
 void
 clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now)
 {
-	const enum skew_wait wait = skew_reach(clock->skew, vcpu, now);
+	const enum quantum_result wait = quantum_wait(clock->quantum, vcpu, now);
 
-	if (wait == SKEW_NEAR)
+	if (wait == QUANTUM_NEAR)
 		return;
 	clock->threads[vcpu].counters->waits++;
-	if (wait == SKEW_GAVE_UP)
+	if (wait == QUANTUM_GAVE_UP)
 		clock->threads[vcpu].counters->timeouts++;
 }
 
@@ -154,7 +154,7 @@ clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_ste
 	atomic_store(&thread->now, step->now);
 	thread->last = step->now;
 	step->limit = step->now + clock->step;
-	family_set_time(clock->family, clock->process, step->now);
+	run_clock_set_time(clock->run_clock, clock->process, step->now);
 	if (delay_is_measuring(clock->delay))
 		measure_slow_down(clock, thread, step->now);
 	clock_settle(clock, vcpu, step->now);

@@ -5,6 +5,7 @@
 
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/guest_view.h"
+#include "base/clock.h"
 #include "emulator/clock/host_thread.h"
 
 /* futex(address, operation, value, timeout or value2, address2, value3) */
@@ -21,7 +22,7 @@ futex_began(struct clock *clock, unsigned vcpu, struct clock_progress *progress)
 	case FUTEX_LOCK_PI:
 	case FUTEX_LOCK_PI2:
 		progress->waits_for_futex = true;
-		futexes_wait(clock->futexes, vcpu, wake.address);
+		futex_model_wait_begin(clock->futex_model, vcpu, wake.address);
 		return;
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
@@ -42,7 +43,7 @@ futex_began(struct clock *clock, unsigned vcpu, struct clock_progress *progress)
 		return;
 	}
 	progress->wakes_futex = true;
-	futexes_wake(clock->futexes, vcpu, &wake, progress->began);
+	futex_model_wake_begin(clock->futex_model, vcpu, &wake, progress->began);
 }
 
 /* The kernel wakes whoever joins the thread. */
@@ -53,8 +54,8 @@ thread_exits(struct clock *clock, unsigned vcpu, uint64_t now)
 
 	if (!wake.address)
 		return;
-	futexes_wake(clock->futexes, vcpu, &wake, now);
-	futexes_woke(clock->futexes, vcpu, UINT32_MAX);
+	futex_model_wake_begin(clock->futex_model, vcpu, &wake, now);
+	futex_model_wake_end(clock->futex_model, vcpu, UINT32_MAX);
 }
 
 /* What of the call is to be known before others can see its effect. */
@@ -64,7 +65,7 @@ note_kind(struct clock *clock, unsigned vcpu)
 	struct clock_thread *thread = &clock->threads[vcpu];
 	struct clock_progress *progress = &thread->progress;
 	const uint64_t *arguments = progress->call.arguments;
-	struct family_busy busy;
+	struct cpu_time busy;
 
 	switch (progress->kind) {
 	case CALL_FUTEX:
@@ -81,19 +82,19 @@ note_kind(struct clock *clock, unsigned vcpu)
 		return;
 	case CALL_READ:
 	case CALL_READS:
-		progress->pipe = family_pipe((int)arguments[0]);
+		progress->pipe = run_clock_pipe((int)arguments[0]);
 		return;
 	case CALL_WRITES:
-		progress->pipe = family_pipe((int)arguments[0]);
+		progress->pipe = run_clock_pipe((int)arguments[0]);
 		if (progress->pipe)
-			family_write(clock->family, progress->pipe, progress->began);
+			run_clock_pipe_write_begin(clock->run_clock, progress->pipe, progress->began);
 		return;
 	case CALL_EXIT_GROUP:
-		skew_open(clock->skew);
+		quantum_release_all(clock->quantum);
 		/* fall through */
 	case CALL_EXEC:
-		clock_busy(clock, &busy);
-		family_set_busy(clock->family, clock->process, &busy);
+		clock_cpu_time(clock, &busy);
+		run_clock_set_cpu_time(clock->run_clock, clock->process, &busy);
 		return;
 	case CALL_EXIT:
 		thread_exits(clock, vcpu, progress->began);
@@ -107,10 +108,10 @@ note_kind(struct clock *clock, unsigned vcpu)
 static double
 stretch_of_waits(const struct clock *clock, unsigned vcpu, uint64_t now)
 {
-	const double host_ns = (double)(host_now_ns() - clock->host_began);
+	const double host_ns = (double)(monotonic_ns() - clock->host_began);
 	const double ns = (double)guest_time_ns(&clock->time, now - clock->start);
 
-	if (now <= clock->start || skew_slowest(clock->skew, vcpu) == SKEW_NONE || host_ns <= ns)
+	if (now <= clock->start || quantum_slowest(clock->quantum, vcpu) == QUANTUM_NONE || host_ns <= ns)
 		return 1;
 	return host_ns / ns;
 }
@@ -125,13 +126,13 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 		return;
 	thread = &clock->threads[vcpu];
 	thread->progress = (struct clock_progress){.call = *call, .kind = kind, .began = now};
-	thread->progress.deadline.cycles = SKEW_NONE;
+	thread->progress.deadline.cycles = QUANTUM_NONE;
 	clock_bind_thread(clock, vcpu);
 	thread->counters->calls++;
 	atomic_store(&thread->now, now);
-	family_set_time(clock->family, clock->process, now);
+	run_clock_set_time(clock->run_clock, clock->process, now);
 	clock_settle(clock, vcpu, now);
-	skew_call(clock->skew, vcpu, true);
+	quantum_set_in_call(clock->quantum, vcpu, true);
 	note_kind(clock, vcpu);
 	if (guest_call_sets_timer(kind))
 		guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, 1, &thread->progress.deadline);
@@ -141,17 +142,17 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now,
 	                     kind == CALL_FUTEX ? stretch_of_waits(clock, vcpu, now) : 1, &thread->progress.deadline);
 	if (clock_is_sleep(kind))
-		thread->progress.host_began = host_now_ns();
+		thread->progress.host_began = monotonic_ns();
 	/* what costs system calls, and is asked only for what others do meanwhile */
 	thread->progress.is_alone = atomic_load(&clock->highest) == 1;
 	if (!thread->progress.is_alone || thread->progress.pipe)
-		thread->progress.sleeps = host_sleeps();
+		thread->progress.sleeps = host_thread_sleep_count();
 	if (thread->progress.is_alone)
 		return;
-	if (clock_is_sleep(kind) && thread->progress.deadline.cycles != SKEW_NONE)
-		skew_sleep(clock->skew, vcpu, thread->progress.deadline.cycles);
+	if (clock_is_sleep(kind) && thread->progress.deadline.cycles != QUANTUM_NONE)
+		quantum_sleep(clock->quantum, vcpu, thread->progress.deadline.cycles);
 	else
-		skew_leave(clock->skew, vcpu);
+		quantum_leave(clock->quantum, vcpu);
 }
 
 /* What the call costs its core. */
@@ -178,7 +179,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	thread = &clock->threads[vcpu];
 	progress = &thread->progress;
 	if (progress->wakes_futex)
-		futexes_woke(clock->futexes, vcpu, result);
+		futex_model_wake_end(clock->futex_model, vcpu, result);
 	guest_deadline_end(&clock->deadlines, &progress->deadline);
 	clock_timer_ended(clock, progress, result);
 	returned = progress->is_away ? clock_time_of_return(clock, vcpu, result) : now;
@@ -189,12 +190,12 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	step->limit = step->now + clock->step;
 	thread->last += step->blocked_cycles; /* others had no share of that */
 	atomic_fetch_add(&thread->blocked, step->blocked_cycles);
-	atomic_fetch_add(&thread->called, step->call_cycles);
+	atomic_fetch_add(&thread->system, step->call_cycles);
 	atomic_store(&thread->now, step->now);
 	clock_settle(clock, vcpu, step->now);
-	skew_call(clock->skew, vcpu, false);
+	quantum_set_in_call(clock->quantum, vcpu, false);
 	if (progress->is_away && !progress->is_alone)
-		skew_return(clock->skew, vcpu, step->now);
+		quantum_return(clock->quantum, vcpu, step->now);
 	guest_view_answer(clock, vcpu, result, step->now);
 	if (thread->has_pending_result)
 		step->limit = step->now;

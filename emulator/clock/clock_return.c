@@ -3,6 +3,7 @@
 
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/guest_memory.h"
+#include "base/clock.h"
 #include "emulator/clock/host_thread.h"
 
 /* It waited until its time was over. */
@@ -23,7 +24,7 @@ ran_out(const struct clock_progress *progress, int64_t result)
 static uint64_t
 time_of_interruption(const struct clock *clock, const struct clock_progress *progress)
 {
-	const uint64_t now = progress->began + guest_time_cycles(&clock->time, host_now_ns() - progress->host_began);
+	const uint64_t now = progress->began + guest_time_cycles(&clock->time, monotonic_ns() - progress->host_began);
 
 	return now < progress->deadline.cycles ? now : progress->deadline.cycles;
 }
@@ -34,48 +35,51 @@ child_of_information(const struct clock_call *call)
 {
 	siginfo_t information;
 
-	if (!guest_read(call->arguments[2], call->base, &information, sizeof(information)))
+	if (!guest_memory_read(call->arguments[2], call->base, &information, sizeof(information)))
 		return 0;
 	return information.si_pid;
 }
 
-/* When a child ended, or what is read was written; SKEW_NONE: not known. */
+/* When a child ended, or what is read was written; QUANTUM_NONE: not known. */
 static uint64_t
 time_in_family(struct clock *clock, const struct clock_progress *progress, int64_t result)
 {
 	if (result < 0)
-		return SKEW_NONE;
+		return QUANTUM_NONE;
 	switch (progress->kind) {
 	case CALL_WAIT4:
-		return result > 0 ? family_time(clock->family, (pid_t)result) : SKEW_NONE;
+		return result > 0 ? run_clock_time(clock->run_clock, (pid_t)result) : QUANTUM_NONE;
 	case CALL_WAITID:
-		return family_time(clock->family, child_of_information(&progress->call));
+		return run_clock_time(clock->run_clock, child_of_information(&progress->call));
 	case CALL_READ:
 	case CALL_READS:
 		if (progress->pipe && result > 0)
-			return family_read(clock->family, progress->pipe, progress->began, (uint64_t)result);
-		return SKEW_NONE;
+			return run_clock_pipe_read(clock->run_clock, progress->pipe, progress->began, (uint64_t)result);
+		return QUANTUM_NONE;
 	case CALL_WRITES:
 		if (!progress->pipe)
-			return SKEW_NONE;
-		family_wrote(clock->family, progress->pipe, progress->began, (uint64_t)result);
-		return host_sleeps() != progress->sleeps ? family_room(clock->family, progress->pipe) : progress->began;
+			return QUANTUM_NONE;
+		run_clock_pipe_write_end(clock->run_clock, progress->pipe, progress->began, (uint64_t)result);
+		return host_thread_sleep_count() != progress->sleeps
+		               ? run_clock_pipe_room(clock->run_clock, progress->pipe)
+		               : progress->began;
 	default:
-		return SKEW_NONE;
+		return QUANTUM_NONE;
 	}
 }
 
 /*
  * It came to wait for what had happened already; the host may have held it up before it could see that, while others
- * went on. When it was at the earliest; SKEW_NONE: not known.
+ * went on. When it was at the earliest; QUANTUM_NONE: not known.
  */
 static uint64_t
 time_of_change(struct clock *clock, unsigned vcpu)
 {
-	const uint64_t woken = futexes_last_wake(clock->futexes, clock->threads[vcpu].progress.call.arguments[0]);
-	const uint64_t slowest = skew_slowest(clock->skew, vcpu);
+	const uint64_t woken =
+		futex_model_last_wake(clock->futex_model, clock->threads[vcpu].progress.call.arguments[0]);
+	const uint64_t slowest = quantum_slowest(clock->quantum, vcpu);
 
-	if (woken == SKEW_NONE || (slowest != SKEW_NONE && slowest > woken))
+	if (woken == QUANTUM_NONE || (slowest != QUANTUM_NONE && slowest > woken))
 		return slowest;
 	return woken;
 }
@@ -88,11 +92,11 @@ uint64_t
 clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 {
 	struct clock_progress *progress = &clock->threads[vcpu].progress;
-	const bool is_over = progress->deadline.cycles != SKEW_NONE && ran_out(progress, result);
-	uint64_t woken = SKEW_NONE, expired;
+	const bool is_over = progress->deadline.cycles != QUANTUM_NONE && ran_out(progress, result);
+	uint64_t woken = QUANTUM_NONE, expired;
 
 	if (progress->waits_for_futex)
-		woken = futexes_waited(clock->futexes, vcpu, result == 0);
+		woken = futex_model_wait_end(clock->futex_model, vcpu, result == 0);
 	expired = clock_time_of_timer(clock, progress, result);
 	if (expired != TIMER_NONE)
 		return expired > progress->began ? expired : progress->began;
@@ -100,13 +104,13 @@ clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 		return progress->deadline.cycles;
 	if (clock_is_sleep(progress->kind) && (result == RESULT_EINTR || result == RESULT_RESTART))
 		return time_of_interruption(clock, progress);
-	if (woken == SKEW_NONE)
+	if (woken == QUANTUM_NONE)
 		woken = time_in_family(clock, progress, result);
-	if (woken == SKEW_NONE && progress->waits_for_futex && result == RESULT_EAGAIN)
+	if (woken == QUANTUM_NONE && progress->waits_for_futex && result == RESULT_EAGAIN)
 		woken = time_of_change(clock, vcpu);
-	if (woken == SKEW_NONE && !progress->is_alone && host_sleeps() != progress->sleeps)
-		woken = skew_slowest(clock->skew, vcpu);
-	if (woken == SKEW_NONE || woken < progress->began)
+	if (woken == QUANTUM_NONE && !progress->is_alone && host_thread_sleep_count() != progress->sleeps)
+		woken = quantum_slowest(clock->quantum, vcpu);
+	if (woken == QUANTUM_NONE || woken < progress->began)
 		return progress->began;
 	return woken < progress->deadline.cycles ? woken : progress->deadline.cycles;
 }

@@ -14,15 +14,15 @@
 
 #include "emulator/clock/clock.h"
 #include "emulator/clock/delay.h"
-#include "emulator/clock/family.h"
-#include "emulator/clock/futexes.h"
+#include "emulator/clock/run_clock.h"
+#include "emulator/clock/futex_model.h"
 #include "emulator/clock/guest_calls.h"
 #include "emulator/clock/guest_deadline.h"
 #include "emulator/clock/guest_random.h"
 #include "emulator/clock/guest_result.h"
 #include "emulator/clock/guest_time.h"
 #include "emulator/clock/guest_timers.h"
-#include "emulator/clock/skew.h"
+#include "emulator/clock/quantum.h"
 
 #define RESULT_EINTR     (-4)
 #define RESULT_EAGAIN    (-11)
@@ -37,7 +37,7 @@ struct clock_progress {
 	struct clock_call call;
 	enum guest_call kind;
 	uint64_t began;         /* cycles */
-	uint64_t sleeps;        /* host_sleeps() then */
+	uint64_t sleeps;        /* host_thread_sleep_count() then */
 	uint64_t host_began;    /* ns, of a sleep */
 	uint64_t child_address; /* of the thread that it makes */
 	bool waits_for_futex, wakes_futex;
@@ -58,7 +58,7 @@ struct clock_thread {
 	atomic_uint_fast64_t now; /* as last told; others read it */
 	atomic_uint_fast64_t began;
 	atomic_uint_fast64_t blocked; /* since it began */
-	atomic_uint_fast64_t called;
+	atomic_uint_fast64_t system;
 	uint64_t child_address; /* that the kernel clears and wakes at its end; 0 */
 	int host_thread;        /* its number */
 	int64_t pending_result; /* that its last call is to return; with has_pending_result */
@@ -78,19 +78,19 @@ struct clock {
 	struct guest_deadlines deadlines;
 	struct guest_timers timers;
 	struct guest_result result;
-	struct family *family;
+	struct run_clock *run_clock;
 	struct delay *delay;
 	pid_t process;
-	struct family_busy before;   /* what this process had had when this program began in it */
-	struct family_busy children; /* what those had that it waited for; under the lock */
-	cpu_set_t host_affinity;     /* as it was when this began */
-	struct skew *skew;
-	struct futexes *futexes;
-	unsigned child_argument;                       /* of clone(): where the address of the child's is */
-	pthread_mutex_t lock;                          /* of who is alive, and on which core */
-	_Atomic(struct clock_thread *) cloning;        /* the last to begin a thread */
-	atomic_uint highest;                           /* thread, and one */
-	atomic_uint_fast64_t ended_busy, ended_called; /* of threads that are gone */
+	struct cpu_time before;   /* what this process had had when this program began in it */
+	struct cpu_time children; /* what those had that it waited for; under the lock */
+	cpu_set_t host_affinity;  /* as it was when this began */
+	struct quantum *quantum;
+	struct futex_model *futex_model;
+	unsigned child_argument;                                /* of clone(): where the address of the child's is */
+	pthread_mutex_t lock;                                   /* of who is alive, and on which core */
+	_Atomic(struct clock_thread *) cloning;                 /* the last to begin a thread */
+	atomic_uint highest;                                    /* thread, and one */
+	atomic_uint_fast64_t ended_cycles, ended_system_cycles; /* of threads that are gone */
 	struct clock_thread threads[CLOCK_VCPUS_MAX];
 };
 
@@ -101,7 +101,7 @@ void clock_bind_thread(struct clock *clock, unsigned vcpu);
 void clock_keep_near(struct clock *clock, unsigned vcpu, uint64_t now);
 
 /* Cycles that all threads have had a core for, and of these those in system calls; without children. */
-void clock_busy(const struct clock *clock, struct family_busy *busy);
+void clock_cpu_time(const struct clock *clock, struct cpu_time *busy);
 
 /* Its call has returned `result`: when, at the earliest. */
 uint64_t clock_time_of_return(struct clock *clock, unsigned vcpu, int64_t result);

@@ -4,6 +4,7 @@
 
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/guest_cpus.h"
+#include "base/clock.h"
 #include "emulator/clock/host_thread.h"
 
 /* The thread that the calling one is, as far as it has made a system call; NULL. */
@@ -31,7 +32,7 @@ clock_bind_thread(struct clock *clock, unsigned vcpu)
 	thread->host = pthread_self();
 	thread->host_thread = gettid();
 	thread->has_host = true;
-	skew_bind(clock->skew, vcpu);
+	quantum_bind(clock->quantum, vcpu);
 }
 
 /* The core with the fewest threads, the first of these; for a process's first thread, the one that it is pinned to. */
@@ -40,10 +41,10 @@ choose_core(const struct clock *clock, bool is_first)
 {
 	const unsigned cores = clock->setup.threads ? clock->setup.threads : 1, highest = atomic_load(&clock->highest);
 	uint16_t threads[MACHINE_CORES_MAX] = {0};
-	uint8_t mask[FAMILY_AFFINITY_SIZE];
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
 	unsigned best = 0;
 
-	if (is_first && family_affinity(clock->family, clock->process, mask))
+	if (is_first && run_clock_affinity(clock->run_clock, clock->process, mask))
 		return (unsigned)guest_cpus_first(mask, sizeof(mask));
 	for (unsigned i = 0; i < highest; i++)
 		if (clock->threads[i].is_alive)
@@ -77,7 +78,7 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	atomic_store(&thread->now, now);
 	atomic_store(&thread->began, now);
 	atomic_store(&thread->blocked, 0);
-	atomic_store(&thread->called, 0);
+	atomic_store(&thread->system, 0);
 	thread->has_host = false;
 	thread->has_pending_result = false;
 	thread->measured_ns = 0;
@@ -86,7 +87,7 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 	if (atomic_load(&clock->highest) <= vcpu)
 		atomic_store(&clock->highest, vcpu + 1);
 	pthread_mutex_unlock(&clock->lock);
-	skew_begin(clock->skew, vcpu, now);
+	quantum_begin(clock->quantum, vcpu, now);
 	return now;
 }
 
@@ -99,11 +100,11 @@ clock_thread_end(struct clock *clock, unsigned vcpu, uint64_t now)
 		return;
 	thread = &clock->threads[vcpu];
 	pthread_mutex_lock(&clock->lock);
-	atomic_fetch_add(&clock->ended_busy, now - atomic_load(&thread->began) - atomic_load(&thread->blocked));
-	atomic_fetch_add(&clock->ended_called, atomic_load(&thread->called));
+	atomic_fetch_add(&clock->ended_cycles, now - atomic_load(&thread->began) - atomic_load(&thread->blocked));
+	atomic_fetch_add(&clock->ended_system_cycles, atomic_load(&thread->system));
 	thread->is_alive = false;
 	pthread_mutex_unlock(&clock->lock);
-	skew_end(clock->skew, vcpu);
+	quantum_end(clock->quantum, vcpu);
 }
 
 unsigned
@@ -126,19 +127,19 @@ clock_fork(struct clock *clock)
 		clock->threads[i].is_alive = i == vcpu;
 	clock->process = getpid();
 	atomic_store(&clock->cloning, NULL);
-	family_begin(clock->family, clock->process, getppid(), clock->start);
-	clock->before = clock->children = (struct family_busy){0};
+	run_clock_begin(clock->run_clock, clock->process, getppid(), clock->start);
+	clock->before = clock->children = (struct cpu_time){0};
 	clock->threads[vcpu].host_thread = gettid();
 	/* the same seed would give parent and child the same names for files */
 	clock->threads[vcpu].random.state ^= ~clock->start;
 	atomic_store(&clock->threads[vcpu].began, clock->start);
 	atomic_store(&clock->threads[vcpu].blocked, 0);
-	atomic_store(&clock->threads[vcpu].called, 0);
-	atomic_store(&clock->ended_busy, 0);
-	atomic_store(&clock->ended_called, 0);
-	clock->host_began = host_now_ns();
+	atomic_store(&clock->threads[vcpu].system, 0);
+	atomic_store(&clock->ended_cycles, 0);
+	atomic_store(&clock->ended_system_cycles, 0);
+	clock->host_began = monotonic_ns();
 	guest_deadlines_init(&clock->deadlines);
 	guest_timers_init(&clock->timers); /* a child has none of its parent's */
-	futexes_fork(clock->futexes);
-	skew_fork(clock->skew, vcpu);
+	futex_model_fork(clock->futex_model);
+	quantum_fork(clock->quantum, vcpu);
 }

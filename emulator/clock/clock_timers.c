@@ -3,6 +3,7 @@
 
 #include "emulator/clock/clock_state.h"
 #include "emulator/clock/guest_memory.h"
+#include "base/clock.h"
 #include "emulator/clock/host_thread.h"
 
 /* The interval comes first, whatever is set. */
@@ -11,8 +12,8 @@ read_interval(enum guest_call kind, const struct clock_call *call)
 {
 	struct timespec interval = {0};
 
-	if (kind == CALL_ALARM ||
-	    !guest_read(call->arguments[kind == CALL_SETITIMER ? 1 : 2], call->base, &interval, sizeof(interval)))
+	if (kind == CALL_ALARM || !guest_memory_read(call->arguments[kind == CALL_SETITIMER ? 1 : 2], call->base,
+	                                             &interval, sizeof(interval)))
 		return 0;
 	if (interval.tv_sec < 0 || interval.tv_sec > INT32_MAX || interval.tv_nsec < 0)
 		return 0;
@@ -26,12 +27,12 @@ set_timer(struct clock *clock, const struct clock_progress *progress, enum guest
 	const uint64_t expires = progress->deadline.cycles;
 	struct guest_timer timer = {.kind = kind, .id = id, .expires = expires};
 
-	if (expires == SKEW_NONE) {
+	if (expires == QUANTUM_NONE) {
 		guest_timers_clear(&clock->timers, kind, id);
 		return;
 	}
 	timer.interval_ns = read_interval(progress->kind, &progress->call);
-	timer.host_ns = host_now_ns() + guest_time_ns(&clock->time, expires - progress->began);
+	timer.host_ns = monotonic_ns() + guest_time_ns(&clock->time, expires - progress->began);
 	guest_timers_set(&clock->timers, &timer);
 }
 
@@ -74,8 +75,9 @@ clock_time_of_timer(struct clock *clock, const struct clock_progress *progress, 
 	                       (progress->kind == CALL_SIGNAL_TIMED_WAIT && result > 0);
 
 	if (is_signal)
-		return guest_timers_signal(&clock->timers, &clock->time, host_now_ns());
+		return guest_timers_signal(&clock->timers, &clock->time, monotonic_ns());
 	if (progress->kind == CALL_READ && result == sizeof(uint64_t))
-		return guest_timers_read(&clock->timers, &clock->time, (int)progress->call.arguments[0], host_now_ns());
+		return guest_timers_read(&clock->timers, &clock->time, (int)progress->call.arguments[0],
+		                         monotonic_ns());
 	return TIMER_NONE;
 }

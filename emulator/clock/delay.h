@@ -1,14 +1,14 @@
 /*
  * delay.h - the host's time keeps step with the target's
  *
- * With a real delay a thread that has come to time t of the target goes on when the host has come to
+ * With a real delay a thread that has come to time t of the target continues when the host has come to
  *
  *   origin + dilation * t
  *
- * What it is early is its debt: it grows while the thread runs, as stalls cost the emulator next to nothing, and is
- * spent before anything that others can see. The dilation is given; or it is the host's time for the target's of what
- * the first instructions took by their static schedule, the emulator's own slow-down. One that the emulator cannot keep
- * up with moves the origin. All processes of a run have one pace (family.h).
+ * The time by which it is early is its debt: it grows while the thread runs, as the emulator spends next to nothing on
+ * stalls, and is spent before anything that others can see. The dilation is given; or it is measured: the host's time
+ * divided by the target's, over the first instructions by their static schedule, which is the emulator's own slow-down.
+ * When the emulator cannot keep up, the origin moves. All processes of a run have one pace (run_clock.h).
  *
  * Thread rule: any thread.
  */
@@ -18,31 +18,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/clock/family.h"
 #include "emulator/clock/guest_time.h"
+#include "emulator/clock/run_clock.h"
 #include "emulator/setup.h"
 
-#define DELAY_LEAST_NS   300      /* that is spent; less is left for the next time */
-#define DELAY_LATE_NS    50000000 /* that the emulator may be late before the origin moves */
-#define DELAY_WARM_NS    200000   /* of execution there: before the slow-down is measured */
-#define DELAY_MEASURE_NS 2000000  /* and that is measured; */
-#define DELAY_LONG_NS    10000000 /* after so long, of whatever, this is enough: */
-#define DELAY_ENOUGH_NS  20000
+#define DELAY_LEAST_NS 300      /* smallest debt that is spent; less is left for the next time */
+#define DELAY_LATE_NS  50000000 /* that the emulator may be late before the origin moves */
+
+/* Of the slow-down: the target's time. It is measured after WARM, over MEASURE; */
+#define DELAY_WARM_NS    200000
+#define DELAY_MEASURE_NS 2000000
+/* a thread that has come to LONG, by waiting for memory, measures over ENOUGH. */
+#define DELAY_LONG_NS   10000000
+#define DELAY_ENOUGH_NS 20000
 
 struct delay;
 
-/* NULL and errno: ENOMEM. With DELAY_NONE: a delay that never is. */
-struct delay *delay_new(const struct setup *setup, const struct guest_time *time, struct family *family);
+/* NULL and errno: ENOMEM. With DELAY_NONE nothing is ever delayed. `time` and `run_clock` are used until the end. */
+struct delay *delay_new(const struct setup *setup, const struct guest_time *time, struct run_clock *run_clock);
 void delay_free(struct delay *delay);
 
-/* A thread is at `now`: spend what it owes. How many ns that was. */
+/* A thread is at `now`, cycles: spend what it owes. Returns how many ns that was. */
 uint64_t delay_settle(struct delay *delay, uint64_t now);
 
 /*
- * Until the slow-down is known: a thread that is at `now` has executed `cycles`, by their static schedule, in so many
- * of the host's ns, since it last told. True: it is to be told.
+ * Until the slow-down is known, delay_is_measuring() is true and threads report: one that is at `now` has executed
+ * `cycles`, by their static schedule, in so many of the host's ns, since its last report.
  */
 bool delay_is_measuring(const struct delay *delay);
 void delay_measure(struct delay *delay, uint64_t now, uint64_t cycles, uint64_t host_ns);
+
+/* How long one turn of a busy loop takes, in ns: the least of several measurements. Takes a few milliseconds. */
+double delay_spin_calibrate(void);
+
+/*
+ * Spend `ns` on the host. Most of a long span is slept, so that others have the processor; the rest is a busy loop.
+ * Spans that are shorter than a look at the clock are counted in turns of the loop.
+ */
+void delay_spin(uint64_t ns, double ns_per_turn);
 
 #endif

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "emulator/clock/guest_memory.h"
-#include "emulator/clock/skew.h"
+#include "emulator/clock/quantum.h"
 
 #define NS_PER_S       UINT64_C(1000000000)
 #define VALUE_OFFSET   16     /* in a struct itimerspec, or itimerval, behind the interval */
@@ -82,14 +82,14 @@ after(const struct guest_time *time, uint64_t now, const struct timespec *span)
 	if (span->tv_sec < 0)
 		return now;
 	if (seconds > LONGEST_S)
-		return SKEW_NONE - 1;
+		return QUANTUM_NONE - 1;
 	return now + guest_time_cycles(time, seconds * NS_PER_S + (uint64_t)span->tv_nsec);
 }
 
 static uint64_t
 after_ms(const struct guest_time *time, uint64_t now, int32_t ms)
 {
-	return ms < 0 ? SKEW_NONE : now + guest_time_cycles(time, (uint64_t)ms * 1000000);
+	return ms < 0 ? QUANTUM_NONE : now + guest_time_cycles(time, (uint64_t)ms * 1000000);
 }
 
 /* What the guest wrote, which may be hidden by what another thread has put there. */
@@ -101,7 +101,7 @@ read_original(const struct guest_deadlines *deadlines, struct guest_deadline *de
 			deadline->original = other->original;
 			return true;
 		}
-	return guest_read(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
+	return guest_memory_read(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
 }
 
 static bool
@@ -166,7 +166,7 @@ write_over(struct guest_deadlines *deadlines, const struct guest_time *time, uin
 	struct timespec host;
 
 	if (!find_host_time(time, now, stretch, deadline, &host) ||
-	    !guest_write(deadline->address, deadline->base, &host, sizeof(host)))
+	    !guest_memory_write(deadline->address, deadline->base, &host, sizeof(host)))
 		return;
 	deadline->is_written = true;
 	deadline->next = deadlines->written;
@@ -177,7 +177,7 @@ void
 guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum guest_call kind,
                      const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline)
 {
-	*deadline = (struct guest_deadline){.cycles = SKEW_NONE, .base = call->base};
+	*deadline = (struct guest_deadline){.cycles = QUANTUM_NONE, .base = call->base};
 	if (kind == CALL_POLL)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[2]);
 	if (kind == CALL_ALARM && call->arguments[0])
@@ -210,7 +210,7 @@ guest_deadline_end(struct guest_deadlines *deadlines, struct guest_deadline *dea
 	for (const struct guest_deadline *other = deadlines->written; other; other = other->next)
 		is_shared |= other->address == deadline->address;
 	if (!is_shared)
-		guest_write(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
+		guest_memory_write(deadline->address, deadline->base, &deadline->original, sizeof(deadline->original));
 	pthread_mutex_unlock(&deadlines->lock);
 	deadline->is_written = false;
 }

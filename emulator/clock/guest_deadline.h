@@ -20,7 +20,7 @@
 #define DEADLINE_EXTRA_NS 1000000000 /* that the host waits longer at most, as others are emulated */
 
 struct guest_deadline {
-	uint64_t cycles;  /* of the target; SKEW_NONE: never */
+	uint64_t cycles;  /* of the target; QUANTUM_NONE: never */
 	uint64_t address; /* of the guest's struct timespec, or timeval; 0: it is no memory */
 	uint64_t base;    /* that is added to it */
 	int clock_id;     /* with is_absolute: whose time it is */

@@ -7,7 +7,7 @@
 #define PAGE 4096
 
 bool
-guest_read(uint64_t address, uint64_t base, void *copy, size_t size)
+guest_memory_read(uint64_t address, uint64_t base, void *copy, size_t size)
 {
 	const struct iovec local = {copy, size}, remote = {(void *)(uintptr_t)(address + base), size};
 
@@ -15,7 +15,7 @@ guest_read(uint64_t address, uint64_t base, void *copy, size_t size)
 }
 
 bool
-guest_write(uint64_t address, uint64_t base, const void *bytes, size_t size)
+guest_memory_write(uint64_t address, uint64_t base, const void *bytes, size_t size)
 {
 	const struct iovec local = {(void *)(uintptr_t)bytes, size},
 			   remote = {(void *)(uintptr_t)(address + base), size};
@@ -25,7 +25,7 @@ guest_write(uint64_t address, uint64_t base, const void *bytes, size_t size)
 
 /* By pages, as what follows the string's may be missing. */
 bool
-guest_read_string(uint64_t address, uint64_t base, char *copy, size_t size)
+guest_memory_read_string(uint64_t address, uint64_t base, char *copy, size_t size)
 {
 	size_t length = 0;
 
@@ -34,7 +34,7 @@ guest_read_string(uint64_t address, uint64_t base, char *copy, size_t size)
 
 		if (part > size - length)
 			part = size - length;
-		if (!guest_read(address + length, base, copy + length, part))
+		if (!guest_memory_read(address + length, base, copy + length, part))
 			return false;
 		if (memchr(copy + length, '\0', part))
 			return true;

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 /* `base` is what is added to the guest's addresses. False: not all of it is there. */
-bool guest_read(uint64_t address, uint64_t base, void *copy, size_t size);
-bool guest_write(uint64_t address, uint64_t base, const void *bytes, size_t size);
+bool guest_memory_read(uint64_t address, uint64_t base, void *copy, size_t size);
+bool guest_memory_write(uint64_t address, uint64_t base, const void *bytes, size_t size);
 
 /* A string with its end; false: none, or longer than `size` - 1. */
-bool guest_read_string(uint64_t address, uint64_t base, char *copy, size_t size);
+bool guest_memory_read_string(uint64_t address, uint64_t base, char *copy, size_t size);
 
 #endif

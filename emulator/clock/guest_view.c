@@ -20,7 +20,7 @@ answer_random(struct clock *clock, struct clock_thread *thread, uint64_t address
 		const size_t size = (size_t)(result - done) < sizeof(bytes) ? (size_t)(result - done) : sizeof(bytes);
 
 		guest_random_fill(&thread->random, bytes, size);
-		guest_write(address + (uint64_t)done, thread->progress.call.base, bytes, size);
+		guest_memory_write(address + (uint64_t)done, thread->progress.call.base, bytes, size);
 		done += (int64_t)size;
 	}
 }
@@ -42,7 +42,7 @@ answer_open(const struct clock *clock, const struct clock_call *call, unsigned p
 {
 	char text[GUEST_CPUS_PATH_MAX];
 
-	if (guest_read_string(call->arguments[path], call->base, text, sizeof(text)) && guest_cpus_tells(text))
+	if (guest_memory_read_string(call->arguments[path], call->base, text, sizeof(text)) && guest_cpus_tells(text))
 		(void)guest_cpus_replace((int)result, text, clock->setup.threads,
 		                         call->arguments[path + 1] & O_CLOEXEC);
 }
@@ -65,7 +65,7 @@ answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t 
 {
 	const struct clock_call *call = &caller->progress.call;
 	const size_t needed = guest_cpus_mask_size(clock->setup.threads);
-	uint8_t mask[FAMILY_AFFINITY_SIZE];
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
 	size_t size = (size_t)result < sizeof(mask) ? (size_t)result : sizeof(mask);
 
 	if (call->arguments[1] < needed) {
@@ -76,9 +76,9 @@ answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t 
 		size = needed;
 		guest_view_change_result(caller, (int64_t)needed);
 	}
-	if (!family_affinity(clock->family, subject_of(caller), mask))
+	if (!run_clock_affinity(clock->run_clock, subject_of(caller), mask))
 		guest_cpus_mask(mask, sizeof(mask), clock->setup.threads);
-	guest_write(call->arguments[2], call->base, mask, size);
+	guest_memory_write(call->arguments[2], call->base, mask, size);
 }
 
 /* Its caches are those of that core from the next thread on that has its virtual CPU. */
@@ -101,11 +101,11 @@ set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
 {
 	const struct clock_call *call = &caller->progress.call;
 	const pid_t subject = subject_of(caller);
-	uint8_t mask[FAMILY_AFFINITY_SIZE] = {0}, all[FAMILY_AFFINITY_SIZE];
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE] = {0}, all[RUN_CLOCK_AFFINITY_SIZE];
 	const size_t size = call->arguments[1] < sizeof(mask) ? (size_t)call->arguments[1] : sizeof(mask);
 	int first;
 
-	if ((result < 0 && result != RESULT_EINVAL) || !guest_read(call->arguments[2], call->base, mask, size))
+	if ((result < 0 && result != RESULT_EINVAL) || !guest_memory_read(call->arguments[2], call->base, mask, size))
 		return;
 	if (result == 0)
 		(void)sched_setaffinity(subject, sizeof(clock->host_affinity), &clock->host_affinity);
@@ -116,7 +116,7 @@ set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
 	guest_view_change_result(caller, first < 0 ? RESULT_EINVAL : 0);
 	if (first < 0)
 		return;
-	family_set_affinity(clock->family, subject, mask);
+	run_clock_set_affinity(clock->run_clock, subject, mask);
 	move_thread(clock, subject, first);
 }
 
@@ -128,8 +128,8 @@ answer_core(const struct clock *clock, const struct clock_thread *thread)
 	const uint32_t core = thread->core;
 	const uint32_t node = machine->nodes > 1 ? core / (machine->cores / machine->nodes) : 0;
 
-	guest_write(call->arguments[0], call->base, &core, sizeof(core));
-	guest_write(call->arguments[1], call->base, &node, sizeof(node));
+	guest_memory_write(call->arguments[0], call->base, &core, sizeof(core));
+	guest_memory_write(call->arguments[1], call->base, &node, sizeof(node));
 }
 
 void

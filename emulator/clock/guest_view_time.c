@@ -9,7 +9,7 @@
 #define NS_PER_TICK (1000000000 / TICKS_PER_S)
 
 static uint64_t
-thread_busy(const struct clock_thread *thread, uint64_t now)
+thread_cpu_cycles(const struct clock_thread *thread, uint64_t now)
 {
 	const uint64_t away = atomic_load(&thread->began) + atomic_load(&thread->blocked);
 
@@ -17,25 +17,25 @@ thread_busy(const struct clock_thread *thread, uint64_t now)
 }
 
 void
-clock_busy(const struct clock *clock, struct family_busy *busy)
+clock_cpu_time(const struct clock *clock, struct cpu_time *busy)
 {
 	const unsigned highest = atomic_load(&clock->highest);
 
 	*busy = clock->before;
-	busy->all += atomic_load(&clock->ended_busy);
-	busy->called += atomic_load(&clock->ended_called);
+	busy->all += atomic_load(&clock->ended_cycles);
+	busy->system += atomic_load(&clock->ended_system_cycles);
 	for (unsigned i = 0; i < highest; i++) {
 		const struct clock_thread *thread = &clock->threads[i];
 
 		if (!thread->is_alive)
 			continue;
-		busy->all += thread_busy(thread, atomic_load(&thread->now));
-		busy->called += atomic_load(&thread->called);
+		busy->all += thread_cpu_cycles(thread, atomic_load(&thread->now));
+		busy->system += atomic_load(&thread->system);
 	}
 }
 
 static void
-children_busy(struct clock *clock, struct family_busy *busy)
+children_cpu_time(struct clock *clock, struct cpu_time *busy)
 {
 	pthread_mutex_lock(&clock->lock);
 	*busy = clock->children;
@@ -47,18 +47,18 @@ answer_clock(const struct clock *clock, const struct clock_thread *thread, uint6
 {
 	const struct clock_call *call = &thread->progress.call;
 	const int id = (int)call->arguments[0];
-	struct family_busy busy;
+	struct cpu_time busy;
 	struct timespec shown;
 	uint64_t cycles = now;
 
 	if (id == CLOCK_PROCESS_CPUTIME_ID) {
-		clock_busy(clock, &busy);
+		clock_cpu_time(clock, &busy);
 		cycles = busy.all;
 	} else if (id == CLOCK_THREAD_CPUTIME_ID) {
-		cycles = thread_busy(thread, now);
+		cycles = thread_cpu_cycles(thread, now);
 	}
 	if (guest_time_read(&clock->time, id, cycles, &shown))
-		guest_write(call->arguments[1], call->base, &shown, sizeof(shown));
+		guest_memory_write(call->arguments[1], call->base, &shown, sizeof(shown));
 }
 
 static void
@@ -69,7 +69,7 @@ answer_time_of_day(const struct clock *clock, const struct clock_call *call, uin
 
 	guest_time_read(&clock->time, CLOCK_REALTIME, now, &shown);
 	time = (struct timeval){.tv_sec = shown.tv_sec, .tv_usec = shown.tv_nsec / 1000};
-	guest_write(call->arguments[0], call->base, &time, sizeof(time));
+	guest_memory_write(call->arguments[0], call->base, &time, sizeof(time));
 }
 
 static struct timeval
@@ -83,14 +83,14 @@ as_timeval(const struct clock *clock, uint64_t cycles)
 
 /* A struct rusage begins with the user's time and the system's. */
 static void
-write_usage(const struct clock *clock, const struct clock_call *call, uint64_t address, const struct family_busy *busy)
+write_usage(const struct clock *clock, const struct clock_call *call, uint64_t address, const struct cpu_time *busy)
 {
 	const struct timeval times[] = {
-		as_timeval(clock, busy->all > busy->called ? busy->all - busy->called : 0),
-		as_timeval(clock, busy->called),
+		as_timeval(clock, busy->all > busy->system ? busy->all - busy->system : 0),
+		as_timeval(clock, busy->system),
 	};
 
-	guest_write(address, call->base, times, sizeof(times));
+	guest_memory_write(address, call->base, times, sizeof(times));
 }
 
 static void
@@ -98,14 +98,14 @@ answer_usage(struct clock *clock, const struct clock_thread *thread, uint64_t no
 {
 	const struct clock_call *call = &thread->progress.call;
 	const int who = (int)call->arguments[0];
-	struct family_busy busy;
+	struct cpu_time busy;
 
 	if (who == RUSAGE_THREAD)
-		busy = (struct family_busy){thread_busy(thread, now), atomic_load(&thread->called)};
+		busy = (struct cpu_time){thread_cpu_cycles(thread, now), atomic_load(&thread->system)};
 	else if (who == RUSAGE_CHILDREN)
-		children_busy(clock, &busy);
+		children_cpu_time(clock, &busy);
 	else
-		clock_busy(clock, &busy);
+		clock_cpu_time(clock, &busy);
 	write_usage(clock, call, call->arguments[1], &busy);
 }
 
@@ -113,14 +113,14 @@ answer_usage(struct clock *clock, const struct clock_thread *thread, uint64_t no
 static void
 answer_wait(struct clock *clock, const struct clock_call *call, int64_t result)
 {
-	struct family_busy busy;
+	struct cpu_time busy;
 
 	if (result <= 0)
 		return;
-	family_busy(clock->family, (pid_t)result, &busy);
+	run_clock_cpu_time(clock->run_clock, (pid_t)result, &busy);
 	pthread_mutex_lock(&clock->lock);
 	clock->children.all += busy.all;
-	clock->children.called += busy.called;
+	clock->children.system += busy.system;
 	pthread_mutex_unlock(&clock->lock);
 	write_usage(clock, call, call->arguments[3], &busy);
 }
@@ -134,7 +134,7 @@ answer_seconds(const struct clock *clock, struct clock_thread *thread, uint64_t 
 
 	guest_time_read(&clock->time, CLOCK_REALTIME, now, &shown);
 	seconds = shown.tv_sec;
-	guest_write(call->arguments[0], call->base, &seconds, sizeof(seconds));
+	guest_memory_write(call->arguments[0], call->base, &seconds, sizeof(seconds));
 	guest_view_change_result(thread, seconds);
 }
 
@@ -149,18 +149,18 @@ static void
 answer_ticks(struct clock *clock, struct clock_thread *thread, uint64_t now)
 {
 	const struct clock_call *call = &thread->progress.call;
-	struct family_busy own, children;
+	struct cpu_time own, children;
 	int64_t ticks[4];
 	struct timespec shown;
 
 	guest_time_read(&clock->time, CLOCK_MONOTONIC, now, &shown);
-	clock_busy(clock, &own);
-	children_busy(clock, &children);
-	ticks[0] = as_ticks(clock, own.all > own.called ? own.all - own.called : 0);
-	ticks[1] = as_ticks(clock, own.called);
-	ticks[2] = as_ticks(clock, children.all > children.called ? children.all - children.called : 0);
-	ticks[3] = as_ticks(clock, children.called);
-	guest_write(call->arguments[0], call->base, ticks, sizeof(ticks));
+	clock_cpu_time(clock, &own);
+	children_cpu_time(clock, &children);
+	ticks[0] = as_ticks(clock, own.all > own.system ? own.all - own.system : 0);
+	ticks[1] = as_ticks(clock, own.system);
+	ticks[2] = as_ticks(clock, children.all > children.system ? children.all - children.system : 0);
+	ticks[3] = as_ticks(clock, children.system);
+	guest_memory_write(call->arguments[0], call->base, ticks, sizeof(ticks));
 	guest_view_change_result(thread, (int64_t)shown.tv_sec * TICKS_PER_S + shown.tv_nsec / NS_PER_TICK);
 }
 

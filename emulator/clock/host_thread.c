@@ -6,16 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 uint64_t
-host_now_ns(void)
-{
-	return monotonic_ns();
-}
-
-uint64_t
-host_sleeps(void)
+host_thread_sleep_count(void)
 {
 	struct rusage usage;
 
@@ -25,8 +17,8 @@ host_sleeps(void)
 }
 
 /*
- * "PID (NAME) STATE ...": the name may hold anything. One that waits for a page, or is stopped, goes on by itself: it
- * does not sleep.
+ * "PID (NAME) STATE ...": the name may hold any character. A thread that waits for a page, or is stopped, does not need
+ * another thread to go on: it does not count as sleeping.
  */
 bool
 host_thread_sleeps(int thread)
@@ -39,7 +31,7 @@ host_thread_sleeps(int thread)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* it is gone */
+		return true; /* the thread is gone */
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (length <= 0)

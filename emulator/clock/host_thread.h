@@ -1,5 +1,5 @@
 /*
- * host_thread.h - what the host says of its threads and its time
+ * host_thread.h - whether threads of the host sleep
  *
  * Thread rule: any thread.
  */
@@ -9,17 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-uint64_t host_now_ns(void); /* CLOCK_MONOTONIC */
-
-/* A thread of this process sleeps until somebody wakes it, or is gone. */
+/* A thread of this process (its tid) sleeps until somebody wakes it, or is gone. */
 bool host_thread_sleeps(int thread);
 
-/* How often the calling thread has slept by itself. */
-uint64_t host_sleeps(void);
+/* Voluntary context switches of the calling thread so far; 0: not known. */
+uint64_t host_thread_sleep_count(void);
 
-/* Another hardware thread of this core goes first for a moment. */
+/* A hint for spinning: the other hardware thread of this core may go first for a moment. */
 static inline void
-host_pause(void)
+host_thread_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();

@@ -12,7 +12,7 @@
 static struct {
 	struct timing *timing;
 	const struct guest *guest;
-	struct locks *locks;
+	struct lock_model *locks;
 	qemu_plugin_vcpu_udata_cb_t enter;
 	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind; NULL: none is wanted */
 	struct retranslation retranslation;
@@ -20,7 +20,7 @@ static struct {
 } state;
 
 void
-instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks)
+instrument_init(struct timing *timing, const struct guest *guest, struct lock_model *locks)
 {
 	state.timing = timing;
 	state.guest = guest;
@@ -91,8 +91,8 @@ atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *d
 	(void)data;
 	if (!qemu_plugin_mem_is_store(info))
 		return;
-	now = locks_access(state.locks, vcpu, address, thread_clock(thread),
-	                   is_zero(address, qemu_plugin_mem_size_shift(info)));
+	now = lock_model_access(state.locks, vcpu, address, thread_clock(thread),
+	                        is_zero(address, qemu_plugin_mem_size_shift(info)));
 	if (now > thread_clock(thread))
 		thread_step(thread, &(struct clock_step){
 					    .now = now,

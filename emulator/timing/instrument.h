@@ -6,13 +6,13 @@
 #ifndef DCPI_EMULATOR_TIMING_INSTRUMENT_H
 #define DCPI_EMULATOR_TIMING_INSTRUMENT_H
 
-#include "emulator/clock/locks.h"
+#include "emulator/clock/lock_model.h"
 #include "emulator/guest.h"
 #include "emulator/plugin_api.h"
 #include "emulator/timing/timing.h"
 
 /* Once, before anything else here. All three are borrowed from then on. */
-void instrument_init(struct timing *timing, const struct guest *guest, struct locks *locks);
+void instrument_init(struct timing *timing, const struct guest *guest, struct lock_model *locks);
 
 /*
  * The first thread says what is called, before anything is translated. A second one makes more necessary, and so all is

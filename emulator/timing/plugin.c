@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emulator/clock/locks.h"
+#include "emulator/clock/lock_model.h"
 #include "emulator/guest.h"
 #include "emulator/timing/instrument.h"
 
 /* One to an emulator: its callbacks have no place for a context. */
 static struct {
 	struct timing timing;
-	struct locks *locks;
+	struct lock_model *locks;
 	struct guest guest;
 } state;
 
@@ -179,7 +179,7 @@ forked(void)
 	guest_forked(&state.guest);
 	blocks_after_fork(state.timing.blocks);
 	edges_after_fork(&state.timing.edges);
-	locks_fork(state.locks);
+	lock_model_fork(state.locks);
 	err = timing_fork(&state.timing, calling);
 	/* dcpiemu may have ended, and its directory with it: then nobody wants to know. */
 	if (err && err != -ENOENT)
@@ -215,7 +215,7 @@ start(const char *target)
 	err = guest_tell(&state.guest, add_image, not_followed, recording);
 	if (err)
 		return err;
-	state.locks = locks_new();
+	state.locks = lock_model_new();
 	if (!state.locks)
 		return -ENOMEM;
 	return timing_init(&state.timing, setup, state.guest.follow.calls->machine,

@@ -3,14 +3,13 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "emulator/clock/delay.h"
-#include "emulator/clock/host_thread.h"
-#include "emulator/clock/spin.h"
 
 struct fixture {
 	struct setup setup;
 	struct guest_time time;
-	struct family *family;
+	struct run_clock *run_clock;
 	struct delay *delay;
 };
 
@@ -21,8 +20,8 @@ start(void **state, enum setup_delay kind, double dilation)
 
 	fixture.setup = (struct setup){.delay = kind, .dilation = dilation};
 	guest_time_init(&fixture.time, 1000, 1);
-	fixture.family = family_new("/nonexistent");
-	fixture.delay = delay_new(&fixture.setup, &fixture.time, fixture.family);
+	fixture.run_clock = run_clock_new("/nonexistent");
+	fixture.delay = delay_new(&fixture.setup, &fixture.time, fixture.run_clock);
 	*state = &fixture;
 	return fixture.delay ? 0 : -1;
 }
@@ -51,7 +50,7 @@ teardown(void **state)
 	struct fixture *fixture = *state;
 
 	delay_free(fixture->delay);
-	family_free(fixture->family);
+	run_clock_free(fixture->run_clock);
 	return 0;
 }
 
@@ -62,10 +61,10 @@ the_host_has_come_as_far_as_the_target(void **state)
 	int64_t origin_ns;
 	double dilation;
 
-	assert_true(family_pace(fixture->family, &dilation, &origin_ns));
+	assert_true(run_clock_pace(fixture->run_clock, &dilation, &origin_ns));
 	for (uint64_t now = 100000; now <= 2000000; now += 100000) {
 		delay_settle(fixture->delay, now);
-		assert_true((int64_t)host_now_ns() >= origin_ns + 3 * (int64_t)now - DELAY_LEAST_NS);
+		assert_true((int64_t)monotonic_ns() >= origin_ns + 3 * (int64_t)now - DELAY_LEAST_NS);
 	}
 }
 
@@ -74,7 +73,7 @@ who_is_late_owes_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 
-	spin_for(1000000, 1);
+	delay_spin(1000000, 1);
 	assert_int_equal(delay_settle(fixture->delay, 100000), 0); /* 0.3 ms */
 }
 
@@ -86,10 +85,10 @@ who_is_far_behind_moves_the_origin(void **state)
 	int64_t before_ns, after_ns;
 	double dilation;
 
-	family_pace(fixture->family, &dilation, &before_ns);
-	spin_for(80000000, 1);
+	run_clock_pace(fixture->run_clock, &dilation, &before_ns);
+	delay_spin(80000000, 1);
 	delay_settle(fixture->delay, 0);
-	family_pace(fixture->family, &dilation, &after_ns);
+	run_clock_pace(fixture->run_clock, &dilation, &after_ns);
 	assert_true(after_ns - before_ns >= 80000000 - DELAY_LATE_NS);
 }
 
@@ -117,9 +116,9 @@ the_slow_down_is_the_emulator_s_own(void **state)
 	assert_true(delay_is_measuring(fixture->delay));
 	delay_measure(fixture->delay, 2900000, DELAY_MEASURE_NS / 2, 40 * DELAY_MEASURE_NS / 2);
 	assert_false(delay_is_measuring(fixture->delay));
-	family_pace(fixture->family, &dilation, &origin_ns);
+	run_clock_pace(fixture->run_clock, &dilation, &origin_ns);
 	assert_true(dilation > 39.9 && dilation < 40.1);
-	assert_true((int64_t)host_now_ns() >= origin_ns + (int64_t)(dilation * 2900000) - 1);
+	assert_true((int64_t)monotonic_ns() >= origin_ns + (int64_t)(dilation * 2900000) - 1);
 }
 
 static void
@@ -137,15 +136,15 @@ a_program_that_mostly_waits_is_measured_by_less(void **state)
 static void
 a_spin_takes_the_time_that_was_asked_for(void **state)
 {
-	const double ns = spin_calibrate();
+	const double ns = delay_spin_calibrate();
 
 	(void)state;
 	assert_true(ns > 0);
 	for (uint64_t span = 2000; span < 1000000; span *= 3) {
-		const uint64_t began = host_now_ns();
+		const uint64_t began = monotonic_ns();
 
-		spin_for(span, ns);
-		assert_true(host_now_ns() - began >= span);
+		delay_spin(span, ns);
+		assert_true(monotonic_ns() - began >= span);
 	}
 }
 

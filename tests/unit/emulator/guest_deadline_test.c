@@ -4,7 +4,7 @@
 #include <linux/futex.h>
 
 #include "emulator/clock/guest_deadline.h"
-#include "emulator/clock/skew.h"
+#include "emulator/clock/quantum.h"
 
 #define NOW UINT64_C(5000)
 
@@ -51,11 +51,11 @@ a_call_without_a_time_waits_for_ever(void **state)
 	struct guest_deadline deadline;
 
 	begin(*state, &deadline, CALL_FUTEX, (const uint64_t[6]){0, FUTEX_WAIT}, 1);
-	assert_int_equal(deadline.cycles, SKEW_NONE);
+	assert_int_equal(deadline.cycles, QUANTUM_NONE);
 	begin(*state, &deadline, CALL_POLL, (const uint64_t[6]){0, 0, (uint64_t)-1}, 1);
-	assert_int_equal(deadline.cycles, SKEW_NONE);
+	assert_int_equal(deadline.cycles, QUANTUM_NONE);
 	begin(*state, &deadline, CALL_WAIT4, (const uint64_t[6]){1, 2, 3, 4}, 1);
-	assert_int_equal(deadline.cycles, SKEW_NONE);
+	assert_int_equal(deadline.cycles, QUANTUM_NONE);
 }
 
 static void
@@ -162,7 +162,7 @@ a_time_that_cannot_be_read_or_written_is_left_to_the_kernel(void **state)
 	struct guest_deadline deadline;
 
 	begin(fixture, &deadline, CALL_NANOSLEEP, (const uint64_t[6]){16}, 1);
-	assert_int_equal(deadline.cycles, SKEW_NONE);
+	assert_int_equal(deadline.cycles, QUANTUM_NONE);
 	begin(fixture, &deadline, CALL_CLOCK_NANOSLEEP,
 	      (const uint64_t[6]){CLOCK_MONOTONIC, TIMER_ABSTIME, (uintptr_t)&constant}, 1);
 	assert_int_equal(deadline.cycles, UINT64_C(60000000000));

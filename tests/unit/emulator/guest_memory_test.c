@@ -19,9 +19,9 @@ memory_is_copied_both_ways_with_its_base(void **state)
 	const uint64_t base = (uintptr_t)text - 100;
 
 	(void)state;
-	assert_true(guest_read(102, base, copy, sizeof(copy)));
+	assert_true(guest_memory_read(102, base, copy, sizeof(copy)));
 	assert_memory_equal(copy, "cde", 3);
-	assert_true(guest_write(100, base, "xyz", 3));
+	assert_true(guest_memory_write(100, base, "xyz", 3));
 	assert_string_equal(text, "xyzdef");
 }
 
@@ -31,9 +31,9 @@ memory_that_is_not_there_is_refused(void **state)
 	char copy[8];
 
 	(void)state;
-	assert_false(guest_read(0, (uintptr_t)copy, copy, sizeof(copy)));
-	assert_false(guest_read(16, 0, copy, sizeof(copy)));
-	assert_false(guest_write((uintptr_t) "constant", 0, copy, sizeof(copy)));
+	assert_false(guest_memory_read(0, (uintptr_t)copy, copy, sizeof(copy)));
+	assert_false(guest_memory_read(16, 0, copy, sizeof(copy)));
+	assert_false(guest_memory_write((uintptr_t) "constant", 0, copy, sizeof(copy)));
 }
 
 static void
@@ -45,11 +45,11 @@ a_string_may_end_where_memory_does(void **state)
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(munmap(pages + 4096, 4096), 0);
 	memcpy(pages + 4090, "ended", 6);
-	assert_true(guest_read_string((uintptr_t)pages + 4090, 0, copy, sizeof(copy)));
+	assert_true(guest_memory_read_string((uintptr_t)pages + 4090, 0, copy, sizeof(copy)));
 	assert_string_equal(copy, "ended");
 	memcpy(pages + 4090, "endles", 6);
-	assert_false(guest_read_string((uintptr_t)pages + 4090, 0, copy, sizeof(copy)));
-	assert_false(guest_read_string((uintptr_t)pages, 0, copy, 0));
+	assert_false(guest_memory_read_string((uintptr_t)pages + 4090, 0, copy, sizeof(copy)));
+	assert_false(guest_memory_read_string((uintptr_t)pages, 0, copy, 0));
 	munmap(pages, 4096);
 }
 
@@ -59,8 +59,8 @@ a_string_that_is_too_long_is_none(void **state)
 	char copy[4];
 
 	(void)state;
-	assert_true(guest_read_string((uintptr_t) "abc", 0, copy, sizeof(copy)));
-	assert_false(guest_read_string((uintptr_t) "abcd", 0, copy, sizeof(copy)));
+	assert_true(guest_memory_read_string((uintptr_t) "abc", 0, copy, sizeof(copy)));
+	assert_false(guest_memory_read_string((uintptr_t) "abcd", 0, copy, sizeof(copy)));
 }
 
 static void
@@ -123,12 +123,12 @@ static void *
 sleep_in_read(void *argument)
 {
 	struct sleeper *sleeper = argument;
-	const uint64_t before = host_sleeps();
+	const uint64_t before = host_thread_sleep_count();
 	char byte;
 
 	atomic_store(&sleeper->thread, (int)syscall(SYS_gettid));
 	assert_int_equal(read(sleeper->pipe[0], &byte, 1), 1);
-	assert_true(host_sleeps() > before);
+	assert_true(host_thread_sleep_count() > before);
 	return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* Tests of emulator/clock/family.h. */
+/* Tests of emulator/clock/run_clock.h. */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
@@ -6,60 +6,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "emulator/clock/family.h"
+#include "emulator/clock/run_clock.h"
 
 #define PIPE UINT64_C(0x1234)
 
 static int
 setup(void **state)
 {
-	*state = family_new("/nonexistent");
+	*state = run_clock_new("/nonexistent");
 	return *state ? 0 : -1;
 }
 
 static int
 teardown(void **state)
 {
-	family_free(*state);
+	run_clock_free(*state);
 	return 0;
 }
 
 static void
 a_process_never_goes_back(void **state)
 {
-	assert_int_equal(family_time(*state, 7), FAMILY_UNKNOWN);
-	family_set_time(*state, 7, 500);
-	family_set_time(*state, 7, 300);
-	assert_int_equal(family_time(*state, 7), 500);
+	assert_int_equal(run_clock_time(*state, 7), RUN_CLOCK_UNKNOWN);
+	run_clock_set_time(*state, 7, 500);
+	run_clock_set_time(*state, 7, 300);
+	assert_int_equal(run_clock_time(*state, 7), 500);
 }
 
 static void
 a_number_may_be_another_process_s_later(void **state)
 {
-	const struct family_busy busy = {100, 10};
-	const uint8_t mask[FAMILY_AFFINITY_SIZE] = {2};
-	struct family_busy found;
-	uint8_t found_mask[FAMILY_AFFINITY_SIZE];
+	const struct cpu_time busy = {100, 10};
+	const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE] = {2};
+	struct cpu_time found;
+	uint8_t found_mask[RUN_CLOCK_AFFINITY_SIZE];
 
-	family_set_time(*state, 7, 500);
-	family_set_busy(*state, 7, &busy);
-	family_set_affinity(*state, 7, mask);
-	family_begin(*state, 7, 6, 200);
-	assert_int_equal(family_time(*state, 7), 200);
-	family_busy(*state, 7, &found);
+	run_clock_set_time(*state, 7, 500);
+	run_clock_set_cpu_time(*state, 7, &busy);
+	run_clock_set_affinity(*state, 7, mask);
+	run_clock_begin(*state, 7, 6, 200);
+	assert_int_equal(run_clock_time(*state, 7), 200);
+	run_clock_cpu_time(*state, 7, &found);
 	assert_int_equal(found.all, 0);
-	assert_false(family_affinity(*state, 7, found_mask));
+	assert_false(run_clock_affinity(*state, 7, found_mask));
 }
 
 static void
 a_child_is_pinned_as_its_parent(void **state)
 {
-	const uint8_t mask[FAMILY_AFFINITY_SIZE] = {0, 4};
-	uint8_t found[FAMILY_AFFINITY_SIZE];
+	const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE] = {0, 4};
+	uint8_t found[RUN_CLOCK_AFFINITY_SIZE];
 
-	family_set_affinity(*state, 7, mask);
-	family_begin(*state, 8, 7, 100);
-	assert_true(family_affinity(*state, 8, found));
+	run_clock_set_affinity(*state, 7, mask);
+	run_clock_begin(*state, 8, 7, 100);
+	assert_true(run_clock_affinity(*state, 8, found));
 	assert_memory_equal(found, mask, sizeof(mask));
 }
 
@@ -67,34 +67,34 @@ static void
 numbers_that_want_the_same_place_have_one_each(void **state)
 {
 	for (int i = 0; i < 8; i++)
-		family_set_time(*state, 7 + i * FAMILY_PROCESSES, 100u + (unsigned)i);
+		run_clock_set_time(*state, 7 + i * RUN_CLOCK_PROCESSES, 100u + (unsigned)i);
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(family_time(*state, 7 + i * FAMILY_PROCESSES), 100 + i);
+		assert_int_equal(run_clock_time(*state, 7 + i * RUN_CLOCK_PROCESSES), 100 + i);
 }
 
 static void
 too_many_processes_are_not_known(void **state)
 {
 	for (int i = 0; i < 40; i++)
-		family_set_time(*state, 7 + i * FAMILY_PROCESSES, 1);
-	assert_int_equal(family_time(*state, 7 + 39 * FAMILY_PROCESSES), FAMILY_UNKNOWN);
+		run_clock_set_time(*state, 7 + i * RUN_CLOCK_PROCESSES, 1);
+	assert_int_equal(run_clock_time(*state, 7 + 39 * RUN_CLOCK_PROCESSES), RUN_CLOCK_UNKNOWN);
 }
 
 static void
 processes_of_a_run_share_a_file(void **state)
 {
-	char directory[] = "/tmp/dcpi-family-XXXXXX", path[64];
-	struct family *first, *second;
+	char directory[] = "/tmp/dcpi-run_clock-XXXXXX", path[64];
+	struct run_clock *first, *second;
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
-	first = family_new(directory);
-	family_set_time(first, 7, 500);
-	second = family_new(directory);
-	assert_int_equal(family_time(second, 7), 500);
-	family_free(first);
-	family_free(second);
-	snprintf(path, sizeof(path), "%s/" FAMILY_NAME, directory);
+	first = run_clock_new(directory);
+	run_clock_set_time(first, 7, 500);
+	second = run_clock_new(directory);
+	assert_int_equal(run_clock_time(second, 7), 500);
+	run_clock_free(first);
+	run_clock_free(second);
+	snprintf(path, sizeof(path), "%s/" RUN_CLOCK_NAME, directory);
 	assert_int_equal(unlink(path), 0);
 	rmdir(directory);
 }
@@ -107,10 +107,10 @@ a_pipe_is_known_by_both_ends_and_a_file_is_none(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(pipe(others), 0);
-	assert_int_not_equal(family_pipe(ends[0]), 0);
-	assert_int_equal(family_pipe(ends[0]), family_pipe(ends[1]));
-	assert_int_not_equal(family_pipe(ends[0]), family_pipe(others[0]));
-	assert_int_equal(family_pipe(-1), 0);
+	assert_int_not_equal(run_clock_pipe(ends[0]), 0);
+	assert_int_equal(run_clock_pipe(ends[0]), run_clock_pipe(ends[1]));
+	assert_int_not_equal(run_clock_pipe(ends[0]), run_clock_pipe(others[0]));
+	assert_int_equal(run_clock_pipe(-1), 0);
 	close(others[0]);
 	close(others[1]);
 	close(ends[0]);
@@ -118,10 +118,10 @@ a_pipe_is_known_by_both_ends_and_a_file_is_none(void **state)
 }
 
 static void
-write_at(struct family *family, uint64_t cycles, uint64_t bytes)
+write_at(struct run_clock *run_clock, uint64_t cycles, uint64_t bytes)
 {
-	family_write(family, PIPE, cycles);
-	family_wrote(family, PIPE, cycles, bytes);
+	run_clock_pipe_write_begin(run_clock, PIPE, cycles);
+	run_clock_pipe_write_end(run_clock, PIPE, cycles, bytes);
 }
 
 /* 100 bytes at 10, 100 at 20, 100 at 30. */
@@ -131,26 +131,26 @@ a_byte_is_read_when_it_was_written(void **state)
 	write_at(*state, 10, 100);
 	write_at(*state, 20, 100);
 	write_at(*state, 30, 100);
-	assert_int_equal(family_read(*state, PIPE, 0, 100), 10);
-	assert_int_equal(family_read(*state, PIPE, 0, 1), 20);
-	assert_int_equal(family_read(*state, PIPE, 0, 150), 30);
-	assert_int_equal(family_room(*state, PIPE), 30);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 100), 10);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 1), 20);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 150), 30);
+	assert_int_equal(run_clock_pipe_room(*state, PIPE), 30);
 }
 
 static void
 who_reads_late_makes_room_late(void **state)
 {
 	write_at(*state, 10, 100);
-	assert_int_equal(family_read(*state, PIPE, 7000, 100), 10);
-	assert_int_equal(family_room(*state, PIPE), 7000);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 7000, 100), 10);
+	assert_int_equal(run_clock_pipe_room(*state, PIPE), 7000);
 }
 
 static void
 a_write_that_has_not_returned_is_read_at_its_time(void **state)
 {
 	write_at(*state, 10, 100);
-	family_write(*state, PIPE, 40);
-	assert_int_equal(family_read(*state, PIPE, 0, 200), 40);
+	run_clock_pipe_write_begin(*state, PIPE, 40);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 200), 40);
 }
 
 static void
@@ -158,16 +158,16 @@ writes_that_are_forgotten_are_taken_for_the_oldest(void **state)
 {
 	for (unsigned i = 1; i <= 100; i++)
 		write_at(*state, i, 10);
-	assert_int_equal(family_read(*state, PIPE, 0, 10), 69); /* 32 are remembered */
-	assert_int_equal(family_read(*state, PIPE, 0, 990), 100);
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 10), 69); /* 32 are remembered */
+	assert_int_equal(run_clock_pipe_read(*state, PIPE, 0, 990), 100);
 }
 
 static void
 more_pipes_than_places_harm_nobody(void **state)
 {
-	for (uint64_t i = 1; i < 10 * FAMILY_PIPES; i++) {
-		family_wrote(*state, i, i, 10);
-		assert_int_equal(family_read(*state, i, 0, 10), i);
+	for (uint64_t i = 1; i < 10 * RUN_CLOCK_PIPES; i++) {
+		run_clock_pipe_write_end(*state, i, i, 10);
+		assert_int_equal(run_clock_pipe_read(*state, i, 0, 10), i);
 	}
 }
 
@@ -177,11 +177,11 @@ the_first_who_sets_the_pace_sets_it_for_all(void **state)
 	double dilation;
 	int64_t origin_ns;
 
-	assert_false(family_pace(*state, &dilation, &origin_ns));
-	family_set_pace(*state, 12.5, 1000);
-	family_set_pace(*state, 99, 5);
-	family_slip(*state, 30);
-	assert_true(family_pace(*state, &dilation, &origin_ns));
+	assert_false(run_clock_pace(*state, &dilation, &origin_ns));
+	run_clock_set_pace(*state, 12.5, 1000);
+	run_clock_set_pace(*state, 99, 5);
+	run_clock_shift_origin(*state, 30);
+	assert_true(run_clock_pace(*state, &dilation, &origin_ns));
 	assert_true(dilation == 12.5);
 	assert_int_equal(origin_ns, 1030);
 }

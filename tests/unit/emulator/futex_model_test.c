@@ -1,16 +1,18 @@
-/* Tests of emulator/clock/futexes.h. */
+/* Tests of emulator/clock/futex_model.h. */
 #include "tests/unit/test.h"
+
+#include <limits.h>
 
 #include <stdlib.h>
 
-#include "emulator/clock/futexes.h"
+#include "emulator/clock/futex_model.h"
 
 #define LOCK  0x1000
 #define OTHER 0x2000
 
 struct fixture {
-	struct skew *skew;
-	struct futexes *futexes;
+	struct quantum *quantum;
+	struct futex_model *futex_model;
 };
 
 static int
@@ -18,10 +20,10 @@ setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	fixture->skew = skew_new(8, 1000, 2);
-	fixture->futexes = futexes_new(fixture->skew, 8);
+	fixture->quantum = quantum_new(8, 1000, 2);
+	fixture->futex_model = futex_model_new(fixture->quantum, 8);
 	for (unsigned i = 0; i < 8; i++)
-		skew_begin(fixture->skew, i, 0);
+		quantum_begin(fixture->quantum, i, 0);
 	*state = fixture;
 	return 0;
 }
@@ -31,8 +33,8 @@ teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	futexes_free(fixture->futexes);
-	skew_free(fixture->skew);
+	futex_model_free(fixture->futex_model);
+	quantum_free(fixture->quantum);
 	free(fixture);
 	return 0;
 }
@@ -40,8 +42,8 @@ teardown(void **state)
 static void
 begin_wait(struct fixture *fixture, unsigned slot, uint64_t address)
 {
-	futexes_wait(fixture->futexes, slot, address);
-	skew_leave(fixture->skew, slot);
+	futex_model_wait_begin(fixture->futex_model, slot, address);
+	quantum_leave(fixture->quantum, slot);
 }
 
 static void
@@ -49,7 +51,7 @@ begin_wake(struct fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
 {
 	const struct futex_wake wake = {.address = LOCK, .count = count};
 
-	futexes_wake(fixture->futexes, slot, &wake, now);
+	futex_model_wake_begin(fixture->futex_model, slot, &wake, now);
 }
 
 static void
@@ -59,10 +61,10 @@ who_waits_goes_on_at_the_time_of_who_woke_it(void **state)
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
-	futexes_woke(fixture->futexes, 0, 1);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
 	begin_wake(fixture, 2, 1, 900); /* another, whom nobody waited for */
-	futexes_woke(fixture->futexes, 2, 0);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
+	futex_model_wake_end(fixture->futex_model, 2, 0);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 500);
 }
 
 static void
@@ -72,8 +74,8 @@ who_returns_before_its_waker_has_its_time_all_the_same(void **state)
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
-	futexes_woke(fixture->futexes, 0, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 500);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
 }
 
 static void
@@ -84,11 +86,11 @@ the_first_to_wait_is_woken_first(void **state)
 	begin_wait(fixture, 3, LOCK);
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
-	futexes_woke(fixture->futexes, 0, 1);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
 	begin_wake(fixture, 0, 1, 800);
-	futexes_woke(fixture->futexes, 0, 1);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 800);
-	assert_int_equal(futexes_waited(fixture->futexes, 3, true), 500);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 800);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 3, true), 500);
 }
 
 static void
@@ -97,10 +99,10 @@ who_was_woken_runs_before_it_returns(void **state)
 	struct fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
-	assert_int_equal(skew_running(fixture->skew), 7);
+	assert_int_equal(quantum_running(fixture->quantum), 7);
 	begin_wake(fixture, 0, 1, 500);
-	futexes_woke(fixture->futexes, 0, 1);
-	assert_int_equal(skew_running(fixture->skew), 8);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
+	assert_int_equal(quantum_running(fixture->quantum), 8);
 }
 
 static void
@@ -111,13 +113,13 @@ one_that_was_mistaken_for_another_sleeps_on(void **state)
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, LOCK);
 	begin_wake(fixture, 0, 1, 500);
-	futexes_woke(fixture->futexes, 0, 1);
-	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500); /* the host woke this one */
-	skew_return(fixture->skew, 2, 500);
-	assert_int_equal(skew_running(fixture->skew), 7);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 2, true), 500); /* the host woke this one */
+	quantum_return(fixture->quantum, 2, 500);
+	assert_int_equal(quantum_running(fixture->quantum), 7);
 	begin_wake(fixture, 0, 1, 900);
-	futexes_woke(fixture->futexes, 0, 1);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 900);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 900);
 }
 
 static void
@@ -128,9 +130,9 @@ all_who_wait_are_woken_at_once(void **state)
 	for (unsigned i = 1; i < 5; i++)
 		begin_wait(fixture, i, LOCK);
 	begin_wake(fixture, 0, INT_MAX, 700);
-	futexes_woke(fixture->futexes, 0, 4);
+	futex_model_wake_end(fixture->futex_model, 0, 4);
 	for (unsigned i = 1; i < 5; i++)
-		assert_int_equal(futexes_waited(fixture->futexes, i, true), 700);
+		assert_int_equal(futex_model_wait_end(fixture->futex_model, i, true), 700);
 }
 
 static void
@@ -142,12 +144,12 @@ who_was_moved_is_woken_where_it_is(void **state)
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, LOCK);
-	futexes_wake(fixture->futexes, 0, &move, 500);
-	futexes_woke(fixture->futexes, 0, 2);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
-	futexes_wake(fixture->futexes, 1, &wake, 650);
-	futexes_woke(fixture->futexes, 1, 1);
-	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 650);
+	futex_model_wake_begin(fixture->futex_model, 0, &move, 500);
+	futex_model_wake_end(fixture->futex_model, 0, 2);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 500);
+	futex_model_wake_begin(fixture->futex_model, 1, &wake, 650);
+	futex_model_wake_end(fixture->futex_model, 1, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 2, true), 650);
 }
 
 static void
@@ -158,10 +160,10 @@ one_call_wakes_at_two_addresses(void **state)
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, OTHER);
-	futexes_wake(fixture->futexes, 0, &wake, 500);
-	futexes_woke(fixture->futexes, 0, 2);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), 500);
-	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500);
+	futex_model_wake_begin(fixture->futex_model, 0, &wake, 500);
+	futex_model_wake_end(fixture->futex_model, 0, 2);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 500);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 2, true), 500);
 }
 
 static void
@@ -171,10 +173,11 @@ who_was_not_woken_takes_nobody_s_turn(void **state)
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, LOCK);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, false), SKEW_NONE); /* a signal, or its time was over */
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, false),
+	                 QUANTUM_NONE); /* a signal, or its time was over */
 	begin_wake(fixture, 0, 1, 500);
-	futexes_woke(fixture->futexes, 0, 1);
-	assert_int_equal(futexes_waited(fixture->futexes, 2, true), 500);
+	futex_model_wake_end(fixture->futex_model, 0, 1);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 2, true), 500);
 }
 
 static void
@@ -183,7 +186,7 @@ who_is_woken_from_outside_does_not_know_when(void **state)
 	struct fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
-	assert_int_equal(futexes_waited(fixture->futexes, 1, true), SKEW_NONE);
+	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), QUANTUM_NONE);
 }
 
 static void
@@ -193,8 +196,8 @@ the_last_wake_at_an_address_is_remembered(void **state)
 
 	begin_wake(fixture, 0, 1, 400);
 	begin_wake(fixture, 0, 1, 700);
-	assert_int_equal(futexes_last_wake(fixture->futexes, LOCK), 700);
-	assert_int_equal(futexes_last_wake(fixture->futexes, OTHER), SKEW_NONE);
+	assert_int_equal(futex_model_last_wake(fixture->futex_model, LOCK), 700);
+	assert_int_equal(futex_model_last_wake(fixture->futex_model, OTHER), QUANTUM_NONE);
 }
 
 int

@@ -1,16 +1,16 @@
-/* Tests of emulator/clock/skew.h, with real threads. */
+/* Tests of emulator/clock/quantum.h, with real threads. */
 #include "tests/unit/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "emulator/clock/skew.h"
+#include "emulator/clock/quantum.h"
 
 #define QUANTUM 1000
 
 struct walker {
-	struct skew *skew;
+	struct quantum *quantum;
 	unsigned slot;
 	uint64_t clock, end, step;
 	uint64_t farthest; /* ahead of the slowest, after it waited */
@@ -24,18 +24,18 @@ walk(void *argument)
 {
 	struct walker *walker = argument;
 
-	skew_bind(walker->skew, walker->slot);
+	quantum_bind(walker->quantum, walker->slot);
 	while (walker->clock < walker->end) {
 		uint64_t slowest;
 
 		walker->clock += walker->step;
-		if (skew_reach(walker->skew, walker->slot, walker->clock) == SKEW_GAVE_UP)
+		if (quantum_wait(walker->quantum, walker->slot, walker->clock) == QUANTUM_GAVE_UP)
 			walker->gave_up++;
-		slowest = skew_slowest(walker->skew, walker->slot);
+		slowest = quantum_slowest(walker->quantum, walker->slot);
 		if (slowest < walker->clock && walker->clock - slowest > walker->farthest)
 			walker->farthest = walker->clock - slowest;
 	}
-	skew_end(walker->skew, walker->slot);
+	quantum_end(walker->quantum, walker->slot);
 	atomic_store(&walker->is_done, true);
 	return NULL;
 }
@@ -43,20 +43,20 @@ walk(void *argument)
 static void
 walk_together(unsigned count, unsigned host_cores, struct walker *walkers)
 {
-	struct skew *skew = skew_new(64, QUANTUM, host_cores);
+	struct quantum *quantum = quantum_new(64, QUANTUM, host_cores);
 	pthread_t threads[64];
 
 	for (unsigned i = 0; i < count; i++) {
-		walkers[i].skew = skew;
+		walkers[i].quantum = quantum;
 		walkers[i].slot = i;
-		skew_begin(skew, i, 0);
+		quantum_begin(quantum, i, 0);
 	}
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, walk, &walkers[i]), 0);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(skew_running(skew), 0);
-	skew_free(skew);
+	assert_int_equal(quantum_running(quantum), 0);
+	quantum_free(quantum);
 }
 
 static void
@@ -88,43 +88,43 @@ eighteen_threads_stay_within_the_quantum_on_two_cores(void **state)
 static void
 without_a_quantum_nobody_waits(void **state)
 {
-	struct skew *skew = skew_new(4, 0, 2);
+	struct quantum *quantum = quantum_new(4, 0, 2);
 
 	(void)state;
-	skew_begin(skew, 0, 0);
-	skew_begin(skew, 1, 0);
-	assert_int_equal(skew_reach(skew, 0, 1000000000), SKEW_NEAR);
-	skew_free(skew);
+	quantum_begin(quantum, 0, 0);
+	quantum_begin(quantum, 1, 0);
+	assert_int_equal(quantum_wait(quantum, 0, 1000000000), QUANTUM_NEAR);
+	quantum_free(quantum);
 }
 
 static void
 who_is_in_a_call_that_blocks_is_not_waited_for(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
 	(void)state;
-	skew_begin(skew, 0, 0);
-	skew_begin(skew, 1, 0);
-	skew_leave(skew, 1);
-	assert_int_equal(skew_reach(skew, 0, 1000000), SKEW_NEAR);
-	assert_int_equal(skew_slowest(skew, 0), SKEW_NONE);
-	skew_return(skew, 1, 990000);
-	assert_int_equal(skew_slowest(skew, 0), 990000);
-	skew_free(skew);
+	quantum_begin(quantum, 0, 0);
+	quantum_begin(quantum, 1, 0);
+	quantum_leave(quantum, 1);
+	assert_int_equal(quantum_wait(quantum, 0, 1000000), QUANTUM_NEAR);
+	assert_int_equal(quantum_slowest(quantum, 0), QUANTUM_NONE);
+	quantum_return(quantum, 1, 990000);
+	assert_int_equal(quantum_slowest(quantum, 0), 990000);
+	quantum_free(quantum);
 }
 
 static void
 who_ends_is_not_waited_for(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
 	(void)state;
-	skew_begin(skew, 0, 0);
-	skew_begin(skew, 1, 0);
-	skew_end(skew, 1);
-	assert_int_equal(skew_reach(skew, 0, 1000000), SKEW_NEAR);
-	assert_int_equal(skew_running(skew), 1);
-	skew_free(skew);
+	quantum_begin(quantum, 0, 0);
+	quantum_begin(quantum, 1, 0);
+	quantum_end(quantum, 1);
+	assert_int_equal(quantum_wait(quantum, 0, 1000000), QUANTUM_NEAR);
+	assert_int_equal(quantum_running(quantum), 1);
+	quantum_free(quantum);
 }
 
 /* Begins and ends slot 1 again and again, at a clock of 5000. */
@@ -134,8 +134,8 @@ begin_and_end(void *argument)
 	struct walker *walker = argument;
 
 	while (!atomic_load(&walker->is_done)) {
-		skew_begin(walker->skew, 1, 5000);
-		skew_end(walker->skew, 1);
+		quantum_begin(walker->quantum, 1, 5000);
+		quantum_end(walker->quantum, 1);
 	}
 	return NULL;
 }
@@ -143,63 +143,63 @@ begin_and_end(void *argument)
 static void
 who_ends_is_never_seen_at_another_clock(void **state)
 {
-	struct walker walker = {.skew = skew_new(4, QUANTUM, 2)};
+	struct walker walker = {.quantum = quantum_new(4, QUANTUM, 2)};
 	pthread_t thread;
 
 	(void)state;
-	skew_begin(walker.skew, 0, 5000);
+	quantum_begin(walker.quantum, 0, 5000);
 	assert_int_equal(pthread_create(&thread, NULL, begin_and_end, &walker), 0);
 	for (unsigned seen = 0; seen < 200000;) {
-		const uint64_t slowest = skew_slowest(walker.skew, 0);
+		const uint64_t slowest = quantum_slowest(walker.quantum, 0);
 
-		assert_true(slowest == SKEW_NONE || slowest == 5000);
+		assert_true(slowest == QUANTUM_NONE || slowest == 5000);
 		seen += slowest == 5000;
 	}
 	atomic_store(&walker.is_done, true);
 	pthread_join(thread, NULL);
-	skew_free(walker.skew);
+	quantum_free(walker.quantum);
 }
 
 /* The waiting one must not be let go before the other has come near, however late that is. */
 static void
 who_was_woken_is_waited_for_before_it_returns(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
-	struct walker walker = {.skew = skew, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
+	struct walker walker = {.quantum = quantum, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
 	pthread_t thread;
 
 	(void)state;
-	skew_begin(skew, 0, 5000);
-	skew_begin(skew, 1, 4000);
-	skew_bind(skew, 1); /* this thread runs while the other one waits for it: it is no sleeper */
-	skew_leave(skew, 1);
-	skew_wake(skew, 1, 4200);
+	quantum_begin(quantum, 0, 5000);
+	quantum_begin(quantum, 1, 4000);
+	quantum_bind(quantum, 1); /* this thread runs while the other one waits for it: it is no sleeper */
+	quantum_leave(quantum, 1);
+	quantum_wake(quantum, 1, 4200);
 	assert_int_equal(pthread_create(&thread, NULL, walk, &walker), 0);
 	for (unsigned i = 0; i < 2000000; i++)
 		assert_false(atomic_load(&walker.is_done));
-	skew_return(skew, 1, 4700);
+	quantum_return(quantum, 1, 4700);
 	pthread_join(thread, NULL);
 	assert_int_equal(walker.gave_up, 0);
 	assert_int_equal(walker.farthest, 900);
-	skew_free(skew);
+	quantum_free(quantum);
 }
 
 static void
 waking_one_that_runs_does_not_set_it_back(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
 	(void)state;
-	skew_begin(skew, 0, 0);
-	skew_begin(skew, 1, 7000);
-	skew_wake(skew, 1, 100);
-	assert_int_equal(skew_slowest(skew, 0), 7000);
-	assert_int_equal(skew_running(skew), 2);
-	skew_free(skew);
+	quantum_begin(quantum, 0, 0);
+	quantum_begin(quantum, 1, 7000);
+	quantum_wake(quantum, 1, 100);
+	assert_int_equal(quantum_slowest(quantum, 0), 7000);
+	assert_int_equal(quantum_running(quantum), 2);
+	quantum_free(quantum);
 }
 
 struct sleeper {
-	struct skew *skew;
+	struct quantum *quantum;
 	bool is_in_call;
 	atomic_bool is_bound;
 	int pipe[2];
@@ -211,34 +211,34 @@ sleep_in_read(void *argument)
 	struct sleeper *sleeper = argument;
 	char byte;
 
-	skew_bind(sleeper->skew, 1);
-	skew_call(sleeper->skew, 1, sleeper->is_in_call);
+	quantum_bind(sleeper->quantum, 1);
+	quantum_set_in_call(sleeper->quantum, 1, sleeper->is_in_call);
 	atomic_store(&sleeper->is_bound, true);
 	assert_int_equal(read(sleeper->pipe[0], &byte, 1), 1);
 	return NULL;
 }
 
 /* What slot 0 is told, far ahead of slot 1, whose host thread sleeps. */
-static enum skew_wait
+static enum quantum_result
 wait_for_sleeper(bool is_in_call, unsigned *running)
 {
-	struct sleeper sleeper = {.skew = skew_new(4, QUANTUM, 2), .is_in_call = is_in_call};
-	enum skew_wait wait;
+	struct sleeper sleeper = {.quantum = quantum_new(4, QUANTUM, 2), .is_in_call = is_in_call};
+	enum quantum_result wait;
 	pthread_t thread;
 
 	assert_int_equal(pipe(sleeper.pipe), 0);
-	skew_begin(sleeper.skew, 0, 0);
-	skew_begin(sleeper.skew, 1, 0);
+	quantum_begin(sleeper.quantum, 0, 0);
+	quantum_begin(sleeper.quantum, 1, 0);
 	assert_int_equal(pthread_create(&thread, NULL, sleep_in_read, &sleeper), 0);
 	while (!atomic_load(&sleeper.is_bound))
 		usleep(100);
-	wait = skew_reach(sleeper.skew, 0, 100000);
-	*running = skew_running(sleeper.skew);
+	wait = quantum_wait(sleeper.quantum, 0, 100000);
+	*running = quantum_running(sleeper.quantum);
 	assert_int_equal(write(sleeper.pipe[1], "", 1), 1);
 	pthread_join(thread, NULL);
 	close(sleeper.pipe[0]);
 	close(sleeper.pipe[1]);
-	skew_free(sleeper.skew);
+	quantum_free(sleeper.quantum);
 	return wait;
 }
 
@@ -248,7 +248,7 @@ a_thread_that_sleeps_in_the_emulator_is_given_up(void **state)
 	unsigned running;
 
 	(void)state;
-	assert_int_equal(wait_for_sleeper(false, &running), SKEW_GAVE_UP);
+	assert_int_equal(wait_for_sleeper(false, &running), QUANTUM_GAVE_UP);
 	assert_int_equal(running, 2);
 }
 
@@ -258,41 +258,41 @@ a_call_that_blocks_unexpectedly_is_no_longer_waited_for(void **state)
 	unsigned running;
 
 	(void)state;
-	assert_int_equal(wait_for_sleeper(true, &running), SKEW_WAITED);
+	assert_int_equal(wait_for_sleeper(true, &running), QUANTUM_WAITED);
 	assert_int_equal(running, 1);
 }
 
 static void
 when_the_process_ends_nobody_waits(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
-	struct walker walker = {.skew = skew, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
+	struct walker walker = {.quantum = quantum, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
 	pthread_t thread;
 
 	(void)state;
-	skew_begin(skew, 0, 5000);
-	skew_begin(skew, 1, 0);
-	skew_bind(skew, 1);
+	quantum_begin(quantum, 0, 5000);
+	quantum_begin(quantum, 1, 0);
+	quantum_bind(quantum, 1);
 	assert_int_equal(pthread_create(&thread, NULL, walk, &walker), 0);
-	skew_open(skew);
+	quantum_release_all(quantum);
 	pthread_join(thread, NULL);
 	assert_int_equal(walker.gave_up, 0);
-	skew_free(skew);
+	quantum_free(quantum);
 }
 
 static void
 after_a_fork_only_the_child_is_there(void **state)
 {
-	struct skew *skew = skew_new(4, QUANTUM, 2);
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
 	(void)state;
-	skew_begin(skew, 0, 100);
-	skew_begin(skew, 2, 5000);
-	skew_fork(skew, 2);
-	assert_int_equal(skew_running(skew), 1);
-	assert_int_equal(skew_slowest(skew, 0), 5000);
-	assert_int_equal(skew_reach(skew, 2, 100000), SKEW_NEAR);
-	skew_free(skew);
+	quantum_begin(quantum, 0, 100);
+	quantum_begin(quantum, 2, 5000);
+	quantum_fork(quantum, 2);
+	assert_int_equal(quantum_running(quantum), 1);
+	assert_int_equal(quantum_slowest(quantum, 0), 5000);
+	assert_int_equal(quantum_wait(quantum, 2, 100000), QUANTUM_NEAR);
+	quantum_free(quantum);
 }
 
 int

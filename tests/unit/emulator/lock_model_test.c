@@ -1,33 +1,33 @@
-/* locks.h: who comes to a lock that others have held until later waits, and nobody else does. */
+/* lock_model.h: who comes to a lock that others have held until later waits, and nobody else does. */
 #include "tests/unit/test.h"
 
 #include <errno.h>
 
-#include "emulator/clock/locks.h"
+#include "emulator/clock/lock_model.h"
 
 #define LOCK 0x4000
 
 static int
 make(void **state)
 {
-	*state = locks_new();
+	*state = lock_model_new();
 	return *state ? 0 : -ENOMEM;
 }
 
 static int
 end(void **state)
 {
-	locks_free(*state);
+	lock_model_free(*state);
 	return 0;
 }
 
 /* Thread `slot` takes it at `now` and holds it for so long; when it had it. */
 static uint64_t
-hold(struct locks *locks, unsigned slot, uint64_t now, uint64_t cycles)
+hold(struct lock_model *model, unsigned slot, uint64_t now, uint64_t cycles)
 {
-	const uint64_t taken = locks_access(locks, slot, LOCK, now, false);
+	const uint64_t taken = lock_model_access(model, slot, LOCK, now, false);
 
-	assert_int_equal(locks_access(locks, slot, LOCK, taken + cycles, true), taken + cycles);
+	assert_int_equal(lock_model_access(model, slot, LOCK, taken + cycles, true), taken + cycles);
 	return taken;
 }
 
@@ -80,25 +80,25 @@ static void
 counters_are_no_locks(void **state)
 {
 	for (uint64_t now = 1000; now < 9000; now += 1000)
-		assert_int_equal(locks_access(*state, 0, LOCK, now, false), now);
-	assert_int_equal(locks_access(*state, 1, LOCK, 1500, false), 1500);
+		assert_int_equal(lock_model_access(*state, 0, LOCK, now, false), now);
+	assert_int_equal(lock_model_access(*state, 1, LOCK, 1500, false), 1500);
 }
 
 static void
 other_locks_are_others(void **state)
 {
 	hold(*state, 0, 1000, 500);
-	assert_int_equal(locks_access(*state, 1, LOCK + 64, 1200, false), 1200);
+	assert_int_equal(lock_model_access(*state, 1, LOCK + 64, 1200, false), 1200);
 }
 
 /* Thread 1 finds it taken, and sleeps: its waker's time is known elsewhere. */
 static void
 who_fails_to_take_it_does_not_hold_it(void **state)
 {
-	locks_access(*state, 0, LOCK, 1000, false);
-	assert_int_equal(locks_access(*state, 1, LOCK, 900, false), 900);
-	assert_int_equal(locks_access(*state, 0, LOCK, 1500, true), 1500);
-	assert_int_equal(locks_access(*state, 2, LOCK, 1200, false), 1500);
+	lock_model_access(*state, 0, LOCK, 1000, false);
+	assert_int_equal(lock_model_access(*state, 1, LOCK, 900, false), 900);
+	assert_int_equal(lock_model_access(*state, 0, LOCK, 1500, true), 1500);
+	assert_int_equal(lock_model_access(*state, 2, LOCK, 1200, false), 1500);
 }
 
 /* Thread 0 released it at 1500, but when that is told, thread 1 has it already, whose access seemed to fail. */
@@ -106,18 +106,18 @@ static void
 who_took_it_before_the_release_was_told_waits_at_its_own(void **state)
 {
 	hold(*state, 0, 100, 10);
-	locks_access(*state, 0, LOCK, 1000, false);
-	assert_int_equal(locks_access(*state, 1, LOCK, 1200, false), 1200);
-	assert_int_equal(locks_access(*state, 0, LOCK, 1500, false), 1500);
-	assert_int_equal(locks_access(*state, 1, LOCK, 1600, true), 1900);
+	lock_model_access(*state, 0, LOCK, 1000, false);
+	assert_int_equal(lock_model_access(*state, 1, LOCK, 1200, false), 1200);
+	assert_int_equal(lock_model_access(*state, 0, LOCK, 1500, false), 1500);
+	assert_int_equal(lock_model_access(*state, 1, LOCK, 1600, true), 1900);
 	assert_int_equal(hold(*state, 2, 1300, 10), 1900);
 }
 
 static void
 a_child_begins_with_none_held(void **state)
 {
-	locks_access(*state, 0, LOCK, 1000, false);
-	locks_fork(*state);
+	lock_model_access(*state, 0, LOCK, 1000, false);
+	lock_model_fork(*state);
 	hold(*state, 1, 500, 1000);
 	assert_int_equal(hold(*state, 2, 700, 10), 1500);
 }
@@ -140,20 +140,20 @@ holds_never_add_up_to_more_than_the_time(void **state)
 int
 main(void)
 {
-#define LOCKS_TEST(test) cmocka_unit_test_setup_teardown(test, make, end)
+#define LOCK_MODEL_TEST(test) cmocka_unit_test_setup_teardown(test, make, end)
 	const struct CMUnitTest tests[] = {
-		LOCKS_TEST(who_comes_in_the_middle_waits_for_the_release),
-		LOCKS_TEST(who_comes_before_or_after_does_not_wait),
-		LOCKS_TEST(the_thread_that_held_it_goes_on_as_it_likes),
-		LOCKS_TEST(gaps_that_are_too_short_are_no_chance),
-		LOCKS_TEST(gaps_are_taken_until_they_are_used_up),
-		LOCKS_TEST(counters_are_no_locks),
-		LOCKS_TEST(other_locks_are_others),
-		LOCKS_TEST(who_fails_to_take_it_does_not_hold_it),
-		LOCKS_TEST(who_took_it_before_the_release_was_told_waits_at_its_own),
-		LOCKS_TEST(a_child_begins_with_none_held),
-		LOCKS_TEST(holds_never_add_up_to_more_than_the_time),
+		LOCK_MODEL_TEST(who_comes_in_the_middle_waits_for_the_release),
+		LOCK_MODEL_TEST(who_comes_before_or_after_does_not_wait),
+		LOCK_MODEL_TEST(the_thread_that_held_it_goes_on_as_it_likes),
+		LOCK_MODEL_TEST(gaps_that_are_too_short_are_no_chance),
+		LOCK_MODEL_TEST(gaps_are_taken_until_they_are_used_up),
+		LOCK_MODEL_TEST(counters_are_no_locks),
+		LOCK_MODEL_TEST(other_locks_are_others),
+		LOCK_MODEL_TEST(who_fails_to_take_it_does_not_hold_it),
+		LOCK_MODEL_TEST(who_took_it_before_the_release_was_told_waits_at_its_own),
+		LOCK_MODEL_TEST(a_child_begins_with_none_held),
+		LOCK_MODEL_TEST(holds_never_add_up_to_more_than_the_time),
 	};
 
-	return cmocka_run_group_tests_name("locks", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("lock_model", tests, NULL, NULL);
 }
