@@ -3,7 +3,7 @@
 #include <linux/futex.h>
 #include <time.h>
 
-#include "emulator/clock/guest_memory.h"
+#include "emulator/clock/guest_state.h"
 #include "emulator/clock/quantum.h"
 
 #define NS_PER_S       UINT64_C(1000000000)

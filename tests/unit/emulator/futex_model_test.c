@@ -2,7 +2,6 @@
 #include "tests/unit/test.h"
 
 #include <limits.h>
-
 #include <stdlib.h>
 
 #include "emulator/clock/futex_model.h"

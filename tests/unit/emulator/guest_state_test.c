@@ -1,4 +1,4 @@
-/* Tests of emulator/clock/guest_memory.h, guest_random.h and host_thread.h. */
+/* Tests of emulator/clock/guest_state.h, guest_random.h and host_thread.h. */
 #include "tests/unit/test.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "emulator/clock/guest_memory.h"
+#include "emulator/clock/guest_state.h"
 #include "emulator/clock/guest_random.h"
 #include "emulator/clock/host_thread.h"
 
