@@ -69,8 +69,8 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	clock->delay = delay_new(&clock->setup, &clock->time, clock->run_clock);
 	if (!clock->delay)
 		goto fail;
-	clock->calls = guest_calls_new(target);
-	if (!clock->calls)
+	clock->syscalls = syscalls_new(target);
+	if (!clock->syscalls)
 		goto fail;
 	clock->quantum =
 		quantum_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
@@ -94,7 +94,7 @@ clock_free(struct clock *clock)
 		return;
 	futex_model_free(clock->futexes);
 	quantum_free(clock->quantum);
-	guest_calls_free(clock->calls);
+	syscalls_free(clock->syscalls);
 	delay_free(clock->delay);
 	run_clock_free(clock->run_clock);
 	pthread_mutex_destroy(&clock->lock);
@@ -394,10 +394,10 @@ note_effects(struct clock *clock, unsigned vcpu)
 		thread->child_address = arguments[0];
 		return;
 	case CALL_READ:
-	case CALL_READS:
+	case CALL_READ_OTHER:
 		pending->pipe = run_clock_pipe((int)arguments[0]);
 		return;
-	case CALL_WRITES:
+	case CALL_WRITE:
 		pending->pipe = run_clock_pipe((int)arguments[0]);
 		if (pending->pipe)
 			run_clock_pipe_write_begin(clock->run_clock, pending->pipe, pending->began);
@@ -430,7 +430,7 @@ slow_down_of_others(const struct clock *clock, unsigned vcpu, uint64_t now)
 }
 
 static bool
-is_sleep(enum guest_call kind)
+is_sleep(enum syscall_kind kind)
 {
 	return kind == CALL_NANOSLEEP || kind == CALL_CLOCK_NANOSLEEP;
 }
@@ -438,7 +438,7 @@ is_sleep(enum guest_call kind)
 void
 clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct clock_call *call)
 {
-	const enum guest_call kind = guest_call_of(clock->calls, call->number);
+	const enum syscall_kind kind = syscalls_kind(clock->syscalls, call->number);
 	struct clock_pending_call *pending;
 	struct clock_thread *thread;
 
@@ -455,9 +455,9 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 	clock_settle(clock, vcpu, now);
 	quantum_set_in_call(clock->quantum, vcpu, true);
 	note_effects(clock, vcpu);
-	if (guest_call_sets_timer(kind))
+	if (syscall_sets_timer(kind))
 		guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now, 1, &pending->deadline);
-	if (!guest_call_may_block(kind) || pending->wakes_futex)
+	if (!syscall_may_block(kind) || pending->wakes_futex)
 		return;
 	pending->is_away = true;
 	guest_deadline_begin(&clock->deadlines, &clock->time, kind, call, now,
@@ -486,7 +486,7 @@ is_interrupted(int64_t result)
 
 /* A struct itimerspec, or itimerval, begins with the interval. */
 static uint64_t
-read_interval(enum guest_call kind, const struct clock_call *call)
+read_interval(enum syscall_kind kind, const struct clock_call *call)
 {
 	struct timespec interval = {0};
 
@@ -594,11 +594,11 @@ time_of_other_process(struct clock *clock, const struct clock_pending_call *pend
 	case CALL_WAITID:
 		return run_clock_time(clock->run_clock, child_of_waitid(&pending->call));
 	case CALL_READ:
-	case CALL_READS:
+	case CALL_READ_OTHER:
 		if (!pending->pipe || result == 0)
 			return QUANTUM_NONE;
 		return run_clock_pipe_read(clock->run_clock, pending->pipe, pending->began, (uint64_t)result);
-	case CALL_WRITES:
+	case CALL_WRITE:
 		if (!pending->pipe)
 			return QUANTUM_NONE;
 		run_clock_pipe_write_end(clock->run_clock, pending->pipe, pending->began, (uint64_t)result);
@@ -681,7 +681,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	if (returned > now)
 		step->blocked_cycles = returned - now;
 	step->call_cycles = (uint64_t)clock->setup.machine.call_cycles;
-	if (result > 0 && guest_call_copies(pending->kind))
+	if (result > 0 && syscall_copies(pending->kind))
 		step->call_cycles += (uint64_t)result / COPIED_BYTES_PER_CYCLE;
 	step->now += step->blocked_cycles + step->call_cycles;
 	step->limit = step->now + clock->step;

@@ -15,7 +15,7 @@
 #include "emulator/clock/clock.h"
 #include "emulator/clock/delay.h"
 #include "emulator/clock/futex_model.h"
-#include "emulator/clock/guest_calls.h"
+#include "emulator/clock/syscalls.h"
 #include "emulator/clock/guest_deadline.h"
 #include "emulator/clock/guest_random.h"
 #include "emulator/clock/guest_state.h"
@@ -27,7 +27,7 @@
 /* A system call that has begun and not ended. */
 struct clock_pending_call {
 	struct clock_call call;
-	enum guest_call kind;
+	enum syscall_kind kind;
 	uint64_t began;         /* cycles */
 	uint64_t sleeps;        /* host_thread_sleep_count() then */
 	uint64_t host_began;    /* ns, of a sleep */
@@ -64,7 +64,7 @@ struct clock {
 	uint64_t start;
 	uint64_t host_began; /* ns: when the process started */
 	uint64_t step;       /* cycles between two calls of clock_reached() */
-	struct guest_calls *calls;
+	struct syscalls *syscalls;
 	struct guest_time time;
 	struct guest_deadlines deadlines;
 	struct guest_timers timers;

@@ -42,12 +42,12 @@ is_list(const char *path)
 }
 
 bool
-guest_cpus_tells(const char *path)
+guest_cpus_is_listing(const char *path)
 {
 	return is_list(path) || strcmp(path, CPUINFO) == 0;
 }
 
-/* The host's first processor, as often as the target has cores. */
+/* The entry of the host's first processor, once for each core of the target. */
 static int
 write_info(int to, int from, unsigned cpus)
 {

@@ -3,17 +3,24 @@
 #include <linux/futex.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "emulator/clock/guest_state.h"
 #include "emulator/clock/quantum.h"
 
-#define NS_PER_S       UINT64_C(1000000000)
-#define VALUE_OFFSET   16     /* in a struct itimerspec, or itimerval, behind the interval */
-#define CLOCK_BY_VALUE (-999) /* whose a timer is was said long before: the two clocks have nothing in common */
+#define VALUE_OFFSET   16     /* in a struct itimerspec, or itimerval, after the interval */
+#define CLOCK_BY_VALUE (-999) /* of a timer, made by an earlier call: the two clocks are known by their ranges */
 #define LONGEST_S      (UINT64_C(1) << 30)
+
+void
+guest_deadlines_init(struct guest_deadlines *deadlines)
+{
+	pthread_mutex_init(&deadlines->lock, NULL);
+	deadlines->written = NULL;
+}
 
 /* futex(address, operation, value, timeout, ...) */
 static void
-place_of_futex(const struct clock_call *call, struct guest_deadline *deadline)
+find_futex_address(const struct clock_call *call, struct guest_deadline *deadline)
 {
 	const uint32_t operation = (uint32_t)call->arguments[1];
 
@@ -36,13 +43,13 @@ place_of_futex(const struct clock_call *call, struct guest_deadline *deadline)
 	deadline->address = call->arguments[3];
 }
 
-/* Where a time stands that the call waits for; address 0: nowhere. */
+/* Find the address of the time that the call waits for; 0: it has none in memory. */
 static void
-find_place(enum guest_call kind, const struct clock_call *call, struct guest_deadline *deadline)
+find_address(enum syscall_kind kind, const struct clock_call *call, struct guest_deadline *deadline)
 {
 	switch (kind) {
 	case CALL_FUTEX:
-		place_of_futex(call, deadline);
+		find_futex_address(call, deadline);
 		return;
 	case CALL_NANOSLEEP:
 		deadline->address = call->arguments[0];
@@ -83,7 +90,7 @@ after(const struct guest_time *time, uint64_t now, const struct timespec *span)
 		return now;
 	if (seconds > LONGEST_S)
 		return QUANTUM_NONE - 1;
-	return now + guest_time_cycles(time, seconds * NS_PER_S + (uint64_t)span->tv_nsec);
+	return now + guest_time_cycles(time, seconds * SECOND_NS + (uint64_t)span->tv_nsec);
 }
 
 static uint64_t
@@ -92,7 +99,7 @@ after_ms(const struct guest_time *time, uint64_t now, int32_t ms)
 	return ms < 0 ? QUANTUM_NONE : now + guest_time_cycles(time, (uint64_t)ms * 1000000);
 }
 
-/* What the guest wrote, which may be hidden by what another thread has put there. */
+/* The time that the guest wrote. In memory may be the host's, written for another thread: then that one's original. */
 static bool
 read_original(const struct guest_deadlines *deadlines, struct guest_deadline *deadline)
 {
@@ -105,14 +112,14 @@ read_original(const struct guest_deadlines *deadlines, struct guest_deadline *de
 }
 
 static bool
-find_cycles(const struct guest_time *time, enum guest_call kind, uint64_t now, struct guest_deadline *deadline)
+find_cycles(const struct guest_time *time, enum syscall_kind kind, uint64_t now, struct guest_deadline *deadline)
 {
 	struct timespec when = deadline->original;
 
 	if (when.tv_nsec < 0)
 		return false;
-	if (guest_call_sets_timer(kind) && when.tv_sec == 0 && when.tv_nsec == 0)
-		return false; /* it is switched off */
+	if (syscall_sets_timer(kind) && when.tv_sec == 0 && when.tv_nsec == 0)
+		return false; /* the timer is disarmed */
 	if (kind == CALL_SELECT || kind == CALL_SETITIMER)
 		when.tv_nsec *= 1000;
 	if (deadline->clock_id == CLOCK_BY_VALUE)
@@ -126,7 +133,7 @@ find_cycles(const struct guest_time *time, enum guest_call kind, uint64_t now, s
 	return true;
 }
 
-/* The same time for the host; it is longer for one that waits for threads that are emulated. */
+/* The deadline as a time of the host, `stretch` times as far away, but at most DEADLINE_EXTRA_NS later. */
 static bool
 find_host_time(const struct guest_time *time, uint64_t now, double stretch, const struct guest_deadline *deadline,
                struct timespec *host)
@@ -139,29 +146,22 @@ find_host_time(const struct guest_time *time, uint64_t now, double stretch, cons
 	if (deadline->is_absolute && clock_gettime(deadline->clock_id, &host_now) < 0)
 		return false;
 	ns += (uint64_t)host_now.tv_nsec;
-	host->tv_sec = host_now.tv_sec + (time_t)(ns / NS_PER_S);
-	host->tv_nsec = (long)(ns % NS_PER_S);
+	host->tv_sec = host_now.tv_sec + (time_t)(ns / SECOND_NS);
+	host->tv_nsec = (long)(ns % SECOND_NS);
 	return true;
 }
 
-void
-guest_deadlines_init(struct guest_deadlines *deadlines)
-{
-	pthread_mutex_init(&deadlines->lock, NULL);
-	deadlines->written = NULL;
-}
-
-/* select() and its like are told how long is left: theirs stays as it is. */
+/* A relative time of select() and the like stays: the kernel writes back how much of it is left. */
 static bool
-is_to_be_written(enum guest_call kind, double stretch, const struct guest_deadline *deadline)
+needs_host_time(enum syscall_kind kind, double stretch, const struct guest_deadline *deadline)
 {
 	return (kind == CALL_FUTEX && (deadline->is_absolute || stretch > 1)) ||
-	       ((kind == CALL_CLOCK_NANOSLEEP || guest_call_sets_timer(kind)) && deadline->is_absolute);
+	       ((kind == CALL_CLOCK_NANOSLEEP || syscall_sets_timer(kind)) && deadline->is_absolute);
 }
 
 static void
-write_over(struct guest_deadlines *deadlines, const struct guest_time *time, uint64_t now, double stretch,
-           struct guest_deadline *deadline)
+write_host_time(struct guest_deadlines *deadlines, const struct guest_time *time, uint64_t now, double stretch,
+                struct guest_deadline *deadline)
 {
 	struct timespec host;
 
@@ -174,23 +174,23 @@ write_over(struct guest_deadlines *deadlines, const struct guest_time *time, uin
 }
 
 void
-guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum guest_call kind,
+guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum syscall_kind kind,
                      const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline)
 {
 	*deadline = (struct guest_deadline){.cycles = QUANTUM_NONE, .base = call->base};
 	if (kind == CALL_POLL)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[2]);
 	if (kind == CALL_ALARM && call->arguments[0])
-		deadline->cycles = now + guest_time_cycles(time, (call->arguments[0] & UINT32_MAX) * NS_PER_S);
+		deadline->cycles = now + guest_time_cycles(time, (call->arguments[0] & UINT32_MAX) * SECOND_NS);
 	if (kind == CALL_EPOLL_WAIT)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[3]);
-	find_place(kind, call, deadline);
+	find_address(kind, call, deadline);
 	if (!deadline->address)
 		return;
 	pthread_mutex_lock(&deadlines->lock);
 	if (read_original(deadlines, deadline) && find_cycles(time, kind, now, deadline) &&
-	    is_to_be_written(kind, stretch, deadline))
-		write_over(deadlines, time, now, stretch, deadline);
+	    needs_host_time(kind, stretch, deadline))
+		write_host_time(deadlines, time, now, stretch, deadline);
 	pthread_mutex_unlock(&deadlines->lock);
 }
 

@@ -1,23 +1,16 @@
 #include "emulator/clock/guest_time.h"
 
-#define NS_PER_S INT64_C(1000000000)
+#include "base/clock.h"
 
-static int64_t
-host_clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
+#define NS_PER_S ((int64_t)SECOND_NS)
 
 void
 guest_time_init(struct guest_time *time, double clock_mhz, uint64_t seed)
 {
 	*time = (struct guest_time){
 		.clock_khz = (uint64_t)(clock_mhz * 1000 + 0.5),
-		.real_ns = seed ? GUEST_TIME_REAL_S * NS_PER_S : host_clock_ns(CLOCK_REALTIME),
-		.monotonic_ns = seed ? GUEST_TIME_MONOTONIC_S * NS_PER_S : host_clock_ns(CLOCK_MONOTONIC),
+		.real_ns = seed ? GUEST_TIME_REAL_S * NS_PER_S : (int64_t)clock_ns(CLOCK_REALTIME),
+		.monotonic_ns = seed ? GUEST_TIME_MONOTONIC_S * NS_PER_S : (int64_t)monotonic_ns(),
 	};
 	if (time->clock_khz == 0)
 		time->clock_khz = 1;
@@ -35,7 +28,7 @@ guest_time_cycles(const struct guest_time *time, uint64_t ns)
 	return (uint64_t)((unsigned __int128)ns * time->clock_khz / 1000000U);
 }
 
-/* What is added to the time since cycle 0. */
+/* What clock `id` showed at cycle 0; false: it does not show virtual time. */
 static bool
 find_base(const struct guest_time *time, int id, int64_t *base_ns)
 {

@@ -1,7 +1,8 @@
 /*
  * guest_time.h - cycles of the target as the times that the guest reads, and back
  *
- * Time begins, at cycle 0, at a fixed moment, so that runs are alike; with seed 0 at the host's. Plain data, constant.
+ * Cycle 0 is a fixed date, so that runs are alike; with seed 0 it is the host's present.
+ * Thread rule: constant once made, for any thread.
  */
 #ifndef DCPI_EMULATOR_GUEST_TIME_H
 #define DCPI_EMULATOR_GUEST_TIME_H
@@ -24,10 +25,10 @@ void guest_time_init(struct guest_time *time, double clock_mhz, uint64_t seed);
 uint64_t guest_time_ns(const struct guest_time *time, uint64_t cycles);
 uint64_t guest_time_cycles(const struct guest_time *time, uint64_t ns);
 
-/* What clock `id` (CLOCK_...) shows after so many cycles; false: that one is not about virtual time. */
+/* What clock `id` (CLOCK_...) shows after so many cycles; false: it does not show virtual time. */
 bool guest_time_read(const struct guest_time *time, int id, uint64_t cycles, struct timespec *shown);
 
-/* When clock `id` shows that: cycles, 0 for what lies before cycle 0; false as above. */
+/* When clock `id` shows that: cycles, 0 for times before cycle 0. False: it does not show virtual time. */
 bool guest_time_when(const struct guest_time *time, int id, const struct timespec *shown, uint64_t *cycles);
 
 #endif

@@ -9,7 +9,7 @@ guest_timers_init(struct guest_timers *timers)
 	pthread_mutex_init(&timers->lock, NULL);
 }
 
-/* NULL: it is not there. */
+/* NULL: there is none. */
 static struct guest_timer *
 find_timer(struct guest_timers *timers, enum guest_timer_kind kind, int id)
 {
@@ -22,30 +22,30 @@ find_timer(struct guest_timers *timers, enum guest_timer_kind kind, int id)
 void
 guest_timers_set(struct guest_timers *timers, const struct guest_timer *timer)
 {
-	struct guest_timer *place;
+	struct guest_timer *entry;
 
 	pthread_mutex_lock(&timers->lock);
-	place = find_timer(timers, timer->kind, timer->id);
-	if (!place)
-		place = find_timer(timers, TIMER_FREE, 0);
-	if (place)
-		*place = *timer;
+	entry = find_timer(timers, timer->kind, timer->id);
+	if (!entry)
+		entry = find_timer(timers, TIMER_FREE, 0);
+	if (entry)
+		*entry = *timer;
 	pthread_mutex_unlock(&timers->lock);
 }
 
 void
 guest_timers_clear(struct guest_timers *timers, enum guest_timer_kind kind, int id)
 {
-	struct guest_timer *place;
+	struct guest_timer *entry;
 
 	pthread_mutex_lock(&timers->lock);
-	place = find_timer(timers, kind, id);
-	if (place)
-		place->kind = TIMER_FREE;
+	entry = find_timer(timers, kind, id);
+	if (entry)
+		entry->kind = TIMER_FREE;
 	pthread_mutex_unlock(&timers->lock);
 }
 
-/* It has run out: when, in the guest's time. */
+/* The timer expires, and is set again if it has an interval. Returns when, in cycles. */
 static uint64_t
 expire(struct guest_timer *timer, const struct guest_time *time)
 {

@@ -1,9 +1,9 @@
 /*
- * guest_timers.h - timers that the guest has set: when they run out in its own time
+ * guest_timers.h - timers that the guest has set: when they expire in its own time
  *
- * They run on the host, for the span that was asked for. Who waits when one has run out there - in a call that its
- * signal interrupts, in a read of its descriptor - goes on when it would have there. A program that computes meanwhile
- * has its signal by the host's time.
+ * The host runs them for the span that the guest asked for. A thread that waits when one expires there - in a call that
+ * the timer's signal interrupts, or in a read of its descriptor - continues at the time when it expires in the guest's
+ * time. A program that computes meanwhile gets its signal by the host's time.
  *
  * Thread rule: any thread.
  */
@@ -16,11 +16,11 @@
 #include "emulator/clock/guest_time.h"
 
 #define GUEST_TIMERS_MAX 64
-#define TIMER_NONE       UINT64_MAX /* none has run out */
+#define TIMER_NONE       UINT64_MAX /* no timer has expired */
 
 enum guest_timer_kind {
 	TIMER_FREE,
-	TIMER_INTERVAL,   /* of setitimer(), alarm(): one a process */
+	TIMER_INTERVAL,   /* of setitimer() and alarm(): one per process */
 	TIMER_POSIX,      /* of timer_settime() */
 	TIMER_DESCRIPTOR, /* of timerfd_settime() */
 };
@@ -30,7 +30,7 @@ struct guest_timer {
 	int id;
 	uint64_t expires; /* cycles */
 	uint64_t interval_ns;
-	uint64_t host_ns; /* when it does on the host: CLOCK_MONOTONIC */
+	uint64_t host_ns; /* when it expires on the host: CLOCK_MONOTONIC */
 };
 
 struct guest_timers {
@@ -40,13 +40,13 @@ struct guest_timers {
 
 void guest_timers_init(struct guest_timers *timers);
 
-/* A timer is set; it was before, perhaps. Without room it is not known. */
+/* A timer is set, or set again. When there is no room for it, it is not known. */
 void guest_timers_set(struct guest_timers *timers, const struct guest_timer *timer);
 void guest_timers_clear(struct guest_timers *timers, enum guest_timer_kind kind, int id);
 
 /*
- * A signal has come: the first of the timers that send one which has run out by `host_ns`; and the timer of a
- * descriptor. When: cycles; TIMER_NONE. One with an interval runs on.
+ * When a timer expired, in cycles; TIMER_NONE. After a signal: the first of the timers that send one and have expired
+ * by `host_ns`; after a read of `fd`: the last time that its timer has. A timer with an interval continues.
  */
 uint64_t guest_timers_signal(struct guest_timers *timers, const struct guest_time *time, uint64_t host_ns);
 uint64_t guest_timers_read(struct guest_timers *timers, const struct guest_time *time, int fd, uint64_t host_ns);

@@ -196,7 +196,8 @@ answer_open(const struct clock *clock, const struct clock_call *call, unsigned p
 {
 	char text[GUEST_CPUS_PATH_MAX];
 
-	if (guest_memory_read_string(call->arguments[path], call->base, text, sizeof(text)) && guest_cpus_tells(text))
+	if (guest_memory_read_string(call->arguments[path], call->base, text, sizeof(text)) &&
+	    guest_cpus_is_listing(text))
 		(void)guest_cpus_replace((int)result, text, clock->setup.threads,
 		                         call->arguments[path + 1] & O_CLOEXEC);
 }
@@ -285,7 +286,7 @@ clock_answer_call(struct clock *clock, unsigned vcpu, int64_t result, uint64_t n
 {
 	struct clock_thread *thread = &clock->threads[vcpu];
 	const struct clock_call *call = &thread->pending.call;
-	const enum guest_call kind = thread->pending.kind;
+	const enum syscall_kind kind = thread->pending.kind;
 
 	if (kind == CALL_SETAFFINITY)
 		answer_set_affinity(clock, thread, result);

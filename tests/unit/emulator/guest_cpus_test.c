@@ -38,10 +38,10 @@ static void
 files_about_processors_are_known(void **state)
 {
 	(void)state;
-	assert_true(guest_cpus_tells("/sys/devices/system/cpu/online"));
-	assert_true(guest_cpus_tells("/proc/cpuinfo"));
-	assert_false(guest_cpus_tells("/proc/meminfo"));
-	assert_false(guest_cpus_tells("/sys/devices/system/cpu/onlinE"));
+	assert_true(guest_cpus_is_listing("/sys/devices/system/cpu/online"));
+	assert_true(guest_cpus_is_listing("/proc/cpuinfo"));
+	assert_false(guest_cpus_is_listing("/proc/meminfo"));
+	assert_false(guest_cpus_is_listing("/sys/devices/system/cpu/onlinE"));
 }
 
 static ssize_t

@@ -25,7 +25,7 @@ setup(void **state)
 }
 
 static struct guest_deadline
-begin(struct fixture *fixture, struct guest_deadline *deadline, enum guest_call kind, const uint64_t arguments[6],
+begin(struct fixture *fixture, struct guest_deadline *deadline, enum syscall_kind kind, const uint64_t arguments[6],
       double stretch)
 {
 	struct clock_call call = {0};

@@ -1,10 +1,10 @@
-/* Tests of emulator/clock/guest_calls.h; numbers are those of the C library where this is compiled. */
+/* Tests of emulator/clock/syscalls.h; numbers are those of the C library where this is compiled. */
 #include "tests/unit/test.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "emulator/clock/guest_calls.h"
+#include "emulator/clock/syscalls.h"
 
 #if defined(__x86_64__)
 #define HERE "x86_64"
@@ -17,11 +17,11 @@ calls_of_this_machine_are_known_by_their_numbers(void **state)
 {
 	static const struct {
 		long number;
-		enum guest_call call;
+		enum syscall_kind call;
 	} known[] = {
 		{SYS_read, CALL_READ},
-		{SYS_readv, CALL_READS},
-		{SYS_write, CALL_WRITES},
+		{SYS_readv, CALL_READ_OTHER},
+		{SYS_write, CALL_WRITE},
 		{SYS_futex, CALL_FUTEX},
 		{SYS_nanosleep, CALL_NANOSLEEP},
 		{SYS_clock_nanosleep, CALL_CLOCK_NANOSLEEP},
@@ -50,42 +50,42 @@ calls_of_this_machine_are_known_by_their_numbers(void **state)
 		{SYS_exit, CALL_EXIT},
 		{SYS_exit_group, CALL_EXIT_GROUP},
 		{SYS_execve, CALL_EXEC},
-		{SYS_getppid, CALL_PLAIN},
-		{SYS_mmap, CALL_PLAIN},
-		{SYS_accept4, CALL_WAITS},
-		{SYS_flock, CALL_WAITS},
+		{SYS_getppid, CALL_OTHER},
+		{SYS_mmap, CALL_OTHER},
+		{SYS_accept4, CALL_MAY_BLOCK},
+		{SYS_flock, CALL_MAY_BLOCK},
 	};
-	struct guest_calls *calls = guest_calls_new(HERE);
+	struct syscalls *calls = syscalls_new(HERE);
 
 	(void)state;
 	assert_non_null(calls);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		assert_int_equal(guest_call_of(calls, known[i].number), known[i].call);
-	guest_calls_free(calls);
+		assert_int_equal(syscalls_kind(calls, known[i].number), known[i].call);
+	syscalls_free(calls);
 }
 
 static void
 riscv64_and_aarch64_have_the_same_numbers(void **state)
 {
-	struct guest_calls *arm = guest_calls_new("aarch64"), *riscv = guest_calls_new("riscv64");
+	struct syscalls *arm = syscalls_new("aarch64"), *riscv = syscalls_new("riscv64");
 
 	(void)state;
 	for (int i = 0; i < 600; i++)
-		assert_int_equal(guest_call_of(arm, i), guest_call_of(riscv, i));
-	assert_int_equal(guest_call_of(riscv, 98), CALL_FUTEX); /* asm-generic/unistd.h */
-	guest_calls_free(arm);
-	guest_calls_free(riscv);
+		assert_int_equal(syscalls_kind(arm, i), syscalls_kind(riscv, i));
+	assert_int_equal(syscalls_kind(riscv, 98), CALL_FUTEX); /* asm-generic/unistd.h */
+	syscalls_free(arm);
+	syscalls_free(riscv);
 }
 
 static void
 numbers_out_of_range_are_plain(void **state)
 {
-	struct guest_calls *calls = guest_calls_new("x86_64");
+	struct syscalls *calls = syscalls_new("x86_64");
 
 	(void)state;
-	assert_int_equal(guest_call_of(calls, -1), CALL_PLAIN);
-	assert_int_equal(guest_call_of(calls, INT64_MAX), CALL_PLAIN);
-	guest_calls_free(calls);
+	assert_int_equal(syscalls_kind(calls, -1), CALL_OTHER);
+	assert_int_equal(syscalls_kind(calls, INT64_MAX), CALL_OTHER);
+	syscalls_free(calls);
 }
 
 static void
@@ -93,7 +93,7 @@ a_target_without_a_table_is_refused(void **state)
 {
 	(void)state;
 	errno = 0;
-	assert_null(guest_calls_new("arm"));
+	assert_null(syscalls_new("arm"));
 	assert_int_equal(errno, ENOTSUP);
 }
 
@@ -101,16 +101,16 @@ static void
 calls_that_wait_may_block_and_those_that_ask_do_not(void **state)
 {
 	(void)state;
-	assert_true(guest_call_may_block(CALL_READ));
-	assert_true(guest_call_may_block(CALL_FUTEX));
-	assert_true(guest_call_may_block(CALL_WAITID));
-	assert_false(guest_call_may_block(CALL_PLAIN));
-	assert_false(guest_call_may_block(CALL_CLOCK_GETTIME));
-	assert_false(guest_call_may_block(CALL_CLONE));
-	assert_false(guest_call_may_block(CALL_SETITIMER));
-	assert_true(guest_call_sets_timer(CALL_SETITIMER));
-	assert_true(guest_call_sets_timer(CALL_TIMERFD_SET));
-	assert_false(guest_call_sets_timer(CALL_TIMER_DELETE));
+	assert_true(syscall_may_block(CALL_READ));
+	assert_true(syscall_may_block(CALL_FUTEX));
+	assert_true(syscall_may_block(CALL_WAITID));
+	assert_false(syscall_may_block(CALL_OTHER));
+	assert_false(syscall_may_block(CALL_CLOCK_GETTIME));
+	assert_false(syscall_may_block(CALL_CLONE));
+	assert_false(syscall_may_block(CALL_SETITIMER));
+	assert_true(syscall_sets_timer(CALL_SETITIMER));
+	assert_true(syscall_sets_timer(CALL_TIMERFD_SET));
+	assert_false(syscall_sets_timer(CALL_TIMER_DELETE));
 }
 
 int
