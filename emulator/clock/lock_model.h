@@ -5,7 +5,7 @@
  * that it has seen waits in virtual time until that release: holds of one lock must not add up to more than the time
  * that passes. A lock is recognized by its values: an atomic access that leaves something other than zero takes it, the
  * next one of that thread that leaves zero releases it - as mutexes of C libraries, C++, Go and Rust do. What never
- * becomes zero, a counter for instance, is no lock, and nobody waits for it.
+ * becomes zero, a counter for instance, is no lock, and no thread waits for it.
  *
  * Holds that follow each other closely form a busy period. Gaps between them, in which the lock was free for long
  * enough, are used first: a thread that comes within the period waits for its end only when the gaps are used up.

@@ -19,7 +19,7 @@
 
 struct quantum;
 
-/* `cycles`: the quantum; 0: nobody waits. `host_cores`: with more threads running, none spins. NULL: no memory. */
+/* `cycles`: the quantum; 0: no thread waits. `host_cores`: with more threads running, none spins. NULL: no memory. */
 struct quantum *quantum_new(unsigned slots, uint64_t cycles, unsigned host_cores);
 void quantum_free(struct quantum *quantum);
 

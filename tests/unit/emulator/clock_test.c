@@ -116,7 +116,7 @@ time_is_that_of_the_thread_s_clock(void **state)
 }
 
 static void
-a_bad_address_harms_nobody(void **state)
+a_bad_address_does_no_harm(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -210,7 +210,7 @@ wait_for_word(void *argument)
 }
 
 static void
-who_is_woken_goes_on_at_its_waker_s_time(void **state)
+a_woken_thread_continues_at_its_waker_s_time(void **state)
 {
 	struct fixture *fixture = *state;
 	pthread_t thread;
@@ -224,7 +224,7 @@ who_is_woken_goes_on_at_its_waker_s_time(void **state)
 }
 
 static void
-who_joins_a_thread_goes_on_when_it_has_ended(void **state)
+a_joining_thread_continues_when_the_other_has_ended(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t tid = 1;
@@ -242,7 +242,7 @@ who_joins_a_thread_goes_on_when_it_has_ended(void **state)
 
 /* Its wait was begun before, but the host was slow: the kernel finds the word changed, and says EAGAIN. */
 static void
-who_joins_a_thread_that_has_ended_meanwhile_goes_on_then_too(void **state)
+a_thread_that_joins_late_continues_when_the_other_has_ended(void **state)
 {
 	struct fixture *fixture = *state;
 	uint32_t tid = 1;
@@ -432,7 +432,7 @@ a_reader_of_a_pipe_has_what_was_written_when_it_was(void **state)
 
 /* In a child of this test, as the clock knows processes by their numbers. */
 static void
-who_waits_for_a_child_has_its_last_time(void **state)
+a_wait_for_a_child_returns_at_its_last_time(void **state)
 {
 	struct fixture *fixture = *state;
 	pid_t child;
@@ -503,16 +503,16 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_call_takes_the_machine_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes_that_are_copied_take_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(time_is_that_of_the_thread_s_clock, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_bad_address_harms_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_bad_address_does_no_harm, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sleep_takes_the_time_that_was_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sleep_until_a_time_ends_then, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wait_that_times_out_ends_then, setup, teardown),
 		cmocka_unit_test_setup_teardown(cpu_time_leaves_out_what_a_thread_waited, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_begins_at_its_parent_s_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_is_woken_goes_on_at_its_waker_s_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_joins_a_thread_that_has_ended_meanwhile_goes_on_then_too, setup,
+		cmocka_unit_test_setup_teardown(a_woken_thread_continues_at_its_waker_s_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_joins_late_continues_when_the_other_has_ended, setup,
 	                                        teardown),
-		cmocka_unit_test_setup_teardown(who_joins_a_thread_goes_on_when_it_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_joining_thread_continues_when_the_other_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_guest_finds_the_target_s_processors, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thousand_processors_need_a_larger_mask, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_is_pinned_to_a_core_that_the_host_does_not_have, setup,
@@ -522,7 +522,7 @@ main(void)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(more_threads_than_cores_share_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_reader_of_a_pipe_has_what_was_written_when_it_was, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_waits_for_a_child_has_its_last_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wait_for_a_child_returns_at_its_last_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_program_that_is_executed_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_real_delay_spends_what_the_target_would, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_threads_beyond_all_are_harmless, setup, teardown),

@@ -69,7 +69,7 @@ the_host_has_come_as_far_as_the_target(void **state)
 }
 
 static void
-who_is_late_owes_nothing(void **state)
+a_late_thread_owes_nothing(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -79,7 +79,7 @@ who_is_late_owes_nothing(void **state)
 
 /* 80 ms too late, the origin is 30 ms later: the next 50 ms are caught up with, no more. */
 static void
-who_is_far_behind_moves_the_origin(void **state)
+a_thread_far_behind_moves_the_origin(void **state)
 {
 	struct fixture *fixture = *state;
 	int64_t before_ns, after_ns;
@@ -153,8 +153,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_host_has_come_as_far_as_the_target, setup_given, teardown),
-		cmocka_unit_test_setup_teardown(who_is_late_owes_nothing, setup_given, teardown),
-		cmocka_unit_test_setup_teardown(who_is_far_behind_moves_the_origin, setup_given, teardown),
+		cmocka_unit_test_setup_teardown(a_late_thread_owes_nothing, setup_given, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_far_behind_moves_the_origin, setup_given, teardown),
 		cmocka_unit_test_setup_teardown(without_a_delay_nothing_is_spent, setup_none, teardown),
 		cmocka_unit_test_setup_teardown(the_slow_down_is_the_emulator_s_own, setup_measured, teardown),
 		cmocka_unit_test_setup_teardown(a_program_that_mostly_waits_is_measured_by_less, setup_measured,

@@ -54,20 +54,20 @@ begin_wake(struct fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
 }
 
 static void
-who_waits_goes_on_at_the_time_of_who_woke_it(void **state)
+a_waiter_continues_at_the_time_of_its_waker(void **state)
 {
 	struct fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
 	futex_model_wake_end(fixture->futex_model, 0, 1);
-	begin_wake(fixture, 2, 1, 900); /* another, whom nobody waited for */
+	begin_wake(fixture, 2, 1, 900); /* a second wake, for which no thread waited */
 	futex_model_wake_end(fixture->futex_model, 2, 0);
 	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), 500);
 }
 
 static void
-who_returns_before_its_waker_has_its_time_all_the_same(void **state)
+a_waiter_that_returns_before_its_waker_has_its_time(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -93,7 +93,7 @@ the_first_to_wait_is_woken_first(void **state)
 }
 
 static void
-who_was_woken_runs_before_it_returns(void **state)
+a_woken_thread_runs_before_it_returns(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -122,7 +122,7 @@ one_that_was_mistaken_for_another_sleeps_on(void **state)
 }
 
 static void
-all_who_wait_are_woken_at_once(void **state)
+all_waiters_are_woken_at_once(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -135,7 +135,7 @@ all_who_wait_are_woken_at_once(void **state)
 }
 
 static void
-who_was_moved_is_woken_where_it_is(void **state)
+a_moved_waiter_is_woken_where_it_is(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct futex_wake move = {.address = LOCK, .count = 1, .other = OTHER, .moves = true};
@@ -166,7 +166,7 @@ one_call_wakes_at_two_addresses(void **state)
 }
 
 static void
-who_was_not_woken_takes_nobody_s_turn(void **state)
+a_waiter_that_was_not_woken_takes_no_other_s_turn(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -180,7 +180,7 @@ who_was_not_woken_takes_nobody_s_turn(void **state)
 }
 
 static void
-who_is_woken_from_outside_does_not_know_when(void **state)
+a_thread_that_is_woken_from_outside_does_not_know_when(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -203,18 +203,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_waits_goes_on_at_the_time_of_who_woke_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_returns_before_its_waker_has_its_time_all_the_same, setup,
-	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_waiter_continues_at_the_time_of_its_waker, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_waiter_that_returns_before_its_waker_has_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_first_to_wait_is_woken_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_was_woken_runs_before_it_returns, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_woken_thread_runs_before_it_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_was_mistaken_for_another_sleeps_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(all_who_wait_are_woken_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_was_moved_is_woken_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_waiters_are_woken_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_moved_waiter_is_woken_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_call_wakes_at_two_addresses, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_was_not_woken_takes_nobody_s_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_waiter_that_was_not_woken_takes_no_other_s_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_last_wake_at_an_address_is_remembered, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_is_woken_from_outside_does_not_know_when, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_is_woken_from_outside_does_not_know_when, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,7 +133,7 @@ sleep_in_read(void *argument)
 }
 
 static void
-a_thread_that_sleeps_is_told_from_one_that_runs(void **state)
+a_sleeping_thread_is_distinguished_from_a_running_one(void **state)
 {
 	struct sleeper sleeper = {0};
 	pthread_t thread;
@@ -162,7 +162,7 @@ main(void)
 		cmocka_unit_test(sequences_differ_by_seed_time_and_thread),
 		cmocka_unit_test(the_generator_is_the_published_one),
 		cmocka_unit_test(bits_are_as_often_set_as_not),
-		cmocka_unit_test(a_thread_that_sleeps_is_told_from_one_that_runs),
+		cmocka_unit_test(a_sleeping_thread_is_distinguished_from_a_running_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

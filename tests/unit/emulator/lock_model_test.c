@@ -1,4 +1,4 @@
-/* lock_model.h: who comes to a lock that others have held until later waits, and nobody else does. */
+/* Tests of emulator/clock/lock_model.h: only a thread that comes while the lock is held in virtual time waits. */
 #include "tests/unit/test.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ hold(struct lock_model *model, unsigned slot, uint64_t now, uint64_t cycles)
 }
 
 static void
-who_comes_in_the_middle_waits_for_the_release(void **state)
+a_thread_that_comes_in_the_middle_waits_for_the_release(void **state)
 {
 	assert_int_equal(hold(*state, 0, 1000, 500), 1000);
 	assert_int_equal(hold(*state, 1, 1200, 500), 1500);
@@ -40,7 +40,7 @@ who_comes_in_the_middle_waits_for_the_release(void **state)
 }
 
 static void
-who_comes_before_or_after_does_not_wait(void **state)
+a_thread_that_comes_before_or_after_does_not_wait(void **state)
 {
 	hold(*state, 0, 1000, 500);
 	assert_int_equal(hold(*state, 1, 1500, 10), 1500);
@@ -93,7 +93,7 @@ other_locks_are_others(void **state)
 
 /* Thread 1 finds it taken, and sleeps: its waker's time is known elsewhere. */
 static void
-who_fails_to_take_it_does_not_hold_it(void **state)
+a_thread_that_fails_to_take_it_does_not_hold_it(void **state)
 {
 	lock_model_access(*state, 0, LOCK, 1000, false);
 	assert_int_equal(lock_model_access(*state, 1, LOCK, 900, false), 900);
@@ -101,9 +101,9 @@ who_fails_to_take_it_does_not_hold_it(void **state)
 	assert_int_equal(lock_model_access(*state, 2, LOCK, 1200, false), 1500);
 }
 
-/* Thread 0 released it at 1500, but when that is told, thread 1 has it already, whose access seemed to fail. */
+/* Thread 0 released it at 1500; before the model sees that, thread 1 has taken it, by an access that seemed to fail. */
 static void
-who_took_it_before_the_release_was_told_waits_at_its_own(void **state)
+a_thread_that_took_it_before_the_release_was_seen_waits_at_its_own(void **state)
 {
 	hold(*state, 0, 100, 10);
 	lock_model_access(*state, 0, LOCK, 1000, false);
@@ -142,15 +142,15 @@ main(void)
 {
 #define LOCK_MODEL_TEST(test) cmocka_unit_test_setup_teardown(test, make, end)
 	const struct CMUnitTest tests[] = {
-		LOCK_MODEL_TEST(who_comes_in_the_middle_waits_for_the_release),
-		LOCK_MODEL_TEST(who_comes_before_or_after_does_not_wait),
+		LOCK_MODEL_TEST(a_thread_that_comes_in_the_middle_waits_for_the_release),
+		LOCK_MODEL_TEST(a_thread_that_comes_before_or_after_does_not_wait),
 		LOCK_MODEL_TEST(the_thread_that_held_it_goes_on_as_it_likes),
 		LOCK_MODEL_TEST(gaps_that_are_too_short_are_no_chance),
 		LOCK_MODEL_TEST(gaps_are_taken_until_they_are_used_up),
 		LOCK_MODEL_TEST(counters_are_no_locks),
 		LOCK_MODEL_TEST(other_locks_are_others),
-		LOCK_MODEL_TEST(who_fails_to_take_it_does_not_hold_it),
-		LOCK_MODEL_TEST(who_took_it_before_the_release_was_told_waits_at_its_own),
+		LOCK_MODEL_TEST(a_thread_that_fails_to_take_it_does_not_hold_it),
+		LOCK_MODEL_TEST(a_thread_that_took_it_before_the_release_was_seen_waits_at_its_own),
 		LOCK_MODEL_TEST(a_child_begins_with_none_held),
 		LOCK_MODEL_TEST(holds_never_add_up_to_more_than_the_time),
 	};

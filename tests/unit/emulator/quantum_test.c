@@ -86,7 +86,7 @@ eighteen_threads_stay_within_the_quantum_on_two_cores(void **state)
 }
 
 static void
-without_a_quantum_nobody_waits(void **state)
+without_a_quantum_no_thread_waits(void **state)
 {
 	struct quantum *quantum = quantum_new(4, 0, 2);
 
@@ -98,7 +98,7 @@ without_a_quantum_nobody_waits(void **state)
 }
 
 static void
-who_is_in_a_call_that_blocks_is_not_waited_for(void **state)
+a_thread_in_a_call_that_blocks_is_not_waited_for(void **state)
 {
 	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
@@ -114,7 +114,7 @@ who_is_in_a_call_that_blocks_is_not_waited_for(void **state)
 }
 
 static void
-who_ends_is_not_waited_for(void **state)
+a_thread_that_ends_is_not_waited_for(void **state)
 {
 	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 
@@ -141,7 +141,7 @@ begin_and_end(void *argument)
 }
 
 static void
-who_ends_is_never_seen_at_another_clock(void **state)
+a_thread_that_ends_is_never_seen_at_another_clock(void **state)
 {
 	struct walker walker = {.quantum = quantum_new(4, QUANTUM, 2)};
 	pthread_t thread;
@@ -162,7 +162,7 @@ who_ends_is_never_seen_at_another_clock(void **state)
 
 /* The waiting one must not be let go before the other has come near, however late that is. */
 static void
-who_was_woken_is_waited_for_before_it_returns(void **state)
+a_woken_thread_is_waited_for_before_it_returns(void **state)
 {
 	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 	struct walker walker = {.quantum = quantum, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
@@ -218,7 +218,7 @@ sleep_in_read(void *argument)
 	return NULL;
 }
 
-/* What slot 0 is told, far ahead of slot 1, whose host thread sleeps. */
+/* The result for slot 0, far ahead of slot 1, whose host thread sleeps. */
 static enum quantum_result
 wait_for_sleeper(bool is_in_call, unsigned *running)
 {
@@ -263,7 +263,7 @@ a_call_that_blocks_unexpectedly_is_no_longer_waited_for(void **state)
 }
 
 static void
-when_the_process_ends_nobody_waits(void **state)
+when_the_process_ends_no_thread_waits(void **state)
 {
 	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
 	struct walker walker = {.quantum = quantum, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
@@ -301,15 +301,15 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_stay_within_the_quantum),
 		cmocka_unit_test(eighteen_threads_stay_within_the_quantum_on_two_cores),
-		cmocka_unit_test(without_a_quantum_nobody_waits),
-		cmocka_unit_test(who_is_in_a_call_that_blocks_is_not_waited_for),
-		cmocka_unit_test(who_ends_is_not_waited_for),
-		cmocka_unit_test(who_ends_is_never_seen_at_another_clock),
-		cmocka_unit_test(who_was_woken_is_waited_for_before_it_returns),
+		cmocka_unit_test(without_a_quantum_no_thread_waits),
+		cmocka_unit_test(a_thread_in_a_call_that_blocks_is_not_waited_for),
+		cmocka_unit_test(a_thread_that_ends_is_not_waited_for),
+		cmocka_unit_test(a_thread_that_ends_is_never_seen_at_another_clock),
+		cmocka_unit_test(a_woken_thread_is_waited_for_before_it_returns),
 		cmocka_unit_test(waking_one_that_runs_does_not_set_it_back),
 		cmocka_unit_test(a_thread_that_sleeps_in_the_emulator_is_given_up),
 		cmocka_unit_test(a_call_that_blocks_unexpectedly_is_no_longer_waited_for),
-		cmocka_unit_test(when_the_process_ends_nobody_waits),
+		cmocka_unit_test(when_the_process_ends_no_thread_waits),
 		cmocka_unit_test(after_a_fork_only_the_child_is_there),
 	};
 

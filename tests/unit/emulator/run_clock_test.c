@@ -138,7 +138,7 @@ a_byte_is_read_when_it_was_written(void **state)
 }
 
 static void
-who_reads_late_makes_room_late(void **state)
+a_late_read_makes_room_late(void **state)
 {
 	write_at(*state, 10, 100);
 	assert_int_equal(run_clock_pipe_read(*state, PIPE, 7000, 100), 10);
@@ -163,7 +163,7 @@ writes_that_are_forgotten_are_taken_for_the_oldest(void **state)
 }
 
 static void
-more_pipes_than_places_harm_nobody(void **state)
+more_pipes_than_entries_do_no_harm(void **state)
 {
 	for (uint64_t i = 1; i < 10 * RUN_CLOCK_PIPES; i++) {
 		run_clock_pipe_write_end(*state, i, i, 10);
@@ -172,7 +172,7 @@ more_pipes_than_places_harm_nobody(void **state)
 }
 
 static void
-the_first_who_sets_the_pace_sets_it_for_all(void **state)
+the_first_process_to_set_the_pace_sets_it_for_all(void **state)
 {
 	double dilation;
 	int64_t origin_ns;
@@ -186,9 +186,9 @@ the_first_who_sets_the_pace_sets_it_for_all(void **state)
 	assert_int_equal(origin_ns, 1030);
 }
 
-/* It dies with the lock: nobody waits for ever. */
+/* It dies with the lock: no process waits for ever. */
 static void
-a_process_that_dies_while_it_writes_stops_nobody(void **state)
+a_process_that_dies_while_it_writes_stops_no_other(void **state)
 {
 	const pid_t child = fork();
 
@@ -214,12 +214,12 @@ main(void)
 		cmocka_unit_test(processes_of_a_run_share_a_file),
 		cmocka_unit_test(a_pipe_is_known_by_both_ends_and_a_file_is_none),
 		cmocka_unit_test_setup_teardown(a_byte_is_read_when_it_was_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_reads_late_makes_room_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_late_read_makes_room_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_write_that_has_not_returned_is_read_at_its_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(writes_that_are_forgotten_are_taken_for_the_oldest, setup, teardown),
-		cmocka_unit_test_setup_teardown(more_pipes_than_places_harm_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_first_who_sets_the_pace_sets_it_for_all, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_dies_while_it_writes_stops_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(more_pipes_than_entries_do_no_harm, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_first_process_to_set_the_pace_sets_it_for_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_dies_while_it_writes_stops_no_other, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

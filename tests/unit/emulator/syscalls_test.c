@@ -78,7 +78,7 @@ riscv64_and_aarch64_have_the_same_numbers(void **state)
 }
 
 static void
-numbers_out_of_range_are_plain(void **state)
+numbers_out_of_range_are_of_other_calls(void **state)
 {
 	struct syscalls *calls = syscalls_new("x86_64");
 
@@ -119,7 +119,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_of_this_machine_are_known_by_their_numbers),
 		cmocka_unit_test(riscv64_and_aarch64_have_the_same_numbers),
-		cmocka_unit_test(numbers_out_of_range_are_plain),
+		cmocka_unit_test(numbers_out_of_range_are_of_other_calls),
 		cmocka_unit_test(a_target_without_a_table_is_refused),
 		cmocka_unit_test(calls_that_wait_may_block_and_those_that_ask_do_not),
 	};
