@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "process/kallsyms.h"
 
@@ -164,18 +165,10 @@ kcore_read_block(const struct kcore *core, uint64_t address, uint8_t bytes[CAPTU
 	return -ENOENT;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
-}
-
 static bool
 is_among(uint32_t block, const uint32_t *known, size_t known_count)
 {
-	return known_count && bsearch(&block, known, known_count, sizeof(*known), compare_numbers);
+	return known_count && bsearch(&block, known, known_count, sizeof(*known), array_compare_u32);
 }
 
 bool

@@ -71,14 +71,6 @@ sampled_blocks_add(struct sampled_blocks *blocks, uint32_t image, uint64_t offse
 	return !(slot->requested >> granule & 1);
 }
 
-static int
-compare_places(const void *a, const void *b)
-{
-	const struct request_place *one = a, *other = b;
-
-	return (one->block > other->block) - (one->block < other->block);
-}
-
 size_t
 sampled_blocks_request(struct sampled_blocks *blocks, uint32_t image, struct request_place *places, size_t max)
 {
@@ -93,7 +85,7 @@ sampled_blocks_request(struct sampled_blocks *blocks, uint32_t image, struct req
 		slot->requested = slot->seen;
 	}
 	if (count)
-		qsort(places, count, sizeof(*places), compare_places);
+		qsort(places, count, sizeof(*places), array_compare_u32); /* a place begins with its block */
 	return count;
 }
 
@@ -112,14 +104,6 @@ sampled_block_set_fini(struct sampled_block_set *set)
 {
 	free(set->blocks);
 	memset(set, 0, sizeof(*set));
-}
-
-static int
-compare_blocks(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
 }
 
 /* Move the new ones of these sorted numbers to the front, each once; how many. */
@@ -144,7 +128,7 @@ sampled_block_set_add(struct sampled_block_set *set, uint32_t *blocks, size_t co
 	uint32_t *grown;
 
 	if (count)
-		qsort(blocks, count, sizeof(*blocks), compare_blocks);
+		qsort(blocks, count, sizeof(*blocks), array_compare_u32);
 	added = keep_new(set, blocks, count);
 	if (added > room)
 		added = room;

@@ -659,14 +659,6 @@ sampler_retry_events(struct sampler *sampler)
 	return is_time;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void
 sampler_cpu_list(const struct sampler *sampler, char *text, size_t size)
 {
@@ -679,7 +671,7 @@ sampler_cpu_list(const struct sampler *sampler, char *text, size_t size)
 	for (size_t i = 0; i < sampler->cpu_count; i++)
 		if (sampler->cpus[i].open)
 			numbers[count++] = sampler->cpus[i].number;
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	qsort(numbers, count, sizeof(*numbers), array_compare_u32);
 	cpu_list_format(numbers, count, text, size);
 	free(numbers);
 }

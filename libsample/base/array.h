@@ -1,12 +1,15 @@
 /*
- * array.h - arrays that grow while they are filled
+ * array.h - arrays that grow while they are filled, or are sorted
  */
 #ifndef DCPI_BASE_ARRAY_H
 #define DCPI_BASE_ARRAY_H
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+#define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Room for `needed` elements of `size` bytes at `array`, which has *capacity; NULL when memory ends, the old one kept.
  */
@@ -24,6 +27,15 @@ array_grow(void *array, size_t *capacity, size_t needed, size_t size)
 	if (grown)
 		*capacity = more;
 	return grown;
+}
+
+/* For qsort() and bsearch(): elements that are a uint32_t, or begin with one. */
+static inline int
+array_compare_u32(const void *a, const void *b)
+{
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
 }
 
 #endif

@@ -170,14 +170,6 @@ mark_whole(struct capture *capture, const struct captured_layout *layout)
 	return err;
 }
 
-static int
-compare_marks(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
-}
-
 /* Sort the marks; remove duplicates, blocks that are known, and those past CAPTURE_BLOCKS_MAX. */
 static void
 sort_marks(struct capture *capture)
@@ -186,14 +178,14 @@ sort_marks(struct capture *capture)
 	size_t kept = 0;
 
 	if (capture->mark_count)
-		qsort(capture->marks, capture->mark_count, sizeof(*capture->marks), compare_marks);
+		qsort(capture->marks, capture->mark_count, sizeof(*capture->marks), array_compare_u32);
 	for (size_t i = 0; i < capture->mark_count && kept < CAPTURE_BLOCKS_MAX; i++) {
 		const uint32_t number = capture->marks[i];
 
 		if (kept > 0 && capture->marks[kept - 1] == number)
 			continue;
 		if (wish->known_count &&
-		    bsearch(&number, wish->known, wish->known_count, sizeof(*wish->known), compare_marks))
+		    bsearch(&number, wish->known, wish->known_count, sizeof(*wish->known), array_compare_u32))
 			continue;
 		capture->marks[kept++] = number;
 	}

@@ -487,14 +487,6 @@ is_sampled(const struct jit_capture_request *request, uint64_t offset, uint64_t 
 }
 
 static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-static int
 list_symbols(struct capture_maker *maker)
 {
 	struct jit_capture *capture = maker->capture;
@@ -594,7 +586,7 @@ place_of(const struct capture_maker *maker, uint64_t offset)
 	const uint32_t *found = NULL;
 
 	if (maker->number_count)
-		found = bsearch(&number, maker->numbers, maker->number_count, sizeof(number), compare_numbers);
+		found = bsearch(&number, maker->numbers, maker->number_count, sizeof(number), array_compare_u32);
 	return found ? maker->capture->bytes + (size_t)(found - maker->numbers) * BLOCK + offset % BLOCK : NULL;
 }
 

@@ -48,7 +48,7 @@ struct captured_layout {
 };
 
 struct captured_block {
-	uint32_t number;
+	uint32_t number;      /* first, for array_compare_u32() */
 	const uint8_t *bytes; /* CAPTURED_BLOCK_SIZE; zeros where the image has nothing */
 };
 

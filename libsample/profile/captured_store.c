@@ -369,14 +369,6 @@ append_parcel(struct text_reader *reader, const MDB_val *value)
 	return count < 0 ? count : 0;
 }
 
-static int
-compare_blocks(const void *a, const void *b)
-{
-	const struct captured_block *one = a, *other = b;
-
-	return (one->number > other->number) - (one->number < other->number);
-}
-
 /* Sort by number; of a block that is there twice, which should not be, one is kept. */
 static void
 sort_blocks(struct captured_text *text)
@@ -386,7 +378,7 @@ sort_blocks(struct captured_text *text)
 	for (size_t i = 0; i < text->count; i++)
 		text->blocks[i].bytes = text->bytes + i * CAPTURED_BLOCK_SIZE;
 	if (text->count)
-		qsort(text->blocks, text->count, sizeof(*text->blocks), compare_blocks);
+		qsort(text->blocks, text->count, sizeof(*text->blocks), array_compare_u32);
 	for (size_t i = 0; i < text->count; i++)
 		if (kept == 0 || text->blocks[kept - 1].number != text->blocks[i].number)
 			text->blocks[kept++] = text->blocks[i];
@@ -489,14 +481,6 @@ note_owner(const struct store *store, MDB_txn *txn, uint32_t image, struct captu
 	return err == -ENOENT ? 0 : err;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-
-	return (one > other) - (one < other);
-}
-
 int
 profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent)
 {
@@ -521,6 +505,6 @@ profile_get_extent(struct profile *profile, uint32_t image, struct captured_exte
 		return err;
 	}
 	if (extent->count)
-		qsort(extent->blocks, extent->count, sizeof(*extent->blocks), compare_numbers);
+		qsort(extent->blocks, extent->count, sizeof(*extent->blocks), array_compare_u32);
 	return 0;
 }

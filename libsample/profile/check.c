@@ -28,13 +28,13 @@ struct check_numbers {
 };
 
 struct check_epoch {
-	uint32_t id;
+	uint32_t id; /* first, for array_compare_u32() */
 	size_t event_count;
 	bool is_incoming;
 };
 
 struct check_slice {
-	uint32_t id;
+	uint32_t id; /* first, for array_compare_u32() */
 	size_t event_count;
 	bool is_incoming;             /* some of its blocks may be missing */
 	uint64_t samples[EVENTS_MAX]; /* by the slice's record */
@@ -96,27 +96,20 @@ check_table(struct check *check, enum store_table table,
 	return err;
 }
 
-/* What is searched begins with its id. */
-static int
-compare_id(const void *key, const void *element)
-{
-	const uint32_t id = *(const uint32_t *)key, other = *(const uint32_t *)element;
-
-	return (id > other) - (id < other);
-}
-
 static const struct check_epoch *
 check_find_epoch(const struct check *check, uint32_t id)
 {
-	return check->epoch_count ? bsearch(&id, check->epochs, check->epoch_count, sizeof(*check->epochs), compare_id)
-	                          : NULL;
+	return check->epoch_count
+	               ? bsearch(&id, check->epochs, check->epoch_count, sizeof(*check->epochs), array_compare_u32)
+	               : NULL;
 }
 
 static struct check_slice *
 check_find_slice(const struct check *check, uint32_t id)
 {
-	return check->slice_count ? bsearch(&id, check->slices, check->slice_count, sizeof(*check->slices), compare_id)
-	                          : NULL;
+	return check->slice_count
+	               ? bsearch(&id, check->slices, check->slice_count, sizeof(*check->slices), array_compare_u32)
+	               : NULL;
 }
 
 static int
@@ -212,7 +205,7 @@ static bool
 check_numbers_have(const struct check_numbers *numbers, uint32_t number)
 {
 	return numbers->count > 0 &&
-	       bsearch(&number, numbers->numbers, numbers->count, sizeof(*numbers->numbers), compare_id);
+	       bsearch(&number, numbers->numbers, numbers->count, sizeof(*numbers->numbers), array_compare_u32);
 }
 
 static int

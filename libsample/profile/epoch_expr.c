@@ -288,14 +288,6 @@ slice_head_decode(const MDB_val *value, struct slice_head *head)
 	return reader.failed ? -DCPI_EDAMAGED : 0;
 }
 
-static int
-compare_numbers(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return (a > b) - (a < b);
-}
-
 /* A slice of no length counts as its start. */
 static bool
 is_in_time(const struct slice_head *head, const struct selection_request *request)
@@ -319,7 +311,7 @@ add_slice(struct scope_choice *choice, uint32_t id, const struct slice_head *hea
 	struct scope *scope = choice->scope;
 	struct scope_slice *slices;
 
-	if (!bsearch(&head->epoch, scope->epochs, scope->epoch_count, sizeof(*scope->epochs), compare_numbers))
+	if (!bsearch(&head->epoch, scope->epochs, scope->epoch_count, sizeof(*scope->epochs), array_compare_u32))
 		return 0;
 	if (head->start_ns < choice->start_ns)
 		choice->start_ns = head->start_ns;

@@ -25,7 +25,7 @@ struct scope {
 	uint32_t *epochs; /* ascending, each with a slice */
 	size_t epoch_count;
 	struct scope_slice {
-		uint32_t id; /* ascending */
+		uint32_t id; /* ascending; first, for array_compare_u32() */
 		uint32_t epoch;
 	} * slices;
 	size_t slice_count;

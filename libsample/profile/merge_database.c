@@ -30,7 +30,7 @@
 
 /* From the numbers of one database to those of the other. */
 struct number_pair {
-	uint32_t from, to;
+	uint32_t from, to; /* from first, for array_compare_u32() */
 };
 
 struct number_map {
@@ -57,15 +57,6 @@ number_map_insert(struct number_map *map, uint32_t from, uint32_t to)
 	return 0;
 }
 
-static int
-compare_pair(const void *key, const void *element)
-{
-	const uint32_t from = *(const uint32_t *)key;
-	const struct number_pair *pair = element;
-
-	return (from > pair->from) - (from < pair->from);
-}
-
 /* 0: there is none. */
 static uint32_t
 number_map_find(struct number_map *map, uint32_t from)
@@ -74,7 +65,7 @@ number_map_find(struct number_map *map, uint32_t from)
 
 	if (map->last < map->count && map->pairs[map->last].from == from)
 		return map->pairs[map->last].to;
-	pair = map->count ? bsearch(&from, map->pairs, map->count, sizeof(*pair), compare_pair) : NULL;
+	pair = map->count ? bsearch(&from, map->pairs, map->count, sizeof(*pair), array_compare_u32) : NULL;
 	if (!pair)
 		return 0;
 	map->last = (size_t)(pair - map->pairs);

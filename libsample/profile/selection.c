@@ -492,15 +492,6 @@ add_time(struct selection_builder *builder, const struct scope_slice *slice, con
 	builder->timed[selection_epoch_index(builder->selection, slice->epoch)] = true;
 }
 
-static int
-compare_slice(const void *key, const void *element)
-{
-	const uint32_t id = *(const uint32_t *)key;
-	const struct scope_slice *slice = element;
-
-	return (id > slice->id) - (id < slice->id);
-}
-
 /* Add an entry of label_times of a selected slice to the selections whose label matches. */
 static int
 add_run_time(struct selection_builder *builders, size_t count, const struct scope *scope, const struct store_walk *walk)
@@ -513,7 +504,7 @@ add_run_time(struct selection_builder *builders, size_t count, const struct scop
 	err = label_times_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
 	if (err)
 		return err;
-	slice = bsearch(&key.slice, scope->slices, scope->slice_count, sizeof(*slice), compare_slice);
+	slice = bsearch(&key.slice, scope->slices, scope->slice_count, sizeof(*slice), array_compare_u32);
 	if (!slice)
 		return 0;
 	err = label_time_decode(walk->value.mv_data, walk->value.mv_size, &time);
