@@ -9,11 +9,10 @@
 
 #include <libconfig.h>
 
+#include "base/array.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/model_file.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const operation_names[OPERATION_COUNT] = {
 	[CLASS_NOP] = "nop",
@@ -223,7 +222,7 @@ read_use(const struct config_source *source, const config_setting_t *setting, co
 
 	if (!config_setting_is_group(setting))
 		return config_refuse(source, setting, "uses must be a list of { units = \"...\"; cycles = ...; }");
-	err = config_known_names(source, setting, known, COUNT(known));
+	err = config_known_names(source, setting, known, ARRAY_COUNT(known));
 	if (err)
 		return err;
 	err = read_unit_names(source, config_setting_get_member(setting, "units"), pipeline, &use->units);
@@ -301,7 +300,7 @@ read_operation(const struct config_source *source, const config_setting_t *group
 	static const char *const known[] = {"latency", "upper_latency", "micro_operations", "uses", "never_with"};
 	const config_setting_t *uses = config_setting_get_member(group, "uses");
 	const config_setting_t *never_with = config_setting_get_member(group, "never_with");
-	int err = config_known_names(source, group, known, COUNT(known));
+	int err = config_known_names(source, group, known, ARRAY_COUNT(known));
 
 	if (err)
 		return err;
@@ -421,7 +420,7 @@ read_match(const struct config_source *source, const config_setting_t *group, st
 		return config_refuse(source, group, "match must be a list of groups, ( { ... }, ... )");
 	vendor = config_setting_get_member(group, "vendor");
 	text = config_setting_get_member(group, "text");
-	err = config_known_names(source, group, known, COUNT(known));
+	err = config_known_names(source, group, known, ARRAY_COUNT(known));
 	if (err)
 		return err;
 	if (vendor)
@@ -578,7 +577,7 @@ read_truths(const struct config_source *source, const config_setting_t *root, st
 		{"eliminates_moves", &pipeline->eliminates_moves},
 	};
 
-	for (size_t i = 0; i < COUNT(truths); i++) {
+	for (size_t i = 0; i < ARRAY_COUNT(truths); i++) {
 		const config_setting_t *setting = config_setting_get_member(root, truths[i].name);
 		int err = setting ? config_truth(source, setting, truths[i].value) : 0;
 
@@ -618,23 +617,24 @@ static int
 read_all(const struct config_source *source, const config_setting_t *root, void *into)
 {
 	struct pipeline *pipeline = into;
-	int err = config_fields_known(source, root, core_numbers, COUNT(core_numbers), top_names, COUNT(top_names));
+	int err = config_fields_known(source, root, core_numbers, ARRAY_COUNT(core_numbers), top_names,
+	                              ARRAY_COUNT(top_names));
 
 	if (err)
 		return err;
 	err = read_texts(source, root, pipeline);
 	if (err)
 		return err;
-	err = config_fields_read(source, root, core_numbers, COUNT(core_numbers), pipeline);
+	err = config_fields_read(source, root, core_numbers, ARRAY_COUNT(core_numbers), pipeline);
 	if (err)
 		return err;
 	err = read_truths(source, root, pipeline);
 	if (err)
 		return err;
-	err = read_memory(source, root, "code", code_numbers, COUNT(code_numbers), pipeline);
+	err = read_memory(source, root, "code", code_numbers, ARRAY_COUNT(code_numbers), pipeline);
 	if (err)
 		return err;
-	err = read_memory(source, root, "data", data_numbers, COUNT(data_numbers), pipeline);
+	err = read_memory(source, root, "data", data_numbers, ARRAY_COUNT(data_numbers), pipeline);
 	if (err)
 		return err;
 	err = read_units(source, root, pipeline);

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "machine/machine_parts.h"
 
@@ -68,15 +69,15 @@ read_cache(const struct config_source *source, const config_setting_t *group, co
            struct machine_cache *cache)
 {
 	unsigned replacement = REPLACEMENT_LRU;
-	int err = config_fields_known(source, group, cache_fields, MACHINE_COUNT(cache_fields), cache_names,
-	                              MACHINE_COUNT(cache_names));
+	int err = config_fields_known(source, group, cache_fields, ARRAY_COUNT(cache_fields), cache_names,
+	                              ARRAY_COUNT(cache_names));
 
 	cache->cores = 1;
 	if (!err)
-		err = config_fields_read(source, group, cache_fields, MACHINE_COUNT(cache_fields), cache);
+		err = config_fields_read(source, group, cache_fields, ARRAY_COUNT(cache_fields), cache);
 	if (!err)
-		err = machine_read_word(source, group, "replacement", replacement_words,
-		                        MACHINE_COUNT(replacement_words), &replacement);
+		err = machine_read_word(source, group, "replacement", replacement_words, ARRAY_COUNT(replacement_words),
+		                        &replacement);
 	cache->replacement = (enum machine_replacement)replacement;
 	return err ? err : check_cache(source, group, machine, cache);
 }
@@ -131,7 +132,7 @@ machine_read_caches(const struct config_source *source, const config_setting_t *
 
 	if (err)
 		return err;
-	err = config_known_names(source, caches, cache_groups, MACHINE_COUNT(cache_groups));
+	err = config_known_names(source, caches, cache_groups, ARRAY_COUNT(cache_groups));
 	for (unsigned i = 0; !err && i <= MACHINE_LEVELS_MAX; i++) {
 		const config_setting_t *group = config_member(source, caches, cache_groups[i], CONFIG_TYPE_GROUP,
 		                                              "a group, { ... }", i < 2, &err);
@@ -149,7 +150,7 @@ machine_read_caches(const struct config_source *source, const config_setting_t *
 static int
 read_tlb(const struct config_source *source, const config_setting_t *group, struct machine_tlb *tlb)
 {
-	int err = machine_read_group(source, group, tlb_fields, MACHINE_COUNT(tlb_fields), tlb);
+	int err = machine_read_group(source, group, tlb_fields, ARRAY_COUNT(tlb_fields), tlb);
 	unsigned sets;
 
 	if (err)
@@ -172,8 +173,8 @@ machine_read_tlbs(const struct config_source *source, const config_setting_t *ro
 
 	if (!tlbs)
 		return err;
-	err = config_known_names(source, tlbs, tlb_groups, MACHINE_COUNT(tlb_groups));
-	for (unsigned i = 0; !err && i < MACHINE_COUNT(into); i++) {
+	err = config_known_names(source, tlbs, tlb_groups, ARRAY_COUNT(tlb_groups));
+	for (unsigned i = 0; !err && i < ARRAY_COUNT(into); i++) {
 		const config_setting_t *group =
 			config_member(source, tlbs, tlb_groups[i], CONFIG_TYPE_GROUP, "a group, { ... }", i < 2, &err);
 

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "machine/machine_parts.h"
 
@@ -47,21 +48,20 @@ static int
 read_prefetcher(const struct config_source *source, const config_setting_t *group, const struct machine *machine,
                 struct machine_prefetcher *prefetcher)
 {
-	unsigned kind = MACHINE_COUNT(prefetch_words);
+	unsigned kind = ARRAY_COUNT(prefetch_words);
 	int err;
 
 	if (!config_setting_is_group(group))
 		return config_refuse(source, group, "prefetchers must be a list of groups, ( { ... }, ... )");
-	err = config_fields_known(source, group, prefetcher_fields, MACHINE_COUNT(prefetcher_fields), prefetcher_names,
-	                          MACHINE_COUNT(prefetcher_names));
+	err = config_fields_known(source, group, prefetcher_fields, ARRAY_COUNT(prefetcher_fields), prefetcher_names,
+	                          ARRAY_COUNT(prefetcher_names));
 	if (!err)
-		err = config_fields_read(source, group, prefetcher_fields, MACHINE_COUNT(prefetcher_fields),
-		                         prefetcher);
+		err = config_fields_read(source, group, prefetcher_fields, ARRAY_COUNT(prefetcher_fields), prefetcher);
 	if (!err)
-		err = machine_read_word(source, group, "kind", prefetch_words, MACHINE_COUNT(prefetch_words), &kind);
+		err = machine_read_word(source, group, "kind", prefetch_words, ARRAY_COUNT(prefetch_words), &kind);
 	if (err)
 		return err;
-	if (kind == MACHINE_COUNT(prefetch_words))
+	if (kind == ARRAY_COUNT(prefetch_words))
 		return config_refuse(source, group, "kind is missing");
 	prefetcher->kind = (enum machine_prefetch)kind;
 	if (prefetcher->level > machine->level_count)
@@ -121,14 +121,14 @@ machine_read_branches(const struct config_source *source, const config_setting_t
 
 	if (err)
 		return err;
-	err = config_fields_known(source, group, branch_fields, MACHINE_COUNT(branch_fields), branch_names,
-	                          MACHINE_COUNT(branch_names));
+	err = config_fields_known(source, group, branch_fields, ARRAY_COUNT(branch_fields), branch_names,
+	                          ARRAY_COUNT(branch_names));
 	if (!err)
-		err = config_fields_read(source, group, branch_fields, MACHINE_COUNT(branch_fields), machine);
+		err = config_fields_read(source, group, branch_fields, ARRAY_COUNT(branch_fields), machine);
 	if (!err && !config_setting_get_member(group, "predictor"))
 		err = config_refuse(source, group, "predictor is missing");
 	if (!err)
-		err = machine_read_word(source, group, "predictor", predictor_words, MACHINE_COUNT(predictor_words),
+		err = machine_read_word(source, group, "predictor", predictor_words, ARRAY_COUNT(predictor_words),
 		                        &predictor);
 	machine->predictor = (enum machine_predictor)predictor;
 	return err ? err : check_branches(source, group, machine);
@@ -176,7 +176,7 @@ read_curve(const struct config_source *source, const config_setting_t *memory, s
 
 		if (!config_setting_is_group(point))
 			return config_refuse(source, point, "curve must be a list of groups, ( { ... }, ... )");
-		err = machine_read_group(source, point, load_fields, MACHINE_COUNT(load_fields), load);
+		err = machine_read_group(source, point, load_fields, ARRAY_COUNT(load_fields), load);
 		if (!err)
 			err = check_load(source, point, machine, load);
 		if (err)
@@ -197,12 +197,12 @@ machine_read_memory(const struct config_source *source, const config_setting_t *
 
 	if (err)
 		return err;
-	err = config_fields_known(source, memory, memory_fields, MACHINE_COUNT(memory_fields), memory_names,
-	                          MACHINE_COUNT(memory_names));
+	err = config_fields_known(source, memory, memory_fields, ARRAY_COUNT(memory_fields), memory_names,
+	                          ARRAY_COUNT(memory_names));
 	if (!err)
-		err = config_fields_read(source, memory, memory_fields, MACHINE_COUNT(memory_fields), machine);
+		err = config_fields_read(source, memory, memory_fields, ARRAY_COUNT(memory_fields), machine);
 	if (!err)
-		err = machine_read_word(source, memory, "placement", placement_words, MACHINE_COUNT(placement_words),
+		err = machine_read_word(source, memory, "placement", placement_words, ARRAY_COUNT(placement_words),
 		                        &placement);
 	machine->placement = (enum machine_placement)placement;
 	if (err)

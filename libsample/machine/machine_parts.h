@@ -9,8 +9,6 @@
 #include "base/config.h"
 #include "machine/machine.h"
 
-#define MACHINE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A group of numbers only. */
 int machine_read_group(const struct config_source *source, const config_setting_t *group,
                        const struct config_field *fields, size_t count, void *into);

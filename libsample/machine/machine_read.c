@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "machine/machine_parts.h"
 
@@ -131,13 +132,13 @@ static int
 read_machine(const struct config_source *source, const config_setting_t *root, void *into)
 {
 	struct machine *machine = into;
-	int err = config_fields_known(source, root, core_fields, MACHINE_COUNT(core_fields), top_names,
-	                              MACHINE_COUNT(top_names));
+	int err = config_fields_known(source, root, core_fields, ARRAY_COUNT(core_fields), top_names,
+	                              ARRAY_COUNT(top_names));
 
 	if (!err)
 		err = read_texts(source, root, machine);
 	if (!err)
-		err = config_fields_read(source, root, core_fields, MACHINE_COUNT(core_fields), machine);
+		err = config_fields_read(source, root, core_fields, ARRAY_COUNT(core_fields), machine);
 	if (!err)
 		err = check_core(source, root, machine);
 	if (!err)
