@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "process/kallsyms.h"
 
 #define HEADERS_MAX 4096 /* of /proc/kcore; memory has some dozens of pieces */
@@ -107,20 +108,11 @@ open_text(const char *procfs, const struct capture_request *request, struct kern
 static int
 read_at(int fd, void *data, size_t size, uint64_t offset)
 {
-	uint8_t *to = data;
+	const ssize_t got = file_read_at(fd, data, size, offset);
 
-	while (size > 0) {
-		ssize_t got = pread(fd, to, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -DCPI_EDAMAGED;
-		to += got;
-		size -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return 0;
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == size ? 0 : -DCPI_EDAMAGED;
 }
 
 struct kcore {

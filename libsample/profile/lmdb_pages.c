@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 #define PAGES_MAX    (UINT64_C(1) << 28)
 #define PAGE_MIN     4096
@@ -19,20 +19,7 @@
 bool
 pages_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
-	uint8_t *at = data;
-
-	while (size > 0) {
-		ssize_t got = pread(fd, at, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		at += got;
-		offset += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return true;
+	return file_read_at(fd, data, size, offset) == (ssize_t)size;
 }
 
 bool

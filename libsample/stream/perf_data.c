@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "stream/perf_data_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -236,27 +237,20 @@ read_section(const struct perf_data *data, struct byte_reader *reader)
 static int
 load_section(struct perf_data *data, int fd, const struct section *section, uint8_t **bytes)
 {
-	size_t done = 0;
+	ssize_t got;
 
 	if (section->size > PERF_DATA_SECTION_MAX || section->offset > INT64_MAX - section->size)
 		return set_damage(data, section->offset, "a part of the file is larger than any that perf writes");
 	*bytes = malloc((size_t)section->size + 1);
 	if (!*bytes)
 		return -ENOMEM;
-	while (done < section->size) {
-		ssize_t size = pread(fd, *bytes + done, (size_t)section->size - done, (off_t)(section->offset + done));
-
-		if (size < 0 && errno == EINTR)
-			continue;
-		if (size <= 0) {
-			int err = size < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: no file goes that far */
-
-			free(*bytes);
-			return err ? err : set_damage(data, section->offset + done, "the file ends too early");
-		}
-		done += (size_t)size;
-	}
-	return 0;
+	got = file_read_at(fd, *bytes, (size_t)section->size, section->offset);
+	if (got == -EINVAL) /* no file goes that far */
+		got = 0;
+	if (got == (ssize_t)section->size)
+		return 0;
+	free(*bytes);
+	return got < 0 ? (int)got : set_damage(data, section->offset + (uint64_t)got, "the file ends too early");
 }
 
 static int
