@@ -180,6 +180,18 @@ directory_file_size(int directory, const char *name)
 	return S_ISREG(stat.st_mode) ? stat.st_size : -DCPI_EFOREIGN;
 }
 
+int
+directory_give_to_owner(int directory, int made)
+{
+	struct stat data, own;
+
+	if (fstatat(directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0 || fstat(made, &own) < 0)
+		return -errno;
+	if (geteuid() != 0 || (data.st_uid == own.st_uid && data.st_gid == own.st_gid))
+		return 0;
+	return fchown(made, data.st_uid, data.st_gid) < 0 ? -errno : 0;
+}
+
 void
 directory_remove_copy(int directory)
 {

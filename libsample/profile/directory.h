@@ -36,6 +36,12 @@ bool directory_is_network(uint32_t magic);
 /* The size of regular file `name`; -ENOENT; -DCPI_ESYMLINK; -DCPI_EFOREIGN for what is no file. */
 off_t directory_file_size(int directory, const char *name);
 
+/*
+ * When root makes a file (`made`) in another user's database, it gets the owner of the data. 0; -ENOENT when there is
+ * no data; or another errno.
+ */
+int directory_give_to_owner(int directory, int made);
+
 /* Remove the file that a killed compaction left. For the writer only. */
 void directory_remove_copy(int directory);
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,19 +14,6 @@
 #define OPEN_FLAGS (O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 #define OPEN_TRIES 10
 
-/* When root imports into another user's database, the lock gets the owner of the data, whose dcpid must see it. */
-static int
-give_to_owner(const struct profile *profile, int lock)
-{
-	struct stat data, made;
-
-	if (fstatat(profile->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0 || fstat(lock, &made) < 0)
-		return -errno;
-	if (geteuid() != 0 || (data.st_uid == made.st_uid && data.st_gid == made.st_gid))
-		return 0;
-	return fchown(lock, data.st_uid, data.st_gid) < 0 ? -errno : 0;
-}
-
 static int
 open_lock(const struct profile *profile)
 {
@@ -36,7 +22,7 @@ open_lock(const struct profile *profile)
 
 	if (lock < 0)
 		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
-	err = give_to_owner(profile, lock);
+	err = directory_give_to_owner(profile->directory, lock); /* whose dcpid must see the lock */
 	if (!err)
 		return lock;
 	close(lock);

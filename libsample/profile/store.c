@@ -380,18 +380,6 @@ replace_loose_lock(const struct store *store, int fd)
 	return 0;
 }
 
-/* When root makes the file in another user's database, it gets the owner of the data. */
-static int
-give_to_owner(const struct store *store, int fd)
-{
-	struct stat data, made;
-
-	if (geteuid() != 0 || fstatat(store->directory, DIRECTORY_DATA, &data, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    fstat(fd, &made) < 0 || (made.st_uid == data.st_uid && made.st_gid == data.st_gid))
-		return 0;
-	return fchown(fd, data.st_uid, data.st_gid) < 0 ? -errno : 0;
-}
-
 /* 0; 1 when the file was removed, and has to be made again; or an error. */
 static int
 prepare_open_lock(const struct store *store, int fd)
@@ -408,8 +396,10 @@ prepare_open_lock(const struct store *store, int fd)
 		if (err)
 			return err;
 	}
-	err = give_to_owner(store, fd);
-	return err ? err : -posix_fallocate(fd, 0, LOCK_SIZE);
+	err = directory_give_to_owner(store->directory, fd);
+	if (err && err != -ENOENT) /* there is no data yet */
+		return err;
+	return -posix_fallocate(fd, 0, LOCK_SIZE);
 }
 
 /*
