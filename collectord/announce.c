@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectord/machine.h"
+#include "process/proc_text.h"
 #include "profile/overhead.h"
 
 /* The period of a clock is left out: it is the inverse of its rate. */
@@ -86,7 +86,7 @@ announce_events(const struct log *log, const struct epoch *epoch)
 	}
 	if (has_clock)
 		log_write(log, LOG_LEVEL_INFO, "time in which a CPU is idle is not counted");
-	if (machine_is_pid_namespace("/proc"))
+	if (proc_text_is_nested("/proc"))
 		log_write(log, LOG_LEVEL_WARNING,
 		          "this is a pid namespace: samples of processes outside it stay unknown");
 }

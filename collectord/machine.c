@@ -4,29 +4,13 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "event/small_file.h"
 
-#define LARGE_BYTES      (128 << 10)        /* glibc's, which it would raise by itself */
-#define PID_NAMESPACE_IN "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
-
-bool
-machine_is_pid_namespace(const char *procfs)
-{
-	char path[256], target[64];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
-	length = readlink(path, target, sizeof(target) - 1);
-	if (length < 0)
-		return false;
-	target[length] = '\0';
-	return strcmp(target, PID_NAMESPACE_IN) != 0;
-}
+#define LARGE_BYTES (128 << 10) /* glibc's, which it would raise by itself */
 
 static void
 raise_limit(int resource, rlim_t most)

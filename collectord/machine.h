@@ -6,12 +6,8 @@
 #ifndef DCPI_COLLECTORD_MACHINE_H
 #define DCPI_COLLECTORD_MACHINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Does dcpid see only the processes of a container's pid namespace? */
-bool machine_is_pid_namespace(const char *procfs);
 
 /* Raise the limits on open files and locked memory as far as this process may. */
 void machine_raise_limits(void);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -15,13 +14,13 @@
 #include "process/cgroup_table.h"
 #include "process/kernel_map.h"
 #include "process/proc_maps.h"
+#include "process/proc_text.h"
 
 #define GRACE_DEFAULT_NS  (10 * SECOND_NS)
 #define GRACE_LIVE_NS     SECOND_NS /* the kernel is asked before a process is forgotten */
 #define CHECKS_PER_ROUND  4
 #define CGROUP_CHECK_NS   (5 * SECOND_NS) /* between two checks which cgroups still exist */
 #define MAPPINGS_MAX      (1u << 20)      /* of all processes: 40 MiB */
-#define INITIAL_PID_NS    0xEFFFFFFC      /* inode of the machine's own pid namespace: PROC_PID_INIT_INO */
 #define HUGE_PAGE_SIZE    (UINT64_C(2) << 20)
 #define FILE_REREAD_NS    SECOND_NS                 /* between two readings of a file that is mapped repeatedly */
 #define OFFSET_MAX        ((UINT64_C(1) << 44) - 1) /* the database's blocks end here */
@@ -162,17 +161,6 @@ attribution_reset_ids(struct attribution *attribution, struct image_table *image
 		attribution->session = 1;
 }
 
-static bool
-is_nested(const char *procfs)
-{
-	char path[PATH_MAX];
-	struct stat status;
-
-	if (snprintf(path, sizeof(path), "%s/self/ns/pid", procfs) >= (int)sizeof(path) || stat(path, &status) != 0)
-		return false;
-	return status.st_ino != INITIAL_PID_NS;
-}
-
 int
 attribution_begin(struct attribution *attribution)
 {
@@ -182,7 +170,7 @@ attribution_begin(struct attribution *attribution)
 	attribution->live = true;
 	if (options->exit_grace_ns == 0)
 		attribution->grace_ns = GRACE_LIVE_NS;
-	attribution->nested = is_nested(options->procfs);
+	attribution->nested = proc_text_is_nested(options->procfs);
 	err = kernel_map_scan(attribution->kernel);
 	if (err)
 		return err;

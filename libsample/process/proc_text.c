@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 
+#define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
+
 void
 line_reader_init(struct line_reader *reader, int fd)
 {
@@ -221,4 +223,19 @@ uint64_t
 proc_stat_ticks(uint64_t monotonic_ns)
 {
 	return (monotonic_ns + (uint64_t)slept_ns()) / (uint64_t)tick_ns();
+}
+
+bool
+proc_text_is_nested(const char *procfs)
+{
+	char path[PATH_MAX], target[64];
+	ssize_t length;
+
+	if (snprintf(path, sizeof(path), "%s/self/ns/pid", procfs) >= (int)sizeof(path))
+		return false;
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	return strcmp(target, INITIAL_PID_NAMESPACE) != 0;
 }

@@ -57,4 +57,10 @@ int proc_stat_read(const char *procfs, uint32_t pid, struct proc_stat *stat);
 int64_t proc_stat_monotonic_ns(uint64_t ticks);
 uint64_t proc_stat_ticks(uint64_t monotonic_ns); /* the inverse of proc_stat_monotonic_ns() */
 
+/*
+ * Does this process see only the processes of a pid namespace below the machine's own, as in a container? False when
+ * `procfs` does not say.
+ */
+bool proc_text_is_nested(const char *procfs);
+
 #endif

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dcpi-tools/ctl/doctor/checks.h"
-
-#define PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
+#include "process/proc_text.h"
 
 #ifndef CAP_PERFMON /* linux-libc-dev before 5.8 */
 #define CAP_PERFMON 38
@@ -64,15 +62,7 @@ check_capabilities(const char *procfs, struct ctl_findings *findings)
 static void
 check_pid_namespace(const char *procfs, struct ctl_findings *findings)
 {
-	char path[PATH_MAX], target[64];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
-	length = readlink(path, target, sizeof(target) - 1);
-	if (length <= 0)
-		return;
-	target[length] = '\0';
-	if (strcmp(target, PID_NAMESPACE) == 0)
+	if (!proc_text_is_nested(procfs))
 		return;
 	findings_add(findings, SEVERITY_WARNING, "pid-namespace",
 	             "this container sees its own processes only: samples of all others stay unknown");

@@ -122,32 +122,6 @@ a_processor_that_only_the_device_tree_knows_is_named(void **state)
 }
 
 static void
-a_pid_namespace_is_known_by_its_number(void **state)
-{
-	char procfs[64] = "/tmp/dcpi-machine.XXXXXX", path[128];
-	const char *folders[] = {"", "/self", "/self/ns"};
-
-	(void)state;
-	assert_non_null(mkdtemp(procfs));
-	for (int i = 1; i < 3; i++) {
-		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
-		assert_int_equal(mkdir(path, 0700), 0);
-	}
-	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
-	assert_false(machine_is_pid_namespace(procfs)); /* not to be told: not claimed */
-	assert_int_equal(symlink("pid:[4026531836]", path), 0);
-	assert_false(machine_is_pid_namespace(procfs));
-	unlink(path);
-	assert_int_equal(symlink("pid:[4026532300]", path), 0);
-	assert_true(machine_is_pid_namespace(procfs));
-	unlink(path);
-	for (int i = 2; i >= 0; i--) {
-		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
-		rmdir(path);
-	}
-}
-
-static void
 our_own_cost_grows_with_work(void **state)
 {
 	const uint64_t before_ns = machine_cpu_time_ns(), start_ns = machine_clock_ns(CLOCK_MONOTONIC);
@@ -236,7 +210,6 @@ main(void)
 		cmocka_unit_test(a_model_too_long_is_cut),
 		cmocka_unit_test(the_epoch_says_where_it_was_collected),
 		cmocka_unit_test(a_processor_that_only_the_device_tree_knows_is_named),
-		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
 		cmocka_unit_test(our_own_cost_grows_with_work),
 		cmocka_unit_test(memory_that_is_written_becomes_our_own),
 		cmocka_unit_test(what_is_free_between_what_is_kept_is_given_back),

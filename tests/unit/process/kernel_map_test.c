@@ -359,14 +359,15 @@ the_idle_task_is_called_swapper(void **state)
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "swapper");
 }
 
-/* A file that is no namespace, so it cannot be the machine's own. */
 static void
 in_a_pid_namespace_the_kernel_work_of_others_is_nobodys(void **state)
 {
 	struct story *story = *state;
 	struct sample_key key;
+	char path[PATH_MAX];
 
-	fake_text(&story->fake, "self/ns/pid", "");
+	fake_directory(&story->fake, "self/ns");
+	assert_int_equal(symlink("pid:[4026532300]", fake_path(&story->fake, "self/ns/pid", path)), 0);
 	scan(story, KERNEL_1, "");
 	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 0, 0xffffffff81001010, &key), 0);
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "");

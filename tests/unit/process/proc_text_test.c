@@ -209,6 +209,32 @@ a_child_of_ours_began_just_now(void **state)
 	assert_true(proc_stat_read("/proc", (uint32_t)child, &birth) < 0);
 }
 
+static void
+a_pid_namespace_is_known_by_its_number(void **state)
+{
+	char procfs[64] = "/tmp/dcpi-test.XXXXXX", path[128];
+	const char *folders[] = {"", "/self", "/self/ns"};
+
+	(void)state;
+	assert_non_null(mkdtemp(procfs));
+	for (int i = 1; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	snprintf(path, sizeof(path), "%s/self/ns/pid", procfs);
+	assert_false(proc_text_is_nested(procfs)); /* not to be told: not claimed */
+	assert_int_equal(symlink("pid:[4026531836]", path), 0);
+	assert_false(proc_text_is_nested(procfs));
+	unlink(path);
+	assert_int_equal(symlink("pid:[4026532300]", path), 0);
+	assert_true(proc_text_is_nested(procfs));
+	unlink(path);
+	for (int i = 2; i >= 0; i--) {
+		snprintf(path, sizeof(path), "%s%s", procfs, folders[i]);
+		rmdir(path);
+	}
+}
+
 int
 main(void)
 {
@@ -222,6 +248,7 @@ main(void)
 		cmocka_unit_test(a_name_with_parentheses_and_numbers_misleads_nobody),
 		cmocka_unit_test(what_is_cut_off_is_refused),
 		cmocka_unit_test(a_child_of_ours_began_just_now),
+		cmocka_unit_test(a_pid_namespace_is_known_by_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
