@@ -178,13 +178,10 @@ scale_to_samples(struct frequency_estimation *estimation)
 		const struct flow_block *block = &graph->blocks[i];
 		const double value = result->blocks[i].value;
 		const double cost = value * frequency_typical_cost(estimation, block);
-		double sum = 0;
 
-		if (value <= 0)
-			continue;
-		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
-			sum += result->samples[k];
-		ratios[count++] = (struct weighted_value){sum / cost, cost};
+		if (value > 0)
+			ratios[count++] =
+				(struct weighted_value){frequency_block_sum(block, result->samples) / cost, cost};
 	}
 	scale = statistics_weighted_median(ratios, count);
 	free(ratios);
@@ -207,10 +204,8 @@ frequency_scale_to_estimates(struct frequency_estimation *estimation, const doub
 	for (size_t i = 0; i < graph->block_count; i++) {
 		const struct flow_block *block = &graph->blocks[i];
 		const double value = estimation->result->blocks[i].value;
-		double sum = 0;
+		const double sum = frequency_block_sum(block, estimation->result->samples);
 
-		for (size_t k = block->first; k < (size_t)block->first + block->count; k++)
-			sum += estimation->result->samples[k];
 		if (value > 0 && estimates[i] > 0)
 			ratios[count++] = (struct weighted_value){estimates[i] / value, sum};
 	}

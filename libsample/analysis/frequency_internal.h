@@ -53,6 +53,17 @@ frequency_typical_cost(const struct frequency_estimation *estimation, const stru
 	return FREQUENCY_TYPICAL * block->count / estimation->width;
 }
 
+/* The sum of the values, one per instruction, of a block's instructions. */
+static inline double
+frequency_block_sum(const struct flow_block *block, const double *values)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < block->count; k++)
+		sum += values[block->first + k];
+	return sum;
+}
+
 /* How much a block should run, and what a deviation costs. */
 struct frequency_target {
 	double value;        /* F; not negative */

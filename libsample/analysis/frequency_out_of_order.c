@@ -559,9 +559,7 @@ sum_blocks(struct fitting *fitting, const double *samples)
 		const struct flow_block *block = &graph->blocks[i];
 
 		fitting->costs[i] = frequency_typical_cost(estimation, block);
-		fitting->sums[i] = 0;
-		for (size_t k = 0; k < block->count; k++)
-			fitting->sums[i] += samples[block->first + k];
+		fitting->sums[i] = frequency_block_sum(block, samples);
 	}
 	return frequency_pool(estimation, fitting->costs, fitting->sums);
 }

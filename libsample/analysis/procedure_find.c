@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -75,18 +76,14 @@ symbol_samples(const struct procedure_search *search, const struct code_image *c
 static int
 add_match(struct procedure_search *search, const struct code_image *code, const struct symbol *symbol)
 {
+	struct procedure_match *matches =
+		array_grow(search->matches, &search->capacity, search->count + 1, sizeof(*matches));
 	struct procedure_match *match;
 
-	if (search->count == search->capacity) {
-		const size_t capacity = search->capacity ? 2 * search->capacity : 8;
-		struct procedure_match *matches = reallocarray(search->matches, capacity, sizeof(*matches));
-
-		if (!matches)
-			return -ENOMEM;
-		search->matches = matches;
-		search->capacity = capacity;
-	}
-	match = &search->matches[search->count++];
+	if (!matches)
+		return -ENOMEM;
+	search->matches = matches;
+	match = &matches[search->count++];
 	*match = (struct procedure_match){
 		.image = code->index,
 		.offset = symbol->offset,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/stalls_internal.h"
+#include "base/array.h"
 #include "code/uops.h"
 
 #define SMALL_PART   0.02 /* of a stall: a reason that explains no more is ruled out */
@@ -363,22 +364,6 @@ divide_time(struct stall_analysis *analysis)
 /* Reasons: what is left of the suspects of each instruction. */
 
 static int
-reserve(void **array, size_t *capacity, size_t count, size_t size)
-{
-	const size_t wanted = *capacity ? 2 * *capacity : 64;
-	void *grown;
-
-	if (count <= *capacity)
-		return 0;
-	grown = reallocarray(*array, wanted > count ? wanted : count, size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*capacity = wanted > count ? wanted : count;
-	return 0;
-}
-
-static int
 compare_addresses(const void *a, const void *b)
 {
 	const uint64_t *one = a, *other = b;
@@ -390,15 +375,17 @@ static int
 add_culprits(struct stall_analysis *analysis, const struct stall_suspect *suspect, struct stall *stall)
 {
 	struct stalls *result = analysis->result;
-	void *culprits = result->culprits;
-	int err = reserve(&culprits, &analysis->culprit_capacity, result->culprit_count + suspect->culprit_count,
-	                  sizeof(*result->culprits));
+	uint64_t *culprits;
 
-	result->culprits = culprits;
-	if (err)
-		return err;
 	stall->culprit = (uint32_t)result->culprit_count;
 	stall->culprit_count = suspect->culprit_count;
+	if (suspect->culprit_count == 0)
+		return 0;
+	culprits = array_grow(result->culprits, &analysis->culprit_capacity,
+	                      result->culprit_count + suspect->culprit_count, sizeof(*culprits));
+	if (!culprits)
+		return -ENOMEM;
+	result->culprits = culprits;
 	for (uint32_t i = 0; i < suspect->culprit_count; i++)
 		result->culprits[result->culprit_count++] = analysis->graph->instructions[suspect->culprits[i]].address;
 	if (stall->culprit_count > 1)
@@ -411,14 +398,16 @@ static int
 add_stall(struct stall_analysis *analysis, const struct stall_suspect *suspect, struct stall stall)
 {
 	struct stalls *result = analysis->result;
-	void *stalls = result->stalls;
-	int err = reserve(&stalls, &analysis->stall_capacity, result->stall_count + 1, sizeof(*result->stalls));
+	struct stall *stalls =
+		array_grow(result->stalls, &analysis->stall_capacity, result->stall_count + 1, sizeof(*stalls));
+	int err;
 
+	if (!stalls)
+		return -ENOMEM;
 	result->stalls = stalls;
+	err = add_culprits(analysis, suspect, &stall);
 	if (!err)
-		err = add_culprits(analysis, suspect, &stall);
-	if (!err)
-		result->stalls[result->stall_count++] = stall;
+		stalls[result->stall_count++] = stall;
 	return err;
 }
 
