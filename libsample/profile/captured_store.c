@@ -340,14 +340,35 @@ profile_free_symbols(struct profile_symbol *symbols)
 	free(symbols);
 }
 
+/* Call `take` for each value of an image's text, its layout (CAPTURED_BLOCK_NONE) last. 0, or the first error. */
+static int
+each_value(const struct store *store, MDB_txn *txn, uint32_t image,
+           int (*take)(void *context, uint32_t block, const MDB_val *value), void *context)
+{
+	struct store_walk walk;
+	uint32_t block;
+	int result = captured_walk_begin(store, txn, image, &walk);
+
+	if (result)
+		return result;
+	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
+		result = take(context, block, &walk.value);
+		if (result < 0)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
 struct text_reader {
 	struct captured_text *text;
 	size_t block_capacity, byte_capacity;
 };
 
 static int
-append_parcel(struct text_reader *reader, const MDB_val *value)
+append_parcel(void *context, uint32_t block, const MDB_val *value)
 {
+	struct text_reader *reader = context;
 	struct captured_text *text = reader->text;
 	const size_t used = text->count * CAPTURED_BLOCK_SIZE;
 	uint32_t numbers[CAPTURED_PARCEL_MAX];
@@ -355,6 +376,8 @@ append_parcel(struct text_reader *reader, const MDB_val *value)
 	uint8_t *bytes;
 	int count;
 
+	if (block == CAPTURED_BLOCK_NONE)
+		return 0;
 	bytes = array_grow(text->bytes, &reader->byte_capacity, used + PARCEL_BYTES, 1);
 	if (!bytes)
 		return -ENOMEM;
@@ -385,25 +408,6 @@ sort_blocks(struct captured_text *text)
 	text->count = kept;
 }
 
-static int
-read_text(const struct store *store, MDB_txn *txn, uint32_t image, struct text_reader *reader)
-{
-	struct store_walk walk;
-	uint32_t block;
-	int result = captured_walk_begin(store, txn, image, &walk);
-
-	if (result)
-		return result;
-	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
-		if (block != CAPTURED_BLOCK_NONE)
-			result = append_parcel(reader, &walk.value);
-		if (result < 0)
-			break;
-	}
-	store_walk_end(&walk);
-	return result;
-}
-
 int
 profile_get_text(struct profile *profile, uint32_t image, struct captured_text *text)
 {
@@ -417,7 +421,7 @@ profile_get_text(struct profile *profile, uint32_t image, struct captured_text *
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	err = store_leave(&profile->store, txn, read_text(&profile->store, txn, image, &reader));
+	err = store_leave(&profile->store, txn, each_value(&profile->store, txn, image, append_parcel, &reader));
 	if (err == -DCPI_EVERSION)
 		text->count = 0;
 	sort_blocks(text);
@@ -432,41 +436,31 @@ captured_text_fini(struct captured_text *text)
 	memset(text, 0, sizeof(*text));
 }
 
+struct extent_reader {
+	struct captured_extent *extent;
+	size_t capacity;
+};
+
 /* A value that cannot be decoded counts as one without blocks. */
 static int
-append_blocks(struct captured_extent *extent, size_t *capacity, const MDB_val *value)
+append_blocks(void *context, uint32_t block, const MDB_val *value)
 {
+	struct extent_reader *reader = context;
+	struct captured_extent *extent = reader->extent;
 	uint32_t numbers[CAPTURED_PARCEL_MAX], *blocks;
-	const int count = captured_parcel_blocks(value->mv_data, value->mv_size, numbers);
+	int count;
 
-	blocks = array_grow(extent->blocks, capacity, extent->count + CAPTURED_PARCEL_MAX, sizeof(*blocks));
+	extent->has_layout |= block == CAPTURED_BLOCK_NONE;
+	if (block == CAPTURED_BLOCK_NONE)
+		return 0;
+	count = captured_parcel_blocks(value->mv_data, value->mv_size, numbers);
+	blocks = array_grow(extent->blocks, &reader->capacity, extent->count + CAPTURED_PARCEL_MAX, sizeof(*blocks));
 	if (!blocks)
 		return -ENOMEM;
 	extent->blocks = blocks;
 	for (int i = 0; i < count; i++)
 		blocks[extent->count++] = numbers[i];
 	return 0;
-}
-
-static int
-find_text(const struct store *store, MDB_txn *txn, uint32_t image, struct captured_extent *extent)
-{
-	struct store_walk walk;
-	size_t capacity = 0;
-	uint32_t block;
-	int result = captured_walk_begin(store, txn, image, &walk);
-
-	if (result)
-		return result;
-	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
-		extent->has_layout |= block == CAPTURED_BLOCK_NONE;
-		if (block != CAPTURED_BLOCK_NONE)
-			result = append_blocks(extent, &capacity, &walk.value);
-		if (result < 0)
-			break;
-	}
-	store_walk_end(&walk);
-	return result;
 }
 
 static int
@@ -484,6 +478,7 @@ note_owner(const struct store *store, MDB_txn *txn, uint32_t image, struct captu
 int
 profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent)
 {
+	struct extent_reader reader = {.extent = extent};
 	MDB_val value;
 	MDB_txn *txn;
 	int err;
@@ -497,7 +492,7 @@ profile_get_extent(struct profile *profile, uint32_t image, struct captured_exte
 	if (!err || err == -ENOENT)
 		err = note_owner(&profile->store, txn, image, extent);
 	if (!err && profile->store.has[TABLE_TEXT])
-		err = find_text(&profile->store, txn, image, extent);
+		err = each_value(&profile->store, txn, image, append_blocks, &reader);
 	err = store_leave(&profile->store, txn, err);
 	if (err && err != -ENOENT) {
 		free(extent->blocks);
