@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -36,6 +37,22 @@ array_compare_u32(const void *a, const void *b)
 	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
 
 	return (one > other) - (one < other);
+}
+
+/*
+ * Where an element that begins with `number` belongs among `count` ascending ones of `size` bytes: those behind it are
+ * moved by one element, for which there must be room. Fast when it belongs near the end.
+ */
+static inline size_t
+array_make_gap_u32(void *array, size_t count, size_t size, uint32_t number)
+{
+	uint8_t *bytes = array;
+	size_t at = count;
+
+	while (at > 0 && array_compare_u32(bytes + (at - 1) * size, &number) > 0)
+		at--;
+	memmove(bytes + (at + 1) * size, bytes + at * size, (count - at) * size);
+	return at;
 }
 
 #endif

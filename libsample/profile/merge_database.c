@@ -44,15 +44,11 @@ static int
 number_map_insert(struct number_map *map, uint32_t from, uint32_t to)
 {
 	struct number_pair *pairs = array_grow(map->pairs, &map->capacity, map->count + 1, sizeof(*pairs));
-	size_t at = map->count;
 
 	if (!pairs)
 		return -ENOMEM;
 	map->pairs = pairs;
-	while (at > 0 && pairs[at - 1].from > from)
-		at--;
-	memmove(&pairs[at + 1], &pairs[at], (map->count - at) * sizeof(*pairs));
-	pairs[at] = (struct number_pair){from, to};
+	pairs[array_make_gap_u32(pairs, map->count, sizeof(*pairs), from)] = (struct number_pair){from, to};
 	map->count++;
 	return 0;
 }

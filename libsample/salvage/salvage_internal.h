@@ -23,7 +23,7 @@ enum salvage_source {
 
 /* The value of a table that is keyed by a number, as it was found. */
 struct salvage_thing {
-	uint32_t id;
+	uint32_t id; /* first, for array_make_gap_u32() */
 	enum salvage_source source;
 	uint64_t weight; /* among those of one source and id, the greatest is the latest */
 	uint32_t number; /* images and contexts: in the new database; 0: not there yet */

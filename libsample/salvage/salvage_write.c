@@ -24,16 +24,14 @@
 static int
 remember_lost(struct salvage_things *things, uint32_t id, uint32_t number)
 {
-	things->lost_count++;
 	struct salvage_thing *grown = array_grow(things->things, &things->capacity, things->count + 1, sizeof(*grown));
-	size_t at = things->count;
+	size_t at;
 
+	things->lost_count++;
 	if (!grown)
 		return -ENOMEM;
 	things->things = grown;
-	while (at > 0 && grown[at - 1].id > id)
-		at--;
-	memmove(&grown[at + 1], &grown[at], (things->count - at) * sizeof(*grown));
+	at = array_make_gap_u32(grown, things->count, sizeof(*grown), id);
 	grown[at] = (struct salvage_thing){.id = id, .number = number};
 	things->count++;
 	return 0;
