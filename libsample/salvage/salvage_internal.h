@@ -84,10 +84,4 @@ int salvage_validate_edges(const struct pages_entry *entry, struct edges_key *ke
 int salvage_put_things(struct salvage *salvage);
 int salvage_put_slices(struct salvage *salvage);
 
-struct salvage_slice *salvage_find_slice(const struct salvage *salvage, uint32_t id);
-
-/* The new database's number of an image (context), which is made when it is lost; 0 or an error. */
-int salvage_image(struct salvage *salvage, uint32_t id, uint32_t *number);
-int salvage_context(struct salvage *salvage, uint32_t id, uint32_t *number);
-
 #endif

@@ -53,8 +53,9 @@ name_lost(const struct salvage_things *things, uint32_t id, char *name, size_t s
 		snprintf(name, size, "[lost %" PRIu32 "]", id);
 }
 
-int
-salvage_image(struct salvage *salvage, uint32_t id, uint32_t *number)
+/* The new database's number of an image, which is made when it is lost; 0 or an error. */
+static int
+intern_image(struct salvage *salvage, uint32_t id, uint32_t *number)
 {
 	const struct salvage_thing *thing = salvage_things_find(&salvage->things[TABLE_IMAGES], id);
 	char name[32];
@@ -72,8 +73,9 @@ salvage_image(struct salvage *salvage, uint32_t id, uint32_t *number)
 	return remember_lost(&salvage->things[TABLE_IMAGES], id, *number);
 }
 
-int
-salvage_context(struct salvage *salvage, uint32_t id, uint32_t *number)
+/* As intern_image(). */
+static int
+intern_context(struct salvage *salvage, uint32_t id, uint32_t *number)
 {
 	const struct salvage_thing *thing = salvage_things_find(&salvage->things[TABLE_CONTEXTS], id);
 	char name[COMM_SIZE];
@@ -275,8 +277,8 @@ salvage_put_things(struct salvage *salvage)
 	return err ? err : put_contexts(salvage);
 }
 
-struct salvage_slice *
-salvage_find_slice(const struct salvage *salvage, uint32_t id)
+static struct salvage_slice *
+find_slice(const struct salvage *salvage, uint32_t id)
 {
 	size_t low = 0, high = salvage->slice_count;
 
@@ -342,9 +344,9 @@ put_block(struct salvage *salvage, struct salvage_slice *slice, struct counts_ke
 	uint64_t before = 0;
 	int err;
 
-	err = salvage_image(salvage, key->image, &key->image);
+	err = intern_image(salvage, key->image, &key->image);
 	if (!err)
-		err = salvage_context(salvage, key->context, &key->context);
+		err = intern_context(salvage, key->context, &key->context);
 	if (err)
 		return err;
 	counts_key_encode(key, data);
@@ -381,7 +383,7 @@ salvage_counts(struct salvage *salvage, enum store_table table, enum salvage_sou
 	sum = count > 0 ? sum_of_counts(pairs, count) : 0;
 	if (sum == 0)
 		return -DCPI_EDAMAGED;
-	slice = salvage_find_slice(salvage, key.slice);
+	slice = find_slice(salvage, key.slice);
 	if (!slice || key.event >= slice->slice.event_count) {
 		if (source == SOURCE_NEWEST)
 			salvage->result->samples_lost = add_saturating(salvage->result->samples_lost, sum);
@@ -538,12 +540,12 @@ salvage_edges(struct salvage *salvage, const struct pages_entry *entry)
 	err = salvage_validate_edges(entry, &key, &sum);
 	if (err)
 		return err;
-	slice = salvage_find_slice(salvage, key.slice);
+	slice = find_slice(salvage, key.slice);
 	if (!slice || key.event >= slice->slice.event_count)
 		return -DCPI_EDAMAGED;
 	err = salvage_step(salvage);
 	if (!err)
-		err = salvage_image(salvage, key.image, &key.image);
+		err = intern_image(salvage, key.image, &key.image);
 	return err ? err : put_edges(salvage, &key, entry, sum);
 }
 
@@ -568,7 +570,7 @@ salvage_label_time(struct salvage *salvage, const struct pages_entry *entry)
 	int err;
 
 	err = salvage_validate_label_time(entry, &key, &time);
-	if (!err && !salvage_find_slice(salvage, key.slice))
+	if (!err && !find_slice(salvage, key.slice))
 		err = -DCPI_EDAMAGED;
 	if (!err)
 		err = salvage_step(salvage);
