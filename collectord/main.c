@@ -86,8 +86,7 @@ parse_option(int key, char *text, struct argp_state *state)
 		options->file = text;
 		options->file_given = true;
 		return 0;
-	case KEY_FOREGROUND:
-		options->foreground = true;
+	case KEY_FOREGROUND: /* it always stays there */
 		return 0;
 	case KEY_DB:
 		parse_path(state, "--db", text, options->database);

@@ -22,7 +22,6 @@ struct dcpid_options {
 	uint64_t seconds; /* 0: until a signal or command */
 	uint64_t end_ns;  /* CLOCK_MONOTONIC, when `seconds` are over, of a daemon that goes on after a fault; else 0 */
 	bool check;       /* only check the configuration */
-	bool foreground;  /* not as the service */
 };
 
 void dcpid_options_init(struct dcpid_options *options);

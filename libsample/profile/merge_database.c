@@ -198,7 +198,6 @@ static int
 merge_context(struct merger *merger, uint32_t from, uint32_t *to)
 {
 	struct context_record record;
-	uint32_t next = 0;
 	MDB_val value;
 	int err;
 
@@ -208,15 +207,12 @@ merge_context(struct merger *merger, uint32_t from, uint32_t *to)
 	err = store_get(merger->from_store, merger->from_txn, TABLE_CONTEXTS, from, &value);
 	if (err)
 		return err == -ENOENT ? -DCPI_EDAMAGED : err;
-	err = store_next_id(merger->to_store, merger->to_txn, TABLE_CONTEXTS, &next);
-	if (!err)
-		err = context_record_decode(value.mv_data, value.mv_size, &record);
+	err = context_record_decode(value.mv_data, value.mv_size, &record);
 	if (!err)
 		err = ids_intern_context(merger->to_store, merger->to_txn, &record.context, to);
 	if (err)
 		return err;
 	merger->result->contexts++;
-	merger->result->new_contexts += *to == next;
 	return number_map_insert(&merger->contexts, from, *to);
 }
 

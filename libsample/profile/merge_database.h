@@ -41,7 +41,7 @@ struct database_merge {
 	uint64_t slices, blocks;
 	uint64_t pieces; /* transactions */
 	uint64_t images, new_images;
-	uint64_t contexts, new_contexts;
+	uint64_t contexts;
 };
 
 /*

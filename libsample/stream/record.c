@@ -339,7 +339,7 @@ decode_task(struct byte_reader *body, struct record *record)
 	record->pid = read_u32_native(body);
 	record->task.parent_pid = read_u32_native(body);
 	record->tid = read_u32_native(body);
-	record->task.parent_tid = read_u32_native(body);
+	read_u32_native(body); /* the parent's thread */
 	time = read_u64_native(body);
 	if (!record->time)
 		record->time = time;
@@ -362,7 +362,7 @@ decode_ksymbol(struct byte_reader *body, struct record *record)
 	record->type = RECORD_KSYMBOL;
 	record->ksymbol.address = read_u64_native(body);
 	record->ksymbol.length = read_u32_native(body);
-	record->ksymbol.is_bpf = read_u16_native(body) == PERF_RECORD_KSYMBOL_TYPE_BPF;
+	read_u16_native(body); /* what it is: BPF, a probe, ... */
 	record->ksymbol.is_unregister = read_u16_native(body) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
 	record->ksymbol.name = read_text(body);
 }

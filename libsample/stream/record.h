@@ -75,7 +75,7 @@ struct record {
 			bool is_exec;
 		} comm;
 		struct {
-			uint32_t parent_pid, parent_tid;
+			uint32_t parent_pid;
 		} task; /* fork and exit */
 		struct {
 			uint64_t count;
@@ -83,7 +83,6 @@ struct record {
 		struct {
 			uint64_t address;
 			uint32_t length;
-			bool is_bpf;
 			bool is_unregister;
 			const char *name;
 		} ksymbol;

@@ -177,7 +177,6 @@ ksymbol(uint64_t address, uint32_t length, const char *name, bool is_unregister)
 
 	record.ksymbol.address = address;
 	record.ksymbol.length = length;
-	record.ksymbol.is_bpf = true;
 	record.ksymbol.is_unregister = is_unregister;
 	record.ksymbol.name = name;
 	return record;

@@ -67,7 +67,7 @@ story_fork(struct story *story, uint64_t at, uint32_t parent, uint32_t child)
 {
 	struct record record = {.type = RECORD_FORK, .pid = child, .tid = child, .time = at * MS};
 
-	record.task.parent_pid = record.task.parent_tid = parent;
+	record.task.parent_pid = parent;
 	story_apply(story, &record);
 }
 
@@ -76,7 +76,7 @@ story_thread(struct story *story, uint64_t at, uint32_t pid, uint32_t tid)
 {
 	struct record record = {.type = RECORD_FORK, .pid = pid, .tid = tid, .time = at * MS};
 
-	record.task.parent_pid = record.task.parent_tid = pid;
+	record.task.parent_pid = pid;
 	story_apply(story, &record);
 }
 

@@ -43,7 +43,6 @@ a_process_that_is_born_is_turned(void **state)
 	assert_int_equal(record.pid, 50);
 	assert_int_equal(record.tid, 51);
 	assert_int_equal(record.task.parent_pid, 42);
-	assert_int_equal(record.task.parent_tid, 43);
 	assert_int_equal(record.time, 901);
 	assert_int_equal(record.id, 11);
 }
