@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
-#include "collectord/config.h"
+#include "event/event.h"
 #include "profile/epoch.h"
 
 /* "cpu-clock: 250 samples/s per CPU; note" into `text`. */

@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/error.h"
+#include "base/clock.h"
 #include "collectord/machine.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define REAP_S    2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
 #define LOOK_NS   (SECOND_NS / 2) /* between two looks at a process that writes nothing */
 #define STAT_SIZE 512

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/capture_child.h"
@@ -22,7 +23,6 @@
 #include "process/image_table.h"
 #include "profile/kernel_names.h"
 
-#define SECOND_NS       UINT64_C(1000000000)
 #define AGAIN_FIRST_NS  (10 * SECOND_NS)
 #define AGAIN_MAX_NS    (3600 * SECOND_NS)
 #define AGAIN_DOUBLINGS 9

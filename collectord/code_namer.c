@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "capture/protocol.h"
@@ -15,7 +16,6 @@
 #include "collectord/worker.h"
 #include "profile/captured.h"
 
-#define SECOND_NS    UINT64_C(1000000000)
 #define WAIT_NS      (10 * SECOND_NS) /* between two reads of the file of an image */
 #define COST_FACTOR  1000             /* the wait is at least so much longer than the last read took */
 #define COST_MAX_NS  (600 * SECOND_NS)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/text.h"
+#include "profile/quarantine.h"
 
 #define MESSAGE         "DCPID_DAMAGED"
 #define MESSAGE_LABEL   "DCPID_LABEL"

@@ -17,7 +17,8 @@
 
 #include "base/log.h"
 #include "profile/epoch.h"
-#include "profile/quarantine.h"
+
+struct profile;
 
 /*
  * Move a damaged database aside, and log it: the one that `profile` has open, or with NULL the one in `directory`,

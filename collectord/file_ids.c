@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "collectord/worker.h"

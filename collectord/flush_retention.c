@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "collectord/machine.h"
-#include "profile/compact.h"
 
 #define STEPS_NS      UINT64_C(100000000)
 #define STEPS_MAX     64 /* for one flush */

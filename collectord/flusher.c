@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "collectord/damage_restart.h"
 #include "collectord/file_ids.h"
@@ -19,7 +20,6 @@
 #include "profile/captured.h"
 #include "profile/kernel_names.h"
 
-#define SECOND_NS      UINT64_C(1000000000)
 #define RETRY_FIRST_S  1
 #define RETRY_MAX_S    30
 #define NEGLECT_NS     (60 * SECOND_NS)    /* a thread that does not begin with a job for so long is stuck */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "collectord/helper.h"
 #include "collectord/silent_devices.h"
 #include "process/cgroup_table.h"

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "event/names.h"
 #include "event/pmu.h"
@@ -120,7 +121,6 @@ event_features_probe(const struct event_environment *environment, struct event_f
 	return err;
 }
 
-#define SECOND_NS        UINT64_C(1000000000)
 #define CLOCK_PERIOD_MIN 10000 /* ns; the kernel makes shorter ones so long, and says nothing */
 #define NO_TYPE          UINT32_MAX
 #define RATE_DEFAULT     100 /* where neither the user nor the environment names one */

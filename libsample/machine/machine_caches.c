@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "machine/machine_parts.h"
 
 #define CACHE(field) offsetof(struct machine_cache, field)

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "machine/machine_parts.h"
 
 #define FIELD(field) offsetof(struct machine, field)

@@ -9,12 +9,11 @@
 #include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/epoch_table.h"
 #include "profile/selection_error.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 struct epoch_name {
 	uint32_t id;

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "process/image_table.h"
 #include "process/kallsyms.h"
-#include "process/kernel_map.h"
 #include "profile/profile.h"
 
 struct kernel_names_image {

@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "profile/directory.h"
 #include "profile/lmdb_pages.h"
 #include "profile/store.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 #define NEW_LOCKS READERS_LOCK ".new"
 #define FORMAT    UINT64_C(0x31737265646165) /* "readers1" without its first letter */
 
@@ -27,15 +27,6 @@ struct promise {
 	uint64_t oldest;        /* version whose pages are not reused, as those of all later versions */
 	uint64_t sum;           /* checksum of the other members: a reader may see half a write */
 };
-
-static uint64_t
-clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t
 sum_of(const struct promise *promise)

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/epoch_table.h"
