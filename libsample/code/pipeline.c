@@ -59,8 +59,9 @@ static const char *const operation_names[OPERATION_COUNT] = {
 	[OPERATION_SHIFT_BY_REGISTER] = "shift_by_register",
 };
 
-const char *
-pipeline_operation_name(unsigned operation)
+/* The name that a model's file has for it: "integer", "load_vector", ...; "?" for what is none. */
+static const char *
+operation_name(unsigned operation)
 {
 	return operation < OPERATION_COUNT ? operation_names[operation] : "?";
 }
@@ -258,7 +259,7 @@ static int
 find_operation(const char *name)
 {
 	for (unsigned i = 0; name && i < OPERATION_COUNT; i++)
-		if (strcmp(name, pipeline_operation_name(i)) == 0)
+		if (strcmp(name, operation_name(i)) == 0)
 			return (int)i;
 	return -1;
 }
@@ -335,7 +336,7 @@ fill_in(const struct config_source *source, const config_setting_t *group, const
 		if (!given[from] && from == CLASS_NOP)
 			pipeline->operations[from].micro_operations = 1;
 		else if (!given[from])
-			return config_refuse(source, group, "%s is missing", pipeline_operation_name(from));
+			return config_refuse(source, group, "%s is missing", operation_name(from));
 		pipeline->operations[i] = pipeline->operations[from];
 	}
 	return 0;
@@ -656,8 +657,9 @@ pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, ch
 	return config_read_text(file, text, read_all, pipeline, why, size);
 }
 
-int
-pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t size)
+/* Read the file at `path`. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that begins with the file. */
+static int
+load(const char *path, struct pipeline *pipeline, char *why, size_t size)
 {
 	char *text;
 	int err = model_file_read(path, "the model of a CPU", &text, why, size);
@@ -739,11 +741,11 @@ load_named(const char *directory, const char *name, struct pipeline *pipeline, c
 	int used;
 
 	if (strchr(name, '/'))
-		return pipeline_load(name, pipeline, note, size);
+		return load(name, pipeline, note, size);
 	used = snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, name);
 	if (used < 0 || (size_t)used >= sizeof(path) || access(path, F_OK))
 		return model_file_refuse("model of a CPU", name, &directory, 1, note, size);
-	return pipeline_load(path, pipeline, note, size);
+	return load(path, pipeline, note, size);
 }
 
 /* Load the first model that is for `cpu`. 1, 0 when none is, or an error. */
@@ -762,7 +764,7 @@ load_matching(const char *directory, const char *cpu, struct pipeline *pipeline,
 		char path[PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, names[i]);
-		result = pipeline_load(path, pipeline, note, size);
+		result = load(path, pipeline, note, size);
 		if (result == 0)
 			result = pipeline_is_for(pipeline, cpu);
 	}

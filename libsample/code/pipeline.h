@@ -110,10 +110,10 @@ struct pipeline {
 	struct pipeline_match matches[PIPELINE_MATCHES_MAX];
 };
 
-/* Read the file at `path`. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that begins with the file. */
-int pipeline_load(const char *path, struct pipeline *pipeline, char *why, size_t size);
-
-/* Read text in memory; `file` stands for it in messages. Errors as pipeline_load(). */
+/*
+ * Read text in memory; `file` stands for it in messages. 0; or -DCPI_ECONFIG with a sentence in `why` that begins with
+ * the file.
+ */
 int pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size);
 
 /*
@@ -143,8 +143,5 @@ const struct pipeline_operation *pipeline_load_operation(const struct pipeline *
                                                          const struct instruction *instruction);
 const struct pipeline_operation *pipeline_store_operation(const struct pipeline *pipeline,
                                                           const struct instruction *instruction);
-
-/* The name that a model's file has for it: "integer", "load_vector", ...; "?" for what is none. */
-const char *pipeline_operation_name(unsigned operation);
 
 #endif
