@@ -21,9 +21,9 @@ struct solver_edge {
 
 struct solver_state {
 	struct solver_edge *outs; /* once it is eliminated: its predecessors, for the back substitution */
-	size_t out_count, out_room;
+	size_t out_count, out_capacity;
 	uint32_t *ins; /* predecessors; eliminated ones are removed by drop_dead_edges() */
-	size_t in_count, in_room;
+	size_t in_count, in_capacity;
 	double leave_weight; /* the sum of its edges when it was eliminated */
 	bool is_eliminated;
 };
@@ -42,13 +42,13 @@ add_edge(struct markov_solver *solver, uint32_t from, uint32_t to, double weight
 {
 	struct solver_state *state = &solver->states[from];
 	struct solver_state *target = &solver->states[to];
-	struct solver_edge *outs = array_grow(state->outs, &state->out_room, state->out_count + 1, sizeof(*outs));
+	struct solver_edge *outs = array_grow(state->outs, &state->out_capacity, state->out_count + 1, sizeof(*outs));
 	uint32_t *ins;
 
 	if (!outs)
 		return -ENOMEM;
 	state->outs = outs;
-	ins = array_grow(target->ins, &target->in_room, target->in_count + 1, sizeof(*ins));
+	ins = array_grow(target->ins, &target->in_capacity, target->in_count + 1, sizeof(*ins));
 	if (!ins)
 		return -ENOMEM;
 	target->ins = ins;
@@ -298,9 +298,9 @@ struct markov {
 	struct markov_step *steps; /* one for each state but the origin */
 	size_t step_count;
 	struct markov_link *links;
-	size_t link_count, link_room;
+	size_t link_count, link_capacity;
 	uint32_t *targets; /* slots */
-	size_t target_count, target_room;
+	size_t target_count, target_capacity;
 	double *weights;       /* of slots */
 	double *leave_weights; /* of steps: the sum of the state's edges when it is eliminated */
 	double *sums;          /* of states */
@@ -360,7 +360,7 @@ static int
 save_links(struct markov *markov, const struct markov_links *links, size_t *at)
 {
 	struct markov_link *list =
-		array_grow(markov->links, &markov->link_room, markov->link_count + links->count + 1, sizeof(*list));
+		array_grow(markov->links, &markov->link_capacity, markov->link_count + links->count + 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
@@ -408,7 +408,7 @@ plan_step(struct markov_planning *planning, uint32_t state)
 
 	if (targets > planning->multiplications_max)
 		return -E2BIG;
-	grown = array_grow(markov->targets, &markov->target_room, targets + 1, sizeof(*grown));
+	grown = array_grow(markov->targets, &markov->target_capacity, targets + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	markov->targets = grown;
@@ -509,8 +509,9 @@ planning_fini(struct markov_planning *planning, size_t state_count)
 }
 
 static int
-markov_init(struct markov *markov, struct markov_planning *planning, const struct markov_edge *edges)
+markov_init(struct markov_planning *planning, const struct markov_edge *edges)
 {
+	struct markov *markov = planning->markov;
 	int err;
 
 	markov->edge_slots = calloc(markov->edge_count + 1, sizeof(*markov->edge_slots));
@@ -564,7 +565,7 @@ markov_plan(const struct markov_edge *edges, size_t edge_count, size_t state_cou
 	planning.markov->state_count = state_count;
 	planning.markov->edge_count = edge_count;
 	planning.markov->origin = origin;
-	err = markov_init(planning.markov, &planning, edges);
+	err = markov_init(&planning, edges);
 	planning_fini(&planning, state_count);
 	if (err)
 		markov_free(planning.markov);
@@ -585,13 +586,13 @@ eliminate_step(struct markov *markov, size_t at)
 	const struct markov_step *step = &markov->steps[at];
 	const struct markov_link *ins = markov->links + step->ins, *outs = markov->links + step->outs;
 	const uint32_t *targets = markov->targets + step->targets;
-	double *weights = markov->weights, leave_weights = 0;
+	double *weights = markov->weights, leave_weight = 0;
 
 	for (uint32_t k = 0; k < step->out_count; k++)
-		leave_weights += weights[outs[k].slot];
-	markov->leave_weights[at] = leave_weights;
+		leave_weight += weights[outs[k].slot];
+	markov->leave_weights[at] = leave_weight;
 	for (uint32_t i = 0; i < step->in_count; i++, targets += step->out_count) {
-		const double factor = leave_weights > 0 ? weights[ins[i].slot] / leave_weights : 0;
+		const double factor = leave_weight > 0 ? weights[ins[i].slot] / leave_weight : 0;
 
 		for (uint32_t k = 0; k < step->out_count; k++)
 			if (targets[k] != NO_SLOT)

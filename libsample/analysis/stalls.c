@@ -443,10 +443,9 @@ explain_stall(struct stall_analysis *analysis, uint32_t block, uint32_t index)
 	const uint32_t at = analysis->graph->blocks[block].first + index;
 	struct instruction_stalls *of = &analysis->result->instructions[at];
 	struct stall_suspect suspects[CAUSE_COUNT];
-	const struct stall_site site = {.analysis = analysis, .block = block, .at = at, .suspects = suspects};
+	const struct stall_site site = stall_suspects_find(analysis, block, index, suspects);
 	double sum = 0, left;
 
-	stall_suspects_find(analysis, block, index, suspects);
 	stall_suspects_bound(&site);
 	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
 		suspects[i].is_possible = suspects[i].is_possible && suspects[i].bound >= SMALL_PART * of->stall_cycles;

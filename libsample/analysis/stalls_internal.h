@@ -52,9 +52,12 @@ struct stall_site {
 	struct stall_suspect *suspects;
 };
 
-/* stalls_reasons.c: all reasons that instruction `index` of `block` may have, samples of events not considered. */
-void stall_suspects_find(struct stall_analysis *analysis, uint32_t block, uint32_t index,
-                         struct stall_suspect suspects[CAUSE_COUNT]);
+/*
+ * stalls_reasons.c: all reasons that instruction `index` of `block` may have, into `suspects`, samples of events not
+ * considered. Returns the instruction with them.
+ */
+struct stall_site stall_suspects_find(struct stall_analysis *analysis, uint32_t block, uint32_t index,
+                                      struct stall_suspect suspects[CAUSE_COUNT]);
 
 /* After stall_find_loops(): fill in line_share and page_share. */
 void stall_compare_lines(struct stall_analysis *analysis);

@@ -628,7 +628,7 @@ add_code_reasons(const struct stall_site *site)
 		                 analysis->page_share);
 }
 
-void
+struct stall_site
 stall_suspects_find(struct stall_analysis *analysis, uint32_t block, uint32_t index,
                     struct stall_suspect suspects[CAUSE_COUNT])
 {
@@ -649,6 +649,7 @@ stall_suspects_find(struct stall_analysis *analysis, uint32_t block, uint32_t in
 	add_unit_reasons(&site);
 	add_other_reasons(&site);
 	add_code_reasons(&site); /* last: it asks whether there are others */
+	return site;
 }
 
 /*
@@ -706,19 +707,10 @@ static void
 count_block(struct stall_analysis *analysis, uint32_t block, struct touch_count *pages, struct touch_count *lines,
             struct touch_count *others)
 {
-	const struct flow_block *at = &analysis->graph->blocks[block];
-
-	for (uint32_t i = 0; i < at->count; i++) {
+	for (uint32_t i = 0; i < analysis->graph->blocks[block].count; i++) {
 		struct stall_suspect suspects[CAUSE_COUNT];
-		const struct stall_site site = {
-			.analysis = analysis,
-			.instruction = &analysis->graph->instructions[at->first + i],
-			.block = block,
-			.index = i,
-			.at = at->first + i,
-		};
+		const struct stall_site site = stall_suspects_find(analysis, block, i, suspects);
 
-		stall_suspects_find(analysis, block, i, suspects);
 		if (!has_other_reason(suspects))
 			count_instruction(&site, pages, lines, others);
 	}
