@@ -703,7 +703,7 @@ fits_x86(const struct pipeline_match *match, const char *cpu)
 	       model >= match->model_first && model <= match->model_last;
 }
 
-/* collectord/machine.h makes the text `cpu`. */
+/* profile/epoch_host.h makes the text `cpu`. */
 static bool
 fits(const struct pipeline_match *match, const char *cpu)
 {

@@ -111,8 +111,8 @@ struct pipeline {
 };
 
 /*
- * Read text in memory; `file` stands for it in messages. 0; or -DCPI_ECONFIG with a sentence in `why` that begins with
- * the file.
+ * Read text in memory; `file` stands for it in messages. 0; -errno or -DCPI_ECONFIG with a sentence in `why` that
+ * begins with the file.
  */
 int pipeline_parse(const char *file, const char *text, struct pipeline *pipeline, char *why, size_t size);
 
