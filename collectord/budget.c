@@ -12,16 +12,16 @@
 #include "collectord/sample_cost.h"
 #include "profile/overhead.h"
 
-#define CHANGE_PERCENT   10
-#define LEAST_SHARE      4 /* of the limit, one in so many is for samples, whatever the daemon itself uses */
-#define LEARNING_STEP    4 /* a guess that is so many times too high is corrected, by so much at once */
-#define COUNT_RATE_MAX   UINT64_C(1000000000000)
-#define IDLE_SHARE       5                    /* of a machine that was busy for less than 1 / 5 nothing is learned */
-#define MEASURING_NS     UINT64_C(300000000)  /* in all, so that the daemon can begin */
-#define CYCLE_RATE       UINT64_C(4000000000) /* assumed where it cannot be measured */
-#define SOFTWARE_RATE    UINT64_C(1000000)    /* page faults and the like, in a second, are fewer */
-#define CYCLES_A_MISS    32                   /* misses, mispredictions and the like are not more frequent */
-#define EXTENDED_TYPE(c) ((c) & ~UINT64_C(0xffffffff)) /* which of several PMUs, in a hardware event's config */
+#define CHANGE_PERCENT     10
+#define BUDGET_LEAST_SHARE 4 /* of the limit, one in so many is for samples, whatever the daemon itself uses */
+#define LEARNING_STEP      4 /* a guess that is so many times too high is corrected, by so much at once */
+#define COUNT_RATE_MAX     UINT64_C(1000000000000)
+#define IDLE_SHARE         5                    /* of a machine that was busy for less than 1 / 5 nothing is learned */
+#define MEASURING_NS       UINT64_C(300000000)  /* in all, so that the daemon can begin */
+#define CYCLE_RATE         UINT64_C(4000000000) /* assumed where it cannot be measured */
+#define SOFTWARE_RATE      UINT64_C(1000000)    /* page faults and the like, in a second, are fewer */
+#define CYCLES_A_MISS      32                   /* misses, mispredictions and the like are not more frequent */
+#define EXTENDED_TYPE(c)   ((c) & ~UINT64_C(0xffffffff)) /* which of several PMUs, in a hardware event's config */
 
 void
 budget_init(struct budget *budget, const struct config *config)
@@ -323,8 +323,8 @@ chosen_rate(const struct budget *budget, const struct event *events)
 	}
 	if (chosen == 0)
 		return 0;
-	if (spare_ns < limit_ns / LEAST_SHARE)
-		spare_ns = limit_ns / LEAST_SHARE;
+	if (spare_ns < limit_ns / BUDGET_LEAST_SHARE)
+		spare_ns = limit_ns / BUDGET_LEAST_SHARE;
 	rate = spare_ns / cost_ns;
 	if (rate > spare_rate / chosen)
 		rate = spare_rate / chosen;

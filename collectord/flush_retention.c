@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "collectord/machine.h"
 
-#define STEPS_NS      UINT64_C(100000000)
-#define STEPS_MAX     64 /* for one flush */
-#define RESERVE_SHARE 16 /* of the limit: LMDB writes new pages before it frees old ones */
+#define STEPS_NS                  UINT64_C(100000000)
+#define FLUSH_RETENTION_STEPS_MAX 64 /* for one flush */
+#define RESERVE_SHARE             16 /* of the limit: LMDB writes new pages before it frees old ones */
 
 void
 flush_retention_options(uint64_t max_age_ns, uint64_t size_limit, struct retention_options *options)
@@ -46,7 +46,7 @@ flush_retention_write(struct profile *profile, const struct profile_batch *batch
 	unsigned drops = 0;
 
 	smaller.size_limit = 1; /* whatever is in use is too much */
-	for (unsigned steps = 0; err == -DCPI_EFULL && steps < STEPS_MAX; steps++) {
+	for (unsigned steps = 0; err == -DCPI_EFULL && steps < FLUSH_RETENTION_STEPS_MAX; steps++) {
 		if (make_room(profile, &smaller, &drops) <= 0)
 			break;
 		err = profile_flush(profile, batch);

@@ -13,16 +13,16 @@
 #include "collectord/machine.h"
 #include "stream/ring.h"
 
-#define WORK_NS         UINT64_C(12000000) /* of steps without an interruption */
-#define PATIENCE_NS     UINT64_C(60000000)
-#define INTERRUPTION_NS 100000 /* a longer step had a pause in it */
-#define RING_PAGES      16
-#define STEPS_MAX       16384
-#define COSTS_MAX       1024
-#define COSTS_MIN       16
-#define STRETCHES       4   /* that are judged apart */
-#define ATTEMPTS        3   /* of a thread that nothing binds to its CPU */
-#define IDLE_STEP_NS    200 /* reading the clock takes less, also where it is slow, than a sample */
+#define WORK_NS               UINT64_C(12000000) /* of steps without an interruption */
+#define PATIENCE_NS           UINT64_C(60000000)
+#define INTERRUPTION_NS       100000 /* a longer step had a pause in it */
+#define RING_PAGES            16
+#define SAMPLE_COST_STEPS_MAX 16384
+#define COSTS_MAX             1024
+#define COSTS_MIN             16
+#define STRETCHES             4   /* that are judged apart */
+#define ATTEMPTS              3   /* of a thread that nothing binds to its CPU */
+#define IDLE_STEP_NS          200 /* reading the clock takes less, also where it is slow, than a sample */
 
 /* Often enough for a hundred samples, seldom enough for a step between them. */
 #define CLOCK_PERIOD_NS 100000
@@ -100,7 +100,7 @@ work(struct cost_meter *meter)
 	const uint64_t begin_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	uint64_t before_ns = begin_ns, worked_ns = 0;
 
-	while (worked_ns < WORK_NS && before_ns - begin_ns < PATIENCE_NS && meter->step_count < STEPS_MAX) {
+	while (worked_ns < WORK_NS && before_ns - begin_ns < PATIENCE_NS && meter->step_count < SAMPLE_COST_STEPS_MAX) {
 		uint64_t now_ns;
 
 		take_step(meter);
@@ -204,7 +204,7 @@ meter_open(struct cost_meter *meter, const struct event *event, const struct eve
 	struct event sampled = *event;
 	struct perf_event_attr attr;
 
-	meter->steps = calloc(STEPS_MAX, sizeof(*meter->steps));
+	meter->steps = calloc(SAMPLE_COST_STEPS_MAX, sizeof(*meter->steps));
 	if (!meter->steps)
 		return -ENOMEM;
 	sampled.period = event_is_clock(&event->encoding) ? CLOCK_PERIOD_NS

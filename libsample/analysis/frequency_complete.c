@@ -9,9 +9,9 @@
 #include "analysis/frequency_internal.h"
 #include "analysis/min_cost_flow.h"
 
-#define AGREES     1e-4 /* of a value: the flow confirms it */
-#define ROUNDS_MAX 60   /* of an even spread */
-#define TOLERANCE  1e-3 /* of a block, in an even spread */
+#define AGREES             1e-4 /* of a value: the flow confirms it */
+#define ROUNDS_MAX         60   /* of an even spread */
+#define COMPLETE_TOLERANCE 1e-3 /* of a block, in an even spread */
 
 #define OUTSIDE_PORT 0U
 #define SEGMENTS     4                            /* arcs a block */
@@ -227,8 +227,8 @@ scale_all(struct even_spread *spread)
 
 		if (block->out_count > 0)
 			off = scale_side(spread, graph->outs + block->out, block->out_count, spread->blocks[i]);
-		spread->is_uneven[root_of(spread->parents, 2 * i)] |= off > TOLERANCE;
-		is_even &= off <= TOLERANCE;
+		spread->is_uneven[root_of(spread->parents, 2 * i)] |= off > COMPLETE_TOLERANCE;
+		is_even &= off <= COMPLETE_TOLERANCE;
 	}
 	return is_even;
 }

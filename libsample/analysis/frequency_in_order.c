@@ -8,12 +8,12 @@
 
 #include "analysis/frequency_internal.h"
 
-#define FEW_SAMPLES   20   /* in a class: too few to tell ratios apart */
-#define CLUSTER_WIDTH 1.10 /* largest to smallest ratio, but for noise */
-#define CLUSTER_NOISE 2.0  /* standard deviations that two ratios of one cluster may be apart */
-#define CLUSTER_SHARE 4    /* one in so many issue points is enough for a cluster */
-#define HEAD_SHARE    0.10 /* of what others have: heads of blocks with less issue along with what is before */
-#define IGNORED_SHARE 0.05 /* of a class' least cycles: a cluster with fewer is not enough */
+#define IN_ORDER_FEW_SAMPLES 20   /* in a class: too few to tell ratios apart */
+#define CLUSTER_WIDTH        1.10 /* largest to smallest ratio, but for noise */
+#define CLUSTER_NOISE        2.0  /* standard deviations that two ratios of one cluster may be apart */
+#define CLUSTER_SHARE        4    /* one in so many issue points is enough for a cluster */
+#define HEAD_SHARE           0.10 /* of what others have: heads of blocks with less issue along with what is before */
+#define IGNORED_SHARE        0.05 /* of a class' least cycles: a cluster with fewer is not enough */
 
 /* An instruction that may start an issue group, with all that issues along with it. */
 struct issue_point {
@@ -174,7 +174,7 @@ estimate_class(const struct frequency_estimation *estimation, struct issue_point
 		minimum += points[i].own_minimum;
 	}
 	qsort(points, count, sizeof(*points), compare_ratios);
-	if (samples >= FEW_SAMPLES)
+	if (samples >= IN_ORDER_FEW_SAMPLES)
 		cluster = find_cluster(estimation, points, count);
 	frequency.value = minimum > 0 ? samples / minimum : samples;
 	if (cluster.count == 0)

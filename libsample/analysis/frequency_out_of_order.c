@@ -15,12 +15,12 @@
 #include "analysis/markov.h"
 #include "analysis/statistics.h"
 
-#define FEW_IN_BLOCK           5    /* the median of so few samples is lower than their mean, and 0 of fewer than one */
-#define SHADOW                 0.25 /* cycles an execution that may be charged to a neighbour instead */
-#define ROUNDS                 3    /* samples are moved back by the flow, which is found by the samples */
-#define FEW_SAMPLES            100  /* chance alone leaves a tenth: nothing is certain, trials tell nothing */
-#define FIT_UNCERTAINTY_HIGH   0.05 /* measured: 98 % of such samples are within 15 % */
-#define FIT_UNCERTAINTY_MEDIUM 0.10 /* 77 % */
+#define FEW_IN_BLOCK             5 /* the median of so few samples is lower than their mean, and 0 of fewer than one */
+#define SHADOW                   0.25 /* cycles an execution that may be charged to a neighbour instead */
+#define ROUNDS                   3    /* samples are moved back by the flow, which is found by the samples */
+#define OUT_OF_ORDER_FEW_SAMPLES 100  /* chance alone leaves a tenth: nothing is certain, trials tell nothing */
+#define FIT_UNCERTAINTY_HIGH     0.05 /* measured: 98 % of such samples are within 15 % */
+#define FIT_UNCERTAINTY_MEDIUM   0.10 /* 77 % */
 
 /* Factors, as natural logarithms; chosen with some programs and tried on others: see docs/analysis.md. */
 #define COST_ABOVE       0.8    /* an execution costs more than is thought, by so much, say */
@@ -38,7 +38,7 @@
 #define WORK_PER_EDGE           50        /* multiplications that take as long as what else is done for an edge */
 #define EVALUATIONS_MAX         300
 #define RESTART_EVALUATIONS_MAX 40 /* from where a search has ended: near enough */
-#define TOLERANCE               1e-4
+#define MLE_TOLERANCE           1e-4
 
 #define TRIALS             8
 #define TRIAL_SPREAD       0.3  /* of the logarithm of a random factor, */
@@ -356,7 +356,7 @@ frequency_mle_find(struct frequency_mle *mle, const struct block_times *times, d
 		.count = mle->choice_count + 1,
 		.evaluations_max =
 			(unsigned)fmin(mle->has_start ? RESTART_EVALUATIONS_MAX : EVALUATIONS_MAX, evaluations_max) + 1,
-		.tolerance = TOLERANCE,
+		.tolerance = MLE_TOLERANCE,
 	};
 	unsigned evaluations;
 	double scale;
@@ -659,7 +659,7 @@ fit_likeliest(struct fitting *fitting, struct frequency_mle *mle)
 	}
 	for (size_t i = 0; i < graph->instruction_count; i++)
 		sum += (double)input->samples[i];
-	if (sum >= FEW_SAMPLES)
+	if (sum >= OUT_OF_ORDER_FEW_SAMPLES)
 		uncertainty_err = frequency_mle_uncertainty(mle, fitting->estimation, &times, &found,
 		                                            fitting->block_uncertainties, fitting->edge_uncertainties);
 	if (uncertainty_err == -E2BIG)

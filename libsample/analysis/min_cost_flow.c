@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define NONE         UINT32_MAX /* no node, no arc */
-#define STEPS_MAX    100000000  /* over arcs and nodes, in all: a quarter of a second, or half */
-#define BIG_M_FIRST  8          /* initial cost of an artificial arc: the largest cost divided by this */
-#define BIG_M_FACTOR 4          /* it is multiplied by this at each stage */
+#define NONE              UINT32_MAX /* no node, no arc */
+#define NETWORK_STEPS_MAX 100000000  /* over arcs and nodes, in all: a quarter of a second, or half */
+#define BIG_M_FIRST       8          /* initial cost of an artificial arc: the largest cost divided by this */
+#define BIG_M_FACTOR      4          /* it is multiplied by this at each stage */
 
 /* Sign of the reduced cost that makes an arc worth entering. */
 enum arc_state {
@@ -328,7 +328,7 @@ pivot_to_optimum(struct simplex *simplex)
 
 		if (entering == NONE)
 			return 0;
-		if (simplex->steps >= STEPS_MAX)
+		if (simplex->steps >= NETWORK_STEPS_MAX)
 			return -EAGAIN;
 		pivot(simplex, entering);
 	}

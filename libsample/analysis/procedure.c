@@ -10,9 +10,10 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define BLOCKS_WITH_STATES 20000 /* in larger procedures, blocks are scheduled without their predecessors' state */
-#define LEAST_GIGAHERTZ    0.4
-#define LEAST_SHARE        0.5 /* of the samples: a summary of well known blocks with less is of all known blocks */
+#define BLOCKS_WITH_STATES    20000 /* in larger procedures, blocks are scheduled without their predecessors' state */
+#define LEAST_GIGAHERTZ       0.4
+#define PROCEDURE_LEAST_SHARE 0.5 /* of the samples: a summary of well known blocks with less is of all known blocks   \
+	                           */
 
 void
 procedure_analysis_free(struct procedure_analysis *analysis)
@@ -894,7 +895,7 @@ add_stalls(const struct procedure_input *input, struct procedure_analysis *analy
 	if (err)
 		return err;
 	stalls_sum(&stalls, &analysis->stalls, CONFIDENCE_MEDIUM, &analysis->summary);
-	if (analysis->summary.actual < LEAST_SHARE * analysis->summary.all_samples)
+	if (analysis->summary.actual < PROCEDURE_LEAST_SHARE * analysis->summary.all_samples)
 		stalls_sum(&stalls, &analysis->stalls, CONFIDENCE_LOW, &analysis->summary);
 	return 0;
 }

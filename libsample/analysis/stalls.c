@@ -9,11 +9,11 @@
 #include "base/array.h"
 #include "code/uops.h"
 
-#define SMALL_PART   0.02 /* of a stall: a reason that explains no more is ruled out */
-#define STRIDE_STEPS 400  /* an instruction: what all searches for strides may take */
-#define STALL_CYCLES 0.5  /* less is within the errors: half a line of a listing */
-#define LEAST_SHARE  0.02 /* of a procedure's time that is no stall */
-#define TENTHS_MAX   1e8  /* all rows together are still an int */
+#define SMALL_PART         0.02 /* of a stall: a reason that explains no more is ruled out */
+#define STRIDE_STEPS       400  /* an instruction: what all searches for strides may take */
+#define STALL_CYCLES       0.5  /* less is within the errors: half a line of a listing */
+#define STALLS_LEAST_SHARE 0.02 /* of a procedure's time that is no stall */
+#define TENTHS_MAX         1e8  /* all rows together are still an int */
 
 static const struct {
 	char letter;
@@ -285,7 +285,7 @@ find_scale(struct stall_analysis *analysis)
 	if (!(all_cycles > 0) || !isfinite(all_samples / all_cycles))
 		return 1;
 	scale = cycles > 0 ? samples / cycles : 0;
-	scale = fmax(scale, LEAST_SHARE * all_samples / all_cycles);
+	scale = fmax(scale, STALLS_LEAST_SHARE * all_samples / all_cycles);
 	return fmin(scale, all_samples / all_cycles);
 }
 

@@ -5,7 +5,7 @@
 #include "analysis/stalls_internal.h"
 #include "code/uops.h"
 
-#define STEPS_MAX         4096 /* instructions of one walk back: what is farther away is not found, and assumed */
+#define STALLS_STEPS_MAX  4096 /* instructions of one walk back: what is farther away is not found, and assumed */
 #define LONG_LATENCY      2    /* cycles; a chain of such operations is slow */
 #define NEGLIGIBLE_CYCLES 0.5  /* an execution: no reason for a stall */
 #define SAMPLES_MIN       10   /* of a block that was certainly run */
@@ -161,7 +161,7 @@ stall_walk_back(struct stall_analysis *analysis, uint32_t block, uint32_t index,
 		.reg = reg,
 		.classes = classes,
 		.cycles = cycles,
-		.steps_left = STEPS_MAX,
+		.steps_left = STALLS_STEPS_MAX,
 		.walk = result,
 	};
 
@@ -178,7 +178,7 @@ walk_back_to_use(struct stall_analysis *analysis, uint32_t block, uint32_t index
 		.reg = reg,
 		.cycles = cycles,
 		.ends_at_use = true,
-		.steps_left = STEPS_MAX,
+		.steps_left = STALLS_STEPS_MAX,
 		.walk = result,
 	};
 

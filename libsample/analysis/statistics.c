@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define STEPS_MAX  100000 /* of a series or a fraction, which need some square roots of the degrees */
-#define PRECISION  1e-15
-#define TINY       1e-300
-#define Z_MAX      40.0
-#define NEGLIGIBLE 1e-12 /* of a sum, a term that ends it */
+#define STATISTICS_STEPS_MAX  100000 /* of a series or a fraction, which need some square roots of the degrees */
+#define PRECISION             1e-15
+#define TINY                  1e-300
+#define Z_MAX                 40.0
+#define STATISTICS_NEGLIGIBLE 1e-12 /* of a sum, a term that ends it */
 
 static double
 log_gamma(double x)
@@ -25,7 +25,7 @@ gamma_series(double a, double x)
 {
 	double term = 1 / a, sum = term;
 
-	for (int n = 1; n < STEPS_MAX && term > sum * PRECISION; n++) {
+	for (int n = 1; n < STATISTICS_STEPS_MAX && term > sum * PRECISION; n++) {
 		term *= x / (a + n);
 		sum += term;
 	}
@@ -68,7 +68,7 @@ gamma_fraction(double a, double x)
 	struct continued_fraction fraction;
 
 	fraction_begin(&fraction, x + 1 - a);
-	for (int n = 1; n < STEPS_MAX && fabs(fraction.change - 1) > PRECISION; n++)
+	for (int n = 1; n < STATISTICS_STEPS_MAX && fabs(fraction.change - 1) > PRECISION; n++)
 		fraction_term(&fraction, -n * (n - a), x + 1 - a + 2 * n);
 	return exp(a * log(x) - x - log_gamma(a)) / fraction.value;
 }
@@ -91,7 +91,7 @@ beta_fraction(double a, double b, double x)
 	struct continued_fraction fraction;
 
 	fraction_begin(&fraction, 1);
-	for (int m = 0; m < STEPS_MAX && fabs(fraction.change - 1) > PRECISION; m++) {
+	for (int m = 0; m < STATISTICS_STEPS_MAX && fabs(fraction.change - 1) > PRECISION; m++) {
 		fraction_term(&fraction, -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)), 1);
 		fraction_term(&fraction, (m + 1) * (b - m - 1) * x / ((a + 2 * m + 1) * (a + 2 * m + 2)), 1);
 	}
@@ -278,7 +278,7 @@ upper_tail(double all, double marked, double drawn, double x)
 	double term = exp(log_choose(marked, x) + log_choose(all - marked, drawn - x) - log_choose(all, drawn));
 	double sum = term;
 
-	while (x < marked && x < drawn && term >= sum * NEGLIGIBLE) {
+	while (x < marked && x < drawn && term >= sum * STATISTICS_NEGLIGIBLE) {
 		term *= (marked - x) * (drawn - x) / ((x + 1) * (all - marked - drawn + x + 1));
 		sum += term;
 		x += 1;

@@ -7,15 +7,15 @@
 
 #include "analysis/statistics.h"
 
-#define CLUSTER_DEGREES   12    /* see variation.h */
-#define WITNESSES_MAX     1000  /* rows that the noise is estimated from: those with the most samples */
-#define HALVINGS          40    /* of an interval, to find a root */
-#define DISTANCE_HALVINGS 22    /* of the logarithm of one that is sought within nine powers of ten: 0.0005 % */
-#define NOISE_MAX         1e6   /* c squared: nothing is random above */
-#define NEGLIGIBLE        1e-7  /* probability that is left out of sums */
-#define NINE_OF_TEN       1.645 /* deviations to each side, of a normal variable */
-#define OUTLIER_DISTANCE  3.5
-#define NORMAL_DISTANCE   1.4826 /* standard deviations of a median distance */
+#define CLUSTER_DEGREES      12    /* see variation.h */
+#define WITNESSES_MAX        1000  /* rows that the noise is estimated from: those with the most samples */
+#define HALVINGS             40    /* of an interval, to find a root */
+#define DISTANCE_HALVINGS    22    /* of the logarithm of one that is sought within nine powers of ten: 0.0005 % */
+#define NOISE_MAX            1e6   /* c squared: nothing is random above */
+#define VARIATION_NEGLIGIBLE 1e-7  /* probability that is left out of sums */
+#define NINE_OF_TEN          1.645 /* deviations to each side, of a normal variable */
+#define OUTLIER_DISTANCE     3.5
+#define NORMAL_DISTANCE      1.4826 /* standard deviations of a median distance */
 
 #define C_MIN          1e-3
 #define C_MAX          5.0
@@ -464,7 +464,7 @@ test_against_others(const struct variation_testing *test, struct variation_row *
 	test_against(test, row, noise_typical(test->noise, witness, NULL));
 	noise_predict(test->noise, witness, probabilities);
 	for (size_t i = 0; i < NOISE_POINTS; i++)
-		if (probabilities[i] > NEGLIGIBLE)
+		if (probabilities[i] > VARIATION_NEGLIGIBLE)
 			p += probabilities[i] * tail_at(test, row, noise_point(i));
 	row->p = p;
 }
@@ -626,7 +626,7 @@ distance_of(const double probabilities[NOISE_POINTS], double deviation, double c
 		double beyond = 0;
 
 		for (size_t point = 0; point < NOISE_POINTS; point++)
-			if (probabilities[point] > NEGLIGIBLE)
+			if (probabilities[point] > VARIATION_NEGLIGIBLE)
 				beyond += probabilities[point] *
 				          erfc(middle / (noise_point(point) * deviation * M_SQRT2));
 		if (beyond > 1 - confidence)
@@ -649,7 +649,7 @@ compare_sides(const struct two_sides *sides, const double probabilities[NOISE_PO
 	noise = pooled * pooled * (1 - pooled) * (squares[0] + squares[1]);
 	row->p = sampling > 0 ? 0 : 1;
 	for (size_t point = 0; point < NOISE_POINTS && sampling > 0; point++) {
-		if (probabilities[point] <= NEGLIGIBLE)
+		if (probabilities[point] <= VARIATION_NEGLIGIBLE)
 			continue;
 		const double variance = sampling + pow(noise_point(point), 2) * noise;
 

@@ -12,19 +12,19 @@
 #include "base/array.h"
 #include "code/reaching_defs.h"
 
-#define COPIES_MAX     8
-#define EPILOGUE_MAX   16 /* instructions */
-#define STEPS_MAX      96 /* back from a jump, for its index's bound */
-#define COMPARES_MAX   4
-#define BOUND_MAX      65536
-#define NARROW_BITS    12    /* a value that has no more of them bounds a table by itself */
-#define ENTRIES_MAX    65536 /* of one table */
-#define UNCOMPARED_MIN 2     /* entries that a table has at least when nothing says how many */
-#define TARGETS_BASE   65536 /* of all tables; and for each instruction: */
-#define TARGETS_EACH   8
-#define ROUNDS_MAX     8       /* a table may lead to code with another */
-#define READS_BASE     1000000 /* entries that are read, of all tables; and for each instruction: */
-#define READS_EACH     64
+#define COPIES_MAX            8
+#define EPILOGUE_MAX          16 /* instructions */
+#define JUMP_TABLES_STEPS_MAX 96 /* back from a jump, for its index's bound */
+#define COMPARES_MAX          4
+#define BOUND_MAX             65536
+#define NARROW_BITS           12    /* a value that has no more of them bounds a table by itself */
+#define ENTRIES_MAX           65536 /* of one table */
+#define UNCOMPARED_MIN        2     /* entries that a table has at least when nothing says how many */
+#define TARGETS_BASE          65536 /* of all tables; and for each instruction: */
+#define TARGETS_EACH          8
+#define ROUNDS_MAX            8       /* a table may lead to code with another */
+#define READS_BASE            1000000 /* entries that are read, of all tables; and for each instruction: */
+#define READS_EACH            64
 
 enum jump_kind {
 	JUMP_UNKNOWN,
@@ -700,7 +700,7 @@ index_bound(struct reaching_defs *defs, uint32_t at, uint8_t reg, bool *is_compa
 	struct bound_search search = {.defs = defs, .reg = reg};
 
 	*is_compared = false;
-	for (int i = 0; i < STEPS_MAX; i++) {
+	for (int i = 0; i < JUMP_TABLES_STEPS_MAX; i++) {
 		uint32_t source = reaching_defs_only_source(defs, at), bound;
 
 		if (source == CONTROL_OUTSIDE)
