@@ -16,6 +16,7 @@
 #include "collectord/flush_retention.h"
 #include "collectord/machine.h"
 #include "collectord/status.h"
+#include "process/kernel_map.h"
 #include "profile/kernel_names.h"
 
 #define CLOCK_STEP_NS    UINT64_C(1000000000)  /* clocks that differ by more were set */

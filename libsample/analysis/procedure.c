@@ -12,8 +12,7 @@
 
 #define BLOCKS_WITH_STATES    20000 /* in larger procedures, blocks are scheduled without their predecessors' state */
 #define LEAST_GIGAHERTZ       0.4
-#define PROCEDURE_LEAST_SHARE 0.5 /* of the samples: a summary of well known blocks with less is of all known blocks   \
-	                           */
+#define PROCEDURE_LEAST_SHARE 0.5 /* of the samples: a summary of well known blocks with less has all known ones */
 
 void
 procedure_analysis_free(struct procedure_analysis *analysis)
