@@ -1,8 +1,8 @@
 /*
  * lbfgs.h - a local minimum of a smooth function of many variables
  *
- * L-BFGS (Liu and Nocedal 1989), each step by a bracketing line search for the weak Wolfe conditions (Lewis and Overton
- * 2013). No state: any thread.
+ * L-BFGS (Liu and Nocedal 1989) of liblbfgs, each step by its backtracking line search for the weak Wolfe conditions.
+ * No state: any thread.
  */
 #ifndef DCPI_ANALYSIS_LBFGS_H
 #define DCPI_ANALYSIS_LBFGS_H
