@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "event/names.h"
 #include "event/small_file.h"
+#include "event/vendor.h"
 
 #define DEVICES       "bus/event_source/devices"
 #define IBS_STEP      16
@@ -536,7 +537,7 @@ encode_raw(const char *name, struct event_encoding *encoding)
 }
 
 static int
-refuse_name(const char *name, char *why, size_t size)
+refuse_name(const char *name, bool knows_vendor_names, char *why, size_t size)
 {
 	struct event_suggestion suggestion;
 	const char *nearest;
@@ -550,8 +551,8 @@ refuse_name(const char *name, char *why, size_t size)
 		snprintf(why, size,
 		         "there is no event \"%s\": events are cycles, cache-misses, cpu-clock, page-faults and the "
 		         "like "
-		         "(perf list shows them), rNNNN, or pmu/field=value,.../",
-		         name);
+		         "(perf list shows them), rNNNN, or pmu/field=value,.../%s",
+		         name, knows_vendor_names ? "" : "; the CPU vendor's names need libpfm4");
 	return -DCPI_ENOEVENT;
 }
 
@@ -564,10 +565,13 @@ event_encode_bare(const char *sysfs, const char *bare, struct event_encoding *en
 	if (event_name_find(bare, encoding, canonical))
 		return 0;
 	snprintf(canonical, EVENT_NAME_SIZE, "%s", bare);
-	if (strchr(bare, '/'))
+	if (strchr(bare, '/')) {
 		err = pmu_event_encode(sysfs, bare, encoding, why, size);
-	else if (!encode_raw(bare, encoding))
-		err = refuse_name(bare, why, size);
+	} else if (!encode_raw(bare, encoding)) {
+		err = vendor_event_encode(bare, encoding);
+		if (err)
+			err = refuse_name(bare, err == -ENOENT, why, size);
+	}
 	if (!err && !encoding->unit[0])
 		event_encoding_set_unit(encoding, event_is_clock(encoding) ? "ns" : "events");
 	return err;
