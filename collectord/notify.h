@@ -2,7 +2,8 @@
  * notify.h - the state of dcpid for the service manager (the protocol of sd_notify(3))
  *
  * Datagrams to the socket that $NOTIFY_SOCKET names; without one every call does nothing. A message that cannot be
- * delivered at once is dropped: the manager must never stop the collection.
+ * delivered at once is dropped: the manager must never stop the collection. libsystemd's sd_notify() waits instead,
+ * until the manager reads.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_NOTIFY_H

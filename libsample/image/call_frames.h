@@ -1,5 +1,8 @@
 /*
  * call_frames.h - the bounds of functions in a program without symbols, from .eh_frame (private to this room)
+ *
+ * libdw reads the entries. Their encoded addresses are decoded here: dwarf_cfi_addrframe() decodes them, too, but only
+ * to find the entry of an address that is known already, and it returns the bounds of a row, not of the function.
  */
 #ifndef DCPI_IMAGE_CALL_FRAMES_H
 #define DCPI_IMAGE_CALL_FRAMES_H
