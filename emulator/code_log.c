@@ -23,7 +23,7 @@ code_log_init(struct code_log *log, uint8_t *bytes, uint32_t instructions_max)
 void
 code_log_fini(struct code_log *log)
 {
-	number_index_fini(&log->blocks);
+	id_hash_fini(&log->blocks);
 	free(log->places);
 	*log = (struct code_log){0};
 }
@@ -80,8 +80,7 @@ block_at(const struct code_log *log, uint32_t number)
 static uint32_t
 block_hash(const struct code_block *block)
 {
-	return (uint32_t)(block->offset >> 2) + block->instruction_count * 16 +
-	       (uint32_t)number_index_mix(block->image);
+	return (uint32_t)(block->offset >> 2) + block->instruction_count * 16 + (uint32_t)id_hash_mix(block->image);
 }
 
 static int
@@ -97,18 +96,18 @@ reserve_block(struct code_log *log)
 	if (!places)
 		return -ENOMEM;
 	log->places = places;
-	err = number_index_reserve(&log->blocks, &is_new);
+	err = id_hash_reserve(&log->blocks, &is_new);
 	for (uint32_t i = 1; !err && is_new && i <= log->block_count; i++)
-		number_index_put(&log->blocks, places[i].hash, i);
+		id_hash_put(&log->blocks, places[i].hash, i);
 	return err;
 }
 
 static uint32_t
 find_block(const struct code_log *log, const struct code_block *block, const uint8_t *sizes, uint32_t hash)
 {
-	const struct number_index *index = &log->blocks;
+	const struct id_hash *index = &log->blocks;
 
-	for (uint32_t at = number_index_begin(index, hash); index->numbers[at]; at = number_index_next(index, at)) {
+	for (uint32_t at = id_hash_begin(index, hash); index->numbers[at]; at = id_hash_next(index, at)) {
 		const struct code_block *known = block_at(log, index->numbers[at]);
 
 		if (log->places[index->numbers[at]].hash == hash &&
@@ -146,7 +145,7 @@ code_log_add_block(struct code_log *log, uint64_t *published, const struct code_
 	log->places[number] = (struct code_log_place){.at = log->size, .first = *first, .hash = hash};
 	log->instruction_count += block->instruction_count;
 	commit(log, published, size);
-	number_index_put(&log->blocks, hash, number);
+	id_hash_put(&log->blocks, hash, number);
 	return number;
 }
 

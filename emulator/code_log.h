@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/number_index.h"
+#include "emulator/id_hash.h"
 #include "stream/record.h"
 
 #define CODE_LOG_SIZE               (UINT64_C(256) << 20)
@@ -63,7 +63,7 @@ code_record_end(uint64_t end)
 struct code_log {
 	uint8_t *bytes; /* CODE_LOG_SIZE, the file's */
 	uint64_t size;  /* in use; the file's is the parent's after a fork */
-	struct number_index blocks;
+	struct id_hash blocks;
 	struct code_log_place *places; /* by block */
 	size_t capacity;
 	uint32_t block_count, instruction_count;

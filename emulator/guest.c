@@ -6,30 +6,38 @@
 
 #include "emulator/inherited_signals.h"
 
-static __thread bool is_making_thread; /* the system call that this thread makes */
+static __thread bool is_making_thread; /* this thread is in a clone() that begins a thread */
+
+/* Also in the child of a fork, where another thread may have held the lock. */
+static void
+init_clone_lock(struct guest *guest)
+{
+	pthread_mutex_init(&guest->clone_lock, NULL);
+	sem_init(&guest->thread_began, 0, 0);
+}
 
 int
 guest_init(struct guest *guest, const char *target, int argc, char **argv, const void *self)
 {
-	int err = started_read(&guest->started, argc, argv, self);
+	int err = plugin_args_read(&guest->started, argc, argv, self);
 
 	if (err)
 		return err;
-	guest->follow.calls = follow_calls_of(target);
+	guest->follow.calls = exec_follow_calls_of(target);
 	if (!guest->follow.calls)
 		return -ENOSYS;
-	guest->follow.emulation = started_emulation(&guest->started);
+	guest->follow.emulation = plugin_args_emulation(&guest->started);
 	guest->is_x86 = strcmp(target, "x86_64") == 0;
 	guest->ignored_signals = inherited_signals_read();
-	birth_init(&guest->birth);
+	init_clone_lock(guest);
 	return 0;
 }
 
 int
-guest_tell(struct guest *guest, places_visit *add_image, void (*not_followed)(void *context), void *context)
+guest_tell(struct guest *guest, mapped_code_visit *add_image, void (*not_followed)(void *context), void *context)
 {
-	guest->places = places_new(add_image, context);
-	if (!guest->places)
+	guest->code = mapped_code_new(add_image, context);
+	if (!guest->code)
 		return -errno;
 	guest->follow.not_followed = not_followed;
 	guest->follow.context = context;
@@ -39,8 +47,8 @@ guest_tell(struct guest *guest, places_visit *add_image, void (*not_followed)(vo
 void
 guest_fini(struct guest *guest)
 {
-	places_free(guest->places);
-	guest->places = NULL;
+	mapped_code_free(guest->code);
+	guest->code = NULL;
 }
 
 void
@@ -52,7 +60,7 @@ guest_take_block(struct guest *guest, struct translation *translation)
 	atomic_store_explicit(&guest->base, translation->guest_base, memory_order_relaxed);
 	block->image = 0;
 	if (translation->size > 0)
-		block->image = places_find(guest->places, translation->bytes, translation->size, &block->offset);
+		block->image = mapped_code_find(guest->code, translation->bytes, translation->size, &block->offset);
 	if (!block->image)
 		block->offset = 0;
 }
@@ -67,37 +75,43 @@ guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flag
 void
 guest_thread_began(struct guest *guest)
 {
-	birth_done(&guest->birth);
+	sem_post(&guest->thread_began);
 }
 
 void
 guest_forked(struct guest *guest)
 {
-	birth_init(&guest->birth);
+	init_clone_lock(guest);
 	forked_cpus_begin(&guest->forked);
 }
 
 void
 guest_call_began(struct guest *guest, int64_t number, const uint64_t arguments[5])
 {
-	const struct follow_calls *calls = guest->follow.calls;
+	const struct exec_follow_calls *calls = guest->follow.calls;
 
 	if (number == calls->execve || number == calls->execveat)
-		follow_call(&guest->follow, number, arguments, guest_base(guest));
+		exec_follow_call(&guest->follow, number, arguments, guest_base(guest));
 	is_making_thread = guest_call_makes_thread(guest, number, arguments[0]);
-	if (is_making_thread)
-		birth_expect(&guest->birth);
+	if (!is_making_thread)
+		return;
+	pthread_mutex_lock(&guest->clone_lock);
+	while (sem_trywait(&guest->thread_began) == 0) /* posted for a clone() that failed in the end */
+		;
 }
 
 void
 guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number, int64_t result)
 {
-	const struct follow_calls *calls = guest->follow.calls;
+	const struct exec_follow_calls *calls = guest->follow.calls;
 
-	if (is_making_thread)
-		birth_wait(&guest->birth, result > 0);
+	if (is_making_thread) {
+		while (result > 0 && sem_wait(&guest->thread_began) < 0 && errno == EINTR)
+			;
+		pthread_mutex_unlock(&guest->clone_lock);
+	}
 	is_making_thread = false;
 	forked_cpus_forget(&guest->forked, vcpu);
 	if (number == calls->mmap || number == calls->munmap || number == calls->mremap)
-		places_forget(guest->places);
+		mapped_code_forget(guest->code);
 }

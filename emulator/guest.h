@@ -1,30 +1,37 @@
 /*
- * guest.h - the program in the emulator, as far as both plugins follow it
+ * guest.h - the guest program, as far as both plugins follow it
  *
- * How the emulator was started, which files the guest's code is from, what the guest executes and forks.
+ * How the emulator was started, which files the guest's code is from, what the guest executes, forks and clones.
  * Thread rule: guest_take_block() one thread at a time; the calls by any.
  */
 #ifndef DCPI_EMULATOR_GUEST_H
 #define DCPI_EMULATOR_GUEST_H
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/follow.h"
+#include "emulator/exec_follow.h"
 #include "emulator/forked_cpus.h"
-#include "emulator/places.h"
-#include "emulator/started.h"
-#include "emulator/thread_birth.h"
+#include "emulator/mapped_code.h"
+#include "emulator/plugin_args.h"
 #include "emulator/translation.h"
 
 struct guest {
-	struct started started;
-	struct follow follow;
+	struct plugin_args started;
+	struct exec_follow follow;
 	struct forked_cpus forked;
-	struct places *places;
-	struct birth birth;        /* of the thread that is about to begin */
-	atomic_uint_fast64_t base; /* what is added to its addresses */
+	struct mapped_code *code;
+	atomic_uint_fast64_t base; /* host address less guest address */
+	/*
+	 * One thread begins at a time. With interface 1 QEMU announces a new virtual CPU in its parent's clone(), with
+	 * 2 on the new thread, when clone() may have returned. So the parent holds `clone_lock` from before its clone()
+	 * until `thread_began` is posted: it is known, and does not run meanwhile.
+	 */
+	pthread_mutex_t clone_lock;
+	sem_t thread_began;
 	uint32_t ignored_signals;
 	bool is_x86;
 };
@@ -35,12 +42,12 @@ struct guest {
  */
 int guest_init(struct guest *guest, const char *target, int argc, char **argv, const void *self);
 
-/* Who is told of files with code, and of programs that leave the emulator, with `context`. 0 or -ENOMEM. */
-int guest_tell(struct guest *guest, places_visit *add_image, void (*not_followed)(void *context), void *context);
+/* Set the callbacks for files with code, and for programs that leave the emulator. 0 or -ENOMEM. */
+int guest_tell(struct guest *guest, mapped_code_visit *add_image, void (*not_followed)(void *context), void *context);
 
-void guest_fini(struct guest *guest); /* also one that was not told anything */
+void guest_fini(struct guest *guest); /* also without guest_tell() */
 
-/* A block is being translated: it gets its image and offset; image 0: it is no file's. */
+/* A block is being translated: set its image and offset; image 0: no file has this code. */
 void guest_take_block(struct guest *guest, struct translation *translation);
 
 static inline uint64_t
@@ -49,15 +56,16 @@ guest_base(const struct guest *guest)
 	return atomic_load_explicit(&guest->base, memory_order_relaxed);
 }
 
-/* Before a system call, and after it. What is executed is followed (follow.h): then the first does not return. */
+/* Before and after a system call. The first does not return when an execve() is followed (exec_follow.h). */
 void guest_call_began(struct guest *guest, int64_t number, const uint64_t arguments[5]);
 void guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number, int64_t result);
 
-/* Whether this system call is one that begins a thread. */
+/* Whether this system call begins a thread. */
 bool guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flags);
 
-/* A thread began; all that is to be done for it is. In the child of a fork. */
+/* The plugin has done all that a new thread needs: its parent's clone() may return. Any thread. */
 void guest_thread_began(struct guest *guest);
-void guest_forked(struct guest *guest);
+
+void guest_forked(struct guest *guest); /* in the child of a fork */
 
 #endif

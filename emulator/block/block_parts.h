@@ -12,7 +12,7 @@
 #include "code/schedule.h"
 #include "emulator/block/arena.h"
 #include "emulator/block/block.h"
-#include "emulator/number_index.h"
+#include "emulator/id_hash.h"
 
 /* What a block leaves to the next, in order: struct schedule_times, cut off at 255 cycles. */
 struct carried {
@@ -24,7 +24,7 @@ struct carried {
 struct carried_states {
 	struct carried *states;
 	size_t count, capacity;
-	struct number_index index;
+	struct id_hash index;
 };
 
 /* Variants of a block but the first, by the state that it is entered in; open addressing, 0 is nobody. */

@@ -74,11 +74,11 @@ hash_bytes(const uint8_t *bytes, size_t size)
 
 	for (; size >= sizeof(word); bytes += sizeof(word), size -= sizeof(word)) {
 		memcpy(&word, bytes, sizeof(word));
-		hash = number_index_mix(hash ^ word);
+		hash = id_hash_mix(hash ^ word);
 	}
 	word = 0;
 	memcpy(&word, bytes, size);
-	return number_index_mix(hash ^ word);
+	return id_hash_mix(hash ^ word);
 }
 
 /* Room for nodes of this number. */

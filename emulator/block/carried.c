@@ -50,10 +50,10 @@ carried_hash(const struct carried *carried)
 
 	for (; at + sizeof(word) <= sizeof(*carried); at += sizeof(word)) {
 		memcpy(&word, bytes + at, sizeof(word));
-		hash = number_index_mix(hash ^ word);
+		hash = id_hash_mix(hash ^ word);
 	}
 	for (; at < sizeof(*carried); at++)
-		hash = number_index_mix(hash ^ bytes[at]);
+		hash = id_hash_mix(hash ^ bytes[at]);
 	return hash;
 }
 
@@ -70,9 +70,9 @@ reserve_state(struct carried_states *states)
 	if (!grown)
 		return -ENOMEM;
 	states->states = grown;
-	err = number_index_reserve(&states->index, &is_new);
+	err = id_hash_reserve(&states->index, &is_new);
 	for (uint32_t i = 0; !err && is_new && i < states->count; i++)
-		number_index_put(&states->index, carried_hash(&grown[i]), i + 1);
+		id_hash_put(&states->index, carried_hash(&grown[i]), i + 1);
 	return err;
 }
 
@@ -84,15 +84,15 @@ carried_number(struct carried_states *states, const struct carried *carried, uin
 
 	if (err)
 		return err;
-	for (uint32_t at = number_index_begin(&states->index, hash); states->index.numbers[at];
-	     at = number_index_next(&states->index, at)) {
+	for (uint32_t at = id_hash_begin(&states->index, hash); states->index.numbers[at];
+	     at = id_hash_next(&states->index, at)) {
 		*number = states->index.numbers[at] - 1;
 		if (memcmp(&states->states[*number], carried, sizeof(*carried)) == 0)
 			return 0;
 	}
 	*number = (uint32_t)states->count++;
 	states->states[*number] = *carried;
-	number_index_put(&states->index, hash, *number + 1);
+	id_hash_put(&states->index, hash, *number + 1);
 	return 0;
 }
 
@@ -100,6 +100,6 @@ void
 carried_states_fini(struct carried_states *states)
 {
 	free(states->states);
-	number_index_fini(&states->index);
+	id_hash_fini(&states->index);
 	*states = (struct carried_states){NULL};
 }

@@ -193,13 +193,13 @@ recording_add_image(struct recording *recording, const struct record_mmap *file)
 static uint64_t
 identify(uint64_t address, const uint8_t *bytes, const uint8_t *sizes, size_t count)
 {
-	uint64_t hash = number_index_mix(address);
+	uint64_t hash = id_hash_mix(address);
 	size_t size = 0;
 
 	for (size_t i = 0; i < count; i++)
 		size += sizes[i];
 	for (size_t i = 0; i < size; i++)
-		hash = number_index_mix(hash ^ bytes[i]);
+		hash = id_hash_mix(hash ^ bytes[i]);
 	return hash & ADDRESS_MASK;
 }
 

@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "emulator/block/arena.h"
-#include "emulator/number_index.h"
+#include "emulator/id_hash.h"
 #include "emulator/timing/code.h"
 
 #define EDGES_SIZE 65536 /* places; where edges share one, they are a list */
@@ -49,7 +49,7 @@ struct edge_kind edges_kind(const struct code *before, const struct code *code);
 static inline struct edge **
 edges_place(const struct edges *edges, const struct edge *before, const struct code *code)
 {
-	const uint64_t from = number_index_mix((uint64_t)before->number << 32 | before->variant.state);
+	const uint64_t from = id_hash_mix((uint64_t)before->number << 32 | before->variant.state);
 
 	return &edges->places[((uint32_t)from + code->edge.number * UINT32_C(0x9e3779b1)) /
 	                      (UINT32_MAX / EDGES_SIZE + 1)];

@@ -196,7 +196,7 @@ not_followed(void *context)
 static int
 start(const char *target)
 {
-	const struct started *started = &state.guest.started;
+	const struct plugin_args *started = &state.guest.started;
 	const struct setup *setup = timing_map_setup(started->directory);
 	struct recording *recording;
 	struct clock *clock;

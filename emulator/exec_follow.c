@@ -1,4 +1,4 @@
-#include "emulator/follow.h"
+#include "emulator/exec_follow.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,10 +11,10 @@
 
 #define PLUGIN_SIZE (2 * PATH_MAX + 512)
 
-const struct follow_calls *
-follow_calls_of(const char *target)
+const struct exec_follow_calls *
+exec_follow_calls_of(const char *target)
 {
-	static const struct follow_calls calls[] = {
+	static const struct exec_follow_calls calls[] = {
 		{"x86_64", EM_X86_64, 59, 322, 9, 11, 25, 56},
 		{"aarch64", EM_AARCH64, 221, 281, 222, 215, 216, 220},
 		{"riscv64", EM_RISCV, 221, 281, 222, 215, 216, 220},
@@ -77,7 +77,7 @@ path_at(int directory, const char *path, int flags, char full[PATH_MAX])
 }
 
 static bool
-can_follow(const struct follow *follow, const struct program *program)
+can_follow(const struct exec_follow *follow, const struct program *program)
 {
 	struct program interpreter;
 
@@ -89,7 +89,7 @@ can_follow(const struct follow *follow, const struct program *program)
 	return interpreter.kind == PROGRAM_ELF && interpreter.machine == follow->calls->machine;
 }
 
-/* Who started the program may have ended, and taken the plugin away: what goes on runs by itself. */
+/* The tool may have ended and removed its plugin: programs that still run then execute without the emulator. */
 static bool
 has_plugin(const struct emulation *emulation)
 {
@@ -101,7 +101,7 @@ has_plugin(const struct emulation *emulation)
 }
 
 static void
-execute(const struct follow *follow, const char *path, const struct program *program, const char *const *arguments,
+execute(const struct exec_follow *follow, const char *path, const struct program *program, const char *const *arguments,
         const char *const *environment)
 {
 	char *plugin = malloc(PLUGIN_SIZE);
@@ -120,14 +120,14 @@ execute(const struct follow *follow, const char *path, const struct program *pro
 }
 
 static void
-follow_path(const struct follow *follow, const char *path, uint64_t argv, uint64_t envp, uint64_t base)
+follow_path(const struct exec_follow *follow, const char *path, uint64_t argv, uint64_t envp, uint64_t base)
 {
 	const char **arguments, **environment;
 	struct program program;
 
 	program_examine(path, &program);
 	if (program.kind == PROGRAM_NONE)
-		return; /* the guest finds out why */
+		return; /* the guest's own execve() fails with the reason */
 	if (!can_follow(follow, &program) || !has_plugin(&follow->emulation)) {
 		follow->not_followed(follow->context);
 		return;
@@ -141,7 +141,7 @@ follow_path(const struct follow *follow, const char *path, uint64_t argv, uint64
 }
 
 void
-follow_call(const struct follow *follow, int64_t number, const uint64_t arguments[5], uint64_t base)
+exec_follow_call(const struct exec_follow *follow, int64_t number, const uint64_t arguments[5], uint64_t base)
 {
 	const char *path;
 	char full[PATH_MAX];

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emulator/started.h"
+#include "emulator/plugin_args.h"
 
 static const void *
 self(void)
@@ -13,41 +13,41 @@ self(void)
 }
 
 static int
-read_of(struct started *started, const char *const options[])
+read_of(struct plugin_args *args, const char *const options[])
 {
 	int count = 0;
 
 	while (options[count])
 		count++;
-	return started_read(started, count, (char **)(uintptr_t)options, self());
+	return plugin_args_read(args, count, (char **)(uintptr_t)options, self());
 }
 
-#define READ(started, ...) read_of(started, (const char *const[]){__VA_ARGS__, NULL})
+#define READ(args, ...) read_of(args, (const char *const[]){__VA_ARGS__, NULL})
 
 static void
 a_name_is_told_in_hexadecimal(void **state)
 {
-	static struct started started;
+	static struct plugin_args args;
 
 	(void)state;
-	assert_int_equal(READ(&started, "comm=612c62"), 0);
-	assert_string_equal(started.comm, "a,b");
-	assert_int_equal(READ(&started, "comm=zz"), 0);
-	assert_string_equal(started.comm, "");
-	assert_int_equal(READ(&started, "comm=6162636465666768696a6b6c6d6e6f7071"), 0);
-	assert_string_equal(started.comm, "abcdefghijklmno");
+	assert_int_equal(READ(&args, "comm=612c62"), 0);
+	assert_string_equal(args.comm, "a,b");
+	assert_int_equal(READ(&args, "comm=zz"), 0);
+	assert_string_equal(args.comm, "");
+	assert_int_equal(READ(&args, "comm=6162636465666768696a6b6c6d6e6f7071"), 0);
+	assert_string_equal(args.comm, "abcdefghijklmno");
 }
 
 static void
 options_go_on_to_the_next_program_but_for_the_name(void **state)
 {
-	static struct started started;
+	static struct plugin_args args;
 	struct emulation emulation;
 	const char *options;
 
 	(void)state;
-	assert_int_equal(READ(&started, "comm=6162", "cpu=max", "prefix=/usr/there", "seed=7"), 0);
-	emulation = started_emulation(&started);
+	assert_int_equal(READ(&args, "comm=6162", "cpu=max", "prefix=/usr/there", "seed=7"), 0);
+	emulation = plugin_args_emulation(&args);
 	assert_string_equal(emulation.cpu, "max");
 	assert_string_equal(emulation.prefix, "/usr/there");
 	assert_string_equal(emulation.seed, "7");
@@ -59,12 +59,12 @@ options_go_on_to_the_next_program_but_for_the_name(void **state)
 static void
 what_was_not_said_is_not_there(void **state)
 {
-	static struct started started;
+	static struct plugin_args args;
 	struct emulation emulation;
 
 	(void)state;
-	assert_int_equal(READ(&started, "other=1"), 0);
-	emulation = started_emulation(&started);
+	assert_int_equal(READ(&args, "other=1"), 0);
+	emulation = plugin_args_emulation(&args);
 	assert_null(emulation.cpu);
 	assert_null(emulation.prefix);
 	assert_null(emulation.seed);
@@ -75,17 +75,17 @@ what_was_not_said_is_not_there(void **state)
 static void
 the_places_of_plugin_and_emulator_are_found(void **state)
 {
-	static struct started started;
+	static struct plugin_args args;
 	char program[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
 	(void)state;
 	assert_true(length > 0);
 	program[length] = '\0';
-	assert_int_equal(READ(&started, "cpu=max"), 0);
-	assert_string_equal(started.emulator, program);
-	assert_int_equal(strncmp(started.plugin, started.directory, strlen(started.directory)), 0);
-	assert_int_equal(started.plugin[strlen(started.directory)], '/');
+	assert_int_equal(READ(&args, "cpu=max"), 0);
+	assert_string_equal(args.emulator, program);
+	assert_int_equal(strncmp(args.plugin, args.directory, strlen(args.directory)), 0);
+	assert_int_equal(args.plugin[strlen(args.directory)], '/');
 }
 
 int

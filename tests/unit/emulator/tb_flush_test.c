@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "emulator/retranslation.h"
+#include "emulator/tb_flush.h"
 
 /* The emulator's: its second virtual CPU is there. */
 static char cpu;
@@ -33,14 +33,14 @@ forget(void *of)
 	strcat(done, of == &cpu ? "forgets " : "wrong ");
 }
 
-static const struct retranslation emulator = {find_cpu, begin_alone, end_alone, forget};
+static const struct tb_flush emulator = {find_cpu, begin_alone, end_alone, forget};
 
 static void
 code_is_forgotten_while_no_other_thread_executes_any(void **state)
 {
 	(void)state;
 	done[0] = '\0';
-	retranslate(&emulator, 1);
+	tb_flush_all(&emulator, 1);
 	assert_string_equal(done, "begins forgets ends ");
 }
 
@@ -49,17 +49,17 @@ without_its_virtual_cpu_nothing_is_done(void **state)
 {
 	(void)state;
 	done[0] = '\0';
-	retranslate(&emulator, 0);
+	tb_flush_all(&emulator, 0);
 	assert_string_equal(done, "");
 }
 
 static void
 another_emulator_cannot(void **state)
 {
-	struct retranslation retranslation;
+	struct tb_flush flush;
 
 	(void)state;
-	assert_false(retranslation_init(&retranslation));
+	assert_false(tb_flush_init(&flush));
 }
 
 int
