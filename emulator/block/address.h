@@ -1,7 +1,8 @@
 /*
- * address.h - what an instruction's access is addressed by, and registers that it changes by a known amount
+ * address.h - how an instruction computes the address that it accesses, and which registers it changes by a known
+ * amount
  *
- * One file per architecture. Thread rule: stateless.
+ * For x86-64, aarch64 and riscv64. Thread rule: stateless.
  */
 #ifndef DCPI_EMULATOR_BLOCK_ADDRESS_H
 #define DCPI_EMULATOR_BLOCK_ADDRESS_H
@@ -20,7 +21,8 @@ struct address_change {
 };
 
 struct address_form {
-	bool is_known;       /* one place: segment + base + index * scale + displacement, of the registers before it */
+	bool is_known;       /* one address: segment + base + index * scale + displacement, of registers as before the
+	                        instruction */
 	uint8_t base, index; /* REGISTER_NONE */
 	uint8_t scale, segment; /* x86: fs, gs; else 0 */
 	uint8_t change_count;
@@ -31,18 +33,8 @@ struct address_form {
 	struct address_change changes[ADDRESS_CHANGES_MAX];
 };
 
-/* Of what was decoded as `instruction` at its guest address. */
+/* Of `encoded`, which was decoded as `instruction` at its guest address. */
 void address_form_fill(enum architecture architecture, const struct encoded_instruction *encoded,
                        const struct instruction *instruction, struct address_form *form);
-
-/* By architecture; `form` is empty before. */
-void address_form_x86_64(const struct encoded_instruction *encoded, const struct instruction *instruction,
-                         struct address_form *form);
-void address_form_aarch64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
-void address_form_riscv64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form);
-
-/* For those. */
-void address_form_set(struct address_form *form, uint8_t base, int64_t displacement);
-void address_form_change(struct address_form *form, uint8_t reg, uint8_t from, int64_t amount);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * arena.h - memory that is given back all at once
+ * arena.h - memory that is allocated in pieces and freed as a whole
  *
  * Thread rule: one thread at a time.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #define ARENA_LINE 64               /* of the host's cache */
-#define ARENA_PAIR (2 * ARENA_LINE) /* of lines, which the host often brings together */
+#define ARENA_PAIR (2 * ARENA_LINE) /* two lines, which the host often prefetches together */
 
 struct arena_chunk;
 

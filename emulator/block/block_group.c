@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "emulator/block/address.h"
-#include "emulator/block/block_parts.h"
+#include "emulator/block/block_internal.h"
 
 #define GROUP_BYTES 64
 #define GROUPS_OPEN 16 /* that a further access may join */
@@ -200,30 +200,30 @@ behind_last_access(const struct block *block)
 }
 
 void
-block_group(const struct blocks *blocks, struct block_node *node)
+block_group(struct block *block, const struct block_code *code, unsigned cache_line)
 {
-	const uint16_t end = behind_last_access(&node->block);
+	const uint16_t end = behind_last_access(block);
 	struct grouping grouping;
 
 	if (end == 0)
 		return;
-	grouping.block = &node->block;
+	grouping.block = block;
 	grouping.bytes = GROUP_BYTES;
 	grouping.roots = NO_ROOT + 1 + 32;
 	grouping.changed = 0;
 	grouping.group_count = 0;
-	if (blocks->pipeline.cache_line && blocks->pipeline.cache_line < GROUP_BYTES)
-		grouping.bytes = blocks->pipeline.cache_line;
+	if (cache_line && cache_line < GROUP_BYTES)
+		grouping.bytes = cache_line;
 	for (uint16_t i = 0; i < end; i++) {
-		struct block_instruction *instruction = &node->block.instructions[i];
+		struct block_instruction *instruction = &block->instructions[i];
 		struct address_form form;
 
 		if (instruction->is_blocking)
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
 		if (!has_form(instruction))
 			continue;
-		address_form_fill(blocks->architecture, &blocks->encoded[i], &blocks->decoded[i], &form);
-		instruction->callback_size = callback_bytes(blocks->callbacks, instruction, &form);
+		address_form_fill(code->architecture, &code->encoded[i], &code->decoded[i], &form);
+		instruction->callback_size = callback_bytes(code->callbacks, instruction, &form);
 		instruction->group_to =
 			(int16_t)(instruction->callback_size < instruction->access_size ? instruction->callback_size
 		                                                                        : instruction->access_size);

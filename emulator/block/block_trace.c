@@ -1,11 +1,10 @@
-/* What a block's instructions make of registers: see block.h. */
+/* What a block's values depend on: see block_internal.h. */
 #include <errno.h>
-#include <string.h>
 
-#include "emulator/block/block_parts.h"
+#include "emulator/block/block_internal.h"
 
 #define LOADS_TRACED 64
-#define GENERAL      32 /* registers */
+#define GENERAL      32 /* general registers */
 
 static bool
 has(const uint8_t *registers, unsigned count, unsigned reg)
@@ -68,7 +67,7 @@ find_uses(struct block *block)
 	}
 }
 
-/* What registers are made of; of those that are not general, loads only. */
+/* What registers depend on behind the instruction, which is load `load` if it loads. */
 static void
 trace_one(struct block_origin *origins, const struct block_instruction *instruction, unsigned load)
 {
@@ -86,14 +85,14 @@ trace_one(struct block_origin *origins, const struct block_instruction *instruct
 		                      has(instruction->reads + data, instruction->address_count, reg);
 
 		if (is_moved)
-			continue; /* an address that moves on is made of what it was made of */
+			continue; /* an address register that the access updates depends on what it did before */
 		origins[reg] = result;
 		if (is_loaded && load < LOADS_TRACED)
 			origins[reg].loads |= UINT64_C(1) << load;
 	}
 }
 
-/* What an instruction's address is made of. */
+/* What an instruction's address depends on. */
 static void
 trace_address(const struct block_origin *origins, const struct block_instruction *instruction,
               struct block_dependence *dependence)
@@ -124,7 +123,7 @@ trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 }
 
 static void
-forget_origins(struct block_origin origins[REGISTER_COUNT], uint64_t writes, unsigned other_writes)
+reset_origins(struct block_origin origins[REGISTER_COUNT], uint64_t writes, unsigned other_writes)
 {
 	for (; writes; writes &= writes - 1) {
 		const unsigned reg = (unsigned)__builtin_ctzll(writes);
@@ -138,10 +137,10 @@ forget_origins(struct block_origin origins[REGISTER_COUNT], uint64_t writes, uns
 void
 block_trace_begin(struct block_origin origins[REGISTER_COUNT])
 {
-	forget_origins(origins, UINT64_MAX, (1u << (REGISTER_COUNT - 64)) - 1);
+	reset_origins(origins, UINT64_MAX, (1u << (REGISTER_COUNT - 64)) - 1);
 }
 
-/* Those of `writes` that are made of it, which is one of each origin's `loads`. */
+/* Those of the registers `writes` that depend on the load. */
 static uint32_t
 reached_by_load(const struct block_origin *origins, uint32_t writes, unsigned load)
 {
@@ -153,16 +152,15 @@ reached_by_load(const struct block_origin *origins, uint32_t writes, unsigned lo
 	return reached;
 }
 
-/* The other way round: what is made of loads and registers. */
+/* From origins by register to registers by origin: what depends on each load and each register. */
 static int
-keep_reaches(struct blocks *blocks, struct block_node *node, const struct block_origin origins[REGISTER_COUNT])
+fill_reaches(struct block *block, struct arena *arena, const struct block_origin origins[REGISTER_COUNT])
 {
-	struct block *block = &node->block;
 	const uint32_t writes = (uint32_t)block->writes, live_in = (uint32_t)block->live_in;
 	const size_t count = live_in ? GENERAL - (size_t)__builtin_clz(live_in) : 0;
 
 	block->keeps = ~writes;
-	block->reaches = arena_take(&blocks->arena, count * sizeof(*block->reaches), sizeof(*block->reaches));
+	block->reaches = arena_take(arena, count * sizeof(*block->reaches), sizeof(*block->reaches));
 	if (!block->reaches)
 		return -ENOMEM;
 	for (uint32_t left = writes; left; left &= left - 1)
@@ -200,27 +198,26 @@ find_live(struct block *block)
 }
 
 static int
-trace_dependences(struct blocks *blocks, struct block_node *node)
+trace_dependences(struct block *block, struct arena *arena, struct block_origin origins[REGISTER_COUNT])
 {
-	struct block *block = &node->block;
 	int err;
 
-	block->dependences = arena_take(&blocks->arena, block->access_end * sizeof(*block->dependences),
-	                                _Alignof(struct block_dependence));
+	block->dependences =
+		arena_take(arena, block->access_end * sizeof(*block->dependences), _Alignof(struct block_dependence));
 	if (!block->dependences)
 		return -ENOMEM;
-	trace_origins(block, blocks->origins);
-	err = keep_reaches(blocks, node, blocks->origins);
-	forget_origins(blocks->origins, block->writes, block->other_writes);
+	trace_origins(block, origins);
+	err = fill_reaches(block, arena, origins);
+	reset_origins(origins, block->writes, block->other_writes);
 	return err;
 }
 
 int
-block_trace(struct blocks *blocks, struct block_node *node)
+block_trace(struct block *block, struct arena *arena, struct block_origin origins[REGISTER_COUNT])
 {
-	find_live(&node->block);
-	if (!node->block.is_in_order)
-		return trace_dependences(blocks, node);
-	find_uses(&node->block);
+	find_live(block);
+	if (!block->is_in_order)
+		return trace_dependences(block, arena, origins);
+	find_uses(block);
 	return 0;
 }

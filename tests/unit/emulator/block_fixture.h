@@ -49,17 +49,24 @@ block_of(struct blocks *blocks, uint32_t number, const char *const instructions[
 
 #define BLOCK_OF(blocks, number, ...) block_of(blocks, number, (const char *const[]){__VA_ARGS__, NULL})
 
-static inline struct blocks *
-blocks_for(const char *cpu, uint16_t machine)
+/* The pipeline of this processor; free() it. */
+static inline struct pipeline *
+fixture_pipeline(const char *cpu)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
-	struct blocks *blocks;
 	char directory[4096], note[512];
 
 	assert_non_null(pipeline);
 	pipeline_directory(directory, sizeof(directory));
 	assert_int_equal(pipeline_choose(directory, cpu, "", pipeline, note, sizeof(note)), 0);
-	blocks = blocks_new(pipeline, machine, BLOCK_CALLBACKS_8);
+	return pipeline;
+}
+
+static inline struct blocks *
+blocks_for(const char *cpu, uint16_t machine)
+{
+	struct pipeline *pipeline = fixture_pipeline(cpu);
+	struct blocks *blocks = blocks_new(pipeline, machine, BLOCK_CALLBACKS_8);
 	free(pipeline);
 	assert_non_null(blocks);
 	return blocks;

@@ -1,4 +1,4 @@
-/* Tests of emulator/started.h. This program stands for a plugin. */
+/* Tests of emulator/plugin_args.h. This program stands for a plugin. */
 #include "tests/unit/test.h"
 
 #include <string.h>

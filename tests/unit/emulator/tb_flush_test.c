@@ -1,4 +1,4 @@
-/* Tests of emulator/retranslation.h. */
+/* Tests of emulator/tb_flush.h. */
 #include "tests/unit/test.h"
 
 #include <string.h>

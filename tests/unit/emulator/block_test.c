@@ -1,4 +1,4 @@
-/* Tests of emulator/block/blocks.c and variants.c. */
+/* Tests of emulator/block/block.h: blocks and their variants. */
 #include <errno.h>
 
 #include "tests/unit/emulator/block_fixture.h"
@@ -93,21 +93,13 @@ in_order_a_block_takes_what_its_schedule_says(void **state)
 	assert_int_equal(blocks_first_variant(*state, block)->fraction, 0);
 }
 
-/* Two instructions a cycle, and a load's value after 3 cycles: that is what the schedule has its user wait for. */
 static void
-in_order_a_load_knows_how_long_its_user_waits(void **state)
+accesses_end_behind_the_last_that_may_access_memory(void **state)
 {
 	/* mov (%rdi),%rax; add %rax,%rcx */
 	const struct block *used = BLOCK_OF(*state, 1, "48 8b 07", "48 01 c1");
-	/* mov (%rdi),%rax; ret */
-	const struct block *later = BLOCK_OF(*state, 2, "48 8b 07", "c3");
-	const struct variant *variant = blocks_first_variant(*state, used);
-	const struct variant_load *load = variant_load(variant, 0);
 
-	assert_int_equal(load->issue, variant->issue_cycles[0] - (int)variant->cycles);
-	assert_int_equal(load->wait, 0);
 	assert_int_equal(used->access_end, 1);
-	assert_int_equal(variant_load(blocks_first_variant(*state, later), 0)->wait, VARIANT_WAITS_LATER);
 }
 
 static void
@@ -242,7 +234,7 @@ main(void)
 		TEST(the_same_block_is_added_once, blocks_setup),
 		TEST(other_bytes_at_the_same_address_are_another_block, blocks_setup),
 		TEST(in_order_a_block_takes_what_its_schedule_says, blocks_setup),
-		TEST(in_order_a_load_knows_how_long_its_user_waits, blocks_setup),
+		TEST(accesses_end_behind_the_last_that_may_access_memory, blocks_setup),
 		TEST(a_result_that_is_not_ready_carries_over, blocks_setup),
 		TEST(a_return_does_not_hold_up_the_stack_pointer, blocks_setup),
 		TEST(states_that_make_no_difference_share_a_variant, blocks_setup),
