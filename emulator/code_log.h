@@ -4,7 +4,7 @@
  * Both plugins write it into their file, and tools read it. Each record begins on 8 bytes; blocks and images are
  * numbered from 1 in the order of their records. A block is what the emulator translated at once: instructions that
  * follow each other; it is entered at its first. Its instructions are numbered, too, through all blocks, from 1.
- * Who reads believes nothing: the guest could have written to it.
+ * Readers trust nothing in it: the guest could have written to it.
  * Thread rule: one thread at a time.
  */
 #ifndef DCPI_EMULATOR_CODE_LOG_H
@@ -28,7 +28,7 @@ enum code_record_type {
 struct code_log_image {
 	uint8_t type;
 	uint8_t build_id_size;
-	uint16_t path_size; /* of what follows, with its NUL */
+	uint16_t path_size; /* of `path`, with its NUL */
 	uint32_t device_major, device_minor;
 	uint32_t reserved;
 	uint64_t inode, inode_generation;
@@ -46,7 +46,8 @@ struct code_block {
 	uint8_t flags;
 	uint16_t instruction_count; /* 1 to CODE_BLOCK_INSTRUCTIONS_MAX */
 	uint32_t image;             /* 0: memory without a file, or that differs from it */
-	uint64_t offset; /* of the first instruction in the image's file; without one, what tells it from others */
+	uint64_t offset; /* of the first instruction in the image's file; without a file, any number that identifies it
+	                  */
 	uint16_t loads, stores; /* instructions of it that do; code_log_tell_block() */
 	uint16_t branches;      /* instructions of it that are predicted */
 	uint16_t reserved;
@@ -62,7 +63,7 @@ code_record_end(uint64_t end)
 
 struct code_log {
 	uint8_t *bytes; /* CODE_LOG_SIZE, the file's */
-	uint64_t size;  /* in use; the file's is the parent's after a fork */
+	uint64_t size;  /* in use; after a fork, that in the file is still the parent's */
 	struct id_hash blocks;
 	struct code_log_place *places; /* by block */
 	size_t capacity;

@@ -10,8 +10,9 @@
 
 #define NAME_TRIES 1000
 
-int
-process_file_create(struct process_file *file)
+/* A new file for this process, which may execute several programs, one after the other. A descriptor, or -errno. */
+static int
+create_file(struct process_file *file)
 {
 	int fd = -1;
 
@@ -24,8 +25,9 @@ process_file_create(struct process_file *file)
 	return fd < 0 ? -EEXIST : fd;
 }
 
-int
-process_file_open(const struct process_file *file)
+/* Open the file again: a descriptor that stayed open would be one of the guest's. A descriptor, or -errno. */
+static int
+reopen_file(const struct process_file *file)
 {
 	const int fd = open(file->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
@@ -34,7 +36,7 @@ process_file_open(const struct process_file *file)
 	return fd;
 }
 
-/* What is mapped already must stay in it. */
+/* Never make it smaller: parts behind may be mapped already. */
 static int
 grow(int fd, uint64_t size)
 {
@@ -45,8 +47,9 @@ grow(int fd, uint64_t size)
 	return (uint64_t)status.st_size >= size || ftruncate(fd, (off_t)size) == 0 ? 0 : -errno;
 }
 
-int
-process_file_map(int fd, void **mapped, size_t size, uint64_t offset)
+/* Map at `*mapped`, or anywhere if that is NULL; private memory if there is no file (-1). 0 or -errno. */
+static int
+map_part(int fd, void **mapped, size_t size, uint64_t offset)
 {
 	const int flags =
 		MAP_NORESERVE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | (*mapped ? MAP_FIXED : 0);
@@ -58,14 +61,120 @@ process_file_map(int fd, void **mapped, size_t size, uint64_t offset)
 	memory = mmap(*mapped, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 	if (memory == MAP_FAILED)
 		return -errno;
-	madvise(memory, size, MADV_RANDOM); /* most of it is holes: to read some ahead of each page takes longest */
+	madvise(memory, size, MADV_RANDOM); /* read ahead of each page, most of which is a hole, would cost most */
 	*mapped = memory;
 	return 0;
 }
 
-void
-process_file_leave(void *mapped, size_t size)
+static int
+map_beginning(struct process_file *file, int fd)
 {
-	if (mapped && process_file_map(-1, &mapped, size, 0))
-		abort(); /* rather than write into somebody else's file */
+	void *header = file->header, *log = file->log.bytes;
+	int err = map_part(fd, &header, PROCESS_FILE_HEADER_SIZE, 0);
+
+	if (!err)
+		err = map_part(fd, &log, CODE_LOG_SIZE, PROCESS_FILE_HEADER_SIZE);
+	if (err)
+		return err;
+	file->header = header;
+	file->log.bytes = log;
+	return 0;
+}
+
+static int
+map_vcpu(struct process_file *file, int fd, unsigned vcpu)
+{
+	return map_part(fd, &file->vcpus[vcpu], file->vcpu_size,
+	                PROCESS_FILE_HEADER_SIZE + CODE_LOG_SIZE + vcpu * (uint64_t)file->vcpu_size);
+}
+
+int
+process_file_init(struct process_file *file, const char *directory, const char *prefix, size_t vcpu_size,
+                  uint32_t instructions_max)
+{
+	int fd, err;
+
+	*file = (struct process_file){.prefix = prefix, .vcpu_size = vcpu_size};
+	snprintf(file->directory, sizeof(file->directory), "%s", directory);
+	code_log_init(&file->log, NULL, instructions_max);
+	fd = create_file(file);
+	if (fd < 0)
+		return fd;
+	err = map_beginning(file, fd);
+	close(fd);
+	return err;
+}
+
+void
+process_file_fini(struct process_file *file)
+{
+	for (unsigned i = 0; i < file->vcpu_count; i++)
+		if (file->vcpus[i])
+			munmap(file->vcpus[i], file->vcpu_size);
+	munmap(file->log.bytes, CODE_LOG_SIZE);
+	munmap(file->header, PROCESS_FILE_HEADER_SIZE);
+	code_log_fini(&file->log);
+}
+
+int
+process_file_add_vcpu(struct process_file *file, unsigned vcpu)
+{
+	int fd, err;
+
+	if (vcpu >= PROCESS_FILE_VCPUS_MAX)
+		return -ENOSPC;
+	fd = reopen_file(file);
+	if (fd < 0)
+		return fd;
+	err = map_vcpu(file, fd, vcpu);
+	close(fd);
+	if (!err && file->vcpu_count <= vcpu)
+		file->vcpu_count = vcpu + 1;
+	return err;
+}
+
+int
+process_file_fork(struct process_file *file)
+{
+	const int fd = create_file(file);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = code_log_copy(&file->log, fd, PROCESS_FILE_HEADER_SIZE);
+	if (!err)
+		err = map_beginning(file, fd);
+	close(fd);
+	return err;
+}
+
+int
+process_file_fork_vcpus(struct process_file *file)
+{
+	const int fd = reopen_file(file);
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
+		if (file->vcpus[i])
+			err = map_vcpu(file, fd, i);
+	close(fd);
+	return err;
+}
+
+static void
+leave_part(void *mapped, size_t size)
+{
+	if (mapped && map_part(-1, &mapped, size, 0))
+		abort(); /* rather than write into the parent's file */
+}
+
+void
+process_file_leave(struct process_file *file)
+{
+	for (unsigned i = 0; i < file->vcpu_count; i++)
+		leave_part(file->vcpus[i], file->vcpu_size);
+	leave_part(file->log.bytes, CODE_LOG_SIZE);
+	leave_part(file->header, PROCESS_FILE_HEADER_SIZE);
 }

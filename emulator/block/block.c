@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "emulator/block/block_internal.h"
-#include "emulator/block/pipeline_state.h"
 #include "emulator/guest_code.h"
 
 #define VARIANTS_FIRST    4 /* slots of a block's first table */
@@ -510,6 +509,30 @@ reserve_variant(struct blocks *blocks, struct block_node *node)
 	return 0;
 }
 
+/* When the instruction before the first that uses the register issues: until then the register may be not ready. */
+static unsigned
+needed_after(const struct variant *first, unsigned reg)
+{
+	const uint16_t user = block_first_reader(first->block, reg);
+
+	if (user == BLOCK_NOT_USED)
+		return first->cycles;
+	return user > 0 ? first->issue_cycles[user - 1] : 0;
+}
+
+bool
+block_is_undelayed(const struct variant *first, const struct pipeline_state *state)
+{
+	static const uint8_t none[PIPELINE_UNITS_MAX];
+
+	if (memcmp(state->busy, none, sizeof(none)) != 0)
+		return false;
+	for (unsigned reg = 0; reg < REGISTER_COUNT; reg++)
+		if (state->ready[reg] && state->ready[reg] > needed_after(first, reg))
+			return false;
+	return true;
+}
+
 static struct variant *
 find_nearest(const struct blocks *blocks, const struct block_node *node, uint32_t state)
 {
@@ -576,7 +599,7 @@ add_variant(struct blocks *blocks, struct block_node *node, uint32_t state)
 	is_near = node->variant_count == BLOCK_VARIANTS_MAX;
 	if (is_near)
 		variant = find_nearest(blocks, node, state);
-	else if (node->block.is_in_order && pipeline_state_delays_nothing(&blocks->states.states[state], node->first))
+	else if (node->block.is_in_order && block_is_undelayed(node->first, &blocks->states.states[state]))
 		variant = node->first;
 	else
 		variant = make_another(blocks, node, state);

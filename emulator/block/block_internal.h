@@ -10,6 +10,7 @@
 #include "code/decoder.h"
 #include "emulator/block/arena.h"
 #include "emulator/block/block.h"
+#include "emulator/block/pipeline_state.h"
 
 /* The instructions of the block that is made. */
 struct block_code {
@@ -35,5 +36,11 @@ int block_trace(struct block *block, struct arena *arena, struct block_origin or
 
 /* Find the accesses that go to one base, and what the emulator calls back for. `cache_line` in bytes; 0: no cache. */
 void block_group(struct block *block, const struct block_code *code, unsigned cache_line);
+
+/*
+ * In order: true only if the block takes as long, and leaves the same state, behind `state` as behind state 0, of which
+ * `first` is its variant. Needs no schedule, so that it is false of a few such states.
+ */
+bool block_is_undelayed(const struct variant *first, const struct pipeline_state *state);
 
 #endif

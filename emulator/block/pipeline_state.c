@@ -114,27 +114,3 @@ pipeline_state_distance(const struct pipeline_state *one, const struct pipeline_
 		distance += (unsigned)abs(one->busy[i] - other->busy[i]);
 	return distance;
 }
-
-/* When the instruction before the first that uses the register issues: until then the register may be not ready. */
-static unsigned
-needed_after(const struct variant *first, unsigned reg)
-{
-	const uint16_t user = block_first_reader(first->block, reg);
-
-	if (user == BLOCK_NOT_USED)
-		return first->cycles;
-	return user > 0 ? first->issue_cycles[user - 1] : 0;
-}
-
-bool
-pipeline_state_delays_nothing(const struct pipeline_state *state, const struct variant *first)
-{
-	static const uint8_t none[PIPELINE_UNITS_MAX];
-
-	if (memcmp(state->busy, none, sizeof(none)) != 0)
-		return false;
-	for (unsigned reg = 0; reg < REGISTER_COUNT; reg++)
-		if (state->ready[reg] && state->ready[reg] > needed_after(first, reg))
-			return false;
-	return true;
-}

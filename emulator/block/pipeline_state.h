@@ -7,7 +7,6 @@
 #define DCPI_EMULATOR_BLOCK_PIPELINE_STATE_H
 
 #include "code/schedule.h"
-#include "emulator/block/block.h"
 #include "emulator/id_hash.h"
 
 /* struct schedule_times, with at most 255 cycles each. */
@@ -35,11 +34,5 @@ void pipeline_state_to_times(const struct pipeline_state *state, struct schedule
 
 /* The sum of the differences of all registers and units. */
 unsigned pipeline_state_distance(const struct pipeline_state *one, const struct pipeline_state *other);
-
-/*
- * True only if the block takes as long, and leaves the same state, behind `state` as behind state 0, of which `first`
- * is its variant. Needs no schedule, so that it is false of a few such states.
- */
-bool pipeline_state_delays_nothing(const struct pipeline_state *state, const struct variant *first);
 
 #endif

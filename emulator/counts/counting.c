@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "emulator/id_hash.h"
@@ -12,63 +11,29 @@
 
 struct counting {
 	struct process_file file;
-	struct code_log log;
-	struct counts_header *header;
-	struct counts_vcpu *vcpus[COUNTS_VCPUS_MAX];
+	struct counts_header *header;           /* the file's */
 	struct id_hash edges[COUNTS_VCPUS_MAX]; /* by virtual CPU: index into its edges, from 1 */
 	uint32_t last[COUNTS_VCPUS_MAX];        /* each virtual CPU's block before a fork */
 };
 
-/* Map the header and the log: at the addresses they have already, or anywhere when they have none. 0 or -errno. */
-static int
-map_beginning(struct counting *counting, int fd)
-{
-	void *header = counting->header, *log = counting->log.bytes;
-	int err = process_file_map(fd, &header, COUNTS_HEADER_SIZE, 0);
-
-	if (!err)
-		err = process_file_map(fd, &log, CODE_LOG_SIZE, COUNTS_HEADER_SIZE);
-	if (err)
-		return err;
-	counting->header = header;
-	counting->log.bytes = log;
-	return 0;
-}
-
-static int
-map_vcpu(struct counting *counting, int fd, unsigned vcpu)
-{
-	void *mapped = counting->vcpus[vcpu];
-	int err = process_file_map(fd, &mapped, sizeof(struct counts_vcpu), COUNTS_VCPU_OFFSET(vcpu));
-
-	if (err)
-		return err;
-	counting->vcpus[vcpu] = mapped;
-	if (counting->header->vcpu_count <= vcpu)
-		counting->header->vcpu_count = vcpu + 1;
-	return 0;
-}
+_Static_assert(COUNTS_HEADER_SIZE == PROCESS_FILE_HEADER_SIZE && COUNTS_VCPUS_MAX == PROCESS_FILE_VCPUS_MAX,
+               "counts_file.h has the layout of process_file.h");
 
 struct counting *
 counting_new(const char *directory, const char *comm)
 {
 	struct counting *counting = calloc(1, sizeof(*counting));
-	int fd, err;
+	int err;
 
 	if (!counting)
 		return NULL;
-	snprintf(counting->file.directory, sizeof(counting->file.directory), "%s", directory);
-	counting->file.prefix = COUNTS_PREFIX;
-	code_log_init(&counting->log, NULL, UINT32_MAX);
-	fd = process_file_create(&counting->file);
-	err = fd < 0 ? fd : map_beginning(counting, fd);
-	if (fd >= 0)
-		close(fd);
+	err = process_file_init(&counting->file, directory, COUNTS_PREFIX, sizeof(struct counts_vcpu), UINT32_MAX);
 	if (err) {
 		free(counting);
 		errno = -err;
 		return NULL;
 	}
+	counting->header = counting->file.header;
 	snprintf(counting->header->comm, sizeof(counting->header->comm), "%s", comm);
 	counting->header->pid = getpid();
 	counting->header->magic = COUNTS_MAGIC;
@@ -80,46 +45,41 @@ counting_free(struct counting *counting)
 {
 	if (!counting)
 		return;
-	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++) {
-		if (counting->vcpus[i])
-			munmap(counting->vcpus[i], sizeof(struct counts_vcpu));
+	process_file_fini(&counting->file);
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
 		id_hash_fini(&counting->edges[i]);
-	}
-	munmap(counting->log.bytes, CODE_LOG_SIZE);
-	munmap(counting->header, COUNTS_HEADER_SIZE);
-	code_log_fini(&counting->log);
 	free(counting);
 }
 
 void
 counting_before_fork(struct counting *counting)
 {
-	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
-		counting->last[i] = counting->vcpus[i] ? counting->vcpus[i]->last : 0;
+	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++) {
+		const struct counts_vcpu *vcpu = counting->file.vcpus[i];
+
+		counting->last[i] = vcpu ? vcpu->last : 0;
+	}
 }
 
 static int
-move_to_file(struct counting *counting, int fd)
+fork_file(struct counting *counting)
 {
+	struct process_file *file = &counting->file;
 	char comm[COMM_SIZE];
 	int err;
 
 	memcpy(comm, counting->header->comm, sizeof(comm));
-	err = code_log_copy(&counting->log, fd, COUNTS_HEADER_SIZE);
-	if (!err)
-		err = map_beginning(counting, fd);
+	err = process_file_fork(file);
 	if (err)
 		return err;
 	memcpy(counting->header->comm, comm, sizeof(comm));
 	counting->header->pid = getpid();
-	counting->header->log_size = counting->log.size;
-	for (unsigned i = 0; i < COUNTS_VCPUS_MAX && !err; i++) {
-		if (!counting->vcpus[i])
-			continue;
-		err = map_vcpu(counting, fd, i);
-		if (!err)
-			counting->vcpus[i]->last = counting->last[i];
-	}
+	counting->header->log_size = file->log.size;
+	counting->header->vcpu_count = file->vcpu_count;
+	err = process_file_fork_vcpus(file);
+	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
+		if (file->vcpus[i])
+			((struct counts_vcpu *)file->vcpus[i])->last = counting->last[i];
 	counting->header->magic = COUNTS_MAGIC;
 	return err;
 }
@@ -128,53 +88,50 @@ move_to_file(struct counting *counting, int fd)
 int
 counting_fork(struct counting *counting)
 {
-	int fd, err;
+	int err;
 
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
 		id_hash_fini(&counting->edges[i]);
-	fd = process_file_create(&counting->file);
-	err = fd < 0 ? fd : move_to_file(counting, fd);
-	if (fd >= 0)
-		close(fd);
-	if (!err)
-		return 0;
-	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
-		process_file_leave(counting->vcpus[i], sizeof(struct counts_vcpu));
-	process_file_leave(counting->log.bytes, CODE_LOG_SIZE);
-	process_file_leave(counting->header, COUNTS_HEADER_SIZE);
+	err = fork_file(counting);
+	if (err)
+		process_file_leave(&counting->file);
 	return err;
 }
 
 int
 counting_add_vcpu(struct counting *counting, unsigned vcpu)
 {
-	int fd, err;
+	int err;
 
-	if (vcpu >= COUNTS_VCPUS_MAX)
-		return -ENOSPC;
-	if (counting->vcpus[vcpu]) {
+	if (vcpu < COUNTS_VCPUS_MAX && counting->file.vcpus[vcpu]) {
 		counting_clear_vcpu(counting, vcpu);
 		return 0;
 	}
-	fd = process_file_open(&counting->file);
-	if (fd < 0)
-		return fd;
-	err = map_vcpu(counting, fd, vcpu);
-	close(fd);
+	err = process_file_add_vcpu(&counting->file, vcpu);
+	if (!err)
+		counting->header->vcpu_count = counting->file.vcpu_count;
 	return err;
 }
 
-void
-counting_clear_vcpu(struct counting *counting, unsigned vcpu)
+static struct counts_vcpu *
+find_vcpu(const struct counting *counting, unsigned number)
 {
-	if (vcpu < COUNTS_VCPUS_MAX && counting->vcpus[vcpu])
-		counting->vcpus[vcpu]->last = 0;
+	return number < COUNTS_VCPUS_MAX ? counting->file.vcpus[number] : NULL;
+}
+
+void
+counting_clear_vcpu(struct counting *counting, unsigned number)
+{
+	struct counts_vcpu *vcpu = find_vcpu(counting, number);
+
+	if (vcpu)
+		vcpu->last = 0;
 }
 
 int
 counting_add_image(struct counting *counting, const struct record_mmap *file)
 {
-	return code_log_add_image(&counting->log, &counting->header->log_size, file);
+	return code_log_add_image(&counting->file.log, &counting->header->log_size, file);
 }
 
 uint32_t
@@ -182,7 +139,7 @@ counting_add_block(struct counting *counting, const struct code_block *block, co
 {
 	uint32_t first;
 
-	return code_log_add_block(&counting->log, &counting->header->log_size, block, sizes, &first);
+	return code_log_add_block(&counting->file.log, &counting->header->log_size, block, sizes, &first);
 }
 
 static uint64_t
@@ -194,7 +151,7 @@ edge_hash(uint32_t from, uint32_t to)
 static struct counts_edge *
 add_edge(struct counting *counting, unsigned number, uint32_t from, uint32_t to)
 {
-	struct counts_vcpu *vcpu = counting->vcpus[number];
+	struct counts_vcpu *vcpu = counting->file.vcpus[number];
 	struct id_hash *hash = &counting->edges[number];
 	struct counts_edge *edge;
 	bool is_new;
@@ -214,7 +171,7 @@ add_edge(struct counting *counting, unsigned number, uint32_t from, uint32_t to)
 static __attribute__((noinline)) void
 enter_from_others(struct counting *counting, unsigned number, uint32_t from, uint32_t to)
 {
-	struct counts_vcpu *vcpu = counting->vcpus[number];
+	struct counts_vcpu *vcpu = counting->file.vcpus[number];
 	struct counts_slot *slot = &vcpu->slots[to];
 	const struct id_hash *hash = &counting->edges[number];
 	struct counts_edge *edge = NULL;
@@ -244,7 +201,7 @@ enter_from_others(struct counting *counting, unsigned number, uint32_t from, uin
 void
 counting_enter(struct counting *counting, unsigned number, uint32_t block)
 {
-	struct counts_vcpu *vcpu = number < COUNTS_VCPUS_MAX ? counting->vcpus[number] : NULL;
+	struct counts_vcpu *vcpu = find_vcpu(counting, number);
 	struct counts_slot *slot;
 	uint32_t from;
 

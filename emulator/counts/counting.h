@@ -12,17 +12,17 @@
 
 struct counting;
 
-/* Counts in a new file in `directory`, for the process of this name. NULL and errno. */
+/* Count in a new file in `directory`, for the process of this name. NULL and errno. */
 struct counting *counting_new(const char *directory, const char *comm);
 void counting_free(struct counting *counting); /* the file stays; NULL is allowed */
 
 /* Before a fork, while no virtual CPU runs. */
 void counting_before_fork(struct counting *counting);
 
-/* In the child of a fork, before anything else is counted: from now on in a file of its own. 0, or -errno: nowhere. */
+/* In the child of a fork, before anything is counted: from now on count in a file of its own. 0; -errno: not at all. */
 int counting_fork(struct counting *counting);
 
-/* A thread begins, or ends: `vcpu` has run nothing yet. */
+/* A thread begins as, or ends on, `vcpu`: no block runs there. */
 int counting_add_vcpu(struct counting *counting, unsigned vcpu); /* 0 or -errno: it will not be counted */
 void counting_clear_vcpu(struct counting *counting, unsigned vcpu);
 
@@ -35,7 +35,7 @@ uint32_t counting_add_block(struct counting *counting, const struct code_block *
 /* `vcpu` enters `block`, a number that counting_add_block() gave. */
 void counting_enter(struct counting *counting, unsigned vcpu, uint32_t block);
 
-void counting_pass(struct counting *counting);         /* a block that could not be added */
-void counting_not_followed(struct counting *counting); /* a program that is executed without the emulator */
+void counting_pass(struct counting *counting);         /* count a block that could not be added */
+void counting_not_followed(struct counting *counting); /* count a program that is executed without the emulator */
 
 #endif

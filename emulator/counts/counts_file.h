@@ -6,12 +6,12 @@
  *
  *   counts_header
  *   log: images and blocks, as emulator/code_log.h has it
- *   for each virtual CPU, as many as header.vcpu_count: counts_vcpu, a slot for each block, the edges that had no room
- *   in the slots
+ *   for each virtual CPU, as many as header.vcpu_count: counts_vcpu, with a slot for each block and the edges for which
+ *   the slots had no room
  *
  * How often a block ran is the sum over the blocks it was entered from. A virtual CPU is a thread of the guest, or
  * several after each other.
- * Who reads believes nothing: the guest could have written to it.
+ * Readers trust nothing in it: the guest could have written to it.
  */
 #ifndef DCPI_EMULATOR_COUNTS_FILE_H
 #define DCPI_EMULATOR_COUNTS_FILE_H
@@ -33,7 +33,7 @@ struct counts_header {
 	uint32_t vcpu_count;
 	uint64_t log_size;    /* bytes of the log in use */
 	uint64_t unfollowed;  /* programs that were executed without the emulator */
-	uint64_t uncounted;   /* blocks entered, or translated, that found no room here */
+	uint64_t uncounted;   /* blocks entered, or translated, for which there was no room */
 	char comm[COMM_SIZE]; /* of the program, as the kernel would call it */
 };
 

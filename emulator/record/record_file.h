@@ -9,7 +9,7 @@
  *   for each virtual CPU, as many as header.vcpu_count: record_vcpu
  *
  * Instructions are numbered through all blocks, from 1: those of a block follow each other from its `first`.
- * Who reads believes nothing: the guest could have written to it.
+ * Readers trust nothing in it: the guest could have written to it.
  */
 #ifndef DCPI_EMULATOR_RECORD_RECORD_FILE_H
 #define DCPI_EMULATOR_RECORD_RECORD_FILE_H
@@ -26,9 +26,9 @@
 #define RECORD_HEADER_SIZE      4096
 #define RECORD_VCPUS_MAX        4096
 #define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
-#define RECORD_STALLS           (UINT32_C(1) << 20) /* places, a power of two */
+#define RECORD_STALLS           (UINT32_C(1) << 20) /* slots, a power of two */
 
-/* Where cycles went; the dynamic ones are stall_cause's (analysis/stalls.h) where there is one. */
+/* Reasons of cycles; dynamic ones are those of enum stall_cause (analysis/stalls.h) where it has one. */
 enum record_reason {
 	REASON_EXECUTION, /* static: the schedule; never in `stalls` */
 	REASON_CODE_CACHE,
@@ -50,14 +50,13 @@ struct record_header {
 	uint32_t reserved;
 	uint64_t log_size;     /* bytes of the log in use */
 	uint64_t unfollowed;   /* programs that were executed without the emulator */
-	uint64_t unrecorded;   /* blocks or stalls that found no room here */
-	uint64_t start_cycles; /* virtual time when this process began; in an exec's, and a fork's, the one before goes
-	                          on */
+	uint64_t unrecorded;   /* blocks or stalls for which there was no room */
+	uint64_t start_cycles; /* virtual time when this process or program began: an exec and a fork continue the time
+	                          before them */
 	char comm[COMM_SIZE];
 };
 
-/* A stall: instruction `stalled` waited, because of `culprit` (its own number when it is itself); 0 in `stalled`: free.
- */
+/* A stall: instruction `stalled` waited because of `culprit`, perhaps itself. `stalled` 0: the slot is free. */
 struct record_stall {
 	uint32_t stalled, culprit;
 	uint32_t reason; /* enum record_reason */
@@ -67,8 +66,8 @@ struct record_stall {
 };
 
 /*
- * Counters of a virtual CPU: of the threads that had it after each other. What is an event is counted in `events`
- * alone: who has read them adds it to the others by record_add_events().
+ * Counters of a virtual CPU, of all threads that had it, one after the other. Occurrences that are events are counted
+ * in `events` only: a reader adds them to the other counters by record_add_events().
  */
 struct record_counters {
 	uint64_t clock;   /* its virtual time now, cycles */
@@ -98,8 +97,8 @@ struct record_vcpu {
 };
 
 /*
- * Loads and code miss the first two levels and the TLBs as events; stores do not. So are branches mispredicted. Of a
- * guest that was killed between two counts, the event may be lacking.
+ * Misses of loads and code in the first two levels and in the TLBs are events, those of stores are not; mispredicted
+ * branches are events. If the guest was killed between two counts, the event may be missing.
  */
 static inline void
 record_add_events(struct record_counters *counters)

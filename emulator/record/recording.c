@@ -9,58 +9,32 @@
 
 #include "emulator/process_file.h"
 
-#define STALLS_AHEAD 2048              /* a part of RECORD_STALLS, and whole pages */
-#define ADDRESS_MASK (UINT64_MAX >> 2) /* of what stands for an offset: readers take no larger one */
+#define SLOTS_MAX    1024              /* that a search for a stall compares */
+#define STALLS_AHEAD 2048              /* a divisor of RECORD_STALLS, and whole pages */
+#define ADDRESS_MASK (UINT64_MAX >> 2) /* of what stands for an offset: readers accept no larger one */
 
 struct recording {
 	struct process_file file;
-	struct code_log log;
-	struct record_header *header;
-	struct record_vcpu *vcpus[RECORD_VCPUS_MAX];
-	unsigned vcpu_count; /* highest that there was, and one */
+	struct record_header *header; /* the file's */
 	bool expects_stalls;
 	uint32_t prepared;                                          /* stalls */
 	uint64_t clocks[RECORD_VCPUS_MAX], began[RECORD_VCPUS_MAX]; /* before a fork */
 };
 
-static int
-map_beginning(struct recording *recording, int fd)
-{
-	void *header = recording->header, *log = recording->log.bytes;
-	int err = process_file_map(fd, &header, RECORD_HEADER_SIZE, 0);
-
-	if (!err)
-		err = process_file_map(fd, &log, CODE_LOG_SIZE, RECORD_HEADER_SIZE);
-	if (err)
-		return err;
-	recording->header = header;
-	recording->log.bytes = log;
-	return 0;
-}
-
-static int
-map_vcpu(struct recording *recording, int fd, unsigned vcpu)
-{
-	void *mapped = recording->vcpus[vcpu];
-	int err = process_file_map(fd, &mapped, sizeof(struct record_vcpu), RECORD_VCPU_OFFSET(vcpu));
-
-	if (err)
-		return err;
-	recording->vcpus[vcpu] = mapped;
-	if (recording->vcpu_count <= vcpu)
-		recording->vcpu_count = vcpu + 1;
-	recording->header->vcpu_count = recording->vcpu_count;
-	return 0;
-}
+_Static_assert(RECORD_HEADER_SIZE == PROCESS_FILE_HEADER_SIZE && RECORD_VCPUS_MAX == PROCESS_FILE_VCPUS_MAX,
+               "record_file.h has the layout of process_file.h");
 
 static void
-describe(struct record_header *header, const char *comm, int32_t parent, uint64_t start_cycles, uint64_t log_size)
+describe(struct recording *recording, const char *comm, int32_t parent, uint64_t start_cycles)
 {
+	struct record_header *header = recording->header;
+
 	snprintf(header->comm, sizeof(header->comm), "%s", comm);
 	header->pid = getpid();
 	header->parent = parent;
+	header->vcpu_count = recording->file.vcpu_count;
 	header->start_cycles = start_cycles;
-	header->log_size = log_size;
+	header->log_size = recording->file.log.size;
 	header->magic = RECORD_MAGIC;
 }
 
@@ -68,23 +42,19 @@ struct recording *
 recording_new(const char *directory, const char *comm, uint64_t start_cycles)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
-	int fd, err;
+	int err;
 
 	if (!recording)
 		return NULL;
-	snprintf(recording->file.directory, sizeof(recording->file.directory), "%s", directory);
-	recording->file.prefix = RECORD_PREFIX;
-	code_log_init(&recording->log, NULL, RECORD_INSTRUCTIONS_MAX);
-	fd = process_file_create(&recording->file);
-	err = fd < 0 ? fd : map_beginning(recording, fd);
-	if (fd >= 0)
-		close(fd);
+	err = process_file_init(&recording->file, directory, RECORD_PREFIX, sizeof(struct record_vcpu),
+	                        RECORD_INSTRUCTIONS_MAX);
 	if (err) {
 		free(recording);
 		errno = -err;
 		return NULL;
 	}
-	describe(recording->header, comm, 0, start_cycles, 0);
+	recording->header = recording->file.header;
+	describe(recording, comm, 0, start_cycles);
 	return recording;
 }
 
@@ -93,33 +63,24 @@ recording_free(struct recording *recording)
 {
 	if (!recording)
 		return;
-	for (unsigned i = 0; i < RECORD_VCPUS_MAX; i++)
-		if (recording->vcpus[i])
-			munmap(recording->vcpus[i], sizeof(struct record_vcpu));
-	munmap(recording->log.bytes, CODE_LOG_SIZE);
-	munmap(recording->header, RECORD_HEADER_SIZE);
-	code_log_fini(&recording->log);
+	process_file_fini(&recording->file);
 	free(recording);
 }
 
 struct record_vcpu *
 recording_add_vcpu(struct recording *recording, unsigned vcpu)
 {
-	int fd, err;
+	int err;
 
-	if (vcpu >= RECORD_VCPUS_MAX) {
-		errno = ENOSPC;
+	if (vcpu < RECORD_VCPUS_MAX && recording->file.vcpus[vcpu])
+		return recording->file.vcpus[vcpu];
+	err = process_file_add_vcpu(&recording->file, vcpu);
+	if (err) {
+		errno = -err;
 		return NULL;
 	}
-	if (recording->vcpus[vcpu])
-		return recording->vcpus[vcpu];
-	fd = process_file_open(&recording->file);
-	err = fd < 0 ? fd : map_vcpu(recording, fd, vcpu);
-	if (fd >= 0)
-		close(fd);
-	if (err)
-		errno = -err;
-	return recording->vcpus[vcpu];
+	recording->header->vcpu_count = recording->file.vcpu_count;
+	return recording->file.vcpus[vcpu];
 }
 
 void
@@ -131,65 +92,59 @@ recording_expect_stalls(struct recording *recording)
 void
 recording_before_fork(struct recording *recording)
 {
-	for (unsigned i = 0; i < RECORD_VCPUS_MAX; i++) {
-		if (!recording->vcpus[i])
+	for (unsigned i = 0; i < recording->file.vcpu_count; i++) {
+		const struct record_vcpu *vcpu = recording->file.vcpus[i];
+
+		if (!vcpu)
 			continue;
-		recording->clocks[i] = recording->vcpus[i]->counters.clock;
-		recording->began[i] = recording->vcpus[i]->counters.began;
+		recording->clocks[i] = vcpu->counters.clock;
+		recording->began[i] = vcpu->counters.began;
 	}
 }
 
 static int
-move_to_file(struct recording *recording, int fd, uint64_t start_cycles)
+fork_file(struct recording *recording, uint64_t start_cycles)
 {
 	const int32_t parent = recording->header->pid;
+	struct process_file *file = &recording->file;
 	char comm[COMM_SIZE];
 	int err;
 
 	memcpy(comm, recording->header->comm, sizeof(comm));
-	err = code_log_copy(&recording->log, fd, RECORD_HEADER_SIZE);
-	if (!err)
-		err = map_beginning(recording, fd);
+	err = process_file_fork(file);
 	if (err)
 		return err;
-	for (unsigned i = 0; i < RECORD_VCPUS_MAX && !err; i++) {
-		if (!recording->vcpus[i])
+	err = process_file_fork_vcpus(file);
+	for (unsigned i = 0; i < file->vcpu_count && !err; i++) {
+		struct record_vcpu *vcpu = file->vcpus[i];
+
+		if (!vcpu)
 			continue;
-		err = map_vcpu(recording, fd, i);
-		if (err)
-			break;
-		recording->vcpus[i]->counters.clock = recording->clocks[i];
-		recording->vcpus[i]->counters.began = recording->began[i];
+		vcpu->counters.clock = recording->clocks[i];
+		vcpu->counters.began = recording->began[i];
 	}
-	describe(recording->header, comm, parent, start_cycles, recording->log.size);
+	describe(recording, comm, parent, start_cycles);
 	return err;
 }
 
-/* What is shared is the parent's, which goes on and changes it. */
+/* The mapping is shared with the parent, which still writes to it: the child must not record there, even on failure. */
 int
 recording_fork(struct recording *recording, uint64_t start_cycles)
 {
-	int fd = process_file_create(&recording->file);
-	int err = fd < 0 ? fd : move_to_file(recording, fd, start_cycles);
+	int err = fork_file(recording, start_cycles);
 
-	if (fd >= 0)
-		close(fd);
-	if (!err)
-		return 0;
-	for (unsigned i = 0; i < RECORD_VCPUS_MAX; i++)
-		process_file_leave(recording->vcpus[i], sizeof(struct record_vcpu));
-	process_file_leave(recording->log.bytes, CODE_LOG_SIZE);
-	process_file_leave(recording->header, RECORD_HEADER_SIZE);
+	if (err)
+		process_file_leave(&recording->file);
 	return err;
 }
 
 int
 recording_add_image(struct recording *recording, const struct record_mmap *file)
 {
-	return code_log_add_image(&recording->log, &recording->header->log_size, file);
+	return code_log_add_image(&recording->file.log, &recording->header->log_size, file);
 }
 
-/* Of memory without a file: what is there now may be something else later. */
+/* Stands for an offset where memory has no file: by address and bytes, as other code may be there later. */
 static uint64_t
 identify(uint64_t address, const uint8_t *bytes, const uint8_t *sizes, size_t count)
 {
@@ -204,17 +159,20 @@ identify(uint64_t address, const uint8_t *bytes, const uint8_t *sizes, size_t co
 }
 
 /*
- * Where stalls of instructions up to `last` will be looked for, some pages at once: one by one each would be read
- * first, as a hole, and then written, which are two faults.
+ * Populate the slots of stalls of instructions up to `last`, some pages at once. Otherwise each page would first be
+ * read, as a hole, and then written, which are two page faults.
  */
 static void
 prepare_stalls(struct recording *recording, uint32_t last)
 {
 	while (recording->prepared <= record_stall_place(last, last, 0) && recording->prepared < RECORD_STALLS) {
-		for (unsigned i = 0; i < recording->vcpu_count; i++)
-			if (recording->vcpus[i])
-				madvise(&recording->vcpus[i]->stalls[recording->prepared],
-				        STALLS_AHEAD * sizeof(struct record_stall), MADV_POPULATE_WRITE);
+		for (unsigned i = 0; i < recording->file.vcpu_count; i++) {
+			struct record_vcpu *vcpu = recording->file.vcpus[i];
+
+			if (vcpu)
+				madvise(&vcpu->stalls[recording->prepared], STALLS_AHEAD * sizeof(vcpu->stalls[0]),
+				        MADV_POPULATE_WRITE);
+		}
 		recording->prepared += STALLS_AHEAD;
 	}
 }
@@ -228,7 +186,7 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 
 	if (!known.image)
 		known.offset = identify(address, bytes, sizes, known.instruction_count);
-	number = code_log_add_block(&recording->log, &recording->header->log_size, &known, sizes, first);
+	number = code_log_add_block(&recording->file.log, &recording->header->log_size, &known, sizes, first);
 	if (!number)
 		recording_pass(recording);
 	else if (recording->expects_stalls)
@@ -239,7 +197,7 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 void
 recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does)
 {
-	code_log_tell_block(&recording->log, block, does);
+	code_log_tell_block(&recording->file.log, block, does);
 }
 
 void
@@ -254,14 +212,12 @@ recording_pass(struct recording *recording)
 	__atomic_fetch_add(&recording->header->unrecorded, 1, __ATOMIC_RELAXED);
 }
 
-#define PLACES_MAX 1024 /* looked at for one stall */
-
 struct record_stall *
 record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason)
 {
 	uint32_t at = record_stall_place(stalled, culprit, reason);
 
-	for (unsigned i = 0; i < PLACES_MAX; i++, at = (at + 1) & (RECORD_STALLS - 1)) {
+	for (unsigned i = 0; i < SLOTS_MAX; i++, at = (at + 1) & (RECORD_STALLS - 1)) {
 		struct record_stall *stall = &vcpu->stalls[at];
 
 		if (stall->stalled == stalled && stall->culprit == culprit && stall->reason == reason)

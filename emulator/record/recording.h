@@ -17,23 +17,24 @@
 
 struct recording;
 
-/* A record in a new file in `directory`, for the program of this name, from `start_cycles` on. NULL and errno. */
+/* Record in a new file in `directory`, for the program of this name, from `start_cycles` on. NULL and errno. */
 struct recording *recording_new(const char *directory, const char *comm, uint64_t start_cycles);
 void recording_free(struct recording *recording); /* the file stays; NULL is allowed */
 
-/* Stalls will be recorded: where those of a block will be is prepared when it is added. Before the first block. */
+/* Stalls will be recorded: memory for those of a block is populated when it is added. Before the first block. */
 void recording_expect_stalls(struct recording *recording);
 
 /* Before a fork, while no virtual CPU runs. */
 void recording_before_fork(struct recording *recording);
 
 /*
- * In the child of a fork, before anything else is recorded: from now on in a file of its own; memory stays where it is,
- * and what translated code has numbers of keeps them. 0, or -errno: nowhere, memory is only ours.
+ * In the child of a fork, before anything else is recorded: from now on record in a file of its own. Virtual CPUs stay
+ * at their addresses; images, blocks and instructions keep their numbers, which are in translated code. 0, or -errno:
+ * nothing is recorded any more, into private memory.
  */
 int recording_fork(struct recording *recording, uint64_t start_cycles);
 
-/* A thread begins as this virtual CPU: its record, the same again for the same one. NULL and errno. */
+/* A thread begins as this virtual CPU: its record, which later threads of this number get, too. NULL and errno. */
 struct record_vcpu *recording_add_vcpu(struct recording *recording, unsigned vcpu);
 
 /* 0 or -ENOSPC. Images are numbered from 1. */
@@ -41,19 +42,19 @@ int recording_add_image(struct recording *recording, const struct record_mmap *f
 
 /*
  * The number of the block, new or not, and of its first instruction; `block` without sizes. A block without an image is
- * told from others by its address and `bytes` (as many as the sizes' sum). 0 when there is no room for it: it is
- * counted as unrecorded.
+ * identified by its address and `bytes` (as many as the sizes' sum). 0 when there is no room for it: it is counted as
+ * unrecorded.
  */
 uint32_t recording_add_block(struct recording *recording, const struct code_block *block, const uint8_t *sizes,
                              const uint8_t *bytes, uint64_t address, uint32_t *first);
 
-/* How many of its instructions load, store and branch, as in `does`. */
+/* Record how many of the block's instructions load, store and branch, as in `does`. */
 void recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does);
 
-void recording_not_followed(struct recording *recording); /* a program that is executed without the emulator */
-void recording_pass(struct recording *recording);         /* something found no room */
+void recording_not_followed(struct recording *recording); /* count a program that is executed without the emulator */
+void recording_pass(struct recording *recording);         /* count a block or stall for which there is no room */
 
-/* The place of a stall, made if there was none; NULL: none is left. */
+/* The slot of a stall, added if there was none; NULL: no slot is left. */
 struct record_stall *record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason);
 
 static inline uint32_t
@@ -62,14 +63,14 @@ record_stall_offset(uint32_t stalled, uint32_t culprit, uint32_t reason)
 	return ((stalled - culprit) * 5 + reason * 3) % 8;
 }
 
-/* Where a stall is looked for first. Those of instructions near each other lie near each other: few pages of a file. */
+/* The first slot of a search. Stalls of neighbouring instructions are near each other, on few pages of the file. */
 static inline uint32_t
 record_stall_place(uint32_t stalled, uint32_t culprit, uint32_t reason)
 {
 	return (stalled * 2 + record_stall_offset(stalled, culprit, reason)) & (RECORD_STALLS - 1);
 }
 
-/* Who waited, and because of whom: as a record_stall begins. */
+/* The instruction that waited, and the one that it waited for: the first fields of record_stall. */
 struct record_pair {
 	uint32_t stalled, culprit;
 };
@@ -77,14 +78,14 @@ struct record_pair {
 _Static_assert(offsetof(struct record_stall, stalled) == 0 && offsetof(struct record_stall, culprit) == 4,
                "a stall's instructions are compared at once");
 
-/* Of a pair in memory, which costs one look. */
+/* `pair` is in memory, so that both fields are compared at once. */
 static inline bool
 record_stall_is(const struct record_stall *stall, const struct record_pair *pair, uint32_t reason)
 {
 	return __builtin_expect(memcmp(stall, pair, sizeof(*pair)) == 0 && stall->reason == reason, 1);
 }
 
-/* The place that begins `bytes` behind the first. */
+/* The slot at `bytes` from the first one. */
 static inline struct record_stall *
 record_stall_at(struct record_vcpu *vcpu, uint32_t bytes)
 {
@@ -104,7 +105,7 @@ record_stall_count(struct record_stall *stall, uint64_t cycles)
 	stall->cycles += cycles;
 }
 
-/* Where it is looked for first, and whether it is there. */
+/* The first slot of its search, and whether the stall is in it. */
 static inline struct record_stall *
 record_stall_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason)
 {
@@ -120,7 +121,7 @@ record_stall_is_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culpr
 		stall->stalled == stalled && stall->culprit == culprit && stall->reason == (uint32_t)reason, 1);
 }
 
-/* Instruction `stalled` waited so long because of `culprit`. False: that is not so far behind its first place. */
+/* Add a stall that is expected `distance` slots behind its first. False, and nothing added: it is not there. */
 static inline bool
 record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                     uint64_t cycles, uint32_t distance)
@@ -134,7 +135,10 @@ record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit
 	return true;
 }
 
-/* The same wherever it is, `distance` behind its first place: perhaps as it was. False: no room; recording_pass(). */
+/*
+ * Add a stall: it is `distance` slots behind its first, or wherever a search finds it or adds it, and then `distance`
+ * is set. False: no room; recording_pass() is due.
+ */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                  uint64_t cycles, uint32_t *distance)

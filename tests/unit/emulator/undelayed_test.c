@@ -1,8 +1,8 @@
-/* Tests of emulator/block/pipeline_state.h: what it says of delays is compared with whole schedules. */
+/* Tests of block_is_undelayed(), compared with whole schedules. */
 #include "tests/unit/emulator/block_fixture.h"
 
 #include "code/schedule.h"
-#include "emulator/block/pipeline_state.h"
+#include "emulator/block/block_internal.h"
 
 #define TRIES 4000
 
@@ -71,7 +71,7 @@ is_scheduled_alike(const struct pipeline *pipeline, const struct block_bytes *co
 }
 
 static void
-a_state_that_delays_nothing_has_the_schedule_behind_nothing(void **state)
+what_is_undelayed_has_the_same_schedule(void **state)
 {
 	struct blocks *blocks = *state;
 	struct pipeline *pipeline = fixture_pipeline("in-order-2");
@@ -89,7 +89,7 @@ a_state_that_delays_nothing_has_the_schedule_behind_nothing(void **state)
 		block = blocks_add(blocks, FIXTURE_ADDRESS, code->bytes, code->sizes, code->count, i, 1);
 		is_alike = is_scheduled_alike(pipeline, code, &before);
 		alike += is_alike;
-		if (!pipeline_state_delays_nothing(&before, blocks_first_variant(blocks, block)))
+		if (!block_is_undelayed(blocks_first_variant(blocks, block), &before))
 			continue;
 		assert_true(is_alike);
 		undelayed++;
@@ -104,8 +104,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_state_that_delays_nothing_has_the_schedule_behind_nothing,
-	                                        blocks_setup, blocks_teardown),
+		cmocka_unit_test_setup_teardown(what_is_undelayed_has_the_same_schedule, blocks_setup, blocks_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
