@@ -1,8 +1,9 @@
 /*
- * forked_cpus.h - the child of a program with threads may have threads of its own
+ * forked_cpus.h - remove the parent's virtual CPUs from the plugin interface in the child of a fork
  *
- * QEMU 7.2 forgets the parent's virtual CPUs in a child, but for those that it tells plugins of: it gives their numbers
- * again, and ends when a plugin is loaded. Debian's emulators export what makes it forget.
+ * In the child QEMU 7.2 removes the virtual CPUs of the parent's other threads, but not from its list for plugins: when
+ * a thread of the child gets one of their numbers, it aborts if a plugin is loaded. Debian's emulators export the
+ * function that removes one from the list.
  * Thread rule: before a fork, and in the child, by the thread that forks.
  */
 #ifndef DCPI_EMULATOR_FORKED_CPUS_H
@@ -14,14 +15,15 @@
 
 struct forked_cpus {
 	void *(*find)(int vcpu);
-	void (*forget)(void *cpu); /* calls the plugin's callback for a virtual CPU's end, too */
+	void (*forget)(void *cpu); /* it also calls the plugin's callback for the end of a virtual CPU */
 	void *cpus[FORKED_CPUS_MAX];
 	unsigned count;
-	bool is_child;      /* and has not forgotten yet */
-	bool is_forgetting; /* what ends now are none of this process's threads */
+	bool is_child;      /* and the list still has those of the parent */
+	bool is_forgetting; /* virtual CPUs that end now are not threads of this process */
 };
 
-/* Before the fork, by its handler; `highest` virtual CPU there has been, and one. And in the child. */
+/* Before the fork, in its handler; `highest`: number of the highest virtual CPU that ever was, and one. In the child.
+ */
 void forked_cpus_note(struct forked_cpus *forked, unsigned highest);
 void forked_cpus_begin(struct forked_cpus *forked);
 

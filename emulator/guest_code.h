@@ -1,5 +1,5 @@
 /*
- * guest_code.h - what the emulator's own way of translating x86 code asks of who reads its blocks
+ * guest_code.h - details of the emulator's translation of x86 code that a reader of its blocks must know
  *
  * Thread rule: stateless.
  */
@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether it is a string instruction behind rep: the emulator enters it once for each time it repeats. */
+/* Whether it is a string instruction with a rep prefix: the emulator enters its block once for each repetition. */
 bool guest_code_repeats(const uint8_t *code, size_t size);
 
 /*
- * Whether the last of a block's instructions, at `address` in the guest, is cut off. The emulator ends a block before
- * an instruction that goes on in another page, as it finds out in the middle of it: QEMU up to 8 lists its beginning
- * all the same, though the next block has it.
+ * Whether the last of a block's instructions, at `address` in the guest, is incomplete. The emulator ends a block
+ * before an instruction that crosses into the next page, but notices so only after its first bytes: QEMU up to 8 lists
+ * those as an instruction of the block, although the instruction is the first of the next block.
  */
 bool guest_code_is_cut_off(uint64_t address, const uint8_t *code, size_t size);
 

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SIGNALS 31 /* those behind are the emulator's and the C library's in part */
+#define SIGNALS 31 /* of the real-time signals, the emulator and the C library use some */
 
-/* Faults are the emulator's own, too: it must see them. */
+/* The emulator needs its own handlers of faults; SIGKILL and SIGSTOP cannot be ignored. */
 static bool
 is_left_alone(int signal)
 {

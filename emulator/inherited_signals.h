@@ -1,8 +1,8 @@
 /*
- * inherited_signals.h - signals that were ignored when the program was executed stay so in what it executes
+ * inherited_signals.h - signals that were ignored when the program was executed are ignored in programs it executes
  *
- * The emulator tells its guest that such a signal is ignored, but catches it: what the guest executes would have it as
- * if nobody had said anything (nohup, a shell's `trap ""`).
+ * The emulator shows its guest such a signal (of nohup, or a shell's `trap ""`) as ignored, but has a handler for it:
+ * execve() would reset it to its default.
  * Thread rule: one thread.
  */
 #ifndef DCPI_EMULATOR_INHERITED_SIGNALS_H
@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-/* As bits, signal 1 the lowest: those that are ignored now, before the emulator has taken them. */
+/* The signals (bit n: signal n + 1) that are ignored now, before the emulator installs its handlers. */
 uint32_t inherited_signals_read(void);
 
 /*
- * Ignore them again, and forget them: only the first call does something, and must come before the guest's first
- * instruction. Later, the guest may have other wishes, which the emulator hands on by itself.
+ * Ignore them again, and clear `*signals`, so that later calls do nothing. The first call must come before the guest's
+ * first instruction: later changes of the guest go through the emulator to the kernel.
  */
 void inherited_signals_ignore(uint32_t *signals);
 

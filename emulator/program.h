@@ -1,5 +1,5 @@
 /*
- * program.h - what execve(2) would do with a file, and the emulator's command line that does the same
+ * program.h - what execve(2) would do with a file, and the command line of the emulator that does so
  *
  * Thread rule: stateless.
  */
@@ -15,10 +15,10 @@
 
 enum program_kind {
 	PROGRAM_NONE,       /* execve() would refuse it; errno says why */
-	PROGRAM_ELF,        /* of this byte order and 64 bits: `machine` tells which */
+	PROGRAM_ELF,        /* of this byte order and 64 bits, for `machine` */
 	PROGRAM_SCRIPT,     /* "#!": `interpreter` and `argument` */
-	PROGRAM_OTHER,      /* 32 bits, or nothing that we know */
-	PROGRAM_PRIVILEGED, /* it gets another user, group or capabilities: nobody may look inside */
+	PROGRAM_OTHER,      /* 32 bits, or an unknown format */
+	PROGRAM_PRIVILEGED, /* it gets another user, group or capabilities, or may not be read: not for an emulator */
 };
 
 struct program {
@@ -44,7 +44,7 @@ struct emulation {
 	const char *seed;   /* of its random numbers; NULL: none */
 };
 
-/* A plugin at `path`, with what of the emulation programs that are executed later need, as emulation.plugin has it. */
+/* Write emulation.plugin: the plugin at `path` with the options that it needs to follow programs executed later. */
 void program_plugin(const struct emulation *emulation, const char *path, char *plugin, size_t size);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * translation.h - a block of code as the emulator is about to translate it
  *
- * Calls the emulator: of plugins only.
+ * It calls the emulator, so that only plugins can link it.
  */
 #ifndef DCPI_EMULATOR_TRANSLATION_H
 #define DCPI_EMULATOR_TRANSLATION_H
@@ -13,11 +13,11 @@
 
 struct translation {
 	uint64_t address;     /* in the guest */
-	const uint8_t *bytes; /* of all instructions, where the emulator has them */
-	size_t size;          /* of all of them; 0: no block that could be counted */
+	const uint8_t *bytes; /* of all instructions, at the address of the emulator */
+	size_t size;          /* of all instructions; 0: too many, the block cannot be counted */
 	uint64_t guest_base;
 	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];
-	struct code_block block; /* without a place */
+	struct code_block block; /* without image and offset */
 };
 
 void translation_read(const struct qemu_plugin_tb *tb, bool is_x86, struct translation *translation);

@@ -6,49 +6,49 @@
 #include "emulator/block/block_internal.h"
 
 #define GROUP_BYTES 64
-#define GROUPS_OPEN 16 /* that a further access may join */
+#define GROUPS_OPEN 16 /* that a later access may join */
 #define WIDEST      32
 #define NO_ROOT     0
 
-/* What a register holds: the value of another time, which has a number, and how far from it. NO_ROOT: a constant. */
-struct value {
+/* A register's value: a root, which is a value that is not known, by number, plus an offset. NO_ROOT: a constant. */
+struct known_value {
 	uint32_t root;
 	int64_t offset;
 };
 
-/* An access' address but for a constant. */
-struct group_place {
+/* The part of an access' address that is not a constant. */
+struct group_base {
 	uint32_t base, index;
 	uint16_t scale, segment;
 };
 
-struct group {
-	struct group_place place;
+struct access_group {
+	struct group_base base;
 	uint16_t leader, last;
-	int64_t offset;   /* of the leader's address from the place */
-	int64_t from, to; /* of all, from the leader's address */
+	int64_t offset;   /* of the leader's address from the base */
+	int64_t from, to; /* of all accesses, relative to the leader's address */
 };
 
 struct grouping {
 	struct block *block;
-	int64_t bytes; /* of a group at most */
+	int64_t bytes; /* a group has at most */
 	uint32_t roots;
-	uint32_t changed; /* registers (bit n); the others have their first value, with the root that is theirs */
-	struct value values[32];          /* of those that changed */
-	struct group groups[GROUPS_OPEN]; /* the newest take the place of the oldest */
+	uint32_t changed; /* registers (bit n); the others have the value they entered the block with: root 1 + n */
+	struct known_value values[32];           /* of registers that changed */
+	struct access_group groups[GROUPS_OPEN]; /* a new one replaces the oldest */
 	unsigned group_count;
 };
 
-static struct value
+static struct known_value
 value_of(const struct grouping *grouping, uint8_t reg)
 {
 	if (reg >= 32)
-		return (struct value){NO_ROOT, 0};
-	return grouping->changed >> reg & 1 ? grouping->values[reg] : (struct value){NO_ROOT + 1u + reg, 0};
+		return (struct known_value){NO_ROOT, 0};
+	return grouping->changed >> reg & 1 ? grouping->values[reg] : (struct known_value){NO_ROOT + 1u + reg, 0};
 }
 
 static void
-change_value(struct grouping *grouping, uint8_t reg, struct value value)
+change_value(struct grouping *grouping, uint8_t reg, struct known_value value)
 {
 	if (reg >= 32)
 		return;
@@ -56,36 +56,36 @@ change_value(struct grouping *grouping, uint8_t reg, struct value value)
 	grouping->values[reg] = value;
 }
 
-/* What it makes of registers. */
+/* The values of registers behind the instruction. */
 static void
 change_values(struct grouping *grouping, const struct block_instruction *instruction, const struct address_form *form)
 {
-	struct value changed[ADDRESS_CHANGES_MAX];
+	struct known_value changed[ADDRESS_CHANGES_MAX];
 
 	for (unsigned i = 0; i < form->change_count; i++) {
 		changed[i] = value_of(grouping, form->changes[i].from);
 		changed[i].offset = (int64_t)((uint64_t)changed[i].offset + (uint64_t)form->changes[i].amount);
 	}
 	for (unsigned i = 0; i < instruction->write_count; i++)
-		change_value(grouping, instruction->writes[i], (struct value){grouping->roots++, 0});
+		change_value(grouping, instruction->writes[i], (struct known_value){grouping->roots++, 0});
 	for (unsigned i = 0; i < form->change_count; i++)
 		change_value(grouping, form->changes[i].reg, changed[i]);
 }
 
-static struct group_place
-place_of(const struct grouping *grouping, const struct address_form *form, int64_t *offset)
+static struct group_base
+base_of_form(const struct grouping *grouping, const struct address_form *form, int64_t *offset)
 {
-	const struct value base = value_of(grouping, form->base), index = value_of(grouping, form->index);
-	struct group_place place;
+	const struct known_value base = value_of(grouping, form->base), index = value_of(grouping, form->index);
+	struct group_base found;
 
-	memset(&place, 0, sizeof(place));
-	place.base = base.root;
-	place.index = index.root;
-	place.scale = index.root == NO_ROOT ? 0 : form->scale;
-	place.segment = form->segment;
+	memset(&found, 0, sizeof(found)); /* padding, too: bases are compared as bytes */
+	found.base = base.root;
+	found.index = index.root;
+	found.scale = index.root == NO_ROOT ? 0 : form->scale;
+	found.segment = form->segment;
 	*offset =
 		(int64_t)((uint64_t)base.offset + (uint64_t)index.offset * form->scale + (uint64_t)form->displacement);
-	return place;
+	return found;
 }
 
 static bool
@@ -94,7 +94,7 @@ is_whole_size(unsigned bytes)
 	return bytes && bytes <= WIDEST && !(bytes & (bytes - 1));
 }
 
-/* Of how many bytes each callback tells (block.h); 0: it is asked. */
+/* The bytes of each callback (block.h); 0: unknown, the callback says it. */
 static uint8_t
 callback_bytes(enum block_callbacks callbacks, const struct block_instruction *instruction,
                const struct address_form *form)
@@ -123,18 +123,11 @@ is_update(const struct block_instruction *instruction, const struct address_form
 	       __builtin_popcount(instruction->access_size) == 1;
 }
 
-/* Its callbacks tell of the whole group in steps: what one tells is shorter by all the others. */
-static void
-tell_group(const struct group *group, struct block_instruction *leader)
-{
-	leader->group_from = (int16_t)group->from;
-	leader->group_to = (int16_t)(group->to - leader->access_size + leader->callback_size);
-}
-
 static bool
-join(struct grouping *grouping, struct group *group, uint16_t index, int64_t offset)
+join(struct grouping *grouping, struct access_group *group, uint16_t index, int64_t offset)
 {
 	struct block_instruction *instructions = grouping->block->instructions;
+	struct block_instruction *leader = &instructions[group->leader];
 	const int64_t from = (int64_t)((uint64_t)offset - (uint64_t)group->offset);
 	int64_t to, low, high;
 
@@ -150,9 +143,11 @@ join(struct grouping *grouping, struct group *group, uint16_t index, int64_t off
 	instructions[index].leader = group->leader;
 	instructions[index].displacement = (int16_t)from;
 	instructions[group->last].next_member = index;
-	instructions[group->leader].leader = group->leader;
+	leader->leader = group->leader;
 	group->last = index;
-	tell_group(group, &instructions[group->leader]);
+	/* callbacks of a leader in several pieces are for one part of the group each: the other pieces are taken off */
+	leader->group_from = (int16_t)group->from;
+	leader->group_to = (int16_t)(group->to - leader->access_size + leader->callback_size);
 	return true;
 }
 
@@ -160,27 +155,28 @@ static void
 add_access(struct grouping *grouping, uint16_t index, const struct address_form *form)
 {
 	const struct block_instruction *instruction = &grouping->block->instructions[index];
-	struct group *group;
-	struct group_place place;
+	struct access_group *group;
+	struct group_base base;
 	int64_t offset;
 
 	if (!form->is_known || instruction->is_atomic || !is_whole_size(instruction->access_size))
 		return;
-	place = place_of(grouping, form, &offset);
+	base = base_of_form(grouping, form, &offset);
 	for (unsigned i = 0; i < GROUPS_OPEN && i < grouping->group_count; i++)
-		if (memcmp(&grouping->groups[i].place, &place, sizeof(place)) == 0 &&
+		if (memcmp(&grouping->groups[i].base, &base, sizeof(base)) == 0 &&
 		    join(grouping, &grouping->groups[i], index, offset))
 			return;
 	if (instruction->reads_beyond)
 		return;
 	group = &grouping->groups[grouping->group_count++ % GROUPS_OPEN];
-	*group = (struct group){.leader = index, .last = index, .offset = offset, .to = instruction->access_size};
-	group->place = place;
+	*group =
+		(struct access_group){.leader = index, .last = index, .offset = offset, .to = instruction->access_size};
+	group->base = base;
 }
 
-/* Whether its address, or what it makes of registers that others' addresses may be made of, is to be known. */
+/* Whether the instruction accesses memory, or changes a register that an address may be computed from. */
 static bool
-has_form(const struct block_instruction *instruction)
+needs_form(const struct block_instruction *instruction)
 {
 	bool is_wanted = instruction->loads || instruction->stores;
 
@@ -220,7 +216,7 @@ block_group(struct block *block, const struct block_code *code, unsigned cache_l
 
 		if (instruction->is_blocking)
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
-		if (!has_form(instruction))
+		if (!needs_form(instruction))
 			continue;
 		address_form_fill(code->architecture, &code->encoded[i], &code->decoded[i], &form);
 		instruction->callback_size = callback_bytes(code->callbacks, instruction, &form);

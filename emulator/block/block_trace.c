@@ -15,19 +15,16 @@ has(const uint8_t *registers, unsigned count, unsigned reg)
 	return false;
 }
 
-static bool
-waits_for(const struct block_instruction *instruction, unsigned reg)
-{
-	return has(instruction->reads, instruction->read_count, reg) ||
-	       has(instruction->writes, instruction->write_count, reg);
-}
-
 static uint16_t
 first_use(const struct block *block, unsigned from, unsigned reg)
 {
-	for (unsigned i = from; i < block->count; i++)
-		if (waits_for(&block->instructions[i], reg))
+	for (unsigned i = from; i < block->count; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+
+		if (has(instruction->reads, instruction->read_count, reg) ||
+		    has(instruction->writes, instruction->write_count, reg))
 			return (uint16_t)i;
+	}
 	return BLOCK_NOT_USED;
 }
 
@@ -37,7 +34,7 @@ block_first_reader(const struct block *block, unsigned reg)
 	return block_mentions(block, reg) ? first_use(block, 0, reg) : BLOCK_NOT_USED;
 }
 
-/* Whether there is a use, and no access to memory from instruction `from` on until then. */
+/* Whether instruction `use` exists, and none from `from` until before it accesses memory. */
 static bool
 is_used_first(const struct block *block, unsigned from, uint16_t use)
 {
