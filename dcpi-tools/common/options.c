@@ -38,8 +38,9 @@ options_fini(struct options *options)
 }
 
 void
-options_add_image(struct options *options, const char *text, const struct argp_state *state)
+options_add_image(void *member, char *text, struct argp_state *state)
 {
+	struct options *options = member;
 	const char **images = reallocarray(options->images, options->image_count + 1, sizeof(*images));
 
 	if (!images) {
@@ -51,8 +52,10 @@ options_add_image(struct options *options, const char *text, const struct argp_s
 }
 
 void
-options_add_event(struct columns_request *columns, const char *text, const struct argp_state *state)
+options_add_event(void *member, char *text, struct argp_state *state)
 {
+	struct columns_request *columns = member;
+
 	if (columns->event_count == EVENTS_MAX)
 		argp_error(state, "--event can be given %d times at most", EVENTS_MAX);
 	columns->events[columns->event_count++] = text;

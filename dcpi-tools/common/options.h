@@ -37,9 +37,9 @@ struct options {
 void options_init(struct options *options);
 void options_fini(struct options *options);
 
-/* One more of --image, of --event; `text` must stay. */
-void options_add_image(struct options *options, const char *text, const struct argp_state *state);
-void options_add_event(struct columns_request *columns, const char *text, const struct argp_state *state);
+/* One more of --image, of --event, as command_line.h calls them; `text` must stay. */
+void options_add_image(void *options, char *text, struct argp_state *state);         /* to a struct options */
+void options_add_event(void *columns_request, char *text, struct argp_state *state); /* to a struct columns_request */
 
 extern const struct argp options_database;  /* --db */
 extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label --host */

@@ -5,11 +5,11 @@
 #include "base/error.h"
 
 void
-procedure_options_argument(struct procedure_options *procedure, struct options *options, const char *text,
-                           const struct argp_state *state)
+procedure_options_argument(struct procedure_options *procedure, struct options *options, char *text,
+                           struct argp_state *state)
 {
 	if (!*text && !procedure->name)
-		procedure_options_none(state);
+		argp_error(state, PROCEDURE_MISSING);
 	else if (!procedure->name)
 		procedure->name = text;
 	else
@@ -17,14 +17,10 @@ procedure_options_argument(struct procedure_options *procedure, struct options *
 }
 
 void
-procedure_options_none(const struct argp_state *state)
+procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *state)
 {
-	argp_error(state, "which procedure? 'dcpiprof' shows which are hot");
-}
+	enum listing_syntax *syntax = listing_syntax;
 
-void
-procedure_options_syntax(enum listing_syntax *syntax, const char *text, const struct argp_state *state)
-{
 	if (strcmp(text, "att") == 0)
 		*syntax = LISTING_ATT;
 	else if (strcmp(text, "intel") == 0)

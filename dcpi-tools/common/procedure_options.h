@@ -15,13 +15,15 @@ struct procedure_options {
 	enum listing_syntax syntax;
 };
 
-/* PROCEDURE [IMAGE...] */
-void procedure_options_argument(struct procedure_options *procedure, struct options *options, const char *text,
-                                const struct argp_state *state);
-void procedure_options_none(const struct argp_state *state); /* no argument: ends the program with a sentence */
+/* What a command line without a procedure is refused with. */
+#define PROCEDURE_MISSING "which procedure? 'dcpiprof' shows which are hot"
 
-/* --asm */
-void procedure_options_syntax(enum listing_syntax *syntax, const char *text, const struct argp_state *state);
+/* PROCEDURE [IMAGE...] */
+void procedure_options_argument(struct procedure_options *procedure, struct options *options, char *text,
+                                struct argp_state *state);
+
+/* --asm, as command_line.h calls it; `listing_syntax` is an enum listing_syntax. */
+void procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *state);
 
 /* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
 struct guard procedure_guard(const char *shown);

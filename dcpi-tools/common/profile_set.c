@@ -53,8 +53,10 @@ add_choice(struct profile_sets *sets, int key, const char *text, const struct ar
 }
 
 void
-profile_sets_argument(struct profile_sets *sets, const char *directory, const struct argp_state *state)
+profile_sets_argument(void *member, char *directory, struct argp_state *state)
 {
+	struct profile_sets *sets = member;
+
 	if (sets->group_count > 0)
 		argp_error(state, "with --set, a database is named by --db DIR behind it");
 	add_choice(sets, OPTIONS_DB, directory, state);

@@ -59,8 +59,8 @@ void profile_sets_fini(struct profile_sets *sets);
 /* --set --db --epoch --since --until --comm --cgroup --label --host; the input is the struct profile_sets. */
 extern const struct argp profile_sets_options;
 
-/* A database that was named without an option. */
-void profile_sets_argument(struct profile_sets *sets, const char *directory, const struct argp_state *state);
+/* A database that was named without an option, as command_line.h calls it; `sets` is a struct profile_sets. */
+void profile_sets_argument(void *sets, char *directory, struct argp_state *state);
 
 /*
  * --before PATTERN (side 0) and --after PATTERN (side 1): two sets, of the runs whose labels match; in place of --set

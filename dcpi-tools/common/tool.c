@@ -2,12 +2,11 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/text.h"
 
 static int
-print(const struct tool *tool, const struct report *report, const struct output *output)
+print(const struct tool *tool, enum output_format format, const struct report *report, const struct output *output)
 {
-	switch (tool->options->format) {
+	switch (format) {
 	case FORMAT_JSON:
 		return tool->print_json(report, output->stream);
 	case FORMAT_CSV:
@@ -18,16 +17,15 @@ print(const struct tool *tool, const struct report *report, const struct output 
 }
 
 static int
-present(const struct tool *tool, const struct report *report)
+present(const struct tool *tool, const struct options *options, const struct report *report)
 {
-	const struct options *options = tool->options;
 	const bool is_text = options->format == FORMAT_TEXT;
 	struct output output;
 	int err, end;
 
 	/* what is no text has neither colours nor a pager */
 	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
-	err = print(tool, report, &output);
+	err = print(tool, options->format, report, &output);
 	end = output_close(&output);
 	if (err || end)
 		return message_cannot("standard output", "write the report", err ? err : end, NULL);
@@ -35,13 +33,13 @@ present(const struct tool *tool, const struct report *report)
 }
 
 static int
-run(const struct tool *tool, const struct request *request, struct report *report)
+run(const struct tool *tool, const struct options *options, const struct request *request, struct report *report)
 {
 	struct database database = {0}, *opened = tool->without_database ? NULL : &database;
 	int status = STATUS_OK;
 
 	if (opened)
-		status = database_open(opened, tool->options->directory);
+		status = database_open(opened, options->directory);
 	if (status)
 		return status;
 	status = tool->make(report, request, opened);
@@ -50,7 +48,7 @@ run(const struct tool *tool, const struct request *request, struct report *repor
 	if (!status) {
 		const int acted = tool->act ? tool->act(report) : TOOL_PRINTS;
 
-		status = acted == TOOL_PRINTS ? present(tool, report) : acted;
+		status = acted == TOOL_PRINTS ? present(tool, options, report) : acted;
 	}
 	tool->fini(report);
 	return status;
@@ -59,22 +57,11 @@ run(const struct tool *tool, const struct request *request, struct report *repor
 int
 tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv)
 {
-	int status;
+	struct options *options = command_line_options(tool->line, request);
+	int status = command_line_read(tool->line, request, argc, argv);
 
-	text_init();
-	options_init(tool->options);
-	status = argp_parse(tool->argp, argc, argv, 0, NULL, request);
-	if (status)
-		status = message_cannot(NULL, "read the command line", -status, NULL);
-	else
-		status = run(tool, request, report);
-	options_fini(tool->options);
+	if (!status)
+		status = run(tool, options, request, report);
+	options_fini(options);
 	return status;
-}
-
-void
-tool_init_children(const struct argp_state *state, const struct argp_child *children, struct options *options)
-{
-	for (size_t i = 0; children[i].argp; i++)
-		state->child_inputs[i] = options;
 }

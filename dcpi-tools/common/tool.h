@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
@@ -17,9 +18,8 @@ struct request;
 struct report;
 
 struct tool {
-	const struct argp *argp; /* its input is the request */
-	struct options *options; /* a part of the request */
-	bool without_database;   /* make() is given none: it opens what it compares (profile_set.h) */
+	const struct command_line *line;
+	bool without_database; /* make() is given none: it opens what it compares (profile_set.h) */
 	/* An exit status: 0, or another after a message. The database is closed behind it. */
 	int (*make)(struct report *report, const struct request *request, struct database *database);
 	/* By the format that the options have; NULL: the tool offers no such option. 0, or a negative errno. */
@@ -35,8 +35,5 @@ struct tool {
 
 /* For main(): its exit status. */
 int tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv);
-
-/* For an argp parser's ARGP_KEY_INIT: hand the options to all its children. */
-void tool_init_children(const struct argp_state *state, const struct argp_child *children, struct options *options);
 
 #endif
