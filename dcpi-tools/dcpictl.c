@@ -3,15 +3,13 @@
  *
  * man/dcpictl.1.scd describes it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "control/request.h"
+#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/ask.h"
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/compact.h"
@@ -23,26 +21,9 @@
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
 
-enum ctl_key {
-	KEY_SOCKET = 1,
-	KEY_LABEL,
-	KEY_JSON,
-	KEY_PROMETHEUS,
-	KEY_OUTPUT,
-	KEY_TO,
-	KEY_PID,
-	KEY_RELEASE,
-};
-
 static const char *const commands[] = {"status",  "flush", "epoch",   "label",  "reload", "quit",
                                        "compact", "check", "salvage", "doctor", "keep"};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
-
-static void
-take_command(struct argp_state *state, struct ctl_request *request, const char *text)
-{
-	request->command = commands[options_choice(state, "command", text, commands, COMMAND_COUNT)];
-}
 
 static bool
 is_command(const struct ctl_request *request, const char *command)
@@ -52,10 +33,12 @@ is_command(const struct ctl_request *request, const char *command)
 
 /* What follows the label is the program's. */
 static void
-take_argument(struct argp_state *state, struct ctl_request *request, char *text)
+take_argument(void *member, char *text, struct argp_state *state)
 {
+	struct ctl_request *request = member;
+
 	if (!request->command) {
-		take_command(state, request, text);
+		request->command = commands[options_choice(state, "command", text, commands, COMMAND_COUNT)];
 		if (is_command(request, "label") && request->label)
 			argp_error(state, "--label goes with epoch");
 	} else if (is_command(request, "keep") && !request->epoch) {
@@ -67,6 +50,22 @@ take_argument(struct argp_state *state, struct ctl_request *request, char *text)
 	} else {
 		request->program = options_program(state);
 	}
+}
+
+static void
+take_label(void *member, char *text, struct argp_state *state)
+{
+	struct ctl_request *request = member;
+
+	if (is_command(request, "label"))
+		argp_error(state, "--label goes with epoch");
+	request->label = text;
+}
+
+static void
+take_pid(void *member, char *text, struct argp_state *state)
+{
+	*(unsigned *)member = (unsigned)options_whole(state, "--pid", text, 1, INT32_MAX);
 }
 
 /* Does the command need no dcpid? */
@@ -87,8 +86,10 @@ check_label(const struct argp_state *state, const struct ctl_request *request)
 }
 
 static void
-check_options(const struct argp_state *state, const struct ctl_request *request)
+check(void *checked, struct argp_state *state)
 {
+	const struct ctl_request *request = checked;
+
 	if (!request->command) {
 		argp_usage(state);
 		return;
@@ -117,51 +118,45 @@ check_options(const struct argp_state *state, const struct ctl_request *request)
 		argp_error(state, "salvage needs --to NEWDIR, a directory that is not there yet");
 }
 
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
-{
-	struct ctl_request *request = state->input;
+static const struct option_row rows[] = {
+	OPTION_TEXT(0, "socket", "PATH", struct ctl_request, socket,
+                    "Talk to the dcpid that listens at PATH (default: " CONFIG_SOCKET ", with --db: DIR/control)"),
+	OPTION_CALL(0, "label", 0, "LABEL", 0, take_label, "With epoch: call the new epoch LABEL"),
+	OPTION_TRUE(0, "json", 0, struct ctl_request, json, "With status and doctor: print JSON"),
+	OPTION_TRUE(0, "prometheus", 0, struct ctl_request, prometheus, "With status: print metrics for Prometheus"),
+	OPTION_TEXT(0, "output", "FILE", struct ctl_request, output, "With status --prometheus: replace FILE by them"),
+	OPTION_CALL(0, "pid", 0, "PID", offsetof(struct ctl_request, pid), take_pid,
+                    "With label: label this process that runs, and what it begins from now on"),
+	OPTION_TRUE(0, "release", 0, struct ctl_request, release, "With keep: keep the epoch no longer"),
+	OPTION_TEXT(0, "to", "NEWDIR", struct ctl_request, to, "With salvage: make the new database in NEWDIR"),
+	OPTION_ARGUMENT(0, take_argument),
+	OPTION_END,
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &request->options;
-		return 0;
-	case KEY_SOCKET:
-		request->socket = text;
-		return 0;
-	case KEY_LABEL:
-		if (is_command(request, "label"))
-			argp_error(state, "--label goes with epoch");
-		request->label = text;
-		return 0;
-	case KEY_PID:
-		request->pid = (unsigned)options_whole(state, "--pid", text, 1, INT32_MAX);
-		return 0;
-	case KEY_JSON:
-		request->json = true;
-		return 0;
-	case KEY_PROMETHEUS:
-		request->prometheus = true;
-		return 0;
-	case KEY_OUTPUT:
-		request->output = text;
-		return 0;
-	case KEY_TO:
-		request->to = text;
-		return 0;
-	case KEY_RELEASE:
-		request->release = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		take_argument(state, request, text);
-		return 0;
-	case ARGP_KEY_END:
-		check_options(state, request);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "status|flush|epoch|reload|quit|compact|check|salvage|doctor\n"
+		     "label LABEL [--] PROGRAM [ARGUMENT]...\nlabel LABEL --pid PID\nkeep [--release] [EPOCH|LABEL]",
+	.doc = "Ask dcpid how it is and what to do, look after a profile database, find what is in the way."
+	       "\v  status   what is collected, at what cost, and what is missing\n"
+	       "  flush    write everything sampled up to now to the database\n"
+	       "  epoch    do that and begin a new epoch; its number is printed\n"
+	       "  label    run PROGRAM; its samples, and those of all that it begins, carry LABEL\n"
+	       "  reload   read the configuration again\n"
+	       "  quit     write everything and end dcpid\n"
+	       "  compact  give space that the database does not need back to the file system\n"
+	       "  keep     let nothing of an epoch be dropped for its age, or for the size limit; or say "
+	       "which\n"
+	       "           epochs are kept\n"
+	       "  check    read the whole database, without a dcpid; say what is wrong\n"
+	       "  salvage  read what is whole of a damaged database into a new one\n"
+	       "  doctor   say what is in the way, what has no symbols, and what mends it\n\n"
+	       "Each returns when the work is done. See dcpictl(1).",
+	.shared = SHARED_DATABASE,
+	.options = offsetof(struct ctl_request, options),
+	.in_order = true,
+	.check = check,
+};
 
 /* With a dcpid or without: that there is none is one of its findings. */
 static int
@@ -238,50 +233,8 @@ run(const struct ctl_request *request)
 int
 main(int argc, char **argv)
 {
-	static const struct argp_option entries[] = {
-		{"socket", KEY_SOCKET, "PATH", 0,
-	         "Talk to the dcpid that listens at PATH (default: " CONFIG_SOCKET ", with --db: DIR/control)", 0},
-		{"label", KEY_LABEL, "LABEL", 0, "With epoch: call the new epoch LABEL", 0},
-		{"json", KEY_JSON, NULL, 0, "With status and doctor: print JSON", 0},
-		{"prometheus", KEY_PROMETHEUS, NULL, 0, "With status: print metrics for Prometheus", 0},
-		{"output", KEY_OUTPUT, "FILE", 0, "With status --prometheus: replace FILE by them", 0},
-		{"pid", KEY_PID, "PID", 0, "With label: label this process that runs, and what it begins from now on",
-	         0},
-		{"release", KEY_RELEASE, NULL, 0, "With keep: keep the epoch no longer", 0},
-		{"to", KEY_TO, "NEWDIR", 0, "With salvage: make the new database in NEWDIR", 0},
-		{0},
-	};
-	static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = entries,
-		.parser = parse_option,
-		.args_doc =
-			"status|flush|epoch|reload|quit|compact|check|salvage|doctor\n"
-			"label LABEL [--] PROGRAM [ARGUMENT]...\nlabel LABEL --pid PID\nkeep [--release] [EPOCH|LABEL]",
-		.doc = "Ask dcpid how it is and what to do, look after a profile database, find what is in the way."
-		       "\v  status   what is collected, at what cost, and what is missing\n"
-		       "  flush    write everything sampled up to now to the database\n"
-		       "  epoch    do that and begin a new epoch; its number is printed\n"
-		       "  label    run PROGRAM; its samples, and those of all that it begins, carry LABEL\n"
-		       "  reload   read the configuration again\n"
-		       "  quit     write everything and end dcpid\n"
-		       "  compact  give space that the database does not need back to the file system\n"
-		       "  keep     let nothing of an epoch be dropped for its age, or for the size limit; or say "
-		       "which\n"
-		       "           epochs are kept\n"
-		       "  check    read the whole database, without a dcpid; say what is wrong\n"
-		       "  salvage  read what is whole of a damaged database into a new one\n"
-		       "  doctor   say what is in the way, what has no symbols, and what mends it\n\n"
-		       "Each returns when the work is done. See dcpictl(1).",
-		.children = children,
-	};
 	struct ctl_request request = {0};
-	int err;
+	const int status = command_line_read(&line, &request, argc, argv);
 
-	text_init();
-	options_init(&request.options);
-	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request);
-	if (err)
-		return message_cannot(NULL, "read the command line", -err, NULL);
-	return run(&request);
+	return status ? status : run(&request);
 }

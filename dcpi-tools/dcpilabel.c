@@ -4,7 +4,6 @@
  * Its options; what a run is, is in dcpi-tools/label/ and dcpi-tools/ctl/labelled_run.h. man/dcpilabel.1.scd describes
  * it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,27 +11,16 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
+#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
 #include "dcpi-tools/label/series_json.h"
 #include "profile/catalog.h"
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
-
-enum label_key {
-	KEY_RUNS = 1,
-	KEY_FIRST,
-	KEY_ADD,
-	KEY_KEEP_GOING,
-	KEY_NO_STATS,
-	KEY_SOCKET,
-	KEY_JSON,
-};
 
 struct label_labelling {
 	struct series series;
@@ -41,31 +29,36 @@ struct label_labelling {
 	bool prints_json;
 };
 
-static const struct argp_option entries[] = {
-	{"runs", KEY_RUNS, "N", 0, "Run PROGRAM so many times (default: 8)", 1},
-	{"first", KEY_FIRST, "N", 0, "Call the first run NAME.N, not NAME.1", 1},
-	{"add", KEY_ADD, NULL, 0, "Let samples add up with those that these labels have already", 1},
-	{"quiet", 'q', NULL, 0, "Drop what PROGRAM prints to standard output", 1},
-	{"keep-going", KEY_KEEP_GOING, NULL, 0, "Go on after a run that failed", 1},
-	{"no-stats", KEY_NO_STATS, NULL, 0, "Do not run " COMPARE_PROGRAM " at the end", 1},
-	{"json", KEY_JSON, NULL, 0, "Print JSON, and what PROGRAM prints not", 1},
-	{"socket", KEY_SOCKET, "PATH", 0, "Talk to the dcpid that listens at PATH", 1},
-	{0},
-};
-
-static const struct argp_child children[] = {{&options_database, 0, NULL, 0}, {0}};
-
 static void
-take_name(const struct argp_state *state, struct series *series, const char *text)
+take_json(void *member, char *text, struct argp_state *state)
 {
+	struct label_labelling *labelling = member;
+
+	(void)text;
+	(void)state;
+	labelling->prints_json = labelling->series.is_quiet = true;
+}
+
+/* What follows the name is the program's. */
+static void
+take_argument(void *member, char *text, struct argp_state *state)
+{
+	struct series *series = member;
+
+	if (series->name) {
+		series->program = options_program(state);
+		return;
+	}
 	if (!*text || strpbrk(text, "*?[\\"))
 		argp_error(state, "the name may not be empty, nor have wildcards");
 	series->name = text;
 }
 
 static void
-check(const struct argp_state *state, const struct series *series)
+check(void *checked, struct argp_state *state)
 {
+	const struct label_labelling *labelling = checked;
+	const struct series *series = &labelling->series;
 	char label[LABEL_SIZE];
 
 	if (!series->name || !series->program)
@@ -76,64 +69,33 @@ check(const struct argp_state *state, const struct series *series)
 		argp_error(state, "the name is too long: a label has at most %d bytes", LABEL_SIZE - 1);
 }
 
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
-{
-	struct label_labelling *labelling = state->input;
-	struct series *series = &labelling->series;
+static const struct option_row rows[] = {
+	OPTION_COUNT(1, "runs", "N", struct label_labelling, series.runs, "Run PROGRAM so many times (default: 8)"),
+	OPTION_COUNT(1, "first", "N", struct label_labelling, series.first, "Call the first run NAME.N, not NAME.1"),
+	OPTION_TRUE(1, "add", 0, struct label_labelling, adds,
+                    "Let samples add up with those that these labels have already"),
+	OPTION_TRUE(1, "quiet", 'q', struct label_labelling, series.is_quiet,
+                    "Drop what PROGRAM prints to standard output"),
+	OPTION_TRUE(1, "keep-going", 0, struct label_labelling, series.keeps_going, "Go on after a run that failed"),
+	OPTION_TRUE(1, "no-stats", 0, struct label_labelling, is_alone, "Do not run " COMPARE_PROGRAM " at the end"),
+	OPTION_CALL(1, "json", 0, NULL, 0, take_json, "Print JSON, and what PROGRAM prints not"),
+	OPTION_TEXT(1, "socket", "PATH", struct label_labelling, series.asking.socket,
+                    "Talk to the dcpid that listens at PATH"),
+	OPTION_ARGUMENT(offsetof(struct label_labelling, series), take_argument),
+	OPTION_END,
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &series->asking.options;
-		return 0;
-	case KEY_RUNS:
-		series->runs = options_count(state, "--runs", text);
-		return 0;
-	case KEY_FIRST:
-		series->first = options_count(state, "--first", text);
-		return 0;
-	case KEY_ADD:
-		labelling->adds = true;
-		return 0;
-	case 'q':
-		series->is_quiet = true;
-		return 0;
-	case KEY_KEEP_GOING:
-		series->keeps_going = true;
-		return 0;
-	case KEY_NO_STATS:
-		labelling->is_alone = true;
-		return 0;
-	case KEY_JSON:
-		labelling->prints_json = series->is_quiet = true;
-		return 0;
-	case KEY_SOCKET:
-		series->asking.socket = text;
-		return 0;
-	case ARGP_KEY_ARG: /* what follows the name is the program's */
-		if (!series->name) {
-			take_name(state, series, text);
-			return 0;
-		}
-		series->program = options_program(state);
-		return 0;
-	case ARGP_KEY_END:
-		check(state, series);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.options = entries,
-	.parser = parse_option,
-	.args_doc = "NAME [--] PROGRAM [ARGUMENT]...",
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "NAME [--] PROGRAM [ARGUMENT]...",
 	.doc = "Run PROGRAM several times, each time under a label of its own, NAME.1, NAME.2, ..., and show what "
 	       "differs "
 	       "between the runs.\v"
 	       "It needs a dcpid that runs. At the end " COMPARE_PROGRAM " compares the runs. See dcpilabel(1).",
-	.children = children,
+	.shared = SHARED_DATABASE,
+	.options = offsetof(struct label_labelling, series.asking.options),
+	.in_order = true,
+	.check = check,
 };
 
 /* One of those that the runs will have? */
@@ -208,14 +170,10 @@ main(int argc, char **argv)
 {
 	struct label_labelling labelling = {.series = {.first = 1, .runs = 8}};
 	struct series *series = &labelling.series;
-	int status;
+	int status = command_line_read(&line, &labelling, argc, argv);
 
-	text_init();
-	options_init(&series->asking.options);
-	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &labelling);
-	if (status)
-		return message_cannot(NULL, "read the command line", -status, NULL);
-	status = look_for_labels(&labelling);
+	if (!status)
+		status = look_for_labels(&labelling);
 	if (status)
 		return status;
 	status = series_run(series);

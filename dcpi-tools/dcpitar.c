@@ -3,7 +3,6 @@
  *
  * Its options; what it does is in dcpi-tools/tar/, and man/dcpitar.1.scd describes it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/tar/request.h"
 
 const char *argp_program_version = "dcpitar " DCPI_VERSION;
@@ -21,33 +20,26 @@ const char *argp_program_version = "dcpitar " DCPI_VERSION;
 #define SUFFIX        ".tar.zst"
 #define LIMIT_DEFAULT 16384 /* MiB */
 
-enum tar_key {
-	KEY_TO = 1,
-	KEY_NO_IMAGES,
-	KEY_LIMIT,
-	KEY_JSON,
-};
-
-static const struct argp_option entries[] = {
-	{NULL, 0, NULL, 0, "What is done (without -x, ARCHIVE is written):", 1},
-	{"extract", 'x', NULL, 0, "Extract the database in ARCHIVE", 1},
-	{"to", KEY_TO, "DIR", 0, "Into DIR, which is not there yet (default: called as the archive)", 1},
-	{"limit", KEY_LIMIT, "MIB", 0, "Extract no more than so many MiB (default: 16384)", 1},
-	{"no-images", KEY_NO_IMAGES, NULL, 0, "Do not read the files of images: only what dcpid captured goes with it",
-         1},
-	{"json", KEY_JSON, NULL, 0, "Print as JSON what was written", 1},
-	{NULL, 0, NULL, 0, "Which database:", 2},
-	{0},
-};
-
-static const struct argp_child children[] = {
-	{&options_database, 0, NULL, 0},
-	{0},
-};
+static void
+take_limit(void *member, char *text, struct argp_state *state)
+{
+	*(uint64_t *)member = options_whole(state, "--limit", text, 1, 1 << 30) << 20;
+}
 
 static void
-check(const struct argp_state *state, const struct tar_request *request)
+take_archive(void *member, char *text, struct argp_state *state)
 {
+	const char **archive = member;
+
+	if (*archive)
+		argp_error(state, "one archive at a time");
+	*archive = text;
+}
+
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct tar_request *request = checked;
 	const bool is_standard = request->archive && strcmp(request->archive, "-") == 0;
 
 	if (!request->archive)
@@ -62,50 +54,29 @@ check(const struct argp_state *state, const struct tar_request *request)
 		argp_error(state, "an archive is no text for a terminal: name a file, or a pipe behind it");
 }
 
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
-{
-	struct tar_request *request = state->input;
+static const struct option_row rows[] = {
+	OPTION_HEADING(1, "What is done (without -x, ARCHIVE is written):"),
+	OPTION_TRUE(1, "extract", 'x', struct tar_request, extract, "Extract the database in ARCHIVE"),
+	OPTION_TEXT(1, "to", "DIR", struct tar_request, target,
+                    "Into DIR, which is not there yet (default: called as the archive)"),
+	OPTION_CALL(1, "limit", 0, "MIB", offsetof(struct tar_request, limit_bytes), take_limit,
+                    "Extract no more than so many MiB (default: 16384)"),
+	OPTION_FALSE(1, "no-images", struct tar_request, images,
+                     "Do not read the files of images: only what dcpid captured goes with it"),
+	OPTION_ENUM(1, "json", 0, struct tar_request, options.format, FORMAT_JSON, "Print as JSON what was written"),
+	OPTION_HEADING(2, "Which database:"),
+	OPTION_ARGUMENT(offsetof(struct tar_request, archive), take_archive),
+	OPTION_END,
+};
 
-	switch (key) {
-	case ARGP_KEY_INIT:
-		tool_init_children(state, children, &request->options);
-		return 0;
-	case 'x':
-		request->extract = true;
-		return 0;
-	case KEY_TO:
-		request->target = text;
-		return 0;
-	case KEY_NO_IMAGES:
-		request->images = false;
-		return 0;
-	case KEY_LIMIT:
-		request->limit_bytes = options_whole(state, "--limit", text, 1, 1 << 30) << 20;
-		return 0;
-	case KEY_JSON:
-		request->options.format = FORMAT_JSON;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (request->archive)
-			argp_error(state, "one archive at a time");
-		request->archive = text;
-		return 0;
-	case ARGP_KEY_END:
-		check(state, request);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.options = entries,
-	.parser = parse_option,
-	.args_doc = "ARCHIVE",
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "ARCHIVE",
 	.doc = "Write a profile database into one file, with names and text of its images, to be read elsewhere.\v"
 	       "A file of - is standard output, or input. See dcpitar(1).",
-	.children = children,
+	.shared = SHARED_DATABASE,
+	.options = offsetof(struct tar_request, options),
+	.check = check,
 };
 
 /* "web1" of /tmp/web1.tar.zst, "profile" of what has no name. */
@@ -180,14 +151,9 @@ int
 main(int argc, char **argv)
 {
 	struct tar_request request = {.images = true, .limit_bytes = (uint64_t)LIMIT_DEFAULT << 20};
-	int status;
+	int status = command_line_read(&line, &request, argc, argv);
 
-	text_init();
-	options_init(&request.options);
-	status = argp_parse(&argp, argc, argv, 0, NULL, &request);
-	if (status)
-		status = message_cannot(NULL, "read the command line", -status, NULL);
-	else
+	if (!status)
 		status = run(&request);
 	free(request.name);
 	options_fini(&request.options);

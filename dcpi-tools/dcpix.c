@@ -3,16 +3,15 @@
  *
  * Its options; how it runs and counts is in dcpi-tools/x/ and emulator/, and man/dcpix.1.scd describes it.
  */
-#include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/emulated/counted.h"
@@ -25,15 +24,6 @@
 
 const char *argp_program_version = "dcpix " DCPI_VERSION;
 
-enum x_key {
-	KEY_LABEL = 1,
-	KEY_JSON,
-	KEY_OUTPUT,
-	KEY_BURSTS,
-	KEY_BUDGET,
-	KEY_SECONDS,
-};
-
 struct x_request {
 	struct options options;
 	const char *label;
@@ -44,81 +34,62 @@ struct x_request {
 	char **command;
 };
 
-static const struct argp_option entries[] = {
-	{NULL, 0, NULL, 0, "What is counted:", 1},
-	{"label", KEY_LABEL, "LABEL", 0, "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)",
-         1},
-	{NULL, 0, NULL, 0, "Where it is kept:", 2},
-	{NULL, 0, NULL, 0, "Of a process that cannot be run again:", 3},
-	{"bursts", KEY_BURSTS, NULL, 0, "Sample what a process that runs executes, as event 'bursts'", 3},
-	{"pid", 'p', "PID", 0, "That process", 3},
-	{"budget", KEY_BUDGET, "PERCENT", 0, "Slow a thread of it down by at most PERCENT (5)", 3},
-	{"seconds", KEY_SECONDS, "N", 0, "For N seconds (10), or until it ends", 3},
-	{NULL, 0, NULL, 0, "The report:", 4},
-	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 4},
-	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 4},
-	{0},
-};
-
-static const struct argp_child children[] = {
-	{&options_database, 0, NULL, 0},
-	{0},
-};
-
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
+static void
+take_pid(void *member, char *text, struct argp_state *state)
 {
-	struct x_request *request = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &request->options;
-		return 0;
-	case KEY_LABEL:
-		request->label = options_label(state, text, EPOCH_LABEL_SIZE - 1);
-		return 0;
-	case KEY_JSON:
-		request->json = true;
-		return 0;
-	case KEY_OUTPUT:
-		request->output = text;
-		return 0;
-	case KEY_BURSTS:
-		request->is_bursts = true;
-		return 0;
-	case 'p':
-		request->bursts.pid = (pid_t)options_whole(state, "--pid", text, 1, INT32_MAX);
-		return 0;
-	case KEY_BUDGET:
-		request->bursts.budget_percent = options_number(state, "--budget", text, 0.1, 50);
-		return 0;
-	case KEY_SECONDS:
-		request->bursts.seconds = options_number(state, "--seconds", text, 0.1, 1e6);
-		return 0;
-	case ARGP_KEY_ARG: /* what follows is the program's */
-		request->command = options_program(state);
-		return 0;
-	case ARGP_KEY_END:
-		if (request->is_bursts ? !request->bursts.pid || request->command : !!request->bursts.pid)
-			argp_error(state, "--bursts and --pid PID belong together, and take no program");
-		if (!request->is_bursts && !request->command)
-			argp_error(state, "which program? dcpix -- PROGRAM [ARGUMENT]...");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	*(pid_t *)member = (pid_t)options_whole(state, "--pid", text, 1, INT32_MAX);
 }
 
-static const struct argp argp = {
-	.options = entries,
-	.parser = parse_option,
-	.args_doc = "[--] PROGRAM [ARGUMENT]...\n--bursts --pid PID",
+static void
+take_program(void *member, char *text, struct argp_state *state)
+{
+	(void)text; /* what follows is the program's */
+	*(char ***)member = options_program(state);
+}
+
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct x_request *request = checked;
+
+	if (request->is_bursts ? !request->bursts.pid || request->command : !!request->bursts.pid)
+		argp_error(state, "--bursts and --pid PID belong together, and take no program");
+	if (!request->is_bursts && !request->command)
+		argp_error(state, "which program? dcpix -- PROGRAM [ARGUMENT]...");
+}
+
+static const struct option_row rows[] = {
+	OPTION_HEADING(1, "What is counted:"),
+	OPTION_NAME(1, "label", "LABEL", struct x_request, label, EPOCH_LABEL_SIZE - 1,
+                    "Call the epoch and its processes LABEL (the epoch is called dcpix otherwise)"),
+	OPTION_HEADING(2, "Where it is kept:"),
+	OPTION_HEADING(3, "Of a process that cannot be run again:"),
+	OPTION_TRUE(3, "bursts", 0, struct x_request, is_bursts,
+                    "Sample what a process that runs executes, as event 'bursts'"),
+	OPTION_CALL(3, "pid", 'p', "PID", offsetof(struct x_request, bursts.pid), take_pid, "That process"),
+	OPTION_DOUBLE(3, "budget", "PERCENT", struct x_request, bursts.budget_percent, 0.1, 50,
+                      "Slow a thread of it down by at most PERCENT (5)"),
+	OPTION_DOUBLE(3, "seconds", "N", struct x_request, bursts.seconds, 0.1, 1e6,
+                      "For N seconds (10), or until it ends"),
+	OPTION_HEADING(4, "The report:"),
+	OPTION_TRUE(4, "json", 0, struct x_request, json, "Print it as JSON"),
+	OPTION_TEXT(4, "output", "FILE", struct x_request, output, "Write it to FILE, not to standard error"),
+	OPTION_ARGUMENT(offsetof(struct x_request, command), take_program),
+	OPTION_END,
+};
+
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "[--] PROGRAM [ARGUMENT]...\n--bursts --pid PID",
 	.doc = "Run PROGRAM under an emulator and write how often each of its instructions was executed into a dcpi "
 	       "profile database, as event 'executions'; or sample where control goes in a process that runs, as "
 	       "event 'bursts'.\v"
 	       "Output and exit status are PROGRAM's own; it is several times slower, and what is counted is exact. A "
 	       "process that is sampled is slowed down by no more than its budget, and said by how much. See dcpix(1).",
-	.children = children,
+	.shared = SHARED_DATABASE,
+	.options = offsetof(struct x_request, options),
+	.in_order = true,
+	.check = check,
 };
 
 static int
@@ -274,13 +245,10 @@ main(int argc, char **argv)
 		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
-	int status;
+	int status = command_line_read(&line, &request, argc, argv);
 
-	text_init();
-	options_init(&request.options);
-	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request);
 	if (status)
-		return message_cannot(NULL, "read the command line", -status, NULL);
+		return status;
 	guard.subject = text_shown(request.options.directory);
 	if (!guard.subject)
 		return message_cannot(NULL, "start", -ENOMEM, NULL);
