@@ -4,6 +4,7 @@
  * man/dcpictl.1.scd describes it.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -145,8 +146,7 @@ static const struct command_line line = {
 	       "  reload   read the configuration again\n"
 	       "  quit     write everything and end dcpid\n"
 	       "  compact  give space that the database does not need back to the file system\n"
-	       "  keep     let nothing of an epoch be dropped for its age, or for the size limit; or say "
-	       "which\n"
+	       "  keep     let nothing of an epoch be dropped for its age, or for the size limit; or say which\n"
 	       "           epochs are kept\n"
 	       "  check    read the whole database, without a dcpid; say what is wrong\n"
 	       "  salvage  read what is whole of a damaged database into a new one\n"

@@ -4,6 +4,7 @@
  * Its options; what it does is in dcpi-tools/tar/, and man/dcpitar.1.scd describes it.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -98,7 +98,7 @@ struct command_line {
 	size_t options;                /* the offset of the request's struct options */
 	const struct argp *child;      /* a set of options more; NULL: none */
 	size_t child_offset;           /* of the child's input in the request */
-	bool in_order;                 /* what follows the first argument is no option of the tool */
+	bool in_order;                 /* arguments are taken before the options that follow them */
 	const char *argument_missing;  /* the sentence that refuses a command line without arguments; NULL: allowed */
 	void (*check)(void *request, struct argp_state *state); /* of what does not go together, at the end; or NULL */
 };
