@@ -1,15 +1,130 @@
 #include "dcpi-tools/common/profile_set.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/profile_set_parts.h"
+#include "profile/catalog.h"
 
-#define KEY_SET (OPTIONS_KEYS_END + 0x100)
+#define KEY_SET         (OPTIONS_KEYS_END + 0x100)
+#define BATCH_MAX       16 /* selections are in memory together */
+#define SET_CHOICES_MAX 16 /* of one set that its title tells of */
+
+struct profile_set_choice {
+	int key;    /* an enum options_key */
+	char *text; /* borrowed from the command line */
+	enum set_kind kind;
+	size_t group;  /* 0: before the first --set */
+	size_t member; /* of those of its kind, which set it is */
+};
+
+static void
+set_fini(struct profile_set *set)
+{
+	free(set->title);
+	free(set->owned);
+}
+
+void
+profile_sets_init(struct profile_sets *sets)
+{
+	memset(sets, 0, sizeof(*sets));
+}
+
+void
+profile_sets_fini(struct profile_sets *sets)
+{
+	for (size_t i = 0; i < sets->count; i++)
+		set_fini(&sets->sets[i]);
+	free(sets->sets);
+	free(sets->choices);
+	memset(sets, 0, sizeof(*sets));
+}
+
+/* One more, of which nothing is set; NULL when memory ends. */
+static struct profile_set *
+profile_sets_grow(struct profile_sets *sets)
+{
+	struct profile_set *grown = array_grow(sets->sets, &sets->capacity, sets->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	sets->sets = grown;
+	return &grown[sets->count++];
+}
+
+static void
+profile_sets_remove(struct profile_sets *sets, size_t index)
+{
+	set_fini(&sets->sets[index]);
+	sets->count--;
+	memmove(&sets->sets[index], &sets->sets[index + 1], (sets->count - index) * sizeof(*sets->sets));
+}
+
+static const char *
+prefix_of(const struct profile_set_choice *choice)
+{
+	switch (choice->key) {
+	case OPTIONS_EPOCH:
+		return "epoch ";
+	case OPTIONS_SINCE:
+		return "since ";
+	case OPTIONS_UNTIL:
+		return "until ";
+	case OPTIONS_COMM:
+		return "comm ";
+	case OPTIONS_CGROUP:
+		return "cgroup ";
+	case OPTIONS_HOST:
+		return "host ";
+	default:
+		return "";
+	}
+}
+
+/* Without the slashes that a shell's completion leaves at a directory's end. */
+static size_t
+shown_size(const char *text)
+{
+	size_t size = strlen(text);
+
+	while (size > 1 && text[size - 1] == '/')
+		size--;
+	return size;
+}
+
+/* "run1", "epoch 4", "since 14:00 until 15:00"; several by commas. NULL when memory ends. */
+static char *
+profile_set_title(const struct profile_set_choice *const *choices, size_t count)
+{
+	size_t size = 0;
+	char *title = NULL;
+	FILE *stream;
+
+	if (count == 0)
+		return strdup("everything");
+	stream = open_memstream(&title, &size);
+	if (!stream)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const bool is_end = i > 0 && choices[i]->key == OPTIONS_UNTIL && choices[i - 1]->key == OPTIONS_SINCE;
+
+		fprintf(stream, "%s%s%.*s",
+		        i == 0   ? ""
+		        : is_end ? " "
+		                 : ", ",
+		        prefix_of(choices[i]), (int)shown_size(choices[i]->text), choices[i]->text);
+	}
+	if (fclose(stream) == 0)
+		return title;
+	free(title);
+	return NULL;
+}
 
 static const char *const kind_names[] = {"nothing", "databases", "labels", "epochs", "stretches of time", "hosts"};
 
@@ -286,44 +401,292 @@ static const struct argp selection_options = {.options = options_selection_entri
 static const struct argp_child children[] = {{&database_options, 0, NULL, 0}, {&selection_options, 0, NULL, 0}, {0}};
 const struct argp profile_sets_options = {.options = entries, .parser = parse_set, .children = children};
 
-void
-profile_sets_init(struct profile_sets *sets)
+char *
+profile_set_literal(const char *text)
 {
-	memset(sets, 0, sizeof(*sets));
-}
+	char *pattern = malloc(2 * strlen(text) + 1), *to = pattern;
 
-static void
-set_fini(struct profile_set *set)
-{
-	free(set->title);
-	free(set->owned);
-}
-
-void
-profile_sets_fini(struct profile_sets *sets)
-{
-	for (size_t i = 0; i < sets->count; i++)
-		set_fini(&sets->sets[i]);
-	free(sets->sets);
-	free(sets->choices);
-	memset(sets, 0, sizeof(*sets));
-}
-
-struct profile_set *
-profile_sets_grow(struct profile_sets *sets)
-{
-	struct profile_set *grown = array_grow(sets->sets, &sets->capacity, sets->count + 1, sizeof(*grown));
-
-	if (!grown)
+	if (!pattern)
 		return NULL;
-	sets->sets = grown;
-	return &grown[sets->count++];
+	for (; *text; text++) {
+		if (strchr("*?[\\", *text))
+			*to++ = '\\';
+		*to++ = *text;
+	}
+	*to = '\0';
+	return pattern;
 }
 
-void
-profile_sets_remove(struct profile_sets *sets, size_t index)
+/* One more set, as `from`, one of `count`; NULL when memory ends. */
+static struct profile_set *
+add_found(struct profile_sets *sets, const struct profile_set *from, size_t count, char *title, char *owned)
 {
-	set_fini(&sets->sets[index]);
-	sets->count--;
-	memmove(&sets->sets[index], &sets->sets[index + 1], (sets->count - index) * sizeof(*sets->sets));
+	struct profile_set *set = title && owned ? profile_sets_grow(sets) : NULL;
+
+	if (!set) {
+		free(title);
+		free(owned);
+		return NULL;
+	}
+	*set = *from;
+	set->title = title;
+	set->owned = owned;
+	set->is_found = count > 1;
+	return set;
+}
+
+static int
+add_labels(struct profile_sets *sets, const struct profile_set *from, struct profile *profile, char *why, size_t size)
+{
+	struct profile_set *set;
+	char **labels;
+	size_t count;
+	int err;
+
+	err = catalog_labels(profile, &from->request, &labels, &count, why, size);
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < count; i++) {
+		set = add_found(sets, from, count, strdup(labels[i]), profile_set_literal(labels[i]));
+		if (set)
+			set->request.label = set->owned;
+		else
+			err = -ENOMEM;
+	}
+	catalog_free_labels(labels, count);
+	return err;
+}
+
+static int
+add_epochs(struct profile_sets *sets, const struct profile_set *from, struct profile *profile, char *why, size_t size)
+{
+	struct profile_set *set;
+	uint32_t *ids;
+	size_t count;
+	int err;
+
+	err = catalog_choose_epochs(profile, &from->request, &ids, &count, why, size);
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < count; i++) {
+		char title[32], number[16];
+
+		snprintf(title, sizeof(title), "epoch %u", ids[i]);
+		snprintf(number, sizeof(number), "%u", ids[i]);
+		set = add_found(sets, from, count, strdup(title), strdup(number));
+		if (set)
+			set->request.epoch = set->owned;
+		else
+			err = -ENOMEM;
+	}
+	free(ids);
+	return err;
+}
+
+static bool
+is_pattern(const struct profile_sets *sets, const struct profile_set *set)
+{
+	if (sets->kind == SET_LABEL)
+		return strpbrk(set->request.label, "*?[") != NULL;
+	return sets->kind == SET_EPOCH;
+}
+
+static int
+expand_set(struct profile_sets *sets, const struct profile_set *from)
+{
+	struct database database;
+	char why[512] = "";
+	int status, err;
+
+	status = database_open(&database, from->directory);
+	if (status)
+		return status;
+	err = (sets->kind == SET_LABEL ? add_labels : add_epochs)(sets, from, database.profile, why, sizeof(why));
+	if (err == -ENOMEM) {
+		status = message_cannot(NULL, "list the sets", err, NULL);
+	} else if (err && why[0]) {
+		message_print(from->directory, "%s", why);
+		status = err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
+	} else if (err) {
+		status = database_cannot_read(&database, err);
+	}
+	database_close(&database);
+	return status;
+}
+
+/* Those that are no patterns stay as they are. */
+static int
+profile_sets_expand(struct profile_sets *sets)
+{
+	size_t left = sets->kind == SET_LABEL || sets->kind == SET_EPOCH ? sets->count : 0;
+
+	/* Each goes to the end, or what it stands for does. */
+	for (; left > 0; left--) {
+		struct profile_set first = sets->sets[0];
+		int status = STATUS_OK;
+
+		if (is_pattern(sets, &first)) {
+			status = expand_set(sets, &first);
+			profile_sets_remove(sets, 0);
+		} else {
+			memmove(sets->sets, sets->sets + 1, (sets->count - 1) * sizeof(first));
+			sets->sets[sets->count - 1] = first;
+		}
+		if (status)
+			return status;
+	}
+	return STATUS_OK;
+}
+
+static bool
+is_alike(const struct profile_set *left, const struct profile_set *right)
+{
+	return strcmp(left->directory, right->directory) == 0;
+}
+
+struct reading {
+	struct profile_sets *sets;
+	profile_set_visitor *visit;
+	void *context;
+	struct database database;
+	struct symbolizer *symbolizer;
+};
+
+/* Some sets that one pass through the database can read. */
+struct batch {
+	size_t count;
+	size_t indices[BATCH_MAX]; /* ascending, in the sets */
+	const struct selection_request *requests[BATCH_MAX];
+	struct selection *selections[BATCH_MAX];
+	bool is_read; /* else each has to be read by itself, to say what is wrong */
+};
+
+/* Its selection becomes the visitor's. An exit status, or PROFILE_SET_PASSED. */
+static int
+visit_set(struct reading *reading, size_t index, struct selection *selection, bool is_read)
+{
+	struct profile_set_visit visit = {
+		.index = index,
+		.set = &reading->sets->sets[index],
+		.database = &reading->database,
+		.symbolizer = reading->symbolizer,
+		.selection = selection,
+	};
+	int status;
+
+	if (!selection && is_read && visit.set->is_found)
+		return PROFILE_SET_PASSED;
+	status = selection ? STATUS_OK : database_select(visit.database, &visit.set->request, &visit.selection);
+	return status ? status : reading->visit(reading->context, &visit);
+}
+
+/* From the set `first` on, those that have not been read. */
+static void
+fill_batch(struct reading *reading, size_t first, struct batch *batch)
+{
+	struct profile_set *sets = reading->sets->sets;
+
+	memset(batch, 0, sizeof(*batch));
+	for (size_t i = first; i < reading->sets->count && batch->count < BATCH_MAX; i++) {
+		if (sets[i].is_read || !is_alike(&sets[i], &sets[first]) ||
+		    !selection_shares_scope(&sets[i].request, &sets[first].request))
+			continue;
+		sets[i].is_read = true;
+		batch->requests[batch->count] = &sets[i].request;
+		batch->indices[batch->count++] = i;
+	}
+}
+
+static int
+read_batch(struct reading *reading, size_t first)
+{
+	struct batch batch;
+	size_t removed = 0;
+	int status = STATUS_OK;
+
+	fill_batch(reading, first, &batch);
+	batch.is_read =
+		database_read_each(reading->database.profile, batch.requests, batch.count, batch.selections) == 0;
+	for (size_t i = 0; i < batch.count; i++) {
+		const size_t index = batch.indices[i] - removed;
+
+		if (status) {
+			selection_free(batch.selections[i]);
+			continue;
+		}
+		status = visit_set(reading, index, batch.selections[i], batch.is_read);
+		if (status != PROFILE_SET_PASSED)
+			continue;
+		profile_sets_remove(reading->sets, index);
+		removed++;
+		status = STATUS_OK;
+	}
+	return status;
+}
+
+/* All sets of the database that is open, from the set `first` on. */
+static int
+read_alike(struct reading *reading, size_t first)
+{
+	struct profile_sets *sets = reading->sets;
+	const char *directory = sets->sets[first].directory;
+	int status = STATUS_OK;
+
+	for (size_t i = first; i < sets->count && !status;) {
+		if (sets->sets[i].is_read || strcmp(sets->sets[i].directory, directory) != 0)
+			i++;
+		else
+			status = read_batch(reading, i);
+	}
+	return status;
+}
+
+static int
+read_database(struct reading *reading, size_t first)
+{
+	int status = database_open(&reading->database, reading->sets->sets[first].directory);
+
+	if (status)
+		return status;
+	reading->symbolizer = symbolizer_new(reading->database.profile);
+	if (reading->symbolizer)
+		status = read_alike(reading, first);
+	else
+		status = message_cannot(NULL, "name the procedures", -ENOMEM, NULL);
+	symbolizer_free(reading->symbolizer);
+	database_close(&reading->database);
+	return status;
+}
+
+int
+profile_sets_check(const struct profile_sets *sets, size_t least, size_t most)
+{
+	if (sets->count >= least && sets->count <= most)
+		return STATUS_OK;
+	if (sets->count > most) {
+		message_print(NULL, "%zu sets of samples were named, and %zu %s all that can be compared", sets->count,
+		              most, most == 1 ? "is" : "are");
+		return STATUS_USAGE;
+	}
+	message_print(NULL,
+	              "%zu set%s of samples, and it takes %zu: name them by --label, --epoch, --since and "
+	              "--until, databases, or --set",
+	              sets->count, sets->count == 1 ? "" : "s", least);
+	return STATUS_USAGE;
+}
+
+int
+profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_set_visitor *visit, void *context)
+{
+	struct reading reading = {.sets = sets, .visit = visit, .context = context};
+	int status = profile_sets_expand(sets);
+
+	if (!status)
+		status = profile_sets_check(sets, least, most);
+	for (size_t i = 0; !status && i < sets->count; i++) {
+		/* what is removed lies behind, or here: those that were found are of one database */
+		while (!status && i < sets->count && !sets->sets[i].is_read)
+			status = read_database(&reading, i);
+	}
+	return status ? status : profile_sets_check(sets, least, most);
 }
