@@ -62,13 +62,12 @@ space_new(struct mapping_budget *budget)
 	return space;
 }
 
+/* The budget has room for it. */
 static struct address_space *
 space_copy(const struct address_space *from)
 {
 	struct address_space *space;
 
-	if (from->budget->limit - from->budget->used < from->count)
-		return NULL;
 	space = space_new(from->budget);
 	if (!space)
 		return NULL;
@@ -95,6 +94,8 @@ unshare(struct address_space **space, struct mapping_budget *budget)
 
 	if (*space && (*space)->references == 1)
 		return 0;
+	if (*space && budget->limit - budget->used < (*space)->count)
+		return -ENOSPC;
 	mine = *space ? space_copy(*space) : space_new(budget);
 	if (!mine)
 		return -ENOMEM;
