@@ -3,9 +3,9 @@
  *
  * Its options; what it shows is in dcpi-tools/diff/, and man/dcpidiff.1.scd describes it.
  */
-#include <stddef.h>
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

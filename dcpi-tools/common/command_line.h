@@ -23,14 +23,14 @@ enum option_kind {
 	OPTION_KIND_TRUE,    /* bool */
 	OPTION_KIND_FALSE,   /* bool */
 	OPTION_KIND_ENUM,    /* an enum, or an int, that becomes `value` */
-	OPTION_KIND_TEXT,    /* const char *; 1 to `most` bytes, with `most` 0 any */
+	OPTION_KIND_TEXT,    /* const char *; 1 to `most` bytes, or of any length if `most` is 0 */
 	OPTION_KIND_DOUBLE,  /* double, from `least` to `most` */
 	OPTION_KIND_COUNT,   /* size_t, from 1 on */
 	OPTION_KIND_CALL,    /* any, by `take` */
-	OPTION_KIND_ARGUMENT /* what is no option: `take` gets each */
+	OPTION_KIND_ARGUMENT /* an argument that is no option: `take` is called for each */
 };
 
-/* Put the value of an option or an argument to `member`; `text` is NULL without one. argp_error() refuses it. */
+/* Convert `text` (NULL: the option has no argument) and store it in `member`; refuse it by argp_error(). */
 typedef void option_take(void *member, char *text, struct argp_state *state);
 
 struct option_row {

@@ -1,7 +1,8 @@
 /*
  * options.h - the options that tools share, as argp children
  *
- * A tool names the children it wants and hands each the same `struct options` as its input (state->child_inputs).
+ * A tool names the sets it wants in its struct command_line, which hands each the same struct options (command_line.h);
+ * dcpiemu and profile_set.c hand them over themselves (state->child_inputs).
  * A wrong value ends the program with a sentence and STATUS_USAGE, as argp does.
  * Thread rule: one thread.
  */

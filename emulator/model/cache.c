@@ -244,6 +244,8 @@ cache_fini(struct cache *cache)
 void
 cache_begin_to_lock(struct cache *cache)
 {
+	if (cache->locks) /* and others are in it */
+		return;
 	cache->locks = true;
 	cache->is_simple = false;
 }

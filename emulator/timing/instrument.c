@@ -15,7 +15,7 @@ static struct {
 	struct lock_model *locks;
 	qemu_plugin_vcpu_udata_cb_t enter;
 	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind; NULL: none is wanted */
-	struct tb_flush retranslation;
+	struct tb_flush tb_flush;
 	atomic_bool has_threads; /* a second one begins, or what is translated now will be kept when one begins */
 } state;
 
@@ -25,7 +25,7 @@ instrument_init(struct timing *timing, const struct guest *guest, struct lock_mo
 	state.timing = timing;
 	state.guest = guest;
 	state.locks = locks;
-	atomic_store_explicit(&state.has_threads, !tb_flush_init(&state.retranslation), memory_order_relaxed);
+	atomic_store_explicit(&state.has_threads, !tb_flush_init(&state.tb_flush), memory_order_relaxed);
 	state.enter = block_entry_callback(timing);
 }
 
@@ -47,7 +47,7 @@ instrument_other_begins(unsigned parent)
 	if (has_threads())
 		return;
 	atomic_store_explicit(&state.has_threads, true, memory_order_relaxed);
-	tb_flush_all(&state.retranslation, parent);
+	tb_flush_all(&state.tb_flush, parent);
 }
 
 static void

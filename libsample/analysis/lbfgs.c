@@ -37,7 +37,7 @@ evaluate(void *instance, const double *x, double *gradient, int size, double ste
 	return isnan(value) ? INFINITY : value;
 }
 
-/* lbfgs_progress_t: not zero ends the search. */
+/* lbfgs_progress_t: not zero ends the search. liblbfgs accepts every step where a gradient is not finite. */
 static int /* NOLINTNEXTLINE(readability-function-size): liblbfgs has these parameters */
 after_step(void *instance, const double *x, const double *gradient, double value, double x_norm, double gradient_norm,
            double step, int size, int iteration, int evaluations)
@@ -47,14 +47,13 @@ after_step(void *instance, const double *x, const double *gradient, double value
 	(void)x;
 	(void)gradient;
 	(void)x_norm;
-	(void)gradient_norm;
 	(void)step;
 	(void)size;
 	(void)iteration;
 	(void)evaluations;
 	search->small = search->value - value <= search->problem->tolerance * fabs(value) ? search->small + 1 : 0;
 	search->value = value;
-	return search->small >= SMALL_STEPS;
+	return !isfinite(value) || !isfinite(gradient_norm) || search->small >= SMALL_STEPS;
 }
 
 int
@@ -74,7 +73,8 @@ lbfgs_minimize(const struct lbfgs_problem *problem, double *x, unsigned *evaluat
 	parameters.linesearch = LBFGS_LINESEARCH_BACKTRACKING_WOLFE;
 	parameters.max_linesearch = LINE_SEARCH_MAX;
 	result = lbfgs((int)problem->count, aligned, NULL, evaluate, after_step, &search, &parameters);
-	memcpy(x, aligned, problem->count * sizeof(*x));
+	if (isfinite(search.value))
+		memcpy(x, aligned, problem->count * sizeof(*x));
 	lbfgs_free(aligned);
 	if (evaluations)
 		*evaluations = search.evaluations;

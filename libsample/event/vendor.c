@@ -46,8 +46,9 @@ vendor_library_encode(const struct vendor_library *library, const char *name, st
 	if (library->encode(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &request) != PFM_SUCCESS ||
 	    library->describe(request.idx, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
 		return -ENOENT;
-	/* What it takes for a raw event, rNNNN, is wider: r0x1. */
-	if (attr.type != PERF_TYPE_RAW || info.pmu == PFM_PMU_PERF_EVENT_RAW)
+	/* Its raw events, rNNNN, are wider: r0x1. Its .u, .k, .h and .mg set what is not copied: :u and :k say that. */
+	if (attr.type != PERF_TYPE_RAW || info.pmu == PFM_PMU_PERF_EVENT_RAW || attr.exclude_user || attr.exclude_kernel ||
+	    attr.exclude_host)
 		return -ENOENT;
 	memset(encoding, 0, sizeof(*encoding));
 	encoding->type = attr.type;
@@ -69,6 +70,7 @@ vendor_event_encode(const char *name, struct event_encoding *encoding)
 	pthread_mutex_lock(&lock);
 	if (!vendor_library_load(&library))
 		goto out;
+	err = -ENOENT;
 	if (library.initialize() == PFM_SUCCESS) {
 		err = vendor_library_encode(&library, name, encoding);
 		library.terminate();

@@ -92,6 +92,27 @@ what_is_no_number_is_refused(void **state)
 	assert_int_equal(lbfgs_minimize(&problem, x, NULL), -EINVAL);
 }
 
+/* Downhill it has no end: the gradient there is no number. */
+static double
+edge(void *argument, const double *x, double *gradient)
+{
+	(void)argument;
+	gradient[0] = x[0] > 1.5 ? (double)NAN : -1;
+	return -x[0];
+}
+
+static void
+a_gradient_that_is_no_number_ends_it(void **state)
+{
+	const struct lbfgs_problem problem = {.function = edge, .count = 1, .evaluations_max = 50, .tolerance = 1e-9};
+	double x[] = {1};
+	unsigned evaluations;
+
+	(void)state;
+	lbfgs_minimize(&problem, x, &evaluations);
+	assert_in_range(evaluations, 1, 50);
+}
+
 int
 main(void)
 {
@@ -100,6 +121,7 @@ main(void)
 		cmocka_unit_test(many_variables_of_unlike_steepness_settle),
 		cmocka_unit_test(it_ends_when_it_was_asked_often_enough),
 		cmocka_unit_test(what_is_no_number_is_refused),
+		cmocka_unit_test(a_gradient_that_is_no_number_ends_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

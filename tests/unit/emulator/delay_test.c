@@ -1,4 +1,4 @@
-/* Tests of emulator/clock/delay.h and spin.h. A cycle is a nanosecond; a busy machine is late, never early. */
+/* Tests of emulator/clock/delay.h. A cycle is a nanosecond; a busy machine is late, never early. */
 #include "tests/unit/test.h"
 
 #include <string.h>

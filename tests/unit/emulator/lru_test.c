@@ -1,4 +1,4 @@
-/* Tests of emulator/model/order.c and lru.h: ways leave in the order in which they were used. */
+/* Tests of emulator/model/lru.h: ways leave in the order in which they were used. */
 #include <stdint.h>
 #include <string.h>
 

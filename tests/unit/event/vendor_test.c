@@ -88,6 +88,7 @@ other_names_are_not_found(void **state)
 	                                    "r0x1",
 	                                    "x",
 	                                    "",
+	                                    "UOPS_ISSUED.ANY.k",
 	                                    "%s"};
 	const struct event_encoding before = {.type = 7};
 	struct event_encoding encoding = before;
