@@ -8,9 +8,9 @@
 
 #define HOST_LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
-#define SPINS_MAX 200 /* before the processor is given to who has the lock, perhaps */
+#define SPINS_MAX 200 /* failed attempts before sched_yield() */
 
-#define SET_USUAL_SLOTS 20 /* of the last level of a server */
+#define SET_CONSTANT_SLOTS 20 /* of the last level of a server */
 
 #define SET_INLINE static inline __attribute__((always_inline))
 
@@ -317,11 +317,11 @@ access_kind(struct cache *cache, uint64_t line, bool writes, const struct cache_
 struct cache_found
 cache_access_any(struct cache *cache, uint64_t line, bool writes)
 {
-	if (cache->slots != SET_USUAL_SLOTS || !cache->is_lru)
+	if (cache->slots != SET_CONSTANT_SLOTS || !cache->is_lru)
 		return access_kind(cache, line, writes, set_kind_any(cache));
 	if (cache->locks)
-		return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, true));
-	return access_kind(cache, line, writes, set_kind_of(SET_USUAL_SLOTS, true, false));
+		return access_kind(cache, line, writes, set_kind_of(SET_CONSTANT_SLOTS, true, true));
+	return access_kind(cache, line, writes, set_kind_of(SET_CONSTANT_SLOTS, true, false));
 }
 
 struct cache_found
@@ -337,10 +337,9 @@ cache_prefetch(struct cache *cache, uint64_t line)
 	return found;
 }
 
-bool
-cache_mark_written_any(struct cache *cache, uint64_t line)
+SET_INLINE bool
+mark_written_kind(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {
-	const struct cache_set_kind kind = set_kind_any(cache);
 	const struct set_place place = enter(cache, line, kind);
 	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
 
@@ -348,4 +347,14 @@ cache_mark_written_any(struct cache *cache, uint64_t line)
 		place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)] |= CACHE_WAS_WRITTEN;
 	leave(place.set, kind);
 	return matches != 0;
+}
+
+bool
+cache_mark_written_any(struct cache *cache, uint64_t line)
+{
+	if (cache->slots != SET_CONSTANT_SLOTS || !cache->is_lru)
+		return mark_written_kind(cache, line, set_kind_any(cache));
+	if (cache->locks)
+		return mark_written_kind(cache, line, set_kind_of(SET_CONSTANT_SLOTS, true, true));
+	return mark_written_kind(cache, line, set_kind_of(SET_CONSTANT_SLOTS, true, false));
 }

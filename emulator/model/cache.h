@@ -6,7 +6,7 @@
  * was written or prefetched, a lock. First in first out is the same order when a hit does not change it; a random
  * victim comes from a generator of its set.
  *
- * Thread rule: of one thread, or with `locks`, which locks the set that is looked at, of any.
+ * Thread rule: one thread, until cache_begin_to_lock(); from then on any thread, each call locks its set.
  */
 #ifndef DCPI_EMULATOR_MODEL_CACHE_H
 #define DCPI_EMULATOR_MODEL_CACHE_H
@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emulator/model/lru.h"
 #include "emulator/model/lru.h"
 #include "machine/machine.h"
 
@@ -39,7 +38,7 @@ struct cache {
 	uint32_t set_count;
 	uint32_t set_mask; /* where set_count is a power of two; */
 	uint8_t set_shift; /* there, too */
-	bool is_simple;    /* small sets, as many as a power of two, LRU, nobody locks: that goes faster */
+	bool is_simple;    /* up to 8 ways, LRU, a power of two of sets, no locks: the inline functions apply */
 	bool is_lru;       /* a hit changes the order */
 	bool is_random;    /* its victims */
 	bool locks;
@@ -51,7 +50,7 @@ struct cache {
 
 /* What an access found; small, to be handed back in registers. */
 struct cache_found {
-	uint64_t left; /* with a miss: the line that made room; CACHE_NO_LINE */
+	uint64_t left; /* on a miss the line that was evicted; CACHE_NO_LINE if the way was empty */
 	uint32_t what; /* CACHE_... */
 };
 
@@ -59,7 +58,7 @@ struct cache_found {
 int cache_init(struct cache *cache, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 void cache_fini(struct cache *cache);
 
-/* From now on it is shared by threads. Nobody is in it, unless it is so already. */
+/* From now on calls lock their set. No thread may be in a call; a second call does nothing. */
 void cache_begin_to_lock(struct cache *cache);
 
 /* The line will be asked for: its set is fetched into the host's cache meanwhile. */
@@ -71,11 +70,11 @@ bool cache_has(struct cache *cache, uint64_t line);
 /* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
 struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
 
-/* cache_access() and cache_mark_written() of whatever cache. */
+/* cache_access() and cache_mark_written() for every shape of cache. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
-/* A line that was written left. */
+/* The access evicted a dirty line. */
 static inline bool
 cache_found_writes_back(struct cache_found found)
 {
@@ -94,7 +93,7 @@ cache_small_set(const struct cache *cache, uint64_t line)
 	return (struct cache_small *)(void *)cache->sets + cache_small_index(cache, line);
 }
 
-/* What has the line: the lowest bit is its way; 0: nothing. Others mean nothing. */
+/* Match mask: its lowest set bit is the way, higher bits are meaningless; 0: no match. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_find(const struct cache *cache, const struct cache_small *set, uint64_t line)
 {
@@ -120,61 +119,22 @@ cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 	return flags;
 }
 
-/* What was where a line comes in. */
-struct cache_left {
-	uint32_t tag;   /* TAG_NONE: nothing */
-	uint32_t flags; /* CACHE_WAS_... */
-};
-
-/* Its number. */
-static inline uint64_t
-cache_small_left(const struct cache *cache, uint64_t line, struct cache_left left)
-{
-	return (uint64_t)left.tag << cache->set_shift | cache_small_index(cache, line);
-}
-
-/* The line comes in. */
-static inline __attribute__((always_inline)) struct cache_left
-cache_small_bring(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
-{
-	const uint32_t way = lru_oldest(set->order, cache->present);
-	const struct cache_left left = {set->tags[way], set->flags[way]};
-
-	set->tags[way] = (uint32_t)(line >> cache->set_shift);
-	set->flags[way] = flags;
-	set->order = lru_used(set->order, way);
-	return left;
-}
-
-/* It is not CACHE_NO_LINE: who asks next whether it is need not look. */
-static inline __attribute__((always_inline)) uint64_t
-cache_some_line(uint64_t line)
-{
-	if (line == CACHE_NO_LINE)
-		__builtin_unreachable();
-	return line;
-}
-
-/* The same, and who was written leaves: which line that is; CACHE_NO_LINE. */
-static inline __attribute__((always_inline)) uint64_t
-cache_small_make_room(const struct cache *cache, struct cache_small *set, uint64_t line)
-{
-	const struct cache_left left = cache_small_bring(cache, set, line, 0);
-
-	return left.flags & CACHE_WAS_WRITTEN ? cache_some_line(cache_small_left(cache, line, left)) : CACHE_NO_LINE;
-}
-
-/* The same, as of any cache. */
+/* The line comes in where the oldest leaves. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
 {
-	const struct cache_left left = cache_small_bring(cache, set, line, flags);
+	const uint32_t way = lru_oldest(set->order, cache->present), tag = set->tags[way];
+	struct cache_found found = {.left = CACHE_NO_LINE, .what = set->flags[way] & CACHE_WAS_WRITTEN};
 
-	return (struct cache_found){left.tag != TAG_NONE ? cache_small_left(cache, line, left) : CACHE_NO_LINE,
-	                            left.flags & CACHE_WAS_WRITTEN};
+	if (tag != TAG_NONE)
+		found.left = (uint64_t)tag << cache->set_shift | cache_small_index(cache, line);
+	set->tags[way] = (uint32_t)(line >> cache->set_shift);
+	set->flags[way] = flags;
+	set->order = lru_used(set->order, way);
+	return found;
 }
 
-/* Somebody asks for the line: afterwards it is there. */
+/* Look the line up, and bring it in on a miss. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_access(struct cache *cache, uint64_t line, bool writes)
 {

@@ -54,9 +54,9 @@ struct path_user {
 	struct path *path;
 	unsigned core;
 	uint32_t load_cycles;  /* more_cycles[] of the load as it was last seen */
-	uint64_t asked, found; /* windows: between them is no room */
+	uint64_t asked, found; /* windows asked to found - 1 are full */
 	uint64_t lines;        /* that it asked for */
-	uint64_t tells;        /* when it tells others again */
+	uint64_t tells;        /* time of the next path_tell() */
 	uint64_t told_lines;
 	double average; /* lines a cycle */
 };
@@ -67,7 +67,7 @@ void load_curve_init(struct load_curve *curve, const struct machine *machine);
 int path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
 void path_fini(struct path *path);
 
-/* From now on threads share it. Nobody is in it. */
+/* From now on several threads use it. No thread may be in a call. */
 void path_begin_to_share(struct path *path);
 
 void path_user_init(struct path_user *user, struct path *path, unsigned core);

@@ -8,8 +8,9 @@
 #include "emulator/model/tlb.h"
 #include "emulator/setup.h"
 
-#define FAR_BYTES ((uint64_t)512 << 10)
-#define ARRIVALS  64 /* prefetched lines whose arrival is remembered; a power of two */
+#define FAR_BYTES   ((uint64_t)512 << 10)
+#define CYCLES_MOST (UINT32_C(1) << 28) /* that one thing takes: THREAD_LIMIT of emulator/timing/thread.h is more */
+#define ARRIVALS    64                  /* prefetched lines whose arrival is remembered; a power of two */
 
 #define INLINE static inline __attribute__((always_inline))
 #define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */
@@ -108,7 +109,7 @@ move(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bo
 static uint32_t
 clamp(uint64_t cycles)
 {
-	return cycles < UINT32_MAX ? (uint32_t)cycles : UINT32_MAX;
+	return cycles < CYCLES_MOST ? (uint32_t)cycles : CYCLES_MOST;
 }
 
 /* A line comes from memory. */
@@ -143,7 +144,7 @@ write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t 
 
 /* ---- prefetchers ---- */
 
-/* The line, prefetched, is met for the first time: it still takes until it has come. */
+/* First use of a prefetched line: it may still be on its way. */
 APART void
 meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
 {
@@ -207,7 +208,7 @@ bring_ahead(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t
 	return read_ahead(hierarchy, line, now);
 }
 
-/* The prefetcher is wrong this time: what it fetches nobody will ask for, and it goes nowhere. */
+/* An inaccurate prefetch: it costs bandwidth and fills no cache. */
 static void
 fetch_in_vain(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
@@ -277,8 +278,8 @@ prefetch(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint
 /* ---- an access: the filter, TLBs, level 1, the levels behind it, memory, prefetchers ---- */
 
 /*
- * A page that the filter does not know: it does then. Who goes to another page may well miss the last level, whose set
- * takes the host as long as the guest's line does: both are fetched at once.
+ * TLB lookup for a page that is not in the filter; enters it there. A new page often misses the last level too, so its
+ * set is fetched into the host's cache meanwhile.
  */
 APART void
 translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t address, struct access_result *result)
@@ -290,7 +291,7 @@ translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t addre
 
 	if (hierarchy->far)
 		cache_fetch_set(hierarchy->far, numbered >> hierarchy->line_shift);
-	found = l1_use_any(level, number, level->filter->use += FILTER_USE);
+	found = l1_use(level, number, level->filter->use += FILTER_USE);
 	l1_put_page(level, found.entry, page);
 	if (found.hit)
 		return;
@@ -600,6 +601,18 @@ hierarchy_traffic(struct hierarchy *hierarchy)
 		hierarchy->traffic.node_bytes[i] = lines * machine->line_bytes;
 	}
 	return &hierarchy->traffic;
+}
+
+void
+hierarchy_restart_traffic(struct hierarchy *hierarchy)
+{
+	const struct machine *machine = &hierarchy->system->machine;
+
+	hierarchy->traffic = (struct hierarchy_traffic){.written_back = 0};
+	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++) {
+		hierarchy->users[i].told_lines -= hierarchy->users[i].lines; /* their difference is what is not told */
+		hierarchy->users[i].lines = 0;
+	}
 }
 
 struct hit_filter *

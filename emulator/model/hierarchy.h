@@ -33,7 +33,7 @@ struct access_result {
 	uint8_t level;        /* index of the level that had it; HIERARCHY_MEMORY */
 	uint8_t node;         /* of the memory, with HIERARCHY_MEMORY */
 	bool tlb_missed, walked;
-	bool used_prefetch; /* a prefetched line was met for the first time */
+	bool used_prefetch; /* first use of a prefetched line */
 };
 
 /* What a core moved, in bytes and lines, since its hierarchy was made. */
@@ -68,8 +68,9 @@ bool hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
-/* Until now; what was handed out before is that, too. */
+/* Until now, from the beginning or the last hierarchy_restart_traffic(); what was handed out before is that, too. */
 const struct hierarchy_traffic *hierarchy_traffic(struct hierarchy *hierarchy);
+void hierarchy_restart_traffic(struct hierarchy *hierarchy);
 
 /* The filters, which are asked at each access before. Of code no line is written. */
 struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);

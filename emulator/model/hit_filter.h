@@ -193,13 +193,13 @@ filter_fetch_lines(struct hit_filter *filter, uint64_t first, uint64_t end)
 /*
  * ---- lines of 64 bytes, in a level 1 of several sets ----
  *
- * The entry that a line's place leads to never has the next line: so the last byte of an access tells whether all of it
- * is on that line.
+ * A table place never leads to the entry of the following line, so comparing the last byte proves that the access is
+ * within one line.
  */
 
 /*
- * The same memory, of which the compiler does not know that: it then adds the place to the address as a part of the
- * instruction that writes, instead of keeping the sum from when it was read.
+ * Hides from the compiler that the pointer is unchanged: it then folds base + offset into the store instead of keeping
+ * the sum in a register.
  */
 FILTER_INLINE struct hit_filter *
 filter_again(struct hit_filter *filter)

@@ -30,7 +30,7 @@ struct lru_uses {
 };
 extern const struct lru_uses lru_uses;
 
-/* The same of one way. */
+/* lru_uses of a single way. */
 struct lru_use {
 	uint64_t row, others;
 };
@@ -41,14 +41,14 @@ lru_use_of(uint32_t way)
 	return (struct lru_use){lru_uses.rows[way], lru_uses.others[way]};
 }
 
-/* The bits of `ways` ways; a use sets others, too. */
+/* Mask of the order bits of ways 0 to ways - 1; lru_used() also sets bits above them. */
 static inline uint64_t
 lru_present(unsigned ways)
 {
 	return LRU_LOWS * ((1u << ways) - 1);
 }
 
-/* Nothing was used yet: the first way goes first. */
+/* Order of an unused set: way 0 is the first victim. */
 static inline uint64_t
 lru_first(unsigned ways)
 {
@@ -180,7 +180,7 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 	return matches;
 }
 
-/* Whether any of them is. */
+/* Whether any of the tags is `tag`. */
 static inline __attribute__((always_inline)) bool
 tags_has(const uint32_t *tags, uint32_t tag, unsigned slots)
 {

@@ -134,15 +134,18 @@ memory_system_shared(struct memory_system *system, unsigned level, unsigned core
 	*cache = &system->shared[level][group];
 	if (!(*cache)->sets)
 		err = cache_init(*cache, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
-	if (!err && system->hierarchy_count > 0)
+	if (!err && system->is_shared)
 		cache_begin_to_lock(*cache);
 	return err;
 }
 
-/* Those that one core had alone until now. */
+/* Under the lock: what one core had alone until now. */
 static void
 begin_to_share(struct memory_system *system)
 {
+	if (system->is_shared)
+		return;
+	system->is_shared = true;
 	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
 		const struct machine_cache *model = &system->machine.levels[i];
 
@@ -160,4 +163,24 @@ memory_system_join(struct memory_system *system)
 {
 	if (system->hierarchy_count++ == 1)
 		begin_to_share(system);
+}
+
+void
+memory_system_share(struct memory_system *system)
+{
+	pthread_mutex_lock(&system->lock);
+	begin_to_share(system);
+	pthread_mutex_unlock(&system->lock);
+}
+
+void
+memory_system_before_fork(struct memory_system *system)
+{
+	pthread_mutex_lock(&system->lock);
+}
+
+void
+memory_system_after_fork(struct memory_system *system)
+{
+	pthread_mutex_unlock(&system->lock);
 }

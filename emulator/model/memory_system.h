@@ -33,6 +33,7 @@ struct memory_system {
 	struct cache
 		*shared[MACHINE_LEVELS_MAX]; /* of a level that cores share: one for each group of them, when used */
 	unsigned hierarchy_count;
+	bool is_shared; /* by threads: what cores share locks */
 };
 
 /*
@@ -42,6 +43,16 @@ struct memory_system {
 struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles,
                                         uint64_t seed);
 void memory_system_free(struct memory_system *system); /* after its hierarchies */
+
+/*
+ * Before a second thread begins, by the one that begins it, which is in no access: from now on what cores share locks.
+ * A second hierarchy does that, too, but its thread may be announced when the other one goes on already.
+ */
+void memory_system_share(struct memory_system *system);
+
+/* Around a fork, in the parent and in the child: so that no other thread is making a hierarchy. */
+void memory_system_before_fork(struct memory_system *system);
+void memory_system_after_fork(struct memory_system *system);
 
 /* Under the lock: the cache of `level` that a core has with others (0 or -ENOMEM), and that it is one more. */
 int memory_system_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache);

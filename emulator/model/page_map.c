@@ -194,5 +194,5 @@ void
 page_map_recent_init(struct page_map_recent *recent)
 {
 	for (unsigned i = 0; i < PAGE_MAP_RECENT; i++)
-		recent->keys[i] = UINT64_MAX;
+		recent->regions[i].key = UINT64_MAX;
 }

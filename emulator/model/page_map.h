@@ -26,8 +26,9 @@ struct page_map;
 
 /* The regions that one thread looked for last: of each, by its lowest bits, the address >> PAGE_MAP_REGION_SHIFT. */
 struct page_map_recent {
-	uint64_t keys[PAGE_MAP_RECENT];
-	uint64_t offsets[PAGE_MAP_RECENT]; /* of the region's numbers from its addresses */
+	struct {
+		uint64_t key, offset; /* offset: of the region's numbers from its addresses */
+	} regions[PAGE_MAP_RECENT];
 };
 
 /* NULL and errno: ENOMEM. */
@@ -55,21 +56,11 @@ page_map_recent_number(struct page_map_recent *recent, struct page_map *map, uin
 {
 	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT, at = key % PAGE_MAP_RECENT;
 
-	if (__builtin_expect(recent->keys[at] != key, 0)) {
-		recent->offsets[at] = ((uint64_t)page_map_region(map, address) - key) << PAGE_MAP_REGION_SHIFT;
-		recent->keys[at] = key;
+	if (__builtin_expect(recent->regions[at].key != key, 0)) {
+		recent->regions[at].offset = ((uint64_t)page_map_region(map, address) - key) << PAGE_MAP_REGION_SHIFT;
+		recent->regions[at].key = key;
 	}
-	return address + recent->offsets[at];
-}
-
-/* How far it is from the address, when nothing needs be looked for; false: it needs. */
-static inline __attribute__((always_inline)) bool
-page_map_recent_offset(const struct page_map_recent *recent, uint64_t address, uint64_t *offset)
-{
-	const uint64_t key = address >> PAGE_MAP_REGION_SHIFT, at = key % PAGE_MAP_RECENT;
-
-	*offset = recent->offsets[at];
-	return recent->keys[at] == key;
+	return address + recent->regions[at].offset;
 }
 
 /* The number of what `address` is in, of 2^shift bytes: a line or a page. */

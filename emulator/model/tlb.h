@@ -4,8 +4,7 @@
  * With up to 32 ways in eight sets or more a TLB is in the order of LRU. Else, as where it is fully associative, the
  * translation that came first leaves first.
  *
- * Nobody asks the second level in which way something is. So a set of it in the order of LRU is the numbers of its
- * pages in the order of their use: what is used comes first, and those before where it was move up.
+ * Callers need no way numbers, so an LRU set is a move-to-front list of page numbers.
  *
  * Thread rule: of one thread.
  */

@@ -44,7 +44,7 @@ access_line(struct thread *thread, unsigned index, uint64_t address, bool is_sto
 static void
 access_lines(struct thread *thread, unsigned index, uint64_t first, uint64_t end, bool is_store)
 {
-	const uint64_t line_bytes = thread->timing->setup->machine.line_bytes;
+	const uint64_t line_bytes = thread->timing->line_bytes;
 
 	for (uint64_t address = first; address < end; address = (address | (line_bytes - 1)) + 1) {
 		if (!filter_use_address(thread->data_filter, is_store, address))
@@ -63,7 +63,7 @@ access_bytes(struct thread *thread, const struct access *access, uint64_t addres
 {
 	if (is_left(thread, access))
 		return;
-	if ((address ^ (address + size - 1)) >> thread->data_filter->line_shift == 0)
+	if (((address ^ (address + size - 1)) & -(uint64_t)thread->timing->line_bytes) == 0)
 		access_line(thread, access->index, address, is_store);
 	else
 		access_lines(thread, access->index, address, address + size, is_store);
@@ -114,7 +114,7 @@ access_group(struct thread *thread, const struct access *access, uint64_t addres
 
 	if (is_left(thread, access))
 		return;
-	if (access->may_store && filter_has_both(thread, false, first, last)) { /* but one was not written yet */
+	if (access->may_store && filter_has_both(thread, false, first, last)) { /* all lines hit; some were clean */
 		mark_written(thread->data_filter, address + (uint64_t)(int64_t)access->store_first);
 		mark_written(thread->data_filter, address + (uint64_t)(int64_t)access->store_last);
 		return;

@@ -1,8 +1,8 @@
 /*
- * access.h - an instruction's access that the filter of hits does not know: caches are asked, and what it missed is
- * counted and waited for
+ * access.h - accesses that the hit filter does not know: looked up in the caches, misses counted and stalled for
  *
- * A handler may return to the middle of a block that was left; an access of it then is of no instruction, and ignored.
+ * A signal handler may return into the middle of a block that was left; such accesses belong to no known instruction
+ * and are ignored.
  *
  * Thread rule: of the thread.
  */
@@ -15,7 +15,7 @@
 void access_bytes(struct thread *thread, const struct access *access, uint64_t address, unsigned size, bool is_store);
 void access_update(struct thread *thread, const struct access *access, uint64_t address, unsigned size);
 
-/* The part of a group (block.h) that a callback of its leader at `address` tells of. */
+/* The part of a group (block.h) that one callback of its leader, at `address`, covers. */
 void access_group(struct thread *thread, const struct access *access, uint64_t address);
 
 #endif

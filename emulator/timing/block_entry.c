@@ -102,7 +102,7 @@ first_fetched(const struct thread *thread, const struct edge *edge)
 
 	if (!is_last || code->last_line == code->first_line)
 		return code->address;
-	return (code->address | (thread->timing->setup->machine.line_bytes - 1)) + 1;
+	return (code->address | (thread->timing->line_bytes - 1)) + 1;
 }
 
 /* Its lines one by one, from the first that the block before has not fetched. */
@@ -110,7 +110,7 @@ APART void
 fetch_missed(struct thread *thread, struct edge *edge)
 {
 	const struct code *code = edge->code;
-	const uint64_t within = thread->timing->setup->machine.line_bytes - 1;
+	const uint64_t within = thread->timing->line_bytes - 1;
 	const uint64_t end = code->address + code->block->size;
 
 	for (uint64_t address = first_fetched(thread, edge); address < end;) {
@@ -205,7 +205,7 @@ enter_as(struct thread *thread, struct edge *edge, const uint32_t parts, const e
 		fetch(thread, edge, parts, fetched);
 }
 
-/* By an edge that is not at hand: made when nobody went there until now. */
+/* The edge when it is neither the first nor the last-used other one; made on first use. */
 static __attribute__((noinline)) struct edge *
 find_edge(struct thread *thread, struct code *code)
 {

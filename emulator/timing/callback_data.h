@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "emulator/timing/thread.h"
+#include "emulator/timing/code.h"
 
 #define CALLBACK_DATA_ADDRESS UINT64_C(0xffffffffffff)
 

@@ -46,8 +46,8 @@ asked_missed(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address
 }
 
 /*
- * A load is behind what an instruction loads that reads beyond. Its callbacks follow each other, unless it is begun
- * again.
+ * Whether the load is behind the bytes that a reads_beyond instruction needs (block.h). Its callbacks come in ascending
+ * order; an unexpected address starts a new load.
  */
 static bool
 is_beyond(struct thread *thread, const struct access *access, uint64_t address)
@@ -114,7 +114,7 @@ update(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 		update_missed(thread_of(vcpu), address, data);
 }
 
-/* Asked for where the first of the bytes is not known. */
+/* Of unknown size: one that hits in its first line is not looked up in a second line. */
 static void
 asked(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {

@@ -1,5 +1,7 @@
 /*
- * callbacks.h - what the emulator calls at each access: the filter of hits, and what goes on where that knows of none
+ * callbacks.h - what the emulator calls at each access: the hit filter, and the caches where that does not know it
+ *
+ * Thread rule: callbacks_choose() once, by the first thread; the callbacks on the thread of their vcpu.
  */
 #ifndef DCPI_EMULATOR_TIMING_CALLBACKS_H
 #define DCPI_EMULATOR_TIMING_CALLBACKS_H

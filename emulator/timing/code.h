@@ -19,7 +19,7 @@ struct code;
 struct edge;
 struct load_stall;
 
-/* An instruction that accesses memory, as its callback is told. */
+/* An instruction with a memory callback: the callback's data. */
 struct access {
 	const struct code *code;
 	uint16_t index;

@@ -49,7 +49,7 @@ core_load_missed(struct thread *thread, unsigned index, const struct access_resu
 
 /* ---- the front end ---- */
 
-/* Out of order a stall of the front end is one that the reorder buffer begins anew behind. */
+/* Out of order, a front-end stall drains the reorder buffer, which refills behind it. */
 static void
 front_pass(struct thread *thread, uint64_t cycles)
 {

@@ -121,6 +121,17 @@ wait_for_turn(struct thread *thread, uint32_t number, uint64_t issue)
 	return turn;
 }
 
+static unsigned
+first_ready(const struct thread *thread)
+{
+	unsigned first = 0;
+
+	for (unsigned i = 1; i < thread->waiting_count; i++)
+		if (thread->waiting[i].ready < thread->waiting[first].ready)
+			first = i;
+	return first;
+}
+
 /* Its value is waited for later. */
 static void
 begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
@@ -128,8 +139,8 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 {
 	struct waiting_load *load;
 
-	if (thread->waiting_count == THREAD_HISTORY) /* the oldest is the one that is done first */
-		remove_waiting(thread, 0);
+	if (thread->waiting_count == THREAD_HISTORY) /* full: the load whose value comes first is forgotten */
+		remove_waiting(thread, first_ready(thread));
 	load = &thread->waiting[thread->waiting_count++];
 	load->ready = ready;
 	load->culprit = number;

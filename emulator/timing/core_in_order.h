@@ -1,5 +1,5 @@
 /*
- * core_in_order.h - in order: loads that missed, and who waits for what they bring
+ * core_in_order.h - in order: loads in flight, and the instructions that wait for their values
  *
  * A load itself waits for nothing but its turn, of as many as may be in flight. Its value is waited for by its first
  * user: at once when that comes before any other access to memory, else when the block that runs has come to it.
@@ -26,7 +26,7 @@ void in_order_begin_block(struct thread *thread);
 /* Values whose users are at `index` of the block that runs, or before, are waited for now; there are some. */
 void in_order_settle_some(struct thread *thread, unsigned index);
 
-/* The same if there are. */
+/* Settle, if any user is due. */
 static inline void
 in_order_settle(struct thread *thread, unsigned index)
 {

@@ -45,7 +45,7 @@ out_of_order_restart_front(struct thread *thread)
 
 /*
  * The first stall, of those that are remembered, that came when what was at `position` had retired already. It is the
- * last one that was found or the next, and nobody can foresee which: the host has no branch for it.
+ * last one found or the next one; host branch prediction cannot learn which, so it is selected without a branch.
  */
 static inline const struct past_stall *
 stall_behind(struct thread *thread, uint64_t position)

@@ -13,7 +13,7 @@
 static inline void
 miss_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned first, unsigned level)
 {
-	for (unsigned i = first; i < level && i < timing->setup->machine.level_count; i++)
+	for (unsigned i = first; i < level && i < timing->level_count; i++)
 		missed[i]++;
 }
 
@@ -35,7 +35,7 @@ miss_count_read(struct thread *thread, uint32_t number, const struct access_resu
 	else if (result->level > 2)
 		miss_count_levels(thread->timing, counters->loads_missed, 2, result->level);
 	sample_count(thread, is_code ? SETUP_EVENT_LEVEL1_CODE : SETUP_EVENT_LEVEL1_DATA, number);
-	if (result->level > 1 && thread->timing->setup->machine.level_count > 1)
+	if (result->level > 1 && thread->timing->level_count > 1)
 		sample_count(thread, SETUP_EVENT_LEVEL2, number);
 	if (result->level == HIERARCHY_MEMORY)
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);

@@ -130,8 +130,11 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	moving.bytes = a2 < a3 ? a2 : a3;
 	thread_call_began(calling, &call);
 	guest_call_began(&state.guest, number, call.arguments);
-	if (guest_call_makes_thread(&state.guest, number, a1))
+	if (guest_call_makes_thread(&state.guest, number, a1)) {
+		if (state.timing.memory)
+			memory_system_share(state.timing.memory);
 		instrument_other_begins(vcpu);
+	}
 }
 
 static void
@@ -160,6 +163,8 @@ about_to_fork(void)
 {
 	forked_cpus_note(&state.guest.forked, state.timing.thread_count);
 	edges_before_fork(&state.timing.edges);
+	if (state.timing.memory)
+		memory_system_before_fork(state.timing.memory);
 	blocks_before_fork(state.timing.blocks);
 	recording_before_fork(state.timing.recording);
 }
@@ -168,6 +173,8 @@ static void
 forked_from(void)
 {
 	blocks_after_fork(state.timing.blocks);
+	if (state.timing.memory)
+		memory_system_after_fork(state.timing.memory);
 	edges_after_fork(&state.timing.edges);
 }
 
@@ -178,6 +185,8 @@ forked(void)
 
 	guest_forked(&state.guest);
 	blocks_after_fork(state.timing.blocks);
+	if (state.timing.memory)
+		memory_system_after_fork(state.timing.memory);
 	edges_after_fork(&state.timing.edges);
 	lock_model_fork(state.locks);
 	err = timing_fork(&state.timing, calling);

@@ -8,7 +8,7 @@
 
 #include "emulator/timing/thread.h"
 
-/* The thread begins: periods anew. */
+/* Start of a thread: draw first periods. */
 void sample_begin(struct thread *thread);
 
 /* The clock has gone over a sample, or several, while instruction `stalled` waited. */
@@ -17,25 +17,18 @@ void sample_stall(struct thread *thread, uint32_t stalled);
 /* The clock is about to go over one while the block that runs executes: which began at `start`. */
 void sample_execution(struct thread *thread, uint64_t start);
 
-/* Cycles that are nobody's passed. */
+/* Shift the next sample by cycles that are not sampled (blocked time). */
 void sample_skip(struct thread *thread, uint64_t cycles);
 
 /* The countdown of an event is over at `instruction`. */
 void sample_event(struct thread *thread, enum setup_event event, uint32_t instruction);
 
-/* An event happened: whether it is to be told sample_event(). */
+/* Count an event; true: the caller must call sample_event(). */
 static inline bool
 sample_is_due(struct thread *thread, enum setup_event event)
 {
 	thread->record->counters.events[event]++;
 	return --thread->countdowns[event] == 0;
-}
-
-/* The next event is to be told sample_event(). */
-static inline bool
-sample_is_near(const struct thread *thread, enum setup_event event)
-{
-	return __builtin_expect(thread->countdowns[event] == 1, 0);
 }
 
 /* An event happened at `instruction`. */

@@ -19,10 +19,11 @@ void
 stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
                 uint32_t *at)
 {
-	struct record_stall *there = record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
+	struct record_stall *there;
 
 	if (!thread->records_stalls)
 		return;
+	there = record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
 	if (record_stall_is(there, pair, reason))
 		record_stall_count(there, cycles);
 	else

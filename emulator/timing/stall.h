@@ -31,7 +31,7 @@ void load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles,
 void stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
                      uint32_t *at);
 
-/* Nothing is done for so long. */
+/* Advance the clock by a stall of `cycles`. */
 static inline __attribute__((always_inline)) void
 stall_pass(struct thread *thread, uint64_t cycles)
 {
@@ -42,7 +42,7 @@ stall_pass(struct thread *thread, uint64_t cycles)
 /* Part of what has passed was for this: into the counters and the record. */
 void stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
 
-/* All of it was told. */
+/* Call after the stall is recorded: takes due samples. */
 static inline __attribute__((always_inline)) void
 stall_sample(struct thread *thread, uint32_t stalled)
 {

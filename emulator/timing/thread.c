@@ -19,8 +19,10 @@ make_core(struct timing *timing, struct thread *thread)
 		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
 	}
 	err = predictor_init(&thread->predictor, &timing->setup->machine);
-	if (err)
+	if (err) {
 		hierarchy_free(thread->hierarchy);
+		thread->hierarchy = NULL;
+	}
 	return err;
 }
 
@@ -42,6 +44,17 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->next_turn = clock;
 	sample_begin(thread);
 	thread_set_limit(thread);
+}
+
+/* The emulator may announce several threads at once, each on itself. */
+static void
+note_thread(struct timing *timing, unsigned vcpu)
+{
+	unsigned known = __atomic_load_n(&timing->thread_count, __ATOMIC_RELAXED);
+
+	while (known <= vcpu && !__atomic_compare_exchange_n(&timing->thread_count, &known, vcpu + 1, true,
+	                                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
 }
 
 int
@@ -74,8 +87,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->record->counters.began = thread_clock(thread);
 	thread->record->counters.clock = thread_clock(thread);
 	thread->record->counters.threads++;
-	if (timing->thread_count <= vcpu)
-		timing->thread_count = vcpu + 1;
+	note_thread(timing, vcpu);
 	return 0;
 }
 
@@ -181,4 +193,6 @@ thread_fork(struct thread *thread)
 	counters->clock = thread_clock(thread);
 	counters->began = thread_clock(thread);
 	counters->threads = 1;
+	if (thread->hierarchy) /* what it moved before is the parent's */
+		hierarchy_restart_traffic(thread->hierarchy);
 }

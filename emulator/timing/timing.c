@@ -52,6 +52,8 @@ read_machine(struct timing *timing, const struct setup *setup)
 	timing->is_in_order = pipeline->kind == PIPELINE_KIND_IN_ORDER;
 	timing->load_cycles = load->latency;
 	timing->level1_difference = (int64_t)setup->machine.levels[0].latency_cycles - load->latency;
+	timing->line_bytes = setup->machine.line_bytes;
+	timing->level_count = setup->machine.level_count;
 	timing->misses_in_flight = setup->machine.misses_in_flight;
 	if (timing->misses_in_flight == 0 || timing->misses_in_flight > THREAD_HISTORY)
 		timing->misses_in_flight = THREAD_HISTORY;
@@ -80,7 +82,9 @@ place_code(const struct timing *timing, struct code *code)
 	const struct machine *machine = &timing->setup->machine;
 	const uint64_t last = code->address + code->block->size - 1;
 	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
-	const unsigned page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
+	const bool has_pages =
+		timing->parts & SETUP_TLBS && machine->code_tlb.entries; /* else the filter's is page 0 */
+	const unsigned page_shift = has_pages ? (unsigned)__builtin_ctz(machine->page_bytes) : 63;
 
 	code->page = code->address >> page_shift;
 	code->first_line = code->address >> line_shift;
@@ -186,7 +190,7 @@ add_nothing(struct timing *timing, uint16_t machine)
 	return 0;
 }
 
-/* Lines of 64 bytes, in several sets, and pages of 4 KiB: callbacks ask the filter themselves then. */
+/* Lines of 64 bytes in several sets, pages of 4 KiB and a TLB: callbacks use the filter directly. */
 static bool
 has_geometry(const struct timing *timing)
 {
@@ -194,7 +198,7 @@ has_geometry(const struct timing *timing)
 	const struct machine *machine = &timing->setup->machine;
 
 	return (timing->parts & both) == both && machine->line_bytes == TIMING_LINE &&
-	       machine->page_bytes == 1 << TIMING_PAGE_SHIFT &&
+	       machine->page_bytes == 1 << TIMING_PAGE_SHIFT && machine->data_tlb.entries &&
 	       machine->levels[0].bytes / TIMING_LINE > machine->levels[0].ways;
 }
 

@@ -29,6 +29,7 @@ struct timing {
 	unsigned load_cycles;      /* of a hit in level 1, as the schedules have it */
 	int64_t level1_difference; /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;
+	unsigned line_bytes, level_count; /* of the machine */
 	bool is_in_order;
 	bool is_common;         /* lines and pages of the usual sizes: callbacks are made for them */
 	struct predictor sites; /* its kind says how a branch is known */
