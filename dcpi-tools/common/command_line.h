@@ -34,14 +34,14 @@ enum option_kind {
 typedef void option_take(void *member, char *text, struct argp_state *state);
 
 struct option_row {
-	int group; /* of --help, which sorts the options of a group by name */
+	int group;  /* of --help, which sorts the options of a group by name */
+	int letter; /* 0: none */
 	const char *name;
-	int letter;           /* 0: none */
 	const char *argument; /* its name in --help; NULL: the option has none */
 	const char *help;     /* NULL: --help does not show the option */
 	enum option_kind kind;
-	size_t offset; /* of the member in the request */
 	int value;
+	size_t offset; /* of the member in the request */
 	double least, most;
 	option_take *take;
 };
@@ -52,9 +52,11 @@ struct option_row {
 #define OPTION_INT_MEMBER(request, member)                                                                             \
 	(offsetof(request, member) + 0 * sizeof(char[sizeof(((request *)NULL)->member) == sizeof(int) ? 1 : -1]))
 
-#define OPTION_ROW(group, name, letter, argument, help, ...)                                                           \
+#define OPTION_ROW(in_group, long_name, short_letter, argument_name, help_text, of_kind, at, becomes, from, to, by)    \
 	{                                                                                                              \
-		group, name, letter, argument, help, __VA_ARGS__                                                       \
+		.group = (in_group), .letter = (short_letter), .name = (long_name), .argument = (argument_name),       \
+		.help = (help_text), .kind = (of_kind), .value = (becomes), .offset = (at), .least = (from),           \
+		.most = (to), .take = (by)                                                                             \
 	}
 #define OPTION_END                  OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_END, 0, 0, 0, 0, NULL)
 #define OPTION_HEADING(group, help) OPTION_ROW(group, NULL, 0, NULL, help, OPTION_KIND_HEADING, 0, 0, 0, 0, NULL)

@@ -92,5 +92,5 @@ instruction_format(const struct code_image *code, const struct instruction *inst
 		decoder_text(procedures_decoder(code->procedures), bytes, size, instruction->address, syntax, text,
 		             INSTRUCTION_TEXT_SIZE);
 	else
-		strcpy(text, "?");
+		snprintf(text, INSTRUCTION_TEXT_SIZE, "?");
 }

@@ -315,6 +315,7 @@ schedule_out_of_order(const struct blocks *blocks, bool is_loop, struct variant 
 	variant->cycles = (uint32_t)cycles;
 	variant->fraction = (uint32_t)((cycles - variant->cycles) * 0x1p32);
 	variant->issue_cycles[block->count] = whole_cycles(cycles);
+	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): blocks_add() makes no empty block */
 	variant->lead = pipeline->window * variant->cycles / block->count;
 	if (variant->lead < least_lead)
 		variant->lead = least_lead;
@@ -509,10 +510,11 @@ reserve_variant(struct blocks *blocks, struct block_node *node)
 	return 0;
 }
 
-/* When the instruction before the first that uses the register issues: until then the register may be not ready. */
+/* When the instruction before the first that uses the register issues: until then the register may still be pending. */
 static unsigned
 needed_after(const struct variant *first, unsigned reg)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is of a table that is filled */
 	const uint16_t user = block_first_reader(first->block, reg);
 
 	if (user == BLOCK_NOT_USED)

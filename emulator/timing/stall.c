@@ -89,7 +89,7 @@ load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, cons
 	uint64_t *counters = thread->record->counters.cycles;
 
 	stall_pass(thread, cycles);
-	if (__builtin_expect(parts.waiting, 0))
+	if (__builtin_expect(parts.waiting != 0, 0))
 		stall_tell(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, parts.waiting);
 	if (parts.caching) {
 		counters[REASON_DATA_CACHE] += parts.caching;
