@@ -47,8 +47,8 @@ vendor_library_encode(const struct vendor_library *library, const char *name, st
 	    library->describe(request.idx, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
 		return -ENOENT;
 	/* Its raw events, rNNNN, are wider: r0x1. Its .u, .k, .h and .mg set what is not copied: :u and :k say that. */
-	if (attr.type != PERF_TYPE_RAW || info.pmu == PFM_PMU_PERF_EVENT_RAW || attr.exclude_user || attr.exclude_kernel ||
-	    attr.exclude_host)
+	if (attr.type != PERF_TYPE_RAW || info.pmu == PFM_PMU_PERF_EVENT_RAW || attr.exclude_user ||
+	    attr.exclude_kernel || attr.exclude_host)
 		return -ENOENT;
 	memset(encoding, 0, sizeof(*encoding));
 	encoding->type = attr.type;
