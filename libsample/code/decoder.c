@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,21 @@ open_capstone(enum architecture architecture, csh *handle)
 	return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
 }
 
+/*
+ * capstone 4 sorts a table of its own when it first needs it, which is in its first instruction with details, and other
+ * threads search it meanwhile: so each decoder does its first one alone.
+ */
+static void
+sort_capstone_tables(struct decoder *decoder)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static const uint8_t in_al_dx[] = {0xec};
+
+	pthread_mutex_lock(&lock);
+	decoder_disassemble(decoder, in_al_dx, sizeof(in_al_dx), 0);
+	pthread_mutex_unlock(&lock);
+}
+
 /* Three handles, for details and for each syntax: to switch the options of one costs more. */
 static int
 open_all(struct decoder *decoder)
@@ -89,6 +105,8 @@ open_all(struct decoder *decoder)
 		return -ENOMEM;
 	decoder->cache = (struct decode_cache_entry *)(((uintptr_t)decoder->cache_allocation + CACHE_SET_SIZE - 1) &
 	                                               ~(uintptr_t)(CACHE_SET_SIZE - 1));
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		sort_capstone_tables(decoder);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 
 #include "base/error.h"
 #include "tests/unit/code/describe.h"
@@ -253,10 +254,45 @@ operands_of_arm_have_shifts_and_extensions(void **state)
 	decoder_free(decoder);
 }
 
+static pthread_barrier_t together;
+
+/* in %dx,%al; capstone looks its register up in a table that it sorts at its first instruction. */
+static void *
+decode_first(void *context)
+{
+	static const uint8_t in_al_dx[] = {0xec};
+	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
+	struct instruction *first = context;
+
+	pthread_barrier_wait(&together);
+	decoder_decode_one(decoder, in_al_dx, sizeof(in_al_dx), 0, first);
+	decoder_free(decoder);
+	return NULL;
+}
+
+static void
+decoders_of_several_threads_begin_at_once(void **state)
+{
+	struct instruction first[8];
+	pthread_t threads[8];
+
+	(void)state;
+	memset(first, 0, sizeof(first));
+	pthread_barrier_init(&together, NULL, 8);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, decode_first, &first[i]), 0);
+	for (unsigned i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&together);
+	for (unsigned i = 1; i < 8; i++)
+		assert_memory_equal(&first[i], &first[0], sizeof(first[0]));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decoders_of_several_threads_begin_at_once), /* before any other decodes */
 		cmocka_unit_test(elf_machines_are_architectures),
 		cmocka_unit_test(an_architecture_that_is_none_is_refused),
 		cmocka_unit_test(a_range_becomes_instructions_one_after_the_other),
