@@ -95,14 +95,12 @@ block_beyond_bytes(const struct block_instruction *instruction)
 
 /* Out of order: what the address of an instruction that may access memory depends on, and what depends on its load. */
 struct block_dependence {
-	uint64_t address_loads;    /* bit i: its address depends on load i of the block (i < 64) */
-	const struct block *block; /* of the instruction */
-	uint32_t address_live; /* general registers (bit n), as the block was entered with, that its address depends on
-	                        */
-	uint32_t reaches;      /* of a load: general registers (bit n) that depend on it behind the block; a loaded
-	                          value depends on its load, and on all that the load's address depends on */
-	uint16_t load;         /* index among the block's loads; BLOCK_NOT_USED */
-	uint16_t index;        /* of the instruction */
+	uint64_t address_loads; /* bit i: its address depends on load i of the block (i < 64) */
+	uint32_t address_live;  /* general registers (bit n), as the block was entered with, that its address depends on
+	                         */
+	uint32_t reaches;       /* of a load: general registers (bit n) that depend on it behind the block; a loaded
+	                           value depends on its load, and on all that the load's address depends on */
+	uint16_t load;          /* index among the block's loads; BLOCK_NOT_USED */
 };
 
 /* Whether instruction `index` needs callbacks: it may access memory, and no leader's callbacks are for it, too. */

@@ -111,8 +111,6 @@ trace_origins(struct block *block, struct block_origin origins[REGISTER_COUNT])
 		if (i < block->access_end) {
 			trace_address(origins, instruction, &block->dependences[i]);
 			block->dependences[i].load = instruction->loads ? load : BLOCK_NOT_USED;
-			block->dependences[i].block = block;
-			block->dependences[i].index = (uint16_t)i;
 		}
 		trace_one(origins, instruction, load);
 		load += instruction->loads;

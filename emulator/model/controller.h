@@ -73,19 +73,12 @@ void path_begin_to_share(struct path *path);
 void path_user_init(struct path_user *user, struct path *path, unsigned core);
 
 /*
- * Move a line at `now`, or as soon as there is room: cycles until then. What latency the curve has for the load already
- * is the wait of who has not chanced upon a full window: the longer of the two counts, not both.
+ * Move a line at `now`, or in the first window with room; returns the cycles until then. The load curve's latency
+ * already contains the average queueing: callers take the longer of the two, not both.
  */
 uint64_t path_move(struct path_user *user, uint64_t now);
 
-/* Whether a line that is asked for at `now` makes path_count() tell others. */
-static inline bool
-path_tells(const struct path_user *user, uint64_t now)
-{
-	return now >= user->tells;
-}
-
-/* Tells others what the core asked for until `now`, and learns what they did: user->load_cycles. */
+/* Publish this core's rate up to `now`, and update user->load_cycles from the rates of all cores. */
 void path_tell(struct path_user *user, uint64_t now, const struct load_curve *curve);
 
 /* A line more was asked for at `now`; user->load_cycles follows the load. */
@@ -93,7 +86,7 @@ static inline void
 path_count(struct path_user *user, uint64_t now, const struct load_curve *curve)
 {
 	user->lines++;
-	if (__builtin_expect(path_tells(user, now), 0))
+	if (__builtin_expect(now >= user->tells, 0))
 		path_tell(user, now, curve);
 }
 

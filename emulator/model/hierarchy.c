@@ -146,7 +146,7 @@ write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t 
 
 /* First use of a prefetched line: it may still be on its way. */
 APART void
-meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
+use_prefetched_line(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
 {
 	const struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
 	const uint64_t late = arrival->line == line && arrival->ready > now ? arrival->ready - now : 0;
@@ -156,7 +156,7 @@ meet(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_res
 	hierarchy->traffic.prefetched_used++;
 }
 
-/* The line goes into level 1, which has it not. */
+/* The line goes into level 1, which does not have it. */
 static void
 prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
@@ -169,7 +169,7 @@ prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 		write_back(hierarchy, l1_left(level, line, found.left), 1, now);
 }
 
-/* The line goes into a level behind it, which has it not. */
+/* The line goes into a level behind it, which does not have it. */
 static void
 prefetch_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
 {
@@ -210,7 +210,7 @@ bring_ahead(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t
 
 /* An inaccurate prefetch: it costs bandwidth and fills no cache. */
 static void
-fetch_in_vain(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+fetch_useless_line(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
 	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
 		if (cache_has(hierarchy->levels[level], line))
@@ -219,7 +219,7 @@ fetch_in_vain(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, 
 	read_ahead(hierarchy, line, now);
 }
 
-/* A line that its level has not. */
+/* A line that the prefetcher's level does not have. */
 APART void
 fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
@@ -228,7 +228,7 @@ fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t
 	prefetcher_count(prefetcher, is_right);
 	hierarchy->traffic.prefetched++;
 	if (!is_right) {
-		fetch_in_vain(hierarchy, prefetcher, line, now);
+		fetch_useless_line(hierarchy, prefetcher, line, now);
 		return;
 	}
 	if (prefetcher->level == 0)
@@ -301,7 +301,7 @@ translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t addre
 	result->tlb_cycles = result->walked ? pages->walk_cycles : pages->second_cycles;
 }
 
-/* The set of a level that the host's caches have not is fetched while something else is done. */
+/* The host's caches do not hold the sets of a large last level: one is fetched while something else is done. */
 INLINE void
 fetch_far_set(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
 {
@@ -321,7 +321,7 @@ look_behind_first(struct hierarchy *hierarchy, uint64_t line, const uint32_t *la
 			result->level = (uint8_t)level;
 			result->cycles = latencies[level];
 			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
-				meet(hierarchy, line, now, result);
+				use_prefetched_line(hierarchy, line, now, result);
 			return;
 		}
 		fetch_far_set(hierarchy, level + 1, line);
@@ -355,7 +355,7 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	if (found.hit && key != FILTER_PREFETCHED)
 		return result->tlb_missed;
 	if (found.hit) {
-		meet(hierarchy, line, now, result);
+		use_prefetched_line(hierarchy, line, now, result);
 	} else {
 		if (key & FILTER_WRITTEN)
 			write_back(hierarchy, l1_left(level, line, found.left), 1, now);
@@ -426,7 +426,6 @@ make_levels(struct hierarchy *hierarchy)
 	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
 	int err = 0;
 
-	hierarchy->levels[1] = &hierarchy->own[1]; /* is asked what it is, and may be none */
 	for (unsigned i = 1; !err && i < machine->level_count; i++) {
 		hierarchy->levels[i] = &hierarchy->own[i];
 		if (machine->levels[i].cores > 1)

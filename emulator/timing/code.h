@@ -35,7 +35,6 @@ enum code_ending {
 	CODE_RETURNS,
 	CODE_JUMPS_ANYWHERE,
 	CODE_CALLS_ANYWHERE,
-	CODE_ENDINGS,
 };
 
 /* Which lines of a block are to be looked at behind another: the one that was used last need not be, nor its page. */
@@ -45,7 +44,6 @@ enum edge_fetch {
 	EDGE_FETCHES_LINE_OF_PAGE, /* and that page */
 	EDGE_FETCHES_TWO,          /* and their page */
 	EDGE_FETCHES_ANY,          /* all of it, one by one */
-	EDGE_FETCHES,
 };
 
 /* What is to be done of an edge. */

@@ -121,7 +121,8 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	if (thread->store_room > now) {
 		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
-		out_of_order_remember_stall(thread, now - thread->other);
+		if (!timing->is_in_order)
+			out_of_order_remember_stall(thread, now - thread->other);
 		stall_add(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
 		          thread->store_room - now);
 	}

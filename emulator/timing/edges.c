@@ -56,12 +56,6 @@ fetch_of(const struct code *before, const struct code *code)
 	return EDGE_FETCHES_LINE;
 }
 
-struct edge_kind
-edges_kind(const struct code *before, const struct code *code)
-{
-	return (struct edge_kind){.ending = before->ending, .fetch = (uint8_t)fetch_of(before, code)};
-}
-
 static void
 fill(const struct code *before, struct code *code, const struct variant *of, struct edge *edge)
 {
@@ -71,7 +65,7 @@ fill(const struct code *before, struct code *code, const struct variant *of, str
 	edge->address = code->address;
 	edge->site = before->site;
 	edge->taken = code->address != before->fall;
-	edge->kind = edges_kind(before, code);
+	edge->kind = (struct edge_kind){.ending = before->ending, .fetch = (uint8_t)fetch_of(before, code)};
 	edge->line_key = filter_line_key(code->last_line);
 	edge->line_index = (uint16_t)(code->last_line % FILTER_LINES);
 	edge->first_index = (uint16_t)(code->first_line % FILTER_LINES);

@@ -42,9 +42,6 @@ void edges_make_first(const struct timing *timing, struct code *code);
  * first that there was to it. */
 struct edge *edges_make(struct timing *timing, const struct edge *before, struct code *code);
 
-/* What is to be done of the edges from one to the other. */
-struct edge_kind edges_kind(const struct code *before, const struct code *code);
-
 /* Where it is in the table, in a list. */
 static inline struct edge **
 edges_place(const struct edges *edges, const struct edge *before, const struct code *code)

@@ -46,7 +46,7 @@ void stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum 
 static inline __attribute__((always_inline)) void
 stall_sample(struct thread *thread, uint32_t stalled)
 {
-	if (__builtin_expect(!thread_has_time(thread, 0) && thread_clock(thread) > thread->next_sample, 0))
+	if (__builtin_expect(!thread_is_below_limit(thread) && thread_clock(thread) > thread->next_sample, 0))
 		sample_stall(thread, stalled);
 }
 

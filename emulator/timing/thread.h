@@ -162,11 +162,11 @@ thread_pass(struct thread *thread, uint64_t cycles)
 	thread->since.all += (int64_t)(cycles << 32);
 }
 
-/* Whether neither a sample nor a turn is due even when so many have passed; else one is, perhaps. */
+/* The clock has not reached the limit: neither a sample nor a turn is due. */
 static inline bool
-thread_has_time(const struct thread *thread, uint64_t cycles)
+thread_is_below_limit(const struct thread *thread)
 {
-	return thread->since.all + (int64_t)(cycles << 32) < 0;
+	return thread->since.all < 0;
 }
 
 /* There is something to do when the next block begins. */
