@@ -561,7 +561,8 @@ struct batch {
 	bool is_read; /* else each has to be read by itself, to say what is wrong */
 };
 
-/* Its selection becomes the visitor's. An exit status, or PROFILE_SET_PASSED. */
+/* Hand the set and its selection, which the visitor then owns, to the visitor: an exit status, or PROFILE_SET_PASSED.
+ */
 static int
 visit_set(struct reading *reading, size_t index, struct selection *selection, bool is_read)
 {

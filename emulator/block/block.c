@@ -125,7 +125,8 @@ decode(struct blocks *blocks, const struct block *block, const uint8_t *bytes)
 	}
 }
 
-/* Of CLASS_SYSTEM, accesses to system registers do not block. */
+/* Nothing behind it issues before it is done: atomics, barriers, and system instructions but those that access
+ * registers. */
 static bool
 is_blocking(enum architecture architecture, const struct instruction *instruction, const uint8_t *bytes)
 {
@@ -322,7 +323,7 @@ schedule_out_of_order(const struct blocks *blocks, bool is_loop, struct variant 
 	return 0;
 }
 
-/* Of the block that was decoded last. NULL: no memory. */
+/* A variant of `block`, which must be the one that was decoded last, behind `state`. NULL: no memory. */
 static struct variant *
 make_variant(struct blocks *blocks, const struct block *block, uint32_t state)
 {

@@ -25,7 +25,7 @@
 #define DELAY_LEAST_NS 300      /* smallest debt that is spent; less is left for the next time */
 #define DELAY_LATE_NS  50000000 /* that the emulator may be late before the origin moves */
 
-/* Of the slow-down: the target's time. It is measured after WARM, over MEASURE; */
+/* The slow-down is measured in the target's time: after the first WARM, over MEASURE; */
 #define DELAY_WARM_NS    200000
 #define DELAY_MEASURE_NS 2000000
 /* a thread that has come to LONG, by waiting for memory, measures over ENOUGH. */

@@ -24,7 +24,7 @@ void futex_model_free(struct futex_model *model);
 /* The thread is about to wait at this address. */
 void futex_model_wait_begin(struct futex_model *model, unsigned slot, uint64_t address);
 
-/* It returned, and was woken, or not. The time of the thread that woke it; QUANTUM_NONE: not known. */
+/* The wait of `slot` returned. The time of the thread that woke it; QUANTUM_NONE: none did, or it is not known. */
 uint64_t futex_model_wait_end(struct futex_model *model, unsigned slot, bool was_woken);
 
 /* When a thread last woke others at this address; QUANTUM_NONE: not known. */

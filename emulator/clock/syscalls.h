@@ -63,7 +63,7 @@ bool syscall_may_block(enum syscall_kind kind);
 
 bool syscall_sets_timer(enum syscall_kind kind);
 
-/* Its result is how many bytes the kernel copied. */
+/* Whether the call's result is the number of bytes that the kernel copied. */
 bool syscall_copies(enum syscall_kind kind);
 
 #endif

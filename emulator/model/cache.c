@@ -46,7 +46,7 @@ set_tags(uint8_t *set)
 	return (uint32_t *)(void *)set;
 }
 
-/* Of a small set, or of one with random victims: in the place of the order, which it has not. */
+/* The order of a small set; with random victims the state of its generator, in the same place. */
 SET_INLINE uint64_t *
 set_order(const struct cache_set_kind kind, uint8_t *set)
 {

@@ -18,12 +18,12 @@ void in_order_load_missed(struct thread *thread, unsigned index, const struct ac
 void in_order_forget(struct thread *thread);
 
 /*
- * With some that are waited for: behind what the block before waits for, which of the rest the block that runs needs.
- * It has just begun, with its static time in the clock.
+ * A block has just begun, with its static time in the clock, while values are waited for: stall for those that the
+ * block before uses, and find which of the others this one uses.
  */
 void in_order_begin_block(struct thread *thread);
 
-/* Values whose users are at `index` of the block that runs, or before, are waited for now; there are some. */
+/* Stall for the values that instructions up to `index` of the block that runs use; there is at least one. */
 void in_order_settle_some(struct thread *thread, unsigned index);
 
 /* Settle, if any user is due. */
