@@ -39,6 +39,7 @@
 #define EXTENTS_MAX     64                /* images whose extent is looked up after one flush */
 #define TRIES_MAX       4
 #define FULL_WAIT_NS    (600 * SECOND_NS)
+#define EXPECTED_NS     (30 * SECOND_NS) /* after an image was captured: its samples may be at other places soon */
 #define DRAIN_STEP_NS   (SECOND_NS / 10)
 #define SHOWN_SIZE      1024
 
@@ -768,6 +769,25 @@ capturer_start_cpu_ns(struct capturer *capturer)
 	start_cpu_ns = (uint64_t)capturer->advanced_ns;
 	worker_unlock(&capturer->worker);
 	return start_cpu_ns;
+}
+
+bool
+capturer_expects_flush(struct capturer *capturer)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	bool expects;
+
+	worker_lock(&capturer->worker);
+	expects = capturer->results;
+	for (const struct capturer_session *session = capturer->sessions; session && !expects; session = session->next)
+		for (size_t i = 0; i < session->count && !expects; i++) {
+			const struct capturer_image *entry = &session->entries[i];
+
+			expects = entry->is_volatile && entry->is_wanted && !entry->is_given_up &&
+			          now_ns - entry->asked_ns < EXPECTED_NS;
+		}
+	worker_unlock(&capturer->worker);
+	return expects;
 }
 
 /* ---- the flusher's hook ---- */

@@ -529,6 +529,17 @@ code_namer_has_results(struct code_namer *namer)
 	return has_results;
 }
 
+bool
+code_namer_expects_flush(struct code_namer *namer)
+{
+	bool expects;
+
+	worker_lock(&namer->worker);
+	expects = namer->images || namer->results;
+	worker_unlock(&namer->worker);
+	return expects;
+}
+
 /* ---- the flusher's hook ---- */
 
 static void

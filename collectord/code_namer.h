@@ -46,6 +46,10 @@ void code_namer_free(struct code_namer *namer); /* stops it if it runs. NULL is 
 /* The hook of the flusher that takes samples in and stores results. */
 struct flush_hook code_namer_hook(struct code_namer *namer);
 
+/* Is there code made at run time that has samples, or a result to be stored? Then the next flush has work. Any thread.
+ */
+bool code_namer_expects_flush(struct code_namer *namer);
+
 /* Store the results that wait: for after code_namer_stop(), because the hook does it until then. */
 bool code_namer_has_results(struct code_namer *namer); /* any thread's */
 void code_namer_store(struct code_namer *namer, struct profile *profile);

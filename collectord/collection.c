@@ -20,6 +20,8 @@
 #include "profile/kernel_names.h"
 
 #define CLOCK_STEP_NS    UINT64_C(1000000000)  /* clocks that differ by more were set */
+#define FLUSH_KEPT_NS    UINT64_C(10000000000) /* intervals below it are kept, whether there is anything new or not */
+#define FLUSH_REST_NS    UINT64_C(60000000000) /* between two flushes while there is nothing new */
 #define WAIT_STEP_NS     UINT64_C(100000000)   /* in which the smallest rings do not fill up */
 #define LAST_READ_NS     UINT64_C(5000000000)  /* for names of code made at run time, at the end */
 #define PLAN_DELAY_NS    UINT64_C(5000000000)  /* changes come in swarms */
@@ -495,6 +497,7 @@ take_job(struct collection *collection)
 	if (session_is_long(collection) && sampler_reset_ids(collection->sampler, &job->images, &job->contexts) == 0)
 		collection->sessions++;
 	date_slice(collection, job);
+	collection->images_taken = image_table_count(sampler_images(collection->sampler));
 	sampler_take_label_times(collection->sampler, job->slice.end_ns - collection->taken_monotonic_ns, &job->times);
 	add_totals(collection, &job->slice);
 }
@@ -625,6 +628,28 @@ collection_flush(struct collection *collection)
 	if (!collection->kept.tally)
 		take_job(collection);
 	return submit_kept(collection);
+}
+
+bool
+collection_flush_is_due(const struct collection *collection)
+{
+	const uint64_t interval_ns = collection->config.flush_interval_ns;
+	const uint64_t since_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->taken_monotonic_ns;
+
+	/* timers are a little early or late: the one nearest to the end of the rest is taken */
+	return interval_ns < FLUSH_KEPT_NS || since_ns + interval_ns / 2 >= FLUSH_REST_NS || collection->kept.tally ||
+	       collection->flush_error ||
+	       image_table_count(sampler_images(collection->sampler)) != collection->images_taken ||
+	       (collection->capturer && capturer_expects_flush(collection->capturer)) ||
+	       (collection->namer && code_namer_expects_flush(collection->namer));
+}
+
+bool
+collection_is_flushed(const struct collection *collection)
+{
+	return !collection_is_busy(collection) && !collection->kept.tally && !collection->flush_error &&
+	       machine_clock_ns(CLOCK_MONOTONIC) - collection->taken_monotonic_ns <
+	               collection->config.flush_interval_ns;
 }
 
 /* ---- draining and committing ---- */

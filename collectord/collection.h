@@ -89,6 +89,17 @@ int collection_request_commit(struct collection *collection, uint64_t *ticket);
 uint64_t collection_committed(const struct collection *collection);
 
 /*
+ * Is the next flush due? Once in a flush interval while there is something that waits for it: images that are not in
+ * the database yet, programs that may soon be gone and were not captured long ago, code made at run time, a job that
+ * could not be written. Otherwise once a minute: a flush takes some milliseconds of processor time, however few samples
+ * it has. Intervals below 10 s are kept in any case: who sets one wants samples to be on the disk.
+ */
+bool collection_flush_is_due(const struct collection *collection);
+
+/* Does the database have all but what was sampled in the last flush interval? */
+bool collection_is_flushed(const struct collection *collection);
+
+/*
  * Write everything that was recorded up to now, and wait for it, at most `patience_ns`. 0, or why not (the counts are
  * kept): the first failure ends it.
  */

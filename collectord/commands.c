@@ -342,6 +342,16 @@ command_flush(struct daemon *daemon, const struct command_call *call)
 	reply_error(daemon, call->client, "too many programs wait for a flush; try again");
 }
 
+/* A tool is about to read: it gets what it would have seen had there been a flush in each flush interval. */
+static void
+command_refresh(struct daemon *daemon, const struct command_call *call)
+{
+	if (collection_is_flushed(daemon->collection))
+		reply(daemon, call->client, control_success());
+	else
+		command_flush(daemon, call);
+}
+
 /* ---- epoch, reload, quit ---- */
 
 static void
@@ -458,7 +468,7 @@ static const struct {
 	[COMMAND_STATUS] = {command_status, false}, [COMMAND_FLUSH] = {command_flush, false},
 	[COMMAND_EPOCH] = {command_epoch, true},    [COMMAND_RELOAD] = {command_reload, true},
 	[COMMAND_QUIT] = {command_quit, false},     [COMMAND_COMPACT] = {command_compact, false},
-	[COMMAND_LABEL] = {command_label, false},
+	[COMMAND_LABEL] = {command_label, false},   [COMMAND_REFRESH] = {command_refresh, false},
 };
 
 void

@@ -203,7 +203,8 @@ on_flush_timer(void *context)
 
 	on_drain_timer(daemon);                      /* so that the flush has the latest samples */
 	collection_adjust_rates(daemon->collection); /* while the flusher has nothing to do yet */
-	if (collection_flush(daemon->collection))    /* when it is busy: on_flusher() or the next timer retries */
+	if (collection_flush_is_due(daemon->collection) &&
+	    collection_flush(daemon->collection)) /* when it is busy: on_flusher() or the next timer retries */
 		notify_state(daemon);
 	daemon_answer_waiters(daemon);
 	daemon_save_labels(daemon);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/refresh.h"
 #include "dcpi-tools/common/text.h"
 #include "profile/profile.h"
 
@@ -48,6 +49,7 @@ database_open(struct database *database, const char *directory)
 		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
+	refresh_database(directory);
 	guard_enter(&database->guard);
 	err = profile_open(directory, &options, &database->profile);
 	if (!err)

@@ -21,7 +21,9 @@ struct database {
 	struct guard guard;
 };
 
-/* 0, or an exit status after a message. The database must not move and `directory` must live until it is closed. */
+/*
+ * A dcpid that writes to it is asked to write what it has (refresh.h).
+ * 0, or an exit status after a message. The database must not move and `directory` must live until it is closed. */
 int database_open(struct database *database, const char *directory);
 
 /* 0 with *selection (the caller frees it), or an exit status after a message. */

@@ -15,6 +15,7 @@ static const struct command_entry command_entries[COMMANDS] = {
 	[COMMAND_QUIT] = {.name = "quit", .owner_only = true},
 	[COMMAND_COMPACT] = {.name = "compact", .owner_only = true},
 	[COMMAND_LABEL] = {.name = "label", .takes_label = true, .takes_pid = true},
+	[COMMAND_REFRESH] = {.name = "refresh"}, /* limits itself: a flush in a flush interval, whoever asks */
 };
 
 const struct command_entry *

@@ -1,5 +1,5 @@
 /*
- * request.h - what dcpictl asks of dcpid over its control socket, and where that is
+ * request.h - what tools ask of dcpid over its control socket, and where that is
  *
  * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}, {"command":"label","label":"run1"}. It
  * comes from outside and is bounded before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
@@ -28,8 +28,9 @@ enum command {
 	COMMAND_QUIT,
 	COMMAND_COMPACT,
 	COMMAND_LABEL,
+	COMMAND_REFRESH,
 };
-#define COMMANDS 7
+#define COMMANDS 8
 
 /* What is known of a command before it runs; commands.c has the functions that run them. */
 struct command_entry {

@@ -391,6 +391,38 @@ another_interval_begins_no_epoch(void **state)
 }
 
 static void
+a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
+{
+	struct site *site = *state;
+	struct collection *collection = site->collection;
+	struct capturer *capturer = collection->capturer;
+	struct code_namer *namer = collection->namer;
+
+	needs_perf_events(site);
+	assert_int_equal(collection_commit(collection, PATIENCE_NS), 0);
+	collection->capturer = NULL; /* may expect one */
+	collection->namer = NULL;
+	collection->images_taken = image_table_count(sampler_images(collection->sampler));
+	assert_true(collection_is_flushed(collection));
+	assert_false(collection_flush_is_due(collection));
+	collection->taken_monotonic_ns -= 10000000000;
+	assert_false(collection_is_flushed(collection)); /* a tool that reads now asks for one */
+	assert_false(collection_flush_is_due(collection));
+	collection->images_taken--;
+	assert_true(collection_flush_is_due(collection));
+	collection->images_taken++;
+	collection->config.flush_interval_ns = 9000000000; /* is kept */
+	assert_true(collection_flush_is_due(collection));
+	collection->config.flush_interval_ns = 10000000000;
+	collection->taken_monotonic_ns -= 44000000000;
+	assert_false(collection_flush_is_due(collection));
+	collection->taken_monotonic_ns -= 2000000000; /* the next timer would come after more than a minute */
+	assert_true(collection_flush_is_due(collection));
+	collection->capturer = capturer;
+	collection->namer = namer;
+}
+
+static void
 a_configuration_that_cannot_be_opened_leaves_the_old_one(void **state)
 {
 	struct site *site = *state;
@@ -537,6 +569,7 @@ main(void)
 		SITE_TEST(a_new_epoch_begins_with_nothing),
 		SITE_TEST(other_events_begin_an_epoch_and_lose_nothing),
 		SITE_TEST(another_interval_begins_no_epoch),
+		SITE_TEST(a_flush_is_due_for_what_is_new_and_once_a_minute),
 		SITE_TEST(a_configuration_that_cannot_be_opened_leaves_the_old_one),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 		SITE_TEST(tables_that_are_too_large_are_begun_anew),

@@ -35,6 +35,8 @@ each_command_is_understood(void **state)
 		assert_int_equal(request.command, i);
 		assert_string_equal(request.label, "");
 	}
+	assert_int_equal(parse("{\"command\":\"refresh\"}"), 0);
+	assert_int_equal(request.command, COMMAND_REFRESH);
 }
 
 static void
