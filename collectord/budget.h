@@ -5,6 +5,7 @@
  * configuration leaves open (event->chosen) the highest rate that keeps all of them within the limit while every CPU
  * is busy, one rate for all. Events with a period or rate of their own are left as they are, and leave that much less
  * to the others. Call both again, with the same events, when the machine has changed.
+ * The period that is planned is the mean: dither.h varies what the kernel gets around it.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_BUDGET_H

@@ -464,7 +464,7 @@ attribute_sample(struct sampler *sampler, size_t event, struct recent_slot *slot
 	return err;
 }
 
-/* Every sample, also one that is dropped, shows that its CPU works, and ends the period that it was taken with. */
+/* Also a dropped sample shows that its CPU works, and belongs to a stretch of one period (dither.h). */
 static void
 count_drained(struct sampler_cpu *cpu, size_t event)
 {

@@ -49,9 +49,9 @@ int sampler_disable(struct sampler *sampler);
 const struct event *sampler_events(const struct sampler *sampler, size_t *count);
 
 /*
- * Choose the rates again: from what was `seen`, or, when that is NULL, after measuring again what samples cost. True
- * when they are to change: `events`, a copy of sampler_events() that
- * the caller owns, then has what sampler_set_periods() is to be given, in an epoch of its own.
+ * Choose the rates again (budget.h): from what was `seen`, or, when that is NULL, after measuring again what samples
+ * cost. True when they are to change: `events`, a copy of sampler_events() that the caller owns, then has what
+ * sampler_set_periods() is to be given, in an epoch of its own.
  */
 bool sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events);
 

@@ -1,5 +1,5 @@
 /*
- * cache.h - one cache: which lines are in it, which leaves next, which were written
+ * cache.h - one cache: which lines it holds, which is the next victim, which are dirty
  *
  * Lines are known by their numbers, less than 2^32 - 1 times the sets (page_map.h makes them). A set is one piece of
  * memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact order of LRU (lru.h), whether each
@@ -22,8 +22,8 @@
 #define CACHE_SMALL_WAYS 8
 
 #define CACHE_HIT            1u
-#define CACHE_WAS_PREFETCHED 2u /* it, and nobody had asked for it */
-#define CACHE_WAS_WRITTEN    4u /* it, or with a miss the line that left */
+#define CACHE_WAS_PREFETCHED 2u /* prefetched, and not used before this access */
+#define CACHE_WAS_WRITTEN    4u /* dirty: the line itself, or with a miss the evicted line */
 
 /* A set of up to eight ways. Others have the same in this order, each for `slots` ways. */
 struct cache_small {

@@ -89,9 +89,10 @@ node_of(const struct hierarchy *hierarchy, uint64_t line)
 	                     hierarchy->node);
 }
 
-/* The line goes between the core and its node's memory: how long that waits; *user: the core's of the controller. */
+/* A line goes between the core and the memory of `node`: how long that waits; *user: the core's of the controller. */
 static uint64_t
-move(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bool writes, struct path_user **user)
+transfer_line(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bool writes,
+              struct path_user **user)
 {
 	const struct machine *machine = &hierarchy->system->machine;
 	const unsigned from = writes ? hierarchy->node : node, to = writes ? node : hierarchy->node;
@@ -119,7 +120,7 @@ read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencie
 {
 	const unsigned node = node_of(hierarchy, line);
 	struct path_user *user;
-	const uint64_t wait = move(hierarchy, line, node, now, false, &user);
+	const uint64_t wait = transfer_line(hierarchy, line, node, now, false, &user);
 
 	result->level = HIERARCHY_MEMORY;
 	result->node = (uint8_t)node;
@@ -128,7 +129,10 @@ read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencie
 	result->wait_cycles = clamp(wait > user->load_cycles ? wait : user->load_cycles);
 }
 
-/* A line that was written leaves the level before `level`: into the next that has it, else to memory. */
+/*
+ * The level before `level` evicted a dirty line. The nearest level from `level` on that holds the line marks it dirty;
+ * no level brings it in. Where none holds it, it is written to memory, which takes bandwidth, and no core waits.
+ */
 static void
 write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
@@ -139,7 +143,7 @@ write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t 
 			return;
 	}
 	hierarchy->traffic.written_back++;
-	move(hierarchy, line, node_of(hierarchy, line), now, true, &user);
+	transfer_line(hierarchy, line, node_of(hierarchy, line), now, true, &user);
 }
 
 /* ---- prefetchers ---- */
@@ -156,7 +160,7 @@ use_prefetched_line(struct hierarchy *hierarchy, uint64_t line, uint64_t now, st
 	hierarchy->traffic.prefetched_used++;
 }
 
-/* The line goes into level 1, which does not have it. */
+/* Fill a prefetched line into level 1, which does not hold it; a dirty victim is written back. */
 static void
 prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
@@ -169,7 +173,7 @@ prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 		write_back(hierarchy, l1_left(level, line, found.left), 1, now);
 }
 
-/* The line goes into a level behind it, which does not have it. */
+/* Fill a prefetched line into an outer level, which does not hold it; a dirty victim is written back. */
 static void
 prefetch_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
 {
@@ -193,7 +197,7 @@ read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 	return now + result.cycles + result.wait_cycles;
 }
 
-/* Through the levels behind `level`: when it is there. */
+/* Fill a prefetched line into the levels outside `level`, up to the one that holds it: when it arrives. */
 static uint64_t
 bring_ahead(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
@@ -309,10 +313,10 @@ fetch_far_set(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
 		cache_fetch_set(hierarchy->far, line);
 }
 
-/* A line that level 1 did not have, by its number. */
+/* A miss of level 1: look the line up in the outer levels, fill those that miss, write back their dirty victims. */
 INLINE void
-look_behind_first(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-                  struct access_result *result)
+look_up_outer_levels(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+                     struct access_result *result)
 {
 	for (unsigned level = 1; level < hierarchy->level_count; level++) {
 		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
@@ -359,7 +363,7 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	} else {
 		if (key & FILTER_WRITTEN)
 			write_back(hierarchy, l1_left(level, line, found.left), 1, now);
-		look_behind_first(hierarchy, line, hierarchy->system->data_cycles, now, result);
+		look_up_outer_levels(hierarchy, line, hierarchy->system->data_cycles, now, result);
 	}
 	if (hierarchy->prefetcher_count)
 		prefetch(hierarchy, known, instruction, now, result);
@@ -399,7 +403,7 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	l1_put_line(&hierarchy->code, found.entry, guest_line, false);
 	if (found.hit)
 		return result->tlb_missed;
-	look_behind_first(hierarchy, known >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
+	look_up_outer_levels(hierarchy, known >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
 	if (hierarchy->prefetcher_count)
 		prefetch(hierarchy, known, 0, now, result);
 	return true;

@@ -3,8 +3,8 @@
  *
  * One struct hierarchy for each core of the target that a thread runs on. Guest addresses stand for physical ones,
  * until pages are moved. What misses is brought into each level that did not have it, also for a store; levels neither
- * include nor exclude each other. A line that was written goes back when it leaves: into the next level that has it,
- * else to memory, which moves bytes and holds nobody up. docs/emulation.md says more.
+ * include nor exclude each other. A dirty line that is evicted is written back to the nearest outer level that holds
+ * it, else to memory, which takes bandwidth, and no core waits (write_back()). docs/emulation.md says more.
  *
  * The filter of hits (hit_filter.h) knows of lines that are in level 1 and of pages that its TLB has. What it knows
  * changes nothing but when they were used last, which is stamped: returning early for it is exact.

@@ -48,7 +48,8 @@ struct name_entry {
 		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, unit                                          \
 	}
 
-static const struct name_entry entries[] = {
+/* What perf calls the same on every machine. A further event of that kind is a row here, and nothing else. */
+static const struct name_entry named_events[] = {
 	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES, "cycles"),
 	HARDWARE("instructions", NULL, INSTRUCTIONS, "events"),
 	HARDWARE("cache-references", NULL, CACHE_REFERENCES, "events"),
@@ -71,7 +72,7 @@ static const struct name_entry entries[] = {
 	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES, "events"),
 };
 
-#define ENTRY_COUNT (sizeof(entries) / sizeof(entries[0]))
+#define ENTRY_COUNT (sizeof(named_events) / sizeof(named_events[0]))
 
 #define READ     (1U << PERF_COUNT_HW_CACHE_OP_READ)
 #define WRITE    (1U << PERF_COUNT_HW_CACHE_OP_WRITE)
@@ -120,9 +121,9 @@ static const struct name_entry *
 find_entry(const char *name)
 {
 	for (size_t i = 0; i < ENTRY_COUNT; i++)
-		if (strcasecmp(entries[i].name, name) == 0 ||
-		    (entries[i].alias && strcasecmp(entries[i].alias, name) == 0))
-			return &entries[i];
+		if (strcasecmp(named_events[i].name, name) == 0 ||
+		    (named_events[i].alias && strcasecmp(named_events[i].alias, name) == 0))
+			return &named_events[i];
 	return NULL;
 }
 
@@ -162,9 +163,9 @@ event_name_of_encoding(uint32_t type, uint64_t config, char name[EVENT_NAME_SIZE
 	uint64_t cache;
 
 	for (size_t i = 0; i < ENTRY_COUNT; i++) {
-		if (entries[i].type != type || entries[i].config != config)
+		if (named_events[i].type != type || named_events[i].config != config)
 			continue;
-		snprintf(name, EVENT_NAME_SIZE, "%s", entries[i].name);
+		snprintf(name, EVENT_NAME_SIZE, "%s", named_events[i].name);
 		return true;
 	}
 	for (unsigned i = 0; type == PERF_TYPE_HW_CACHE && i < CACHE_EVENTS; i++)
@@ -190,9 +191,9 @@ event_names_suggest(struct event_suggestion *suggestion)
 	uint64_t config;
 
 	for (size_t i = 0; i < ENTRY_COUNT; i++) {
-		event_suggestion_consider(suggestion, entries[i].name);
-		if (entries[i].alias)
-			event_suggestion_consider(suggestion, entries[i].alias);
+		event_suggestion_consider(suggestion, named_events[i].name);
+		if (named_events[i].alias)
+			event_suggestion_consider(suggestion, named_events[i].alias);
 	}
 	for (unsigned i = 0; i < CACHE_EVENTS; i++)
 		if (cache_event(i, name, &config))

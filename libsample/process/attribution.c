@@ -299,6 +299,7 @@ apply_fork(struct attribution *attribution, const struct record *record)
 	parent = process_find(attribution->processes, record->task.parent_pid);
 	if (!parent)
 		return 0;
+	/* the label is inherited in process_labels_follow(), also when a scan has read the child later */
 	process_rename(child, parent->comm);
 	child->space = address_space_share(parent->space);
 	child->incomplete = parent->incomplete;
@@ -624,6 +625,7 @@ fill_context(struct attribution *attribution, const struct record *record, struc
 	return 0;
 }
 
+/* The sample lies at `offset` of the image; process/image_table.h says what an offset is, by kind of image. */
 static int
 fill_image(struct mapped_image *image, uint64_t offset, struct sample_key *key)
 {
