@@ -126,11 +126,12 @@ int frequency_mle_uncertainty(struct frequency_mle *mle, const struct frequency_
  */
 struct frequency_chain {
 	const struct flow_graph *graph;
-	const uint64_t *seen; /* per edge */
-	double *prior;        /* per edge: its flow by samples alone; 0 everywhere: nothing is known */
-	double *starts;       /* per block: its samples */
-	double cut;           /* probability that a path is cut, per instruction */
-	double *weights;      /* per edge: its probability, but for a factor of its block */
+	const uint64_t *seen;  /* per edge */
+	double *prior;         /* per edge: its flow by samples alone; 0 everywhere: nothing is known */
+	double *starts;        /* per block: its samples */
+	double cut;            /* probability that a path is cut, per instruction */
+	double *weights;       /* per edge: its probability, but for a factor of its block */
+	struct markov *markov; /* of the edges that are possible, for all solutions; NULL: not solved yet */
 };
 
 /* 0 or -ENOMEM; frequency_chain_fini() is needed after both. */
@@ -141,7 +142,7 @@ void frequency_chain_fini(struct frequency_chain *chain);
 void frequency_chain_weigh(struct frequency_chain *chain);
 
 /* How often each block ran, but for one factor. 0, -ENOMEM, -E2BIG for a chain that is too entangled. */
-int frequency_chain_solve(const struct frequency_chain *chain, double *shares);
+int frequency_chain_solve(struct frequency_chain *chain, double *shares);
 
 /*
  * By how much, as a part of it, each share is uncertain against the others: the deviation of its logarithm, less what

@@ -13,6 +13,8 @@
 #define CUTS             10    /* as if paths had been cut so often */
 #define NEWTON_TOLERANCE 1e-7  /* of a logarithm */
 
+#define MULTIPLICATIONS_MAX 20000000 /* for one solution: 80 MB; recorded procedures take 4.5 a block at most */
+
 #define TRIALS           8   /* perturbed chains */
 #define CUT_FACTOR       8   /* times more, or fewer, cuts in them */
 #define OVERDISPERSION   2.0 /* observations that count as one: branches depend on how they went before */
@@ -41,6 +43,7 @@ frequency_chain_fini(struct frequency_chain *chain)
 	free(chain->prior);
 	free(chain->starts);
 	free(chain->weights);
+	markov_free(chain->markov);
 }
 
 /* How often an edge was seen that leaves the block. */
@@ -113,6 +116,8 @@ frequency_chain_weigh(struct frequency_chain *chain)
 	const struct flow_graph *graph = chain->graph;
 	bool was_entered = false;
 
+	markov_free(chain->markov);
+	chain->markov = NULL;
 	for (uint32_t i = 0; i < graph->block_count; i++)
 		weigh_block(chain, i);
 	chain->cut = cut_probability(chain);
@@ -127,13 +132,26 @@ frequency_chain_weigh(struct frequency_chain *chain)
 			chain->weights[i] = 1;
 }
 
+/* An edge of the Markov chain; its probability is the weight divided by the sum of those from its state. */
+struct weighted_edges {
+	struct markov_edge *edges;
+	double *weights;
+	size_t count;
+};
+
+static void
+add_edge(struct weighted_edges *list, uint32_t from, uint32_t to, double weight)
+{
+	list->edges[list->count] = (struct markov_edge){from, to};
+	list->weights[list->count++] = weight;
+}
+
 /* The states are the blocks, outside behind them, and behind that where paths that were cut begin again. */
-static size_t
-list_transitions(const struct frequency_chain *chain, struct markov_transition *transitions)
+static void
+list_edges(const struct frequency_chain *chain, struct weighted_edges *list)
 {
 	const struct flow_graph *graph = chain->graph;
 	const uint32_t outside = (uint32_t)graph->block_count, restart = outside + 1;
-	size_t count = 0;
 	bool is_entered = false;
 
 	for (size_t i = 0; i < graph->edge_count; i++) {
@@ -142,39 +160,51 @@ list_transitions(const struct frequency_chain *chain, struct markov_transition *
 
 		if (chain->weights[i] <= 0)
 			continue;
-		transitions[count++] = (struct markov_transition){from, edge->to == FLOW_OUTSIDE ? outside : edge->to,
-		                                                  chain->weights[i]};
+		add_edge(list, from, edge->to == FLOW_OUTSIDE ? outside : edge->to, chain->weights[i]);
 		is_entered |= from == outside;
 	}
 	if (!is_entered)
-		transitions[count++] = (struct markov_transition){outside, 0, 1};
+		add_edge(list, outside, 0, 1);
 	for (uint32_t i = 0; i < outside; i++) {
 		if (graph->blocks[i].out_count == 0)
-			transitions[count++] = (struct markov_transition){i, outside, 1};
+			add_edge(list, i, outside, 1);
 		if (chain->cut > 0)
-			transitions[count++] =
-				(struct markov_transition){i, restart, chain->cut * graph->blocks[i].count};
+			add_edge(list, i, restart, chain->cut * graph->blocks[i].count);
 		if (chain->cut > 0 && chain->starts[i] > 0)
-			transitions[count++] = (struct markov_transition){restart, i, chain->starts[i]};
+			add_edge(list, restart, i, chain->starts[i]);
 	}
-	return count;
 }
 
 int
-frequency_chain_solve(const struct frequency_chain *chain, double *shares)
+frequency_chain_solve(struct frequency_chain *chain, double *shares)
 {
 	const struct flow_graph *graph = chain->graph;
-	const size_t states = graph->block_count + 2;
-	struct markov_transition *transitions = calloc(graph->edge_count + 3 * states, sizeof(*transitions));
-	double *visits = calloc(states, sizeof(*visits));
+	const size_t states = graph->block_count + 2, edges_max = graph->edge_count + 3 * states;
+	struct weighted_edges list = {
+		.edges = calloc(edges_max, sizeof(*list.edges)),
+		.weights = calloc(edges_max, sizeof(*list.weights)),
+	};
+	double *sums = calloc(states, sizeof(*sums)), *visits = calloc(states, sizeof(*visits));
 	int err = -ENOMEM;
 
-	if (transitions && visits)
-		err = markov_solve(transitions, list_transitions(chain, transitions), states,
-		                   (uint32_t)graph->block_count, visits);
-	for (size_t i = 0; i < graph->block_count && !err; i++)
-		shares[i] = visits[i];
-	free(transitions);
+	if (!list.edges || !list.weights || !sums || !visits)
+		goto out;
+	list_edges(chain, &list);
+	err = chain->markov ? 0
+	                    : markov_plan(list.edges, list.count, states, (uint32_t)graph->block_count,
+	                                  MULTIPLICATIONS_MAX, &chain->markov);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < list.count; i++)
+		sums[list.edges[i].from] += list.weights[i];
+	for (size_t i = 0; i < list.count; i++)
+		list.weights[i] /= sums[list.edges[i].from];
+	markov_visits(chain->markov, list.weights, visits);
+	memcpy(shares, visits, graph->block_count * sizeof(*shares));
+out:
+	free(list.edges);
+	free(list.weights);
+	free(sums);
 	free(visits);
 	return err;
 }
@@ -217,6 +247,7 @@ draw_factor(struct perturbation *perturbation, double deviation)
 	return exp(deviation * radius * cos(2 * M_PI * draw(perturbation)));
 }
 
+/* What is above 0 stays so: the chain keeps its edges, and its plan. */
 static void
 perturb(struct perturbation *perturbation, int trial)
 {

@@ -3,30 +3,16 @@
  *
  * The chain leaves its origin and comes back: visits are those between, 1 of the origin. By state elimination that
  * never subtracts (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985), so that a loop with an exit of one
- * in a million is as exact as any other. States with few neighbours are eliminated first, so that the chain of a
- * program stays sparse. There are two entry points: markov_solve() works out one set of weights, in memory that grows
- * with the fill-in; markov_plan() eliminates symbolically once, for an optimiser that evaluates hundreds of sets of
- * probabilities. They round differently in the last bit.
- * Thread rule: one thread per struct markov; markov_solve() has no state.
+ * in a million is as exact as any other. markov_plan() eliminates symbolically once, states with few neighbours first,
+ * so that the chain of a program stays sparse; markov_visits() works out each set of probabilities by that plan, for
+ * an optimiser that evaluates hundreds of them.
+ * Thread rule: one thread per struct markov.
  */
 #ifndef DCPI_ANALYSIS_MARKOV_H
 #define DCPI_ANALYSIS_MARKOV_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct markov_transition {
-	uint32_t from, to;
-	double weight; /* above 0; those that leave a state are its probabilities, but for a factor */
-};
-
-/*
- * Visits of each of `state_count` states for each visit of `origin`, which must be reached from all. Two transitions
- * between one pair of states add up. 0; -EINVAL for one that points nowhere; -ENOMEM; -E2BIG for a chain that does not
- * stay sparse.
- */
-int markov_solve(const struct markov_transition *transitions, size_t count, size_t state_count, uint32_t origin,
-                 double *visits);
 
 struct markov;
 

@@ -6,14 +6,35 @@
 
 #include "analysis/markov.h"
 
+/* Visits by weights: an edge's probability is its weight divided by the sum of those from its state. */
+static void
+solve(const struct markov_edge *edges, const double *weights, size_t count, size_t state_count, uint32_t origin,
+      double *visits)
+{
+	double *probabilities = calloc(count, sizeof(*probabilities)), *sums = calloc(state_count, sizeof(*sums));
+	struct markov *markov;
+
+	assert_true(probabilities && sums);
+	for (size_t i = 0; i < count; i++)
+		sums[edges[i].from] += weights[i];
+	for (size_t i = 0; i < count; i++)
+		probabilities[i] = weights[i] / sums[edges[i].from];
+	assert_int_equal(markov_plan(edges, count, state_count, origin, 1000000, &markov), 0);
+	markov_visits(markov, probabilities, visits);
+	markov_free(markov);
+	free(probabilities);
+	free(sums);
+}
+
 static void
 a_loop_with_a_rare_exit_is_exact(void **state)
 {
-	const struct markov_transition loop[] = {{2, 0, 1}, {0, 1, 1}, {1, 0, 999999999}, {1, 2, 1}};
+	const struct markov_edge edges[] = {{2, 0}, {0, 1}, {1, 0}, {1, 2}};
+	const double weights[] = {1, 1, 999999999, 1};
 	double visits[3];
 
 	(void)state;
-	assert_int_equal(markov_solve(loop, 4, 3, 2, visits), 0);
+	solve(edges, weights, 4, 3, 2, visits);
 	assert_true(fabs(visits[0] - 1e9) < 1);
 	assert_true(fabs(visits[1] - 1e9) < 1);
 	assert_true(visits[2] == 1);
@@ -22,24 +43,26 @@ a_loop_with_a_rare_exit_is_exact(void **state)
 static void
 a_branch_is_shared_by_its_weights(void **state)
 {
-	const struct markov_transition branch[] = {{3, 0, 5}, {0, 1, 30}, {0, 2, 10}, {1, 3, 1}, {2, 3, 1}};
+	const struct markov_edge edges[] = {{3, 0}, {0, 1}, {0, 2}, {1, 3}, {2, 3}};
+	const double weights[] = {5, 30, 10, 1, 1};
 	double visits[4];
 
 	(void)state;
-	assert_int_equal(markov_solve(branch, 5, 4, 3, visits), 0);
+	solve(edges, weights, 5, 4, 3, visits);
 	assert_true(fabs(visits[0] - 1) < 1e-12);
 	assert_true(fabs(visits[1] - 0.75) < 1e-12);
 	assert_true(fabs(visits[2] - 0.25) < 1e-12);
 }
 
 static void
-transitions_between_the_same_states_add_up_and_a_state_may_stay(void **state)
+edges_between_the_same_states_add_up_and_a_state_may_stay(void **state)
 {
-	const struct markov_transition way[] = {{1, 0, 1}, {0, 0, 1}, {0, 0, 2}, {0, 1, 1}};
+	const struct markov_edge edges[] = {{1, 0}, {0, 0}, {0, 0}, {0, 1}};
+	const double weights[] = {1, 1, 2, 1};
 	double visits[2];
 
 	(void)state;
-	assert_int_equal(markov_solve(way, 4, 2, 1, visits), 0);
+	solve(edges, weights, 4, 2, 1, visits);
 	assert_true(fabs(visits[0] - 4) < 1e-12);
 }
 
@@ -51,26 +74,29 @@ random_chains_are_balanced(void **state)
 	for (int round = 0; round < 100; round++) {
 		const size_t count = 2 + (size_t)random() % 60;
 		const size_t ways = count * 3;
-		struct markov_transition *chain = calloc(ways, sizeof(*chain));
+		struct markov_edge *edges = calloc(ways, sizeof(*edges));
+		double *weights = calloc(ways, sizeof(*weights));
 		double *visits = calloc(count, sizeof(*visits));
 		double *leaving = calloc(count, sizeof(*leaving));
 		double *coming = calloc(count, sizeof(*coming));
 
-		assert_true(chain && visits && leaving && coming);
+		assert_true(edges && weights && visits && leaving && coming);
 		for (uint32_t i = 0; i < ways; i++) { /* a ring, so that all is reached, and more */
 			const uint32_t from = i < count ? i : (uint32_t)((size_t)random() % count);
 			const uint32_t to =
 				i < count ? (uint32_t)((i + 1) % count) : (uint32_t)((size_t)random() % count);
 
-			chain[i] = (struct markov_transition){from, to, (double)(1 + random() % 1000)};
-			leaving[from] += chain[i].weight;
+			edges[i] = (struct markov_edge){from, to};
+			weights[i] = (double)(1 + random() % 1000);
+			leaving[from] += weights[i];
 		}
-		assert_int_equal(markov_solve(chain, ways, count, 0, visits), 0);
+		solve(edges, weights, ways, count, 0, visits);
 		for (size_t i = 0; i < ways; i++)
-			coming[chain[i].to] += visits[chain[i].from] * chain[i].weight / leaving[chain[i].from];
+			coming[edges[i].to] += visits[edges[i].from] * weights[i] / leaving[edges[i].from];
 		for (size_t i = 0; i < count; i++)
 			assert_true(fabs(coming[i] - visits[i]) <= 1e-9 * visits[i]);
-		free(chain);
+		free(edges);
+		free(weights);
 		free(visits);
 		free(leaving);
 		free(coming);
@@ -78,15 +104,21 @@ random_chains_are_balanced(void **state)
 }
 
 static void
-what_points_nowhere_is_refused(void **state)
+what_points_nowhere_is_refused_and_what_is_never_taken_leads_nowhere(void **state)
 {
-	const struct markov_transition nowhere = {0, 2, 1}, nothing = {0, 1, 0};
+	const struct markov_edge nowhere = {0, 2}, nothing = {0, 1};
+	const double never = 0;
+	struct markov *markov;
 	double visits[2];
 
 	(void)state;
-	assert_int_equal(markov_solve(&nowhere, 1, 2, 0, visits), -EINVAL);
-	assert_int_equal(markov_solve(&nothing, 1, 2, 0, visits), -EINVAL);
-	assert_int_equal(markov_solve(NULL, 0, 2, 2, visits), -EINVAL);
+	assert_int_equal(markov_plan(&nowhere, 1, 2, 0, 1000, &markov), -EINVAL);
+	assert_null(markov);
+	assert_int_equal(markov_plan(NULL, 0, 2, 2, 1000, &markov), -EINVAL);
+	assert_int_equal(markov_plan(&nothing, 1, 2, 0, 1000, &markov), 0);
+	markov_visits(markov, &never, visits);
+	assert_true(visits[0] == 1 && visits[1] == 0);
+	markov_free(markov);
 }
 
 static void
@@ -238,9 +270,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_loop_with_a_rare_exit_is_exact),
 		cmocka_unit_test(a_branch_is_shared_by_its_weights),
-		cmocka_unit_test(transitions_between_the_same_states_add_up_and_a_state_may_stay),
+		cmocka_unit_test(edges_between_the_same_states_add_up_and_a_state_may_stay),
 		cmocka_unit_test(random_chains_are_balanced),
-		cmocka_unit_test(what_points_nowhere_is_refused),
+		cmocka_unit_test(what_points_nowhere_is_refused_and_what_is_never_taken_leads_nowhere),
 		cmocka_unit_test(visits_are_what_comes_in),
 		cmocka_unit_test(values_are_what_is_still_to_come),
 		cmocka_unit_test(in_random_chains_what_comes_in_goes_out_and_values_are_slopes),
