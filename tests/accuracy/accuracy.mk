@@ -37,6 +37,6 @@ emulated-accuracy: all $(EMULATED_PROGRAMS)
 	tests/accuracy/emulated --write docs/accuracy.md $(ACCURACY_OPTIONS)
 
 # What tests keep of it.
-$(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen_read.c)
-$(BUILD)/tests/unit/analysis/accuracy_specimen_test: $(call objects,tests/accuracy/specimen_read.c)
+$(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen.c)
+$(BUILD)/tests/unit/analysis/accuracy_specimen_test: $(call objects,tests/accuracy/specimen.c)
 $(BUILD)/tests/unit/analysis/accuracy_score_test: $(call objects,tests/accuracy/score.c)

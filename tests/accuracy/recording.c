@@ -1,4 +1,4 @@
-#include "tests/accuracy/recording_parts.h"
+#include "tests/accuracy/recording.h"
 
 #include <errno.h>
 #include <libconfig.h>
@@ -7,7 +7,21 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/recorded.h"
 #include "profile/profile.h"
+#include "tests/accuracy/specimen.h"
+
+struct recording {
+	const char *name; /* the last part of path */
+	char path[4096], program[4096];
+	double runs, gigahertz;
+	struct profile *profile;
+	struct selection *selection;
+	uint16_t event;
+	struct code_image code;
+	struct pipeline pipeline;
+	struct recorded recorded;
+};
 
 static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
 
@@ -60,11 +74,12 @@ open_code(struct recording *recording)
 		if (image->kind != IMAGE_USER || strcmp(image->path, recording->program) != 0)
 			continue;
 		err = code_image_open(&recording->code, selection, i);
-		if (!err)
-			err = code_image_read(&recording->code);
-		if (!err)
-			err = recorded_read(recording->profile, selection, selection->images[i].number,
-			                    &recording->recorded);
+		if (err)
+			return fail(recording, recording->program, err);
+		err = code_image_read(&recording->code);
+		if (err)
+			return fail(recording, recording->program, err);
+		err = recorded_read(recording->profile, selection, selection->images[i].number, &recording->recorded);
 		return err ? fail(recording, recording->program, err) : 0;
 	}
 	return fail(recording, "the program has no samples", -ENOENT);
@@ -80,8 +95,9 @@ open_database(struct recording *recording)
 
 	snprintf(path, sizeof(path), "%s/db", recording->path);
 	err = profile_open(path, &options, &recording->profile);
-	if (!err)
-		err = selection_read(recording->profile, &request, &recording->selection, why, sizeof(why));
+	if (err)
+		return fail(recording, path, err);
+	err = selection_read(recording->profile, &request, &recording->selection, why, sizeof(why));
 	if (err)
 		return fail(recording, *why ? why : path, err);
 	event = procedure_choose_time_event(recording->selection, NULL, why, sizeof(why));
@@ -89,38 +105,6 @@ open_database(struct recording *recording)
 		return fail(recording, why, event);
 	recording->event = (uint16_t)event;
 	return 0;
-}
-
-struct recording *
-recording_open(const char *path, const char *models)
-{
-	struct recording *recording = calloc(1, sizeof(*recording));
-	char note[256];
-	int err;
-
-	if (!recording || !realpath(path, recording->path)) {
-		perror(path);
-		free(recording);
-		return NULL;
-	}
-	recording->name = strrchr(recording->path, '/') + 1;
-	err = read_about(recording);
-	if (!err)
-		err = open_database(recording);
-	if (!err)
-		err = open_code(recording);
-	if (!err) {
-		const struct selection *selection = recording->selection;
-
-		err = pipeline_choose(models, NULL, selection->epochs[selection->epoch_count - 1].cpu,
-		                      &recording->pipeline, note, sizeof(note));
-		if (err)
-			fail(recording, note, err);
-	}
-	if (!err)
-		return recording;
-	recording_close(recording);
-	return NULL;
 }
 
 void
@@ -133,6 +117,37 @@ recording_close(struct recording *recording)
 	selection_free(recording->selection);
 	profile_close(recording->profile);
 	free(recording);
+}
+
+static int
+choose_pipeline(struct recording *recording, const char *models)
+{
+	const struct selection *selection = recording->selection;
+	char note[256];
+	int err;
+
+	err = pipeline_choose(models, NULL, selection->epochs[selection->epoch_count - 1].cpu, &recording->pipeline,
+	                      note, sizeof(note));
+	return err ? fail(recording, note, err) : 0;
+}
+
+struct recording *
+recording_open(const char *path, const char *models)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+
+	if (!recording || !realpath(path, recording->path)) {
+		perror(path);
+		free(recording);
+		return NULL;
+	}
+	recording->name = strrchr(recording->path, '/') + 1;
+	if (read_about(recording) || open_database(recording) || open_code(recording) ||
+	    choose_pipeline(recording, models)) {
+		recording_close(recording);
+		return NULL;
+	}
+	return recording;
 }
 
 const char *
@@ -218,33 +233,36 @@ visit_procedure(struct recording *recording, const struct symbol *symbol, enum s
 {
 	struct procedure_analysis *analysis = NULL, *exact = NULL;
 	struct score_item *blocks = NULL, *edges = NULL;
+	struct visited visited;
 	int err;
 
 	err = analyze(recording, symbol, source, &analysis);
-	if (!err)
-		err = analyze(recording, symbol, SOURCE_EXACT, &exact);
-	if (!err && exact->executions) {
-		blocks = block_items(analysis, exact);
-		edges = edge_items(analysis, exact);
-		err = blocks && edges ? 0 : -ENOMEM;
+	if (err)
+		return err;
+	err = analyze(recording, symbol, SOURCE_EXACT, &exact);
+	if (err || !exact->executions)
+		goto out;
+	blocks = block_items(analysis, exact);
+	edges = edge_items(analysis, exact);
+	if (!blocks || !edges) {
+		err = -ENOMEM;
+		goto out;
 	}
-	if (!err && exact->executions) {
-		const struct visited visited = {
-			.name = symbol->name,
-			.symbol = symbol,
-			.analysis = analysis,
-			.exact = exact,
-			.score = {.blocks = blocks,
-		                  .edges = edges,
-		                  .block_count = exact->graph->block_count,
-		                  .edge_count = exact->graph->edge_count,
-		                  .absolute = source == SOURCE_EXACT ? procedure_executions_per_frequency(exact)
-		                                                     : absolute_of(recording),
-		                  .samples = (double)exact->time_samples},
-		};
-
-		visit(&visited, user);
-	}
+	visited = (struct visited){
+		.name = symbol->name,
+		.symbol = symbol,
+		.analysis = analysis,
+		.exact = exact,
+		.score = {.blocks = blocks,
+	                  .edges = edges,
+	                  .block_count = exact->graph->block_count,
+	                  .edge_count = exact->graph->edge_count,
+	                  .absolute = source == SOURCE_EXACT ? procedure_executions_per_frequency(exact)
+	                                                     : absolute_of(recording),
+	                  .samples = (double)exact->time_samples},
+	};
+	visit(&visited, user);
+out:
 	free(blocks);
 	free(edges);
 	procedure_analysis_free(analysis);
@@ -270,5 +288,45 @@ recording_visit(struct recording *recording, enum source source, uint64_t least,
 		if (err)
 			fail(recording, symbol->name, err);
 	}
+	return err;
+}
+
+int
+recording_write_specimen(struct recording *recording, const struct visited *visited, FILE *file)
+{
+	const struct procedure_analysis *exact = visited->exact;
+	const struct procedure_input input = {.code = &recording->code};
+	struct procedures *procedures = recording->code.procedures;
+	struct code_part parts[FLOW_PARTS_MAX];
+	const int part_count = procedures_parts(procedures, visited->symbol, parts);
+	struct procedure_path_counts bursts = {0};
+	struct specimen specimen = {
+		.width = (unsigned)recording->pipeline.retire_width,
+		.skid = recording->pipeline.timer_skid,
+		.graph = exact->graph,
+		.samples = exact->samples + recording->event * exact->graph->instruction_count,
+		.block_counts = exact->block_counts,
+		.edge_counts = exact->edge_counts,
+	};
+	struct specimen_code code;
+	int err = 0;
+
+	if (part_count < 0)
+		return part_count;
+	if (recording->recorded.bursts.epoch)
+		err = procedure_path_counts_init(&bursts, &input, exact->graph, &recording->recorded.bursts.paths);
+	if (err)
+		goto out;
+	snprintf(specimen.procedure, sizeof(specimen.procedure), "%.63s", visited->name);
+	snprintf(specimen.program, sizeof(specimen.program), "%.63s", recording->name);
+	specimen.burst_edges = bursts.edges;
+	code = (struct specimen_code){
+		.source = procedures_source(procedures, parts, (size_t)part_count),
+		.decoder = procedures_decoder(procedures),
+		.graph = exact->graph,
+	};
+	err = specimen_write(file, &specimen, &code);
+out:
+	procedure_path_counts_fini(&bursts);
 	return err;
 }

@@ -1,9 +1,13 @@
 #include "tests/accuracy/report.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-struct score
-report_mean(const struct result *results, size_t count, enum source source, bool of_kernels)
+/* The mean of the kernels, or of the others. */
+static struct score
+mean_of(const struct result *results, size_t count, enum source source, bool of_kernels)
 {
 	struct score mean = {0};
 
@@ -57,8 +61,8 @@ report_line(const char *name, const struct score *score)
 void
 report_text(const struct result *results, size_t count, enum source source)
 {
-	const struct score kernels = report_mean(results, count, source, true);
-	const struct score real = report_mean(results, count, source, false);
+	const struct score kernels = mean_of(results, count, source, true);
+	const struct score real = mean_of(results, count, source, false);
 
 	print_heading(source);
 	for (size_t i = 0; i < count; i++)
@@ -67,4 +71,167 @@ report_text(const struct result *results, size_t count, enum source source)
 		report_line("mean of kernels", &kernels);
 	if (real.procedures)
 		report_line("mean of real programs", &real);
+}
+
+/* The tables between the marks of docs/accuracy.md. */
+
+static const char *const source_titles[SOURCE_COUNT] = {"samples alone", "samples and bursts", "exact counts"};
+
+static void
+print_histogram(const struct histogram *histogram)
+{
+	for (size_t k = 0; k < SCORE_LIMITS; k++)
+		printf(" %.0f |", histogram_percent(histogram, k));
+	printf(" %.0f |\n", histogram->weight > 0 ? 100 * histogram->within_twice / histogram->weight : 0);
+}
+
+/* A way to be right, one row for each source; exact counts need no factor. */
+static void
+print_way(const char *name, const struct result *results, size_t count, bool of_kernels, size_t offset)
+{
+	const bool is_absolute = strstr(name, "absolute");
+
+	for (unsigned source = 0; source < (is_absolute ? SOURCE_COUNT : SOURCE_EXACT); source++) {
+		const struct score mean = mean_of(results, count, source, of_kernels);
+
+		printf("| %s | %s |", name, source_titles[source]);
+		print_histogram((const struct histogram *)(const void *)((const char *)&mean + offset));
+	}
+}
+
+static void
+print_means(const struct result *results, size_t count, bool of_kernels)
+{
+	printf("| mean of %s | from | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n|---|---|---|---|---|---|---|---|\n",
+	       of_kernels ? "the kernels" : "the real programs");
+	print_way("blocks, relative", results, count, of_kernels, offsetof(struct score, relative));
+	print_way("blocks, one scale a program", results, count, of_kernels, offsetof(struct score, program));
+	print_way("blocks, absolute", results, count, of_kernels, offsetof(struct score, absolute));
+	print_way("edges, relative", results, count, of_kernels, offsetof(struct score, edges_relative));
+	print_way("edges, absolute", results, count, of_kernels, offsetof(struct score, edges_absolute));
+	if (!of_kernels)
+		printf("| DCPI: blocks, absolute | samples alone, in order | 73 | 87 | 92 | | | |\n"
+		       "| DCPI: edges, absolute | samples alone, in order | | 58 | | | | |\n");
+	printf("\n");
+}
+
+/* Where a tenth, half and nine tenths of the samples have estimates that are too high by less. */
+static void
+print_factors(const struct result *results, size_t count)
+{
+	printf("Absolute estimates of procedures are too high, where they are right relative to one another, by\n"
+	       "these factors (a tenth of the samples below, half, nine tenths):");
+	for (unsigned source = 0; source < SOURCE_EXACT; source++) {
+		const struct score mean = mean_of(results, count, source, false);
+
+		printf("%s %s %.1f, %.1f, %.1f", source ? ";" : "", source_titles[source], score_factor(&mean, 0.1),
+		       score_factor(&mean, 0.5), score_factor(&mean, 0.9));
+	}
+	printf(".\n\n");
+}
+
+static void
+print_confidences(const struct result *results, size_t count)
+{
+	printf("| called | from | share of the samples | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n"
+	       "|---|---|---|---|---|---|---|---|---|\n");
+	for (unsigned source = 0; source < SOURCE_COUNT; source++) {
+		const struct score mean = mean_of(results, count, source, false);
+
+		for (unsigned confidence = CONFIDENCE_LOW; confidence <= CONFIDENCE_EXACT; confidence++) {
+			const struct histogram *histogram = &mean.by_confidence[confidence];
+
+			if (histogram->weight <= 0)
+				continue;
+			printf("| %s | %s | %.0f %% |", frequency_confidence_name(confidence), source_titles[source],
+			       100 * histogram->weight / mean.relative.weight);
+			print_histogram(histogram);
+		}
+	}
+	printf("\n");
+}
+
+static void
+print_programs(const struct result *results, size_t count)
+{
+	printf("| | procedures | samples | of the program's | samples alone: 10 %% | 15 %% | 50 %% | and bursts: 10 %% "
+	       "| "
+	       "15 %% | 50 %% | exact: 5 %% |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < count; i++) {
+		const struct result *result = &results[i];
+
+		printf("| `%s` | %zu | %.0f | %.0f %% |", result->name, result->scores[0].procedures,
+		       result->scores[0].samples,
+		       result->samples > 0 ? 100 * result->scores[0].samples / result->samples : 0);
+		for (unsigned source = 0; source < SOURCE_EXACT; source++)
+			printf(" %.0f | %.0f | %.0f |", histogram_percent(&result->scores[source].relative, 1),
+			       histogram_percent(&result->scores[source].relative, 2),
+			       histogram_percent(&result->scores[source].relative, 4));
+		printf(" %.0f |\n", histogram_percent(&result->scores[SOURCE_EXACT].absolute, 0));
+	}
+}
+
+#define WORST 15
+
+struct worst {
+	const struct result *result;
+	const struct judged *judged;
+	double lost; /* samples that are not within a tenth */
+};
+
+static int
+compare_worst(const void *a, const void *b)
+{
+	const struct worst *one = a, *other = b;
+
+	return (one->lost < other->lost) - (one->lost > other->lost);
+}
+
+/* Where most samples of real programs are in blocks that are off by more than a tenth. */
+static int
+print_worst(const struct result *results, size_t count)
+{
+	struct worst *worst;
+	size_t all = 0, found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += results[i].procedure_count;
+	worst = calloc(all + 1, sizeof(*worst));
+	if (!worst)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < results[i].procedure_count && !results[i].is_kernel; k++) {
+			const struct judged *judged = &results[i].procedures[k];
+			const struct histogram *relative = &judged->relative[SOURCE_SAMPLES];
+
+			worst[found++] = (struct worst){&results[i], judged, relative->weight - relative->within[1]};
+		}
+	qsort(worst, found, sizeof(*worst), compare_worst);
+	printf("| the worst, from samples alone | procedure | samples | 10 %% | 50 %% | and bursts: 10 %% | 50 %% |\n"
+	       "|---|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < found && i < WORST; i++) {
+		const struct histogram *relative = worst[i].judged->relative;
+
+		printf("| `%s` | `%s` | %.0f | %.0f | %.0f | %.0f | %.0f |\n", worst[i].result->name,
+		       worst[i].judged->name, worst[i].judged->samples, histogram_percent(&relative[SOURCE_SAMPLES], 1),
+		       histogram_percent(&relative[SOURCE_SAMPLES], 4), histogram_percent(&relative[SOURCE_BURSTS], 1),
+		       histogram_percent(&relative[SOURCE_BURSTS], 4));
+	}
+	printf("\n");
+	free(worst);
+	return 0;
+}
+
+int
+report_markdown(const struct result *results, size_t count)
+{
+	int err;
+
+	print_means(results, count, false);
+	print_factors(results, count);
+	print_confidences(results, count);
+	err = print_worst(results, count);
+	print_means(results, count, true);
+	print_programs(results, count);
+	return err;
 }

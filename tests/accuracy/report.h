@@ -31,7 +31,4 @@ void report_line(const char *name, const struct score *score);
 /* The tables of docs/accuracy.md. 0 or -ENOMEM. */
 int report_markdown(const struct result *results, size_t count);
 
-/* The mean of the kernels, or of the others. */
-struct score report_mean(const struct result *results, size_t count, enum source source, bool of_kernels);
-
 #endif
