@@ -18,7 +18,7 @@ struct markov_link {
 
 struct markov_links {
 	struct markov_link *list;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 /* Elimination of a state: its links then, and which slot each pair of an edge in and an edge out adds to. */
@@ -55,7 +55,7 @@ struct markov_planning {
 static int
 links_add(struct markov_links *links, uint32_t state, uint32_t slot)
 {
-	struct markov_link *list = array_grow(links->list, &links->room, links->count + 1, sizeof(*list));
+	struct markov_link *list = array_grow(links->list, &links->capacity, links->count + 1, sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
@@ -115,23 +115,25 @@ static int
 plan_bypass(struct markov_planning *planning, uint32_t from, const struct markov_links *outs)
 {
 	struct markov *markov = planning->markov;
-	int err = 0;
 
 	mark_links(planning, from, true);
-	for (size_t i = 0; i < outs->count && !err; i++) {
+	for (size_t i = 0; i < outs->count; i++) {
 		const uint32_t to = outs->list[i].state;
 		uint32_t slot = planning->slots[to] - 1;
 
 		if (to == from) {
 			slot = NO_SLOT;
 		} else if (planning->slots[to] == 0) {
-			err = add_link(planning, from, to, &slot);
+			const int err = add_link(planning, from, to, &slot);
+
+			if (err)
+				return err;
 			planning->slots[to] = slot + 1;
 		}
 		markov->targets[markov->target_count++] = slot;
 	}
 	mark_links(planning, from, false);
-	return err;
+	return 0;
 }
 
 static int
@@ -156,11 +158,17 @@ plan_step(struct markov_planning *planning, uint32_t state)
 	                             .targets = markov->target_count};
 	planning->is_eliminated[state] = true;
 	err = save_links(markov, ins, &step->ins);
-	if (!err)
-		err = save_links(markov, outs, &step->outs);
-	for (size_t i = 0; i < ins->count && !err; i++)
+	if (err)
+		return err;
+	err = save_links(markov, outs, &step->outs);
+	if (err)
+		return err;
+	for (size_t i = 0; i < ins->count; i++) {
 		err = plan_bypass(planning, ins->list[i].state, outs);
-	return err;
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /* Least fill-in first, roughly: a state with more than `limit` new edges waits. */
@@ -169,23 +177,27 @@ plan_steps(struct markov_planning *planning)
 {
 	const struct markov *markov = planning->markov;
 	size_t limit = 1;
-	int err = 0;
 
-	while (markov->step_count + 1 < markov->state_count && !err) {
+	while (markov->step_count + 1 < markov->state_count) {
 		const size_t before = markov->step_count;
 
-		for (uint32_t i = 0; i < markov->state_count && !err; i++) {
+		for (uint32_t i = 0; i < markov->state_count; i++) {
+			int err;
+
 			if (i == markov->origin || planning->is_eliminated[i])
 				continue;
 			drop_eliminated(planning, &planning->ins[i]);
 			drop_eliminated(planning, &planning->outs[i]);
-			if (planning->ins[i].count * planning->outs[i].count <= limit)
-				err = plan_step(planning, i);
+			if (planning->ins[i].count * planning->outs[i].count > limit)
+				continue;
+			err = plan_step(planning, i);
+			if (err)
+				return err;
 		}
 		if (markov->step_count == before)
 			limit *= 2;
 	}
-	return err;
+	return 0;
 }
 
 /* Parallel edges have one slot. */
@@ -195,27 +207,33 @@ plan_edges(struct markov_planning *planning, const struct markov_edge *edges)
 	struct markov *markov = planning->markov;
 	uint32_t *next = calloc(markov->edge_count + 1, sizeof(*next));
 	uint32_t *first = calloc(markov->state_count + 1, sizeof(*first));
-	int err = next && first ? 0 : -ENOMEM;
+	int err = -ENOMEM;
 
-	for (size_t i = 0; i < markov->edge_count && !err; i++) { /* linked lists of the edges from each state */
+	if (!next || !first)
+		goto out;
+	err = 0;
+	for (size_t i = 0; i < markov->edge_count; i++) { /* linked lists of the edges from each state */
 		next[i] = first[edges[i].from];
 		first[edges[i].from] = (uint32_t)i + 1;
 	}
-	for (uint32_t state = 0; state < markov->state_count && !err; state++) {
-		for (uint32_t i = first[state]; i > 0 && !err; i = next[i - 1]) {
+	for (uint32_t state = 0; state < markov->state_count; state++) {
+		for (uint32_t i = first[state]; i > 0; i = next[i - 1]) {
 			const uint32_t to = edges[i - 1].to;
 			uint32_t slot = planning->slots[to] - 1;
 
-			if (to == state)
+			if (to == state) {
 				slot = NO_SLOT;
-			else if (planning->slots[to] == 0)
+			} else if (planning->slots[to] == 0) {
 				err = add_link(planning, state, to, &slot);
-			if (slot != NO_SLOT)
+				if (err)
+					goto out;
 				planning->slots[to] = slot + 1;
+			}
 			markov->edge_slots[i - 1] = slot;
 		}
 		mark_links(planning, state, false);
 	}
+out:
 	free(next);
 	free(first);
 	return err;
