@@ -19,7 +19,7 @@
  *    samples at all, and no ratio means anything. The frequencies are those of the likeliest flow, if each block costs
  *    what its retirement takes but for a factor, and branches are lopsided (frequency_out_of_order.c); where a graph is
  *    too entangled for that, those of the flow with the least sum of absolute deviations from the samples
- *    (frequency_complete.c, which completes other sources, too). The second is not needless: of 75,220 procedures of
+ *    (frequency_complete.c, which completes other sources, too). Both are needed: of 75,220 procedures of
  *    perl, SQLite, Python, git, libc, bash and cc1 one is too entangled, and that is Python's interpreter, of whose
  *    samples 59 % are within 15 %; the likeliest flow, with as many steps as it may take, has 12 %. Elsewhere the
  *    likeliest flow is better, and alone has a confidence (docs/accuracy.md).

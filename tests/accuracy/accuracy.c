@@ -63,11 +63,11 @@ keep_blocks(struct visit *visit, const struct score_procedure *procedure)
 }
 
 /* The sources come one after the other, and each sees the same procedures. */
-static struct judged *
-judged_next(struct visit *visit, const struct visited *visited)
+static struct result_procedure *
+result_procedure_next(struct visit *visit, const struct visited *visited)
 {
 	struct result *result = visit->result;
-	struct judged *procedures;
+	struct result_procedure *procedures;
 
 	if (visit->procedure_count < result->procedure_count)
 		return &result->procedures[visit->procedure_count++];
@@ -77,7 +77,7 @@ judged_next(struct visit *visit, const struct visited *visited)
 	result->procedures = procedures;
 	procedures += result->procedure_count++;
 	visit->procedure_count++;
-	*procedures = (struct judged){.samples = visited->score.samples};
+	*procedures = (struct result_procedure){.samples = visited->score.samples};
 	snprintf(procedures->name, sizeof(procedures->name), "%.63s", visited->name);
 	return procedures;
 }
@@ -86,7 +86,7 @@ static void
 score_procedure(const struct visited *visited, void *user)
 {
 	struct visit *visit = user;
-	struct judged *judged = judged_next(visit, visited);
+	struct result_procedure *judged = result_procedure_next(visit, visited);
 	struct score own = {0};
 	char name[64];
 

@@ -175,7 +175,7 @@ print_programs(const struct result *results, size_t count)
 
 struct worst {
 	const struct result *result;
-	const struct judged *judged;
+	const struct result_procedure *judged;
 	double lost; /* samples that are not within a tenth */
 };
 
@@ -201,7 +201,7 @@ print_worst(const struct result *results, size_t count)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < results[i].procedure_count && !results[i].is_kernel; k++) {
-			const struct judged *judged = &results[i].procedures[k];
+			const struct result_procedure *judged = &results[i].procedures[k];
 			const struct histogram *relative = &judged->relative[SOURCE_SAMPLES];
 
 			worst[found++] = (struct worst){&results[i], judged, relative->weight - relative->within[1]};

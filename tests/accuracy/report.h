@@ -9,7 +9,7 @@
 #include "tests/accuracy/recording.h"
 
 /* One procedure. */
-struct judged {
+struct result_procedure {
 	char name[64];
 	double samples;
 	struct histogram relative[SOURCE_COUNT];
@@ -20,7 +20,7 @@ struct result {
 	double samples; /* of the program, all of them; the score's are those that were judged */
 	bool is_kernel;
 	struct score scores[SOURCE_COUNT];
-	struct judged *procedures; /* each source has the same, in the same order */
+	struct result_procedure *procedures; /* each source has the same, in the same order */
 	size_t procedure_count;
 };
 
