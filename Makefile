@@ -299,7 +299,7 @@ workloads: $(BUILD)/tests/system/crash_images
 # What dcpid's own pipeline costs, on recorded rings. Everything outside of it is played.
 PIPELINE_REPLAY := $(BUILD)/tests/pipeline_cost/replay
 $(PIPELINE_REPLAY): ALL_LDFLAGS += $(addprefix -Wl$(comma)--wrap=,machine_clock_ns machine_cpu_time_ns capture_child_find \
-	capture_child_run kernel_text_run worker_start tgkill pthread_cond_timedwait pthread_cond_broadcast)
+	capture_child_start kernel_text_run worker_start tgkill pthread_cond_timedwait pthread_cond_broadcast)
 $(PIPELINE_REPLAY): $(BUILD)/obj/tests/pipeline_cost/replay.o \
 		$(call objects,$(filter-out collectord/main.c,$(DAEMON_SOURCES))) $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)

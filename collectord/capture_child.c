@@ -18,23 +18,12 @@
 #include "base/clock.h"
 #include "collectord/machine.h"
 
-#define REAP_S    2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
-#define LOOK_NS   (SECOND_NS / 2) /* between two looks at a process that writes nothing */
-#define STAT_SIZE 512
+#define END_S       2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
+#define LOOK_NS     (SECOND_NS / 2)    /* between two looks at a process that writes nothing */
+#define NO_PIDFD_NS (SECOND_NS / 1000) /* between two looks at whether a process has ended, before Linux 5.3 */
+#define STAT_SIZE   512
 
 extern char **environ;
-
-struct capture_child {
-	pid_t pid;
-	int in, out; /* our ends of its pipes; -1: closed */
-	int file;    /* that it inherits; -1: none */
-	const struct byte_writer *request;
-	size_t written;
-	uint8_t *bytes;
-	size_t size, capacity;
-	uint64_t deadline_ns;
-	uint64_t cpu_ns, moved_ns; /* processor time that it had used, and when that was seen to grow last */
-};
 
 int
 capture_child_find(char path[PATH_MAX])
@@ -98,12 +87,12 @@ out:
 	return -err;
 }
 
+/* Start the program, which inherits `file`, and make our ends of its pipes. 0 or -errno, perhaps with a process. */
 static int
-start(struct capture_child *child, const char *program)
+start(struct capture_child *child, const char *program, int file)
 {
 	int in[2], out[2], err;
 
-	child->in = child->out = -1;
 	if (pipe2(in, O_CLOEXEC) < 0)
 		return -errno;
 	if (pipe2(out, O_CLOEXEC) < 0) {
@@ -112,7 +101,7 @@ start(struct capture_child *child, const char *program)
 		close(in[1]);
 		return err;
 	}
-	err = spawn(program, in[0], out[1], child->file, &child->pid);
+	err = spawn(program, in[0], out[1], file, &child->pid);
 	close(in[0]);
 	close(out[1]);
 	child->in = in[1];
@@ -139,18 +128,19 @@ write_some(struct capture_child *child)
 static int
 read_some(struct capture_child *child)
 {
+	struct capture_outcome *outcome = child->outcome;
 	uint8_t *grown;
 	ssize_t got;
 
-	if (child->size > REPLY_SIZE_MAX)
+	if (outcome->size > REPLY_SIZE_MAX)
 		return -EFBIG;
-	grown = array_grow(child->bytes, &child->capacity, child->size + 65536, 1);
+	grown = array_grow(outcome->bytes, &child->capacity, outcome->size + 65536, 1);
 	if (!grown)
 		return -ENOMEM;
-	child->bytes = grown;
-	got = read(child->out, grown + child->size, child->capacity - child->size);
+	outcome->bytes = grown;
+	got = read(child->out, grown + outcome->size, child->capacity - outcome->size);
 	if (got > 0)
-		child->size += (size_t)got;
+		outcome->size += (size_t)got;
 	if (got == 0)
 		return 1;
 	return got < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
@@ -176,7 +166,8 @@ is_waiting(pid_t pid)
 	return at && (strncmp(at, ") D", 3) == 0 || strncmp(at, ") S", 3) == 0);
 }
 
-/* Has it not computed for CAPTURE_CHILD_PATIENCE_S, and waits? The file system of what it reads does not answer. */
+/* Has it neither computed nor written for CAPTURE_CHILD_PATIENCE_S, and waits? The file system of what it reads does
+ * not answer. */
 static bool
 hangs(struct capture_child *child, uint64_t now_ns)
 {
@@ -185,45 +176,11 @@ hangs(struct capture_child *child, uint64_t now_ns)
 
 	if (clock_getcpuclockid(child->pid, &clock) == 0)
 		cpu_ns = machine_clock_ns(clock);
-	if (cpu_ns != child->cpu_ns || child->moved_ns == 0) {
+	if (cpu_ns != child->cpu_ns) {
 		child->cpu_ns = cpu_ns;
 		child->moved_ns = now_ns;
 	}
 	return now_ns - child->moved_ns > CAPTURE_CHILD_PATIENCE_S * SECOND_NS && is_waiting(child->pid);
-}
-
-/* Write the request and read the reply. 0 when the process has closed its output; -ETIMEDOUT, -ECANCELED, ... */
-static int
-converse(struct capture_child *child, int stop)
-{
-	for (;;) {
-		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		struct pollfd fds[] = {
-			{.fd = child->out, .events = POLLIN},
-			{.fd = child->in, .events = POLLOUT},
-			{.fd = stop, .events = POLLIN},
-		};
-		const uint64_t left_ns = child->deadline_ns - now_ns;
-		int result;
-
-		if (now_ns >= child->deadline_ns || hangs(child, now_ns))
-			return -ETIMEDOUT;
-		result = poll(fds, sizeof(fds) / sizeof(fds[0]),
-		              (int)((left_ns < LOOK_NS ? left_ns : LOOK_NS) / 1000000) + 1);
-		if (result < 0 && errno != EINTR)
-			return -errno;
-		if (result <= 0)
-			continue;
-		if (fds[2].revents)
-			return -ECANCELED;
-		if (fds[1].revents)
-			write_some(child);
-		if (fds[0].revents) {
-			result = read_some(child);
-			if (result)
-				return result < 0 ? result : 0;
-		}
-	}
 }
 
 static uint64_t
@@ -232,88 +189,172 @@ time_ns(const struct timeval *time)
 	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_usec * 1000;
 }
 
-/* Wait for its end: its status, or -ETIMEDOUT. */
-static int
-reap(const struct capture_child *child, struct capture_outcome *outcome)
-{
-	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + REAP_S * SECOND_NS;
-	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child->pid, 0), .events = POLLIN};
-	struct rusage usage;
-	int status, err = 0;
-	pid_t pid;
-
-	while ((pid = wait4(child->pid, &status, WNOHANG, &usage)) == 0 || (pid < 0 && errno == EINTR)) {
-		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-
-		if (now_ns > until_ns) {
-			err = -ETIMEDOUT;
-			break;
-		}
-		/* before Linux 5.3 there is no pidfd_open(): look every millisecond */
-		(void)poll(&end, 1, end.fd >= 0 ? (int)((until_ns - now_ns) / 1000000) + 1 : 1);
-	}
-	if (pid < 0)
-		err = -errno;
-	close_end(&end.fd);
-	if (err)
-		return err;
-	outcome->cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
-	return status;
-}
-
-/* End the process, if it has not ended, and note how it ended. */
+/* Nothing more happens: decode what it said. */
 static void
-finish(struct capture_child *child, struct capture_outcome *outcome)
+conclude(struct capture_child *child)
 {
-	int status;
+	struct capture_outcome *outcome = child->outcome;
 
 	close_end(&child->in);
 	close_end(&child->out);
-	if (outcome->error)
-		kill(child->pid, SIGKILL);
-	status = reap(child, outcome);
-	if (status == -ETIMEDOUT && !outcome->error) { /* it has closed its output, and does not end */
-		kill(child->pid, SIGKILL);
-		status = reap(child, outcome);
+	close_end(&child->end);
+	if (!outcome->error)
+		outcome->error = capture_reply_decode(outcome->bytes, outcome->size, &outcome->reply);
+	if (!outcome->error)
+		outcome->error = outcome->reply.has_ended ? outcome->reply.error : -ECHILD;
+	child->has_ended = true;
+}
+
+static void
+kill_child(struct capture_child *child, uint64_t now_ns)
+{
+	kill(child->pid, SIGKILL);
+	child->was_killed = true;
+	child->deadline_ns = now_ns + END_S * SECOND_NS;
+}
+
+/* If the process has ended, note how; if it does not end in time, kill it, and then leave it behind. */
+static void
+reap(struct capture_child *child, uint64_t now_ns)
+{
+	struct capture_outcome *outcome = child->outcome;
+	struct rusage usage;
+	int status;
+	pid_t pid = wait4(child->pid, &status, WNOHANG, &usage);
+
+	if ((pid == 0 || (pid < 0 && errno == EINTR)) && now_ns <= child->deadline_ns)
+		return;
+	if (pid == 0 && !child->was_killed) { /* it has closed its output, and does not end */
+		kill_child(child, now_ns);
+		return;
 	}
-	if (!outcome->error && status >= 0 && WIFSIGNALED(status)) {
+	if (pid > 0)
+		outcome->cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+	if (pid > 0 && !outcome->error && WIFSIGNALED(status)) {
 		outcome->error = -ECHILD;
 		outcome->signal = WTERMSIG(status);
 	}
+	conclude(child);
+}
+
+/* It has said all (0), or is to be killed for an error. */
+static void
+begin_end(struct capture_child *child, int err, uint64_t now_ns)
+{
+	child->outcome->error = err;
+	close_end(&child->in);
+	close_end(&child->out);
+	child->is_ending = true;
+	child->deadline_ns = now_ns + END_S * SECOND_NS;
+	child->end = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	if (err)
+		kill_child(child, now_ns);
+	reap(child, now_ns);
+}
+
+void
+capture_child_start(struct capture_child *child, const char *program, const struct byte_writer *request, int file,
+                    struct capture_outcome *outcome)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int err;
+
+	memset(outcome, 0, sizeof(*outcome));
+	*child = (struct capture_child){
+		.outcome = outcome,
+		.request = request,
+		.in = -1,
+		.out = -1,
+		.end = -1,
+		.deadline_ns = now_ns + CAPTURE_CHILD_S * SECOND_NS,
+		.moved_ns = now_ns,
+	};
+	err = start(child, program, file);
+	if (err && child->pid > 0) {
+		begin_end(child, err, now_ns);
+	} else if (err) {
+		outcome->error = err;
+		conclude(child);
+	}
+	child->own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+}
+
+/* Write and read as poll() found that it can be done, or take the end of the process. */
+static void
+serve(struct capture_child *child, bool may_write, bool may_read, uint64_t now_ns)
+{
+	int result;
+
+	if (child->is_ending) {
+		reap(child, now_ns);
+		return;
+	}
+	if (may_write || may_read)
+		child->moved_ns = now_ns;
+	if (may_write)
+		write_some(child);
+	result = may_read ? read_some(child) : 0;
+	if (result)
+		begin_end(child, result < 0 ? result : 0, now_ns);
+	else if (now_ns >= child->deadline_ns || hangs(child, now_ns))
+		begin_end(child, -ETIMEDOUT, now_ns);
+}
+
+void
+capture_children_serve(struct capture_child *const *children, size_t count, int stop, uint64_t monotonic_ns)
+{
+	const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC), until_ns = now_ns + LOOK_NS, own_ns;
+	struct pollfd fds[2 * CAPTURE_CHILDREN_MAX + 1] = {{.fd = -1, .events = POLLIN}};
+	bool runs[CAPTURE_CHILDREN_MAX] = {false};
+	size_t run_count = 0;
+
+	if (monotonic_ns < until_ns)
+		until_ns = monotonic_ns;
+	for (size_t i = 0; i < count; i++) {
+		const struct capture_child *child = children[i];
+		struct pollfd *input = &fds[1 + 2 * i], *output = &fds[2 + 2 * i];
+
+		*input = (struct pollfd){.fd = -1, .events = POLLOUT};
+		*output = (struct pollfd){.fd = -1, .events = POLLIN};
+		runs[i] = !child->has_ended;
+		if (!runs[i])
+			continue;
+		run_count++;
+		input->fd = child->in;
+		output->fd = child->is_ending ? child->end : child->out;
+		if (!child->is_ending)
+			fds[0].fd = stop;
+		if (child->deadline_ns < until_ns)
+			until_ns = child->deadline_ns;
+		if (output->fd < 0 && until_ns > now_ns + NO_PIDFD_NS)
+			until_ns = now_ns + NO_PIDFD_NS;
+	}
+	if (run_count == 0)
+		return;
+	if (poll(fds, 1 + 2 * count, until_ns > now_ns ? (int)((until_ns - now_ns) / 1000000) + 1 : 0) < 0)
+		for (size_t i = 0; i < 1 + 2 * count; i++)
+			fds[i].revents = 0;
+	now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < count; i++)
+		if (runs[i] && fds[0].revents && !children[i]->is_ending)
+			begin_end(children[i], -ECANCELED, now_ns);
+		else if (runs[i])
+			serve(children[i], fds[1 + 2 * i].revents, fds[2 + 2 * i].revents, now_ns);
+	own_ns = (machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) / run_count;
+	for (size_t i = 0; i < count; i++)
+		children[i]->own_ns += runs[i] ? own_ns : 0;
 }
 
 void
 capture_child_run(const char *program, const struct byte_writer *request, int stop, struct capture_outcome *outcome)
 {
-	capture_child_run_with_file(program, request, -1, stop, outcome);
-}
+	struct capture_child child, *const children[] = {&child};
 
-void
-capture_child_run_with_file(const char *program, const struct byte_writer *request, int file, int stop,
-                            struct capture_outcome *outcome)
-{
-	struct capture_child child = {
-		.request = request,
-		.file = file,
-		.deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + CAPTURE_CHILD_S * SECOND_NS,
-	};
-
-	memset(outcome, 0, sizeof(*outcome));
-	outcome->error = start(&child, program);
-	if (!outcome->error) {
-		outcome->error = converse(&child, stop);
-		finish(&child, outcome);
-		if (!outcome->error)
-			outcome->error = capture_reply_decode(child.bytes, child.size, &outcome->reply);
-		if (!outcome->error)
-			outcome->error = outcome->reply.has_ended ? outcome->reply.error : -ECHILD;
-	} else if (child.pid > 0) {
-		finish(&child, outcome);
-	}
-	close_end(&child.in);
-	close_end(&child.out);
-	outcome->bytes = child.bytes;
-	outcome->size = child.size;
+	capture_child_start(&child, program, request, -1, outcome);
+	while (!child.has_ended)
+		capture_children_serve(children, 1, stop, UINT64_MAX);
 }
 
 void

@@ -19,7 +19,6 @@
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
 #include "collectord/sampled_blocks.h"
-#include "collectord/worker.h"
 #include "process/image_table.h"
 #include "profile/kernel_names.h"
 
@@ -41,6 +40,7 @@
 #define FULL_WAIT_NS    (600 * SECOND_NS)
 #define EXPECTED_NS     (30 * SECOND_NS) /* after an image was captured: its samples may be at other places soon */
 #define DRAIN_STEP_NS   (SECOND_NS / 10)
+#define GRANULE_SIZE    (CAPTURED_BLOCK_SIZE / 64) /* bytes: a request has 64 granules of a block */
 #define SHOWN_SIZE      1024
 
 /* An image that gets samples. */
@@ -82,6 +82,7 @@ struct capturer_result {
 	struct capturer_result *next;
 	struct image image; /* its path is `path` */
 	char *path;
+	uint32_t number; /* that it had in its session */
 	bool had_extent; /* the request said what there was */
 	bool is_whole;   /* requested as if there were nothing: neither names nor text */
 	bool had_known;  /* there was text */
@@ -93,8 +94,10 @@ struct capturer_result {
 
 struct capturer {
 	struct capturer_options options;
+	struct byte_writer request;      /* the thread's, as the next */
+	struct capturer_result *running; /* what the process fills in; NULL: none runs */
 
-	struct worker_thread worker; /* its lock: everything below */
+	/* the lock of options.thread: everything below */
 	struct capturer_session *sessions;
 	struct capturer_result *results; /* the oldest first */
 	size_t result_bytes;
@@ -106,6 +109,10 @@ struct capturer {
 	int64_t advanced_ns;  /* the most that was spent in advance while it started */
 	uint64_t full_until_ns;
 	uint64_t taken, failed, bytes;
+	uint64_t asked_until_ns; /* CLOCK_MONOTONIC: the thread asks again by then; 0: images cannot make it ask earlier
+	                          */
+	bool has_unpaid;         /* images wait for more samples to pay for them */
+	bool has_due;            /* a flush has made something due: the thread is woken at the end of the hook */
 	bool kernel_is_closed;
 	bool is_full_said, is_refused_said;
 };
@@ -144,16 +151,20 @@ is_same_image(const struct image *a, const struct image *b)
 	return has_one == has_other && a->kind == b->kind && strcmp(a->path, b->path) == 0;
 }
 
-/* The entry of this image and its session, or NULL: the session has ended meanwhile. */
+/* The entry of the result's image and its session, or NULL: the session has ended meanwhile. */
 static struct capturer_image *
-find_entry(struct capturer *capturer, const struct image *image, struct capturer_session **found)
+find_entry(struct capturer *capturer, const struct capturer_result *result, struct capturer_session **found)
 {
-	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
+	for (struct capturer_session *session = capturer->sessions; session; session = session->next) {
+		*found = session;
+		if (result->number < session->count &&
+		    is_same_image(session->entries[result->number].image, &result->image))
+			return &session->entries[result->number];
+		/* another session has the image under another number */
 		for (size_t i = 0; i < session->count; i++)
-			if (is_same_image(session->entries[i].image, image)) {
-				*found = session;
+			if (is_same_image(session->entries[i].image, &result->image))
 				return &session->entries[i];
-			}
+	}
 	return NULL;
 }
 
@@ -287,12 +298,12 @@ capturer_track_images(struct capturer *capturer, const struct image_table *image
 	struct capturer_session *session;
 	bool is_new;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	session = find_session(capturer, images);
 	if (!session) {
 		session = calloc(1, sizeof(*session));
 		if (!session) {
-			worker_unlock(&capturer->worker);
+			capture_thread_unlock(capturer->options.thread);
 			return;
 		}
 		session->images = images;
@@ -305,8 +316,8 @@ capturer_track_images(struct capturer *capturer, const struct image_table *image
 	for (size_t i = 0; i < session->count; i++)
 		session->entries[i].place = attribution_place(attribution, (uint32_t)i);
 	if (is_new)
-		worker_notify(&capturer->worker);
-	worker_unlock(&capturer->worker);
+		capture_thread_notify(capturer->options.thread);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 /* ---- the budget; with the lock held ---- */
@@ -440,13 +451,14 @@ entry_due_ns(const struct capturer *capturer, const struct capturer_image *entry
  * UINT64_MAX: until something changes.
  */
 static struct capturer_image *
-choose(const struct capturer *capturer, uint64_t now_ns, struct capturer_session **chosen_session, uint64_t *due_ns)
+choose(struct capturer *capturer, uint64_t now_ns, struct capturer_session **chosen_session, uint64_t *due_ns)
 {
 	const enum capturer_rank worst = capturer->allowance_ns > 0 ? RANK_MORE : RANK_VOLATILE;
 	struct capturer_image *chosen = NULL;
 	enum capturer_rank best = RANK_NONE;
 
 	*due_ns = UINT64_MAX;
+	capturer->has_unpaid = false;
 	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
 		for (size_t i = 0; i < session->count; i++) {
 			struct capturer_image *entry = &session->entries[i];
@@ -456,6 +468,7 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capturer_session
 			if (value == RANK_NONE)
 				continue;
 			entry_ns = entry_due_ns(capturer, entry);
+			capturer->has_unpaid |= entry_ns == UINT64_MAX;
 			if (entry_ns <= now_ns && value > worst)
 				entry_ns = affordable_ns(capturer, now_ns, 0);
 			if (entry_ns > now_ns) {
@@ -467,6 +480,19 @@ choose(const struct capturer *capturer, uint64_t now_ns, struct capturer_session
 			}
 		}
 	return chosen;
+}
+
+/* The entry may have become due: the thread is to be woken if it would ask for work only later. */
+static void
+note_due(struct capturer *capturer, const struct capturer_image *entry)
+{
+	uint64_t due_ns;
+
+	if (rank(capturer, entry) == RANK_NONE)
+		return;
+	due_ns = entry_due_ns(capturer, entry);
+	capturer->has_unpaid |= due_ns == UINT64_MAX;
+	capturer->has_due |= due_ns < capturer->asked_until_ns;
 }
 
 /* ---- one run; with the lock held ---- */
@@ -490,8 +516,7 @@ place_end(const struct capturer_image *entry)
 
 /* Encode the request for the entry, and make the result that it will fill. NULL: no memory. */
 static struct capturer_result *
-begin_result(const struct capturer *capturer, struct capturer_session *session, struct capturer_image *entry,
-             struct byte_writer *writer)
+begin_result(struct capturer *capturer, struct capturer_session *session, struct capturer_image *entry)
 {
 	struct request_place *places = malloc(REQUEST_PLACES_MAX * sizeof(*places)); /* few of them are used */
 	struct capturer_result *result = calloc(1, sizeof(*result));
@@ -515,12 +540,14 @@ begin_result(const struct capturer *capturer, struct capturer_session *session, 
 	                                             REQUEST_PLACES_MAX);
 	result->image = *entry->image;
 	result->image.path = result->path;
+	result->number = (uint32_t)(entry - session->entries);
 	result->had_extent = entry->has_extent;
 	result->had_known = entry->known_count > 0;
 	result->is_whole = request.names && !result->had_known;
 	result->had_places = request.place_count > 0;
 	result->was_packaged = entry->is_packaged;
-	if (capture_request_encode(&request, writer))
+	writer_reset(&capturer->request);
+	if (capture_request_encode(&request, &capturer->request))
 		goto fail;
 	free(places);
 	entry->is_busy = true;
@@ -561,7 +588,7 @@ static void
 note_failure(struct capturer *capturer, const struct capturer_result *result)
 {
 	struct capturer_session *session;
-	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
+	struct capturer_image *entry = find_entry(capturer, result, &session);
 	const int err = result->outcome.error;
 
 	if (!entry)
@@ -595,7 +622,7 @@ note_success(struct capturer *capturer, struct capturer_result *result)
 {
 	struct capturer_result **last = &capturer->results;
 	struct capturer_session *session;
-	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
+	struct capturer_image *entry = find_entry(capturer, result, &session);
 
 	capturer->taken++;
 	if (entry)
@@ -606,86 +633,81 @@ note_success(struct capturer *capturer, struct capturer_result *result)
 	capturer->result_bytes += result->outcome.size;
 }
 
-/* Gives the lock up while the process runs. */
-static void
-capture_image(struct capturer *capturer, struct capturer_session *session, struct capturer_image *entry)
+/* A capture_user's: the lock is given up while a process is started, or the kernel's text is read. */
+static bool
+begin_capture(void *context, uint64_t now_ns, struct capture_child *child, uint64_t *due_ns)
 {
-	struct byte_writer writer = BYTE_WRITER_INIT;
-	struct capturer_result *result = begin_result(capturer, session, entry, &writer);
-	uint64_t began_ns, own_ns;
+	struct capturer *capturer = context;
+	struct capturer_session *session = NULL;
+	struct capturer_image *entry = NULL;
+	struct capturer_result *result;
 
+	refill(capturer, now_ns);
+	capturer->asked_until_ns = 0;
+	if (may_capture(capturer, now_ns)) {
+		entry = choose(capturer, now_ns, &session, due_ns);
+		capturer->asked_until_ns = entry ? 0 : *due_ns;
+	} else { /* unless a result is stored, when it may again */
+		*due_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
+		if (*due_ns < capturer->full_until_ns)
+			*due_ns = capturer->full_until_ns;
+	}
+	if (!entry)
+		return false;
+	result = begin_result(capturer, session, entry);
 	if (!result) {
 		postpone(entry);
-		writer_fini(&writer);
-		return;
+		*due_ns = now_ns;
+		return false;
 	}
-	worker_unlock(&capturer->worker);
-	began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	if (image_is_of_kernel(&result->image))
-		kernel_text_run("/proc", &writer, &result->outcome);
-	else
-		capture_child_run(capturer->options.program, &writer, capturer->worker.stop_bell, &result->outcome);
-	writer_fini(&writer);
-	own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
-	worker_lock(&capturer->worker);
-	spend(capturer, result, own_ns);
+	capturer->running = result;
+	capture_thread_unlock(capturer->options.thread);
+	if (image_is_of_kernel(&result->image)) {
+		const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		kernel_text_run("/proc", &capturer->request, &result->outcome);
+		child->own_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+		child->has_ended = true;
+	} else {
+		capture_child_start(child, capture_thread_program(capturer->options.thread), &capturer->request, -1,
+		                    &result->outcome);
+	}
+	capture_thread_lock(capturer->options.thread);
+	return true;
+}
+
+/* A capture_user's. */
+static void
+end_capture(void *context, const struct capture_child *child)
+{
+	struct capturer *capturer = context;
+	struct capturer_result *result = capturer->running;
+
+	capturer->running = NULL;
+	spend(capturer, result, child->own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
 		free_result(result);
 	} else {
 		note_success(capturer, result);
 	}
-	worker_notify(&capturer->worker);
 }
 
 /* ---- its life ---- */
-
-static void *
-run(void *context)
-{
-	struct capturer *capturer = context;
-
-	worker_lock(&capturer->worker);
-	while (!capturer->worker.stop) {
-		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
-		struct capturer_image *entry = NULL;
-		struct capturer_session *session = NULL;
-		uint64_t due_ns;
-
-		refill(capturer, now_ns);
-		if (may_capture(capturer, now_ns)) {
-			entry = choose(capturer, now_ns, &session, &due_ns);
-		} else { /* unless something changes, when it may again */
-			due_ns = affordable_ns(capturer, now_ns, credit_ns(capturer));
-			if (due_ns < capturer->full_until_ns)
-				due_ns = capturer->full_until_ns;
-		}
-		if (entry)
-			capture_image(capturer, session, entry);
-		else
-			(void)worker_wait_until(&capturer->worker, due_ns);
-	}
-	worker_unlock(&capturer->worker);
-	return NULL;
-}
 
 struct capturer *
 capturer_new(const struct capturer_options *options)
 {
 	struct capturer *capturer = calloc(1, sizeof(*capturer));
-	int err;
 
 	if (!capturer)
 		return NULL;
 	capturer->options = *options;
+	capturer->request = (struct byte_writer)BYTE_WRITER_INIT;
 	capturer->allowance_ns = advance_ns(options);
 	capturer->began_ns = capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	err = worker_start(&capturer->worker, run, capturer);
-	if (!err)
-		return capturer;
-	free(capturer);
-	errno = -err;
-	return NULL;
+	capture_thread_add(options->thread, &(struct capture_user){capturer, begin_capture, end_capture});
+	return capturer;
 }
 
 void
@@ -693,7 +715,6 @@ capturer_free(struct capturer *capturer)
 {
 	if (!capturer)
 		return;
-	worker_stop(&capturer->worker);
 	while (capturer->sessions) {
 		struct capturer_session *session = capturer->sessions;
 
@@ -706,7 +727,7 @@ capturer_free(struct capturer *capturer)
 		capturer->results = result->next;
 		free_result(result);
 	}
-	worker_fini(&capturer->worker);
+	writer_fini(&capturer->request);
 	free(capturer);
 }
 
@@ -734,17 +755,17 @@ capturer_drain(struct capturer *capturer, uint64_t timeout_ns)
 	const uint64_t until_ns = machine_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	uint64_t now_ns;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	while ((now_ns = machine_clock_ns(CLOCK_MONOTONIC)) < until_ns && is_urgent(capturer, now_ns))
-		(void)worker_wait_until(&capturer->worker,
-		                        until_ns < now_ns + DRAIN_STEP_NS ? until_ns : now_ns + DRAIN_STEP_NS);
-	worker_unlock(&capturer->worker);
+		(void)capture_thread_wait_until(capturer->options.thread,
+		                                until_ns < now_ns + DRAIN_STEP_NS ? until_ns : now_ns + DRAIN_STEP_NS);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 void
 capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 {
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	*stats = (struct capturer_stats){
 		.taken = capturer->taken,
 		.failed = capturer->failed,
@@ -757,7 +778,7 @@ capturer_stats(struct capturer *capturer, struct capturer_stats *stats)
 	for (const struct capturer_session *session = capturer->sessions; session; session = session->next)
 		for (size_t i = 0; i < session->count; i++)
 			stats->waiting += rank(capturer, &session->entries[i]) != RANK_NONE;
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 uint64_t
@@ -765,9 +786,9 @@ capturer_start_cpu_ns(struct capturer *capturer)
 {
 	uint64_t start_cpu_ns;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	start_cpu_ns = (uint64_t)capturer->advanced_ns;
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 	return start_cpu_ns;
 }
 
@@ -777,7 +798,7 @@ capturer_expects_flush(struct capturer *capturer)
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	bool expects;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	expects = capturer->results;
 	for (const struct capturer_session *session = capturer->sessions; session && !expects; session = session->next)
 		for (size_t i = 0; i < session->count && !expects; i++) {
@@ -786,7 +807,7 @@ capturer_expects_flush(struct capturer *capturer)
 			expects = entry->is_volatile && entry->is_wanted && !entry->is_given_up &&
 			          now_ns - entry->asked_ns < EXPECTED_NS;
 		}
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 	return expects;
 }
 
@@ -798,7 +819,7 @@ end_session(void *context, const struct image_table *images)
 	struct capturer *capturer = context;
 	struct capturer_session **at;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	for (at = &capturer->sessions; *at && (*at)->images != images;)
 		at = &(*at)->next;
 	if (*at) {
@@ -807,7 +828,7 @@ end_session(void *context, const struct image_table *images)
 		*at = session->next;
 		free_session(session);
 	}
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 /* Everything must be captured again. */
@@ -816,7 +837,7 @@ begin_database(void *context)
 {
 	struct capturer *capturer = context;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	for (struct capturer_session *session = capturer->sessions; session; session = session->next)
 		for (size_t i = 0; i < session->count; i++) {
 			struct capturer_image *entry = &session->entries[i];
@@ -829,8 +850,8 @@ begin_database(void *context)
 			entry->due_ns = 0;
 			sampled_blocks_reset(&session->blocks, (uint32_t)i);
 		}
-	worker_notify(&capturer->worker);
-	worker_unlock(&capturer->worker);
+	capture_thread_notify(capturer->options.thread);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 /*
@@ -865,7 +886,7 @@ read_extents(struct capturer *capturer, struct profile *profile, const struct im
 	struct capturer_session *session;
 	size_t count = 0;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	session = find_session(capturer, images);
 	for (size_t i = 0; session && i < session->count && count < EXTENTS_MAX; i++) {
 		const struct capturer_image *entry = &session->entries[i];
@@ -875,7 +896,7 @@ read_extents(struct capturer *capturer, struct profile *profile, const struct im
 			numbers[count++] = (uint32_t)i;
 		}
 	}
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 	for (size_t i = 0; i < count; i++) {
 		const struct image image = complete_image(capturer, wanted[i]);
 		struct captured_extent extent;
@@ -887,14 +908,15 @@ read_extents(struct capturer *capturer, struct profile *profile, const struct im
 			continue;
 		if (image.kind == IMAGE_MODULE)
 			text_size = kernel_names_text_size(profile, &image);
-		worker_lock(&capturer->worker);
+		capture_thread_lock(capturer->options.thread);
 		entry = &session->entries[numbers[i]];
 		if (!entry->is_busy) {
 			entry->is_roots = image.is_roots;
 			entry->text_size = text_size;
 			set_extent(entry, &extent);
+			note_due(capturer, entry);
 		}
-		worker_unlock(&capturer->worker);
+		capture_thread_unlock(capturer->options.thread);
 		free(extent.blocks);
 	}
 }
@@ -906,31 +928,47 @@ note_samples(struct capturer *capturer, const struct flush *flush)
 	const size_t count = flush->entry_count, first_sum = flush->first_sum;
 	const int64_t most_ns = advance_ns(&capturer->options);
 	struct capturer_session *session;
+	int64_t saved_ns;
 	uint64_t samples = 0;
+	size_t next;
 
 	for (size_t i = 0; i < count; i++)
 		samples += entries[i].event < first_sum ? entries[i].count : 0;
-	worker_lock(&capturer->worker);
-	capturer->saved_ns += (int64_t)(samples * SAMPLE_PAYS_NS);
-	if (capturer->saved_ns > most_ns)
-		capturer->saved_ns = most_ns;
+	capture_thread_lock(capturer->options.thread);
+	saved_ns = capturer->saved_ns + (int64_t)(samples * SAMPLE_PAYS_NS);
+	if (saved_ns > most_ns)
+		saved_ns = most_ns;
+	capturer->has_due |= capturer->has_unpaid && saved_ns > capturer->saved_ns;
+	capturer->saved_ns = saved_ns;
 	session = find_session(capturer, flush->table);
-	for (size_t i = 0; session && i < count; i++) {
-		struct capturer_image *entry =
-			entries[i].image < session->count ? &session->entries[entries[i].image] : NULL;
+	for (size_t first = 0; session && first < count; first = next) {
+		const uint32_t image = entries[first].image;
+		struct capturer_image *entry = image < session->count ? &session->entries[image] : NULL;
+		const bool is_noted = entry && entry->is_wanted && !entry->is_given_up;
+		const uint64_t fresh = entry ? entry->fresh : 0;
+		uint64_t granule = UINT64_MAX; /* of the last sample */
+		bool is_new = false;
 
-		if (!entry || !entry->is_wanted || entry->is_given_up || entries[i].event >= first_sum)
-			continue;
-		entry->samples += entries[i].count;
-		if (!sampled_blocks_add(&session->blocks, entries[i].image, entries[i].offset))
-			continue;
-		if (!image_is_of_kernel(entry->image) ||
-		    !kernel_text_is_known((uint32_t)(entries[i].offset / CAPTURED_BLOCK_SIZE), entry->known,
-		                          entry->known_count))
-			entry->fresh += entries[i].count;
+		for (next = first; next < count && entries[next].image == image; next++) {
+			const struct tally_entry *sampled = &entries[next];
+
+			if (!is_noted || sampled->event >= first_sum)
+				continue;
+			entry->samples += sampled->count;
+			if (sampled->offset / GRANULE_SIZE != granule) {
+				granule = sampled->offset / GRANULE_SIZE;
+				is_new = sampled_blocks_add(&session->blocks, image, sampled->offset) &&
+				         !(image_is_of_kernel(entry->image) &&
+				           kernel_text_is_known((uint32_t)(sampled->offset / CAPTURED_BLOCK_SIZE),
+				                                entry->known, entry->known_count));
+			}
+			if (is_new)
+				entry->fresh += sampled->count;
+		}
+		if (is_noted && entry->fresh > fresh)
+			note_due(capturer, entry);
 	}
-	worker_notify(&capturer->worker);
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 /*
@@ -950,7 +988,6 @@ store_result(struct capturer *capturer, struct profile *profile, struct capturer
 	int err;
 
 	*is_refused = false;
-	captured->parcels = result->outcome.reply.parcels; /* the reply points into itself, and may have been copied */
 	err = profile_find_image(profile, &image, &number);
 	if (!err && (!result->had_known || is_roots)) {
 		bool is_empty, replaces;
@@ -981,7 +1018,7 @@ note_stored(struct capturer *capturer, const struct capturer_result *result, int
 {
 	const enum captured_owner owner = result->outcome.reply.captured.owner;
 	struct capturer_session *session;
-	struct capturer_image *entry = find_entry(capturer, &result->image, &session);
+	struct capturer_image *entry = find_entry(capturer, result, &session);
 
 	if (err == -EDQUOT) {
 		capturer->full_until_ns = machine_clock_ns(CLOCK_MONOTONIC) + FULL_WAIT_NS;
@@ -1015,10 +1052,10 @@ store_results(struct capturer *capturer, struct profile *profile)
 	struct capturer_result *result, *next, *kept = NULL, **last_kept = &kept;
 	size_t count = 0;
 
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	result = capturer->results;
 	capturer->results = NULL;
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 	for (; result && count < STORED_MAX; result = next, count++) {
 		struct captured_extent extent = {0};
 		bool is_refused;
@@ -1033,10 +1070,11 @@ store_results(struct capturer *capturer, struct profile *profile)
 			last_kept = &result->next;
 			continue;
 		}
-		worker_lock(&capturer->worker);
+		capture_thread_lock(capturer->options.thread);
 		note_stored(capturer, result, err, &extent, is_refused);
 		capturer->result_bytes -= result->outcome.size;
-		worker_unlock(&capturer->worker);
+		capturer->has_due = true;
+		capture_thread_unlock(capturer->options.thread);
 		free(extent.blocks);
 		free_result(result);
 	}
@@ -1044,10 +1082,10 @@ store_results(struct capturer *capturer, struct profile *profile)
 	*last_kept = result;
 	while (*last_kept)
 		last_kept = &(*last_kept)->next;
-	worker_lock(&capturer->worker);
+	capture_thread_lock(capturer->options.thread);
 	*last_kept = capturer->results;
 	capturer->results = kept;
-	worker_unlock(&capturer->worker);
+	capture_thread_unlock(capturer->options.thread);
 }
 
 static void
@@ -1055,15 +1093,19 @@ after_flush(void *context, struct profile *profile, const struct flush *flush)
 {
 	struct capturer *capturer = context;
 	uint64_t bytes = 0;
+	bool is_known;
 
 	store_results(capturer, profile);
 	read_extents(capturer, profile, flush->table);
 	note_samples(capturer, flush);
-	if (profile_captured_bytes(profile, &bytes) == 0) {
-		worker_lock(&capturer->worker);
+	is_known = profile_captured_bytes(profile, &bytes) == 0;
+	capture_thread_lock(capturer->options.thread);
+	if (is_known)
 		capturer->bytes = bytes;
-		worker_unlock(&capturer->worker);
-	}
+	if (capturer->has_due) /* only now that the places of samples are known, which a request is to have */
+		capture_thread_notify(capturer->options.thread);
+	capturer->has_due = false;
+	capture_thread_unlock(capturer->options.thread);
 }
 
 struct flush_hook

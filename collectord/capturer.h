@@ -1,8 +1,8 @@
 /*
- * capturer.h - the thread that captures names and text of the images that get samples
+ * capturer.h - names and text of the images that get samples, captured on the thread that runs dcpi-capture
  *
- * One image at a time, each by a process of its own (capture_child.h), but the kernel and its modules by the thread
- * itself (kernel_text.h). First those whose file may soon be gone - programs and libraries in none of the system's
+ * One image at a time, each by a process of its own, but the kernel and its modules by the thread itself
+ * (kernel_text.h). First those whose file may soon be gone - programs and libraries in none of the system's
  * directories - then those without names, then those with samples at new places. Packages keep their files, where a
  * report finds them: at the start their images wait for a while, so that a short run is not burdened; then they are
  * captured as samples have paid for it, each some nanoseconds.
@@ -12,6 +12,7 @@
  * The cost is paid from an eighth of the limit on overhead, a little of it in advance. Results wait for the flusher to
  * store them. An image whose file cannot be read, or at which the process dies, is logged once and not tried again.
  * Thread rule: capturer_track_images() is the event loop's; the others as they say.
+ * The thread is woken only for an image that has become due by then, or whose samples may have paid for it.
  */
 #ifndef DCPI_COLLECTORD_CAPTURER_H
 #define DCPI_COLLECTORD_CAPTURER_H
@@ -20,15 +21,16 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "collectord/capture_thread.h"
 #include "collectord/file_ids.h"
 #include "collectord/flush_hook.h"
 #include "process/attribution.h"
 #include "process/image_table.h"
 
 struct capturer_options {
-	const char *program;         /* dcpi-capture; borrowed */
-	uint64_t limit;              /* bytes of the database that names and text may take */
-	uint64_t overhead_limit_ppm; /* of the machine's processor time, for all of dcpid */
+	struct capture_thread *thread; /* borrowed */
+	uint64_t limit;                /* bytes of the database that names and text may take */
+	uint64_t overhead_limit_ppm;   /* of the machine's processor time, for all of dcpid */
 	size_t cpu_count;
 	uint64_t packages_wait_ns; /* images of packages are not captured before, counted from the start */
 	struct file_ids *files;    /* build-ids of files; borrowed. NULL: the images have them */
@@ -45,10 +47,10 @@ struct capturer_options {
 
 struct capturer;
 
-/* Starts the thread. NULL and errno. */
+/* NULL and errno. */
 struct capturer *capturer_new(const struct capturer_options *options);
 
-/* Ends the thread, and a process that it waits for. No other thread may use it any more. NULL is allowed. */
+/* After capture_thread_stop(); no other thread may use it any more. NULL is allowed. */
 void capturer_free(struct capturer *capturer);
 
 /* The images that have samples by now, with the process that last ran each. Cheap. */

@@ -13,7 +13,6 @@
 #include "collectord/capture_child.h"
 #include "collectord/machine.h"
 #include "collectord/sampled_blocks.h"
-#include "collectord/worker.h"
 #include "profile/captured.h"
 
 #define WAIT_NS      (10 * SECOND_NS) /* between two reads of the file of an image */
@@ -21,6 +20,7 @@
 #define COST_MAX_NS  (600 * SECOND_NS)
 #define KEEP_NS      (60 * SECOND_NS) /* without samples, when the process has ended */
 #define FAILURES_MAX 3
+#define RESULTS_MAX  ((size_t)16 << 20) /* bytes that wait for the flusher */
 #define BLOCK_SHIFT  12
 #define SHOWN_SIZE   96 /* of an image's path in the log, where processes chose it */
 
@@ -37,22 +37,33 @@ struct namer_image {
 	struct namer_image *next;
 };
 
-/* What was captured and is not stored yet. */
+/* What is being captured, or was captured and is not stored yet. */
 struct namer_result {
 	struct image image; /* its path is a copy */
 	struct capture_outcome outcome;
 	struct namer_result *next;
 };
 
+/* A run of dcpi-capture. */
+struct namer_run {
+	struct namer_image *named;
+	struct jit_open_file file;
+	struct byte_writer request;
+	struct namer_result *result;
+};
+
 struct code_namer {
 	struct code_namer_options options;
-	int said_error; /* the flusher's: of the last try to store, which the log has */
+	int said_error;       /* the flusher's: of the last try to store, which the log has */
+	struct namer_run run; /* the thread's */
 
-	struct worker_thread worker; /* its lock: everything below */
-	bool drains;                 /* code_namer_drain() waits */
+	/* the lock of options.thread: everything below */
+	bool drains;  /* code_namer_drain() waits until no image is due */
+	bool has_new; /* results that options.ready() was not called for */
 	struct namer_image *images;
 	size_t image_count, block_count;
 	struct namer_result *results; /* the newest first */
+	size_t result_bytes;
 };
 
 static uint64_t
@@ -115,6 +126,7 @@ ensure(struct code_namer *namer, const struct image *image)
 	made->next = namer->images;
 	namer->images = made;
 	namer->image_count++;
+	capture_thread_notify(namer->options.thread); /* images that it has are due at a time that it knows */
 	return made;
 }
 
@@ -144,7 +156,7 @@ add_samples(void *context, struct profile *profile, const struct flush *flush)
 	size_t capacity = 0, block_count = 0;
 
 	(void)profile;
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	for (size_t i = 0; i < count; i++) {
 		const struct image *image = flush->images[entries[i].image];
 		const uint32_t block = (uint32_t)(entries[i].offset >> BLOCK_SHIFT);
@@ -164,61 +176,11 @@ add_samples(void *context, struct profile *profile, const struct flush *flush)
 		add_blocks(namer, image, blocks, block_count);
 		block_count = 0;
 	}
-	worker_notify(&namer->worker);
-	worker_unlock(&namer->worker);
+	capture_thread_unlock(namer->options.thread);
 	free(blocks);
 }
 
-/* ---- one run of dcpi-capture ---- */
-
-/* What a run needs, copied, because the image may change while the lock is given up. */
-struct namer_request {
-	struct image image;
-	struct jit_open_file file;
-	struct request_place *places;
-	size_t place_count;
-	uint64_t seen;
-};
-
-/* The places and the position in the file. 0 or -ENOMEM. */
-static int
-fill_request(const struct namer_image *named, struct namer_request *request)
-{
-	const size_t count = named->blocks.count < REQUEST_PLACES_MAX ? named->blocks.count : REQUEST_PLACES_MAX;
-
-	request->places = calloc(count + 1, sizeof(*request->places));
-	if (!request->places)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		request->places[i] = (struct request_place){named->blocks.blocks[i], UINT64_MAX};
-	request->place_count = count;
-	request->seen = named->seen;
-	return 0;
-}
-
-/* Without the lock. */
-static void
-run_capture(const struct code_namer *namer, const struct namer_request *wanted, struct capture_outcome *outcome)
-{
-	const struct capture_request request = {
-		.image = wanted->image,
-		.start = wanted->file.base,
-		.end = wanted->seen,
-		.names = true,
-		.places = wanted->places,
-		.place_count = wanted->place_count,
-	};
-	struct byte_writer writer = BYTE_WRITER_INIT;
-	int err = capture_request_encode(&request, &writer);
-
-	memset(outcome, 0, sizeof(*outcome));
-	if (err)
-		outcome->error = err;
-	else
-		capture_child_run_with_file(namer->options.program, &writer, wanted->file.fd, namer->worker.stop_bell,
-		                            outcome);
-	writer_fini(&writer);
-}
+/* ---- one run of dcpi-capture; with the lock held ---- */
 
 static void
 note_failure(struct code_namer *namer, struct namer_image *named, int err)
@@ -255,74 +217,113 @@ say_lack(struct code_namer *namer, struct namer_image *named, const struct captu
 	named->is_misunderstood_said |= lack->misunderstood > 0;
 }
 
-/* With the lock held. Takes the outcome over. */
-static void
-take_outcome(struct code_namer *namer, struct namer_image *named, const struct namer_request *request,
-             struct capture_outcome *outcome)
+/* The request for all sampled blocks, and the position up to which the file was read. 0 or -errno. */
+static int
+encode_request(const struct namer_image *named, const struct jit_open_file *file, struct byte_writer *writer)
 {
-	const bool is_reused = outcome->error == CAPTURE_REUSED;
-	uint64_t wait_ns = outcome->cpu_ns * COST_FACTOR;
-	struct namer_result *result;
+	const size_t count = named->blocks.count < REQUEST_PLACES_MAX ? named->blocks.count : REQUEST_PLACES_MAX;
+	struct request_place *places = calloc(count + 1, sizeof(*places));
+	struct capture_request request = {
+		.image = named->image,
+		.start = file->base,
+		.end = named->seen,
+		.names = true,
+		.places = places,
+		.place_count = count,
+	};
+	int err;
 
+	if (!places)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		places[i] = (struct request_place){named->blocks.blocks[i], UINT64_MAX};
+	writer_reset(writer);
+	err = capture_request_encode(&request, writer);
+	free(places);
+	return err;
+}
+
+/*
+ * Start a process that reads the file of the image, if there is anything new. The lock is given up meanwhile. False:
+ * there was nothing to capture.
+ */
+static bool
+begin_image(struct code_namer *namer, struct namer_image *named, struct capture_child *child)
+{
+	struct capture_thread *thread = namer->options.thread;
+	struct namer_run *run = &namer->run;
+	struct namer_result *result = NULL;
+	struct image image; /* its path is a copy */
+	bool runs;
+	int err;
+
+	named->due_ns = now_ns() + WAIT_NS;
+	if (copy_image(&image, &named->image))
+		return false;
+	run->file.fd = -1;
+	capture_thread_unlock(thread);
+	err = jit_files_open(namer->options.files, &image, &run->file);
+	capture_thread_lock(thread);
+	runs = !err && (run->file.is_changed || named->is_fresh) && named->failures < FAILURES_MAX &&
+	       encode_request(named, &run->file, &run->request) == 0;
+	if (runs) {
+		result = calloc(1, sizeof(*result));
+		runs = result != NULL;
+	}
+	named->is_fresh &= !runs;
+	if (!runs) {
+		if (run->file.fd >= 0)
+			jit_files_close(namer->options.files, run->file.fd);
+		free((char *)image.path);
+		return false;
+	}
+	result->image = image;
+	run->named = named;
+	run->result = result;
+	capture_thread_unlock(thread);
+	capture_child_start(child, capture_thread_program(thread), &run->request, run->file.fd, &result->outcome);
+	capture_thread_lock(thread);
+	return true;
+}
+
+/* A capture_user's. */
+static void
+end_image(void *context, const struct capture_child *child)
+{
+	struct code_namer *namer = context;
+	struct namer_result *result = namer->run.result;
+	struct namer_image *named = namer->run.named;
+	const struct capture_outcome *outcome = &result->outcome;
+	uint64_t wait_ns = outcome->cpu_ns * COST_FACTOR;
+
+	(void)child;
+	jit_files_close(namer->options.files, namer->run.file.fd);
 	if (wait_ns > COST_MAX_NS)
 		wait_ns = COST_MAX_NS;
-	named->due_ns = now_ns() + (wait_ns > WAIT_NS ? wait_ns : WAIT_NS);
-	result = outcome->error && !is_reused ? NULL : calloc(1, sizeof(*result));
-	if (!result || copy_image(&result->image, &named->image)) {
-		note_failure(namer, named, outcome->error ? outcome->error : -ENOMEM);
-		capture_outcome_fini(outcome);
-		free(result);
+	if (named->due_ns > 0) /* otherwise it is to be read again at once */
+		named->due_ns = now_ns() + (wait_ns > WAIT_NS ? wait_ns : WAIT_NS);
+	if (outcome->error && outcome->error != CAPTURE_REUSED) {
+		note_failure(namer, named, outcome->error);
+		free_result(result);
 		return;
 	}
 	named->failures = 0;
 	say_lack(namer, named, &outcome->reply.lack);
 	if (!named->is_retired)
-		named->seen = request->file.size;
+		named->seen = namer->run.file.size;
 	/* After reuse these names are the last of this image; without a new image, the file is read again from its
 	 * start. */
-	if (is_reused && !named->is_retired) {
+	if (outcome->error == CAPTURE_REUSED && !named->is_retired) {
 		named->is_retired = jit_files_renew(namer->options.files, &named->image);
 		if (!named->is_retired) {
 			named->seen = 0;
 			named->is_fresh = true;
 		}
 	}
-	result->outcome = *outcome;
-	result->outcome.reply.captured.parcels = result->outcome.reply.parcels; /* it points into itself */
 	result->next = namer->results;
 	namer->results = result;
-}
-
-/* With the lock held, which is given up meanwhile. False: there was nothing to capture. */
-static bool
-capture_image(struct code_namer *namer, struct namer_image *named)
-{
-	struct namer_request request = {.file = {.fd = -1}};
-	struct capture_outcome outcome;
-	bool runs;
-	int err;
-
-	named->due_ns = now_ns() + WAIT_NS;
-	if (copy_image(&request.image, &named->image))
-		return false;
-	worker_unlock(&namer->worker);
-	err = jit_files_open(namer->options.files, &request.image, &request.file);
-	worker_lock(&namer->worker);
-	runs = !err && (request.file.is_changed || named->is_fresh) && named->failures < FAILURES_MAX;
-	if (runs)
-		runs = fill_request(named, &request) == 0;
-	named->is_fresh &= !runs;
-	if (runs) {
-		worker_unlock(&namer->worker);
-		run_capture(namer, &request, &outcome);
-		worker_lock(&namer->worker);
-		take_outcome(namer, named, &request, &outcome);
-	}
-	if (request.file.fd >= 0)
-		jit_files_close(namer->options.files, request.file.fd);
-	free(request.places);
-	free((char *)request.image.path);
-	return runs;
+	namer->result_bytes += outcome->size;
+	namer->has_new = true;
 }
 
 /* ---- the thread; with the lock held ---- */
@@ -346,74 +347,43 @@ drop_ended(struct code_namer *namer)
 	}
 }
 
+/* The image that is to be read first; NULL: there are none. */
 static struct namer_image *
-find_due(struct code_namer *namer, uint64_t time_ns)
+find_first(struct code_namer *namer)
 {
-	for (struct namer_image *named = namer->images; named; named = named->next)
-		if (named->due_ns <= time_ns)
-			return named;
-	return NULL;
+	struct namer_image *first = namer->images;
+
+	for (struct namer_image *named = first; named; named = named->next)
+		if (named->due_ns < first->due_ns)
+			first = named;
+	return first;
 }
 
-/* Capture all images that are due, or all there are for code_namer_drain(). */
-static void
-capture_due(struct code_namer *namer)
-{
-	const uint64_t time_ns = now_ns();
-	struct namer_image *named;
-	bool any = false;
-
-	for (named = namer->images; namer->drains && named; named = named->next)
-		named->due_ns = 0;
-	/* a captured image is due later, so that each is captured once */
-	for (size_t count = 0; count < CODE_NAMER_IMAGES_MAX && !namer->worker.stop; count++) {
-		named = find_due(namer, namer->drains ? 0 : time_ns);
-		if (!named)
-			break;
-		any |= capture_image(namer, named);
-	}
-	drop_ended(namer);
-	if (!any || !namer->options.ready)
-		return;
-	worker_unlock(&namer->worker);
-	namer->options.ready(namer->options.context);
-	worker_lock(&namer->worker);
-}
-
-/* Wait for a change, or until the next image is due. */
-static void
-wait_for_due(struct code_namer *namer)
-{
-	uint64_t until_ns = UINT64_MAX;
-
-	for (const struct namer_image *named = namer->images; named; named = named->next)
-		if (named->due_ns < until_ns)
-			until_ns = named->due_ns;
-	if (namer->images)
-		(void)worker_wait_until(&namer->worker, until_ns);
-	else
-		worker_wait(&namer->worker);
-}
-
-static void *
-run(void *context)
+/* A capture_user's: an image that is due gets a process, if its file has anything new. */
+static bool
+begin_due(void *context, uint64_t time_ns, struct capture_child *child, uint64_t *due_ns)
 {
 	struct code_namer *namer = context;
+	struct namer_image *named = find_first(namer);
 
-	worker_lock(&namer->worker);
-	while (!namer->worker.stop) {
-		const bool drains = namer->drains;
-
-		capture_due(namer);
-		if (drains) {
-			namer->drains = false;
-			worker_notify(&namer->worker);
-		}
-		if (!namer->worker.stop && !namer->drains)
-			wait_for_due(namer);
+	if (named && named->due_ns <= time_ns && namer->result_bytes < RESULTS_MAX) {
+		*due_ns = 0; /* other images may be due, too */
+		return begin_image(namer, named, child);
 	}
-	worker_unlock(&namer->worker);
-	return NULL;
+	drop_ended(namer);
+	if (namer->has_new && namer->options.ready) {
+		namer->has_new = false;
+		capture_thread_unlock(namer->options.thread);
+		namer->options.ready(namer->options.context);
+		capture_thread_lock(namer->options.thread);
+	}
+	named = find_first(namer);
+	*due_ns = named && namer->result_bytes < RESULTS_MAX ? named->due_ns : UINT64_MAX;
+	if (namer->drains && !(named && named->due_ns <= time_ns)) {
+		namer->drains = false;
+		capture_thread_notify(namer->options.thread);
+	}
+	return false;
 }
 
 void
@@ -422,12 +392,14 @@ code_namer_drain(struct code_namer *namer, uint64_t timeout_ns)
 	const uint64_t until_ns = now_ns() + timeout_ns;
 	int err = 0;
 
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	namer->drains = true;
-	worker_notify(&namer->worker);
+	for (struct namer_image *named = namer->images; named; named = named->next)
+		named->due_ns = 0;
+	capture_thread_notify(namer->options.thread);
 	while (namer->drains && !err)
-		err = worker_wait_until(&namer->worker, until_ns);
-	worker_unlock(&namer->worker);
+		err = capture_thread_wait_until(namer->options.thread, until_ns);
+	capture_thread_unlock(namer->options.thread);
 }
 
 /* ---- its life ---- */
@@ -436,23 +408,13 @@ struct code_namer *
 code_namer_new(const struct code_namer_options *options)
 {
 	struct code_namer *namer = calloc(1, sizeof(*namer));
-	int err;
 
 	if (!namer)
 		return NULL;
 	namer->options = *options;
-	err = worker_start(&namer->worker, run, namer);
-	if (!err)
-		return namer;
-	free(namer);
-	errno = -err;
-	return NULL;
-}
-
-void
-code_namer_stop(struct code_namer *namer)
-{
-	worker_stop(&namer->worker);
+	namer->run.request = (struct byte_writer)BYTE_WRITER_INIT;
+	capture_thread_add(options->thread, &(struct capture_user){namer, begin_due, end_image});
+	return namer;
 }
 
 void
@@ -460,7 +422,6 @@ code_namer_free(struct code_namer *namer)
 {
 	if (!namer)
 		return;
-	code_namer_stop(namer);
 	while (namer->images) {
 		struct namer_image *named = namer->images;
 
@@ -473,7 +434,7 @@ code_namer_free(struct code_namer *namer)
 		namer->results = result->next;
 		free_result(result);
 	}
-	worker_fini(&namer->worker);
+	writer_fini(&namer->run.request);
 	free(namer);
 }
 
@@ -501,10 +462,13 @@ code_namer_store(struct code_namer *namer, struct profile *profile)
 {
 	struct namer_result *newest, *oldest = NULL, *next;
 
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	newest = namer->results;
 	namer->results = NULL;
-	worker_unlock(&namer->worker);
+	if (namer->result_bytes >= RESULTS_MAX)
+		capture_thread_notify(namer->options.thread);
+	namer->result_bytes = 0;
+	capture_thread_unlock(namer->options.thread);
 	/* the oldest first: a later result replaces an earlier one */
 	for (; newest; newest = next) {
 		next = newest->next;
@@ -523,9 +487,9 @@ code_namer_has_results(struct code_namer *namer)
 {
 	bool has_results;
 
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	has_results = namer->results != NULL;
-	worker_unlock(&namer->worker);
+	capture_thread_unlock(namer->options.thread);
 	return has_results;
 }
 
@@ -534,9 +498,9 @@ code_namer_expects_flush(struct code_namer *namer)
 {
 	bool expects;
 
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	expects = namer->images || namer->results;
-	worker_unlock(&namer->worker);
+	capture_thread_unlock(namer->options.thread);
 	return expects;
 }
 
@@ -554,12 +518,13 @@ begin_database(void *context)
 {
 	struct code_namer *namer = context;
 
-	worker_lock(&namer->worker);
+	capture_thread_lock(namer->options.thread);
 	for (struct namer_image *named = namer->images; named; named = named->next) {
 		named->is_fresh = true;
 		named->due_ns = 0;
 	}
-	worker_unlock(&namer->worker);
+	capture_thread_notify(namer->options.thread);
+	capture_thread_unlock(namer->options.thread);
 }
 
 struct flush_hook

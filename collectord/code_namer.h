@@ -1,10 +1,10 @@
 /*
- * code_namer.h - the thread that has functions named that processes made at run time
+ * code_namer.h - names of functions that processes made at run time, captured on the thread that runs dcpi-capture
  *
  * After a flush it gets the blocks of such code that have samples (process/jit.h). dcpi-capture reads the file
  * in which the process names its functions (jit_files.h) when there are new blocks, or when the file has changed: often
- * only when the process ends. The result waits for the flusher to store it. A file is read every 10 s at most, and so
- * seldom that it takes a thousandth of a CPU; at the end, once more.
+ * only when the process ends. The result waits for the flusher to store it. Files are read one at a time,
+ * each every 10 s at most, and so seldom that it takes a thousandth of a CPU; at the end, once more.
  *
  * When the process reused memory for other code, the image gets no new names and the process another image.
  *
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "collectord/capture_thread.h"
 #include "collectord/flush_hook.h"
 #include "collectord/jit_files.h"
 #include "profile/profile.h"
@@ -26,22 +27,19 @@
 #define CODE_NAMER_BLOCKS_MAX 262144 /* with samples, of all images: 1 MiB */
 
 struct code_namer_options {
-	const char *program; /* dcpi-capture; borrowed */
+	struct capture_thread *thread; /* borrowed */
 	struct jit_files *files;
 	uint64_t limit;               /* bytes of the database that all names and text may take; 0: any */
-	void (*ready)(void *context); /* something waits to be stored; called on the namer's thread. NULL is allowed */
+	void (*ready)(void *context); /* something waits to be stored; called on the thread. NULL is allowed */
 	void *context;
 	const struct log *log; /* NULL is allowed */
 };
 
 struct code_namer;
 
-/* Starts the thread. NULL and errno. */
+/* NULL and errno. */
 struct code_namer *code_namer_new(const struct code_namer_options *options);
-
-/* End the thread, and a process that it waits for; results can still be stored. */
-void code_namer_stop(struct code_namer *namer);
-void code_namer_free(struct code_namer *namer); /* stops it if it runs. NULL is allowed */
+void code_namer_free(struct code_namer *namer); /* after capture_thread_stop(). NULL is allowed */
 
 /* The hook of the flusher that takes samples in and stores results. */
 struct flush_hook code_namer_hook(struct code_namer *namer);
@@ -50,7 +48,7 @@ struct flush_hook code_namer_hook(struct code_namer *namer);
  */
 bool code_namer_expects_flush(struct code_namer *namer);
 
-/* Store the results that wait: for after code_namer_stop(), because the hook does it until then. */
+/* Store the results that wait: for after capture_thread_stop(), because the hook does it until then. */
 bool code_namer_has_results(struct code_namer *namer); /* any thread's */
 void code_namer_store(struct code_namer *namer, struct profile *profile);
 

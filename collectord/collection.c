@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/announce.h"
-#include "collectord/capture_child.h"
 #include "collectord/collection_internal.h"
 #include "collectord/damage_restart.h"
 #include "collectord/flush_retention.h"
@@ -23,7 +22,6 @@
 #define FLUSH_KEPT_NS    UINT64_C(10000000000) /* intervals below it are kept, whether there is anything new or not */
 #define FLUSH_REST_NS    UINT64_C(60000000000) /* between two flushes while there is nothing new */
 #define WAIT_STEP_NS     UINT64_C(100000000)   /* in which the smallest rings do not fill up */
-#define LAST_READ_NS     UINT64_C(5000000000)  /* for names of code made at run time, at the end */
 #define PLAN_DELAY_NS    UINT64_C(5000000000)  /* changes come in swarms */
 #define PLAN_INTERVAL_NS UINT64_C(60000000000) /* measuring takes its time */
 #define DAMAGE_ADVICE    "what was sampled since the last flush is lost, and dcpid executes itself anew"
@@ -175,56 +173,6 @@ sync_files(struct collection *collection)
 		file_ids_ask(collection->files, &file);
 }
 
-/* Names are only there after a flush: the flusher has been made by then. */
-static void
-store_names(void *context)
-{
-	const struct collection *collection = context;
-
-	flusher_call_store(collection->flusher);
-}
-
-/* Have code that is made at run time named; why that cannot be goes to the log. */
-static void
-begin_code_names(struct collection *collection)
-{
-	const struct code_namer_options options = {
-		.program = collection->capture_program,
-		.files = collection->jit_files,
-		.limit = collection_capture_limit(&collection->config),
-		.ready = store_names,
-		.context = collection,
-		.log = collection->log,
-	};
-
-	/* collection_begin_capture() logs that the program is not there */
-	if (options.limit > 0 && capture_child_find(collection->capture_program) == 0) {
-		collection->namer = code_namer_new(&options);
-		if (!collection->namer)
-			log_write(collection->log, LOG_LEVEL_WARNING, "code made at run time stays without names: %s",
-			          error_text(-errno));
-	}
-}
-
-static int
-store_last(struct profile *profile, void *context)
-{
-	code_namer_store(context, profile);
-	return 0;
-}
-
-/* Read and store the last names; the namer is to be freed after the flusher. */
-static void
-end_code_names(struct collection *collection)
-{
-	if (!collection->namer)
-		return;
-	code_namer_drain(collection->namer, LAST_READ_NS);
-	code_namer_stop(collection->namer);
-	if (code_namer_has_results(collection->namer))
-		(void)flusher_call(collection->flusher, store_last, collection->namer);
-}
-
 /* ---- life ---- */
 
 static int
@@ -321,7 +269,6 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->files = file_ids_new(collection->log);
 	if (!collection->files)
 		return collection_explain(why, size, "build-ids", "be read", -errno);
-	begin_code_names(collection);
 	collection_begin_capture(collection);
 	err = start_flusher(collection);
 	if (err)
@@ -344,13 +291,10 @@ collection_start(struct collection *collection, const char *label, char *why, si
 void
 collection_close_writer(struct collection *collection)
 {
-	end_code_names(collection);
+	collection_end_capture(collection);
 	flusher_free(collection->flusher);
 	collection->flusher = NULL;
-	code_namer_free(collection->namer);
-	collection->namer = NULL;
-	capturer_free(collection->capturer);
-	collection->capturer = NULL;
+	collection_free_capture(collection);
 	file_ids_free(collection->files);
 	collection->files = NULL;
 	tally_free(collection->spare);

@@ -4,6 +4,7 @@
 #ifndef DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 #define DCPI_COLLECTORD_COLLECTION_INTERNAL_H
 
+#include "collectord/capture_thread.h"
 #include "collectord/capturer.h"
 #include "collectord/code_namer.h"
 #include "collectord/collection.h"
@@ -28,9 +29,10 @@ struct collection {
 	struct flusher *flusher;
 	struct file_ids *files;
 	struct jit_files *jit_files;
-	struct code_namer *namer;       /* NULL: code made at run time stays without names */
-	struct capturer *capturer;      /* NULL: nothing is captured */
-	char capture_program[PATH_MAX]; /* the capturer's */
+	struct capture_thread *capture_thread; /* NULL: nothing is captured, and no code named */
+	struct code_namer *namer;              /* NULL: code made at run time stays without names */
+	struct capturer *capturer;             /* NULL: nothing is captured */
+	char capture_program[PATH_MAX];        /* the thread's */
 	struct epoch epoch;
 	struct machine_watch *watch;
 	bool cpus_changed;                /* sampler_follow_cpus() is due */
@@ -123,11 +125,15 @@ bool collection_may_begin_epoch(const struct collection *collection);
 
 /* ---- collection_capture.c ---- */
 
-/* Have names and text of images captured, if the configuration wants it and it can be done: else log why not. */
+/* Have names and text of images captured, and code that is made at run time named, if the configuration wants it and it
+ * can be done: else log why not. */
 void collection_begin_capture(struct collection *collection);
 
-/* Bytes of the database that names and text may take, in all; 0: there are none. */
-uint64_t collection_capture_limit(const struct config *config);
+/* End the thread that captures, after it has read and stored the last names of code that was made at run time. */
+void collection_end_capture(struct collection *collection);
+
+/* Free what captures; after the flusher, which has hooks of it. */
+void collection_free_capture(struct collection *collection);
 
 /* Give the capturer the images that have samples by now. */
 void collection_update_capture(struct collection *collection);

@@ -4,8 +4,8 @@
  * replay RINGS KERNEL DATABASE
  *
  * RINGS is what tests/pipeline_cost/record made, KERNEL a directory with proc/ and sys/ of the recording machine. The
- * collection is dcpid's: sampler, attribution, tally, flusher's thread with LMDB, capturer's thread. Only what is
- * outside of it is played: the clock stands where the records say, counters are /dev/null, and a run of dcpi-capture
+ * collection is dcpid's: sampler, attribution, tally, flusher's thread with LMDB, the thread that captures. Only what
+ * is outside of it is played: the clock stands where the records say, counters are /dev/null, and a run of dcpi-capture
  * answers at once with names and the blocks that it was asked for. The recording is repeated, later each time, until
  * FLUSHES flushes of ten seconds have been made. It says on standard output how many samples went through and what
  * was written; tests/system/pipeline_cost.sh counts the instructions under valgrind's callgrind.
@@ -25,7 +25,7 @@
 
 #include "base/error.h"
 #include "collectord/capture_child.h"
-#include "collectord/capturer.h"
+#include "collectord/capture_thread.h"
 #include "collectord/collection_internal.h"
 #include "collectord/sampler_internal.h"
 #include "collectord/worker.h"
@@ -130,25 +130,30 @@ __wrap_worker_start(struct worker_thread *worker, void *(*run)(void *), void *co
 	return __real_worker_start(worker, run, context);
 }
 
-/* Waits have no deadline. The capturer has done all it can when it waits for a change. */
-static const pthread_cond_t *capturer_changed;
-static atomic_bool capturer_waits;
+/*
+ * Waits end only with a change. The thread that captures has done all it can when it waits; for what
+ * is due later it is woken after the flush that comes next.
+ */
+static const pthread_cond_t *capture_changed;
+static atomic_bool capture_waits;
+static atomic_uint_fast64_t capture_due_ns;
 
 static void
-find_capturer_changed(const struct capturer *capturer)
+find_capture_changed(const struct capture_thread *thread)
 {
 	for (unsigned i = 0; i < worker_count; i++)
-		if (workers[i].context == capturer)
-			capturer_changed = &workers[i].worker->changed;
+		if (workers[i].context == thread)
+			capture_changed = &workers[i].worker->changed;
 }
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *lock, const struct timespec *at);
 int
 __wrap_pthread_cond_timedwait(pthread_cond_t *changed, pthread_mutex_t *lock, const struct timespec *at)
 {
-	(void)at;
-	if (changed == capturer_changed)
-		capturer_waits = true;
+	if (changed == capture_changed) {
+		capture_due_ns = (uint64_t)at->tv_sec * SECOND_NS + (uint64_t)at->tv_nsec;
+		capture_waits = true;
+	}
 	return pthread_cond_wait(changed, lock);
 }
 
@@ -157,8 +162,8 @@ int __wrap_pthread_cond_broadcast(pthread_cond_t *changed);
 int
 __wrap_pthread_cond_broadcast(pthread_cond_t *changed)
 {
-	if (changed == capturer_changed)
-		capturer_waits = false;
+	if (changed == capture_changed)
+		capture_waits = false;
 	return __real_pthread_cond_broadcast(changed);
 }
 
@@ -235,15 +240,16 @@ answer(const struct byte_writer *asked, struct capture_outcome *outcome)
 		die("reply", outcome->error);
 }
 
-void __wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
-                              struct capture_outcome *outcome);
+void __wrap_capture_child_start(struct capture_child *child, const char *program, const struct byte_writer *asked,
+                                int file, struct capture_outcome *outcome);
 void
-__wrap_capture_child_run(const char *program, const struct byte_writer *asked, int stop,
-                         struct capture_outcome *outcome)
+__wrap_capture_child_start(struct capture_child *child, const char *program, const struct byte_writer *asked, int file,
+                           struct capture_outcome *outcome)
 {
 	(void)program;
-	(void)stop;
+	(void)file;
 	answer(asked, outcome);
+	child->has_ended = true;
 }
 
 void __wrap_kernel_text_run(const char *procfs, const struct byte_writer *asked, struct capture_outcome *outcome);
@@ -475,13 +481,13 @@ make_collection(struct collection *collection, struct replay *replay, const char
 		err = collection_start(collection, "", why, sizeof(why));
 	if (err && err != -ENOTTY) /* /dev/null counts nothing */
 		die(why, err);
-	find_capturer_changed(collection->capturer);
+	find_capture_changed(collection->capture_thread);
 }
 
 static void
-wait_for_capturer(void)
+wait_for_captures(void)
 {
-	while (!capturer_waits)
+	while (!capture_waits)
 		poll(NULL, 0, 1);
 }
 
@@ -502,7 +508,12 @@ flush(struct collection *collection)
 		if (collection->flush_error)
 			die("flush", collection->flush_error);
 	}
-	wait_for_capturer();
+	if (capture_due_ns <= now_ns) {
+		capture_thread_lock(collection->capture_thread);
+		capture_thread_notify(collection->capture_thread);
+		capture_thread_unlock(collection->capture_thread);
+	}
+	wait_for_captures();
 }
 
 /* As on_ring(), on_drain_timer() and on_flush_timer() of collectord/daemon.c. */
@@ -518,7 +529,7 @@ run(struct collection *collection, struct replay *replay)
 		if (sampler_drain_is_due(collection->sampler, STEP_NS) || step % DRAIN_STEPS == 0)
 			if (collection_drain(collection))
 				die("drain", -EIO);
-		wait_for_capturer();
+		wait_for_captures();
 		if (step % FLUSH_STEPS == 0)
 			flush(collection);
 	}

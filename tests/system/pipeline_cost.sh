@@ -53,13 +53,13 @@ stages()
 		drain = of["sampler_drain"]
 		loop = of["collection_drain"] + of["collection_flush"] + of["collection_take_result"] + \
 			of["collection_adjust_rates"] + of["sampler_dither"]
-		threads = of["flusher.c:run"] + of["capturer.c:run"]
+		threads = of["flusher.c:run"] + of["capture_thread.c:run"]
 		stage("drain", drain - apply - of["tally_add"])
 		stage("attribution", apply)
 		stage("tally", of["tally_add"] + of["tally_sort"])
 		stage("loop", loop - drain - of["capturer_track_images"])
 		stage("flush", of["flusher.c:run"] - of["tally_sort"] - of["after_flush"])
-		stage("capture-notes", of["capturer.c:run"] - of["__wrap_capture_child_run"] - of["__wrap_kernel_text_run"] + \
+		stage("capture-notes", of["capture_thread.c:run"] - of["__wrap_capture_child_start"] - of["__wrap_kernel_text_run"] + \
 			of["after_flush"] + of["capturer_track_images"])
 		stage("other-threads", of["start_thread"] - threads)
 		printf "written-bytes %.2f\n", said["written"] / said["samples"]

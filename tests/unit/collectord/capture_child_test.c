@@ -133,11 +133,14 @@ run_with(struct stage *stage, const struct capture_request *request, const char 
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 	int file = open(stage->path, O_RDWR | O_TRUNC | O_CLOEXEC);
+	struct capture_child child, *const children[] = {&child};
 
 	assert_true(file >= 0);
 	assert_int_equal(write(file, text, strlen(text)), strlen(text));
 	assert_int_equal(capture_request_encode(request, &writer), 0);
-	capture_child_run_with_file(stage->program, &writer, file, -1, &stage->outcome);
+	capture_child_start(&child, stage->program, &writer, file, &stage->outcome);
+	while (!child.has_ended)
+		capture_children_serve(children, 1, -1, UINT64_MAX);
 	writer_fini(&writer);
 	close(file);
 	return &stage->outcome;

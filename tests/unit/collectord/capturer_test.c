@@ -29,6 +29,7 @@ struct stage {
 	struct context_table *contexts;
 	struct attribution *attribution;
 	struct writer writer;
+	struct capture_thread *thread;
 	struct capturer *capturer;
 	struct log log;
 	char said[1024];
@@ -65,13 +66,22 @@ set_up(void **state)
 	return stage.images && stage.contexts && stage.attribution ? 0 : -1;
 }
 
+static void
+stop_capturer(struct stage *stage)
+{
+	capture_thread_free(stage->thread);
+	capturer_free(stage->capturer);
+	stage->thread = NULL;
+	stage->capturer = NULL;
+}
+
 static int
 tear_down(void **state)
 {
 	struct stage *stage = *state;
 	void *made = stage->fixture;
 
-	capturer_free(stage->capturer);
+	stop_capturer(stage);
 	profile_close(stage->writer.profile);
 	attribution_free(stage->attribution);
 	image_table_free(stage->images);
@@ -176,8 +186,7 @@ set_large_program(struct stage *stage)
 static void
 start_capturer_waiting(struct stage *stage, uint64_t limit, uint64_t packages_wait_ns)
 {
-	const struct capturer_options options = {
-		.program = stage->program,
+	struct capturer_options options = {
 		.limit = limit,
 		.overhead_limit_ppm = 500000,
 		.cpu_count = 64, /* shells cost more than dcpi-capture */
@@ -186,6 +195,8 @@ start_capturer_waiting(struct stage *stage, uint64_t limit, uint64_t packages_wa
 	};
 
 	stage->writer = make_writer(stage->fixture->directory);
+	stage->thread = options.thread = capture_thread_new(stage->program);
+	assert_non_null(stage->thread);
 	stage->capturer = capturer_new(&options);
 	assert_non_null(stage->capturer);
 }
@@ -458,8 +469,7 @@ packages_are_captured_as_samples_pay_for_them(void **state)
 static void
 begin_again(struct stage *stage)
 {
-	capturer_free(stage->capturer);
-	stage->capturer = NULL;
+	stop_capturer(stage);
 	profile_close(stage->writer.profile);
 	image_table_free(stage->images);
 	stage->images = image_table_new();

@@ -24,6 +24,7 @@ struct fixture {
 	char directory[64], program[PATH_MAX], map[64], said[512];
 	struct log log;
 	struct jit_files *files;
+	struct capture_thread *thread;
 	struct code_namer *namer;
 	struct profile *profile;
 	struct image image;
@@ -101,14 +102,15 @@ find_program(struct fixture *fixture)
 static void
 start_namer(struct fixture *fixture, const char *program)
 {
-	const struct code_namer_options options = {
-		.program = program,
+	struct code_namer_options options = {
 		.files = fixture->files,
 		.ready = be_ready,
 		.context = fixture,
 		.log = &fixture->log,
 	};
 
+	fixture->thread = options.thread = capture_thread_new(program);
+	assert_non_null(fixture->thread);
 	fixture->namer = code_namer_new(&options);
 	assert_non_null(fixture->namer);
 }
@@ -155,6 +157,7 @@ teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
+	capture_thread_free(fixture->thread);
 	code_namer_free(fixture->namer);
 	jit_files_free(fixture->files);
 	kill(fixture->child, SIGKILL);
@@ -297,7 +300,7 @@ what_was_taken_can_be_stored_when_it_has_stopped(void **state)
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
 	code_namer_drain(fixture->namer, PATIENCE);
-	code_namer_stop(fixture->namer);
+	capture_thread_stop(fixture->thread);
 	code_namer_store(fixture->namer, fixture->profile);
 	assert_names(fixture, "0 first\n");
 }
