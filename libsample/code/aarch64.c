@@ -912,7 +912,7 @@ aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 	word = word_at(bytes);
 	if (extra_text(word, text->start, text->size))
 		return;
-	if (!decoder_capstone_text(decoder, LISTING_INTEL, bytes, SIZE, address, &parts)) {
+	if (!decoder_capstone_text(decoder, bytes, SIZE, address, &parts)) {
 		text_put(text, ".inst  0x%08" PRIx32, word);
 		return;
 	}

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,61 +52,28 @@ architecture_registers(enum architecture architecture)
 }
 
 static int
-open_capstone(enum architecture architecture, csh *handle)
+open_all(struct decoder *decoder)
 {
 	cs_err err;
 
-	if (architecture == ARCHITECTURE_X86_64)
-		err = cs_open(CS_ARCH_X86, CS_MODE_64, handle);
-	else
-		err = cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, handle);
-	if (err == CS_ERR_OK)
-		return 0;
-	*handle = 0;
-	return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
-}
-
-/*
- * capstone 4 sorts a table of its own when it first needs it, which is in its first instruction with details, and other
- * threads search it meanwhile: so each decoder does its first one alone.
- */
-static void
-sort_capstone_tables(struct decoder *decoder)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static const uint8_t in_al_dx[] = {0xec};
-
-	pthread_mutex_lock(&lock);
-	decoder_disassemble(decoder, in_al_dx, sizeof(in_al_dx), 0);
-	pthread_mutex_unlock(&lock);
-}
-
-/* Three handles, for details and for each syntax: to switch the options of one costs more. */
-static int
-open_all(struct decoder *decoder)
-{
-	int err;
-
 	if (decoder->architecture == ARCHITECTURE_RISCV64)
 		return 0; /* tables of our own */
-	err = open_capstone(decoder->architecture, &decoder->capstone);
-	for (size_t i = 0; i < 2 && !err; i++)
-		err = open_capstone(decoder->architecture, &decoder->listing[i]);
-	if (err)
-		return err;
-	cs_option(decoder->capstone, CS_OPT_DETAIL, CS_OPT_ON);
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		cs_option(decoder->listing[LISTING_ATT], CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-	decoder->scratch = cs_malloc(decoder->capstone);
 	/* Not written to here: pages of the cache without an instruction are never touched. */
 	decoder->cache_allocation = calloc(1, CACHE_SIZE + CACHE_SET_SIZE);
-	if (!decoder->scratch || !decoder->cache_allocation)
+	if (!decoder->cache_allocation)
 		return -ENOMEM;
 	decoder->cache = (struct decode_cache_entry *)(((uintptr_t)decoder->cache_allocation + CACHE_SET_SIZE - 1) &
 	                                               ~(uintptr_t)(CACHE_SET_SIZE - 1));
 	if (decoder->architecture == ARCHITECTURE_X86_64)
-		sort_capstone_tables(decoder);
-	return 0;
+		return x86_64_open(decoder);
+	err = cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &decoder->capstone);
+	if (err != CS_ERR_OK) {
+		decoder->capstone = 0;
+		return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
+	}
+	cs_option(decoder->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	decoder->scratch = cs_malloc(decoder->capstone);
+	return decoder->scratch ? 0 : -ENOMEM;
 }
 
 struct decoder *
@@ -141,9 +107,6 @@ decoder_free(struct decoder *decoder)
 		cs_free(decoder->scratch, 1);
 	if (decoder->capstone)
 		cs_close(&decoder->capstone);
-	for (size_t i = 0; i < 2; i++)
-		if (decoder->listing[i])
-			cs_close(&decoder->listing[i]);
 	free(decoder->cache_allocation);
 	free(decoder);
 }
@@ -360,12 +323,12 @@ listing_splice(char *text, size_t size, char *at, size_t length, const char *by)
 }
 
 bool
-decoder_capstone_text(struct decoder *decoder, enum listing_syntax syntax, const uint8_t *bytes, size_t length,
-                      uint64_t address, struct listing_parts *parts)
+decoder_capstone_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                      struct listing_parts *parts)
 {
-	cs_insn *instruction = decoder->scratch; /* so that no memory has to be allocated, which could fail */
+	const cs_insn *instruction = decoder->scratch;
 
-	if (!cs_disasm_iter(decoder->listing[syntax], &bytes, &length, &address, instruction))
+	if (!decoder_disassemble(decoder, bytes, length, address))
 		return false;
 	snprintf(parts->name, sizeof(parts->name), "%s", instruction->mnemonic);
 	snprintf(parts->operands, sizeof(parts->operands), "%s", instruction->op_str);

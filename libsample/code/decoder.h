@@ -1,11 +1,11 @@
 /*
- * decoder.h - machine code into instructions, by capstone and one table per architecture
+ * decoder.h - machine code into instructions: by Zydis for x86-64, capstone for aarch64, own tables for riscv64
  *
  * Decoding never fails for what the bytes are. Those that are no instruction, and the rest of one that is cut off, are
  * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64, 4 (fewer at the end) on aarch64, and 2 or 4 on riscv64; they read
- * and write nothing. An instruction that is newer than capstone is as long as it is and flows as it does, so that what
- * follows it is not lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is read.
- * Thread rule: one thread per decoder; what it made belongs to the caller and outlives it.
+ * and write nothing. An instruction that is newer than the library is as long as it is and flows as it does, so that
+ * what follows it is not lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is
+ * read. Thread rule: one thread per decoder; what it made belongs to the caller and outlives it.
  */
 #ifndef DCPI_CODE_DECODER_H
 #define DCPI_CODE_DECODER_H
@@ -30,7 +30,7 @@ const struct architecture_registers *architecture_registers(enum architecture ar
 /* The architecture of ELF's `e_machine` (EM_X86_64, EM_AARCH64, EM_RISCV) into *architecture; -ENOTSUP for others. */
 int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
 
-/* NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when capstone was built without it). */
+/* NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when the library was built without it). */
 struct decoder *decoder_new(enum architecture architecture);
 void decoder_free(struct decoder *decoder); /* NULL is allowed */
 
@@ -81,7 +81,7 @@ enum listing_syntax {
 /*
  * The text of the instruction at `bytes`: its mnemonic filled up to 7 columns and, if it has operands, these. Targets
  * are ELF addresses in hexadecimal. What cannot be decoded is "(bad)" when it is no instruction, ".byte 0x62,0xf1,..."
- * or ".inst 0x04e31041" when it is newer than capstone. Always ends in NUL, if `size` is not 0; cut off at `size`.
+ * or ".inst 0x04e31041" when it is newer than the library. Always ends in NUL, if `size` is not 0; cut off at `size`.
  */
 void decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                   enum listing_syntax syntax, char *text, size_t size);
@@ -116,7 +116,7 @@ struct instruction_detail {
 	struct instruction_operand operands[INSTRUCTION_OPERANDS_MAX];
 };
 
-/* The instruction at `bytes`, operand by operand. 0, or -DCPI_EDAMAGED when capstone does not know it. */
+/* The instruction at `bytes`, operand by operand. 0, or -DCPI_EDAMAGED when the library does not know it. */
 int decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_detail *detail);
 

@@ -1,12 +1,13 @@
 /*
  * decoder_internal.h - what decoder.c and the architectures know of each other (private to this room)
  *
- * An architecture says what an instruction is (struct instruction_detail, from capstone or, for newer ones, from its
- * own table), looks its name up among its forms, and makes a struct instruction of both.
+ * An architecture says what an instruction is (by Zydis, by capstone, or by its own table for newer ones), looks its
+ * name up among its forms, and makes a struct instruction of both.
  */
 #ifndef DCPI_CODE_DECODER_INTERNAL_H
 #define DCPI_CODE_DECODER_INTERNAL_H
 
+#include <Zydis/Zydis.h>
 #include <capstone/capstone.h>
 
 #include "code/decoder.h"
@@ -37,8 +38,11 @@ struct form_cache_entry {
 
 struct decoder {
 	enum architecture architecture;
-	csh capstone;     /* Intel's syntax and details */
-	csh listing[2];   /* by enum listing_syntax; aarch64 has one, twice */
+	/* x86-64 */
+	ZydisDecoder zydis;
+	ZydisFormatter formatter[2]; /* by enum listing_syntax */
+	/* aarch64 */
+	csh capstone;
 	cs_insn *scratch; /* of `capstone`, with its details */
 	void *cache_allocation;
 	struct decode_cache_entry *cache; /* in it, aligned: each set is on two lines of the CPU's cache */
@@ -63,13 +67,14 @@ struct listing_parts {
 void listing_splice(char *text, size_t size, char *at, size_t length, const char *by);
 
 /* Capstone's text of one instruction, which is in decoder->scratch, too; false when capstone does not know it. */
-bool decoder_capstone_text(struct decoder *decoder, enum listing_syntax syntax, const uint8_t *bytes, size_t length,
-                           uint64_t address, struct listing_parts *parts);
+bool decoder_capstone_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                           struct listing_parts *parts);
 
 /*
  * The functions of each architecture. _prefetch() fills in the rest of `encoded`, whose bytes (at least one) are set;
  * _decode() returns how many bytes the instruction takes; _text() appends its text.
  */
+int x86_64_open(struct decoder *decoder); /* -ENOTSUP when the library is another one */
 void x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
 size_t x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                      struct instruction *instruction);

@@ -1,7 +1,7 @@
 /*
  * forms.h - what an instruction does to its operands, by its name (private to this room)
  *
- * One table per architecture: x86_64_forms.c, and in aarch64.c.
+ * One table per architecture, in x86_64.c and aarch64.c.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CODE_FORMS_H
@@ -18,22 +18,19 @@ enum operand_access {
 	ACCESS_PAIR,   /* the first two are written */
 	ACCESS_SWAP,   /* the first two are read and written */
 	ACCESS_SECOND, /* the second is written (aarch64: ldadd) */
-	ACCESS_LEA,    /* the first is written; memory is an address and nothing else */
 	ACCESS_NONE,   /* none is touched */
 };
 
 enum form_trait {
 	FLAGS_READ = 1 << 0,
 	FLAGS_WRITE = 1 << 1,
-	IS_MOVE = 1 << 2,     /* a load or store, and nothing else, when it has memory */
-	LOADS_WHOLE = 1 << 3, /* from memory the first operand is written, otherwise read as well (movss) */
-	ACCUMULATES = 1 << 4, /* the first operand is read also with three operands and VEX (fma) */
-	USES_STACK = 1 << 5,  /* pushes or pops: rsp */
-	IS_ZEROING = 1 << 6,  /* with one register as both operands, the result does not depend on it (xor) */
+	IS_MOVE = 1 << 2,    /* a load or store, and nothing else, when it has memory */
+	IS_ZEROING = 1 << 6, /* with one register as both operands, the result does not depend on it (xor) */
 	USES_X87 = 1 << 7,
 	IS_STORE = 1 << 8, /* memory is written, by an operand that is not the first */
 	IS_LOAD = 1 << 9,
 	IS_LANDING = 1 << 10,
+	KEEPS_FIRST = 1 << 11, /* x86-64: the first operand may stay as it was (bsf) */
 };
 
 struct form {

@@ -394,7 +394,7 @@ masks_of_avx512_merge_unless_they_clear(void **state)
 }
 
 static void
-instructions_that_capstone_does_not_know(void **state)
+instructions_of_newer_extensions(void **state)
 {
 	static const struct example examples[] = {
 		{"c5 fb 93 c1", "kmovd %k1,%eax", "float move: k1 -> rax"},
@@ -447,7 +447,7 @@ main(void)
 		cmocka_unit_test(cryptography),
 		cmocka_unit_test(x87_is_one_register),
 		cmocka_unit_test(masks_of_avx512_merge_unless_they_clear),
-		cmocka_unit_test(instructions_that_capstone_does_not_know),
+		cmocka_unit_test(instructions_of_newer_extensions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
