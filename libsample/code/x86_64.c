@@ -130,10 +130,10 @@ struct zydis {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	const ZydisDecodedOperand *shown[ZYDIS_MAX_OPERAND_COUNT]; /* those that a listing shows, without the mask */
 	size_t shown_count;
-	char name[32]; /* Intel's, with the conditions' usual names */
+	char name[32]; /* Intel's, with the conditions of assemblers */
 };
 
-/* "jnbe" and "setz" of Zydis are "ja" and "sete" for everyone else. */
+/* Zydis names some conditions unlike assemblers and objdump: "jnbe" becomes "ja", "setz" becomes "sete". */
 static void
 name_fill(struct zydis *zydis)
 {
@@ -230,7 +230,7 @@ register_number(ZydisRegister reg)
 	}
 }
 
-/* What is written does not replace the whole register: the rest of it is read. */
+/* Writing it keeps a part of the register, so that the instruction depends on it. */
 static bool
 register_merges(const struct form *form, const ZydisDecodedOperand *operand, uint8_t reg)
 {
@@ -244,7 +244,7 @@ register_merges(const struct form *form, const ZydisDecodedOperand *operand, uin
 	return reg < REGISTER_FLAGS && operand->size < 128;
 }
 
-/* Bytes; 0: more than a number of ours holds, of the whole state. */
+/* Its size in bytes; 0 where that does not fit: the memory of xsave. */
 static uint8_t
 operand_bytes(const ZydisDecodedOperand *operand)
 {
@@ -288,12 +288,15 @@ touch_register(struct instruction *instruction, const struct form *form, const Z
 		instruction_add_write(instruction, reg);
 }
 
-/* General registers that are not shown, in their order: bits. The stack pointer is not read: it is an address. */
+/*
+ * Memory and general registers that are no operands of the listing, by number. The stack pointer is no data: it is the
+ * base of the memory that push, call and their like access.
+ */
 static void
 touch_hidden(struct instruction *instruction, const struct form *form, const struct zydis *zydis)
 {
 	uint32_t reads = form->reads, writes = form->writes;
-	const bool is_said = reads | writes;
+	const bool is_replaced = reads | writes;
 
 	for (size_t i = zydis->instruction.operand_count_visible; i < zydis->instruction.operand_count; i++) {
 		const ZydisDecodedOperand *operand = &zydis->operands[i];
@@ -302,13 +305,13 @@ touch_hidden(struct instruction *instruction, const struct form *form, const str
 
 		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			touch_memory(instruction, form, zydis, operand);
-			/* a string's pointers move: Zydis 4.0 does not say so of all */
+			/* rsi and rdi move: Zydis 4.0 does not list that for all of them */
 			if (is_string(zydis)) {
 				reads |= 1u << register_number(operand->mem.base);
 				writes |= 1u << register_number(operand->mem.base);
 			}
 		}
-		if (reg >= REGISTER_VECTOR || is_said || (is_string(zydis) && reg == RCX))
+		if (reg >= REGISTER_VECTOR || is_replaced || (is_string(zydis) && reg == RCX))
 			continue;
 		if (reg != RSP && (operand->actions & READS || (operand->actions & WRITES && operand->size < 32)))
 			reads |= 1u << reg;
@@ -327,7 +330,7 @@ touch_hidden(struct instruction *instruction, const struct form *form, const str
 	}
 }
 
-/* What is neither memory nor a general register: xmm0 of a few, masks, the x87 stack, flags. */
+/* Masks, the x87 stack, the flags, and xmm0 where it is no operand of the listing. */
 static void
 touch_rest(struct instruction *instruction, const struct form *form, const struct zydis *zydis)
 {
@@ -600,8 +603,8 @@ x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded
 }
 
 /*
- * As wide as the operation; negative, and of 64 bits, where the encoding has fewer bits and the operation is no move
- * and not bit by bit.
+ * An immediate as wide as the operation. *is_negative: it is negative, of 64 bits, because the encoding has fewer bits
+ * than the operation, and that is arithmetic; bit patterns (and, or, xor, mov) are unsigned.
  */
 static uint64_t
 immediate_value(const ZydisDecodedInstruction *instruction, const ZydisDecodedOperandImm *immediate, bool *is_negative)
@@ -670,7 +673,7 @@ x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint
 	return 0;
 }
 
-/* In the place of the name, which is written apart: the end of the prefixes. */
+/* Printed in place of the mnemonic: x86_64_text() splits prefixes from operands there and writes its own name. */
 #define NAME_MARK "\n"
 
 static ZyanStatus
@@ -777,7 +780,7 @@ put_x87_name(struct text *text, const struct zydis *zydis, unsigned int memory_s
 	text_put(text, "%s%s", name, suffix);
 }
 
-/* What AT&T's syntax calls otherwise, whatever the operands are. */
+/* The name of AT&T's syntax, where it does not depend on operands. */
 static const char *
 att_name(const struct zydis *zydis)
 {
@@ -796,7 +799,7 @@ att_name(const struct zydis *zydis)
 		{"iretd", "iretl"},
 		{"pushf", "pushfw"},
 		{"popf", "popfw"},
-		/* strings' alone */
+		/* of strings only: movsd and cmpsd of SSE keep their names */
 		{"movsd", "movsl"},
 		{"cmpsd", "cmpsl"},
 	};
@@ -808,7 +811,7 @@ att_name(const struct zydis *zydis)
 	return zydis->name;
 }
 
-/* Is the name without a size's letter where an operand in memory has no register of its size beside it? */
+/* Does AT&T's syntax add a letter for the size of memory, unless a register of that size is an operand, too? */
 static bool
 takes_suffix(const struct zydis *zydis)
 {
@@ -919,49 +922,57 @@ segment_keep(ZydisDecodedInstruction *instruction, ZydisDecodedOperand *operand)
 			}
 }
 
-/* The operands of a listing, where they are not those that Zydis shows, into `shown`. How many: */
+static bool
+is_operand_shown(const struct zydis *zydis, const ZydisDecodedOperand *operand, enum listing_syntax syntax)
+{
+	const ZydisInstructionCategory category = zydis->instruction.meta.category;
+	const bool is_register = operand->type == ZYDIS_OPERAND_TYPE_REGISTER;
+	const uint8_t reg = is_register ? register_number(operand->reg.value) : REGISTER_NONE;
+
+	switch (operand->visibility) {
+	case ZYDIS_OPERAND_VISIBILITY_HIDDEN:
+		/* memory and data (rax, rdx) of strings; xmm0 as the third source of blendvpd and others */
+		if (is_string(zydis))
+			return !is_register || reg == 0 || reg == 2;
+		return reg == REGISTER_VECTOR && !(operand->actions & WRITES);
+	case ZYDIS_OPERAND_VISIBILITY_IMPLICIT:
+		/* the 1 of a shift by one; st(0), but where it is the source of another register */
+		if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			return syntax == LISTING_INTEL;
+		return operand->reg.value != ZYDIS_REGISTER_ST0 || category == ZYDIS_CATEGORY_FCMOV ||
+		       (zydis->instruction.opcode == 0xdc && operand->id == 1);
+	default:
+		/* a long nop has a register that no assembler writes */
+		return category != ZYDIS_CATEGORY_WIDENOP || operand->id == 0;
+	}
+}
+
+/* The operands of a listing, a bit different from those that Zydis would show, into `shown`; returns their number. */
 static uint8_t
 operands_choose(struct zydis *zydis, enum listing_syntax syntax, ZydisDecodedOperand *shown)
 {
-	const ZydisInstructionCategory category = zydis->instruction.meta.category;
-	const bool has_condition = name_comparison(zydis);
+	const ZydisDecodedOperand *condition = name_comparison(zydis) ? zydis->shown[zydis->shown_count - 1] : NULL;
 	uint8_t count = 0;
 
 	for (size_t i = 0; i < zydis->instruction.operand_count; i++) {
 		const ZydisDecodedOperand *from = &zydis->operands[i];
 		ZydisDecodedOperand *operand = &shown[count];
-		const bool is_register = from->type == ZYDIS_OPERAND_TYPE_REGISTER;
 		const bool is_hidden = from->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
-		/* A string's memory and its data, and the third source of blendvpd and others, have no place in the
-		 * code. */
-		const bool is_data =
-			!is_register || register_number(from->reg.value) == 0 || register_number(from->reg.value) == 2;
-		const bool is_source = is_register && ZydisRegisterGetClass(from->reg.value) == ZYDIS_REGCLASS_XMM &&
-		                       !(from->actions & WRITES);
 
-		if (is_hidden && !(is_string(zydis) && is_data) && !is_source)
+		if (from == condition || !is_operand_shown(zydis, from, syntax))
 			continue;
-		if (has_condition && from == zydis->shown[zydis->shown_count - 1])
-			continue;
-		/* st(0) of most, the 1 of a shift by one in AT&T's syntax, the register of a long nop */
-		if (from->visibility == ZYDIS_OPERAND_VISIBILITY_IMPLICIT &&
-		    ((is_register && from->reg.value == ZYDIS_REGISTER_ST0 && category != ZYDIS_CATEGORY_FCMOV &&
-		      !(zydis->instruction.opcode == 0xdc && i == 1)) ||
-		     (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && syntax == LISTING_ATT)))
-			continue;
-		if (category == ZYDIS_CATEGORY_WIDENOP && i > 0)
-			continue;
-		*operand = *from;
-		if (is_hidden) {
-			operand->visibility = ZYDIS_OPERAND_VISIBILITY_IMPLICIT;
-			if (!is_register && operand->mem.segment == ZYDIS_REGISTER_ES)
-				operand->mem.segment = ZYDIS_REGISTER_DS;
-		}
-		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY && from->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
-			operand->size = 0;
-		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY && !is_hidden)
-			segment_keep(&zydis->instruction, operand);
 		count++;
+		*operand = *from;
+		if (is_hidden)
+			operand->visibility = ZYDIS_OPERAND_VISIBILITY_IMPLICIT;
+		if (from->type != ZYDIS_OPERAND_TYPE_MEMORY)
+			continue;
+		if (from->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+			operand->size = 0;
+		if (!is_hidden)
+			segment_keep(&zydis->instruction, operand);
+		else if (from->mem.segment == ZYDIS_REGISTER_ES)
+			operand->mem.segment = ZYDIS_REGISTER_DS;
 	}
 	/* AT&T's syntax does not reverse these. */
 	if (zydis->instruction.mnemonic == ZYDIS_MNEMONIC_ENTER && syntax == LISTING_ATT) {
@@ -973,7 +984,7 @@ operands_choose(struct zydis *zydis, enum listing_syntax syntax, ZydisDecodedOpe
 	return count;
 }
 
-/* objdump writes no blanks, and st(1). */
+/* Without blanks, and "%st(1)" for "%st1", as objdump has them. */
 static void
 put_operands_att(struct text *text, const char *operands)
 {
@@ -987,7 +998,7 @@ put_operands_att(struct text *text, const char *operands)
 	}
 }
 
-/* Blanks are around each sign of an address, but before none of "{k1}"; numbers below ten are decimal. */
+/* Blanks around the signs of an address, none before "{k1}", numbers below ten without 0x, "st(1)" for "st1". */
 static void
 put_operands_intel(struct text *text, const char *operands)
 {
