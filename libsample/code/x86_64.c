@@ -419,7 +419,7 @@ is_wide(const struct form *form, const struct zydis *zydis)
 		const ZydisDecodedOperandMem *memory = &zydis->operands[1].mem;
 
 		return register_number(memory->base) != REGISTER_NONE &&
-		       register_number(memory->index) != REGISTER_NONE && memory->disp.has_displacement;
+		       register_number(memory->index) != REGISTER_NONE && zydis->instruction.raw.disp.size;
 	}
 	if (form->class == CLASS_DIVIDE)
 		return zydis->instruction.operand_width == 64;
