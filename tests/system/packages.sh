@@ -53,8 +53,8 @@ figure "installed, in KiB: $(for package in dcpid dcpi-tools dcpi-emulator libsa
 done | sed 's/, $//')"
 check_equal 'and nothing of an emulator, a compiler or the reports' '' \
 	"$(field dcpid Depends | tr ',' '\n' | grep -E 'qemu|gcc|clang|dcpi-|python|perl')"
-check_equal 'the daemon itself reads no images: only dcpi-capture and dcpictl doctor need libdw and capstone' '' \
-	"$(readelf -d "$build/bin/dcpid" | grep -E 'NEEDED.*(libdw|libelf|capstone)')"
+check_equal 'the daemon itself reads no images: only dcpi-capture and dcpictl doctor need libdw, capstone and Zydis' '' \
+	"$(readelf -d "$build/bin/dcpid" | grep -E 'NEEDED.*(libdw|libelf|capstone|Zydis)')"
 check_equal 'nor do the reports need an emulator' '' "$(field dcpi-tools Depends | grep -o qemu)"
 check 'which dcpi-emulator does' grep -q qemu <(field dcpi-emulator Depends)
 if installed "$build/dcpid_${version}_$architecture.deb" >"$scratch/installed" 2>"$scratch/why" && [ -s "$scratch/installed" ]; then
