@@ -256,7 +256,7 @@ operands_of_arm_have_shifts_and_extensions(void **state)
 
 static pthread_barrier_t together;
 
-/* in %dx,%al; capstone looks its register up in a table that it sorts at its first instruction. */
+/* A library that fills a table at its first instruction, as capstone 4 does for x86, fails this one. */
 static void *
 decode_first(void *context)
 {
