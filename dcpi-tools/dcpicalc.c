@@ -12,7 +12,7 @@
 const char *argp_program_version = "dcpicalc " DCPI_VERSION;
 
 static void
-take_from(void *member, char *text, struct argp_state *state)
+parse_from(void *member, char *text, struct argp_state *state)
 {
 	static const char *const names[] = {
 		[FROM_EXACT] = "exact",   [FROM_BRANCHES] = "branches", [FROM_INSTRUCTIONS] = "instructions",
@@ -21,7 +21,7 @@ take_from(void *member, char *text, struct argp_state *state)
 
 	for (size_t i = FROM_EXACT; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(text, names[i]) == 0) {
-			*(enum report_from *)member = (enum report_from)i;
+			*(enum calc_frequency_source *)member = (enum calc_frequency_source)i;
 			return;
 		}
 	argp_error(state, "--from takes exact, branches, instructions, bursts or samples");
@@ -30,7 +30,7 @@ take_from(void *member, char *text, struct argp_state *state)
 static void
 take_argument(void *member, char *text, struct argp_state *state)
 {
-	struct request *request = member;
+	struct calc_request *request = member;
 
 	procedure_options_argument(&request->procedure, &request->options, text, state);
 }
@@ -38,7 +38,7 @@ take_argument(void *member, char *text, struct argp_state *state)
 static void
 check(void *checked, struct argp_state *state)
 {
-	const struct request *request = checked;
+	const struct calc_request *request = checked;
 
 	if (request->check && request->from == FROM_EXACT)
 		argp_error(state, "--check compares with the exact counts: --from another source");
@@ -46,36 +46,30 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct calc_request, options), options_add_image,
                     "Look in this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_TEXT(1, "event", "EVENT", struct request, event,
+	OPTION_TEXT(1, "event", "EVENT", struct calc_request, event,
                     "Take the samples of EVENT for time (default: cycles, else a clock)"),
-	OPTION_TEXT(1, "cpu", "MODEL", struct request, cpu,
+	OPTION_TEXT(1, "cpu", "MODEL", struct calc_request, cpu,
                     "The pipeline: a model's name, or its file (default: that of the epoch's CPU)"),
-	OPTION_CALL(1, "from", 0, "SOURCE", offsetof(struct request, from), take_from,
+	OPTION_CALL(1, "from", 0, "SOURCE", offsetof(struct calc_request, from), parse_from,
                     "Frequencies from exact counts, branches, instructions, bursts or samples (default: the best there "
                     "is)"),
-	OPTION_TRUE(1, "summary", 0, struct request, summary, "Only where the cycles went, no instructions"),
-	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct request, cutoff_percent, 0, 100,
+	OPTION_TRUE(1, "summary", 0, struct calc_request, summary, "Only where the cycles went, no instructions"),
+	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct calc_request, cutoff_percent, 0, 100,
                       "Leave out blocks with less of the procedure's time"),
-	OPTION_TRUE(1, "check", 0, struct request, check,
+	OPTION_TRUE(1, "check", 0, struct calc_request, check,
                     "Compare the estimated executions with those that dcpix or dcpiemu counted"),
-	OPTION_TEXT(1, "graph", "FILE", struct request, graph,
+	OPTION_TEXT(1, "graph", "FILE", struct calc_request, graph,
                     "Draw the flow graph into FILE (.svg, .png, .pdf or .dot) instead"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct request, procedure.syntax), procedure_options_syntax,
+	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct calc_request, procedure.syntax), procedure_options_syntax,
                     "Instructions of x86-64: att (default) or intel"),
-	OPTION_TRUE(3, "legend", 0, struct request, legend, "Explain letters and words below"),
+	OPTION_TRUE(3, "legend", 0, struct calc_request, legend, "Explain letters and words below"),
 	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,
 };
-
-static int
-draw(const struct report *report)
-{
-	return report->request->graph ? calc_report_draw(report) : TOOL_PRINTS;
-}
 
 static const struct command_line line = {
 	.rows = rows,
@@ -84,25 +78,35 @@ static const struct command_line line = {
 	       "PROCEDURE is a name or an address in it, as 0x1139. Without options: the latest epoch, all images. "
 	       "See dcpicalc(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct calc_request, options),
 	.argument_missing = PROCEDURE_MISSING,
 	.check = check,
 };
 
+TOOL_FUNCTIONS(calc)
+
+static int
+draw(const struct report *report)
+{
+	const struct calc_report *drawn = (const void *)report;
+
+	return drawn->request->graph ? calc_report_draw(drawn) : TOOL_PRINTS;
+}
+
 static const struct tool tool = {
 	.line = &line,
-	.make = calc_report_make,
-	.print_text = calc_report_print_text,
-	.print_json = calc_report_print_json,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
 	.act = draw,
-	.fini = calc_report_fini,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {0};
-	struct report report;
+	struct calc_request request = {0};
+	struct calc_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

@@ -12,15 +12,15 @@ const char *argp_program_version = "dcpicat " DCPI_VERSION;
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct cat_request, options), options_add_image,
                     "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct request, columns), options_add_event,
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct cat_request, columns), options_add_event,
                     "Only the columns of this event"),
-	OPTION_TRUE(1, "names", 0, struct request, names, "The procedure that each offset is in, too"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_TRUE(1, "names", 0, struct cat_request, names, "The procedure that each offset is in, too"),
+	OPTION_FALSE(1, "no-demangle", struct cat_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_ARGUMENT(offsetof(struct request, options), options_add_image),
+	OPTION_ARGUMENT(offsetof(struct cat_request, options), options_add_image),
 	OPTION_END,
 };
 
@@ -30,23 +30,26 @@ static const struct command_line line = {
 	.doc = "Print the counts of a dcpi profile database, a line for each offset of each image.\v"
 	       "The form is made for scripts and stays as it is. See dcpicat(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT | SHARED_TABLE,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct cat_request, options),
 };
+
+TOOL_FUNCTIONS(cat)
+TOOL_CSV_FUNCTION(cat)
 
 static const struct tool tool = {
 	.line = &line,
-	.make = cat_report_make,
-	.print_text = cat_report_print_text,
-	.print_json = cat_report_print_json,
-	.print_csv = cat_report_print_csv,
-	.fini = cat_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.print_csv = tool_print_csv,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.demangle = true};
-	struct report report;
+	struct cat_request request = {.demangle = true};
+	struct cat_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "control/request.h"
-#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/ctl/ask.h"
 #include "dcpi-tools/ctl/check.h"
 #include "dcpi-tools/ctl/compact.h"

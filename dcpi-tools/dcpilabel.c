@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
-#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
 #include "dcpi-tools/label/series_json.h"

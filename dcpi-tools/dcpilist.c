@@ -13,26 +13,26 @@ const char *argp_program_version = "dcpilist " DCPI_VERSION;
 static void
 take_argument(void *member, char *text, struct argp_state *state)
 {
-	struct request *request = member;
+	struct list_request *request = member;
 
 	procedure_options_argument(&request->procedure, &request->options, text, state);
 }
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct list_request, options), options_add_image,
                     "Look in this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct request, columns), options_add_event,
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct list_request, columns), options_add_event,
                     "Only the column of this event"),
-	OPTION_TRUE(1, "frequency", 0, struct request, frequency,
+	OPTION_TRUE(1, "frequency", 0, struct list_request, frequency,
                     "And how often each ran, by the best source there is"),
-	OPTION_TEXT(1, "cpu", "MODEL", struct request, cpu,
+	OPTION_TEXT(1, "cpu", "MODEL", struct list_request, cpu,
                     "The pipeline for that: a model's name, or its file (default: the epoch's)"),
-	OPTION_ENUM(1, "source", 0, struct request, mode, LIST_SOURCE, "Only source lines"),
-	OPTION_ENUM(1, "instructions", 0, struct request, mode, LIST_INSTRUCTIONS, "Only instructions"),
+	OPTION_ENUM(1, "source", 0, struct list_request, mode, LIST_SOURCE, "Only source lines"),
+	OPTION_ENUM(1, "instructions", 0, struct list_request, mode, LIST_INSTRUCTIONS, "Only instructions"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct request, procedure.syntax), procedure_options_syntax,
+	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct list_request, procedure.syntax), procedure_options_syntax,
                     "Instructions of x86-64: att (default) or intel"),
 	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,
@@ -45,23 +45,25 @@ static const struct command_line line = {
 	       "PROCEDURE is a name or an address in it, as 0x1139. Without options: the latest epoch, all images. "
 	       "See dcpilist(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct list_request, options),
 	.argument_missing = PROCEDURE_MISSING,
 };
 
+TOOL_FUNCTIONS(list)
+
 static const struct tool tool = {
 	.line = &line,
-	.make = list_report_make,
-	.print_text = list_report_print_text,
-	.print_json = list_report_print_json,
-	.fini = list_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {0};
-	struct report report;
+	struct list_request request = {0};
+	struct list_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "dcpi-tools/common/command_line.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/import/run.h"
 
 const char *argp_program_version = "dcpimport " DCPI_VERSION;

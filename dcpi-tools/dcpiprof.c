@@ -12,19 +12,19 @@ const char *argp_program_version = "dcpiprof " DCPI_VERSION;
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_TRUE(1, "by-image", 'i', struct request, by_image, "A row for each image, not each procedure"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_TRUE(1, "by-image", 'i', struct prof_request, by_image, "A row for each image, not each procedure"),
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct prof_request, options), options_add_image,
                     "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct request, columns), options_add_event,
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct prof_request, columns), options_add_event,
                     "Only the columns of this event"),
-	OPTION_TEXT(1, "sort", "EVENT", struct request, columns.sort, "Sort by this event"),
-	OPTION_DOUBLE(1, "keep", "PERCENT", struct request, keep_percent, 0, 100,
+	OPTION_TEXT(1, "sort", "EVENT", struct prof_request, columns.sort, "Sort by this event"),
+	OPTION_DOUBLE(1, "keep", "PERCENT", struct prof_request, keep_percent, 0, 100,
                       "Only the rows that PERCENT of the samples need"),
-	OPTION_COUNT(1, "limit", "N", struct request, limit, "At most N rows"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_COUNT(1, "limit", "N", struct prof_request, limit, "At most N rows"),
+	OPTION_FALSE(1, "no-demangle", struct prof_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_ARGUMENT(offsetof(struct request, options), options_add_image),
+	OPTION_ARGUMENT(offsetof(struct prof_request, options), options_add_image),
 	OPTION_END,
 };
 
@@ -34,23 +34,26 @@ static const struct command_line line = {
 	.doc = "Show where the samples of a dcpi profile database fell, by procedure or by image.\v"
 	       "Without options: the latest epoch, all images. See dcpiprof(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT | SHARED_TABLE,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct prof_request, options),
 };
+
+TOOL_FUNCTIONS(prof)
+TOOL_CSV_FUNCTION(prof)
 
 static const struct tool tool = {
 	.line = &line,
-	.make = prof_report_make,
-	.print_text = prof_report_print_text,
-	.print_json = prof_report_print_json,
-	.print_csv = prof_report_print_csv,
-	.fini = prof_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.print_csv = tool_print_csv,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.demangle = true, .keep_percent = 100};
-	struct report report;
+	struct prof_request request = {.demangle = true, .keep_percent = 100};
+	struct prof_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

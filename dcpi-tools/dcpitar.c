@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/tar/request.h"
 

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/topstalls/report.h"
 

@@ -10,15 +10,15 @@
 
 #include "base/error.h"
 #include "base/guard.h"
-#include "dcpi-tools/common/command_line.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/emulated/counted.h"
+#include "dcpi-tools/emulated/run.h"
+#include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/x/report.h"
-#include "dcpi-tools/emulated/run.h"
 
 #define PLUGIN_NAME "dcpi-counts.so"
 #define ROOM_BYTES  (UINT64_C(64) << 20) /* that counts may take */

@@ -1,4 +1,4 @@
-/* Estimated against exact executions, and stalls against what happened, instruction by instruction. */
+/* Estimated executions compared with exact ones, and inferred stalls with measured ones, by instruction. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,20 +12,14 @@ static const double limits[] = {5, 10, 15, 25, 50}; /* percent */
 #define LIMITS (sizeof(limits) / sizeof(limits[0]))
 
 static double
-estimate_of(const struct report *report, uint32_t block)
+estimate_of(const struct calc_report *report, uint32_t block)
 {
 	const struct frequency *frequency = &report->analysis->frequencies.blocks[block];
 
 	return frequency->confidence == CONFIDENCE_NONE ? 0 : frequency->value;
 }
 
-static double
-executions_of(const struct report *report, uint32_t block)
-{
-	return (double)report->analysis->executions[report->analysis->graph->blocks[block].first];
-}
-
-/* In percent; what did not run and was not estimated to is right. */
+/* In percent. A block that did not run, with an estimate of 0, has no error. */
 static double
 error_percent(double estimate, double executions)
 {
@@ -35,7 +29,7 @@ error_percent(double estimate, double executions)
 }
 
 static void
-fill_rows(const struct report *report, uint32_t index, double factor, struct table *table)
+fill_rows(const struct calc_report *report, uint32_t index, double factor, struct table *table)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
@@ -59,14 +53,15 @@ fill_rows(const struct report *report, uint32_t index, double factor, struct tab
 }
 
 static void
-print_shares(const struct report *report, double factor, FILE *stream)
+print_shares(const struct calc_report *report, double factor, FILE *stream)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	double within[LIMITS] = {0}, all = 0;
 
 	for (uint32_t i = 0; i < analysis->graph->block_count; i++) {
 		const double samples = procedure_block_samples(analysis, i);
-		const double error = error_percent(factor * estimate_of(report, i), executions_of(report, i));
+		const double executions = (double)analysis->executions[analysis->graph->blocks[i].first];
+		const double error = error_percent(factor * estimate_of(report, i), executions);
 
 		all += samples;
 		for (size_t k = 0; k < LIMITS; k++)
@@ -79,7 +74,7 @@ print_shares(const struct report *report, double factor, FILE *stream)
 }
 
 static int
-print_executions(const struct report *report, const struct output *output)
+print_executions(const struct calc_report *report, const struct output *output)
 {
 	static const struct table_column columns[] = {
 		{.heading = "Addr"},
@@ -91,17 +86,17 @@ print_executions(const struct report *report, const struct output *output)
 	};
 	const struct flow_graph *graph = report->analysis->graph;
 	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	const double factor = verdict_unit(report->analysis, report->recorded.exact.paths.is_sampled_run);
+	const double factor = verdict_unit(report->analysis, report->records.exact.paths.is_sampled_run);
 	int err = table ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < graph->block_count && !err; i++)
-		if (block_percent(report, i) >= report->request->cutoff_percent)
+		if (calc_block_percent(report, i) >= report->request->cutoff_percent)
 			fill_rows(report, i, factor, table);
 	if (!err) {
 		fprintf(output->stream,
 		        "Executed:   as %s counted in epoch %" PRIu32 "\nEstimated:  frequency times %.4g, "
 		        "one factor for all\n\n",
-		        report->recorded.is_emulated ? "dcpiemu" : "dcpix", report->recorded.exact.epoch, factor);
+		        report->records.is_emulated ? "dcpiemu" : "dcpix", report->records.exact.epoch, factor);
 		err = table_print(table, output, true);
 	}
 	if (!err)
@@ -111,18 +106,7 @@ print_executions(const struct report *report, const struct output *output)
 }
 
 static void
-put_culprit(struct table *table, const struct verdict *verdict, uint64_t address)
-{
-	if (verdict->culprit == VERDICT_ELSEWHERE)
-		table_text(table, STYLE_PLAIN, "elsewhere");
-	else if (verdict->culprit == address)
-		table_text(table, STYLE_PLAIN, "");
-	else
-		table_format(table, STYLE_PLAIN, "%06" PRIx64, verdict->culprit);
-}
-
-static void
-fill_stall(const struct report *report, uint32_t instruction, struct table *table)
+fill_stall(const struct calc_report *report, uint32_t instruction, struct table *table)
 {
 	const struct verdict *verdict = &report->verdicts[instruction];
 	const uint64_t address = report->analysis->graph->instructions[instruction].address;
@@ -133,7 +117,12 @@ fill_stall(const struct report *report, uint32_t instruction, struct table *tabl
 	table_text(table, STYLE_PLAIN, text);
 	table_format(table, STYLE_PLAIN, "%.0f", verdict->cycles);
 	table_text(table, STYLE_PLAIN, stall_cause_name(verdict->cause));
-	put_culprit(table, verdict, address);
+	if (verdict->culprit == VERDICT_ELSEWHERE)
+		table_text(table, STYLE_PLAIN, "elsewhere");
+	else if (verdict->culprit == address)
+		table_text(table, STYLE_PLAIN, "");
+	else
+		table_format(table, STYLE_PLAIN, "%06" PRIx64, verdict->culprit);
 	table_text(table, verdict->is_cause ? STYLE_PLAIN : STYLE_HOT,
 	           verdict->inferred == CAUSE_COUNT ? "none" : stall_cause_name(verdict->inferred));
 	table_text(table, verdict->is_culprit ? STYLE_PLAIN : STYLE_HOT,
@@ -149,7 +138,7 @@ percent_of(double part, double whole)
 }
 
 static int
-print_stalls(const struct report *report, const struct output *output)
+print_stalls(const struct calc_report *report, const struct output *output)
 {
 	static const struct table_column columns[] = {
 		{.heading = "Addr"},
@@ -170,15 +159,15 @@ print_stalls(const struct report *report, const struct output *output)
 
 		for (uint32_t k = block->first; k < block->first + block->count; k++)
 			if (report->verdicts[k].cycles > 0 &&
-			    block_percent(report, i) >= report->request->cutoff_percent)
+			    calc_block_percent(report, i) >= report->request->cutoff_percent)
 				fill_stall(report, k, table);
 	}
 	if (!err) {
 		fprintf(output->stream, "\nStalled:    cycles, as they happened in epoch %" PRIu32 "\n\n",
-		        report->truth_epoch);
+		        report->stall_truth_epoch);
 		err = table_print(table, output, true);
 	}
-	verdict_sum_add(&sum, report->analysis, report->recorded.exact.paths.is_sampled_run, report->verdicts);
+	verdict_sum_add(&sum, report->analysis, report->records.exact.paths.is_sampled_run, report->verdicts);
 	if (!err)
 		fprintf(output->stream,
 		        "\nOf the stall cycles, so many have the right reason first: %.1f%%, and the right culprit: "
@@ -189,7 +178,7 @@ print_stalls(const struct report *report, const struct output *output)
 }
 
 int
-check_print(const struct report *report, const struct output *output)
+calc_check_print(const struct calc_report *report, const struct output *output)
 {
 	int err = print_executions(report, output);
 
@@ -197,7 +186,7 @@ check_print(const struct report *report, const struct output *output)
 }
 
 static json_t *
-verdict_json(const struct report *report, uint32_t instruction)
+verdict_json(const struct calc_report *report, uint32_t instruction)
 {
 	const struct verdict *verdict = &report->verdicts[instruction];
 
@@ -212,7 +201,7 @@ verdict_json(const struct report *report, uint32_t instruction)
 }
 
 static json_t *
-stalls_json(const struct report *report)
+stalls_json(const struct calc_report *report)
 {
 	json_t *stalls = json_array();
 	int failed = !stalls;
@@ -224,7 +213,7 @@ stalls_json(const struct report *report)
 }
 
 json_t *
-check_json(const struct report *report)
+calc_check_json(const struct calc_report *report)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	struct verdict *none = calloc(analysis->graph->instruction_count + 1, sizeof(*none));
@@ -234,7 +223,7 @@ check_json(const struct report *report)
 	int failed = !none || !within;
 
 	if (none)
-		verdict_sum_add(&sum, analysis, report->recorded.exact.paths.is_sampled_run,
+		verdict_sum_add(&sum, analysis, report->records.exact.paths.is_sampled_run,
 		                report->verdicts ? report->verdicts : none);
 	free(none);
 	for (size_t i = 0; !failed && i < VERDICT_LIMITS; i++) {
@@ -242,7 +231,7 @@ check_json(const struct report *report)
 		failed |= json_object_set_new(within, name, json_real(sum.within[i]));
 	}
 	object = json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:o}", "executions_per_frequency",
-	                   verdict_unit(analysis, report->recorded.exact.paths.is_sampled_run), "samples", sum.samples,
+	                   verdict_unit(analysis, report->records.exact.paths.is_sampled_run), "samples", sum.samples,
 	                   "within_percent", within, "stall_cycles", sum.stall_cycles, "right_reason_cycles",
 	                   sum.causes, "right_culprit_cycles", sum.culprits, "stalls", stalls_json(report));
 	return json_kept(object, failed);

@@ -2,13 +2,19 @@
  * The flow graph in the language of graphviz. The area of a block is the time spent there, the width of an edge how
  * often it was taken; text is as large as fits into its block.
  */
+#include "dcpi-tools/calc/report.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "dcpi-tools/calc/report.h"
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/common/text.h"
 
+#define SLOW_BLOCKS     1000 /* from here on 'dot' takes long: 5,000 were not drawn in nine minutes */
 #define WHOLE_INCHES    6.0  /* the side of a square that all the time would fill */
 #define LEAST_INCHES    0.12 /* of a block without any */
 #define SHAPE           2.2  /* width to height */
@@ -23,16 +29,6 @@
 #define THINNEST_POINTS 0.3
 
 static double
-most_frequent_edge(const struct procedure_analysis *analysis)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < analysis->graph->edge_count; i++)
-		most = fmax(most, analysis->frequencies.edges[i].value);
-	return most;
-}
-
-static double
 most_frequent_block(const struct procedure_analysis *analysis)
 {
 	double most = 0;
@@ -42,33 +38,28 @@ most_frequent_block(const struct procedure_analysis *analysis)
 	return most;
 }
 
-/* Blocks that run often stay as well: without them the way from one to another would be cut. */
+/* Blocks that run often are drawn as well, or paths through them would be interrupted. */
 static bool
-is_drawn(const struct report *report, uint32_t block, double most)
+is_drawn(const struct calc_report *report, uint32_t block, double most)
 {
 	const double part = report->request->cutoff_percent;
 
-	return block_percent(report, block) >= part ||
+	return calc_block_percent(report, block) >= part ||
 	       100 * report->analysis->frequencies.blocks[block].value >= part * most;
 }
 
-/* The largest size at which the label fits. */
-static double
-text_points(double width, double height)
-{
-	return fmin(MOST_POINTS,
-	            fmin(width * POINTS / (LABEL_COLUMNS * COLUMN_PART), height * POINTS / (LABEL_LINES * LINE_PART)));
-}
-
 static void
-print_node(const struct report *report, uint32_t index, FILE *stream)
+print_node(const struct calc_report *report, uint32_t index, FILE *stream)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
 	const uint64_t address = analysis->graph->instructions[block->first].address;
-	const double percent = block_percent(report, index), cycles = procedure_block_cycles(analysis, index);
+	const double percent = calc_block_percent(report, index), cycles = procedure_block_cycles(analysis, index);
 	const double side = fmax(LEAST_INCHES, WHOLE_INCHES * sqrt(percent / 100));
-	const double width = side * sqrt(SHAPE), height = side / sqrt(SHAPE), points = text_points(width, height);
+	const double width = side * sqrt(SHAPE), height = side / sqrt(SHAPE);
+	/* the largest text that fits */
+	const double points = fmin(MOST_POINTS, fmin(width * POINTS / (LABEL_COLUMNS * COLUMN_PART),
+	                                             height * POINTS / (LABEL_LINES * LINE_PART)));
 	char cpi[64] = "CPI not known";
 
 	if (cycles >= 0)
@@ -92,7 +83,7 @@ print_end(uint32_t block, const char *outside, FILE *stream)
 }
 
 static void
-print_edge(const struct report *report, uint32_t index, double most, FILE *stream)
+print_edge(const struct calc_report *report, uint32_t index, double most, FILE *stream)
 {
 	const struct flow_edge *edge = &report->analysis->graph->edges[index];
 	const double value = report->analysis->frequencies.edges[index].value;
@@ -106,7 +97,7 @@ print_edge(const struct report *report, uint32_t index, double most, FILE *strea
 	        value > 0 ? "solid" : "dotted", value);
 }
 
-/* In a text between double quotes, these two would not be themselves. */
+/* Escape double quotes and backslashes, for a text between double quotes. */
 static void
 print_quoted(const char *text, FILE *stream)
 {
@@ -121,7 +112,7 @@ print_quoted(const char *text, FILE *stream)
 }
 
 static void
-print_title(const struct report *report, size_t left_out, FILE *stream)
+print_title(const struct calc_report *report, size_t left_out, FILE *stream)
 {
 	fputs("digraph procedure {\n\tgraph [bgcolor=white, labelloc=t, fontname=\"Helvetica\", fontsize=14, label=\"",
 	      stream);
@@ -140,15 +131,8 @@ print_title(const struct report *report, size_t left_out, FILE *stream)
 	      stream);
 }
 
-static bool
-edge_is_drawn(const struct report *report, const struct flow_edge *edge, double most)
-{
-	return (edge->from == FLOW_OUTSIDE || is_drawn(report, edge->from, most)) &&
-	       (edge->to == FLOW_OUTSIDE || is_drawn(report, edge->to, most));
-}
-
-size_t
-graph_drawn_blocks(const struct report *report)
+static size_t
+count_drawn(const struct calc_report *report)
 {
 	const double most = most_frequent_block(report->analysis);
 	size_t drawn = 0;
@@ -158,18 +142,59 @@ graph_drawn_blocks(const struct report *report)
 	return drawn;
 }
 
-void
-graph_print(const struct report *report, FILE *stream)
+/* A picture_printer; `context` is the report. */
+static void
+print_graph(const void *context, FILE *stream)
 {
+	const struct calc_report *report = context;
 	const struct flow_graph *graph = report->analysis->graph;
-	const double most = most_frequent_block(report->analysis), edge_most = most_frequent_edge(report->analysis);
+	const double most = most_frequent_block(report->analysis);
+	double edge_most = 0;
 
-	print_title(report, graph->block_count - graph_drawn_blocks(report), stream);
+	print_title(report, graph->block_count - count_drawn(report), stream);
 	for (uint32_t i = 0; i < graph->block_count; i++)
 		if (is_drawn(report, i, most))
 			print_node(report, i, stream);
 	for (uint32_t i = 0; i < graph->edge_count; i++)
-		if (edge_is_drawn(report, &graph->edges[i], most))
+		edge_most = fmax(edge_most, report->analysis->frequencies.edges[i].value);
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		const struct flow_edge *edge = &graph->edges[i];
+
+		if ((edge->from == FLOW_OUTSIDE || is_drawn(report, edge->from, most)) &&
+		    (edge->to == FLOW_OUTSIDE || is_drawn(report, edge->to, most)))
 			print_edge(report, i, edge_most, stream);
+	}
 	fputs("}\n", stream);
+}
+
+static const struct picture_program graphviz = {
+	.name = "dot",
+	.package = "graphviz",
+	.draw = "draw the graph",
+	.write = "write the graph",
+	.script_suffix = ".dot",
+};
+
+int
+calc_report_draw(const struct calc_report *report)
+{
+	static const char *const forms[] = {"svg", "png", "pdf", "dot"};
+	const size_t form_count = sizeof(forms) / sizeof(forms[0]);
+	const char *path = report->request->graph;
+	const size_t form = picture_form(path, forms, form_count), drawn = count_drawn(report);
+	char form_option[16];
+	char *arguments[] = {(char *)"dot", form_option, (char *)"-o", (char *)path, NULL};
+
+	if (form == form_count) {
+		message_print(path, "a graph can be drawn into a file that ends in .svg, .png, .pdf or .dot");
+		return STATUS_USAGE;
+	}
+	if (strcmp(forms[form], "dot") == 0)
+		return picture_write_script(&graphviz, path, print_graph, report);
+	if (drawn >= SLOW_BLOCKS)
+		message_print(path,
+		              "drawing %zu blocks may take long: '--cutoff 1' leaves out those that do not matter",
+		              drawn);
+	snprintf(form_option, sizeof(form_option), "-T%s", forms[form]);
+	return picture_draw(&graphviz, arguments, path, print_graph, report, -1);
 }

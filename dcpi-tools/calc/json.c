@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
-#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/path_records.h"
 
 /* A number, or null for what is not known (below 0). */
 static json_t *
@@ -13,7 +13,7 @@ known(double value)
 }
 
 static json_t *
-frequency_json(const struct report *report, const struct frequency *frequency)
+frequency_json(const struct calc_report *report, const struct frequency *frequency)
 {
 	const double executions = frequency->value * report->analysis->cycles_per_sample;
 	const bool is_known = frequency->confidence != CONFIDENCE_NONE;
@@ -25,64 +25,42 @@ frequency_json(const struct report *report, const struct frequency *frequency)
 	                 frequency_method_name(frequency->method));
 }
 
-/* Add `samples`, and where those of some event are weighted, how many of it were `taken`. */
+/* Add the samples of an instruction by all events that could be counted. */
 static int
-add_samples(const struct report *report, uint32_t instruction, json_t *object)
+add_samples(const struct calc_report *report, uint32_t instruction, json_t *object)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const size_t count = analysis->graph->instruction_count;
-	json_t *samples = json_object(), *taken = NULL;
-	int failed = 0;
+	uint64_t samples[SELECTION_EVENTS_MAX], taken[SELECTION_EVENTS_MAX];
+	struct columns columns = {0};
 
 	for (size_t i = 0; i < analysis->event_count; i++) {
-		const struct selection_event *event = &report->selection->events[i];
-
-		if (!event->available)
-			continue;
-		failed |= json_object_set_new(samples, event->name,
-		                              json_count(analysis->samples[i * count + instruction]));
-		if (!event->is_weighted)
-			continue;
-		taken = taken ? taken : json_object();
-		failed |= json_object_set_new(taken, event->name, json_count(analysis->taken[i * count + instruction]));
+		samples[i] = analysis->samples[i * count + instruction];
+		taken[i] = analysis->taken[i * count + instruction];
+		if (report->selection->events[i].available)
+			columns.events[columns.count++] = (uint16_t)i;
 	}
-	failed |= json_object_set_new(object, "samples", samples);
-	return taken ? failed | json_object_set_new(object, "taken", taken) : failed;
+	return columns_json_add(object, "samples", report->selection, &columns, samples, taken);
 }
 
 static json_t *
 static_stalls_json(const struct schedule *schedule, uint32_t index)
 {
 	json_t *stalls = json_array();
+	int failed = !stalls;
 
-	for (size_t i = 0; stalls && i < schedule->stall_count; i++) {
+	for (size_t i = 0; i < schedule->stall_count; i++) {
 		const struct static_stall *stall = &schedule->stalls[i];
 
-		if (stall->instruction == index &&
-		    json_array_append_new(stalls,
-		                          json_pack("{s:s, s:f, s:o}", "reason", stall_reason_name(stall->reason),
-		                                    "cycles", stall->half_cycles / 2.0, "culprit",
-		                                    stall->culprit == SCHEDULE_NOTHING
-		                                            ? json_null()
-		                                            : json_count(stall->culprit_address)))) {
-			json_decref(stalls);
-			return NULL;
-		}
+		if (stall->instruction != index)
+			continue;
+		failed |= json_array_append_new(
+			stalls, json_pack("{s:s, s:f, s:o}", "reason", stall_reason_name(stall->reason), "cycles",
+		                          stall->half_cycles / 2.0, "culprit",
+		                          stall->culprit == SCHEDULE_NOTHING ? json_null()
+		                                                             : json_count(stall->culprit_address)));
 	}
-	return stalls;
-}
-
-static json_t *
-culprits_json(const struct stalls *stalls, const struct stall *stall)
-{
-	json_t *culprits = json_array();
-
-	for (uint32_t i = 0; culprits && i < stall->culprit_count; i++)
-		if (json_array_append_new(culprits, json_count(stalls->culprits[stall->culprit + i]))) {
-			json_decref(culprits);
-			return NULL;
-		}
-	return culprits;
+	return json_kept(stalls, failed);
 }
 
 static json_t *
@@ -90,22 +68,23 @@ stalls_json(const struct stalls *stalls, uint32_t instruction)
 {
 	const struct instruction_stalls *late = &stalls->instructions[instruction];
 	json_t *array = json_array();
+	int failed = !array;
 
-	for (uint32_t i = 0; array && i < late->stall_count; i++) {
+	for (uint32_t i = 0; i < late->stall_count; i++) {
 		const struct stall *stall = &stalls->stalls[late->stall + i];
+		json_t *culprits = json_array();
 
-		if (json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:o}", "reason",
-		                                           stall_cause_name(stall->cause), "low", stall->low, "high",
-		                                           stall->high, "culprits", culprits_json(stalls, stall)))) {
-			json_decref(array);
-			return NULL;
-		}
+		for (uint32_t k = 0; k < stall->culprit_count; k++)
+			failed |= json_array_append_new(culprits, json_count(stalls->culprits[stall->culprit + k]));
+		failed |= json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:o}", "reason",
+		                                                 stall_cause_name(stall->cause), "low", stall->low,
+		                                                 "high", stall->high, "culprits", culprits));
 	}
-	return array;
+	return json_kept(array, failed);
 }
 
 static json_t *
-instruction_json(const struct report *report, uint32_t block_index, uint32_t index)
+instruction_json(const struct calc_report *report, uint32_t block_index, uint32_t index)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct schedule *schedule = &analysis->schedules[block_index];
@@ -127,7 +106,7 @@ instruction_json(const struct report *report, uint32_t block_index, uint32_t ind
 }
 
 static json_t *
-block_json(const struct report *report, uint32_t index)
+block_json(const struct calc_report *report, uint32_t index)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
@@ -137,16 +116,13 @@ block_json(const struct report *report, uint32_t index)
 
 	for (uint32_t i = 0; i < block->count && !failed; i++)
 		failed |= json_array_append_new(instructions, instruction_json(report, index, i));
-	if (failed) {
-		json_decref(instructions);
-		return NULL;
-	}
-	return json_pack("{s:I, s:o, s:b, s:f, s:f, s:o, s:f, s:s, s:o, s:o}", "block", (json_int_t)index, "address",
-	                 json_count(analysis->graph->instructions[block->first].address), "cold", block->is_cold,
-	                 "samples", procedure_block_samples(analysis, index), "percent", block_percent(report, index),
-	                 "frequency", frequency_json(report, &analysis->frequencies.blocks[index]), "best_cycles",
-	                 schedule->best_cycles, "bound", schedule_bound_name(schedule->bound), "actual_cycles",
-	                 known(procedure_block_cycles(analysis, index)), "instructions", instructions);
+	return json_pack(
+		"{s:I, s:o, s:b, s:f, s:f, s:o, s:f, s:s, s:o, s:o}", "block", (json_int_t)index, "address",
+		json_count(analysis->graph->instructions[block->first].address), "cold", block->is_cold, "samples",
+		procedure_block_samples(analysis, index), "percent", calc_block_percent(report, index), "frequency",
+		frequency_json(report, &analysis->frequencies.blocks[index]), "best_cycles", schedule->best_cycles,
+		"bound", schedule_bound_name(schedule->bound), "actual_cycles",
+		known(procedure_block_cycles(analysis, index)), "instructions", json_kept(instructions, failed));
 }
 
 static json_t *
@@ -156,7 +132,7 @@ place_json(uint32_t block)
 }
 
 static json_t *
-edge_json(const struct report *report, uint32_t index)
+edge_json(const struct calc_report *report, uint32_t index)
 {
 	static const char *const kinds[EDGE_KIND_COUNT] = {
 		[EDGE_FALL] = "fall",         [EDGE_TAKEN] = "taken",     [EDGE_TABLE] = "table",
@@ -171,46 +147,30 @@ edge_json(const struct report *report, uint32_t index)
 }
 
 static json_t *
-blocks_json(const struct report *report)
+blocks_json(const struct calc_report *report)
 {
 	json_t *blocks = json_array();
+	int failed = !blocks;
 
-	for (uint32_t i = 0; blocks && i < report->analysis->graph->block_count; i++) {
-		if (block_percent(report, i) < report->request->cutoff_percent)
-			continue;
-		if (json_array_append_new(blocks, block_json(report, i))) {
-			json_decref(blocks);
-			return NULL;
-		}
-	}
-	return blocks;
+	for (uint32_t i = 0; i < report->analysis->graph->block_count && !failed; i++)
+		if (calc_block_percent(report, i) >= report->request->cutoff_percent)
+			failed |= json_array_append_new(blocks, block_json(report, i));
+	return json_kept(blocks, failed);
 }
 
 static json_t *
-edges_json(const struct report *report)
+edges_json(const struct calc_report *report)
 {
 	json_t *edges = json_array();
+	int failed = !edges;
 
-	for (uint32_t i = 0; edges && i < report->analysis->graph->edge_count; i++)
-		if (json_array_append_new(edges, edge_json(report, i))) {
-			json_decref(edges);
-			return NULL;
-		}
-	return edges;
+	for (uint32_t i = 0; i < report->analysis->graph->edge_count && !failed; i++)
+		failed |= json_array_append_new(edges, edge_json(report, i));
+	return json_kept(edges, failed);
 }
 
 static json_t *
-summary_json(const struct report *report)
-{
-	const struct stall_summary *summary = &report->analysis->summary;
-	struct breakdown breakdown;
-
-	breakdown_make(summary, summary->actual, &breakdown);
-	return breakdown_json(&breakdown);
-}
-
-static json_t *
-event_json(const struct report *report)
+event_json(const struct calc_report *report)
 {
 	const struct selection_event *event = &report->selection->events[report->event];
 
@@ -223,31 +183,27 @@ event_json(const struct report *report)
 	return json_kept(object, json_object_set_new(object, "taken", json_count(report->analysis->time_taken)));
 }
 
-static json_t *
-graph_json(const struct report *report)
-{
-	const struct flow_graph *graph = report->analysis->graph;
-
-	return json_pack("{s:b, s:i, s:b, s:b}", "complete", graph->is_complete, "unresolved_jumps",
-	                 (int)graph->unresolved_jumps, "relative", report->analysis->frequencies.is_relative, "rough",
-	                 report->analysis->frequencies.is_rough);
-}
-
 int
-calc_report_print_json(const struct report *report, FILE *stream)
+calc_report_print_json(const struct calc_report *report, FILE *stream)
 {
+	const struct procedure_analysis *analysis = report->analysis;
 	json_t *root = procedure_choice_json(&report->choice, "dcpicalc/1");
+	json_t *graph = json_pack("{s:b, s:i, s:b, s:b}", "complete", analysis->graph->is_complete, "unresolved_jumps",
+	                          (int)analysis->graph->unresolved_jumps, "relative", analysis->frequencies.is_relative,
+	                          "rough", analysis->frequencies.is_rough);
+	struct breakdown breakdown;
 	int failed = 0;
 
+	breakdown_make(&analysis->summary, analysis->summary.actual, &breakdown);
 	failed |= json_object_set_new(root, "event", event_json(report));
 	failed |= other_cores_json(&report->left_out, report->selection, root);
 	failed |= json_object_set_new(root, "model", model_json(&report->model));
-	failed |= json_object_set_new(root, "graph", graph_json(report));
-	failed |= json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->recorded));
+	failed |= json_object_set_new(root, "graph", graph);
+	failed |= json_object_set_new(root, "source", frequency_source_json(analysis, &report->records));
 	failed |= json_object_set_new(root, "blocks", blocks_json(report));
 	failed |= json_object_set_new(root, "edges", edges_json(report));
-	failed |= json_object_set_new(root, "summary", summary_json(report));
+	failed |= json_object_set_new(root, "summary", breakdown_json(&breakdown));
 	if (report->request->check)
-		failed |= json_object_set_new(root, "check", check_json(report));
+		failed |= json_object_set_new(root, "check", calc_check_json(report));
 	return json_print(json_kept(root, failed), stream);
 }

@@ -1,7 +1,7 @@
 /*
  * listing.h - a procedure block by block, as figure 2 of the DCPI paper shows it
  *
- * Plain data, so that what is printed can be made from anything: from an analysis (listing_make.c), or by hand.
+ * Data without pointers into an analysis: listing_make() makes it from one, and a test may fill it in.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_CALC_LISTING_H
@@ -11,18 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/common/reasons.h"
 #include "dcpi-tools/common/output.h"
 
+#define LISTING_REASONS    16
 #define LISTING_UNKNOWN    (-1.0) /* cycles that nothing is known about */
 #define LISTING_CULPRITS   4      /* of one instruction that are shown */
 #define LISTING_NOTE_BYTES 256
 
 /* Time that an instruction lost, above it. */
 struct listing_bubble {
-	char letters[REASON_COUNT + 1]; /* the reasons that are possible, in the order of reasons[]; "": not asked */
-	bool is_static;                 /* of the code alone */
-	uint32_t half_cycles;           /* a line each, as long as there are few */
+	char letters[LISTING_REASONS +
+	             1];      /* the reasons that are possible, in the order of the legend; "": not known */
+	bool is_static;       /* of the code alone */
+	uint32_t half_cycles; /* a line each, as long as there are few */
 };
 
 enum listing_issue {
@@ -57,11 +58,16 @@ struct listing {
 	size_t block_count;
 };
 
+struct calc_report;
+
+/* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
+int listing_make(const struct calc_report *report, struct listing *listing, size_t *dropped);
+
 /* Print the blocks. */
 void listing_print(const struct listing *listing, const struct output *output);
 
 /* What the letters and words of a listing mean. */
-void legend_print(const struct output *output);
+void listing_print_legend(const struct output *output);
 
 /* Free what the blocks own, if it is from malloc(). A zeroed one is allowed. */
 void listing_fini(struct listing *listing);

@@ -5,159 +5,136 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/frequency_source.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/text.h"
 
-static int
-choose_procedure(struct report *report)
-{
-	const struct procedure_request procedure = {
-		.name = report->request->procedure.name,
-		.images = report->request->options.images,
-		.image_count = report->request->options.image_count,
-		.event = report->event,
-	};
-
-	return procedure_choose(report->selection, &procedure, &report->choice);
-}
-
-static int
-read_recorded(struct report *report, struct database *database)
-{
-	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
-	int err = recorded_read(database->profile, report->selection, number, &report->recorded);
-
-	return err ? database_cannot_read(database, err) : STATUS_OK;
-}
-
+/* The paths of the record, if frequencies may come `from` it. */
 static const struct procedure_paths *
-wanted(const struct report *report, enum report_from from, const struct recorded_event *recorded)
+wanted_paths(const struct calc_report *report, enum calc_frequency_source from, const struct path_record *record)
 {
-	return report->request->from == FROM_BEST || report->request->from == from ? &recorded->paths : NULL;
+	return report->request->from == FROM_BEST || report->request->from == from ? &record->paths : NULL;
 }
 
-/* Who takes exact counts, where the samples are from. */
+/* Which command records exact counts for such samples. */
 static const char *
-who_counts(const struct report *report)
+counting_command(const struct calc_report *report)
 {
-	return recorded_emulated_epoch(report->selection)
+	return path_records_emulated_epoch(report->selection)
 	               ? "'dcpiemu run' takes them, unless --model leaves 'counts' out"
 	               : "'dcpix -- PROGRAM' takes them";
 }
 
-/* Where one source was asked for: is it there? */
+/* Refuse a source that was asked for and is not there: an exit status. */
 static int
-check_source(const struct report *report)
+check_source(const struct calc_report *report)
 {
 	const struct {
 		enum frequency_method method;
-		const char *missing, *who;
+		const char *missing, *command;
 	} sources[] = {
-		[FROM_EXACT] = {FREQUENCY_COUNTED, "exact counts", who_counts(report)},
+		[FROM_EXACT] = {FREQUENCY_COUNTED, "exact counts", counting_command(report)},
 		[FROM_BRANCHES] = {FREQUENCY_BRANCHES, "branch stacks", NULL},
 		[FROM_INSTRUCTIONS] = {FREQUENCY_RETIRED, "samples of instructions",
 	                               "dcpid takes them, where the machine counts these"},
 		[FROM_BURSTS] = {FREQUENCY_BURSTS, "bursts", "'dcpix --bursts -p PID' takes them"},
 	};
-	const enum report_from from = report->request->from;
+	const enum calc_frequency_source from = report->request->from;
 	uint32_t epoch;
 
 	if (from == FROM_BEST || from == FROM_SAMPLES ||
-	    frequency_source(report->analysis, &report->recorded, &epoch) == sources[from].method)
+	    frequency_source(report->analysis, &report->records, &epoch) == sources[from].method)
 		return STATUS_OK;
 	message_print(report->request->procedure.name, "there are no %s of it%s%s", sources[from].missing,
-	              sources[from].who ? ": " : "", sources[from].who ? sources[from].who : "");
+	              sources[from].command ? ": " : "", sources[from].command ? sources[from].command : "");
 	return STATUS_EMPTY;
 }
 
 static int
-analyze(struct report *report)
+analyze(struct calc_report *report)
 {
-	const enum report_from from = report->request->from;
+	const enum calc_frequency_source from = report->request->from;
 	const struct procedure_input input = {
 		.selection = report->selection,
 		.code = &report->choice.found.code,
 		.symbol = report->choice.found.symbol,
 		.event = report->event,
 		.pipeline = &report->model.pipeline,
-		.exact = &report->recorded.exact.paths,
-		.branches = wanted(report, FROM_BRANCHES, &report->recorded.branches),
-		.bursts = wanted(report, FROM_BURSTS, &report->recorded.bursts),
+		.exact = &report->records.exact.paths,
+		.branches = wanted_paths(report, FROM_BRANCHES, &report->records.branches),
+		.bursts = wanted_paths(report, FROM_BURSTS, &report->records.bursts),
 		.ignore_exact = report->request->check || (from != FROM_BEST && from != FROM_EXACT),
 		.ignore_retired = from != FROM_BEST && from != FROM_INSTRUCTIONS,
 	};
 	int err = procedure_analyze(&input, &report->analysis);
 
-	if (!err && (!report->request->check || report->analysis->executions))
+	if (err)
+		return message_cannot(report->request->procedure.name, "analyse the procedure", err,
+		                      err == -ENOENT ? CODE_IMAGE_NO_TEXT : NULL);
+	if (!report->request->check || report->analysis->executions)
 		return check_source(report);
-	if (!err) {
-		message_print(report->request->procedure.name, "there are no exact counts of it to compare with: %s",
-		              who_counts(report));
-		return STATUS_EMPTY;
-	}
-	return message_cannot(report->request->procedure.name, "analyse the procedure", err,
-	                      err == -ENOENT ? CODE_IMAGE_NO_TEXT : NULL);
+	message_print(report->request->procedure.name, "there are no exact counts of it to compare with: %s",
+	              counting_command(report));
+	return STATUS_EMPTY;
 }
 
-/* An exit status. */
+/* Compare the stalls with those that dcpiemu measured, if it did: an exit status. */
 static int
-judge(struct report *report, struct database *database)
+judge_stalls(struct calc_report *report, struct database *database)
 {
 	const struct code_image *code = &report->choice.found.code;
-	struct truth truth;
+	struct stall_truth truth;
 	int err;
 
-	report->truth_epoch = report->request->check ? truth_epoch(report->selection) : 0;
-	if (!report->truth_epoch)
+	report->stall_truth_epoch = report->request->check ? stall_truth_epoch(report->selection) : 0;
+	if (!report->stall_truth_epoch)
 		return STATUS_OK;
-	err = truth_read(database->profile, report->selection->images[code->index].number, report->truth_epoch, &truth);
+	err = stall_truth_read(database->profile, report->selection->images[code->index].number,
+	                       report->stall_truth_epoch, &truth);
 	if (err)
 		return database_cannot_read(database, err);
-	err = truth_judge(&truth, code, report->analysis, &report->verdicts);
-	truth_fini(&truth);
+	err = stall_truth_judge(&truth, code, report->analysis, &report->verdicts);
+	stall_truth_fini(&truth);
 	return err ? message_cannot(report->request->procedure.name, "judge the stalls", err, NULL) : STATUS_OK;
 }
 
-/* What cores of other kinds took of the procedure. */
-static void
-leave_out(struct report *report)
-{
-	const size_t count = report->analysis->graph->instruction_count;
-
-	for (size_t event = 0; event < report->selection->event_count; event++)
-		for (size_t i = 0; i < count; i++)
-			other_cores_add(&report->left_out, report->selection, report->event, event,
-			                report->analysis->samples[event * count + i]);
-}
-
+/* What reads the image's files. An exit status. */
 static int
-look_into_files(struct report *report, struct database *database)
+analyze_procedure(struct calc_report *report, struct database *database)
 {
-	char *shown = text_shown(report->request->procedure.name);
-	struct guard guard = procedure_guard(shown);
-	int status;
+	const struct calc_request *request = report->request;
+	const struct procedure_request procedure = {
+		.name = request->procedure.name,
+		.images = request->options.images,
+		.image_count = request->options.image_count,
+		.event = report->event,
+	};
+	int status, err;
 
-	guard_enter(&guard);
-	status = choose_procedure(report);
+	status = procedure_choose(report->selection, &procedure, &report->choice);
 	if (!status)
-		status = model_ask(report->selection, report->request->cpu, report->event, &report->model);
-	if (!status)
-		status = read_recorded(report, database);
-	if (!status)
-		status = analyze(report);
-	if (!status) {
-		leave_out(report);
-		status = judge(report, database);
-	}
-	guard_leave(&guard);
-	free(shown);
-	return status;
+		status = model_ask(report->selection, request->cpu, report->event, &report->model);
+	if (status)
+		return status;
+	err = path_records_read(database->profile, report->selection,
+	                        report->selection->images[report->choice.found.code.index].number, &report->records);
+	if (err)
+		return database_cannot_read(database, err);
+	status = analyze(report);
+	if (status)
+		return status;
+	for (size_t event = 0, at = 0; event < report->selection->event_count; event++)
+		for (size_t i = 0; i < report->analysis->graph->instruction_count; i++)
+			other_cores_add(&report->left_out, report->selection, report->event, event,
+			                report->analysis->samples[at++]);
+	return judge_stalls(report, database);
 }
 
 int
-calc_report_make(struct report *report, const struct request *request, struct database *database)
+calc_report_make(struct calc_report *report, const struct calc_request *request, struct database *database)
 {
+	struct guard guard;
+	char *shown;
 	int status;
 
 	memset(report, 0, sizeof(*report));
@@ -165,21 +142,29 @@ calc_report_make(struct report *report, const struct request *request, struct da
 	status = database_select(database, &request->options.request, &report->selection);
 	if (!status)
 		status = time_event_ask(report->selection, request->event, database->directory, &report->event);
-	return status ? status : look_into_files(report, database);
+	if (status)
+		return status;
+	shown = text_shown(request->procedure.name);
+	guard = procedure_guard(shown);
+	guard_enter(&guard);
+	status = analyze_procedure(report, database);
+	guard_leave(&guard);
+	free(shown);
+	return status;
 }
 
 void
-calc_report_fini(struct report *report)
+calc_report_fini(struct calc_report *report)
 {
 	free(report->verdicts);
 	procedure_analysis_free(report->analysis);
-	recorded_fini(&report->recorded);
+	path_records_fini(&report->records);
 	procedure_choice_fini(&report->choice);
 	selection_free(report->selection);
 }
 
 double
-block_percent(const struct report *report, uint32_t index)
+calc_block_percent(const struct calc_report *report, uint32_t index)
 {
 	const double total = (double)report->analysis->time_samples;
 
@@ -187,7 +172,7 @@ block_percent(const struct report *report, uint32_t index)
 }
 
 void
-calc_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
+calc_instruction_text(const struct calc_report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
 {
 	instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
 	                   report->request->procedure.syntax, text);

@@ -12,15 +12,13 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/other_cores.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/procedure_choice.h"
-#include "dcpi-tools/common/procedure_options.h"
-#include "dcpi-tools/common/recorded.h"
-#include "dcpi-tools/common/truth.h"
+#include "dcpi-tools/common/stall_truth.h"
 
 /* What frequencies are to come from. */
-enum report_from {
+enum calc_frequency_source {
 	FROM_BEST,
 	FROM_EXACT,
 	FROM_BRANCHES,
@@ -30,53 +28,47 @@ enum report_from {
 };
 
 /* What the user asked for. */
-struct request {
+struct calc_request {
 	struct options options;
 	struct procedure_options procedure;
 	const char *event; /* NULL: choose */
 	const char *cpu;   /* a model's name or file; NULL: by the epoch's CPU */
 	const char *graph; /* file to write; NULL: a listing */
-	enum report_from from;
+	enum calc_frequency_source from;
 	double cutoff_percent;
 	bool summary, legend, check;
 };
 
-struct report {
-	const struct request *request;
+struct calc_report {
+	const struct calc_request *request;
 	struct selection *selection;
 	uint16_t event;
 	struct procedure_choice choice;
-	struct model model;
-	struct recorded recorded;
+	struct model_choice model;
+	struct path_records records;
 	struct procedure_analysis *analysis;
 	struct other_cores left_out; /* of the procedure */
-	struct verdict *verdicts;    /* of its instructions, to check; NULL: what happened is not known */
-	uint32_t truth_epoch;
+	struct verdict *verdicts;    /* of its instructions, with --check; NULL: the truth is not recorded */
+	uint32_t stall_truth_epoch;  /* that they are from */
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int calc_report_make(struct report *report, const struct request *request, struct database *database);
-void calc_report_fini(struct report *report); /* a zeroed one is allowed */
+int calc_report_make(struct calc_report *report, const struct calc_request *request, struct database *database);
+void calc_report_fini(struct calc_report *report); /* a zeroed one is allowed */
 
-/* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
-int listing_make(const struct report *report, struct listing *listing, size_t *dropped);
-
-void calc_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE]);
+void calc_instruction_text(const struct calc_report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE]);
 
 /* The share of block `index` of the procedure's time, in percent. */
-double block_percent(const struct report *report, uint32_t index);
+double calc_block_percent(const struct calc_report *report, uint32_t index);
 
 /* 0, -ENOMEM, -EIO. */
-int calc_report_print_text(const struct report *report, const struct output *output);
-int check_print(const struct report *report, const struct output *output); /* estimated against exact */
-json_t *check_json(const struct report *report);                           /* the same; NULL: no memory */
-int calc_report_print_json(const struct report *report, FILE *stream);
+int calc_report_print_text(const struct calc_report *report, const struct output *output);
+int calc_check_print(const struct calc_report *report, const struct output *output); /* estimated against exact */
+json_t *calc_check_json(const struct calc_report *report);                           /* NULL: no memory */
+int calc_report_print_json(const struct calc_report *report, FILE *stream);
 
-/* Draw the flow graph into the file that the request names. An exit status: 0, or another after a message. */
-int calc_report_draw(const struct report *report);
-
-/* The flow graph in the language of graphviz, without blocks that have and run less than the cutoff. */
-void graph_print(const struct report *report, FILE *stream);
-size_t graph_drawn_blocks(const struct report *report); /* how many are in it */
+/* Draw the flow graph, without blocks below the cutoff, into the file that the request names. An exit status: 0, or
+ * another after a message. */
+int calc_report_draw(const struct calc_report *report);
 
 #endif

@@ -2,13 +2,12 @@
 #include <inttypes.h>
 
 #include "dcpi-tools/calc/report.h"
-#include "dcpi-tools/common/frequency_source.h"
+#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 
 static void
-print_where(const struct report *report, const struct output *output)
+print_where(const struct calc_report *report, const struct output *output)
 {
 	const struct flow_graph *graph = report->analysis->graph;
 	const struct instruction *instructions = graph->instructions;
@@ -33,27 +32,13 @@ print_where(const struct report *report, const struct output *output)
 }
 
 static void
-print_samples(const struct report *report, FILE *stream)
-{
-	const struct selection_event *event = &report->selection->events[report->event];
-	const uint64_t samples = report->analysis->time_samples;
-	char range[2 * TIME_TEXT_SIZE];
-
-	fputs("Samples:    ", stream);
-	text_print(event->name, stream);
-	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, event->totals.samples),
-	        time_format_range(report->selection->start_ns, report->selection->end_ns, range));
-	summary_print_weights(event, "Weights:    ", stream);
-}
-
-static void
-print_doubts(const struct report *report, const struct output *output)
+print_doubts(const struct calc_report *report, const struct output *output)
 {
 	const struct flow_graph *graph = report->analysis->graph;
 	FILE *stream = output->stream;
 
 	fputs(output_style(output, STYLE_WARNING), stream);
-	frequency_source_print(report->analysis, &report->recorded, stream);
+	frequency_source_print(report->analysis, &report->records, stream);
 	if (!graph->is_complete && graph->unresolved_jumps)
 		fprintf(stream, "Flow graph: %u jump%s could not be followed: frequencies are less certain\n",
 		        graph->unresolved_jumps, graph->unresolved_jumps > 1 ? "s" : "");
@@ -65,16 +50,8 @@ print_doubts(const struct report *report, const struct output *output)
 	fputs(output_plain(output, STYLE_WARNING), stream);
 }
 
-static void
-print_dropped(const struct report *report, size_t dropped, FILE *stream)
-{
-	if (dropped)
-		fprintf(stream, "\n(%zu block%s with less than %g%% of the time %s left out)\n", dropped,
-		        dropped > 1 ? "s" : "", report->request->cutoff_percent, dropped > 1 ? "are" : "is");
-}
-
 static int
-print_blocks(const struct report *report, const struct output *output)
+print_blocks(const struct calc_report *report, const struct output *output)
 {
 	struct listing listing;
 	size_t dropped;
@@ -85,24 +62,26 @@ print_blocks(const struct report *report, const struct output *output)
 		return err;
 	fputc('\n', output->stream);
 	listing_print(&listing, output);
-	print_dropped(report, dropped, output->stream);
+	if (dropped)
+		fprintf(output->stream, "\n(%zu block%s with less than %g%% of the time %s left out)\n", dropped,
+		        dropped > 1 ? "s" : "", report->request->cutoff_percent, dropped > 1 ? "are" : "is");
 	listing_fini(&listing);
 	return 0;
 }
 
 int
-calc_report_print_text(const struct report *report, const struct output *output)
+calc_report_print_text(const struct calc_report *report, const struct output *output)
 {
 	struct breakdown breakdown;
 	int err;
 
 	print_where(report, output);
-	print_samples(report, output->stream);
+	summary_print_samples(report->selection, report->event, report->analysis->time_samples, output->stream);
 	other_cores_print(&report->left_out, report->selection, output);
 	model_print(&report->model, output);
 	print_doubts(report, output);
 	if (report->request->check)
-		return check_print(report, output);
+		return calc_check_print(report, output);
 	if (!report->request->summary) {
 		err = print_blocks(report, output);
 		if (err)
@@ -116,7 +95,7 @@ calc_report_print_text(const struct report *report, const struct output *output)
 		fputs("No frequency is known: there is nothing to sum up.\n", output->stream);
 	if (report->request->legend) {
 		fputc('\n', output->stream);
-		legend_print(output);
+		listing_print_legend(output);
 	}
 	return 0;
 }

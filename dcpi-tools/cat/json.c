@@ -1,4 +1,4 @@
-/* One image a line, made and forgotten one after the other: a database may have millions of offsets. */
+/* One image a line, each made and freed before the next: a database may have millions of offsets. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "dcpi-tools/common/json.h"
 
 static json_t *
-row_json(const struct report *report, const struct point *row)
+row_json(const struct cat_report *report, const struct sampled_offset *row)
 {
 	json_t *values = json_array();
 	int failed = !values;
@@ -20,7 +20,8 @@ row_json(const struct report *report, const struct point *row)
 		const uint16_t event = report->choice.columns.events[i];
 
 		if (report->choice.selection->events[event].is_weighted)
-			failed |= json_array_append_new(values, json_count(point_taken(&report->points, row, event)));
+			failed |= json_array_append_new(values,
+			                                json_count(sample_points_taken(&report->points, row, event)));
 	}
 	if (report->request->names) {
 		uint64_t base;
@@ -33,34 +34,25 @@ row_json(const struct report *report, const struct point *row)
 }
 
 static json_t *
-samples_json(const struct report *report, const struct cat_image *image)
-{
-	json_t *samples = json_array();
-	int failed = !samples;
-
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		failed |= json_array_append_new(samples, json_count(cat_image_samples(report, image, i)));
-	return json_kept(samples, failed);
-}
-
-static json_t *
-image_json(const struct report *report, const struct cat_image *image)
+image_json(const struct cat_report *report, const struct cat_image *image)
 {
 	const struct image *which = cat_image_of(report, image);
 	char build_id[BUILD_ID_TEXT_SIZE];
-	json_t *rows = json_array();
-	int failed = !rows;
+	json_t *rows = json_array(), *samples = json_array();
+	int failed = !rows || !samples;
 
 	build_id_format(which, build_id);
 	for (size_t i = 0; i < image->row_count; i++)
 		failed |= json_array_append_new(rows, row_json(report, &report->points.points[image->first_row + i]));
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		failed |= json_array_append_new(samples, json_count(cat_image_samples(report, image, i)));
 	return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "image", json_shown(which->path), "kind", cat_kind(which),
-	                 "build_id", build_id[0] ? build_id : NULL, "samples", samples_json(report, image), "rows",
+	                 "build_id", build_id[0] ? build_id : NULL, "samples", samples, "rows",
 	                 json_kept(rows, failed));
 }
 
 static json_t *
-columns_json(const struct report *report)
+columns_json(const struct cat_report *report)
 {
 	json_t *columns = json_array();
 	int failed = !columns;
@@ -68,10 +60,10 @@ columns_json(const struct report *report)
 	failed |= json_array_append_new(columns, json_string("offset"));
 	for (size_t i = 0; i < report->choice.columns.count; i++)
 		failed |= json_array_append_new(
-			columns, json_shown(report->choice.selection->events[report->choice.columns.events[i]].name));
+			columns, json_shown(columns_event(report->choice.selection, &report->choice.columns, i)->name));
 	for (size_t i = 0; i < report->choice.columns.count; i++) {
 		const struct selection_event *event =
-			&report->choice.selection->events[report->choice.columns.events[i]];
+			columns_event(report->choice.selection, &report->choice.columns, i);
 		char name[EVENT_NAME_SIZE + sizeof(" taken")];
 
 		snprintf(name, sizeof(name), "%s taken", event->name);
@@ -87,7 +79,7 @@ columns_json(const struct report *report)
 
 /* Everything but the images. */
 static json_t *
-head_json(const struct report *report)
+head_json(const struct cat_report *report)
 {
 	const struct summary summary = {
 		.selection = report->choice.selection,
@@ -119,9 +111,9 @@ print_line(json_t *value, size_t left_out, FILE *stream)
 }
 
 int
-cat_report_print_json(const struct report *report, FILE *stream)
+cat_report_print_json(const struct cat_report *report, FILE *stream)
 {
-	int err = print_line(head_json(report), 1, stream); /* its brace is ours */
+	int err = print_line(head_json(report), 1, stream); /* without its closing brace */
 
 	fputs(",\"images\":[", stream);
 	for (size_t i = 0; i < report->image_count && !err; i++) {

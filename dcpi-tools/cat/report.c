@@ -19,21 +19,21 @@ cat_kind(const struct image *image)
 }
 
 const struct image *
-cat_image_of(const struct report *report, const struct cat_image *image)
+cat_image_of(const struct cat_report *report, const struct cat_image *image)
 {
 	return report->choice.selection->images[image->index].image;
 }
 
 uint64_t
-cat_row_samples(const struct report *report, const struct point *row, size_t column)
+cat_row_samples(const struct cat_report *report, const struct sampled_offset *row, size_t column)
 {
-	return point_samples(&report->points, row, report->choice.columns.events[column]);
+	return sample_points_samples(&report->points, row, report->choice.columns.events[column]);
 }
 
 const char *
-cat_row_procedure(const struct report *report, const struct point *row, uint64_t *base)
+cat_row_procedure(const struct cat_report *report, const struct sampled_offset *row, uint64_t *base)
 {
-	const struct point_procedure *procedure = &report->points.procedures[row->procedure];
+	const struct sample_procedure *procedure = &report->points.procedures[row->procedure];
 
 	if (procedure->procedure.kind > PROCEDURE_UNNAMED)
 		return NULL;
@@ -42,7 +42,7 @@ cat_row_procedure(const struct report *report, const struct point *row, uint64_t
 }
 
 uint64_t
-cat_image_samples(const struct report *report, const struct cat_image *image, size_t column)
+cat_image_samples(const struct cat_report *report, const struct cat_image *image, size_t column)
 {
 	uint64_t samples = 0;
 
@@ -53,13 +53,13 @@ cat_image_samples(const struct report *report, const struct cat_image *image, si
 
 /* The rows of an image follow one another. */
 static int
-find_images(struct report *report)
+find_images(struct cat_report *report)
 {
 	report->images = calloc(report->choice.selection->image_count + 1, sizeof(*report->images));
 	if (!report->images)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->points.count; i++) {
-		const struct point *point = &report->points.points[i];
+		const struct sampled_offset *point = &report->points.points[i];
 
 		if (i == 0 || point[-1].image != point->image)
 			report->images[report->image_count++] =
@@ -73,25 +73,16 @@ static int
 compare_images(const void *a, const void *b, void *context)
 {
 	const struct cat_image *left = a, *right = b;
-	const struct report *report = context;
+	const struct cat_report *report = context;
 	int order = strcmp(report->choice.titles[left->index], report->choice.titles[right->index]);
 
 	return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-static void
-add_up(struct report *report)
-{
-	for (size_t i = 0; i < report->image_count; i++)
-		for (size_t column = 0; column < report->choice.columns.count; column++)
-			report->totals[report->choice.columns.events[column]] +=
-				cat_image_samples(report, &report->images[i], column);
-}
-
 static int
-make_rows(struct report *report, struct profile *profile)
+make_rows(struct cat_report *report, struct profile *profile)
 {
-	struct points_request request = {
+	struct sample_points_request request = {
 		.selection = report->choice.selection,
 		.wanted = report->choice.wanted,
 		.columns = &report->choice.columns,
@@ -101,13 +92,13 @@ make_rows(struct report *report, struct profile *profile)
 
 	if (report->request->names)
 		request.symbolizer = symbolizer_new(profile);
-	err = !report->request->names || request.symbolizer ? points_make(&request, &report->points) : -ENOMEM;
+	err = !report->request->names || request.symbolizer ? sample_points_make(&request, &report->points) : -ENOMEM;
 	symbolizer_free(request.symbolizer);
 	return err ? err : find_images(report);
 }
 
 int
-cat_report_make(struct report *report, const struct request *request, struct database *database)
+cat_report_make(struct cat_report *report, const struct cat_request *request, struct database *database)
 {
 	int status, err;
 
@@ -122,14 +113,17 @@ cat_report_make(struct report *report, const struct request *request, struct dat
 	if (report->points.count == 0)
 		return report_choice_empty(database);
 	qsort_r(report->images, report->image_count, sizeof(*report->images), compare_images, report);
-	add_up(report);
+	for (size_t i = 0; i < report->image_count; i++)
+		for (size_t column = 0; column < report->choice.columns.count; column++)
+			report->totals[report->choice.columns.events[column]] +=
+				cat_image_samples(report, &report->images[i], column);
 	return STATUS_OK;
 }
 
 void
-cat_report_fini(struct report *report)
+cat_report_fini(struct cat_report *report)
 {
 	free(report->images);
-	points_fini(&report->points);
+	sample_points_fini(&report->points);
 	report_choice_fini(&report->choice);
 }

@@ -3,16 +3,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "dcpi-tools/cat/report.h"
-#include "dcpi-tools/common/csv.h"
 #include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "process/attribution.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 static void
-print_event(const struct report *report, uint16_t index, FILE *stream)
+print_event(const struct cat_report *report, uint16_t index, FILE *stream)
 {
 	const struct selection_event *event = &report->choice.selection->events[index];
 
@@ -46,7 +45,7 @@ print_epoch(const struct epoch *epoch, FILE *stream)
 }
 
 static void
-print_head(const struct report *report, FILE *stream)
+print_head(const struct cat_report *report, FILE *stream)
 {
 	const struct selection *selection = report->choice.selection;
 
@@ -60,7 +59,7 @@ print_head(const struct report *report, FILE *stream)
 }
 
 static void
-print_image(const struct report *report, const struct cat_image *image, FILE *stream)
+print_image(const struct cat_report *report, const struct cat_image *image, FILE *stream)
 {
 	const struct image *which = cat_image_of(report, image);
 	char build_id[BUILD_ID_TEXT_SIZE];
@@ -77,7 +76,7 @@ print_image(const struct report *report, const struct cat_image *image, FILE *st
 }
 
 static void
-print_row(const struct report *report, const struct point *row, FILE *stream)
+print_row(const struct cat_report *report, const struct sampled_offset *row, FILE *stream)
 {
 	fprintf(stream, "0x%" PRIx64, row->offset);
 	for (size_t i = 0; i < report->choice.columns.count; i++)
@@ -95,7 +94,7 @@ print_row(const struct report *report, const struct point *row, FILE *stream)
 }
 
 int
-cat_report_print_text(const struct report *report, const struct output *output)
+cat_report_print_text(const struct cat_report *report, const struct output *output)
 {
 	FILE *stream = output->stream;
 	const bool header = report->request->options.header;
@@ -114,13 +113,13 @@ cat_report_print_text(const struct report *report, const struct output *output)
 }
 
 static void
-print_csv_headings(const struct report *report, struct csv *csv)
+print_csv_headings(const struct cat_report *report, struct csv *csv)
 {
 	csv_text(csv, "image");
 	csv_text(csv, "build-id");
 	csv_text(csv, "offset");
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		csv_text(csv, report->choice.selection->events[report->choice.columns.events[i]].name);
+		csv_text(csv, columns_event(report->choice.selection, &report->choice.columns, i)->name);
 	if (report->request->names) {
 		csv_text(csv, "procedure");
 		csv_text(csv, "procedure offset");
@@ -129,7 +128,7 @@ print_csv_headings(const struct report *report, struct csv *csv)
 }
 
 static int
-print_csv_name(const struct report *report, const struct point *row, struct csv *csv)
+print_csv_name(const struct cat_report *report, const struct sampled_offset *row, struct csv *csv)
 {
 	uint64_t base;
 	const char *procedure = cat_row_procedure(report, row, &base);
@@ -144,7 +143,7 @@ print_csv_name(const struct report *report, const struct point *row, struct csv 
 }
 
 static int
-print_csv_image(const struct report *report, const struct cat_image *image, struct csv *csv)
+print_csv_image(const struct cat_report *report, const struct cat_image *image, struct csv *csv)
 {
 	const struct image *which = cat_image_of(report, image);
 	char build_id[BUILD_ID_TEXT_SIZE], *path = text_shown(which->path);
@@ -152,7 +151,7 @@ print_csv_image(const struct report *report, const struct cat_image *image, stru
 
 	build_id_format(which, build_id);
 	for (size_t i = 0; i < image->row_count && !err; i++) {
-		const struct point *row = &report->points.points[image->first_row + i];
+		const struct sampled_offset *row = &report->points.points[image->first_row + i];
 
 		csv_text(csv, path);
 		csv_text(csv, build_id);
@@ -168,7 +167,7 @@ print_csv_image(const struct report *report, const struct cat_image *image, stru
 }
 
 int
-cat_report_print_csv(const struct report *report, FILE *stream)
+cat_report_print_csv(const struct cat_report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	int err = 0;

@@ -58,40 +58,12 @@ breakdown_static_name(unsigned reason)
 	return static_names[reason];
 }
 
-static void
-print_ranges(const struct breakdown *breakdown, FILE *stream)
-{
-	for (size_t i = 0; i < DYNAMIC_COUNT; i++) {
-		if (i == DYNAMIC_MISPREDICT || i == DYNAMIC_UNEXPLAINED)
-			fputs(" *** \n", stream);
-		fprintf(stream, " *** %18s %5.1f%% to %4.1f%%\n", dynamic_names[i], breakdown->low[i],
-		        breakdown->high[i]);
-	}
-	fputs(rule, stream);
-}
-
 void
 breakdown_print_total(const char *name, double percent, const struct output *output)
 {
 	const bool is_nothing = percent > -0.05 && percent < 0.05; /* and not -0.0 */
 
 	fprintf(output->stream, " *** %18s%21.1f%%\n", name, is_nothing ? 0 : percent);
-}
-
-static double
-print_static(const struct breakdown *breakdown, const struct output *output)
-{
-	FILE *stream = output->stream;
-	double sum = 0;
-
-	for (size_t i = 0; i < BREAKDOWN_STATIC; i++) {
-		fprintf(stream, " *** %18s%10.1f%%\n", static_names[i], breakdown->fixed[i]);
-		sum += breakdown->fixed[i];
-	}
-	fputs(rule, stream);
-	breakdown_print_total("Subtotal static", sum, output);
-	fputs(rule, stream);
-	return sum;
 }
 
 void
@@ -104,18 +76,30 @@ void
 breakdown_print_rows(const struct breakdown *breakdown, const struct output *output)
 {
 	FILE *stream = output->stream;
-	double stalls = breakdown->dynamic;
+	double fixed = 0;
 
 	fprintf(stream, " *** Best-case %.0f/%.0f = %6.2fCPI,\n", breakdown->best_cycles, breakdown->instructions,
 	        breakdown->best_cycles / breakdown->instructions);
 	fprintf(stream, " *** Actual %.0f/%.0f = %6.2fCPI\n", breakdown->actual_cycles, breakdown->instructions,
 	        breakdown->actual_cycles / breakdown->instructions);
 	fputs(" *** \n", stream);
-	print_ranges(breakdown, stream);
+	for (size_t i = 0; i < DYNAMIC_COUNT; i++) {
+		if (i == DYNAMIC_MISPREDICT || i == DYNAMIC_UNEXPLAINED)
+			fputs(" *** \n", stream);
+		fprintf(stream, " *** %18s %5.1f%% to %4.1f%%\n", dynamic_names[i], breakdown->low[i],
+		        breakdown->high[i]);
+	}
+	fputs(rule, stream);
 	breakdown_print_total("Subtotal dynamic", breakdown->dynamic, output);
 	fputs(" *** \n", stream);
-	stalls += print_static(breakdown, output);
-	breakdown_print_total("Total stall", stalls, output);
+	for (size_t i = 0; i < BREAKDOWN_STATIC; i++) {
+		fprintf(stream, " *** %18s%10.1f%%\n", static_names[i], breakdown->fixed[i]);
+		fixed += breakdown->fixed[i];
+	}
+	fputs(rule, stream);
+	breakdown_print_total("Subtotal static", fixed, output);
+	fputs(rule, stream);
+	breakdown_print_total("Total stall", breakdown->dynamic + fixed, output);
 	breakdown_print_total("Execution", breakdown->execution, output);
 	breakdown_print_total("Net sampling error", breakdown->sampling_error, output);
 	fputs(rule, stream);
@@ -130,36 +114,21 @@ breakdown_print(const struct breakdown *breakdown, const struct output *output)
 	        breakdown->tallied_percent);
 }
 
-static json_t *
-ranges_json(const struct breakdown *breakdown)
-{
-	json_t *ranges = json_object();
-	int failed = !ranges;
-
-	for (unsigned i = 0; i < DYNAMIC_COUNT; i++)
-		failed |= json_object_set_new(
-			ranges, breakdown_dynamic_name(i),
-			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
-	return json_kept(ranges, failed);
-}
-
-static json_t *
-static_json(const struct breakdown *breakdown)
-{
-	json_t *fixed = json_object();
-	int failed = !fixed;
-
-	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
-		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
-	return json_kept(fixed, failed);
-}
-
 json_t *
 breakdown_json(const struct breakdown *breakdown)
 {
+	json_t *ranges = json_object(), *fixed = json_object();
+	int failed = !ranges || !fixed;
+
+	for (unsigned i = 0; i < DYNAMIC_COUNT; i++)
+		failed |= json_object_set_new(
+			ranges, dynamic_names[i],
+			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
+	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
+		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
 	return json_pack("{s:f, s:f, s:f, s:o, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown->best_cycles,
 	                 "actual_cycles", breakdown->actual_cycles, "instructions", breakdown->instructions,
-	                 "dynamic_by_reason", ranges_json(breakdown), "dynamic", breakdown->dynamic, "static",
-	                 static_json(breakdown), "execution", breakdown->execution, "sampling_error",
+	                 "dynamic_by_reason", json_kept(ranges, failed), "dynamic", breakdown->dynamic, "static",
+	                 json_kept(fixed, failed), "execution", breakdown->execution, "sampling_error",
 	                 breakdown->sampling_error, "tallied", breakdown->tallied_percent);
 }

@@ -44,10 +44,10 @@ struct breakdown {
 	double tallied_percent;           /* of the samples, known well enough or not */
 };
 
-/* Shares of `whole` samples: of those that were tallied (summary->actual), or more. */
+/* Shares of `whole` samples: of those that were tallied (summary->actual), or of a larger total. */
 void breakdown_make(const struct stall_summary *summary, double whole, struct breakdown *breakdown);
 
-/* Figure 4, whole, and only what is above its last two lines. */
+/* Figure 4: the first prints all of it, the second all but its last two lines. */
 void breakdown_print(const struct breakdown *breakdown, const struct output *output);
 void breakdown_print_rows(const struct breakdown *breakdown, const struct output *output);
 
@@ -55,7 +55,7 @@ void breakdown_print_rows(const struct breakdown *breakdown, const struct output
 void breakdown_print_total(const char *name, double percent, const struct output *output);
 void breakdown_print_rule(const struct output *output);
 
-/* What rows say, by their names. */
+/* The values of all rows, by their names. */
 json_t *breakdown_json(const struct breakdown *breakdown);
 
 /* "D-cache miss"; "Slotting", of enum stall_reason */

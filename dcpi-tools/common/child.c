@@ -2,64 +2,116 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "dcpi-tools/common/ending.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 
-/* A signal that somebody sent to us is meant for the program; from the terminal it has one of its own. */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const int exit_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+/* What child_run() waits for, besides the signals that it only passes on. */
+static const int child_signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+
+static const struct timespec at_once = {0};
+
 static void
-pass_on(pid_t pid, const siginfo_t *info)
+make_set(const int *list, size_t count, sigset_t *signals)
 {
-	if (info->si_code <= 0 && info->si_pid != pid)
-		kill(pid, info->si_signo);
+	sigemptyset(signals);
+	for (size_t i = 0; i < count; i++)
+		sigaddset(signals, list[i]);
+}
+
+void
+exit_signals_block(sigset_t *before)
+{
+	sigset_t signals;
+
+	make_set(exit_signals, COUNT(exit_signals), &signals);
+	sigprocmask(SIG_BLOCK, &signals, before);
+}
+
+bool
+exit_signals_include(int signal_number)
+{
+	struct sigaction action;
+	size_t i = 0;
+
+	while (i < COUNT(exit_signals) && exit_signals[i] != signal_number)
+		i++;
+	return i < COUNT(exit_signals) && sigaction(signal_number, NULL, &action) == 0 && action.sa_handler != SIG_IGN;
+}
+
+int
+exit_signals_take(void)
+{
+	sigset_t signals;
+	int taken, asked = 0;
+
+	make_set(exit_signals, COUNT(exit_signals), &signals);
+	/* a signal that is ignored still becomes pending while it is blocked */
+	while ((taken = sigtimedwait(&signals, NULL, &at_once)) > 0)
+		if (!asked && exit_signals_include(taken))
+			asked = taken;
+	return asked;
+}
+
+void
+exit_signals_restore(const sigset_t *before)
+{
+	sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+int
+exit_signals_raise(int signal_number)
+{
+	const struct rlimit no_core = {0};
+	sigset_t own;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(signal_number, SIG_DFL);
+	make_set(&signal_number, 1, &own);
+	sigprocmask(SIG_UNBLOCK, &own, NULL);
+	raise(signal_number);
+	return 128 + signal_number;
 }
 
 static void
 note_asked(struct child *child, int signal_number)
 {
-	if (!child->asked && ending_is_asked(signal_number))
+	if (!child->asked && exit_signals_include(signal_number))
 		child->asked = signal_number;
 }
 
-/* What the terminal sent to us and to the program, which has ended by it before we heard of it. */
-static void
-take_rest(struct child *child, const sigset_t *signals)
-{
-	static const struct timespec now = {0};
-	int taken;
-
-	while ((taken = sigtimedwait(signals, NULL, &now)) > 0)
-		note_asked(child, taken);
-}
-
 static uint64_t
-time_of(const struct timeval *time)
+timeval_ns(const struct timeval *time)
 {
-	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000;
+	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_usec * 1000;
 }
 
+/* A signal from another process is meant for the program; the terminal sends one to the program itself. */
 static int
 wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 {
 	static const struct timespec second = {.tv_sec = 1};
 	struct rusage usage;
 	siginfo_t info;
+	int taken;
 
 	for (;;) {
 		pid_t ended = wait4(pid, &child->status, WNOHANG, &usage);
 
-		if (ended == pid) {
-			child->cpu_ns = time_of(&usage.ru_utime) + time_of(&usage.ru_stime);
-			take_rest(child, signals);
-			return 0;
-		}
+		if (ended == pid)
+			break;
 		if (ended < 0 && errno != EINTR)
 			return -errno;
 		if (sigtimedwait(signals, &info, child->tick ? &second : NULL) < 0) {
@@ -68,46 +120,32 @@ wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 			continue;
 		}
 		note_asked(child, info.si_signo);
-		if (info.si_signo != SIGCHLD)
-			pass_on(pid, &info);
+		if (info.si_signo != SIGCHLD && info.si_code <= 0 && info.si_pid != pid)
+			kill(pid, info.si_signo);
 	}
+	child->cpu_ns = timeval_ns(&usage.ru_utime) + timeval_ns(&usage.ru_stime);
+	/* The terminal may have sent a signal to both of us that terminated the program before we accepted ours. */
+	while ((taken = sigtimedwait(signals, NULL, &at_once)) > 0)
+		note_asked(child, taken);
+	return 0;
 }
 
-static void
-collect_signals(sigset_t *signals)
-{
-	static const int list[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
-
-	sigemptyset(signals);
-	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-		sigaddset(signals, list[i]);
-}
-
-static void
-send_output_nowhere(void)
-{
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0)
-		dup2(fd, STDOUT_FILENO);
-}
-
-/* How signals were before: the program is to find them so. */
-struct signals_before {
+/* The signal settings that the program inherits. */
+struct child_signals {
 	sigset_t mask;
 	struct sigaction of_children;
 };
 
 static void
-restore_signals(const struct signals_before *before)
+restore_signals(const struct child_signals *before)
 {
 	sigaction(SIGCHLD, &before->of_children, NULL);
 	sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
-/* What the new process does; `report` is closed when it has become the program. */
+/* In the new process. Exec closes `report`; what prevents exec is written to it. */
 static void
-become(const struct child *child, char *const *command, const struct signals_before *before, int report)
+execute(const struct child *child, char *const *command, const struct child_signals *before, int report)
 {
 	int reason = child->begin ? child->begin(child->begin_context) : 0;
 
@@ -115,8 +153,10 @@ become(const struct child *child, char *const *command, const struct signals_bef
 	if (child->mask)
 		sigprocmask(SIG_SETMASK, child->mask, NULL);
 	if (!reason) {
-		if (child->is_quiet)
-			send_output_nowhere();
+		const int null = child->is_quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+		if (null >= 0)
+			dup2(null, STDOUT_FILENO);
 		execvp(command[0], command);
 		reason = -errno;
 	}
@@ -125,7 +165,7 @@ become(const struct child *child, char *const *command, const struct signals_bef
 	_exit(0);
 }
 
-/* Why it has not become the program; 0: it has. */
+/* Why exec did not happen; 0: it did. */
 static int
 read_report(int report)
 {
@@ -137,32 +177,22 @@ read_report(int report)
 	return got == sizeof(reason) ? reason : 0;
 }
 
-/* What the terminal sends us from now on it sends to the program, too; what came before is for both as well. */
-static pid_t
-start(struct child *child)
-{
-	pid_t pid;
-
-	child->asked = ending_take();
-	pid = fork();
-	if (pid > 0 && child->asked)
-		kill(pid, child->asked);
-	return pid;
-}
-
 static int
-start_and_wait(struct child *child, char *const *command, const sigset_t *signals, const struct signals_before *before)
+start_and_wait(struct child *child, char *const *command, const sigset_t *signals, const struct child_signals *before)
 {
 	int report[2], reason, err;
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC))
 		return -errno;
-	fflush(NULL); /* or the new process has it as well */
-	pid = start(child);
+	fflush(NULL); /* or the new process prints the buffers again */
+	child->asked = exit_signals_take();
+	pid = fork();
+	if (pid > 0 && child->asked) /* it was sent before the fork: from now on the terminal sends to both */
+		kill(pid, child->asked);
 	if (pid == 0) {
 		close(report[0]);
-		become(child, command, before, report[1]);
+		execute(child, command, before, report[1]);
 	}
 	err = pid < 0 ? -errno : 0;
 	close(report[1]);
@@ -179,16 +209,16 @@ int
 child_run(struct child *child, char *const *command)
 {
 	const struct sigaction normal = {.sa_handler = SIG_DFL};
-	struct signals_before before;
+	struct child_signals before;
 	sigset_t signals;
 	int err;
 
 	child->status = 0;
 	child->cpu_ns = 0;
 	child->asked = 0;
-	collect_signals(&signals);
+	make_set(child_signals, COUNT(child_signals), &signals);
 	sigprocmask(SIG_BLOCK, &signals, &before.mask);
-	sigaction(SIGCHLD, &normal, &before.of_children); /* who ignores it hears of no child */
+	sigaction(SIGCHLD, &normal, &before.of_children); /* an ignored SIGCHLD would never be delivered */
 	err = start_and_wait(child, command, &signals, &before);
 	restore_signals(&before);
 	return err;
@@ -199,5 +229,27 @@ child_exit_status(int status, int failed)
 {
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : failed;
-	return ending_by(WTERMSIG(status));
+	return exit_signals_raise(WTERMSIG(status));
+}
+
+int
+child_find_installed(const char *name, char path[PATH_MAX])
+{
+	char self[PATH_MAX], place[PATH_MAX + NAME_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	snprintf(path, PATH_MAX, "/proc/self/exe");
+	if (length <= 0)
+		return -errno;
+	self[length] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	if (snprintf(place, sizeof(place), "%s/../lib/dcpi/%s", self, name) >= (int)sizeof(place))
+		return -ENAMETOOLONG;
+	if (realpath(place, path))
+		return 0;
+	snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, place);
+	return -errno;
 }

@@ -1,41 +1,64 @@
 /*
  * child.h - run a program to its end, in our place
  *
- * It has our standard streams, environment and process group; a signal that somebody sends to us goes to it, and its
- * end is what the caller makes of it. A signal that asks us to end, and waits already as it is blocked, goes to it,
- * too. Thread rule: one thread; signals of the process are the run's until it ends.
+ * It has our standard streams, environment and process group. A signal that another process sends to us is passed on to
+ * it, also one that asks us to exit and is already pending because it is blocked. What its end means is the caller's
+ * decision. Thread rule: one thread; the process's signals belong to child_run() until the program has ended.
  */
 #ifndef DCPI_TOOLS_CHILD_H
 #define DCPI_TOOLS_CHILD_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ---- signals that ask a program to exit: SIGHUP, SIGINT, SIGQUIT and SIGTERM ---- */
+
+/* Block them, so that work in progress can be completed; the mask before goes to *before. */
+void exit_signals_block(sigset_t *before);
+
+/* Accept those that are pending: the first of them that is not ignored, or 0. */
+int exit_signals_take(void);
+
+/* Restore the mask of before exit_signals_block(): a pending signal that was not accepted terminates us. */
+void exit_signals_restore(const sigset_t *before);
+
+/* Is it one of these signals, and not ignored? */
+bool exit_signals_include(int signal_number);
+
+/* Terminate by the signal, with its default action and without a core dump. Returns an exit status if that fails. */
+int exit_signals_raise(int signal_number);
+
+/* ---- the program ---- */
+
 struct child {
-	/* What the new process does before it becomes the program; an exit status other than 0, after a message, ends
-	 * it. NULL: nothing. */
+	/* Run in the new process before exec; a return value other than 0, after a message, is its exit status and
+	 * prevents exec. NULL: nothing. */
 	int (*begin)(void *context);
 	void *begin_context;
-	void (*tick)(void *context, uint64_t elapsed_ns); /* about once a second while it runs; NULL: nobody asks */
+	void (*tick)(void *context, uint64_t elapsed_ns); /* about once a second while it runs, or NULL */
 	void *tick_context;
-	bool is_quiet;        /* its output goes nowhere; what it says of errors stays */
-	const sigset_t *mask; /* signals that it finds blocked; NULL: those that we have blocked */
+	bool is_quiet;        /* its standard output is /dev/null; standard error stays */
+	const sigset_t *mask; /* its signal mask; NULL: the one that we have */
 
-	/* what became of it */
+	/* results */
 	int status;                /* of the program, as waitpid(2) gives it */
 	uint64_t start_ns, end_ns; /* since 1970: when it was executed, when it ended */
-	uint64_t cpu_ns;           /* processor time, children that it waited for included */
-	int asked;                 /* the first signal that asked us to end (ending.h) until it ended; 0: none */
+	uint64_t cpu_ns;           /* processor time, with that of children that it waited for */
+	int asked;                 /* the first exit signal that came to us until it ended; 0: none */
 };
 
 /*
- * Run `command`, found as a shell would. 0 when it ran, whatever came of it; an exit status when `begin` said so;
+ * Run `command`, found as a shell would. 0 when it ran, whatever its status; an exit status when `begin` returned one;
  * -errno when it cannot be executed.
  */
 int child_run(struct child *child, char *const *command);
 
-/* End as the program did: with its exit status, or by its signal. `failed`: with this status when it ended well. */
+/* The program's exit status, or `failed` when that is 0; if a signal terminated it, terminate by that signal. */
 int child_exit_status(int status, int failed);
+
+/* The file `name` in ../lib/dcpi/ from our executable's folder. 0 or -errno, with the path that was tried in `path`. */
+int child_find_installed(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -5,14 +5,22 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
 
-static const struct selection_event *
-event_called(const struct selection *selection, const char *name)
+#define COUNT_WIDTH 7   /* that a count has at least */
+#define NAMES_WIDTH 40  /* that names of procedure and image should have */
+#define PIPE_WIDTH  132 /* of a line that no terminal limits */
+
+size_t
+columns_find_event(const struct selection *selection, const char *name)
 {
-	for (size_t i = 0; i < selection->event_count; i++)
-		if (strcmp(selection->events[i].name, name) == 0)
-			return &selection->events[i];
-	return NULL;
+	size_t index = 0;
+
+	while (index < selection->event_count && strcmp(selection->events[index].name, name) != 0)
+		index++;
+	return index;
 }
 
 /* The event that was counted because `name`, which was asked for, could not be. */
@@ -25,29 +33,13 @@ stand_in_for(const struct selection *selection, const char *name)
 	return NULL;
 }
 
-static void
-list_events(const struct selection *selection, char *list, size_t size)
-{
-	size_t used = 0;
-
-	list[0] = '\0';
-	for (size_t i = 0; i < selection->event_count && used < size; i++) {
-		char shown[4 * EVENT_NAME_SIZE];
-
-		if (!selection->events[i].available)
-			continue;
-		escape_text(selection->events[i].name, shown, sizeof(shown));
-		used += (size_t)snprintf(list + used, size - used, "%s%s", used ? ", " : "", shown);
-	}
-}
-
 static int
 explain_unknown(const struct selection *selection, const char *name, char *why, size_t size)
 {
 	const struct selection_event *stand_in = stand_in_for(selection, name);
 	const char *names[SELECTION_EVENTS_MAX], *near;
 	char list[512], shown[4 * EVENT_NAME_SIZE];
-	size_t count = 0;
+	size_t used = 0;
 
 	escape_text(name, shown, sizeof(shown));
 	if (stand_in) {
@@ -55,54 +47,51 @@ explain_unknown(const struct selection *selection, const char *name, char *why, 
 		         stand_in->name);
 		return -DCPI_ENOSELECTION;
 	}
-	for (size_t i = 0; i < selection->event_count && count < SELECTION_EVENTS_MAX; i++)
-		names[count++] = selection->events[i].name;
-	near = suggest_name(name, names, count);
-	list_events(selection, list, sizeof(list));
-	if (near)
+	for (size_t i = 0; i < selection->event_count; i++)
+		names[i] = selection->events[i].name;
+	near = suggest_name(name, names, selection->event_count);
+	if (near) {
 		snprintf(why, size, "no event '%s' in the selected epochs; did you mean %s?", shown, near);
-	else
-		snprintf(why, size, "no event '%s' in the selected epochs; there are %s", shown, list);
+		return -DCPI_ENOEVENT;
+	}
+	list[0] = '\0';
+	for (size_t i = 0; i < selection->event_count && used < sizeof(list); i++) {
+		char one[4 * EVENT_NAME_SIZE];
+
+		if (!selection->events[i].available)
+			continue;
+		escape_text(selection->events[i].name, one, sizeof(one));
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", one);
+	}
+	snprintf(why, size, "no event '%s' in the selected epochs; there are %s", shown, list);
 	return -DCPI_ENOEVENT;
+}
+
+bool
+columns_include(const struct columns *columns, size_t event)
+{
+	for (size_t i = 0; i < columns->count; i++)
+		if (columns->events[i] == event)
+			return true;
+	return false;
 }
 
 static int
 add_event(const struct selection *selection, const char *name, struct columns *columns, char *why, size_t size)
 {
-	const struct selection_event *event = event_called(selection, name);
-	uint16_t index;
+	const size_t index = columns_find_event(selection, name);
+	const struct selection_event *event = &selection->events[index];
 
-	if (!event)
+	if (index == selection->event_count)
 		return explain_unknown(selection, name, why, size);
 	if (!event->available) {
 		snprintf(why, size, "%s was not available on this machine%s%s", event->name, event->note[0] ? ": " : "",
 		         event->note);
 		return -DCPI_ENOSELECTION;
 	}
-	index = (uint16_t)(event - selection->events);
-	for (size_t i = 0; i < columns->count; i++)
-		if (columns->events[i] == index)
-			return 0;
-	if (columns->count < SELECTION_EVENTS_MAX)
-		columns->events[columns->count++] = index;
+	if (!columns_include(columns, index) && columns->count < SELECTION_EVENTS_MAX)
+		columns->events[columns->count++] = (uint16_t)index;
 	return 0;
-}
-
-static int
-add_all(const struct selection *selection, struct columns *columns, char *why, size_t size)
-{
-	for (size_t i = 0; i < selection->event_count; i++) {
-		int err = 0;
-
-		if (selection->events[i].available)
-			err = add_event(selection, selection->events[i].name, columns, why, size);
-		if (err)
-			return err;
-	}
-	if (columns->count > 0)
-		return 0;
-	snprintf(why, size, "none of the configured events could be counted on this machine");
-	return -DCPI_ENOSELECTION;
 }
 
 int
@@ -116,7 +105,121 @@ columns_choose(const struct selection *selection, const struct columns_request *
 		err = add_event(selection, request->sort, columns, why, size);
 	for (size_t i = 0; !err && i < request->event_count; i++)
 		err = add_event(selection, request->events[i], columns, why, size);
-	if (!err && request->event_count == 0)
-		err = add_all(selection, columns, why, size);
-	return err;
+	if (err || request->event_count > 0)
+		return err;
+	for (size_t i = 0; !err && i < selection->event_count; i++)
+		if (selection->events[i].available)
+			err = add_event(selection, selection->events[i].name, columns, why, size);
+	if (err || columns->count > 0)
+		return err;
+	snprintf(why, size, "none of the configured events could be counted on this machine");
+	return -DCPI_ENOSELECTION;
+}
+
+int
+columns_ask(const struct selection *selection, const struct columns_request *request, const char *directory,
+            struct columns *columns)
+{
+	char why[1024];
+	int err;
+
+	err = columns_choose(selection, request, columns, why, sizeof(why));
+	if (!err)
+		return STATUS_OK;
+	message_print(directory, "%s", why);
+	return error_exit_status(err);
+}
+
+int
+columns_json_add(json_t *object, const char *key, const struct selection *selection, const struct columns *columns,
+                 const uint64_t *counts, const uint64_t *taken)
+{
+	json_t *counted = json_object(), *weighted = NULL;
+	int failed = 0;
+
+	for (size_t i = 0; i < columns->count; i++) {
+		const uint16_t index = columns->events[i];
+		const struct selection_event *event = &selection->events[index];
+
+		failed |= json_object_set_new(counted, event->name, json_count(counts[index]));
+		if (!event->is_weighted)
+			continue;
+		weighted = weighted ? weighted : json_object();
+		failed |= json_object_set_new(weighted, event->name, json_count(taken[index]));
+	}
+	failed |= json_object_set_new(object, key, counted);
+	return weighted ? failed | json_object_set_new(object, "taken", weighted) : failed;
+}
+
+/* Executions that were counted exactly always outnumber samples, but tell least about time: they come last. */
+static bool
+is_hotter(const struct columns_fit_request *request, uint16_t event, uint16_t than)
+{
+	const struct selection_event *events = request->selection->events;
+	const bool is_exact = strcmp(events[event].name, "executions") == 0;
+
+	if (is_exact != (strcmp(events[than].name, "executions") == 0))
+		return !is_exact;
+	return request->totals[event] > request->totals[than];
+}
+
+static size_t
+width_of(const struct columns_fit_request *request, uint16_t event)
+{
+	const size_t heading = text_width(request->selection->events[event].name);
+
+	return 1 + (heading > COUNT_WIDTH ? heading : COUNT_WIDTH) + request->shares;
+}
+
+/* Mark the columns that are shown: the first, then the hottest ones as long as there is room. */
+static void
+choose_shown(const struct columns_fit_request *request, size_t room, bool *shown)
+{
+	const struct columns *columns = request->columns;
+	const uint16_t *events = columns->events;
+	size_t used = width_of(request, events[0]);
+
+	shown[0] = true;
+	for (;;) {
+		size_t hottest = columns->count;
+
+		for (size_t i = 0; i < columns->count; i++)
+			if (!shown[i] && (hottest == columns->count || is_hotter(request, events[i], events[hottest])))
+				hottest = i;
+		if (hottest == columns->count)
+			return;
+		used += width_of(request, events[hottest]);
+		if (used > room)
+			return;
+		shown[hottest] = true;
+	}
+}
+
+void
+columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit)
+{
+	const size_t width = output->width ? output->width : PIPE_WIDTH;
+	bool shown[SELECTION_EVENTS_MAX] = {false};
+
+	memset(fit, 0, sizeof(*fit));
+	if (!request->asked)
+		choose_shown(request, width > NAMES_WIDTH ? width - NAMES_WIDTH : 0, shown);
+	for (size_t i = 0; i < request->columns->count; i++) {
+		struct columns *columns = request->asked || shown[i] ? &fit->shown : &fit->left_out;
+
+		columns->events[columns->count++] = request->columns->events[i];
+	}
+}
+
+void
+columns_fit_print(const struct columns_fit *fit, const struct selection *selection, FILE *stream)
+{
+	if (fit->left_out.count == 0)
+		return;
+	fputs("Not shown: ", stream);
+	for (size_t i = 0; i < fit->left_out.count; i++) {
+		fputs(i ? ", " : "", stream);
+		text_print(selection->events[fit->left_out.events[i]].name, stream);
+	}
+	fputs(" (--event NAME)\n", stream);
 }

@@ -1,5 +1,5 @@
 /*
- * columns.h - which events a report shows, in which order
+ * columns.h - which events a report shows, in which order, and which of them a line has room for
  *
  * The first column's event is the one that rows are sorted by.
  * Thread rule: stateless.
@@ -7,8 +7,12 @@
 #ifndef DCPI_TOOLS_COLUMNS_H
 #define DCPI_TOOLS_COLUMNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include <jansson.h>
+
+#include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
 struct columns_request {
@@ -23,10 +27,56 @@ struct columns {
 };
 
 /*
- * 0; -DCPI_ENOEVENT for a name that is none here, -DCPI_ENOSELECTION for an event that could not be counted or when
- * none could: `why` (of `size` bytes) holds a sentence.
+ * 0; -DCPI_ENOEVENT for an unknown name, -DCPI_ENOSELECTION for an event that could not be counted or when none could:
+ * `why` (of `size` bytes) holds a sentence.
  */
 int columns_choose(const struct selection *selection, const struct columns_request *request, struct columns *columns,
                    char *why, size_t size);
+
+/* columns_choose() that prints the sentence, about the database in `directory`: 0, or an exit status. */
+int columns_ask(const struct selection *selection, const struct columns_request *request, const char *directory,
+                struct columns *columns);
+
+/* The index of the event called `name`; selection->event_count when there is none. */
+size_t columns_find_event(const struct selection *selection, const char *name);
+
+/* The event of a column. */
+static inline const struct selection_event *
+columns_event(const struct selection *selection, const struct columns *columns, size_t column)
+{
+	return &selection->events[columns->events[column]];
+}
+
+bool columns_include(const struct columns *columns, size_t event);
+
+/*
+ * Add to `object` the counts of the columns' events as the object `key`, and where an event is weighted, how many
+ * samples were `taken`. `counts` and `taken` are by event of the selection. Not 0: no memory.
+ */
+int columns_json_add(json_t *object, const char *key, const struct selection *selection, const struct columns *columns,
+                     const uint64_t *counts, const uint64_t *taken);
+
+struct columns_fit_request {
+	const struct selection *selection;
+	const struct columns *columns; /* all of them */
+	const uint64_t *totals;        /* samples by event of the selection */
+	size_t shares;                 /* columns of text that an event takes besides those of its count */
+	bool asked;                    /* the user named them */
+};
+
+struct columns_fit {
+	struct columns shown; /* in the order that they had; the first of all is among them */
+	struct columns left_out;
+};
+
+/*
+ * Events that the user named are all shown. Otherwise, where they are wider than the terminal allows - with room for
+ * procedure names - those with the fewest samples are left out, exact counts first; without a terminal, lines of 132
+ * columns are the aim.
+ */
+void columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit);
+
+/* "Not shown: branches, faults (--event NAME)" and a newline; nothing if nothing was left out. */
+void columns_fit_print(const struct columns_fit *fit, const struct selection *selection, FILE *stream);
 
 #endif

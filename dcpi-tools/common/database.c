@@ -59,9 +59,9 @@ database_open(struct database *database, const char *directory)
 	return message_cannot(directory, "open the profile database", err, open_hint(err));
 }
 
-/* Who is stopped (^Z) in the middle of a transaction keeps the database from using its pages again. */
+/* A process that is stopped (^Z) inside a read transaction keeps the database from reusing pages. */
 static void
-hold_stops(sigset_t *before)
+block_stops(sigset_t *before)
 {
 	sigset_t stops;
 
@@ -79,7 +79,7 @@ database_read(struct profile *profile, const struct selection_request *request, 
 	sigset_t before;
 	int err;
 
-	hold_stops(&before);
+	block_stops(&before);
 	err = selection_read(profile, request, selection, why, size);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -91,7 +91,7 @@ database_snapshot(struct database *database, int fd)
 	sigset_t before;
 	int err;
 
-	hold_stops(&before);
+	block_stops(&before);
 	err = profile_snapshot(database->profile, fd);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -104,7 +104,7 @@ database_read_each(struct profile *profile, const struct selection_request *cons
 	sigset_t before;
 	int err;
 
-	hold_stops(&before);
+	block_stops(&before);
 	err = selection_read_each(profile, requests, count, selections);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
@@ -114,6 +114,15 @@ int
 database_cannot_read(const struct database *database, int err)
 {
 	return message_cannot(database->directory, "read the profile database", err, open_hint(err));
+}
+
+int
+database_cannot_select(const struct database *database, int err, const char *why)
+{
+	if (!why[0])
+		return database_cannot_read(database, err);
+	message_print(database->directory, "%s", why);
+	return err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
 }
 
 int
@@ -128,12 +137,7 @@ database_select(struct database *database, const struct selection_request *reque
 		return STATUS_USAGE;
 	}
 	err = database_read(database->profile, request, selection, why, sizeof(why));
-	if (!err)
-		return 0;
-	if (!why[0])
-		return database_cannot_read(database, err);
-	message_print(database->directory, "%s", why);
-	return err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
+	return err ? database_cannot_select(database, err, why) : STATUS_OK;
 }
 
 void

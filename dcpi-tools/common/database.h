@@ -1,7 +1,7 @@
 /*
- * database.h - a tool's way to the profile database
+ * database.h - how a tool opens and reads the profile database
  *
- * Opens it behind a guard (base/guard.h), reads a selection, and says in words what went wrong.
+ * It is open inside a guard (base/guard.h) against damaged pages; errors are printed as sentences.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DATABASE_H
@@ -33,17 +33,20 @@ int database_select(struct database *database, const struct selection_request *r
 int database_read(struct profile *profile, const struct selection_request *request, struct selection **selection,
                   char *why, size_t size);
 
-/* profile_snapshot() (profile/profile.h), likewise. */
+/* profile_snapshot() (profile/profile.h), during which the program cannot be stopped by ^Z. */
 int database_snapshot(struct database *database, int fd);
 
-/* selection_read_each(), in the same way. */
+/* selection_read_each(), during which the program cannot be stopped by ^Z. */
 int database_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
                        struct selection **selections);
 
-/* Say that it cannot be read, for `err`, and what to do; the exit status. */
+/* Print that it cannot be read, for `err`, and what to do; the exit status. */
 int database_cannot_read(const struct database *database, int err);
 
-/* Say that the one in `directory` cannot be written, for `err`, and what to do; the exit status. */
+/* Print that nothing can be selected, for `err`: `why`, a sentence, or if it is "" that the database cannot be read. */
+int database_cannot_select(const struct database *database, int err, const char *why);
+
+/* Print that the one in `directory` cannot be written, for `err`, and what to do; the exit status. */
 int database_cannot_write(const char *directory, int err);
 
 void database_close(struct database *database);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "process/jit.h"
 
 /* Rows while they are made. */
@@ -19,16 +20,11 @@ add_row(struct histogram_maker *maker, uint32_t image, const struct procedure *p
 	struct histogram *histogram = maker->histogram;
 	struct histogram_row *row;
 
-	if (!histogram->rows || histogram->row_count == maker->capacity) {
-		size_t capacity = maker->capacity ? 2 * maker->capacity : 256;
-
-		row = reallocarray(histogram->rows, capacity, sizeof(*row));
-		if (!row)
-			return NULL;
-		histogram->rows = row;
-		maker->capacity = capacity;
-	}
-	row = &histogram->rows[histogram->row_count];
+	row = array_grow(histogram->rows, &maker->capacity, histogram->row_count + 1, sizeof(*row));
+	if (!row)
+		return NULL;
+	histogram->rows = row;
+	row += histogram->row_count;
 	memset(row, 0, sizeof(*row));
 	row->counts = calloc(2 * histogram->event_count, sizeof(*row->counts));
 	row->squares = calloc(histogram->event_count, sizeof(*row->squares));
@@ -52,7 +48,7 @@ compare_numbers(uint64_t a, uint64_t b)
 }
 
 static int
-compare_places(const void *a, const void *b)
+compare_procedures(const void *a, const void *b)
 {
 	const struct histogram_row *left = a, *right = b;
 	int order = compare_numbers(left->image, right->image);
@@ -62,17 +58,17 @@ compare_places(const void *a, const void *b)
 	return order ? order : compare_numbers(left->procedure.offset, right->procedure.offset);
 }
 
-/* Add `count` to the row at the end if it is this procedure's, else to a new one. */
+/* Add `count` to the last row if it is this procedure's, else to a new one. */
 static int
 count_samples(struct histogram_maker *maker, const struct selection_count *count, const struct procedure *procedure)
 {
 	struct histogram *histogram = maker->histogram;
-	struct histogram_row here = {.image = count->image, .procedure = *procedure};
+	struct histogram_row wanted = {.image = count->image, .procedure = *procedure};
 	struct histogram_row *row = NULL;
 
 	if (histogram->row_count > 0)
 		row = &histogram->rows[histogram->row_count - 1];
-	if (!row || compare_places(row, &here) != 0)
+	if (!row || compare_procedures(row, &wanted) != 0)
 		row = add_row(maker, count->image, procedure);
 	if (!row)
 		return -ENOMEM;
@@ -135,32 +131,17 @@ join_rows(struct histogram *histogram)
 
 	if (histogram->row_count == 0)
 		return;
-	qsort(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_places);
+	qsort(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_procedures);
 	for (size_t i = 1; i < histogram->row_count; i++) {
 		struct histogram_row *row = &histogram->rows[i], *last = &histogram->rows[kept];
 
-		if (compare_places(last, row) != 0) {
+		if (compare_procedures(last, row) != 0) {
 			histogram->rows[++kept] = *row;
 			continue;
 		}
 		merge_rows(last, row, histogram->event_count);
 	}
 	histogram->row_count = kept + 1;
-}
-
-static int
-name_rows(const struct histogram_request *request, struct histogram *histogram)
-{
-	for (size_t i = 0; i < histogram->row_count && request->symbolizer; i++) {
-		struct histogram_row *row = &histogram->rows[i];
-
-		row->title = procedure_title(&row->procedure, request->selection->images[row->image].image,
-		                             request->demangle);
-		if (!row->title)
-			return -ENOMEM;
-		row->procedure.name = NULL; /* the symbolizer may go now */
-	}
-	return 0;
 }
 
 static int
@@ -177,12 +158,12 @@ compare_names(const void *a, const void *b)
 
 	if (!order)
 		order = compare_titles(left->title, right->title);
-	return order ? order : compare_places(left, right);
+	return order ? order : compare_procedures(left, right);
 }
 
-/* The rows of code made at run time to the front; how many. */
+/* Move the rows of code made at run time to the front; how many. */
 static size_t
-partition(const struct selection *selection, struct histogram *histogram)
+partition_jit(const struct selection *selection, struct histogram *histogram)
 {
 	size_t made = 0;
 
@@ -197,11 +178,11 @@ partition(const struct selection *selection, struct histogram *histogram)
 	return made;
 }
 
-/* Rows of one name in images of one name become one. */
+/* Rows of JIT code that have one name, in images of one name, become one. */
 static void
-join_made_code(const struct selection *selection, struct histogram *histogram)
+join_jit_rows(const struct selection *selection, struct histogram *histogram)
 {
-	const size_t made = partition(selection, histogram);
+	const size_t made = partition_jit(selection, histogram);
 	size_t kept = 0;
 
 	if (made < 2)
@@ -220,6 +201,30 @@ join_made_code(const struct selection *selection, struct histogram *histogram)
 	histogram->row_count -= made - (kept + 1);
 }
 
+static int
+name_rows(const struct histogram_request *request, struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count && request->symbolizer; i++) {
+		struct histogram_row *row = &histogram->rows[i];
+
+		row->title = procedure_title(&row->procedure, request->selection->images[row->image].image,
+		                             request->demangle);
+		if (!row->title)
+			return -ENOMEM;
+		row->procedure.name = NULL; /* it belongs to the symbolizer, which the caller may free */
+	}
+	return 0;
+}
+
+void
+histogram_fini(struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count; i++)
+		fini_row(&histogram->rows[i]);
+	free(histogram->rows);
+	memset(histogram, 0, sizeof(*histogram));
+}
+
 int
 histogram_make(const struct histogram_request *request, struct histogram *histogram)
 {
@@ -233,20 +238,12 @@ histogram_make(const struct histogram_request *request, struct histogram *histog
 		join_rows(histogram);
 		err = name_rows(request, histogram);
 	}
-	if (err)
+	if (err) {
 		histogram_fini(histogram);
-	else
-		join_made_code(request->selection, histogram);
-	return err;
-}
-
-void
-histogram_fini(struct histogram *histogram)
-{
-	for (size_t i = 0; i < histogram->row_count; i++)
-		fini_row(&histogram->rows[i]);
-	free(histogram->rows);
-	memset(histogram, 0, sizeof(*histogram));
+		return err;
+	}
+	join_jit_rows(request->selection, histogram);
+	return 0;
 }
 
 static int
@@ -262,7 +259,7 @@ compare_rows(const void *a, const void *b, void *context)
 		order = compare_titles(left->title, right->title);
 	if (!order)
 		order = compare_titles(left->image_title, right->image_title);
-	return order ? order : compare_places(left, right);
+	return order ? order : compare_procedures(left, right);
 }
 
 void

@@ -1,8 +1,8 @@
 /*
  * histogram.h - samples added up by procedure or by image
  *
- * What processes of one name made at run time is one image, and procedures of one name in it are one: eight workers
- * that compile the same script have it at eight places.
+ * JIT code of processes of one name is one image, and procedures of one name in it are one row: eight workers that
+ * compile one script have it at eight addresses.
  *
  * Thread rule: one thread.
  */
@@ -46,7 +46,7 @@ struct histogram_request {
 int histogram_make(const struct histogram_request *request, struct histogram *histogram);
 void histogram_fini(struct histogram *histogram); /* a zeroed one is allowed */
 
-/* Most samples of the first column first, then of the others, then by name: the same order every time. */
+/* By samples of the first column, descending, then of the others, then by name: a total order, so reproducible. */
 void histogram_sort(struct histogram *histogram, const struct columns *columns);
 
 /*

@@ -1,6 +1,7 @@
 #include "dcpi-tools/common/image_name.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,12 +10,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/histogram.h"
+#include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "process/jit.h"
 
-#define PREFIX_MIN   4 /* digits of a build-id that a user must give */
-#define PREFIX_SHOWN 8
+#define PREFIX_MIN    4 /* digits of a build-id that a user must give */
+#define PREFIX_SHOWN  8
+#define HOTTEST_NAMED 3 /* images that a complaint names */
 
 const char *
 build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE])
@@ -25,7 +31,7 @@ build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE])
 	return text;
 }
 
-struct titled {
+struct image_titled {
 	const struct image *image;
 	size_t index;
 };
@@ -33,7 +39,7 @@ struct titled {
 static int
 compare_paths(const void *a, const void *b)
 {
-	const struct titled *left = a, *right = b;
+	const struct image_titled *left = a, *right = b;
 
 	return strcmp(left->image->path, right->image->path);
 }
@@ -44,7 +50,7 @@ title_of(const struct image *image, bool is_alone)
 	char build_id[BUILD_ID_TEXT_SIZE], *title;
 	int length;
 
-	if (is_alone || jit_is_image(image)) /* what processes of one name made is one (histogram.h) */
+	if (is_alone || jit_is_image(image)) /* code of processes of one name is one row (histogram.h) */
 		return strdup(image->path);
 	if (image->build_id_size)
 		length = asprintf(&title, "%s (%.*s)", image->path, PREFIX_SHOWN, build_id_format(image, build_id));
@@ -57,12 +63,12 @@ char **
 image_titles(const struct selection *selection)
 {
 	size_t count = selection->image_count;
-	struct titled *sorted = calloc(count + 1, sizeof(*sorted));
+	struct image_titled *sorted = calloc(count + 1, sizeof(*sorted));
 	char **titles = calloc(count + 1, sizeof(*titles));
 	bool failed = !sorted || !titles;
 
 	for (size_t i = 0; i < count && !failed; i++)
-		sorted[i] = (struct titled){.image = selection->images[i].image, .index = i};
+		sorted[i] = (struct image_titled){.image = selection->images[i].image, .index = i};
 	if (!failed)
 		qsort(sorted, count, sizeof(*sorted), compare_paths);
 	for (size_t i = 0; i < count && !failed; i++) {
@@ -127,34 +133,23 @@ matches_build_id(const struct image *image, const char *pattern)
 	return length >= PREFIX_MIN && strncasecmp(build_id_format(image, build_id), pattern, length) == 0;
 }
 
-static size_t
-match_build_ids(const struct selection *selection, const char *pattern, bool *wanted)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < selection->image_count; i++) {
-		if (!matches_build_id(selection->images[i].image, pattern))
-			continue;
-		wanted[i] = true;
-		found++;
-	}
-	return found;
-}
-
 size_t
 images_match(const struct selection *selection, const char *pattern, bool *wanted)
 {
 	char *resolved = strchr(pattern, '/') ? realpath(pattern, NULL) : NULL;
 	size_t found = 0;
 
-	for (size_t i = 0; i < selection->image_count; i++) {
-		if (!matches_name(selection->images[i].image, pattern, resolved))
-			continue;
-		wanted[i] = true;
-		found++;
-	}
+	for (int by_build_id = 0; by_build_id <= 1 && !found; by_build_id++)
+		for (size_t i = 0; i < selection->image_count; i++) {
+			const struct image *image = selection->images[i].image;
+
+			if (by_build_id ? !matches_build_id(image, pattern) : !matches_name(image, pattern, resolved))
+				continue;
+			wanted[i] = true;
+			found++;
+		}
 	free(resolved);
-	return found ? found : match_build_ids(selection, pattern, wanted);
+	return found;
 }
 
 const char *
@@ -174,4 +169,75 @@ image_suggest(const struct selection *selection, const char *pattern)
 		found = suggest_name(wrong, names, selection->image_count);
 	free(names);
 	return found;
+}
+
+/* "; the hottest images are A, B, C" */
+static void
+append_hottest(const struct selection *selection, char **titles, uint16_t event, FILE *text)
+{
+	struct histogram_request by_image = {.selection = selection, .image_titles = titles};
+	struct columns columns = {.count = 1, .events = {event}};
+	struct histogram histogram;
+
+	if (histogram_make(&by_image, &histogram) < 0)
+		return;
+	histogram_sort(&histogram, &columns);
+	for (size_t i = 0; i < histogram.row_count && i < HOTTEST_NAMED; i++) {
+		fputs(i ? ", " : "; the hottest images are ", text);
+		text_print(histogram.rows[i].image_title, text);
+	}
+	histogram_fini(&histogram);
+}
+
+static void
+complain(const struct selection *selection, char **titles, uint16_t event, const char *pattern)
+{
+	const char *near = image_suggest(selection, pattern);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return;
+	fputs("no image with samples is called that", stream);
+	if (near) {
+		fputs("; did you mean ", stream);
+		text_print(near, stream);
+		fputc('?', stream);
+	} else {
+		append_hottest(selection, titles, event, stream);
+	}
+	fclose(stream);
+	message_print(pattern, "%s", text);
+	free(text);
+}
+
+int
+images_choose(const struct selection *selection, char **titles, const struct image_request *request, bool **wanted)
+{
+	*wanted = NULL;
+	if (request->count == 0)
+		return 0;
+	*wanted = calloc(selection->image_count + 1, sizeof(**wanted));
+	if (!*wanted)
+		return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
+	for (size_t i = 0; i < request->count; i++) {
+		if (images_match(selection, request->patterns[i], *wanted) > 0)
+			continue;
+		complain(selection, titles, request->event, request->patterns[i]);
+		free(*wanted);
+		*wanted = NULL;
+		return STATUS_EMPTY;
+	}
+	return 0;
+}
+
+int
+images_ask(const struct selection *selection, const struct image_request *request, char ***titles, bool **wanted)
+{
+	*wanted = NULL;
+	*titles = image_titles(selection);
+	if (!*titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	return images_choose(selection, *titles, request, wanted);
 }

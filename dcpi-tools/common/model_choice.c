@@ -1,5 +1,6 @@
 #include "dcpi-tools/common/model_choice.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/procedure.h"
@@ -23,7 +24,7 @@ time_event_ask(const struct selection *selection, const char *name, const char *
 	return STATUS_OK;
 }
 
-/* The CPU of the newest epoch that was sampled: what dcpix counted has none of its own. */
+/* The CPU of the newest epoch that was sampled; epochs of dcpix have no CPU of their own. */
 static const char *
 sampled_cpu(const struct selection *selection)
 {
@@ -37,7 +38,7 @@ sampled_cpu(const struct selection *selection)
 }
 
 int
-model_ask(const struct selection *selection, const char *name, uint16_t event, struct model *model)
+model_ask(const struct selection *selection, const char *name, uint16_t event, struct model_choice *model)
 {
 	const char *cpu = sampled_cpu(selection);
 	char directory[4096], machine[MACHINE_NAME_SIZE], pipeline[PIPELINE_NAME_SIZE];
@@ -47,46 +48,41 @@ model_ask(const struct selection *selection, const char *name, uint16_t event, s
 	pipeline_directory(directory, sizeof(directory));
 	err = pipeline_choose(directory, name || !is_emulated ? name : pipeline, cpu, &model->pipeline, model->note,
 	                      sizeof(model->note));
-	if (!err && is_emulated && !emulated_cpu_apply(cpu, &model->pipeline))
-		snprintf(model->note, sizeof(model->note), "with the memory of %s, which was emulated", machine);
-	if (!err) {
-		model->skid = skid_of_selection(selection, selection->events[event].name, &model->pipeline);
-		return STATUS_OK;
+	if (err) {
+		message_print(NULL, "%s", model->note);
+		return error_exit_status(err);
 	}
-	message_print(NULL, "%s", model->note);
-	return error_exit_status(err);
-}
-
-static void
-print_skid(const struct skid *skid, FILE *stream)
-{
-	if (skid->instructions)
-		fprintf(stream, "; samples are moved back by %u instruction%s", skid->instructions,
-		        skid->instructions > 1 ? "s" : "");
-	else if (skid->source != SKID_NONE)
-		fputs("; samples are where they were taken", stream);
-	if (skid->source == SKID_PRECISE)
-		fputs(skid->instructions ? " (precise, of the next one)" : " (precise)", stream);
-	else if (skid->source == SKID_ASSUMED)
-		fputs(" as a timer's (a counter's skid is unknown here)", stream);
-	if (skid->differs)
-		fputs("; older epochs have others", stream);
+	if (is_emulated && !emulated_cpu_apply(cpu, &model->pipeline))
+		snprintf(model->note, sizeof(model->note), "with the memory of %s, which was emulated", machine);
+	model->skid = skid_of_selection(selection, selection->events[event].name, &model->pipeline);
+	return STATUS_OK;
 }
 
 void
-model_print(const struct model *model, const struct output *output)
+model_print(const struct model_choice *model, const struct output *output)
 {
 	const struct pipeline *pipeline = &model->pipeline;
+	const struct skid *skid = &model->skid;
 	FILE *stream = output->stream;
 
 	fprintf(stream, "Model:      %s (%s)", pipeline->title, pipeline->name);
-	if (pipeline->kind == PIPELINE_KIND_IN_ORDER)
-		fputs(", in order\n", stream);
-	else {
+	if (pipeline->kind == PIPELINE_KIND_IN_ORDER) {
+		fputs(", in order", stream);
+	} else {
 		fputs(", out of order", stream);
-		print_skid(&model->skid, stream);
-		fputc('\n', stream);
+		if (skid->instructions)
+			fprintf(stream, "; samples are moved back by %u instruction%s", skid->instructions,
+			        text_plural(skid->instructions));
+		else if (skid->source != SKID_NONE)
+			fputs("; samples are where they were taken", stream);
+		if (skid->source == SKID_PRECISE)
+			fputs(skid->instructions ? " (precise, of the next one)" : " (precise)", stream);
+		else if (skid->source == SKID_ASSUMED)
+			fputs(" as a timer's (a counter's skid is unknown here)", stream);
+		if (skid->differs)
+			fputs("; older epochs have others", stream);
 	}
+	fputc('\n', stream);
 	if (!model->note[0])
 		return;
 	fputs("            ", stream);
@@ -95,7 +91,7 @@ model_print(const struct model *model, const struct output *output)
 }
 
 json_t *
-model_json(const struct model *model)
+model_json(const struct model_choice *model)
 {
 	static const char *const skid_names[SKID_SOURCES] = {"none", "precise", "timer", "pmu", "unknown"};
 	const struct pipeline *pipeline = &model->pipeline;
@@ -104,4 +100,58 @@ model_json(const struct model *model)
 	                 pipeline->kind == PIPELINE_KIND_IN_ORDER, "skid", (int)model->skid.instructions, "skid_of",
 	                 skid_names[model->skid.source], "note",
 	                 model->note[0] ? json_shown(model->note) : json_null());
+}
+
+/* "/cycles/" of "cpu_core/cycles/"; NULL: the event is not one PMU's. */
+static const char *
+event_of_pmu(const struct selection_event *event)
+{
+	const char *slash = strchr(event->name, '/');
+
+	return slash > event->name ? slash : NULL;
+}
+
+void
+other_cores_add(struct other_cores *others, const struct selection *selection, uint16_t analyzed, size_t event,
+                uint64_t samples)
+{
+	const struct selection_event *one = &selection->events[analyzed], *other = &selection->events[event];
+	const char *here = event_of_pmu(one), *there = event_of_pmu(other);
+
+	if (here && there && strcmp(here, there) == 0 && strcmp(one->unit, other->unit) == 0 &&
+	    strcmp(one->name, other->name) != 0)
+		others->samples[event] += samples;
+}
+
+void
+other_cores_print(const struct other_cores *others, const struct selection *selection, const struct output *output)
+{
+	FILE *stream = output->stream;
+
+	fputs(output_style(output, STYLE_WARNING), stream);
+	for (size_t i = 0; i < selection->event_count; i++) {
+		if (others->samples[i] == 0)
+			continue;
+		fputs("Left out:   ", stream);
+		text_print(selection->events[i].name, stream);
+		fprintf(stream, " %" PRIu64 ", of cores of another kind; --event ", others->samples[i]);
+		text_print(selection->events[i].name, stream);
+		fputs(" shows them, with --cpu for their model\n", stream);
+	}
+	fputs(output_plain(output, STYLE_WARNING), stream);
+}
+
+int
+other_cores_json(const struct other_cores *others, const struct selection *selection, json_t *object)
+{
+	json_t *left_out = NULL;
+	int failed = 0;
+
+	for (size_t i = 0; i < selection->event_count; i++) {
+		if (others->samples[i] == 0)
+			continue;
+		left_out = left_out ? left_out : json_object();
+		failed |= json_object_set_new(left_out, selection->events[i].name, json_count(others->samples[i]));
+	}
+	return left_out ? failed | json_object_set_new(object, "left_out", left_out) : 0;
 }

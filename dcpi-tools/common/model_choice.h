@@ -13,10 +13,10 @@
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
-struct model {
+struct model_choice {
 	struct pipeline pipeline;
 	struct skid skid; /* of the event that is time */
-	char note[256];   /* why it is this one, when that is not plain; else "" */
+	char note[256];   /* why this model was chosen, where the CPU's name does not say it; else "" */
 };
 
 /* The event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
@@ -24,13 +24,33 @@ int time_event_ask(const struct selection *selection, const char *name, const ch
 
 /*
  * The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled; for samples of `event`,
- * whose skid is that of how it was sampled. 0, or an exit status after a message.
+ * whose skid follows from how it was sampled. 0, or an exit status after a message.
  */
-int model_ask(const struct selection *selection, const char *name, uint16_t event, struct model *model);
+int model_ask(const struct selection *selection, const char *name, uint16_t event, struct model_choice *model);
 
 /* A line for the head of a report, and the note below it. */
-void model_print(const struct model *model, const struct output *output);
+void model_print(const struct model_choice *model, const struct output *output);
 
-json_t *model_json(const struct model *model);
+json_t *model_json(const struct model_choice *model);
+
+/*
+ * Samples of time that an analysis leaves out since cores of another kind took them. A CPU with several kinds of cores
+ * counts its time by an event of each: `cpu_core/cycles/`, `cpu_atom/cycles/`. One of them is analysed, by the pipeline
+ * of its cores.
+ */
+struct other_cores {
+	uint64_t samples[SELECTION_EVENTS_MAX]; /* by event of the selection */
+};
+
+/* Add samples of `event` if it is time on another kind of cores than `analyzed` is; else do nothing. */
+void other_cores_add(struct other_cores *others, const struct selection *selection, uint16_t analyzed, size_t event,
+                     uint64_t samples);
+
+/* A line for each event with such samples. */
+void other_cores_print(const struct other_cores *others, const struct selection *selection,
+                       const struct output *output);
+
+/* Add `left_out`, the samples by event, where there are some. Not 0: no memory. */
+int other_cores_json(const struct other_cores *others, const struct selection *selection, json_t *object);
 
 #endif

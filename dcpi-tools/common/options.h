@@ -1,9 +1,12 @@
 /*
- * options.h - the options that tools share, as argp children
+ * options.h - a tool's command line as one table, and the options that tools share
  *
- * A tool names the sets it wants in its struct command_line, which hands each the same struct options (command_line.h);
- * dcpiemu and profile_set.c hand them over themselves (state->child_inputs).
- * A wrong value ends the program with a sentence and STATUS_USAGE, as argp does.
+ * The table has one row for each option. A row names the member of the tool's request (any struct) that the option
+ * sets; the macros below check the member's type when the tool is compiled. Values that need more than a conversion
+ * have a function of the tool's own. argp reads the command line and prints --help from the table. Sets of options that
+ * tools share are argp children: a tool names those it wants in its struct command_line, and each gets the request's
+ * struct options; dcpiemu and profile_set.c pass it themselves (state->child_inputs).
+ * A wrong value ends the program with a sentence and STATUS_USAGE, as argp does. Texts are borrowed from argv.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_OPTIONS_H
@@ -11,11 +14,14 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
+
+/* ---- values of the shared options ---- */
 
 enum output_format {
 	FORMAT_TEXT,
@@ -38,7 +44,7 @@ struct options {
 void options_init(struct options *options);
 void options_fini(struct options *options);
 
-/* One more of --image, of --event, as command_line.h calls them; `text` must stay. */
+/* One more of --image, of --event, each an option_take; `text` must stay. */
 void options_add_image(void *options, char *text, struct argp_state *state);         /* to a struct options */
 void options_add_event(void *columns_request, char *text, struct argp_state *state); /* to a struct columns_request */
 
@@ -48,8 +54,8 @@ extern const struct argp options_output;    /* --json --color --no-pager */
 extern const struct argp options_table;     /* --csv --no-header */
 
 /*
- * The same entries with another parser, for who takes options several times (profile_set.h): a key as below is theirs
- * to keep, and options_parse() with a struct options as the state's input puts it there.
+ * The entries of --db and of the selection for another parser, which takes options several times (profile_set.h): it
+ * keeps key and text, and options_parse() with a struct options as the state's input stores them there.
  */
 enum options_key {
 	OPTIONS_DB = 0x1000,
@@ -60,7 +66,7 @@ enum options_key {
 	OPTIONS_CGROUP,
 	OPTIONS_LABEL,
 	OPTIONS_HOST,
-	OPTIONS_KEYS_END, /* what is no selection has keys from here on */
+	OPTIONS_KEYS_END, /* other options have keys from here on */
 };
 extern const struct argp_option options_database_entries[], options_selection_entries[];
 error_t options_parse(int key, char *text, struct argp_state *state);
@@ -80,5 +86,100 @@ const char *options_label(const struct argp_state *state, const char *text, size
 
 /* At ARGP_KEY_ARG: a program, whose arguments are all that follows. */
 char **options_program(struct argp_state *state);
+
+/* ---- the table ---- */
+
+enum option_kind {
+	OPTION_KIND_END,
+	OPTION_KIND_HEADING, /* a line of --help above the options of its group */
+	OPTION_KIND_TRUE,    /* bool */
+	OPTION_KIND_FALSE,   /* bool */
+	OPTION_KIND_ENUM,    /* an enum, or an int, that becomes `value` */
+	OPTION_KIND_TEXT,    /* const char *; 1 to `most` bytes, or of any length if `most` is 0 */
+	OPTION_KIND_DOUBLE,  /* double, from `least` to `most` */
+	OPTION_KIND_COUNT,   /* size_t, from 1 on */
+	OPTION_KIND_CALL,    /* any, by `take` */
+	OPTION_KIND_ARGUMENT /* an argument that is not an option: `take` is called for each */
+};
+
+/* Convert `text` (NULL: the option has no argument) and store it in `member`; refuse it by argp_error(). */
+typedef void option_take(void *member, char *text, struct argp_state *state);
+
+struct option_row {
+	int group;  /* of --help, which sorts the options of a group by name */
+	int letter; /* 0: none */
+	const char *name;
+	const char *argument; /* its name in --help; NULL: the option has none */
+	const char *help;     /* NULL: --help does not show the option */
+	enum option_kind kind;
+	int value;
+	size_t offset; /* of the member in the request */
+	double least, most;
+	option_take *take;
+};
+
+/* The offset of a member, which must have the type `wanted`. */
+#define OPTION_MEMBER(request, member, wanted)                                                                         \
+	(offsetof(request, member) + 0 * sizeof(_Generic(&((request *)NULL)->member, wanted * : 1)))
+#define OPTION_INT_MEMBER(request, member)                                                                             \
+	(offsetof(request, member) + 0 * sizeof(char[sizeof(((request *)NULL)->member) == sizeof(int) ? 1 : -1]))
+
+#define OPTION_ROW(in_group, long_name, short_letter, argument_name, help_text, of_kind, at, becomes, from, to, by)    \
+	{                                                                                                              \
+		.group = (in_group), .letter = (short_letter), .name = (long_name), .argument = (argument_name),       \
+		.help = (help_text), .kind = (of_kind), .value = (becomes), .offset = (at), .least = (from),           \
+		.most = (to), .take = (by)                                                                             \
+	}
+#define OPTION_END                  OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_END, 0, 0, 0, 0, NULL)
+#define OPTION_HEADING(group, help) OPTION_ROW(group, NULL, 0, NULL, help, OPTION_KIND_HEADING, 0, 0, 0, 0, NULL)
+#define OPTION_TRUE(group, name, letter, request, member, help)                                                        \
+	OPTION_ROW(group, name, letter, NULL, help, OPTION_KIND_TRUE, OPTION_MEMBER(request, member, bool), 0, 0, 0,   \
+	           NULL)
+#define OPTION_FALSE(group, name, request, member, help)                                                               \
+	OPTION_ROW(group, name, 0, NULL, help, OPTION_KIND_FALSE, OPTION_MEMBER(request, member, bool), 0, 0, 0, NULL)
+#define OPTION_ENUM(group, name, letter, request, member, value, help)                                                 \
+	OPTION_ROW(group, name, letter, NULL, help, OPTION_KIND_ENUM, OPTION_INT_MEMBER(request, member), value, 0, 0, \
+	           NULL)
+#define OPTION_TEXT(group, name, argument, request, member, help)                                                      \
+	OPTION_NAME(group, name, argument, request, member, 0, help)
+#define OPTION_NAME(group, name, argument, request, member, most, help)                                                \
+	OPTION_ROW(group, name, 0, argument, help, OPTION_KIND_TEXT, OPTION_MEMBER(request, member, const char *), 0,  \
+	           0, most, NULL)
+#define OPTION_DOUBLE(group, name, argument, request, member, least, most, help)                                       \
+	OPTION_ROW(group, name, 0, argument, help, OPTION_KIND_DOUBLE, OPTION_MEMBER(request, member, double), 0,      \
+	           least, most, NULL)
+#define OPTION_COUNT(group, name, argument, request, member, help)                                                     \
+	OPTION_ROW(group, name, 0, argument, help, OPTION_KIND_COUNT, OPTION_MEMBER(request, member, size_t), 0, 0, 0, \
+	           NULL)
+/* `offset` is that of the member that `take` sets; 0 is the whole request. */
+#define OPTION_CALL(group, name, letter, argument, offset, take, help)                                                 \
+	OPTION_ROW(group, name, letter, argument, help, OPTION_KIND_CALL, offset, 0, 0, 0, take)
+#define OPTION_ARGUMENT(offset, take) OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_ARGUMENT, offset, 0, 0, 0, take)
+
+/* The sets of options that tools share: options_database and so on. */
+enum command_line_shared {
+	SHARED_DATABASE = 1 << 0,
+	SHARED_SELECTION = 1 << 1,
+	SHARED_OUTPUT = 1 << 2,
+	SHARED_TABLE = 1 << 3,
+};
+
+struct command_line {
+	const struct option_row *rows; /* the last one is OPTION_END */
+	const char *arguments;         /* as --help names them */
+	const char *doc;               /* of argp: what the tool does, \v, what stands below the options */
+	unsigned shared;               /* of enum command_line_shared */
+	size_t options;                /* the offset of the request's struct options */
+	const struct argp *child;      /* a set of options more; NULL: none */
+	size_t child_offset;           /* of the child's input in the request */
+	bool in_order;                 /* arguments are taken before the options that follow them */
+	const char *argument_missing;  /* the sentence that refuses a command line without arguments; NULL: allowed */
+	void (*check)(void *request, struct argp_state *state); /* of what does not go together, at the end; or NULL */
+};
+
+/* Initialise the request's struct options and read the command line. An exit status: 0, or another after a message. */
+int command_line_read(const struct command_line *line, void *request, int argc, char **argv);
+
+struct options *command_line_options(const struct command_line *line, void *request);
 
 #endif

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/symbolizer.h"
 
 static int
-find(const struct procedure_query *query, struct procedure_choice *choice)
+find_procedure(const struct procedure_query *query, struct procedure_choice *choice)
 {
 	struct procedure procedure = {.kind = PROCEDURE_UNNAMED};
 	char why[1024];
@@ -48,14 +47,11 @@ procedure_choose(const struct selection *selection, const struct procedure_reque
 
 	memset(choice, 0, sizeof(*choice));
 	choice->title_count = selection->image_count;
-	choice->titles = image_titles(selection);
-	if (!choice->titles)
-		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
-	status = images_choose(selection, choice->titles, &images, &wanted);
+	status = images_ask(selection, &images, &choice->titles, &wanted);
 	if (status)
 		return status;
 	query.wanted = wanted;
-	status = find(&query, choice);
+	status = find_procedure(&query, choice);
 	free(wanted);
 	return status;
 }
@@ -93,4 +89,40 @@ instruction_format(const struct code_image *code, const struct instruction *inst
 		             INSTRUCTION_TEXT_SIZE);
 	else
 		snprintf(text, INSTRUCTION_TEXT_SIZE, "?");
+}
+
+void
+procedure_options_argument(struct procedure_options *procedure, struct options *options, char *text,
+                           struct argp_state *state)
+{
+	if (!*text && !procedure->name)
+		argp_error(state, PROCEDURE_MISSING);
+	else if (!procedure->name)
+		procedure->name = text;
+	else
+		options_add_image(options, text, state);
+}
+
+void
+procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *state)
+{
+	enum listing_syntax *syntax = listing_syntax;
+
+	if (strcmp(text, "att") == 0)
+		*syntax = LISTING_ATT;
+	else if (strcmp(text, "intel") == 0)
+		*syntax = LISTING_INTEL;
+	else
+		argp_error(state, "--asm is one of 'att' and 'intel'");
+}
+
+struct guard
+procedure_guard(const char *shown)
+{
+	return (struct guard){
+		.subject = shown ? shown : "?",
+		.claim = "an image cannot be read: its file is damaged",
+		.advice = "name another one with --image",
+		.status = STATUS_FAILURE,
+	};
 }

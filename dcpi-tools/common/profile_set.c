@@ -13,7 +13,7 @@
 
 #define KEY_SET         (OPTIONS_KEYS_END + 0x100)
 #define BATCH_MAX       16 /* selections are in memory together */
-#define SET_CHOICES_MAX 16 /* of one set that its title tells of */
+#define SET_CHOICES_MAX 16 /* of one set that are in its title */
 
 struct profile_set_choice {
 	int key;    /* an enum options_key */
@@ -22,6 +22,23 @@ struct profile_set_choice {
 	size_t group;  /* 0: before the first --set */
 	size_t member; /* of those of its kind, which set it is */
 };
+
+/* The options of enum options_key: what sets differ in by them, and how a title names their values. */
+static const struct set_option {
+	enum set_kind kind;
+	const char *prefix;
+} set_options[OPTIONS_KEYS_END - OPTIONS_DB] = {
+	[0] = /* OPTIONS_DB */ {SET_DATABASE, ""},           [OPTIONS_EPOCH - OPTIONS_DB] = {SET_EPOCH, "epoch "},
+	[OPTIONS_SINCE - OPTIONS_DB] = {SET_TIME, "since "}, [OPTIONS_UNTIL - OPTIONS_DB] = {SET_TIME, "until "},
+	[OPTIONS_COMM - OPTIONS_DB] = {SET_NONE, "comm "},   [OPTIONS_CGROUP - OPTIONS_DB] = {SET_NONE, "cgroup "},
+	[OPTIONS_LABEL - OPTIONS_DB] = {SET_LABEL, ""},      [OPTIONS_HOST - OPTIONS_DB] = {SET_HOST, "host "},
+};
+
+static const struct set_option *
+option_of(int key)
+{
+	return &set_options[key - OPTIONS_DB];
+}
 
 static void
 set_fini(struct profile_set *set)
@@ -46,7 +63,7 @@ profile_sets_fini(struct profile_sets *sets)
 	memset(sets, 0, sizeof(*sets));
 }
 
-/* One more, of which nothing is set; NULL when memory ends. */
+/* Append a set, not initialised; NULL when memory ends. */
 static struct profile_set *
 profile_sets_grow(struct profile_sets *sets)
 {
@@ -66,28 +83,7 @@ profile_sets_remove(struct profile_sets *sets, size_t index)
 	memmove(&sets->sets[index], &sets->sets[index + 1], (sets->count - index) * sizeof(*sets->sets));
 }
 
-static const char *
-prefix_of(const struct profile_set_choice *choice)
-{
-	switch (choice->key) {
-	case OPTIONS_EPOCH:
-		return "epoch ";
-	case OPTIONS_SINCE:
-		return "since ";
-	case OPTIONS_UNTIL:
-		return "until ";
-	case OPTIONS_COMM:
-		return "comm ";
-	case OPTIONS_CGROUP:
-		return "cgroup ";
-	case OPTIONS_HOST:
-		return "host ";
-	default:
-		return "";
-	}
-}
-
-/* Without the slashes that a shell's completion leaves at a directory's end. */
+/* Length without trailing slashes, which a shell's completion appends to directories. */
 static size_t
 shown_size(const char *text)
 {
@@ -118,7 +114,7 @@ profile_set_title(const struct profile_set_choice *const *choices, size_t count)
 		        i == 0   ? ""
 		        : is_end ? " "
 		                 : ", ",
-		        prefix_of(choices[i]), (int)shown_size(choices[i]->text), choices[i]->text);
+		        option_of(choices[i]->key)->prefix, (int)shown_size(choices[i]->text), choices[i]->text);
 	}
 	if (fclose(stream) == 0)
 		return title;
@@ -127,26 +123,6 @@ profile_set_title(const struct profile_set_choice *const *choices, size_t count)
 }
 
 static const char *const kind_names[] = {"nothing", "databases", "labels", "epochs", "stretches of time", "hosts"};
-
-static enum set_kind
-kind_of(int key)
-{
-	switch (key) {
-	case OPTIONS_DB:
-		return SET_DATABASE;
-	case OPTIONS_LABEL:
-		return SET_LABEL;
-	case OPTIONS_EPOCH:
-		return SET_EPOCH;
-	case OPTIONS_SINCE:
-	case OPTIONS_UNTIL:
-		return SET_TIME;
-	case OPTIONS_HOST:
-		return SET_HOST;
-	default:
-		return SET_NONE;
-	}
-}
 
 static void
 add_choice(struct profile_sets *sets, int key, const char *text, const struct argp_state *state)
@@ -162,7 +138,7 @@ add_choice(struct profile_sets *sets, int key, const char *text, const struct ar
 	choices[sets->choice_count++] = (struct profile_set_choice){
 		.key = key,
 		.text = (char *)text,
-		.kind = kind_of(key),
+		.kind = option_of(key)->kind,
 		.group = sets->group_count,
 	};
 }
@@ -214,8 +190,7 @@ check_sides(struct profile_sets *sets, const struct argp_state *state)
 	sets->group_count = 2;
 }
 
-/* Which stretch of time, counted from 0, each --since and --until of the command line belongs to; how many there are.
- */
+/* Number the sets that choices of this kind make, and for times each --since and --until of one range: how many. */
 static size_t
 number_members(struct profile_sets *sets, enum set_kind kind)
 {
@@ -271,42 +246,14 @@ choose_kind(struct profile_sets *sets, const struct argp_state *state, size_t *c
 	return kind;
 }
 
-/* Put one choice where options.h keeps it. */
-static error_t
-apply(const struct profile_set_choice *choice, struct options *options, struct argp_state *state)
-{
-	void *input = state->input;
-	error_t err;
-
-	state->input = options;
-	err = options_parse(choice->key, choice->text, state);
-	state->input = input;
-	return err;
-}
-
-static struct profile_set *
-add_set(struct profile_sets *sets, const struct options *options, char *title)
-{
-	struct profile_set *set = title ? profile_sets_grow(sets) : NULL;
-
-	if (!set) {
-		free(title);
-		return NULL;
-	}
-	*set = (struct profile_set){.directory = options->directory, .request = options->request, .title = title};
-	if (set->request.label && !set->request.epoch)
-		set->request.epoch = "all";
-	return set;
-}
-
 /* A choice that all sets share, that makes the one numbered `member`, or that is of another. */
-enum part {
+enum set_part {
 	PART_SHARED,
 	PART_OWN,
 	PART_OTHER,
 };
 
-static enum part
+static enum set_part
 part_of(const struct profile_sets *sets, const struct profile_set_choice *choice, enum set_kind kind, size_t member)
 {
 	if (sets->group_count > 0) {
@@ -323,26 +270,40 @@ static error_t
 make_set(struct profile_sets *sets, enum set_kind kind, size_t member, struct argp_state *state)
 {
 	const struct profile_set_choice *own[SET_CHOICES_MAX];
+	struct profile_set *set;
 	struct options options;
 	size_t own_count = 0;
+	char *title = NULL;
 	error_t err = 0;
 
 	options_init(&options);
-	for (enum part part = PART_SHARED; part <= PART_OWN; part++) {
+	for (enum set_part part = PART_SHARED; part <= PART_OWN; part++) {
 		for (size_t i = 0; !err && i < sets->choice_count; i++) {
 			const struct profile_set_choice *choice = &sets->choices[i];
 
 			if (part_of(sets, choice, kind, member) != part)
 				continue;
-			err = apply(choice, &options, state);
+			state->input = &options;
+			err = options_parse(choice->key, choice->text, state);
+			state->input = sets;
 			if (part == PART_OWN && own_count < SET_CHOICES_MAX)
 				own[own_count++] = choice;
 		}
 	}
-	if (!err && !add_set(sets, &options, profile_set_title(own, own_count)))
-		err = ENOMEM;
 	if (!err)
-		sets->sets[sets->count - 1].has_runs = sets->has_side[0];
+		title = profile_set_title(own, own_count);
+	set = title ? profile_sets_grow(sets) : NULL;
+	if (set) {
+		*set = (struct profile_set){.directory = options.directory,
+		                            .request = options.request,
+		                            .title = title,
+		                            .has_runs = sets->has_side[0]};
+		if (set->request.label && !set->request.epoch)
+			set->request.epoch = "all";
+	} else {
+		free(title);
+		err = err ? err : ENOMEM;
+	}
 	options_fini(&options);
 	return err;
 }
@@ -502,25 +463,21 @@ expand_set(struct profile_sets *sets, const struct profile_set *from)
 	if (status)
 		return status;
 	err = (sets->kind == SET_LABEL ? add_labels : add_epochs)(sets, from, database.profile, why, sizeof(why));
-	if (err == -ENOMEM) {
+	if (err == -ENOMEM)
 		status = message_cannot(NULL, "list the sets", err, NULL);
-	} else if (err && why[0]) {
-		message_print(from->directory, "%s", why);
-		status = err == -EINVAL ? STATUS_USAGE : error_exit_status(err);
-	} else if (err) {
-		status = database_cannot_read(&database, err);
-	}
+	else if (err)
+		status = database_cannot_select(&database, err, why);
 	database_close(&database);
 	return status;
 }
 
-/* Those that are no patterns stay as they are. */
+/* Replace each pattern by the sets that it stands for. */
 static int
 profile_sets_expand(struct profile_sets *sets)
 {
 	size_t left = sets->kind == SET_LABEL || sets->kind == SET_EPOCH ? sets->count : 0;
 
-	/* Each goes to the end, or what it stands for does. */
+	/* Move each to the end, or append what it stands for, so that the order stays. */
 	for (; left > 0; left--) {
 		struct profile_set first = sets->sets[0];
 		int status = STATUS_OK;
@@ -538,13 +495,7 @@ profile_sets_expand(struct profile_sets *sets)
 	return STATUS_OK;
 }
 
-static bool
-is_alike(const struct profile_set *left, const struct profile_set *right)
-{
-	return strcmp(left->directory, right->directory) == 0;
-}
-
-struct reading {
+struct profile_set_reader {
 	struct profile_sets *sets;
 	profile_set_visitor *visit;
 	void *context;
@@ -553,24 +504,24 @@ struct reading {
 };
 
 /* Some sets that one pass through the database can read. */
-struct batch {
+struct profile_set_batch {
 	size_t count;
 	size_t indices[BATCH_MAX]; /* ascending, in the sets */
 	const struct selection_request *requests[BATCH_MAX];
 	struct selection *selections[BATCH_MAX];
-	bool is_read; /* else each has to be read by itself, to say what is wrong */
+	bool is_read; /* else each is read again by itself, for its own error message */
 };
 
 /* Hand the set and its selection, which the visitor then owns, to the visitor: an exit status, or PROFILE_SET_PASSED.
  */
 static int
-visit_set(struct reading *reading, size_t index, struct selection *selection, bool is_read)
+visit_set(struct profile_set_reader *reader, size_t index, struct selection *selection, bool is_read)
 {
 	struct profile_set_visit visit = {
 		.index = index,
-		.set = &reading->sets->sets[index],
-		.database = &reading->database,
-		.symbolizer = reading->symbolizer,
+		.set = &reader->sets->sets[index],
+		.database = &reader->database,
+		.symbolizer = reader->symbolizer,
 		.selection = selection,
 	};
 	int status;
@@ -578,18 +529,18 @@ visit_set(struct reading *reading, size_t index, struct selection *selection, bo
 	if (!selection && is_read && visit.set->is_found)
 		return PROFILE_SET_PASSED;
 	status = selection ? STATUS_OK : database_select(visit.database, &visit.set->request, &visit.selection);
-	return status ? status : reading->visit(reading->context, &visit);
+	return status ? status : reader->visit(reader->context, &visit);
 }
 
 /* From the set `first` on, those that have not been read. */
 static void
-fill_batch(struct reading *reading, size_t first, struct batch *batch)
+fill_batch(struct profile_set_reader *reader, size_t first, struct profile_set_batch *batch)
 {
-	struct profile_set *sets = reading->sets->sets;
+	struct profile_set *sets = reader->sets->sets;
 
 	memset(batch, 0, sizeof(*batch));
-	for (size_t i = first; i < reading->sets->count && batch->count < BATCH_MAX; i++) {
-		if (sets[i].is_read || !is_alike(&sets[i], &sets[first]) ||
+	for (size_t i = first; i < reader->sets->count && batch->count < BATCH_MAX; i++) {
+		if (sets[i].is_read || strcmp(sets[i].directory, sets[first].directory) != 0 ||
 		    !selection_shares_scope(&sets[i].request, &sets[first].request))
 			continue;
 		sets[i].is_read = true;
@@ -599,15 +550,15 @@ fill_batch(struct reading *reading, size_t first, struct batch *batch)
 }
 
 static int
-read_batch(struct reading *reading, size_t first)
+read_batch(struct profile_set_reader *reader, size_t first)
 {
-	struct batch batch;
+	struct profile_set_batch batch;
 	size_t removed = 0;
 	int status = STATUS_OK;
 
-	fill_batch(reading, first, &batch);
+	fill_batch(reader, first, &batch);
 	batch.is_read =
-		database_read_each(reading->database.profile, batch.requests, batch.count, batch.selections) == 0;
+		database_read_each(reader->database.profile, batch.requests, batch.count, batch.selections) == 0;
 	for (size_t i = 0; i < batch.count; i++) {
 		const size_t index = batch.indices[i] - removed;
 
@@ -615,47 +566,37 @@ read_batch(struct reading *reading, size_t first)
 			selection_free(batch.selections[i]);
 			continue;
 		}
-		status = visit_set(reading, index, batch.selections[i], batch.is_read);
+		status = visit_set(reader, index, batch.selections[i], batch.is_read);
 		if (status != PROFILE_SET_PASSED)
 			continue;
-		profile_sets_remove(reading->sets, index);
+		profile_sets_remove(reader->sets, index);
 		removed++;
 		status = STATUS_OK;
 	}
 	return status;
 }
 
-/* All sets of the database that is open, from the set `first` on. */
+/* Read all sets of the database of the set `first`, from that on. */
 static int
-read_alike(struct reading *reading, size_t first)
+read_database(struct profile_set_reader *reader, size_t first)
 {
-	struct profile_sets *sets = reading->sets;
+	struct profile_sets *sets = reader->sets;
 	const char *directory = sets->sets[first].directory;
-	int status = STATUS_OK;
+	int status = database_open(&reader->database, directory);
 
+	if (status)
+		return status;
+	reader->symbolizer = symbolizer_new(reader->database.profile);
+	if (!reader->symbolizer)
+		status = message_cannot(NULL, "name the procedures", -ENOMEM, NULL);
 	for (size_t i = first; i < sets->count && !status;) {
 		if (sets->sets[i].is_read || strcmp(sets->sets[i].directory, directory) != 0)
 			i++;
 		else
-			status = read_batch(reading, i);
+			status = read_batch(reader, i);
 	}
-	return status;
-}
-
-static int
-read_database(struct reading *reading, size_t first)
-{
-	int status = database_open(&reading->database, reading->sets->sets[first].directory);
-
-	if (status)
-		return status;
-	reading->symbolizer = symbolizer_new(reading->database.profile);
-	if (reading->symbolizer)
-		status = read_alike(reading, first);
-	else
-		status = message_cannot(NULL, "name the procedures", -ENOMEM, NULL);
-	symbolizer_free(reading->symbolizer);
-	database_close(&reading->database);
+	symbolizer_free(reader->symbolizer);
+	database_close(&reader->database);
 	return status;
 }
 
@@ -679,15 +620,15 @@ profile_sets_check(const struct profile_sets *sets, size_t least, size_t most)
 int
 profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_set_visitor *visit, void *context)
 {
-	struct reading reading = {.sets = sets, .visit = visit, .context = context};
+	struct profile_set_reader reader = {.sets = sets, .visit = visit, .context = context};
 	int status = profile_sets_expand(sets);
 
 	if (!status)
 		status = profile_sets_check(sets, least, most);
 	for (size_t i = 0; !status && i < sets->count; i++) {
-		/* what is removed lies behind, or here: those that were found are of one database */
+		/* sets are only removed at index i or behind it */
 		while (!status && i < sets->count && !sets->sets[i].is_read)
-			status = read_database(&reading, i);
+			status = read_database(&reader, i);
 	}
 	return status ? status : profile_sets_check(sets, least, most);
 }

@@ -10,11 +10,11 @@
  *   --since T --until T --since ...   a set for each stretch of time: a --since, an --until, or both
  *   --set OPTION... --set OPTION...   a set for each --set, of all that its options match together
  *
- * What is given once is asked of every set; so is what stands before the first --set. A set of labels is taken from all
- * epochs, and one of times too, unless --epoch is given; any other from the latest epoch of its database.
+ * An option that is given once holds for every set, as do those before the first --set. A set of labels is taken from
+ * all epochs, and one of times too, unless --epoch is given; any other from the latest epoch of its database.
  *
- * The way of a tool: profile_sets_init(); `profile_sets_options` among its argp children, with the sets as input;
- * profile_sets_argument() for what is no option; profile_sets_read() when it makes its report; profile_sets_fini().
+ * A tool calls profile_sets_init(), has `profile_sets_options` among its argp children, with the sets as input, and
+ * calls profile_sets_argument() for arguments, profile_sets_read() when it makes its report, and profile_sets_fini().
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_PROFILE_SET_H
@@ -33,7 +33,7 @@ struct profile_set {
 	char *title;   /* what it has and others have not: "run1", "epoch 4", "day2.db". Not escaped */
 	char *owned;   /* a text that the request points into; NULL: none */
 	bool has_runs; /* each label that it matches is a run: profile_sets_side() */
-	bool is_found; /* one of those that a pattern or an expression stood for; passed by when it has no samples */
+	bool is_found; /* one of several that a pattern or an expression stood for; skipped when it has no samples */
 	bool is_read;  /* private */
 };
 
@@ -76,11 +76,11 @@ struct profile_set_visit {
 	size_t index; /* in sets->sets, which does not grow any more */
 	const struct profile_set *set;
 	struct database *database;
-	struct symbolizer *symbolizer; /* the same for all sets of a database, and gone with it */
+	struct symbolizer *symbolizer; /* one for all sets of a database, freed when it is closed */
 	struct selection *selection;   /* the visitor's to free */
 };
 
-/* A visitor's: the set is not one of those meant, if it was found rather than named; it is removed. */
+/* From a visitor: remove the set, which a pattern found but is not meant. */
 #define PROFILE_SET_PASSED (-1)
 
 /* An exit status: 0, or another after a message, which ends the reading; or PROFILE_SET_PASSED. */
@@ -93,7 +93,7 @@ typedef int profile_set_visitor(void *context, const struct profile_set_visit *v
  */
 int profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_set_visitor *visit, void *context);
 
-/* Are there so many? An exit status: 0, or another after the message; for who read with other bounds. */
+/* Are there so many? An exit status: 0, or another after the message; for callers that read with other bounds. */
 int profile_sets_check(const struct profile_sets *sets, size_t least, size_t most);
 
 #endif

@@ -18,9 +18,9 @@
 #define SERIES_MAX    3
 #define RUNS_LEAST    3
 #define RUNS_MAX      8   /* of a series that are read: the last ones */
-#define SPREAD_KNOWN  0.3 /* deviation of the logarithm of what is usual; below, the rows know it themselves */
+#define SPREAD_KNOWN  0.3 /* deviation of the logarithm of the noise; below, the rows themselves tell enough */
 #define NINE_OF_TEN   1.645
-#define MACHINE_SHARE 0.5 /* of the variance of the logarithm of what is usual */
+#define MACHINE_SHARE 0.5 /* of the variance of the logarithm of the noise */
 
 /* Labels that differ by their number alone. */
 struct history_series {
@@ -29,7 +29,7 @@ struct history_series {
 };
 
 /* Samples of one procedure in one run. */
-struct sample_count {
+struct run_sample {
 	uint32_t image;
 	uint64_t offset;
 	size_t run;
@@ -37,8 +37,8 @@ struct sample_count {
 	double squares, unit; /* as in struct effective_sample */
 };
 
-struct counts {
-	struct sample_count *list;
+struct run_counts {
+	struct run_sample *list;
 	size_t count, capacity;
 };
 
@@ -99,18 +99,17 @@ find_series(const struct profile_sets *sets, char **labels, size_t count, struct
 }
 
 static int
-add_counts(struct counts *counts, const struct selection *selection, const struct histogram *histogram, uint16_t event,
-           size_t run)
+add_counts(struct run_counts *counts, const struct selection *selection, const struct histogram *histogram,
+           uint16_t event, size_t run)
 {
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		const struct histogram_row *row = &histogram->rows[i];
-		struct sample_count *list =
-			array_grow(counts->list, &counts->capacity, counts->count + 1, sizeof(*list));
+		struct run_sample *list = array_grow(counts->list, &counts->capacity, counts->count + 1, sizeof(*list));
 
 		if (!list)
 			return -ENOMEM;
 		counts->list = list;
-		list[counts->count++] = (struct sample_count){
+		list[counts->count++] = (struct run_sample){
 			.image = selection->images[row->image].number,
 			.offset = row->procedure.offset,
 			.run = run,
@@ -126,21 +125,19 @@ add_counts(struct counts *counts, const struct selection *selection, const struc
 /* Procedures of one run; not 0 in *has when it has samples of the event. */
 static int
 read_run(const struct selection *selection, const char *event, struct symbolizer *symbolizer, size_t run,
-         struct counts *counts, size_t *has)
+         struct run_counts *counts, size_t *has)
 {
 	struct histogram_request request = {.selection = selection, .symbolizer = symbolizer};
 	struct histogram histogram = {0};
-	uint16_t index = 0;
+	const size_t index = columns_find_event(selection, event);
 	int err;
 
-	while (index < selection->event_count && strcmp(selection->events[index].name, event) != 0)
-		index++;
 	if (index == selection->event_count || selection->events[index].selected == 0)
 		return 0;
 	request.image_titles = image_titles(selection);
 	err = request.image_titles ? histogram_make(&request, &histogram) : -ENOMEM;
 	if (!err)
-		err = add_counts(counts, selection, &histogram, index, run);
+		err = add_counts(counts, selection, &histogram, (uint16_t)index, run);
 	histogram_fini(&histogram);
 	image_titles_free(request.image_titles, selection->image_count);
 	*has += !err;
@@ -150,7 +147,7 @@ read_run(const struct selection *selection, const char *event, struct symbolizer
 static int
 compare_counts(const void *left, const void *right)
 {
-	const struct sample_count *a = left, *b = right;
+	const struct run_sample *a = left, *b = right;
 	int order = (a->image > b->image) - (a->image < b->image);
 
 	return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
@@ -158,7 +155,7 @@ compare_counts(const void *left, const void *right)
 
 /* By how much the procedures of one series vary. */
 static int
-test_series(struct counts *counts, size_t runs, struct variation *variation)
+test_series(struct run_counts *counts, size_t runs, struct variation *variation)
 {
 	const double ones[RUNS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1};
 	const struct variation_request request = {.set_count = runs, .factors = ones, .noise = VARIATION_ESTIMATED};
@@ -172,7 +169,7 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 	if (!err && counts->count > 0)
 		qsort(counts->list, counts->count, sizeof(*counts->list), compare_counts);
 	for (size_t i = 0; i < counts->count && !err; i++) {
-		const struct sample_count *of = &counts->list[i];
+		const struct run_sample *of = &counts->list[i];
 		struct effective_sample *to;
 
 		if (i == 0 || compare_counts(&counts->list[i - 1], of) != 0)
@@ -203,37 +200,37 @@ test_series(struct counts *counts, size_t runs, struct variation *variation)
 	return err;
 }
 
-/* What is known of the machine's median: normal, by its mean and one divided by its variance. */
-struct belief {
+/* The machine's median noise as a normal distribution of its logarithm; precision is 1 / variance. */
+struct machine_belief {
 	double mean, precision;
 };
 
-/* One series more: what it says besides the prior that it was tested with, and a program's own variance. */
+/* Update by one series: its result without the prior that it was tested with, plus a program's own variance. */
 static void
-learn(struct belief *belief, const struct variation *variation)
+learn(struct machine_belief *belief, const struct variation *variation)
 {
 	const double all = NOISE_PRIOR_SPREAD * NOISE_PRIOR_SPREAD, own = (1 - MACHINE_SHARE) * all;
 	const double spread = log(variation->noise_most / variation->noise_least) / (2 * NINE_OF_TEN);
-	const double told = 1 / (spread * spread) - 1 / all;
+	const double gained = 1 / (spread * spread) - 1 / all;
 	double mean, precision;
 
-	if (!(told > 0))
+	if (!(gained > 0))
 		return;
-	mean = (log(variation->noise) / (spread * spread) - log(NOISE_PRIOR_MEDIAN) / all) / told;
-	precision = 1 / (1 / told + own);
+	mean = (log(variation->noise) / (spread * spread) - log(NOISE_PRIOR_MEDIAN) / all) / gained;
+	precision = 1 / (1 / gained + own);
 	belief->mean = (belief->mean * belief->precision + mean * precision) / (belief->precision + precision);
 	belief->precision += precision;
 }
 
 static int
 read_series(struct run_history *history, const struct history_series *series, const char *event,
-            struct database *database, struct symbolizer *symbolizer, struct belief *belief)
+            struct database *database, struct symbolizer *symbolizer, struct machine_belief *belief)
 {
 	struct selection_request requests[RUNS_MAX] = {0};
 	const struct selection_request *pointers[RUNS_MAX];
 	struct selection *selections[RUNS_MAX] = {0};
 	char *patterns[RUNS_MAX] = {0};
-	struct counts counts = {0};
+	struct run_counts counts = {0};
 	struct variation variation = {0};
 	size_t has = 0;
 	int err = 0;
@@ -268,7 +265,7 @@ read_labels(struct run_history *history, const struct profile_sets *sets, const 
 {
 	const struct selection_request all = {.epoch = "all", .label = "*"};
 	const double machine = MACHINE_SHARE * NOISE_PRIOR_SPREAD * NOISE_PRIOR_SPREAD;
-	struct belief belief = {.mean = log(NOISE_PRIOR_MEDIAN), .precision = 1 / machine};
+	struct machine_belief belief = {.mean = log(NOISE_PRIOR_MEDIAN), .precision = 1 / machine};
 	struct symbolizer *symbolizer = symbolizer_new(database->profile);
 	struct history_series series[SERIES_MAX];
 	char **labels, why[512];

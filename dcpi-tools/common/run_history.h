@@ -1,10 +1,10 @@
 /*
  * run_history.h - how much runs of programs differ on this machine, by the labels that its database has
  *
- * dcpilabel(1) calls the runs of a program NAME.1, NAME.2, ...: a series. Of series that are not compared themselves,
- * those with the most runs are read, and each tells by how much its procedures vary from run to run. Where the rows of
- * a comparison are too few to tell what is usual, this does, together with what variation.c states: of the variance of
- * that, one half is taken to be the machine's, which all series have in common, and the other half a program's.
+ * dcpilabel(1) calls the runs of a program NAME.1, NAME.2, ...: a series. Of the series that are not compared, those
+ * with the most runs are read, and each shows by how much its procedures vary from run to run. Where a comparison has
+ * too few rows to estimate this noise, the history is its prior, with what variation.c states. One half of the noise's
+ * variance is taken to be the machine's, which all series have in common, and the other half a program's.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_RUN_HISTORY_H
@@ -27,7 +27,7 @@ struct run_history {
  */
 int run_history_read(struct run_history *history, const struct profile_sets *sets, const char *event);
 
-/* Do these rows tell so little of what is usual that the history matters? */
+/* Do these rows leave the noise so uncertain that the history matters? */
 bool run_history_matters(const struct variation *variation);
 
 /* "3%, which is usual of runs", or "1.4%, by 24 runs of 3 other programs here". */

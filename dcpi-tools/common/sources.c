@@ -11,13 +11,14 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file.h"
 
 #define TAB_WIDTH  8
-#define LINE_BYTES 64 /* of memory, that a line has besides its text */
+#define LINE_BYTES 64 /* memory of a line besides its text */
 
-/* A copy with blanks for tabs, up to its end; NULL: no memory. */
+/* A copy with blanks for tabs, without the end of the line; NULL: no memory. */
 static char *
-expand(const char *line, size_t size)
+copy_line(const char *line, size_t size)
 {
 	size_t tabs = 0, column = 0;
 	char *text;
@@ -50,30 +51,14 @@ add_line(struct source *source, const char *line, size_t size, struct sources *s
 	if (!lines)
 		return -ENOMEM;
 	source->lines = lines;
-	lines[source->line_count] = expand(line, size);
+	lines[source->line_count] = copy_line(line, size);
 	if (!lines[source->line_count])
 		return -ENOMEM;
 	sources->bytes += LINE_BYTES + strlen(lines[source->line_count++]);
 	return 0;
 }
 
-static int
-split(struct source *source, const char *text, size_t size, struct sources *sources)
-{
-	int err = 0;
-
-	while (size > 0 && !err && !source->trouble) {
-		const char *end = memchr(text, '\n', size);
-		const size_t length = end ? (size_t)(end - text) : size;
-
-		err = add_line(source, text, length, sources);
-		text += end ? length + 1 : length;
-		size -= end ? length + 1 : length;
-	}
-	return err;
-}
-
-/* A pipe or a device would be waited for, or never end. Returns a descriptor, or an error. */
+/* A descriptor, or an error. A pipe or a device would block, or never end: only regular files are read. */
 static int
 open_file(const char *path, size_t room, size_t *size)
 {
@@ -96,59 +81,37 @@ open_file(const char *path, size_t room, size_t *size)
 	return err;
 }
 
-/* As much of it as there is, at most `size` bytes: how many, or an error. */
-static ssize_t
-read_bytes_of(int fd, char *text, size_t size)
-{
-	size_t got = 0;
-	ssize_t more;
-
-	while (got < size) {
-		more = read(fd, text + got, size - got);
-		if (more < 0 && errno == EINTR)
-			continue;
-		if (more < 0)
-			return -errno;
-		if (more == 0)
-			break;
-		got += (size_t)more;
-	}
-	return (ssize_t)got;
-}
-
+/* 0, also when the file cannot be read (source->trouble), or -ENOMEM. */
 static int
 read_source(struct source *source, struct sources *sources)
 {
 	const size_t room = sources->bytes < SOURCES_BYTES_MAX ? SOURCES_BYTES_MAX - sources->bytes : 0;
 	size_t size = 0;
-	int fd = open_file(source->path, room, &size), err = -ENOMEM;
-	ssize_t got;
-	char *text;
+	int fd = open_file(source->path, room, &size), err = 0;
+	char *text, *line;
+	ssize_t left;
 
 	if (fd < 0) {
 		source->trouble = fd;
 		return 0;
 	}
 	text = malloc(size + 1);
-	if (text) {
-		got = read_bytes_of(fd, text, size);
-		source->trouble = got < 0 ? (int)got : 0;
-		err = got < 0 ? 0 : split(source, text, (size_t)got, sources);
+	left = text ? file_read_at(fd, text, size, 0) : 0;
+	close(fd);
+	if (!text)
+		return -ENOMEM;
+	if (left < 0)
+		source->trouble = (int)left;
+	for (line = text; left > 0 && !err && !source->trouble;) {
+		const char *end = memchr(line, '\n', (size_t)left);
+		const size_t length = end ? (size_t)(end - line) : (size_t)left, step = length + (end != NULL);
+
+		err = add_line(source, line, length, sources);
+		line += step;
+		left -= (ssize_t)step;
 	}
 	free(text);
-	close(fd);
 	return err;
-}
-
-static bool
-find_source(const struct sources *sources, const char *path, uint32_t *index)
-{
-	for (size_t i = sources->count; i > 0; i--) { /* mostly the last one */
-		*index = (uint32_t)i - 1;
-		if (strcmp(sources->sources[*index].path, path) == 0)
-			return true;
-	}
-	return false;
 }
 
 int
@@ -156,8 +119,11 @@ sources_add(struct sources *sources, const char *path, uint32_t *index)
 {
 	struct source *source;
 
-	if (find_source(sources, path, index))
-		return 0;
+	for (size_t i = sources->count; i-- > 0;) { /* most often it is the last one */
+		*index = (uint32_t)i;
+		if (strcmp(sources->sources[i].path, path) == 0)
+			return 0;
+	}
 	*index = SOURCE_NONE;
 	if (sources->count == SOURCES_MAX)
 		return 0;
@@ -190,4 +156,88 @@ sources_fini(struct sources *sources)
 	}
 	free(sources->sources);
 	memset(sources, 0, sizeof(*sources));
+}
+
+static int
+compare_places(const struct line_place *one, const struct line_place *other)
+{
+	if (one->file != other->file)
+		return one->file < other->file ? -1 : 1;
+	return (one->line > other->line) - (one->line < other->line);
+}
+
+/* An instruction, and the place that it is sorted by. */
+struct line_use {
+	struct line_place place;
+	uint32_t instruction;
+};
+
+static int
+compare_uses(const void *a, const void *b)
+{
+	const struct line_use *one = a, *other = b;
+	const int order = compare_places(&one->place, &other->place);
+
+	return order ? order : (one->instruction > other->instruction) - (one->instruction < other->instruction);
+}
+
+int
+line_index_make(const struct line_place *places, uint32_t count, struct line_index *index)
+{
+	struct line_use *uses = calloc((size_t)count + 1, sizeof(*uses));
+	uint32_t known = 0;
+
+	*index = (struct line_index){
+		.lines = calloc((size_t)count + 1, sizeof(*index->lines)),
+		.order = calloc((size_t)count + 1, sizeof(*index->order)),
+	};
+	if (!uses || !index->lines || !index->order) {
+		free(uses);
+		line_index_fini(index);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (places[i].file != SOURCE_NONE)
+			uses[known++] = (struct line_use){.place = places[i], .instruction = i};
+	if (known)
+		qsort(uses, known, sizeof(*uses), compare_uses);
+	for (uint32_t i = 0; i < known; i++) {
+		struct line_entry *last = index->count ? &index->lines[index->count - 1] : NULL;
+
+		if (!last || compare_places(&last->place, &uses[i].place) != 0) {
+			last = &index->lines[index->count++];
+			*last = (struct line_entry){.place = uses[i].place, .first = i};
+		}
+		last->count++;
+		index->order[i] = uses[i].instruction;
+	}
+	free(uses);
+	return 0;
+}
+
+void
+line_index_fini(struct line_index *index)
+{
+	free(index->lines);
+	free(index->order);
+	*index = (struct line_index){0};
+}
+
+const struct line_entry *
+line_index_find(const struct line_index *index, const struct line_place *place)
+{
+	size_t low = 0, high = index->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const int order = compare_places(&index->lines[middle].place, place);
+
+		if (order == 0)
+			return &index->lines[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
 }

@@ -1,13 +1,13 @@
 #include "dcpi-tools/common/summary.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "dcpi-tools/common/summary_cost.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 
 #define IMAGES_NAMED 3 /* at most, for each reason that symbols are missing */
 
@@ -18,13 +18,13 @@ share_percent(uint64_t part, uint64_t whole)
 }
 
 /* One paragraph: its heading once, then lines below each other. */
-struct paragraph {
+struct summary_paragraph {
 	const struct output *output;
 	const char *heading;
 };
 
 static void
-begin_line(struct paragraph *paragraph)
+begin_line(struct summary_paragraph *paragraph)
 {
 	const struct output *output = paragraph->output;
 
@@ -33,10 +33,11 @@ begin_line(struct paragraph *paragraph)
 	paragraph->heading = "";
 }
 
-static void print_line(struct paragraph *paragraph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void print_line(struct summary_paragraph *paragraph, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void
-print_line(struct paragraph *paragraph, const char *format, ...)
+print_line(struct summary_paragraph *paragraph, const char *format, ...)
 {
 	va_list arguments;
 
@@ -50,7 +51,7 @@ print_line(struct paragraph *paragraph, const char *format, ...)
 static void
 print_time(const struct selection *selection, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Time:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Time:"};
 	char range[2 * TIME_TEXT_SIZE], covered[TIME_TEXT_SIZE];
 	const struct epoch *first;
 
@@ -89,17 +90,6 @@ format_period(const struct selection_event *event, uint64_t period, char text[PE
 	return text;
 }
 
-static void
-print_period(const struct selection_event *event, FILE *stream)
-{
-	char period[PERIOD_SIZE];
-
-	if (event->period == 0)
-		fputs("period varied", stream);
-	else
-		fprintf(stream, "1 per %s", format_period(event, event->period, period));
-}
-
 bool
 summary_weights(const struct selection_event *event, char text[SUMMARY_WEIGHTS_SIZE])
 {
@@ -134,14 +124,27 @@ summary_print_weights(const struct selection_event *event, const char *heading, 
 	fputc('\n', stream);
 }
 
+void
+summary_print_samples(const struct selection *selection, uint16_t event, uint64_t samples, FILE *stream)
+{
+	const struct selection_event *sampled = &selection->events[event];
+	char range[2 * TIME_TEXT_SIZE];
+
+	fputs("Samples:    ", stream);
+	text_print(sampled->name, stream);
+	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, sampled->totals.samples),
+	        time_format_range(selection->start_ns, selection->end_ns, range));
+	summary_print_weights(sampled, "Weights:    ", stream);
+}
+
 static void
 print_weights(const struct summary *summary, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Weights:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Weights:"};
 	char text[SUMMARY_WEIGHTS_SIZE];
 
 	for (size_t i = 0; i < summary->columns->count; i++) {
-		if (!summary_weights(&summary->selection->events[summary->columns->events[i]], text))
+		if (!summary_weights(columns_event(summary->selection, summary->columns, i), text))
 			continue;
 		begin_line(&paragraph);
 		text_print(text, output->stream);
@@ -149,31 +152,24 @@ print_weights(const struct summary *summary, const struct output *output)
 	}
 }
 
-static uint64_t
-unknown_total(const struct slice_event *totals)
-{
-	uint64_t total = 0;
-
-	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
-		total += totals->unknown[cause];
-	return total;
-}
-
 static void
 print_samples(const struct summary *summary, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Samples:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Samples:"};
 
 	for (size_t i = 0; i < summary->columns->count; i++) {
-		const struct selection_event *event = &summary->selection->events[summary->columns->events[i]];
-		uint64_t unknown = unknown_total(&event->totals);
+		const struct selection_event *event = columns_event(summary->selection, summary->columns, i);
+		char period[PERIOD_SIZE];
+		uint64_t unknown = 0;
 		double running;
 
+		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+			unknown += event->totals.unknown[cause];
 		begin_line(&paragraph);
 		text_print(event->name, output->stream);
-		fprintf(output->stream, " %" PRIu64 " (", event->totals.samples);
-		print_period(event, output->stream);
-		fprintf(output->stream, "), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost", unknown,
+		fprintf(output->stream, " %" PRIu64 " (%s%s), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost",
+		        event->totals.samples, event->period ? "1 per " : "period varied",
+		        event->period ? format_period(event, event->period, period) : "", unknown,
 		        share_percent(unknown, event->totals.samples), event->totals.lost);
 		if (event->totals.dropped)
 			fprintf(output->stream, ", %" PRIu64 " dropped", event->totals.dropped);
@@ -190,10 +186,10 @@ print_samples(const struct summary *summary, const struct output *output)
 static void
 print_unknown(const struct summary *summary, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Unknown:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Unknown:"};
 
 	for (size_t i = 0; i < summary->columns->count; i++) {
-		const struct selection_event *event = &summary->selection->events[summary->columns->events[i]];
+		const struct selection_event *event = columns_event(summary->selection, summary->columns, i);
 
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 			uint64_t count = event->totals.unknown[cause];
@@ -211,7 +207,7 @@ print_unknown(const struct summary *summary, const struct output *output)
 
 /* Images whose symbols are missing for one reason, the hottest (rows are sorted) first. */
 static void
-print_missing(const struct summary *summary, struct paragraph *paragraph, enum procedure_kind kind)
+print_missing(const struct summary *summary, struct summary_paragraph *paragraph, enum procedure_kind kind)
 {
 	const struct histogram *histogram = summary->histogram;
 	uint16_t event = summary->columns->events[0];
@@ -242,7 +238,7 @@ print_missing(const struct summary *summary, struct paragraph *paragraph, enum p
 static void
 print_symbols(const struct summary *summary, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Symbols:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Symbols:"};
 
 	for (int kind = PROCEDURE_NO_SYMBOL; kind < PROCEDURE_KINDS && summary->histogram; kind++)
 		print_missing(summary, &paragraph, (enum procedure_kind)kind);
@@ -251,7 +247,7 @@ print_symbols(const struct summary *summary, const struct output *output)
 static void
 print_records(const struct selection *selection, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Records:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Records:"};
 
 	if (selection->sideband_lost)
 		print_line(&paragraph, "%" PRIu64 " on processes and mappings lost: samples after them may be unknown",
@@ -260,12 +256,51 @@ print_records(const struct selection *selection, const struct output *output)
 		print_line(&paragraph, "%" PRIu64 " could not be decoded", selection->skipped);
 }
 
+/* The cost that was expected of the epoch where it is highest; false when that is not known of any. */
+static bool
+expected_percent(const struct selection *selection, double *percent)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < selection->epoch_count; i++) {
+		const struct epoch *epoch = &selection->epochs[i];
+		double expected;
+
+		if (!overhead_expected(epoch->events, epoch->event_count, &expected))
+			continue;
+		if (!any || expected > *percent)
+			*percent = expected;
+		any = true;
+	}
+	return any;
+}
+
+/* The limit that the newest epoch's rates were chosen from; 0 when they were given. */
+static double
+limit_percent(const struct selection *selection)
+{
+	if (selection->epoch_count == 0)
+		return 0;
+	return (double)selection->epochs[selection->epoch_count - 1].overhead_limit_ppm / 1e4;
+}
+
+/* Processor time of one sample, in the mean over all epochs; 0 when it is not known. */
+static uint64_t
+sample_cost_ns(const struct selection_event *event)
+{
+	const double interrupts = (double)event->overhead.interrupts;
+
+	if (event->overhead.is_unknown)
+		return 0;
+	return interrupts > 0 ? (uint64_t)((double)event->overhead.sample_ns / interrupts + 0.5) : event->cost_ns;
+}
+
 /* "cpu-clock 704 samples/s per CPU, 12.7 us each" */
 static void
-print_event_cost(const struct selection_event *event, struct paragraph *paragraph)
+print_event_cost(const struct selection_event *event, struct summary_paragraph *paragraph)
 {
 	FILE *stream = paragraph->output->stream;
-	const uint64_t cost_ns = cost_of_sample_ns(event);
+	const uint64_t cost_ns = sample_cost_ns(event);
 
 	if (cost_ns == 0)
 		return;
@@ -279,10 +314,10 @@ print_event_cost(const struct selection_event *event, struct paragraph *paragrap
 static void
 print_cost(const struct summary *summary, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Cost:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Cost:"};
 	const struct selection *selection = summary->selection;
 	const struct overhead *overhead = &selection->overhead;
-	const double limit = cost_limit_percent(selection);
+	const double limit = limit_percent(selection);
 	double expected;
 
 	if (overhead->cpu_ns == 0 || (overhead->is_unknown && overhead->daemon_ns == 0)) /* not dcpid's */
@@ -294,7 +329,7 @@ print_cost(const struct summary *summary, const struct output *output)
 	else
 		fprintf(output->stream, "%.2f%% of the machine's processor time, %.2f%% of it dcpid's own",
 		        overhead_percent(overhead), overhead_daemon_percent(overhead));
-	if (cost_expected_percent(selection, &expected))
+	if (expected_percent(selection, &expected))
 		fprintf(output->stream, "; %.2f%% expected at full load", expected);
 	if (limit > 0)
 		fprintf(output->stream, " (limit %g%%)", limit);
@@ -346,7 +381,7 @@ print_event(const struct selection_event *event, bool is_without_idle, FILE *str
 static void
 print_events(const struct selection *selection, const struct output *output)
 {
-	struct paragraph paragraph = {.output = output, .heading = "Events:"};
+	struct summary_paragraph paragraph = {.output = output, .heading = "Events:"};
 
 	for (size_t i = 0; i < selection->event_count; i++) {
 		const struct selection_event *event = &selection->events[i];
@@ -363,7 +398,7 @@ print_events(const struct selection *selection, const struct output *output)
 void
 summary_print(const struct summary *summary, const struct output *output)
 {
-	struct paragraph rows = {.output = output, .heading = "Rows:"};
+	struct summary_paragraph rows = {.output = output, .heading = "Rows:"};
 
 	fputc('\n', output->stream);
 	print_time(summary->selection, output);
@@ -376,4 +411,143 @@ summary_print(const struct summary *summary, const struct output *output)
 	print_events(summary->selection, output);
 	if (summary->shown < summary->row_count)
 		print_line(&rows, "%zu of %zu", summary->shown, summary->row_count);
+}
+
+/* What weighted samples were before; an event of one period has no such keys, as in the first version of the schema. */
+static int
+json_add_weights(json_t *object, const struct selection_event *event)
+{
+	int failed = 0;
+
+	if (!event->is_weighted)
+		return 0;
+	failed |= json_object_set_new(object, "taken", json_count(event->totals_taken));
+	failed |= json_object_set_new(object, "selected_taken", json_count(event->selected_taken));
+	failed |= json_object_set_new(object, "selected_events", json_count((uint64_t)event->selected_events));
+	failed |= json_object_set_new(object, "longest_period",
+	                              event->longest_period ? json_count(event->longest_period) : json_null());
+	return failed;
+}
+
+static json_t *
+event_json(const struct summary *summary, size_t index)
+{
+	const struct selection_event *event = &summary->selection->events[index];
+
+	const uint64_t cost_ns = sample_cost_ns(event);
+	const double running = slice_event_running_percent(&event->totals);
+
+	json_t *object = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
+		json_shown(event->name), "requested", json_shown(event->requested), "unit", json_shown(event->unit),
+		"period", json_count(event->period), "rate", json_count(event->rate), "cost_ns",
+		cost_ns ? json_count(cost_ns) : json_null(), "samples", json_count(event->totals.samples), "selected",
+		json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "dropped",
+		json_count(event->totals.dropped), "throttled", json_count(event->totals.throttled), "running_percent",
+		running < 0 ? json_null() : json_real(running), "available", event->available, "note",
+		json_shown(event->note));
+
+	return json_kept(object, json_add_weights(object, event));
+}
+
+/* Those that are shown, then the others. */
+static json_t *
+events_json(const struct summary *summary)
+{
+	json_t *events = json_array();
+	int failed = !events;
+
+	for (size_t i = 0; i < summary->columns->count; i++)
+		failed |= json_array_append_new(events, event_json(summary, summary->columns->events[i]));
+	for (size_t i = 0; i < summary->selection->event_count; i++)
+		if (!columns_include(summary->columns, i) && !summary->selection->events[i].is_truth)
+			failed |= json_array_append_new(events, event_json(summary, i));
+	return json_kept(events, failed);
+}
+
+static json_t *
+epochs_json(const struct selection *selection)
+{
+	json_t *epochs = json_array();
+	int failed = !epochs;
+
+	for (size_t i = 0; i < selection->epoch_count; i++)
+		failed |= json_array_append_new(epochs, json_integer(selection->epochs[i].id));
+	return json_kept(epochs, failed);
+}
+
+static json_t *
+unknown_json(const struct selection *selection)
+{
+	json_t *unknown = json_object();
+	int failed = !unknown;
+
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
+		uint64_t count = 0;
+
+		for (size_t i = 0; i < selection->event_count; i++)
+			count += selection->events[i].totals.unknown[cause];
+		failed |= json_object_set_new(unknown, unknown_cause_name(cause), json_count(count));
+	}
+	return json_kept(unknown, failed);
+}
+
+/* null when it is not known */
+static json_t *
+percent_json(bool is_known, double percent)
+{
+	return is_known ? json_real(percent) : json_null();
+}
+
+static json_t *
+overhead_json(const struct selection *selection)
+{
+	const struct overhead *overhead = &selection->overhead;
+	const double limit = limit_percent(selection);
+	double expected = 0;
+	const bool has_expected = expected_percent(selection, &expected);
+
+	return json_pack("{s:o, s:o, s:o, s:o}", "limit_percent", percent_json(limit > 0, limit), "expected_percent",
+	                 percent_json(has_expected, expected), "measured_percent",
+	                 percent_json(overhead->cpu_ns && !overhead->is_unknown, overhead_percent(overhead)),
+	                 "start_cpu_ns", json_count(overhead->start_ns));
+}
+
+int
+summary_json_totals(const struct summary *summary, json_t *root)
+{
+	const struct selection *selection = summary->selection;
+	uint64_t lost = 0, dropped = 0, throttled = 0;
+	int failed = 0;
+
+	for (size_t i = 0; i < selection->event_count; i++) {
+		lost += selection->events[i].totals.lost;
+		dropped += selection->events[i].totals.dropped;
+		throttled += selection->events[i].totals.throttled;
+	}
+	failed |= json_object_set_new(root, "unknown", unknown_json(selection));
+	failed |= json_object_set_new(root, "lost", json_count(lost));
+	failed |= json_object_set_new(root, "dropped", json_count(dropped));
+	failed |= json_object_set_new(root, "throttled", json_count(throttled));
+	failed |= json_object_set_new(root, "sideband_lost", json_count(selection->sideband_lost));
+	failed |= json_object_set_new(root, "skipped", json_count(selection->skipped));
+	failed |= json_object_set_new(
+		root, "overhead_percent",
+		percent_json(selection->overhead.cpu_ns > 0, overhead_daemon_percent(&selection->overhead)));
+	failed |= json_object_set_new(root, "overhead", overhead_json(selection));
+	return failed ? -ENOMEM : 0;
+}
+
+int
+summary_json_events(const struct summary *summary, json_t *root)
+{
+	const struct selection *selection = summary->selection;
+	int failed = 0;
+
+	failed |= json_object_set_new(root, "start", json_time(selection->start_ns));
+	failed |= json_object_set_new(root, "end", json_time(selection->end_ns));
+	failed |= json_object_set_new(root, "epochs", epochs_json(selection));
+	failed |= json_object_set_new(root, "label", json_shown(summary->request->label));
+	failed |= json_object_set_new(root, "events", events_json(summary));
+	return failed ? -ENOMEM : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * summary.h - what a report says about its samples as a whole
+ * summary.h - what a report prints about its samples as a whole
  *
- * How many there are, since when, what is missing from them and why, what they cost, and what the counts really are.
+ * How many there are, since when, how many are lost or unknown and why, what they cost, and what each event counted.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_SUMMARY_H
@@ -16,7 +16,7 @@
 
 struct summary {
 	const struct selection *selection;
-	const struct selection_request *request; /* what it was asked for by */
+	const struct selection_request *request; /* that selected them */
 	const struct columns *columns;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
 	const uint64_t *totals;            /* what shares are of, by event */
@@ -40,6 +40,10 @@ bool summary_weights(const struct selection_event *event, char text[SUMMARY_WEIG
 
 /* `heading`, that sentence, and a newline; nothing where they are not. */
 void summary_print_weights(const struct selection_event *event, const char *heading, FILE *stream);
+
+/* "Samples:    cycles 1234, 5.60% of all; 2026-11-21 14:30:00 to 14:50:00 CET" and how they were weighted: two lines.
+ */
+void summary_print_samples(const struct selection *selection, uint16_t event, uint64_t samples, FILE *stream);
 
 /* `part` of `whole` in percent; 0 of 0 is 0. */
 double share_percent(uint64_t part, uint64_t whole);

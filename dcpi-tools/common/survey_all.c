@@ -1,17 +1,20 @@
 #include "dcpi-tools/common/survey_all.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/progress.h"
-#include "dcpi-tools/common/recorded.h"
+#include "dcpi-tools/common/path_records.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
+
+#define IMAGES_NAMED 3 /* at most, for each reason */
 
 static const char unknown[] = "it is not known which image they are of: dcpiprof says why";
 
@@ -117,24 +120,13 @@ survey_all_leave_out(struct survey_all *survey)
 	}
 }
 
-static int
-choose_images(struct survey_all *survey, const struct survey_request *request)
-{
-	const struct image_request images = {
-		.patterns = request->options.images,
-		.count = request->options.image_count,
-		.event = survey->event,
-	};
-
-	survey->titles = image_titles(survey->selection);
-	if (!survey->titles)
-		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
-	return images_choose(survey->selection, survey->titles, &images, &survey->wanted);
-}
-
 int
 survey_all_open(struct survey_all *survey, const struct survey_request *request, struct database *database)
 {
+	struct image_request images = {
+		.patterns = request->options.images,
+		.count = request->options.image_count,
+	};
 	int status;
 
 	memset(survey, 0, sizeof(*survey));
@@ -144,8 +136,10 @@ survey_all_open(struct survey_all *survey, const struct survey_request *request,
 		status = time_event_ask(survey->selection, request->event, database->directory, &survey->event);
 	if (!status)
 		status = model_ask(survey->selection, request->cpu, survey->event, &survey->model);
-	if (!status)
-		status = choose_images(survey, request);
+	if (status)
+		return status;
+	images.event = survey->event;
+	status = images_ask(survey->selection, &images, &survey->titles, &survey->wanted);
 	if (status)
 		return status;
 	survey_all_leave_out(survey);
@@ -168,8 +162,7 @@ survey_all_fini(struct survey_all *survey)
 	memset(survey, 0, sizeof(*survey));
 }
 
-/* While it runs. */
-struct run {
+struct survey_run {
 	struct survey_all *survey;
 	const struct survey_all_visitor *visitor;
 	struct progress progress;
@@ -177,45 +170,45 @@ struct run {
 };
 
 static void
-go_on(struct run *run, uint64_t samples)
+show_progress(struct survey_run *run, uint64_t samples)
 {
 	run->done += samples;
 	progress_show(&run->progress, run->done, run->survey->samples);
 }
 
 static int
-take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+visit_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct run *run = context;
+	struct survey_run *run = context;
 
 	run->survey->procedure_count++;
 	run->survey->analyzed += analysis->time_samples;
 	run->survey->is_relative |= analysis->frequencies.is_relative;
-	go_on(run, analysis->time_samples);
+	show_progress(run, analysis->time_samples);
 	return run->visitor->procedure(run->visitor->context, input, analysis);
 }
 
 static int
-take_gap(void *context, uint32_t image, const char *why, uint64_t samples)
+note_gap(void *context, uint32_t image, const char *why, uint64_t samples)
 {
-	struct run *run = context;
+	struct survey_run *run = context;
 
-	go_on(run, samples);
+	show_progress(run, samples);
 	return add_gap(run->survey, image, why, samples);
 }
 
 static int
-visit_code(struct run *run, struct code_image *code, const struct recorded *recorded)
+visit_code(struct survey_run *run, struct code_image *code, const struct path_records *records)
 {
-	const struct survey_visitor visitor = {.context = run, .procedure = take_procedure, .skipped = take_gap};
+	const struct survey_visitor visitor = {.context = run, .procedure = visit_procedure, .skipped = note_gap};
 	const struct procedure_input input = {
 		.selection = run->survey->selection,
 		.code = code,
 		.event = run->survey->event,
 		.pipeline = &run->survey->model.pipeline,
-		.exact = &recorded->exact.paths,
-		.branches = &recorded->branches.paths,
-		.bursts = &recorded->bursts.paths,
+		.exact = &records->exact.paths,
+		.branches = &records->branches.paths,
+		.bursts = &records->bursts.paths,
 		.ignore_exact = run->survey->check,
 	};
 	const size_t before = run->survey->procedure_count;
@@ -229,7 +222,7 @@ visit_code(struct run *run, struct code_image *code, const struct recorded *reco
 }
 
 static int
-visit_image(struct run *run, uint32_t image, uint64_t samples, const struct recorded *recorded)
+visit_image(struct survey_run *run, uint32_t image, uint64_t samples, const struct path_records *records)
 {
 	const struct selection *selection = run->survey->selection;
 	struct code_image code;
@@ -239,16 +232,16 @@ visit_image(struct run *run, uint32_t image, uint64_t samples, const struct reco
 	if (!err)
 		err = code_image_read(&code);
 	if (err && err != -ENOMEM)
-		err = take_gap(run, image, code_image_trouble(selection->images[image].image, err), samples);
+		err = note_gap(run, image, code_image_trouble(selection->images[image].image, err), samples);
 	else if (!err)
-		err = visit_code(run, &code, recorded);
+		err = visit_code(run, &code, records);
 	code_image_close(&code);
 	return err;
 }
 
-/* What the database says comes before the guard of the file. An exit status. */
+/* An exit status. The database is read before the guard of the image file is entered: its faults are not the file's. */
 static int
-visit_guarded(struct run *run, uint32_t image, uint64_t samples, struct database *database)
+visit_guarded(struct survey_run *run, uint32_t image, uint64_t samples, struct database *database)
 {
 	char *shown = text_shown(run->survey->titles[image]);
 	struct guard guard = {
@@ -257,19 +250,19 @@ visit_guarded(struct run *run, uint32_t image, uint64_t samples, struct database
 		.advice = "name others with --image",
 		.status = STATUS_FAILURE,
 	};
-	struct recorded recorded;
+	struct path_records records;
 	int err;
 
-	err = recorded_read(database->profile, run->survey->selection, run->survey->selection->images[image].number,
-	                    &recorded);
+	err = path_records_read(database->profile, run->survey->selection, run->survey->selection->images[image].number,
+	                        &records);
 	if (err) {
 		free(shown);
 		return database_cannot_read(database, err);
 	}
 	guard_enter(&guard);
-	err = visit_image(run, image, samples, &recorded);
+	err = visit_image(run, image, samples, &records);
 	guard_leave(&guard);
-	recorded_fini(&recorded);
+	path_records_fini(&records);
 	free(shown);
 	return err ? message_cannot(run->survey->titles[image], "analyse its procedures", err, NULL) : STATUS_OK;
 }
@@ -287,7 +280,7 @@ compare_gaps(const void *a, const void *b)
 int
 survey_all_run(struct survey_all *survey, struct database *database, const struct survey_all_visitor *visitor)
 {
-	struct run run = {.survey = survey, .visitor = visitor};
+	struct survey_run run = {.survey = survey, .visitor = visitor};
 	int status = STATUS_OK;
 
 	progress_begin(&run.progress, "of the samples analysed");
@@ -301,4 +294,109 @@ survey_all_run(struct survey_all *survey, struct database *database, const struc
 	if (survey->gap_count)
 		qsort(survey->gaps, survey->gap_count, sizeof(*survey->gaps), compare_gaps);
 	return status;
+}
+
+void
+survey_all_print_head(const struct survey_all *survey, const struct output *output)
+{
+	const struct selection *selection = survey->selection;
+	FILE *stream = output->stream;
+
+	summary_print_samples(selection, survey->event, survey->samples, stream);
+	other_cores_print(&survey->left_out, selection, output);
+	model_print(&survey->model, output);
+	if (!survey->is_relative)
+		return;
+	fputs(output_style(output, STYLE_WARNING), stream);
+	fputs("Frequency:  right within a procedure only unless counted; cycles (CPI) are within x2 at best, samples "
+	      "are what they are\n",
+	      stream);
+	fputs(output_plain(output, STYLE_WARNING), stream);
+}
+
+/* "5.60%  [kernel], /usr/bin/gzip and 2 more: the reason": the gaps from `first` on, which are sorted, of its reason.
+ */
+static void
+print_reason(const struct survey_all *survey, size_t first, FILE *stream)
+{
+	const char *why = survey->gaps[first].why;
+	uint64_t samples = 0;
+	size_t count = 0;
+
+	for (size_t i = first; i < survey->gap_count; i++)
+		if (strcmp(survey->gaps[i].why, why) == 0)
+			samples += survey->gaps[i].samples;
+	fprintf(stream, "              %6.2f%%  ", share_percent(samples, survey->samples));
+	for (size_t i = first; i < survey->gap_count; i++) {
+		const struct survey_gap *gap = &survey->gaps[i];
+
+		if (gap->image == SURVEY_NO_IMAGE || strcmp(gap->why, why) != 0 || ++count > IMAGES_NAMED)
+			continue;
+		fputs(count > 1 ? ", " : "", stream);
+		text_print(survey->titles[gap->image], stream);
+	}
+	if (count > IMAGES_NAMED)
+		fprintf(stream, " and %zu more", count - IMAGES_NAMED);
+	fprintf(stream, "%s%s\n", count ? ": " : "", why);
+}
+
+void
+survey_all_print_gaps(const struct survey_all *survey, const struct output *output)
+{
+	const uint64_t missing = survey->samples - survey->analyzed;
+	FILE *stream = output->stream;
+
+	fprintf(stream, "Analysed:     %6.2f%% of the samples: %zu procedure%s of %zu image%s\n",
+	        share_percent(survey->analyzed, survey->samples), survey->procedure_count,
+	        text_plural(survey->procedure_count), survey->image_count, text_plural(survey->image_count));
+	if (!missing)
+		return;
+	fprintf(stream, "Not analysed: %6.2f%%\n", share_percent(missing, survey->samples));
+	for (size_t i = 0; i < survey->gap_count; i++) {
+		size_t first = 0;
+
+		while (strcmp(survey->gaps[first].why, survey->gaps[i].why) != 0)
+			first++;
+		if (first == i)
+			print_reason(survey, i, stream);
+	}
+}
+
+static json_t *
+gaps_json(const struct survey_all *survey)
+{
+	json_t *gaps = json_array();
+	int failed = !gaps;
+
+	for (size_t i = 0; i < survey->gap_count; i++) {
+		const struct survey_gap *gap = &survey->gaps[i];
+
+		failed |= json_array_append_new(
+			gaps,
+			json_pack("{s:s, s:o, s:o}", "reason", gap->why, "image",
+		                  gap->image == SURVEY_NO_IMAGE ? json_null() : json_shown(survey->titles[gap->image]),
+		                  "samples", json_count(gap->samples)));
+	}
+	return json_kept(gaps, failed);
+}
+
+json_t *
+survey_all_json(const struct survey_all *survey, const char *schema)
+{
+	const struct selection *selection = survey->selection;
+	const struct selection_event *event = &selection->events[survey->event];
+	json_t *sampled = json_pack("{s:o, s:o, s:o}", "name", json_shown(event->name), "unit", json_shown(event->unit),
+	                            "period", event->period ? json_count(event->period) : json_null());
+	json_t *root =
+		json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "schema", schema, "start",
+	                  json_time(selection->start_ns), "end", json_time(selection->end_ns), "event", sampled,
+	                  "model", model_json(&survey->model), "relative", survey->is_relative, "samples",
+	                  json_count(survey->samples), "analyzed", json_count(survey->analyzed), "procedure_count",
+	                  json_count(survey->procedure_count), "not_analyzed", gaps_json(survey));
+	int failed = !root;
+
+	if (event->is_weighted)
+		failed |= json_object_set_new(root, "taken", json_count(survey->taken));
+	failed |= other_cores_json(&survey->left_out, selection, root);
+	return json_kept(root, failed);
 }

@@ -13,7 +13,6 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/other_cores.h"
 #include "dcpi-tools/common/output.h"
 
 /* What a user asks for. */
@@ -21,7 +20,7 @@ struct survey_request {
 	struct options options;
 	const char *event; /* NULL: the one that counts time */
 	const char *cpu;   /* NULL: the model of the epoch's CPU */
-	bool check;        /* what was counted exactly is kept, but not used */
+	bool check;        /* exact counts are kept, but not used */
 };
 
 extern const struct argp options_survey; /* [IMAGE...] --image --event --cpu; its input is a struct survey_request */
@@ -40,7 +39,7 @@ struct survey_all {
 	char **titles; /* of images */
 	bool *wanted;  /* by image; NULL: all */
 	uint16_t event;
-	struct model model;
+	struct model_choice model;
 	struct other_cores left_out;
 	uint64_t samples;  /* of the event, that were asked for: what shares are of */
 	uint64_t taken;    /* how many these are before they are weighted */
@@ -56,24 +55,24 @@ struct survey_all_visitor {
 	void *context;
 	/* As of analysis/survey.h. */
 	int (*procedure)(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis);
-	/* The last moment at which the image's code is open; NULL: it does not matter. */
+	/* Before the image's code is closed; or NULL. */
 	int (*image_end)(void *context, const struct code_image *code);
 };
 
-/* Choose what is asked for. An exit status: 0, or another after a message. */
+/* Read the selection that is asked for. An exit status: 0, or another after a message. */
 int survey_all_open(struct survey_all *survey, const struct survey_request *request, struct database *database);
 
 /* Fill in `left_out`, for the selection, event and images that were chosen. */
 void survey_all_leave_out(struct survey_all *survey);
 
-/* Visit it all, with progress on a terminal. An exit status: 0, or another after a message. */
+/* Analyse and visit all of it, with progress on a terminal. An exit status: 0, or another after a message. */
 int survey_all_run(struct survey_all *survey, struct database *database, const struct survey_all_visitor *visitor);
 void survey_all_fini(struct survey_all *survey); /* a zeroed one is allowed */
 
-/* The lines above what was found: what was asked for, its samples, the model, doubts. */
+/* The head of a report: the event, its samples, the model, warnings. */
 void survey_all_print_head(const struct survey_all *survey, const struct output *output);
 
-/* The lines below: how much was analysed, and what was not, and why. */
+/* The foot of a report: how much was analysed, how much was not, and why. */
 void survey_all_print_gaps(const struct survey_all *survey, const struct output *output);
 
 /* An object: schema, start, end, event, left_out, model, samples, taken, analyzed, not_analyzed. NULL: no memory. */

@@ -12,7 +12,7 @@
 #include "image/captured_image.h"
 #include "process/hash.h"
 
-struct image_symbols {
+struct symbolizer_image {
 	uint32_t number;             /* of the image in the database: the key */
 	struct symbol_table *table;  /* NULL: `missing` says why */
 	enum procedure_kind missing; /* what the whole image is then */
@@ -21,7 +21,7 @@ struct image_symbols {
 
 struct symbolizer {
 	struct profile *profile;
-	struct image_symbols *images;
+	struct symbolizer_image *images;
 };
 
 const char *
@@ -55,7 +55,7 @@ symbolizer_new(struct profile *profile)
 void
 symbolizer_free(struct symbolizer *symbolizer)
 {
-	struct image_symbols *symbols, *next;
+	struct symbolizer_image *symbols, *next;
 
 	if (!symbolizer)
 		return;
@@ -67,21 +67,6 @@ symbolizer_free(struct symbolizer *symbolizer)
 		free(symbols);
 	}
 	free(symbolizer);
-}
-
-static int
-table_from_profile(struct profile *profile, uint32_t number, struct symbol_table **table)
-{
-	struct profile_symbol *captured;
-	size_t count;
-	int err;
-
-	err = profile ? profile_get_symbols(profile, number, &captured, &count) : -ENOENT;
-	if (err)
-		return err;
-	err = symbol_table_from_captured(captured, count, table);
-	profile_free_symbols(captured);
-	return err;
 }
 
 static int
@@ -116,7 +101,7 @@ file_error_kind(int err)
 
 /* A fault inside libelf or libdw is the file's, not the database's. */
 static int
-read_file(const struct image *image, struct image_symbols *symbols)
+read_file(const struct image *image, struct symbolizer_image *symbols)
 {
 	struct guard guard = {
 		.claim = "its symbols cannot be read: the file is damaged",
@@ -140,20 +125,27 @@ read_file(const struct image *image, struct image_symbols *symbols)
 	return 0;
 }
 
-/* What it is when nothing was captured, `missing` says. */
+/* Symbols that were captured; if there are none, the image is `missing`. */
 static int
-read_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols,
+read_captured(struct profile *profile, const struct selection_image *image, struct symbolizer_image *symbols,
               enum procedure_kind missing)
 {
-	int err = table_from_profile(profile, image->number, &symbols->table);
+	struct profile_symbol *captured;
+	size_t count;
+	int err;
 
 	symbols->missing = missing;
+	err = profile ? profile_get_symbols(profile, image->number, &captured, &count) : -ENOENT;
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	err = symbol_table_from_captured(captured, count, &symbols->table);
+	profile_free_symbols(captured);
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Names that were captured do for a file that cannot be read any more, or not by this user. */
+/* Captured names stand in for a file that cannot be read any more, or not by this user. */
 static int
-read_file_or_captured(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+read_file_or_captured(struct profile *profile, const struct selection_image *image, struct symbolizer_image *symbols)
 {
 	int err = read_file(image->image, symbols);
 
@@ -161,7 +153,7 @@ read_file_or_captured(struct profile *profile, const struct selection_image *ima
 }
 
 static int
-read_symbols(struct profile *profile, const struct selection_image *image, struct image_symbols *symbols)
+read_symbols(struct profile *profile, const struct selection_image *image, struct symbolizer_image *symbols)
 {
 	switch (image->image->kind) {
 	case IMAGE_USER:
@@ -170,7 +162,7 @@ read_symbols(struct profile *profile, const struct selection_image *image, struc
 	case IMAGE_KERNEL:
 	case IMAGE_MODULE:
 		return read_captured(profile, image, symbols, PROCEDURE_NO_NAMES);
-	case IMAGE_JIT: /* generated code is an image of its own, named as the code is */
+	case IMAGE_JIT: /* without symbols: one procedure that is called as the image is */
 		return read_captured(profile, image, symbols, PROCEDURE_NAMED);
 	case IMAGE_ANON:
 		return read_captured(profile, image, symbols, PROCEDURE_ANON);
@@ -180,9 +172,9 @@ read_symbols(struct profile *profile, const struct selection_image *image, struc
 }
 
 static int
-find_symbols(struct symbolizer *symbolizer, const struct selection_image *image, struct image_symbols **found)
+find_symbols(struct symbolizer *symbolizer, const struct selection_image *image, struct symbolizer_image **found)
 {
-	struct image_symbols *symbols;
+	struct symbolizer_image *symbols;
 	int err;
 
 	HASH_FIND(hh, symbolizer->images, &image->number, sizeof(image->number), *found);
@@ -211,7 +203,7 @@ int
 symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
                 struct procedure *procedure)
 {
-	struct image_symbols *symbols;
+	struct symbolizer_image *symbols;
 	const struct symbol *symbol;
 	int err;
 
@@ -247,24 +239,17 @@ short_name(const struct image *image)
 	return strdup(name);
 }
 
-static char *
-name_title(const char *name, bool demangle)
-{
-	char *title;
-
-	errno = 0; /* nothing to demangle is no error */
-	title = demangle ? symbol_demangle(name) : NULL;
-	return title || errno == ENOMEM ? title : strdup(name);
-}
-
 char *
 procedure_title(const struct procedure *procedure, const struct image *image, bool demangle)
 {
 	char *title, *name;
 	int length;
 
-	if (procedure->kind == PROCEDURE_NAMED)
-		return name_title(procedure->name, demangle);
+	if (procedure->kind == PROCEDURE_NAMED) {
+		errno = 0; /* symbol_demangle() leaves it when there is nothing to demangle */
+		title = demangle ? symbol_demangle(procedure->name) : NULL;
+		return title || errno == ENOMEM ? title : strdup(procedure->name);
+	}
 	if (procedure->kind == PROCEDURE_ANON)
 		return strdup("[anon]");
 	name = short_name(image);

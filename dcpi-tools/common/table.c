@@ -1,26 +1,28 @@
 #include "dcpi-tools/common/table.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "dcpi-tools/common/text.h"
 
 #define ELLIPSIS  "\xe2\x80\xa6"
 #define CUT_WIDTH 12 /* columns that a cut column keeps */
 
-struct cell {
+struct table_cell {
 	char *text;
 	enum style style;
 };
 
 struct table {
-	struct table_column *columns; /* their headings are not used: */
-	char **headings;              /* these are copies, escaped */
+	struct table_column *columns; /* without their headings */
+	char **headings;              /* copies, escaped */
 	size_t *widths;
 	size_t column_count;
-	struct cell *cells;
+	struct table_cell *cells;
 	size_t cell_count;
 	size_t capacity;
 	bool failed;
@@ -77,35 +79,22 @@ table_free(struct table *table)
 	free(table);
 }
 
-static bool
-reserve_cell(struct table *table)
-{
-	size_t capacity = table->capacity ? 2 * table->capacity : 256;
-	struct cell *cells;
-
-	if (table->cell_count < table->capacity)
-		return true;
-	cells = reallocarray(table->cells, capacity, sizeof(*cells));
-	if (!cells)
-		return false;
-	table->cells = cells;
-	table->capacity = capacity;
-	return true;
-}
-
 void
 table_text(struct table *table, enum style style, const char *text)
 {
 	size_t *width = &table->widths[table->cell_count % table->column_count];
 	char *shown = text_shown(text);
+	struct table_cell *cells = array_grow(table->cells, &table->capacity, table->cell_count + 1, sizeof(*cells));
 	size_t columns;
 
-	if (!shown || !reserve_cell(table)) {
+	if (cells)
+		table->cells = cells;
+	if (!shown || !cells) {
 		free(shown);
 		table->failed = true;
 		return;
 	}
-	table->cells[table->cell_count++] = (struct cell){.text = shown, .style = style};
+	cells[table->cell_count++] = (struct table_cell){.text = shown, .style = style};
 	columns = text_width(shown);
 	if (columns > *width)
 		*width = columns;
@@ -136,13 +125,22 @@ column_width(const struct table *table, size_t column, bool is_terminal)
 	return limit && width > limit && !is_terminal ? limit : width;
 }
 
-size_t
-table_width(const struct table *table, size_t limit)
+/* Of a line without cuts. */
+static size_t
+whole_width(const struct table *table, bool is_terminal)
 {
 	size_t width = 0;
 
 	for (size_t i = 0; i < table->column_count; i++)
-		width += (i ? table->columns[i].gap : 0) + column_width(table, i, limit > 0);
+		width += (i ? table->columns[i].gap : 0) + column_width(table, i, is_terminal);
+	return width;
+}
+
+size_t
+table_width(const struct table *table, size_t limit)
+{
+	size_t width = whole_width(table, limit > 0);
+
 	return limit && width > limit ? limit : width;
 }
 
@@ -165,52 +163,38 @@ static size_t *
 fit_widths(const struct table *table, size_t limit)
 {
 	size_t *widths = calloc(table->column_count, sizeof(*widths));
-	size_t total = 0;
 
 	if (!widths)
 		return NULL;
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; i < table->column_count; i++)
 		widths[i] = column_width(table, i, limit > 0);
-		total += (i ? table->columns[i].gap : 0) + widths[i];
-	}
-	while (limit && total > limit) {
+	for (size_t total = whole_width(table, limit > 0); limit && total > limit; total--) {
 		size_t widest = widest_to_cut(table, widths);
 
 		if (widest == table->column_count)
 			break;
 		widths[widest]--;
-		total--;
 	}
 	return widths;
 }
 
-static void
-print_blanks(const struct output *output, size_t count)
-{
-	fprintf(output->stream, "%*s", (int)count, "");
-}
-
-/* Print `text`, which is wider than `width`, in what there is; returns the columns used. */
+/* Print the part of `text`, which is wider than `width`, that fits with a …; returns the columns used. */
 static size_t
 print_cut(const struct output *output, const char *text, enum table_cut cut, size_t width)
 {
-	size_t bytes;
-	const char *rest;
-
 	if (cut == TABLE_CUT_END) {
-		bytes = text_prefix(text, width - 1);
-		fprintf(output->stream, "%.*s" ELLIPSIS, (int)bytes, text);
+		fprintf(output->stream, "%.*s" ELLIPSIS, (int)text_prefix(text, width - 1), text);
 		return width; /* a wide character may leave one column empty */
 	}
-	rest = text + text_suffix(text, width - 1);
-	fprintf(output->stream, ELLIPSIS "%s", rest);
-	return 1 + text_width(rest);
+	text += text_suffix(text, width - 1);
+	fprintf(output->stream, ELLIPSIS "%s", text);
+	return 1 + text_width(text);
 }
 
-/* One cell; *blanks are owed by the cells before it and are printed only when something follows. */
+/* One cell. *blanks, left over from the cells before it, are printed only when something follows. */
 static void
-print_cell(const struct table *table, const struct output *output, size_t column, size_t width, const struct cell *cell,
-           size_t *blanks)
+print_cell(const struct table *table, const struct output *output, size_t column, size_t width,
+           const struct table_cell *cell, size_t *blanks)
 {
 	const struct table_column *layout = &table->columns[column];
 	size_t used = text_width(cell->text);
@@ -219,7 +203,7 @@ print_cell(const struct table *table, const struct output *output, size_t column
 	if (layout->align == TABLE_RIGHT && used < width)
 		*blanks += width - used;
 	if (used) {
-		print_blanks(output, *blanks);
+		fprintf(output->stream, "%*s", (int)*blanks, "");
 		*blanks = 0;
 		fputs(output_style(output, cell->style), output->stream);
 		if (used > width && layout->cut != TABLE_WHOLE && output->width)
@@ -232,33 +216,25 @@ print_cell(const struct table *table, const struct output *output, size_t column
 		*blanks += width - used;
 }
 
-static void
-print_heading(const struct table *table, const struct output *output, const size_t *widths)
-{
-	size_t blanks = 0;
-
-	for (size_t i = 0; i < table->column_count; i++) {
-		struct cell cell = {.text = table->headings[i], .style = STYLE_HEADING};
-
-		print_cell(table, output, i, widths[i], &cell, &blanks);
-	}
-	fputc('\n', output->stream);
-}
-
 int
 table_print(const struct table *table, const struct output *output, bool heading)
 {
-	size_t *widths;
+	size_t *widths, blanks = 0;
 
 	if (table->failed)
 		return -ENOMEM;
 	widths = fit_widths(table, output->width);
 	if (!widths)
 		return -ENOMEM;
+	for (size_t i = 0; heading && i < table->column_count; i++) {
+		const struct table_cell cell = {.text = table->headings[i], .style = STYLE_HEADING};
+
+		print_cell(table, output, i, widths[i], &cell, &blanks);
+	}
 	if (heading)
-		print_heading(table, output, widths);
+		fputc('\n', output->stream);
 	for (size_t i = 0; i < table->cell_count;) {
-		size_t blanks = 0;
+		blanks = 0;
 
 		for (size_t column = 0; column < table->column_count && i < table->cell_count; column++, i++)
 			print_cell(table, output, column, widths[column], &table->cells[i], &blanks);
@@ -266,4 +242,62 @@ table_print(const struct table *table, const struct output *output, bool heading
 	}
 	free(widths);
 	return 0;
+}
+
+static void
+begin_field(struct csv *csv)
+{
+	if (csv->in_line)
+		fputc(',', csv->stream);
+	csv->in_line = true;
+}
+
+void
+csv_text(struct csv *csv, const char *text)
+{
+	begin_field(csv);
+	if (!text[strcspn(text, "\",\r\n")]) {
+		fputs(text, csv->stream);
+		return;
+	}
+	fputc('"', csv->stream);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', csv->stream);
+		fputc(*text, csv->stream);
+	}
+	fputc('"', csv->stream);
+}
+
+int
+csv_shown(struct csv *csv, const char *text)
+{
+	char *shown = text_shown(text ? text : "");
+
+	if (!shown)
+		return -ENOMEM;
+	csv_text(csv, shown);
+	free(shown);
+	return 0;
+}
+
+void
+csv_number(struct csv *csv, uint64_t number)
+{
+	begin_field(csv);
+	fprintf(csv->stream, "%" PRIu64, number);
+}
+
+void
+csv_real(struct csv *csv, double number, int digits)
+{
+	begin_field(csv);
+	fprintf(csv->stream, "%.*f", digits, number);
+}
+
+void
+csv_end(struct csv *csv)
+{
+	fputc('\n', csv->stream);
+	csv->in_line = false;
 }

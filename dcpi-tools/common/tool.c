@@ -1,31 +1,60 @@
 #include "dcpi-tools/common/tool.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/error.h"
+#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
 
-static int
-print(const struct tool *tool, enum output_format format, const struct report *report, const struct output *output)
+int
+report_choose(struct report_choice *choice, struct database *database, const struct options *options,
+              const struct columns_request *columns)
 {
-	switch (format) {
-	case FORMAT_JSON:
-		return tool->print_json(report, output->stream);
-	case FORMAT_CSV:
-		return tool->print_csv(report, output->stream);
-	default:
-		return tool->print_text(report, output);
-	}
+	struct image_request images = {.patterns = options->images, .count = options->image_count};
+	int status;
+
+	memset(choice, 0, sizeof(*choice));
+	status = database_select(database, &options->request, &choice->selection);
+	if (!status)
+		status = columns_ask(choice->selection, columns, database->directory, &choice->columns);
+	if (status)
+		return status;
+	images.event = choice->columns.events[0];
+	return images_ask(choice->selection, &images, &choice->titles, &choice->wanted);
+}
+
+void
+report_choice_fini(struct report_choice *choice)
+{
+	image_titles_free(choice->titles, choice->selection ? choice->selection->image_count : 0);
+	free(choice->wanted);
+	selection_free(choice->selection);
+	memset(choice, 0, sizeof(*choice));
+}
+
+int
+report_choice_empty(const struct database *database)
+{
+	message_print(database->directory, "no samples in what was selected");
+	return STATUS_EMPTY;
 }
 
 static int
-present(const struct tool *tool, const struct options *options, const struct report *report)
+print_report(const struct tool *tool, const struct options *options, const struct report *report)
 {
 	const bool is_text = options->format == FORMAT_TEXT;
 	struct output output;
 	int err, end;
 
-	/* what is no text has neither colours nor a pager */
+	/* JSON and CSV have no colours and no pager */
 	output_open(&output, is_text ? options->color : COLOR_NEVER, is_text && options->pager);
-	err = print(tool, options->format, report, &output);
+	if (options->format == FORMAT_JSON)
+		err = tool->print_json(report, output.stream);
+	else if (options->format == FORMAT_CSV)
+		err = tool->print_csv(report, output.stream);
+	else
+		err = tool->print_text(report, &output);
 	end = output_close(&output);
 	if (err || end)
 		return message_cannot("standard output", "write the report", err ? err : end, NULL);
@@ -33,7 +62,8 @@ present(const struct tool *tool, const struct options *options, const struct rep
 }
 
 static int
-run(const struct tool *tool, const struct options *options, const struct request *request, struct report *report)
+make_and_print(const struct tool *tool, const struct options *options, const struct request *request,
+               struct report *report)
 {
 	struct database database = {0}, *opened = tool->without_database ? NULL : &database;
 	int status = STATUS_OK;
@@ -44,24 +74,24 @@ run(const struct tool *tool, const struct options *options, const struct request
 		return status;
 	status = tool->make(report, request, opened);
 	if (opened)
-		database_close(opened); /* a pager may keep us for hours */
+		database_close(opened); /* a pager may keep the tool running for hours */
 	if (!status) {
-		const int acted = tool->act ? tool->act(report) : TOOL_PRINTS;
-
-		status = acted == TOOL_PRINTS ? present(tool, options, report) : acted;
+		status = tool->act ? tool->act(report) : TOOL_PRINTS;
+		if (status == TOOL_PRINTS)
+			status = print_report(tool, options, report);
 	}
 	tool->fini(report);
 	return status;
 }
 
 int
-tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv)
+tool_run(const struct tool *tool, void *request, void *report, int argc, char **argv)
 {
 	struct options *options = command_line_options(tool->line, request);
 	int status = command_line_read(tool->line, request, argc, argv);
 
 	if (!status)
-		status = run(tool, options, request, report);
+		status = make_and_print(tool, options, request, report);
 	options_fini(options);
 	return status;
 }

@@ -1,7 +1,9 @@
 /*
- * tool.h - the way of a tool that reads a database and reports: options, database, report, standard output
+ * tool.h - the steps of a tool that reads a database and reports: options, database, report, standard output
  *
- * Each such tool has a `struct request`, what the user asked for, and a `struct report`, what is shown, of its own.
+ * A tool called NAME has a `struct NAME_request`, what the user asked for, and a `struct NAME_report`, what is shown,
+ * and functions NAME_report_make(), NAME_report_print_text() and so on. `struct request` and `struct report` stand for
+ * any tool's here.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_TOOL_H
@@ -9,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "dcpi-tools/common/command_line.h"
+#include "dcpi-tools/common/columns.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
@@ -20,20 +22,62 @@ struct report;
 struct tool {
 	const struct command_line *line;
 	bool without_database; /* make() is given none: it opens what it compares (profile_set.h) */
-	/* An exit status: 0, or another after a message. The database is closed behind it. */
+	/* An exit status: 0, or another after a message. The database is closed afterwards. */
 	int (*make)(struct report *report, const struct request *request, struct database *database);
 	/* By the format that the options have; NULL: the tool offers no such option. 0, or a negative errno. */
 	int (*print_text)(const struct report *report, const struct output *output);
 	int (*print_json)(const struct report *report, FILE *stream);
 	int (*print_csv)(const struct report *report, FILE *stream);
-	/* Instead of them, something else than printing; NULL: there is nothing. An exit status, or TOOL_PRINTS. */
+	/* Instead of them, something else than printing, or NULL. An exit status, or TOOL_PRINTS. */
 	int (*act)(const struct report *report);
 	void (*fini)(struct report *report); /* also of one that could not be made */
 };
 
 #define TOOL_PRINTS (-1)
 
-/* For main(): its exit status. */
-int tool_run(const struct tool *tool, struct request *request, struct report *report, int argc, char **argv);
+/* Define tool_make(), tool_print_text(), tool_print_json() and tool_fini() of the tool `name` for its struct tool. */
+#define TOOL_FUNCTIONS(name)                                                                                           \
+	static int tool_make(struct report *report, const struct request *request, struct database *database)          \
+	{                                                                                                              \
+		return name##_report_make((void *)report, (const void *)request, database);                            \
+	}                                                                                                              \
+	static int tool_print_text(const struct report *report, const struct output *output)                           \
+	{                                                                                                              \
+		return name##_report_print_text((const void *)report, output);                                         \
+	}                                                                                                              \
+	static int tool_print_json(const struct report *report, FILE *stream)                                          \
+	{                                                                                                              \
+		return name##_report_print_json((const void *)report, stream);                                         \
+	}                                                                                                              \
+	static void tool_fini(struct report *report)                                                                   \
+	{                                                                                                              \
+		name##_report_fini((void *)report);                                                                    \
+	}
+
+/* Define tool_print_csv() of the tool `name`. */
+#define TOOL_CSV_FUNCTION(name)                                                                                        \
+	static int tool_print_csv(const struct report *report, FILE *stream)                                           \
+	{                                                                                                              \
+		return name##_report_print_csv((const void *)report, stream);                                          \
+	}
+
+/* For main(): its exit status. `request` and `report` are the tool's. */
+int tool_run(const struct tool *tool, void *request, void *report, int argc, char **argv);
+
+/* What a report chooses first: a selection, events, and images. */
+struct report_choice {
+	struct selection *selection;
+	struct columns columns;
+	char **titles; /* of images */
+	bool *wanted;  /* by image; NULL: all */
+};
+
+/* An exit status: 0, or another after a message. report_choice_fini() it in any case. */
+int report_choose(struct report_choice *choice, struct database *database, const struct options *options,
+                  const struct columns_request *columns);
+void report_choice_fini(struct report_choice *choice); /* a zeroed one is allowed */
+
+/* Print that it has no samples; the exit status. */
+int report_choice_empty(const struct database *database);
 
 #endif

@@ -10,7 +10,6 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "profile/catalog.h"
 #include "profile/profile.h"
 #include "profile/selection.h"

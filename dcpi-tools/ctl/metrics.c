@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "dcpi-tools/common/json.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 #include "process/attribution.h"
 
 #define PERCENT 0.01

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/compact.h"
 #include "dcpi-tools/ctl/metrics.h"
 #include "dcpi-tools/ctl/status_text.h"

@@ -7,7 +7,6 @@
 
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "profile/epoch.h"
 
 #define SECONDS_MAX 1000000000 /* 32 years: no daemon runs longer */

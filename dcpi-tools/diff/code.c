@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/procedure_choice.h"
-#include "dcpi-tools/common/procedure_options.h"
-#include "dcpi-tools/common/recorded.h"
 #include "dcpi-tools/common/text.h"
 #include "image/lines.h"
 
@@ -19,7 +18,7 @@ struct diff_reader {
 	struct diff_side *side;
 	const struct code_request *request;
 	struct procedure_choice choice;
-	struct recorded recorded;
+	struct path_records recorded;
 	struct procedure_analysis *analysis;
 };
 
@@ -64,8 +63,8 @@ analyze(struct diff_reader *reader, struct database *database)
 
 		if (status)
 			return status;
-		err = recorded_read(database->profile, selection, selection->images[input.code->index].number,
-		                    &reader->recorded);
+		err = path_records_read(database->profile, selection, selection->images[input.code->index].number,
+		                        &reader->recorded);
 		if (err)
 			return database_cannot_read(database, err);
 		input.pipeline = &reader->side->all.model.pipeline;
@@ -231,7 +230,7 @@ code_read(struct diff_code *code, struct diff_side *side, const struct code_requ
 		status = side_each_run(side, visit, take_run, &reader);
 	guard_leave(&guard);
 	procedure_analysis_free(reader.analysis);
-	recorded_fini(&reader.recorded);
+	path_records_fini(&reader.recorded);
 	procedure_choice_fini(&reader.choice);
 	free(shown);
 	return status;

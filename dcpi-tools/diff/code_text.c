@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/common/csv.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/columns.h"
 #include "dcpi-tools/diff/csv_columns.h"

@@ -6,7 +6,7 @@
 #ifndef DCPI_TOOLS_DIFF_CSV_COLUMNS_H
 #define DCPI_TOOLS_DIFF_CSV_COLUMNS_H
 
-#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/diff/report.h"
 
 void csv_columns_headings(const struct report *report, struct csv *csv);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/guard.h"
-#include "dcpi-tools/common/procedure_options.h"
+#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/report.h"
 #include "image/image_file.h"

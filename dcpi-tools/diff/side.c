@@ -7,7 +7,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "dcpi-tools/common/histogram.h"
-#include "dcpi-tools/common/image_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
 #include "profile/catalog.h"

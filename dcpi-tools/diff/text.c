@@ -8,7 +8,6 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/diff/columns.h"
 #include "dcpi-tools/diff/report.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/model_file.h"
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/emu/calibrate/describe.h"
 #include "dcpi-tools/emu/calibrate/report.h"
 
@@ -109,20 +109,20 @@ static int
 measure_into(const char *path, const struct host *host, const struct pipeline *pipeline, struct measurements *measured,
              struct machine *machine)
 {
-	struct whole_file file;
-	int status, err = whole_file_open(&file, path);
+	struct atomic_file file;
+	int status, err = atomic_file_open(&file, path);
 
 	if (err)
 		return message_cannot(path, "write the description", err, NULL);
 	status = measure(host, pipeline, measured, machine);
 	if (status) {
-		(void)whole_file_close(&file, -ECANCELED);
+		(void)atomic_file_close(&file, -ECANCELED);
 		return status;
 	}
 	err = write_machine(machine, file.stream);
 	if (!err && file.path && fchmod(fileno(file.stream), 0644))
 		err = -errno;
-	err = whole_file_close(&file, err);
+	err = atomic_file_close(&file, err);
 	return err ? message_cannot(path, "write the description", err, NULL) : STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
 /* Throughput over threads, a curve for each machine. */
-#include "dcpi-tools/common/plot.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/sweep.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/truth.h"
+#include "dcpi-tools/common/stall_truth.h"
 #include "dcpi-tools/emu/profile_events.h"
 #include "dcpi-tools/emu/record_read.h"
 #include "dcpi-tools/emulated/counted.h"

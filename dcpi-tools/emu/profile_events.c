@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dcpi-tools/common/truth.h"
+#include "dcpi-tools/common/stall_truth.h"
 
 static struct event *
 add(struct profile_events *events, const char *name, const char *unit, uint32_t type, uint16_t *number)
@@ -49,7 +49,7 @@ static const uint8_t truths[REASON_COUNT] = {
 static void
 add_truth(struct profile_events *events, const struct setup *setup, unsigned reason)
 {
-	const char *name = truth_event_name(truths[reason]);
+	const char *name = stall_truth_event_name(truths[reason]);
 	struct event *event;
 
 	if (!name)

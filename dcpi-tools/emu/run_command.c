@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulation.h"
 #include "dcpi-tools/emu/model_options.h"
@@ -124,19 +124,19 @@ static const struct argp argp = {
 
 /* Before the program runs, for hours perhaps: who cannot write the report should be told at once. */
 static int
-open_report(const struct emu_request *request, struct whole_file *file)
+open_report(const struct emu_request *request, struct atomic_file *file)
 {
 	int err;
 
-	*file = (struct whole_file){.stream = stderr};
+	*file = (struct atomic_file){.stream = stderr};
 	if (!request->output)
 		return STATUS_OK;
-	err = whole_file_open(file, request->output);
+	err = atomic_file_open(file, request->output);
 	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
 }
 
 static int
-print_report(const struct emu_request *request, const struct emulation_report *report, struct whole_file *file)
+print_report(const struct emu_request *request, const struct emulation_report *report, struct atomic_file *file)
 {
 	int err = 0;
 
@@ -149,7 +149,7 @@ print_report(const struct emu_request *request, const struct emulation_report *r
 	else
 		err = emulation_report_text(report, file->stream);
 	if (request->output)
-		err = whole_file_close(file, err);
+		err = atomic_file_close(file, err);
 	if (!err || !report->outcome->has_run)
 		return STATUS_OK;
 	return message_cannot(request->output ? request->output : "standard error", "write the report", err, NULL);
@@ -192,7 +192,7 @@ run(struct emu_request *request)
 		.label = request->label,
 		.by_process = request->by_process,
 	};
-	struct whole_file file;
+	struct atomic_file file;
 	int status = choose(request, setup), printed;
 
 	if (!status)

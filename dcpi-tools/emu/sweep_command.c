@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/ending.h"
+#include "dcpi-tools/common/atomic_file.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/plot.h"
-#include "dcpi-tools/common/whole_file.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/sweep_run.h"
 
@@ -176,7 +176,7 @@ run(const struct sweep_request *request)
 	}
 	sweep_run_fini(&sweep);
 	if (sweep.asked)
-		return ending_by(sweep.asked);
+		return exit_signals_raise(sweep.asked);
 	return status ? status : shown;
 }
 
@@ -184,15 +184,15 @@ run(const struct sweep_request *request)
 static int
 check_plot(const char *path)
 {
-	struct whole_file file;
+	struct atomic_file file;
 	int status = plot_check(path), err;
 
 	if (status)
 		return status;
-	err = whole_file_open(&file, path);
+	err = atomic_file_open(&file, path);
 	if (err)
 		return message_cannot(path, "write the plot", err, NULL);
-	whole_file_close(&file, -ECANCELED);
+	atomic_file_close(&file, -ECANCELED);
 	return STATUS_OK;
 }
 

@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "dcpi-tools/common/csv.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/ending.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
@@ -90,7 +90,7 @@ setup_of(const struct sweep_course *course, const struct sweep_point *point)
 static bool
 is_asked(struct sweep *sweep, const struct emulated_run *run)
 {
-	const int later = ending_take();
+	const int later = exit_signals_take();
 
 	sweep->asked = run->asked ? run->asked : later;
 	return sweep->asked != 0;
@@ -213,11 +213,11 @@ sweep_run(const struct sweep_request *request, struct sweep *sweep)
 		status = plan(&course);
 	if (status)
 		return status;
-	ending_hold(&course.mask); /* what was finished is not lost */
+	exit_signals_block(&course.mask); /* what was finished is not lost */
 	status = run_all(&course);
 	if (sweep->asked)
 		say_what_is_left(&course);
-	ending_release(&course.mask);
+	exit_signals_restore(&course.mask);
 	return status;
 }
 

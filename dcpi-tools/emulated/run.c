@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
-#include "dcpi-tools/common/installed.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/emulated/abandoned.h"
 #include "dcpi-tools/emulated/plan.h"
@@ -73,7 +72,7 @@ static int
 link_plugin(const struct emulated_run *run, const char *name)
 {
 	char place[PATH_MAX + NAME_MAX + 2], plugin[PATH_MAX];
-	int err = installed_find(name, plugin);
+	int err = child_find_installed(name, plugin);
 
 	if (err)
 		return message_cannot(plugin, "find the plugin", err, "is dcpi installed whole?");

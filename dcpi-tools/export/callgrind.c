@@ -9,7 +9,6 @@
 
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/export/report.h"
 
 struct callgrind_writer {
@@ -36,7 +35,7 @@ print_file(struct callgrind_writer *writer, const char *key, uint32_t file)
 }
 
 static void
-print_procedure(struct callgrind_writer *writer, const struct point *point, uint32_t file)
+print_procedure(struct callgrind_writer *writer, const struct sampled_offset *point, uint32_t file)
 {
 	const struct report *report = writer->report;
 
@@ -61,7 +60,7 @@ static void
 print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files)
 {
 	const struct report *report = writer->report;
-	const struct point *point = &report->points.points[index];
+	const struct sampled_offset *point = &report->points.points[index];
 	const struct export_place *place = &report->places[index];
 
 	if (writer->procedure != point->procedure || writer->image != point->image)
@@ -71,7 +70,7 @@ print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files
 	fprintf(writer->stream, "0x%" PRIx64 " %" PRIu32, place->address, place->line);
 	for (size_t i = 0; i < report->choice.columns.count; i++)
 		fprintf(writer->stream, " %" PRIu64,
-		        point_samples(&report->points, point, report->choice.columns.events[i]));
+		        sample_points_samples(&report->points, point, report->choice.columns.events[i]));
 	fputc('\n', writer->stream);
 }
 

@@ -64,19 +64,19 @@ print_stacks(struct stack *stacks, size_t count, FILE *stream)
 static int
 fill(const struct report *report, struct stack *stacks)
 {
-	const struct points *points = &report->points;
+	const struct sample_points *points = &report->points;
 	const uint16_t event = report->choice.columns.events[0];
 	size_t count = points->procedure_count;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct point_procedure *procedure = &points->procedures[i];
+		const struct sample_procedure *procedure = &points->procedures[i];
 
 		stacks[i].text = stack_text(report->choice.titles[procedure->image], procedure->title);
 		if (!stacks[i].text)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < points->count; i++)
-		stacks[points->points[i].procedure].samples += point_samples(points, &points->points[i], event);
+		stacks[points->points[i].procedure].samples += sample_points_samples(points, &points->points[i], event);
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++, count++) {
 		stacks[count].text = stack_text("[unknown]", unknown_cause_name(cause));
 		stacks[count].samples = export_report_unknown(report, event, cause);

@@ -3,8 +3,8 @@
 
 #include "analysis/code_image.h"
 #include "base/array.h"
-#include "dcpi-tools/common/procedure_options.h"
-#include "dcpi-tools/common/progress.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/export/report.h"
 #include "image/lines.h"
@@ -21,7 +21,7 @@ struct opened {
 static int
 lay_out(struct report *report, size_t index, uint64_t start, uint64_t end)
 {
-	const struct point *point = &report->points.points[index];
+	const struct sampled_offset *point = &report->points.points[index];
 	struct export_stretch *last = report->stretch_count ? &report->stretches[report->stretch_count - 1] : NULL;
 
 	if (!last || last->image != point->image || point->offset >= last->end) {
@@ -41,7 +41,7 @@ lay_out(struct report *report, size_t index, uint64_t start, uint64_t end)
 static int
 lay_out_pages(struct report *report, size_t first, size_t end)
 {
-	const struct point *points = report->points.points;
+	const struct sampled_offset *points = report->points.points;
 	int err = 0;
 
 	for (size_t i = first; i < end && !err; i++) {
@@ -112,7 +112,7 @@ find_guarded(struct report *report, size_t start, size_t end)
 }
 
 static size_t
-end_of_image(const struct points *points, size_t start)
+end_of_image(const struct sample_points *points, size_t start)
 {
 	size_t end = start;
 
@@ -124,7 +124,7 @@ end_of_image(const struct points *points, size_t start)
 int
 export_report_find_places(struct report *report)
 {
-	const struct points *points = &report->points;
+	const struct sample_points *points = &report->points;
 	struct progress progress;
 	int err = 0;
 

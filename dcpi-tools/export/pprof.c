@@ -241,8 +241,8 @@ static int
 find_function(struct pprof_writer *writer, size_t index, uint64_t *id)
 {
 	const struct report *report = writer->report;
-	const struct point *point = &report->points.points[index];
-	const struct point_procedure *procedure = &report->points.procedures[point->procedure];
+	const struct sampled_offset *point = &report->points.points[index];
+	const struct sample_procedure *procedure = &report->points.procedures[point->procedure];
 	const size_t count = strings_count(writer->functions);
 	char key[FUNCTION_KEY_SIZE];
 	uint32_t number;
@@ -310,14 +310,14 @@ static int
 put_point(struct pprof_writer *writer, size_t index)
 {
 	const struct report *report = writer->report;
-	const struct point *point = &report->points.points[index];
+	const struct sampled_offset *point = &report->points.points[index];
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	int err = 0;
 
 	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
 		err = put_mapping(writer, &report->stretches[writer->mapping]);
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		writer->samples[i] = point_samples(&report->points, point, report->choice.columns.events[i]);
+		writer->samples[i] = sample_points_samples(&report->points, point, report->choice.columns.events[i]);
 	if (!err)
 		err = find_function(writer, index, &line.function_id);
 	line.line = report->places[index].line;

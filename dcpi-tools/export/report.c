@@ -9,7 +9,7 @@
 static int
 find_points(struct report *report, struct profile *profile)
 {
-	struct points_request request = {
+	struct sample_points_request request = {
 		.selection = report->choice.selection,
 		.wanted = report->choice.wanted,
 		.columns = &report->choice.columns,
@@ -18,7 +18,7 @@ find_points(struct report *report, struct profile *profile)
 	};
 	int err;
 
-	err = request.symbolizer ? points_make(&request, &report->points) : -ENOMEM;
+	err = request.symbolizer ? sample_points_make(&request, &report->points) : -ENOMEM;
 	symbolizer_free(request.symbolizer);
 	if (!err)
 		err = export_report_find_places(report);
@@ -43,7 +43,8 @@ add_up(struct report *report)
 		const uint16_t event = report->choice.columns.events[i];
 
 		for (size_t j = 0; j < report->points.count; j++)
-			report->written[event] += point_samples(&report->points, &report->points.points[j], event);
+			report->written[event] +=
+				sample_points_samples(&report->points, &report->points.points[j], event);
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 			report->written[event] += export_report_unknown(report, event, cause);
 	}
@@ -81,6 +82,6 @@ export_report_fini(struct report *report)
 	strings_free(report->strings);
 	free(report->places);
 	free(report->stretches);
-	points_fini(&report->points);
+	sample_points_fini(&report->points);
 	report_choice_fini(&report->choice);
 }

@@ -7,8 +7,8 @@
 #define DCPI_TOOLS_EXPORT_REPORT_H
 
 #include "dcpi-tools/common/output.h"
-#include "dcpi-tools/common/points.h"
-#include "dcpi-tools/common/report_choice.h"
+#include "dcpi-tools/common/sample_points.h"
+#include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/export/strings.h"
 
 enum export_form {
@@ -44,7 +44,7 @@ struct export_place {
 struct report {
 	const struct request *request;
 	struct report_choice choice;
-	struct points points;
+	struct sample_points points;
 	struct export_place *places;      /* of the points */
 	struct export_stretch *stretches; /* by image and start */
 	size_t stretch_count, stretch_capacity;

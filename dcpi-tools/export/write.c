@@ -2,10 +2,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/tool.h"
-#include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/export/report.h"
 
 static const struct form {
@@ -21,17 +21,17 @@ static const struct form {
 static int
 write_form(const struct report *report, const struct form *form, const char *path)
 {
-	struct whole_file file;
+	struct atomic_file file;
 	int err;
 
-	err = whole_file_open(&file, path);
+	err = atomic_file_open(&file, path);
 	if (!err && form->is_binary && isatty(fileno(file.stream))) {
-		whole_file_close(&file, -EINVAL);
+		atomic_file_close(&file, -EINVAL);
 		message_print(path, "a pprof profile is no text for a terminal: name a file, or a pipe behind it");
 		return STATUS_USAGE;
 	}
 	if (!err)
-		err = whole_file_close(&file, form->write(report, file.stream));
+		err = atomic_file_close(&file, form->write(report, file.stream));
 	return err ? message_cannot(path, "write the profile", err, NULL) : STATUS_OK;
 }
 

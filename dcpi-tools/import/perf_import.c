@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/describe.h"
 #include "dcpi-tools/import/importing.h"
 

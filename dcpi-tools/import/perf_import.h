@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dcpi-tools/common/progress.h"
+#include "dcpi-tools/common/message.h"
 #include "profile/epoch.h"
 #include "profile/profile.h"
 #include "stream/perf_data.h"

@@ -6,7 +6,6 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "process/attribution.h"
 
 static uint64_t

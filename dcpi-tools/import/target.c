@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/progress.h"
 
 #define TRIES      5
 #define SIZE_LIMIT (UINT64_C(64) << 30) /* bytes, of a database that is made */

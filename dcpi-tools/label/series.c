@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/labelled_run.h"
 
 int

@@ -8,48 +8,9 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 
+/* For frequencies: the event that is time, the model, and what was recorded. An exit status. */
 static int
-choose_columns(struct report *report, const char *directory)
-{
-	char why[1024];
-	int err;
-
-	err = columns_choose(report->selection, &report->request->columns, &report->columns, why, sizeof(why));
-	if (!err)
-		return STATUS_OK;
-	message_print(directory, "%s", why);
-	return error_exit_status(err);
-}
-
-static int
-choose_procedure(struct report *report)
-{
-	const struct procedure_request procedure = {
-		.name = report->request->procedure.name,
-		.images = report->request->options.images,
-		.image_count = report->request->options.image_count,
-		.event = report->columns.events[0],
-	};
-
-	return procedure_choose(report->selection, &procedure, &report->choice);
-}
-
-static int
-add_up(struct report *report)
-{
-	const size_t events = report->analysis->event_count;
-
-	report->totals = calloc(events + 1, sizeof(*report->totals));
-	for (size_t event = 0; event < events && report->totals; event++)
-		for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++)
-			report->totals[event] +=
-				instruction_samples(report, report->analysis->samples, i, (uint16_t)event);
-	return report->totals ? 0 : -ENOMEM;
-}
-
-/* For frequencies: the model, the event that is time, and what was recorded. */
-static int
-prepare_frequencies(struct report *report, struct database *database, uint16_t *event)
+prepare_frequencies(struct list_report *report, struct database *database, uint16_t *event)
 {
 	const uint32_t number = report->selection->images[report->choice.found.code.index].number;
 	int err, status;
@@ -59,21 +20,39 @@ prepare_frequencies(struct report *report, struct database *database, uint16_t *
 		status = model_ask(report->selection, report->request->cpu, *event, &report->model);
 	if (status)
 		return status;
-	err = recorded_read(database->profile, report->selection, number, &report->recorded);
+	err = path_records_read(database->profile, report->selection, number, &report->records);
 	return err ? database_cannot_read(database, err) : STATUS_OK;
 }
 
 static int
-count(struct report *report, struct database *database)
+add_totals(struct list_report *report)
+{
+	const struct procedure_analysis *analysis = report->analysis;
+	const size_t instructions = analysis->graph->instruction_count;
+
+	report->totals = calloc(analysis->event_count + 1, sizeof(*report->totals));
+	report->taken = calloc(analysis->event_count + 1, sizeof(*report->taken));
+	if (!report->totals || !report->taken)
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->event_count * instructions; i++) {
+		report->totals[i / instructions] += analysis->samples[i];
+		report->taken[i / instructions] += analysis->taken[i];
+	}
+	return 0;
+}
+
+/* An exit status. */
+static int
+count_samples(struct list_report *report, struct database *database)
 {
 	struct procedure_input input = {
 		.selection = report->selection,
 		.code = &report->choice.found.code,
 		.symbol = report->choice.found.symbol,
 		.event = report->columns.events[0],
-		.exact = &report->recorded.exact.paths,
-		.branches = &report->recorded.branches.paths,
-		.bursts = &report->recorded.bursts.paths,
+		.exact = &report->records.exact.paths,
+		.branches = &report->records.branches.paths,
+		.bursts = &report->records.bursts.paths,
 	};
 	int err;
 
@@ -85,9 +64,8 @@ count(struct report *report, struct database *database)
 		input.pipeline = &report->model.pipeline;
 	}
 	err = procedure_analyze(&input, &report->analysis);
-
 	if (!err)
-		err = add_up(report);
+		err = add_totals(report);
 	if (!err)
 		return STATUS_OK;
 	return message_cannot(report->request->procedure.name, "list the procedure", err,
@@ -95,7 +73,7 @@ count(struct report *report, struct database *database)
 }
 
 static int
-find_places(struct report *report)
+find_places(struct list_report *report)
 {
 	const struct flow_graph *graph = report->analysis->graph;
 	int err;
@@ -122,79 +100,87 @@ find_places(struct report *report)
 	return err;
 }
 
+/* What reads the image's files. An exit status. */
 static int
-find_lines(struct report *report)
+list_procedure(struct list_report *report, struct database *database)
 {
-	int err = find_places(report);
+	const struct list_request *request = report->request;
+	const struct procedure_request procedure = {
+		.name = request->procedure.name,
+		.images = request->options.images,
+		.image_count = request->options.image_count,
+		.event = report->columns.events[0],
+	};
+	int status, err;
 
+	status = procedure_choose(report->selection, &procedure, &report->choice);
+	if (!status)
+		status = count_samples(report, database);
+	if (status)
+		return status;
+	err = find_places(report);
 	if (!err)
 		err = line_index_make(report->places, report->analysis->graph->instruction_count, &report->index);
-	return err ? message_cannot(report->request->procedure.name, "read the line numbers", err, NULL) : STATUS_OK;
-}
-
-static int
-look_into_files(struct report *report, struct database *database)
-{
-	char *shown = text_shown(report->request->procedure.name);
-	struct guard guard = procedure_guard(shown);
-	int status;
-
-	guard_enter(&guard);
-	status = choose_procedure(report);
-	if (!status)
-		status = count(report, database);
-	if (!status)
-		status = find_lines(report);
-	guard_leave(&guard);
-	free(shown);
-	return status;
+	return err ? message_cannot(request->procedure.name, "read the line numbers", err, NULL) : STATUS_OK;
 }
 
 int
-list_report_make(struct report *report, const struct request *request, struct database *database)
+list_report_make(struct list_report *report, const struct list_request *request, struct database *database)
 {
+	struct guard guard;
+	char *shown;
 	int status;
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
 	status = database_select(database, &request->options.request, &report->selection);
 	if (!status)
-		status = choose_columns(report, database->directory);
-	return status ? status : look_into_files(report, database);
+		status = columns_ask(report->selection, &request->columns, database->directory, &report->columns);
+	if (status)
+		return status;
+	shown = text_shown(request->procedure.name);
+	guard = procedure_guard(shown);
+	guard_enter(&guard);
+	status = list_procedure(report, database);
+	guard_leave(&guard);
+	free(shown);
+	return status;
 }
 
 void
-list_report_fini(struct report *report)
+list_report_fini(struct list_report *report)
 {
 	free(report->totals);
+	free(report->taken);
 	line_index_fini(&report->index);
 	free(report->places);
 	sources_fini(&report->sources);
 	image_lines_free(report->lines);
 	procedure_analysis_free(report->analysis);
-	recorded_fini(&report->recorded);
+	path_records_fini(&report->records);
 	procedure_choice_fini(&report->choice);
 	selection_free(report->selection);
 }
 
 uint64_t
-instruction_samples(const struct report *report, const uint64_t *counts, uint32_t instruction, uint16_t event)
+list_instruction_samples(const struct list_report *report, const uint64_t *counts, uint32_t instruction, uint16_t event)
 {
 	return counts[event * report->analysis->graph->instruction_count + instruction];
 }
 
 uint64_t
-line_samples(const struct report *report, const uint64_t *counts, const struct list_line *line, uint16_t event)
+list_line_samples(const struct list_report *report, const uint64_t *counts, const struct line_entry *line,
+                  uint16_t event)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < line->count; i++)
-		sum += instruction_samples(report, counts, report->index.order[line->first + i], event);
+		sum += list_instruction_samples(report, counts, report->index.order[line->first + i], event);
 	return sum;
 }
 
 const struct frequency *
-instruction_frequency(const struct report *report, uint32_t instruction, uint64_t *times)
+list_instruction_frequency(const struct list_report *report, uint32_t instruction, uint64_t *times)
 {
 	const struct procedure_analysis *analysis = report->analysis;
 	const uint32_t block = flow_graph_block_at(analysis->graph, analysis->graph->instructions[instruction].address);
@@ -209,14 +195,14 @@ instruction_frequency(const struct report *report, uint32_t instruction, uint64_
 }
 
 const struct frequency *
-line_frequency(const struct report *report, const struct list_line *line, uint64_t *times)
+list_line_frequency(const struct list_report *report, const struct line_entry *line, uint64_t *times)
 {
 	const struct frequency *most = NULL;
 
 	for (uint32_t i = 0; i < line->count; i++) {
 		uint64_t own;
 		const struct frequency *frequency =
-			instruction_frequency(report, report->index.order[line->first + i], &own);
+			list_instruction_frequency(report, report->index.order[line->first + i], &own);
 
 		if (!frequency || (most && frequency->value <= most->value))
 			continue;
@@ -227,7 +213,7 @@ line_frequency(const struct report *report, const struct list_line *line, uint64
 }
 
 void
-list_instruction_text(const struct report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
+list_instruction_text(const struct list_report *report, uint32_t instruction, char text[INSTRUCTION_TEXT_SIZE])
 {
 	instruction_format(&report->choice.found.code, &report->analysis->graph->instructions[instruction],
 	                   report->request->procedure.syntax, text);

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/columns_fit.h"
-#include "dcpi-tools/common/frequency_source.h"
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/list/report.h"
 
 #define HOT_PERCENT 5   /* of an event's samples: coloured from here on */
@@ -25,7 +24,7 @@ has_undecoded(const struct flow_graph *graph)
 }
 
 static int
-print_samples(const struct report *report, FILE *stream)
+print_samples(const struct list_report *report, FILE *stream)
 {
 	char range[2 * TIME_TEXT_SIZE];
 	int err = 0;
@@ -40,12 +39,12 @@ print_samples(const struct report *report, FILE *stream)
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
 	for (size_t i = 0; i < report->columns.count; i++)
-		summary_print_weights(&report->selection->events[report->columns.events[i]], "Weights:  ", stream);
+		summary_print_weights(columns_event(report->selection, &report->columns, i), "Weights:  ", stream);
 	return err;
 }
 
 static int
-print_head(const struct report *report, const struct columns_fit *fit, const struct output *output)
+print_head(const struct list_report *report, const struct columns_fit *fit, const struct output *output)
 {
 	FILE *stream = output->stream;
 	int err;
@@ -60,7 +59,7 @@ print_head(const struct report *report, const struct columns_fit *fit, const str
 		err = print_samples(report, stream);
 	columns_fit_print(fit, report->selection, stream);
 	if (report->request->frequency)
-		frequency_source_print(report->analysis, &report->recorded, stream);
+		frequency_source_print(report->analysis, &report->records, stream);
 	if (report->lines_damaged)
 		fputs("Source:   not known: line numbers of the image cannot be read\n", stream);
 	else if (!report->lines && report->request->mode != LIST_INSTRUCTIONS)
@@ -74,7 +73,7 @@ print_head(const struct report *report, const struct columns_fit *fit, const str
 }
 
 static void
-add_count(const struct report *report, uint64_t count, uint16_t event, struct table *table)
+add_count(const struct list_report *report, uint64_t count, uint16_t event, struct table *table)
 {
 	const uint64_t all = report->totals[event];
 	const bool is_hot = all && count * 100 >= all * HOT_PERCENT;
@@ -84,7 +83,7 @@ add_count(const struct report *report, uint64_t count, uint16_t event, struct ta
 
 /* What is known with little confidence has a question mark. */
 static void
-add_frequency(const struct report *report, const struct frequency *frequency, const uint64_t *times,
+add_frequency(const struct list_report *report, const struct frequency *frequency, const uint64_t *times,
               struct table *table)
 {
 	char text[64];
@@ -101,25 +100,25 @@ add_frequency(const struct report *report, const struct frequency *frequency, co
 }
 
 static void
-add_instruction(const struct report *report, uint32_t instruction, struct table *table)
+add_instruction(const struct list_report *report, uint32_t instruction, struct table *table)
 {
 	char text[INSTRUCTION_TEXT_SIZE];
 	uint64_t times = 0;
 
 	list_instruction_text(report, instruction, text);
 	for (size_t i = 0; i < report->columns.count; i++)
-		add_count(
-			report,
-			instruction_samples(report, report->analysis->samples, instruction, report->columns.events[i]),
-			report->columns.events[i], table);
+		add_count(report,
+		          list_instruction_samples(report, report->analysis->samples, instruction,
+		                                   report->columns.events[i]),
+		          report->columns.events[i], table);
 	if (report->request->frequency)
-		add_frequency(report, instruction_frequency(report, instruction, &times), &times, table);
+		add_frequency(report, list_instruction_frequency(report, instruction, &times), &times, table);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
 	table_text(table, STYLE_PLAIN, text);
 }
 
 static void
-add_blank_counts(const struct report *report, struct table *table)
+add_blank_counts(const struct list_report *report, struct table *table)
 {
 	for (size_t i = 0; i < report->columns.count; i++)
 		table_text(table, STYLE_PLAIN, "");
@@ -128,7 +127,7 @@ add_blank_counts(const struct report *report, struct table *table)
 }
 
 static void
-add_file(const struct report *report, const struct source *source, struct table *table)
+add_file(const struct list_report *report, const struct source *source, struct table *table)
 {
 	add_blank_counts(report, table);
 	table_text(table, STYLE_HEADING, "");
@@ -139,12 +138,12 @@ add_file(const struct report *report, const struct source *source, struct table 
 }
 
 static void
-fill_both(const struct report *report, struct table *table)
+fill_both(const struct list_report *report, struct table *table)
 {
-	struct list_place last = {.file = SOURCE_NONE};
+	struct line_place last = {.file = SOURCE_NONE};
 
 	for (uint32_t i = 0; i < report->analysis->graph->instruction_count; i++) {
-		const struct list_place *place = &report->places[i];
+		const struct line_place *place = &report->places[i];
 		const bool is_known = place->file != SOURCE_NONE && report->request->mode == LIST_BOTH;
 
 		if (is_known && place->file != last.file)
@@ -160,7 +159,7 @@ fill_both(const struct report *report, struct table *table)
 }
 
 static void
-add_line(const struct report *report, const struct source *source, unsigned line, const struct list_line *used,
+add_line(const struct list_report *report, const struct source *source, unsigned line, const struct line_entry *used,
          struct table *table)
 {
 	uint64_t times = 0;
@@ -169,24 +168,25 @@ add_line(const struct report *report, const struct source *source, unsigned line
 		const uint16_t event = report->columns.events[i];
 
 		if (used)
-			add_count(report, line_samples(report, report->analysis->samples, used, event), event, table);
+			add_count(report, list_line_samples(report, report->analysis->samples, used, event), event,
+			          table);
 		else
 			table_text(table, STYLE_PLAIN, "");
 	}
 	if (report->request->frequency)
-		add_frequency(report, used ? line_frequency(report, used, &times) : NULL, &times, table);
+		add_frequency(report, used ? list_line_frequency(report, used, &times) : NULL, &times, table);
 	table_format(table, STYLE_PLAIN, "%u", line);
 	table_text(table, STYLE_PLAIN, source_line(source, line));
 }
 
 /* The file where the procedure is from its first line to its last; of others, what was inlined, only the lines used. */
 static void
-fill_source(const struct report *report, struct table *table)
+fill_source(const struct list_report *report, struct table *table)
 {
-	const struct list_line *last = NULL;
+	const struct line_entry *last = NULL;
 
 	for (size_t i = 0; i < report->index.count; i++) {
-		const struct list_line *line = &report->index.lines[i];
+		const struct line_entry *line = &report->index.lines[i];
 		const struct source *source = &report->sources.sources[line->place.file];
 		const bool is_same_file = last && last->place.file == line->place.file;
 
@@ -201,7 +201,7 @@ fill_source(const struct report *report, struct table *table)
 }
 
 static int
-print_table(const struct report *report, const struct columns_fit *fit, const struct output *output)
+print_table(const struct list_report *report, const struct columns_fit *fit, const struct output *output)
 {
 	struct table_column columns[SELECTION_EVENTS_MAX + 3];
 	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
@@ -211,7 +211,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 
 	for (; count < report->columns.count; count++)
 		columns[count] = (struct table_column){
-			.heading = report->selection->events[report->columns.events[count]].name,
+			.heading = columns_event(report->selection, &report->columns, count)->name,
 			.align = TABLE_RIGHT,
 			.gap = 1,
 			.min_width = 7,
@@ -240,7 +240,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 }
 
 int
-list_report_print_text(const struct report *report, const struct output *output)
+list_report_print_text(const struct list_report *report, const struct output *output)
 {
 	const struct columns_fit_request request = {
 		.selection = report->selection,
@@ -248,7 +248,7 @@ list_report_print_text(const struct report *report, const struct output *output)
 		.totals = report->totals,
 		.asked = report->request->columns.event_count > 0,
 	};
-	struct report shown = *report;
+	struct list_report shown = *report;
 	struct columns_fit fit;
 
 	columns_fit(&request, output, &fit);

@@ -8,11 +8,11 @@
 
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/output.h"
-#include "dcpi-tools/common/report_choice.h"
 #include "dcpi-tools/common/summary.h"
+#include "dcpi-tools/common/tool.h"
 
 /* What the user asked for. */
-struct request {
+struct prof_request {
 	struct options options;
 	struct columns_request columns;
 	bool by_image;
@@ -22,8 +22,8 @@ struct request {
 };
 
 /* What is shown. */
-struct report {
-	const struct request *request;
+struct prof_report {
+	const struct prof_request *request;
 	struct report_choice choice;
 	struct histogram histogram;
 	uint64_t totals[SELECTION_EVENTS_MAX]; /* what shares are of, by event */
@@ -31,15 +31,15 @@ struct report {
 };
 
 /* Read and sort what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int prof_report_make(struct report *report, const struct request *request, struct database *database);
-void prof_report_fini(struct report *report); /* a zeroed one is allowed */
+int prof_report_make(struct prof_report *report, const struct prof_request *request, struct database *database);
+void prof_report_fini(struct prof_report *report); /* a zeroed one is allowed */
 
 /* What goes below or around the rows. */
-struct summary prof_report_summary(const struct report *report);
+struct summary prof_report_summary(const struct prof_report *report);
 
 /* 0, -ENOMEM, -EIO. */
-int prof_report_print_text(const struct report *report, const struct output *output);
-int prof_report_print_csv(const struct report *report, FILE *stream);
-int prof_report_print_json(const struct report *report, FILE *stream);
+int prof_report_print_text(const struct prof_report *report, const struct output *output);
+int prof_report_print_csv(const struct prof_report *report, FILE *stream);
+int prof_report_print_json(const struct prof_report *report, FILE *stream);
 
 #endif

@@ -1,9 +1,10 @@
-/* The layout of figure 1 of the DCPI paper. */
+/* Text in the layout of figure 1 of the DCPI paper, and CSV. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "dcpi-tools/common/columns_fit.h"
+#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/prof/report.h"
@@ -14,17 +15,9 @@
 #define SHARE_WIDTH     8 /* columns of text that a share takes */
 #define IMAGES_NAMED    3 /* at most, of those that were asked for */
 
+/* JIT code of processes of one name is several images of one title. */
 static bool
-is_restricted(const struct report *report)
-{
-	const struct selection_request *wanted = &report->request->options.request;
-
-	return wanted->comm || wanted->cgroup || wanted->label || report->choice.wanted;
-}
-
-/* What processes of one name made at run time are several images of one title. */
-static bool
-is_named_before(const struct report *report, size_t image)
+is_named_before(const struct prof_report *report, size_t image)
 {
 	for (size_t i = 0; i < image; i++)
 		if (report->choice.wanted[i] && strcmp(report->choice.titles[i], report->choice.titles[image]) == 0)
@@ -34,7 +27,7 @@ is_named_before(const struct report *report, size_t image)
 
 /* "image /usr/bin/gzip, image /usr/bin/tar and 3 more images" */
 static void
-print_wanted_images(const struct report *report, const char *separator, FILE *stream)
+print_wanted_images(const struct prof_report *report, const char *separator, FILE *stream)
 {
 	size_t count = 0;
 
@@ -51,7 +44,7 @@ print_wanted_images(const struct report *report, const char *separator, FILE *st
 
 /* "comm gzip, image /usr/bin/gzip" */
 static void
-print_restriction(const struct report *report, FILE *stream)
+print_restriction(const struct prof_report *report, FILE *stream)
 {
 	const struct selection_request *wanted = &report->request->options.request;
 	const struct {
@@ -70,8 +63,9 @@ print_restriction(const struct report *report, FILE *stream)
 }
 
 static void
-print_totals(const struct report *report, const struct columns_fit *fit, const struct output *output)
+print_totals(const struct prof_report *report, const struct columns_fit *fit, const struct output *output)
 {
+	const struct selection_request *wanted = &report->request->options.request;
 	uint16_t first = report->choice.columns.events[0];
 	const struct selection_event *event = &report->choice.selection->events[first];
 	FILE *stream = output->stream;
@@ -86,7 +80,7 @@ print_totals(const struct report *report, const struct columns_fit *fit, const s
 	}
 	fputc('\n', stream);
 	columns_fit_print(fit, report->choice.selection, stream);
-	if (is_restricted(report)) {
+	if (wanted->comm || wanted->cgroup || wanted->label || report->choice.wanted) {
 		fputs("Only ", stream);
 		print_restriction(report, stream);
 		fprintf(stream, ": %" PRIu64 " of %" PRIu64 " ", report->totals[first], event->totals.samples);
@@ -96,22 +90,25 @@ print_totals(const struct report *report, const struct columns_fit *fit, const s
 	fputs("\nThe counts given below are the number of samples for each listed event type.\n", stream);
 }
 
+static struct table_column
+number_column(const char *heading)
+{
+	return (struct table_column){.heading = heading, .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+}
+
 static struct table *
-make_table(const struct report *report)
+make_table(const struct prof_report *report)
 {
 	struct table_column columns[COLUMNS_MAX];
 	size_t count = 0;
 
 	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const char *name = report->choice.selection->events[report->choice.columns.events[i]].name;
+		const char *name = columns_event(report->choice.selection, &report->choice.columns, i)->name;
 
-		columns[count++] =
-			(struct table_column){.heading = name, .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
-		columns[count++] =
-			(struct table_column){.heading = "%", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+		columns[count++] = number_column(name);
+		columns[count++] = number_column("%");
 		if (i == 0)
-			columns[count++] = (struct table_column){
-				.heading = "cum%", .align = TABLE_RIGHT, .gap = 1, .min_width = 7};
+			columns[count++] = number_column("cum%");
 	}
 	if (!report->request->by_image)
 		columns[count++] = (struct table_column){
@@ -121,14 +118,8 @@ make_table(const struct report *report)
 	return table_new(columns, count);
 }
 
-static enum style
-title_style(const struct histogram_row *row)
-{
-	return row->procedure.kind > PROCEDURE_UNNAMED ? STYLE_WARNING : STYLE_PLAIN;
-}
-
 static void
-fill_table(const struct report *report, struct table *table)
+fill_table(const struct prof_report *report, struct table *table)
 {
 	uint64_t sum = 0;
 
@@ -147,13 +138,14 @@ fill_table(const struct report *report, struct table *table)
 			table_format(table, STYLE_PLAIN, "%.2f%%", share_percent(sum, report->totals[event]));
 		}
 		if (row->title)
-			table_text(table, title_style(row), row->title);
+			table_text(table, row->procedure.kind > PROCEDURE_UNNAMED ? STYLE_WARNING : STYLE_PLAIN,
+			           row->title);
 		table_text(table, STYLE_PLAIN, row->image_title);
 	}
 }
 
 static int
-print_table(const struct report *report, const struct columns_fit *fit, const struct output *output)
+print_table(const struct prof_report *report, const struct columns_fit *fit, const struct output *output)
 {
 	bool header = report->request->options.header;
 	struct summary summary = prof_report_summary(report);
@@ -177,7 +169,7 @@ print_table(const struct report *report, const struct columns_fit *fit, const st
 }
 
 int
-prof_report_print_text(const struct report *report, const struct output *output)
+prof_report_print_text(const struct prof_report *report, const struct output *output)
 {
 	const struct columns_fit_request request = {
 		.selection = report->choice.selection,
@@ -186,10 +178,74 @@ prof_report_print_text(const struct report *report, const struct output *output)
 		.shares = SHARE_WIDTH,
 		.asked = report->request->columns.event_count > 0,
 	};
-	struct report shown = *report;
+	struct prof_report shown = *report;
 	struct columns_fit fit;
 
 	columns_fit(&request, output, &fit);
 	shown.choice.columns = fit.shown;
 	return print_table(&shown, &fit, output);
+}
+
+static void
+print_csv_headings(const struct prof_report *report, struct csv *csv)
+{
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const char *name = columns_event(report->choice.selection, &report->choice.columns, i)->name;
+		char heading[EVENT_NAME_SIZE + 32];
+
+		csv_text(csv, name);
+		snprintf(heading, sizeof(heading), "%s percent", name);
+		csv_text(csv, heading);
+		if (i > 0)
+			continue;
+		snprintf(heading, sizeof(heading), "%s cumulative percent", name);
+		csv_text(csv, heading);
+	}
+	if (!report->request->by_image)
+		csv_text(csv, "procedure");
+	csv_text(csv, "image");
+	csv_text(csv, "build-id");
+	csv_end(csv);
+}
+
+static int
+print_csv_row(const struct prof_report *report, const struct histogram_row *row, uint64_t sum, struct csv *csv)
+{
+	const struct image *image = report->choice.selection->images[row->image].image;
+	char build_id[BUILD_ID_TEXT_SIZE];
+	int err = 0;
+
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		uint16_t event = report->choice.columns.events[i];
+
+		csv_number(csv, row->counts[event]);
+		csv_real(csv, share_percent(row->counts[event], report->totals[event]), 2);
+		if (i == 0)
+			csv_real(csv, share_percent(sum, report->totals[event]), 2);
+	}
+	if (row->title)
+		err = csv_shown(csv, row->title);
+	if (!err)
+		err = csv_shown(csv, image->path);
+	csv_text(csv, build_id_format(image, build_id));
+	csv_end(csv);
+	return err;
+}
+
+int
+prof_report_print_csv(const struct prof_report *report, FILE *stream)
+{
+	struct csv csv = {.stream = stream};
+	uint64_t sum = 0;
+	int err = 0;
+
+	if (report->request->options.header)
+		print_csv_headings(report, &csv);
+	for (size_t i = 0; i < report->shown && !err; i++) {
+		const struct histogram_row *row = &report->histogram.rows[i];
+
+		sum += row->counts[report->choice.columns.events[0]];
+		err = print_csv_row(report, row, sum, &csv);
+	}
+	return err;
 }

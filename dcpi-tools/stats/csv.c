@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/stats/report.h"
 
 static int

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 
 #define ROWS_NAMED   5 /* marked ones whose outliers are named */
 #define SECOND_NS    1e9

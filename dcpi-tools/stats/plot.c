@@ -1,7 +1,7 @@
 /* A strip for each row, with a point for each set, by gnuplot. */
 #include <math.h>
 
-#include "dcpi-tools/common/plot.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/stats/report.h"
 
 #define ROWS_DRAWN   40

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "code/capture.h"
 #include "dcpi-tools/common/database.h"
-#include "dcpi-tools/common/procedure_options.h"
-#include "dcpi-tools/common/progress.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "image/image_file.h"
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/whole_file.h"
 #include "dcpi-tools/tar/archive.h"
 #include "dcpi-tools/tar/images.h"
 #include "dcpi-tools/tar/request.h"
@@ -98,7 +98,7 @@ static int
 write_archive(const struct tar_request *request, const struct paths *paths, struct tar_images *images)
 {
 	struct archive_content content = {.name = request->name, .time_s = (int64_t)(images->end_ns / 1000000000)};
-	struct whole_file file;
+	struct atomic_file file;
 	struct stat packed;
 	int fd = open(paths->packed, O_RDONLY | O_CLOEXEC), err;
 
@@ -106,9 +106,9 @@ write_archive(const struct tar_request *request, const struct paths *paths, stru
 		return -errno;
 	content.fd = fd;
 	content.size = images->bytes = (uint64_t)packed.st_size;
-	err = whole_file_open(&file, request->archive);
+	err = atomic_file_open(&file, request->archive);
 	if (!err)
-		err = whole_file_close(&file, archive_pack(&content, file.stream));
+		err = atomic_file_close(&file, archive_pack(&content, file.stream));
 	close(fd);
 	return err;
 }

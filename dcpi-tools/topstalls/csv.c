@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "dcpi-tools/common/csv.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/topstalls/report.h"
 

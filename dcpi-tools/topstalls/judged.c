@@ -15,10 +15,10 @@ take_truth(struct judged *judged, const struct procedure_input *input)
 
 	if (!judged->epoch || (judged->has_image && judged->image == image))
 		return 0;
-	truth_fini(&judged->truth);
+	stall_truth_fini(&judged->truth);
 	judged->image = image;
 	judged->has_image = true;
-	return truth_read(judged->profile, input->selection->images[image].number, judged->epoch, &judged->truth);
+	return stall_truth_read(judged->profile, input->selection->images[image].number, judged->epoch, &judged->truth);
 }
 
 int
@@ -35,7 +35,7 @@ judged_add(struct judged *judged, const struct procedure_input *input, const str
 	int err = take_truth(judged, input);
 
 	if (!err)
-		err = truth_judge(&judged->truth, input->code, analysis, &verdicts);
+		err = stall_truth_judge(&judged->truth, input->code, analysis, &verdicts);
 	if (err)
 		return err;
 	verdict_sum_add(&judged->sum, analysis, is_sampled_run, verdicts);
@@ -81,7 +81,7 @@ judged_fini(struct judged *judged)
 	for (size_t i = 0; i < judged->count; i++)
 		free(judged->procedures[i].title);
 	free(judged->procedures);
-	truth_fini(&judged->truth);
+	stall_truth_fini(&judged->truth);
 }
 
 static double

@@ -6,7 +6,7 @@
 #ifndef DCPI_TOOLS_TOPSTALLS_JUDGED_H
 #define DCPI_TOOLS_TOPSTALLS_JUDGED_H
 
-#include "dcpi-tools/common/truth.h"
+#include "dcpi-tools/common/stall_truth.h"
 
 struct judged_procedure {
 	char *title;
@@ -20,7 +20,7 @@ struct judged {
 	uint32_t epoch;          /* that has the truth about stalls; 0: none */
 	uint32_t image;          /* whose truth is at hand */
 	bool has_image;
-	struct truth truth;
+	struct stall_truth truth;
 	bool demangle;
 	struct judged_procedure *procedures;
 	size_t count, capacity;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "dcpi-tools/common/csv.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/topstalls/report.h"

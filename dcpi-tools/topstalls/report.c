@@ -53,7 +53,7 @@ topstalls_report_make(struct report *report, const struct request *request, stru
 	status = survey_all_open(&report->survey, &request->survey, database);
 	if (!status && request->survey.check)
 		report->judged = (struct judged){.profile = database->profile,
-		                                 .epoch = truth_epoch(report->survey.selection),
+		                                 .epoch = stall_truth_epoch(report->survey.selection),
 		                                 .demangle = request->demangle};
 	if (!status)
 		status = survey_all_run(&report->survey, database, &visitor);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dcpi-tools/common/installed.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/x/replica_state.h"
 
 #define REPLICA_NAME  "dcpi-replica"
@@ -63,7 +63,7 @@ start_program(struct replica *replica, const int descriptors[3])
 	const pid_t parent = getpid();
 	char path[PATH_MAX];
 	pid_t pid;
-	int err = installed_find(REPLICA_NAME, path);
+	int err = child_find_installed(REPLICA_NAME, path);
 
 	if (err)
 		return err;

@@ -9,7 +9,6 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 
 /* Instructions a second: how fast the emulator was. */
 static double

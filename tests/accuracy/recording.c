@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/recorded.h"
+#include "dcpi-tools/common/path_records.h"
 #include "profile/profile.h"
 #include "tests/accuracy/specimen.h"
 
@@ -20,7 +20,7 @@ struct recording {
 	uint16_t event;
 	struct code_image code;
 	struct pipeline pipeline;
-	struct recorded recorded;
+	struct path_records recorded;
 };
 
 static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
@@ -79,7 +79,8 @@ open_code(struct recording *recording)
 		err = code_image_read(&recording->code);
 		if (err)
 			return fail(recording, recording->program, err);
-		err = recorded_read(recording->profile, selection, selection->images[i].number, &recording->recorded);
+		err = path_records_read(recording->profile, selection, selection->images[i].number,
+		                        &recording->recorded);
 		return err ? fail(recording, recording->program, err) : 0;
 	}
 	return fail(recording, "the program has no samples", -ENOENT);
@@ -112,7 +113,7 @@ recording_close(struct recording *recording)
 {
 	if (!recording)
 		return;
-	recorded_fini(&recording->recorded);
+	path_records_fini(&recording->recorded);
 	code_image_close(&recording->code);
 	selection_free(recording->selection);
 	profile_close(recording->profile);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/common/time_text.h"
+#include "dcpi-tools/common/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

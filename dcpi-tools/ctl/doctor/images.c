@@ -7,7 +7,6 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/common/time_text.h"
 #include "dcpi-tools/ctl/doctor/checks.h"
 #include "dcpi-tools/ctl/status_text.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "dcpi-tools/common/child.h"
-#include "dcpi-tools/common/ending.h"
 
 static int
 run_shell(struct child *child, const char *script)
@@ -191,7 +190,7 @@ run_interrupted(void)
 	sigset_t before, pending;
 	struct child child = {.mask = &before};
 
-	ending_hold(&before);
+	exit_signals_block(&before);
 	if (write(STDOUT_FILENO, "ready", 5) != 5)
 		return 1;
 	do {
@@ -231,13 +230,13 @@ what_we_block_is_not_blocked_for_it(void **state)
 	sigset_t before;
 
 	(void)state;
-	ending_hold(&before);
+	exit_signals_block(&before);
 	assert_int_equal(child_run(&child, blocks), 0);
 	assert_int_equal(WEXITSTATUS(child.status), 1);
 	child.mask = &before;
 	assert_int_equal(child_run(&child, blocks), 0);
 	assert_int_equal(child.status, 0);
-	ending_release(&before);
+	exit_signals_restore(&before);
 }
 
 static void
@@ -258,6 +257,95 @@ a_run_of_seconds_is_told_of(void **state)
 	assert_true(ticks >= 1);
 }
 
+static void
+what_asks_to_end_waits_until_it_is_taken(void **state)
+{
+	sigset_t before;
+
+	(void)state;
+	exit_signals_block(&before);
+	assert_int_equal(exit_signals_take(), 0);
+	raise(SIGTERM);
+	assert_int_equal(exit_signals_take(), SIGTERM);
+	assert_int_equal(exit_signals_take(), 0);
+	exit_signals_restore(&before);
+}
+
+/* As under nohup(1). */
+static void
+what_is_ignored_asks_for_nothing(void **state)
+{
+	sigset_t before;
+
+	(void)state;
+	signal(SIGHUP, SIG_IGN);
+	exit_signals_block(&before);
+	raise(SIGHUP);
+	assert_false(exit_signals_include(SIGHUP));
+	assert_int_equal(exit_signals_take(), 0);
+	exit_signals_restore(&before);
+	signal(SIGHUP, SIG_DFL);
+	assert_true(exit_signals_include(SIGHUP));
+	assert_false(exit_signals_include(SIGUSR1));
+	assert_false(exit_signals_include(SIGCHLD));
+}
+
+static int
+status_of(void (*act)(void))
+{
+	const pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		act();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void
+hold_and_release(void)
+{
+	sigset_t before;
+
+	exit_signals_block(&before);
+	raise(SIGINT);
+	exit_signals_restore(&before);
+}
+
+static void
+end_by_interrupt(void)
+{
+	sigset_t before;
+
+	signal(SIGINT, SIG_IGN);
+	exit_signals_block(&before);
+	_exit(exit_signals_raise(SIGINT));
+}
+
+static void
+what_was_not_taken_ends_us(void **state)
+{
+	int status;
+
+	(void)state;
+	status = status_of(hold_and_release);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGINT);
+}
+
+static void
+who_was_asked_ends_as_asked(void **state)
+{
+	int status;
+
+	(void)state;
+	status = status_of(end_by_interrupt);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGINT);
+}
+
 int
 main(void)
 {
@@ -275,6 +363,10 @@ main(void)
 		cmocka_unit_test(who_is_interrupted_before_runs_nothing_to_its_end),
 		cmocka_unit_test(what_we_block_is_not_blocked_for_it),
 		cmocka_unit_test(a_run_of_seconds_is_told_of),
+		cmocka_unit_test(what_asks_to_end_waits_until_it_is_taken),
+		cmocka_unit_test(what_is_ignored_asks_for_nothing),
+		cmocka_unit_test(what_was_not_taken_ends_us),
+		cmocka_unit_test(who_was_asked_ends_as_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dcpi-tools/common/progress.h"
+#include "dcpi-tools/common/message.h"
 
 /* What work prints of 50 of 200 on a file descriptor; it is due at once, or later. */
 static void
@@ -50,7 +50,7 @@ a_terminal_sees_how_far_it_is_and_nothing_afterwards(void **state)
 	(void)state;
 	assert_int_equal(openpty(&source, &target, NULL, NULL, NULL), 0);
 	work(target, true);
-	assert_printed(source, target, "\rprogress_test:  25% of the work done\r\033[K");
+	assert_printed(source, target, "\rmessage_test:  25% of the work done\r\033[K");
 	close(source);
 	close(target);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dcpi-tools/common/whole_file.h"
+#include "dcpi-tools/common/atomic_file.h"
 
 static int
 enter_directory(void **state)
@@ -66,15 +66,15 @@ files_here(void)
 static void
 a_file_takes_its_name_at_the_end(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 
 	(void)state;
 	put("file", "old");
-	assert_int_equal(whole_file_open(&file, "file"), 0);
+	assert_int_equal(atomic_file_open(&file, "file"), 0);
 	assert_true(fputs("new", file.stream) >= 0);
 	fflush(file.stream);
 	assert_content("file", "old");
-	assert_int_equal(whole_file_close(&file, 0), 0);
+	assert_int_equal(atomic_file_close(&file, 0), 0);
 	assert_content("file", "new");
 	assert_int_equal(files_here(), 1);
 }
@@ -82,13 +82,13 @@ a_file_takes_its_name_at_the_end(void **state)
 static void
 what_failed_leaves_the_old_file_alone(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 
 	(void)state;
 	put("file", "old");
-	assert_int_equal(whole_file_open(&file, "file"), 0);
+	assert_int_equal(atomic_file_open(&file, "file"), 0);
 	assert_true(fputs("new", file.stream) >= 0);
-	assert_int_equal(whole_file_close(&file, -ENOMEM), -ENOMEM);
+	assert_int_equal(atomic_file_close(&file, -ENOMEM), -ENOMEM);
 	assert_content("file", "old");
 	assert_int_equal(files_here(), 1);
 }
@@ -96,15 +96,15 @@ what_failed_leaves_the_old_file_alone(void **state)
 static void
 a_new_file_has_the_mode_that_the_umask_leaves(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 	struct stat there;
 	mode_t before;
 
 	(void)state;
 	unlink("file");
 	before = umask(027);
-	assert_int_equal(whole_file_open(&file, "file"), 0);
-	assert_int_equal(whole_file_close(&file, 0), 0);
+	assert_int_equal(atomic_file_open(&file, "file"), 0);
+	assert_int_equal(atomic_file_close(&file, 0), 0);
 	umask(before);
 	assert_int_equal(stat("file", &there), 0);
 	assert_int_equal(there.st_mode & 0777, 0640);
@@ -113,15 +113,15 @@ a_new_file_has_the_mode_that_the_umask_leaves(void **state)
 static void
 what_a_link_leads_to_is_replaced(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 	struct stat there;
 
 	(void)state;
 	put("file", "old");
 	assert_int_equal(symlink("file", "link"), 0);
-	assert_int_equal(whole_file_open(&file, "link"), 0);
+	assert_int_equal(atomic_file_open(&file, "link"), 0);
 	assert_true(fputs("new", file.stream) >= 0);
-	assert_int_equal(whole_file_close(&file, 0), 0);
+	assert_int_equal(atomic_file_close(&file, 0), 0);
 	assert_content("file", "new");
 	assert_int_equal(lstat("link", &there), 0);
 	assert_true(S_ISLNK(there.st_mode));
@@ -130,13 +130,13 @@ what_a_link_leads_to_is_replaced(void **state)
 static void
 what_is_no_file_is_written_to(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 	struct stat there;
 
 	(void)state;
-	assert_int_equal(whole_file_open(&file, "/dev/full"), 0);
+	assert_int_equal(atomic_file_open(&file, "/dev/full"), 0);
 	assert_true(fputs("text", file.stream) >= 0);
-	assert_int_equal(whole_file_close(&file, 0), -ENOSPC);
+	assert_int_equal(atomic_file_close(&file, 0), -ENOSPC);
 	assert_int_equal(stat("/dev/full", &there), 0);
 	assert_true(S_ISCHR(there.st_mode));
 }
@@ -144,11 +144,11 @@ what_is_no_file_is_written_to(void **state)
 static void
 a_directory_that_is_not_there_is_told(void **state)
 {
-	struct whole_file file;
+	struct atomic_file file;
 
 	(void)state;
-	assert_int_equal(whole_file_open(&file, "nowhere/file"), -ENOENT);
-	assert_int_equal(whole_file_open(&file, "."), -EISDIR);
+	assert_int_equal(atomic_file_open(&file, "nowhere/file"), -ENOENT);
+	assert_int_equal(atomic_file_open(&file, "."), -EISDIR);
 }
 
 int

@@ -1,4 +1,4 @@
-#include "dcpi-tools/common/truth.h"
+#include "dcpi-tools/common/stall_truth.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static const char *const names[TRUTH_COUNT] = {
 };
 
 const char *
-truth_event_name(unsigned reason)
+stall_truth_event_name(unsigned reason)
 {
 	return reason < TRUTH_COUNT ? names[reason] : NULL;
 }
@@ -24,7 +24,7 @@ truth_event_name(unsigned reason)
 static int
 compare(const void *left, const void *right)
 {
-	const struct truth_cycles *a = left, *b = right;
+	const struct stall_truth_cycles *a = left, *b = right;
 
 	if (a->from != b->from)
 		return a->from < b->from ? -1 : 1;
@@ -34,11 +34,11 @@ compare(const void *left, const void *right)
 }
 
 static int
-add_reason(struct profile *profile, uint32_t number, uint32_t epoch, unsigned reason, struct truth *truth,
+add_reason(struct profile *profile, uint32_t number, uint32_t epoch, unsigned reason, struct stall_truth *truth,
            size_t *capacity)
 {
 	struct edge_set set = {0};
-	struct truth_cycles *grown;
+	struct stall_truth_cycles *grown;
 	int err = edges_read_of(profile, number, names[reason], epoch, &set);
 
 	if (err)
@@ -47,15 +47,15 @@ add_reason(struct profile *profile, uint32_t number, uint32_t epoch, unsigned re
 	if (grown) {
 		truth->cycles = grown;
 		for (size_t i = 0; i < set.count; i++)
-			grown[truth->count++] = (struct truth_cycles){set.edges[i].from, set.edges[i].to,
-			                                              set.edges[i].count, (uint8_t)reason};
+			grown[truth->count++] = (struct stall_truth_cycles){set.edges[i].from, set.edges[i].to,
+			                                                    set.edges[i].count, (uint8_t)reason};
 	}
 	edge_set_fini(&set);
 	return grown ? 0 : -ENOMEM;
 }
 
 int
-truth_read(struct profile *profile, uint32_t number, uint32_t epoch, struct truth *truth)
+stall_truth_read(struct profile *profile, uint32_t number, uint32_t epoch, struct stall_truth *truth)
 {
 	size_t capacity = 0;
 	int err = 0;
@@ -64,21 +64,21 @@ truth_read(struct profile *profile, uint32_t number, uint32_t epoch, struct trut
 	for (unsigned reason = 0; !err && reason < TRUTH_COUNT; reason++)
 		err = add_reason(profile, number, epoch, reason, truth, &capacity);
 	if (err)
-		truth_fini(truth);
+		stall_truth_fini(truth);
 	else if (truth->count > 0)
 		qsort(truth->cycles, truth->count, sizeof(*truth->cycles), compare);
 	return err;
 }
 
 void
-truth_fini(struct truth *truth)
+stall_truth_fini(struct stall_truth *truth)
 {
 	free(truth->cycles);
-	*truth = (struct truth){0};
+	*truth = (struct stall_truth){0};
 }
 
 size_t
-truth_at(const struct truth *truth, uint64_t offset)
+stall_truth_at(const struct stall_truth *truth, uint64_t offset)
 {
 	size_t low = 0, high = truth->count;
 
@@ -123,9 +123,9 @@ compare_truths(const void *left, const void *right)
 	return (a->culprit > b->culprit) - (a->culprit < b->culprit);
 }
 
-/* Sorted, and each once. How many. */
+/* Sort them and add up those that are equal but for their cycles. How many are left. */
 static size_t
-settle(struct verdict_truth *truths, size_t count)
+sort_and_merge(struct verdict_truth *truths, size_t count)
 {
 	size_t kept = 0;
 
@@ -139,18 +139,18 @@ settle(struct verdict_truth *truths, size_t count)
 	return kept;
 }
 
-/* What one instruction waited for, behind `count` others. How many there are then. */
+/* Append what one instruction waited for to `count` others. How many there are then. */
 static size_t
-take(const struct truth *truth, const struct code_image *code, uint64_t address, struct verdict_truth *truths,
-     size_t count)
+add_truths(const struct stall_truth *truth, const struct code_image *code, uint64_t address,
+           struct verdict_truth *truths, size_t count)
 {
 	uint64_t offset;
 
 	if (image_file_offset(code->file, address, &offset))
 		return count;
-	for (size_t i = truth_at(truth, offset);
+	for (size_t i = stall_truth_at(truth, offset);
 	     i < truth->count && truth->cycles[i].from == offset && count < truth->count; i++) {
-		const struct truth_cycles *cycles = &truth->cycles[i];
+		const struct stall_truth_cycles *cycles = &truth->cycles[i];
 		struct verdict_truth *to = &truths[count];
 
 		*to = (struct verdict_truth){address, VERDICT_ELSEWHERE, (double)cycles->cycles,
@@ -163,8 +163,8 @@ take(const struct truth *truth, const struct code_image *code, uint64_t address,
 }
 
 int
-truth_judge(const struct truth *truth, const struct code_image *code, const struct procedure_analysis *analysis,
-            struct verdict **verdicts)
+stall_truth_judge(const struct stall_truth *truth, const struct code_image *code,
+                  const struct procedure_analysis *analysis, struct verdict **verdicts)
 {
 	const struct flow_graph *graph = analysis->graph;
 	struct verdict_truth *truths = calloc(truth->count + 1, sizeof(*truths));
@@ -176,16 +176,16 @@ truth_judge(const struct truth *truth, const struct code_image *code, const stru
 		return -ENOMEM;
 	for (size_t i = 0; i < graph->instruction_count && count < truth->count; i++) {
 		if (graph->instructions[i].address != last)
-			count = take(truth, code, graph->instructions[i].address, truths, count);
+			count = add_truths(truth, code, graph->instructions[i].address, truths, count);
 		last = graph->instructions[i].address;
 	}
-	err = verdicts_make(analysis, truths, settle(truths, count), verdicts);
+	err = verdicts_make(analysis, truths, sort_and_merge(truths, count), verdicts);
 	free(truths);
 	return err;
 }
 
 uint32_t
-truth_epoch(const struct selection *selection)
+stall_truth_epoch(const struct selection *selection)
 {
 	for (size_t i = selection_epochs_matched(selection); i-- > 0;)
 		for (size_t k = 0; k < selection->epochs[i].event_count; k++)

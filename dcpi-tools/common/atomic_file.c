@@ -1,4 +1,4 @@
-#include "dcpi-tools/common/whole_file.h"
+#include "dcpi-tools/common/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,16 +10,9 @@
 
 #define DESCRIPTOR_PATH_SIZE 40
 
+/* A file without a name, which a kill removes; -1 where the file system has no O_TMPFILE. */
 static int
-open_as_it_is(struct whole_file *file, const char *path)
-{
-	file->stream = fopen(path, "we");
-	return file->stream ? 0 : -errno;
-}
-
-/* A file without a name, where the file system has that: a kill leaves nothing of it. */
-static int
-open_nameless(const char *path)
+open_unnamed(const char *path)
 {
 	char *directory = strdup(path), *slash;
 	int fd;
@@ -35,12 +28,12 @@ open_nameless(const char *path)
 }
 
 static int
-open_beside(struct whole_file *file)
+open_beside(struct atomic_file *file)
 {
-	int fd = open_nameless(file->path), err;
+	int fd = open_unnamed(file->path), err;
 
 	if (fd < 0) {
-		unlink(file->temporary); /* of a process that had our number and was killed */
+		unlink(file->temporary); /* of a killed process that had our process number */
 		fd = open(file->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 	}
 	if (fd < 0)
@@ -54,7 +47,7 @@ open_beside(struct whole_file *file)
 }
 
 static void
-forget(struct whole_file *file)
+clear(struct atomic_file *file)
 {
 	free(file->path);
 	free(file->temporary);
@@ -62,7 +55,7 @@ forget(struct whole_file *file)
 }
 
 int
-whole_file_open(struct whole_file *file, const char *path)
+atomic_file_open(struct atomic_file *file, const char *path)
 {
 	struct stat there;
 	int err;
@@ -72,9 +65,11 @@ whole_file_open(struct whole_file *file, const char *path)
 		file->stream = stdout;
 		return 0;
 	}
-	if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-		return open_as_it_is(file, path);
-	file->path = realpath(path, NULL); /* what a symbolic link leads to is replaced, not the link */
+	if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+		file->stream = fopen(path, "we");
+		return file->stream ? 0 : -errno;
+	}
+	file->path = realpath(path, NULL); /* a symbolic link stays, its target is replaced */
 	if (!file->path)
 		file->path = strdup(path);
 	if (!file->path)
@@ -86,13 +81,13 @@ whole_file_open(struct whole_file *file, const char *path)
 		err = open_beside(file);
 	}
 	if (err)
-		forget(file);
+		clear(file);
 	return err;
 }
 
-/* Give it the name beside its own, unless it has that. */
+/* An unnamed file gets its temporary name: linkat() does not replace a file, rename() does. */
 static int
-name_it(const struct whole_file *file)
+link_temporary(const struct atomic_file *file)
 {
 	char path[DESCRIPTOR_PATH_SIZE];
 	struct stat now;
@@ -107,7 +102,7 @@ name_it(const struct whole_file *file)
 }
 
 static int
-finish(const struct whole_file *file)
+finish(const struct atomic_file *file)
 {
 	int err;
 
@@ -117,14 +112,14 @@ finish(const struct whole_file *file)
 		return 0;
 	if (fsync(fileno(file->stream)))
 		return -errno;
-	err = name_it(file);
+	err = link_temporary(file);
 	if (!err && rename(file->temporary, file->path))
 		err = -errno;
 	return err;
 }
 
 int
-whole_file_close(struct whole_file *file, int err)
+atomic_file_close(struct atomic_file *file, int err)
 {
 	errno = 0;
 	if (!err)
@@ -133,6 +128,6 @@ whole_file_close(struct whole_file *file, int err)
 		unlink(file->temporary);
 	if (file->stream != stdout && fclose(file->stream) && !err)
 		err = -errno;
-	forget(file);
+	clear(file);
 	return err;
 }

@@ -1,4 +1,4 @@
-#include "dcpi-tools/common/points.h"
+#include "dcpi-tools/common/sample_points.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "process/hash.h"
 
-/* Where a procedure is in the list; another procedure may lie within, so that it comes up again. */
-struct points_place {
-	struct place_key {
+/* A procedure of the list by its place: where another one lies inside it, its samples are in several runs. */
+struct sample_points_known {
+	struct sample_points_key {
 		uint64_t offset;
 		uint32_t image;
 		uint32_t kind;
@@ -18,26 +18,26 @@ struct points_place {
 	UT_hash_handle hh;
 };
 
-struct points_maker {
-	const struct points_request *request;
-	struct points *points;
+struct sample_points_maker {
+	const struct sample_points_request *request;
+	struct sample_points *points;
 	size_t capacity, procedure_capacity;
-	struct points_place *places;
+	struct sample_points_known *places;
 };
 
 static int
-add_procedure(struct points_maker *maker, uint32_t image, const struct procedure *procedure)
+add_procedure(struct sample_points_maker *maker, uint32_t image, const struct procedure *procedure)
 {
-	struct points *points = maker->points;
-	struct point_procedure *grown;
+	struct sample_points *points = maker->points;
+	struct sample_procedure *grown;
 
 	grown = array_grow(points->procedures, &maker->procedure_capacity, points->procedure_count + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	points->procedures = grown;
 	grown += points->procedure_count++;
-	*grown = (struct point_procedure){.procedure = *procedure, .image = image};
-	grown->procedure.name = NULL; /* the symbolizer may go later */
+	*grown = (struct sample_procedure){.procedure = *procedure, .image = image};
+	grown->procedure.name = NULL; /* it belongs to the symbolizer, which the caller may free */
 	grown->title =
 		procedure_title(procedure, maker->request->selection->images[image].image, maker->request->demangle);
 	grown->name = procedure->name ? strdup(procedure->name) : NULL;
@@ -45,10 +45,10 @@ add_procedure(struct points_maker *maker, uint32_t image, const struct procedure
 }
 
 static int
-find_procedure(struct points_maker *maker, uint32_t image, const struct procedure *procedure, uint32_t *index)
+find_procedure(struct sample_points_maker *maker, uint32_t image, const struct procedure *procedure, uint32_t *index)
 {
-	const struct place_key key = {procedure->offset, image, procedure->kind};
-	struct points_place *place;
+	const struct sample_points_key key = {procedure->offset, image, procedure->kind};
+	struct sample_points_known *place;
 	int err;
 
 	HASH_FIND(hh, maker->places, &key, sizeof(key), place);
@@ -72,11 +72,11 @@ find_procedure(struct points_maker *maker, uint32_t image, const struct procedur
 }
 
 /* The point whose counts begin with `first`. */
-static struct point
+static struct sampled_offset
 point_at(const struct selection *selection, size_t first)
 {
 	const struct selection_count *counts = selection->counts;
-	struct point point = {.offset = counts[first].offset, .image = counts[first].image, .first = first};
+	struct sampled_offset point = {.offset = counts[first].offset, .image = counts[first].image, .first = first};
 	size_t end = first;
 
 	while (end < selection->count_count && counts[end].image == point.image && counts[end].offset == point.offset)
@@ -86,7 +86,7 @@ point_at(const struct selection *selection, size_t first)
 }
 
 static bool
-is_wanted(const struct points_request *request, const struct point *point)
+is_wanted(const struct sample_points_request *request, const struct sampled_offset *point)
 {
 	const struct selection_count *counts = &request->selection->counts[point->first];
 
@@ -100,12 +100,12 @@ is_wanted(const struct points_request *request, const struct point *point)
 }
 
 static int
-add_point(struct points_maker *maker, struct point *point)
+add_point(struct sample_points_maker *maker, struct sampled_offset *point)
 {
-	const struct points_request *request = maker->request;
-	struct points *points = maker->points;
+	const struct sample_points_request *request = maker->request;
+	struct sample_points *points = maker->points;
 	struct procedure procedure;
-	struct point *grown;
+	struct sampled_offset *grown;
 	int err = 0;
 
 	grown = array_grow(points->points, &maker->capacity, points->count + 1, sizeof(*grown));
@@ -122,32 +122,22 @@ add_point(struct points_maker *maker, struct point *point)
 	return err;
 }
 
-static int
-add_all(struct points_maker *maker)
-{
-	const struct selection *selection = maker->request->selection;
-	int err = 0;
-
-	for (size_t i = 0; i < selection->count_count && !err;) {
-		struct point point = point_at(selection, i);
-
-		if (is_wanted(maker->request, &point))
-			err = add_point(maker, &point);
-		i += point.event_count;
-	}
-	return err;
-}
-
 int
-points_make(const struct points_request *request, struct points *points)
+sample_points_make(const struct sample_points_request *request, struct sample_points *points)
 {
-	struct points_maker maker = {.request = request, .points = points};
-	struct points_place *place, *next;
-	int err;
+	struct sample_points_maker maker = {.request = request, .points = points};
+	struct sample_points_known *place, *next;
+	int err = 0;
 
 	memset(points, 0, sizeof(*points));
 	points->selection = request->selection;
-	err = add_all(&maker);
+	for (size_t i = 0; i < request->selection->count_count && !err;) {
+		struct sampled_offset point = point_at(request->selection, i);
+
+		if (is_wanted(request, &point))
+			err = add_point(&maker, &point);
+		i += point.event_count;
+	}
 	place = maker.places;
 	HASH_CLEAR(hh, maker.places);
 	for (; place; place = next) {
@@ -155,12 +145,12 @@ points_make(const struct points_request *request, struct points *points)
 		free(place);
 	}
 	if (err)
-		points_fini(points);
+		sample_points_fini(points);
 	return err;
 }
 
 void
-points_fini(struct points *points)
+sample_points_fini(struct sample_points *points)
 {
 	for (size_t i = 0; i < points->procedure_count; i++) {
 		free(points->procedures[i].title);
@@ -172,7 +162,7 @@ points_fini(struct points *points)
 }
 
 static const struct selection_count *
-count_of(const struct points *points, const struct point *point, uint16_t event)
+count_of(const struct sample_points *points, const struct sampled_offset *point, uint16_t event)
 {
 	const struct selection_count *counts = &points->selection->counts[point->first];
 
@@ -183,7 +173,7 @@ count_of(const struct points *points, const struct point *point, uint16_t event)
 }
 
 uint64_t
-point_samples(const struct points *points, const struct point *point, uint16_t event)
+sample_points_samples(const struct sample_points *points, const struct sampled_offset *point, uint16_t event)
 {
 	const struct selection_count *count = count_of(points, point, event);
 
@@ -191,7 +181,7 @@ point_samples(const struct points *points, const struct point *point, uint16_t e
 }
 
 uint64_t
-point_taken(const struct points *points, const struct point *point, uint16_t event)
+sample_points_taken(const struct sample_points *points, const struct sampled_offset *point, uint16_t event)
 {
 	const struct selection_count *count = count_of(points, point, event);
 

@@ -1,7 +1,7 @@
 /* Sampled offsets, with the procedures that they lie in. */
 #include "tests/unit/test.h"
 
-#include "dcpi-tools/common/points.h"
+#include "dcpi-tools/common/sample_points.h"
 #include "tests/unit/dcpi-tools/fixture.h"
 #include "tests/unit/dcpi-tools/self.h"
 
@@ -9,15 +9,15 @@
 #define FAULTS 1
 
 static void
-make(const struct fixture *fixture, const bool *wanted, struct points *points)
+make(const struct fixture *fixture, const bool *wanted, struct sample_points *points)
 {
-	struct points_request request = {
+	struct sample_points_request request = {
 		.selection = &fixture->selection,
 		.wanted = wanted,
 		.symbolizer = symbolizer_new(NULL),
 	};
 
-	assert_int_equal(points_make(&request, points), 0);
+	assert_int_equal(sample_points_make(&request, points), 0);
 	symbolizer_free(request.symbolizer);
 }
 
@@ -25,7 +25,7 @@ static void
 events_of_one_offset_are_one_point(void **state)
 {
 	struct fixture fixture;
-	struct points points;
+	struct sample_points points;
 	uint32_t image;
 
 	(void)state;
@@ -37,18 +37,18 @@ events_of_one_offset_are_one_point(void **state)
 	make(&fixture, NULL, &points);
 	assert_int_equal(points.count, 2);
 	assert_int_equal(points.points[0].offset, 0x10);
-	assert_int_equal(point_samples(&points, &points.points[0], CLOCK), 5);
-	assert_int_equal(point_samples(&points, &points.points[0], FAULTS), 2);
-	assert_int_equal(point_samples(&points, &points.points[1], CLOCK), 0);
-	assert_int_equal(point_samples(&points, &points.points[1], FAULTS), 3);
-	points_fini(&points);
+	assert_int_equal(sample_points_samples(&points, &points.points[0], CLOCK), 5);
+	assert_int_equal(sample_points_samples(&points, &points.points[0], FAULTS), 2);
+	assert_int_equal(sample_points_samples(&points, &points.points[1], CLOCK), 0);
+	assert_int_equal(sample_points_samples(&points, &points.points[1], FAULTS), 3);
+	sample_points_fini(&points);
 }
 
 static void
 images_have_procedures_of_their_own(void **state)
 {
 	struct fixture fixture;
-	struct points points;
+	struct sample_points points;
 
 	(void)state;
 	fixture_init(&fixture);
@@ -60,7 +60,7 @@ images_have_procedures_of_their_own(void **state)
 	assert_null(points.procedures[0].name);
 	assert_string_equal(points.procedures[1].title, "[file not found: b]");
 	assert_int_equal(points.points[1].procedure, 1);
-	points_fini(&points);
+	sample_points_fini(&points);
 }
 
 /* Longer than one instruction, whatever the compiler. */
@@ -77,7 +77,7 @@ offsets_of_a_function_are_in_one_procedure(void **state)
 {
 	const uint64_t offset = self_offset(function_of_two_points);
 	struct fixture fixture;
-	struct points points;
+	struct sample_points points;
 	char path[PATH_MAX];
 
 	(void)state;
@@ -91,7 +91,7 @@ offsets_of_a_function_are_in_one_procedure(void **state)
 	assert_int_equal(points.procedure_count, 1);
 	assert_string_equal(points.procedures[0].name, "function_of_two_points");
 	assert_int_equal(points.procedures[0].procedure.offset, offset);
-	points_fini(&points);
+	sample_points_fini(&points);
 }
 
 static void
@@ -99,7 +99,7 @@ only_wanted_images_have_points(void **state)
 {
 	static const bool wanted[] = {false, true};
 	struct fixture fixture;
-	struct points points;
+	struct sample_points points;
 
 	(void)state;
 	fixture_init(&fixture);
@@ -108,7 +108,7 @@ only_wanted_images_have_points(void **state)
 	make(&fixture, wanted, &points);
 	assert_int_equal(points.count, 1);
 	assert_int_equal(points.points[0].image, 1);
-	points_fini(&points);
+	sample_points_fini(&points);
 }
 
 static void
@@ -116,8 +116,8 @@ only_offsets_with_samples_of_wanted_events_are_points(void **state)
 {
 	static const struct columns columns = {.count = 1, .events = {FAULTS}};
 	struct fixture fixture;
-	struct points_request request = {.selection = &fixture.selection, .columns = &columns};
-	struct points points;
+	struct sample_points_request request = {.selection = &fixture.selection, .columns = &columns};
+	struct sample_points points;
 	uint32_t image;
 
 	(void)state;
@@ -126,26 +126,26 @@ only_offsets_with_samples_of_wanted_events_are_points(void **state)
 	fixture_count(&fixture, image, 0x10, CLOCK, 5);
 	fixture_count(&fixture, image, 0x20, CLOCK, 6);
 	fixture_count(&fixture, image, 0x20, FAULTS, 3);
-	assert_int_equal(points_make(&request, &points), 0);
+	assert_int_equal(sample_points_make(&request, &points), 0);
 	assert_int_equal(points.count, 1);
 	assert_int_equal(points.points[0].offset, 0x20);
-	assert_int_equal(point_samples(&points, &points.points[0], CLOCK), 6);
+	assert_int_equal(sample_points_samples(&points, &points.points[0], CLOCK), 6);
 	assert_int_equal(points.procedure_count, 0); /* nobody asked for them */
-	points_fini(&points);
+	sample_points_fini(&points);
 }
 
 static void
 no_samples_are_no_points(void **state)
 {
 	struct fixture fixture;
-	struct points points;
+	struct sample_points points;
 
 	(void)state;
 	fixture_init(&fixture);
 	make(&fixture, NULL, &points);
 	assert_int_equal(points.count, 0);
 	assert_int_equal(points.procedure_count, 0);
-	points_fini(&points);
+	sample_points_fini(&points);
 }
 
 int
