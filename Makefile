@@ -74,10 +74,10 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 # How long x86's instructions are, without a library.
 X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
 
-# What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
+# What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (shadow.h).
 REPLICA := $(BUILD)/lib/dcpi/dcpi-replica
 REPLICA_MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-REPLICA_SOURCES := $(wildcard dcpi-tools/x/replica/*_$(REPLICA_MACHINE).c)
+REPLICA_SOURCES := $(wildcard dcpi-tools/x/shadow/*_$(REPLICA_MACHINE).c)
 ifeq ($(REPLICA_MACHINE),x86_64)
 REPLICA_SOURCES += $(X86_ENCODING)
 endif
@@ -223,7 +223,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test executed_test): $(EMULATOR_OBJECTS)
 
-EMU_TESTS := counters thread_count thread_list sweep emulation_report emulated_profile calibrate_describe calibrate_host chase machines executed
+EMU_TESTS := counters thread_counts sweep emulation_report emulated_profile calibrate_describe calibrate_host chase machines executed
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
@@ -241,14 +241,14 @@ $(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tool
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)
-$(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/replica/branch_x86_64.c)
+$(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/shadow/branch_x86_64.c)
 endif
 
 # It is looked for beside the program that starts it.
 $(BUILD)/tests/unit/lib/dcpi/dcpi-replica: $(REPLICA)
 	@mkdir -p $(@D)
 	cp $< $@
-$(BUILD)/tests/unit/dcpi-tools/replica_run_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
+$(BUILD)/tests/unit/dcpi-tools/shadow_process_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
 
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))
@@ -395,7 +395,7 @@ $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objec
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
-$(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,$(addprefix dcpi-tools/emu/,thread_count.c thread_list.c))
+$(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/thread_counts.c)
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive_unpack.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
 

@@ -37,7 +37,7 @@ find_command(const struct argp_state *state, const char *text)
 	return options_choice(state, "command", text, names, COMMAND_COUNT);
 }
 
-struct choice {
+struct emu_choice {
 	size_t command;
 	int at; /* where it stands among the arguments */
 };
@@ -45,7 +45,7 @@ struct choice {
 static error_t
 parse_option(int key, char *text, struct argp_state *state)
 {
-	struct choice *choice = state->input;
+	struct emu_choice *choice = state->input;
 
 	switch (key) {
 	case ARGP_KEY_ARG: /* what follows is the command's */
@@ -82,7 +82,7 @@ main(int argc, char **argv)
 		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
-	struct choice choice = {0};
+	struct emu_choice choice = {0};
 	int status;
 
 	text_init();

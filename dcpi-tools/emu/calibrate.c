@@ -1,7 +1,10 @@
-#include "dcpi-tools/emu/calibrate.h"
+/* dcpiemu calibrate: measure this machine, and describe it in a file that --machine takes. */
+#include "dcpi-tools/emu/command.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +15,17 @@
 #include "base/model_file.h"
 #include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/emu/calibrate/describe.h"
-#include "dcpi-tools/emu/calibrate/report.h"
 
 #define TRIES 3
+
+struct emu_calibrate_request {
+	struct options options;
+	const char *path; /* of the file; NULL: host.conf among the user's own machines, which are made */
+};
 
 static int
 choose_pipeline(const struct host *host, struct pipeline *pipeline)
@@ -67,7 +77,7 @@ make_directories(char *path)
 }
 
 static int
-choose_path(const struct calibrate_request *request, char *path, size_t size)
+choose_path(const struct emu_calibrate_request *request, char *path, size_t size)
 {
 	char directory[PATH_MAX];
 	int used, err;
@@ -126,8 +136,111 @@ measure_into(const char *path, const struct host *host, const struct pipeline *p
 	return err ? message_cannot(path, "write the description", err, NULL) : STATUS_OK;
 }
 
-int
-calibrate_run(const struct calibrate_request *request, const struct output *output)
+static const struct table_column columns[] = {
+	{.heading = ""},
+	{.heading = "measured", .align = TABLE_RIGHT, .gap = 2},
+	{.heading = "", .gap = 1, .min_width = 6},
+	{.heading = "how sure", .gap = 2},
+};
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+
+static void
+add_figure(struct table *table, double value, const char *unit, const char *sureness)
+{
+	table_format(table, STYLE_PLAIN, value < 100 && value != (unsigned)value ? "%.1f" : "%.0f", value);
+	table_text(table, STYLE_FAINT, unit);
+	table_text(table, STYLE_FAINT, sureness);
+}
+
+static void
+add_size(struct table *table, unsigned level, uint64_t bytes)
+{
+	if (bytes >> 20 && !(bytes & ((1 << 20) - 1)))
+		table_format(table, STYLE_PLAIN, "level %u, %" PRIu64 " MiB", level, bytes >> 20);
+	else
+		table_format(table, STYLE_PLAIN, "level %u, %" PRIu64 " KiB", level, bytes >> 10);
+}
+
+static void
+add_levels(struct table *table, const struct host *host, const struct measurements *measured)
+{
+	for (unsigned i = 0; i < host->level_count; i++) {
+		add_size(table, i + 1, host->levels[i].bytes);
+		add_figure(table, measured->level_cycles[i].value, "cycles",
+		           measured->ends_seen[i] ? figure_sureness(&measured->level_cycles[i])
+		                                  : "doubtful: loads are as fast in twice of it");
+	}
+	table_text(table, STYLE_PLAIN, "memory, idle");
+	add_figure(table, measured->memory_ns.value, "ns",
+	           measured->in_huge_pages ? figure_sureness(&measured->memory_ns)
+	                                   : "doubtful: no huge pages, walks are in it");
+	table_text(table, STYLE_PLAIN, "loads that miss at once");
+	add_figure(table, measured->misses_in_flight, "", "roughly");
+}
+
+static void
+add_tlbs(struct table *table, const struct measured_tlbs *tlbs)
+{
+	if (tlbs->data_entries == 0) {
+		table_text(table, STYLE_PLAIN, "TLB");
+		add_figure(table, 0, "pages", "not seen: nothing took longer with more pages");
+		return;
+	}
+	table_text(table, STYLE_PLAIN, "TLB of data");
+	add_figure(table, tlbs->data_entries, "pages", "roughly");
+	if (tlbs->shared_entries) {
+		table_text(table, STYLE_PLAIN, "second TLB");
+		add_figure(table, tlbs->shared_entries, "pages", "roughly");
+		table_text(table, STYLE_PLAIN, "a hit in it adds");
+		add_figure(table, tlbs->hit_cycles, "cycles", "roughly");
+	}
+	table_text(table, STYLE_PLAIN, "a walk adds");
+	add_figure(table, tlbs->walk_cycles, "cycles", "roughly");
+}
+
+static void
+add_memory(struct table *table, const struct measurements *measured, const struct machine *machine)
+{
+	const struct machine_load *last = &machine->loads[machine->load_count - 1];
+
+	for (unsigned i = 0; i < measured->bandwidth_count; i++) {
+		const struct measured_bandwidth *bandwidth = &measured->bandwidths[i];
+
+		table_format(table, STYLE_PLAIN, "memory, %u thread%s", bandwidth->threads,
+		             bandwidth->threads == 1 ? "" : "s");
+		add_figure(table, bandwidth->gb_s, "GB/s", "at least");
+	}
+	table_format(table, STYLE_PLAIN, "memory, at %.3g GB/s%s", last->bandwidth_gb_s,
+	             machine->nodes > 1 ? " of a node" : "");
+	add_figure(table, last->latency_ns, "ns", "roughly");
+}
+
+static int
+print_measured(const struct host *host, const struct measurements *measured, const struct machine *machine,
+               const struct output *output)
+{
+	struct table *table = table_new(columns, COLUMN_COUNT);
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	fprintf(output->stream, "%s: %u core%s, pipeline %s\n\n", machine->title, machine->cores,
+	        machine->cores == 1 ? "" : "s", machine->pipeline_name);
+	table_text(table, STYLE_PLAIN, "clock");
+	add_figure(table, measured->clock_mhz.value, "MHz", figure_sureness(&measured->clock_mhz));
+	add_levels(table, host, measured);
+	add_tlbs(table, &measured->tlbs);
+	add_memory(table, measured, machine);
+	table_text(table, STYLE_PLAIN, "a system call");
+	add_figure(table, measured->call_cycles.value, "cycles", figure_sureness(&measured->call_cycles));
+	err = table_print(table, output, true);
+	table_free(table);
+	return err;
+}
+
+/* Ten seconds, and a table of what was found. An exit status; not 0: after a message. */
+static int
+run(const struct emu_calibrate_request *request, const struct output *output)
 {
 	char path[PATH_MAX], why[512] = "";
 	struct measurements *measured;
@@ -150,9 +263,42 @@ calibrate_run(const struct calibrate_request *request, const struct output *outp
 		return message_cannot(NULL, "measure this machine", -ENOMEM, NULL);
 	status = measure_into(path, &host, &pipeline, measured, &machine);
 	if (!status) {
-		err = emu_report_measured(&host, measured, &machine, output);
+		err = print_measured(&host, measured, &machine, output);
 		fprintf(output->stream, "\nWritten: %s\n", path);
 	}
 	free(measured);
 	return err ? message_cannot(NULL, "print", err, NULL) : status;
+}
+
+static const struct option_row rows[] = {
+	OPTION_TEXT(0, "output", "FILE", struct emu_calibrate_request, path,
+                    "Write the description to FILE (~/.config/dcpi/machines/host.conf)"),
+	OPTION_ARGUMENT(0, command_refuse_argument),
+	OPTION_END,
+};
+
+static const struct command_line line = {
+	.rows = rows,
+	.doc = "Measure this machine - caches, TLBs, memory, clock - in ten to thirty seconds, say how sure each "
+	       "figure is, and describe it in a file, so that --machine host is this one. The less else runs, the "
+	       "better.",
+	.options = offsetof(struct emu_calibrate_request, options),
+	.in_order = true,
+};
+
+int
+calibrate_main(int argc, char **argv)
+{
+	struct emu_calibrate_request request = {0};
+	struct output output;
+	int err, status = command_line_read(&line, &request, argc, argv);
+
+	if (status)
+		return status;
+	output_open(&output, COLOR_AUTO, false);
+	status = run(&request, &output);
+	err = output_close(&output);
+	if (err && !status)
+		status = message_cannot(NULL, "print", err, NULL);
+	return status;
 }

@@ -1,23 +1,44 @@
 /*
- * command.h - the commands of dcpiemu: each has options of its own
+ * command.h - the commands of dcpiemu, and the options that those which run a program share
  *
- * argv[0] is "dcpiemu COMMAND". The exit status.
+ * Each command has a table of its options (command_line.h).
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMU_COMMAND_H
 #define DCPI_TOOLS_EMU_COMMAND_H
 
 #include <argp.h>
+#include <stdbool.h>
 
+#include "dcpi-tools/common/options.h"
 #include "emulator/setup.h"
 
+/* argv[0] is "dcpiemu COMMAND". The exit status. */
 int run_main(int argc, char **argv);
 int sweep_main(int argc, char **argv);
 int machines_main(int argc, char **argv);
 int calibrate_main(int argc, char **argv);
 
-/* Read a command's options. 0, or an exit status after a message. */
-int command_parse(const struct argp *argp, int argc, char **argv, void *request);
+/* The options that run and sweep share. */
+struct command_request {
+	struct options options;
+	struct setup setup; /* without machine, pipeline and threads; setup_init() comes before the options */
+	const char *cpu, *prefix;
+	bool events_chosen; /* by --event: only those */
+	const char *label;
+	bool without_database, is_quiet;
+	char **command;
+};
+
+/*
+ * For struct command_line's `child`, with the struct command_request as its input: what is modelled and how, the
+ * database, and for a sweep the table.
+ */
+extern const struct argp command_run_options, command_sweep_options;
+
+/* For OPTION_ARGUMENT: the program, whose arguments are all that follows (member: char **); or none is allowed. */
+void command_take_program(void *member, char *text, struct argp_state *state);
+void command_refuse_argument(void *request, char *text, struct argp_state *state);
 
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);

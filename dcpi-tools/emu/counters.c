@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "dcpi-tools/emulated/run_files.h"
+#include "dcpi-tools/emulated/run_directory.h"
 
 static bool
 read_at(int fd, void *bytes, size_t size, uint64_t offset)
@@ -15,7 +15,7 @@ read_at(int fd, void *bytes, size_t size, uint64_t offset)
 	return TEMP_FAILURE_RETRY(pread(fd, bytes, size, (off_t)offset)) == (ssize_t)size;
 }
 
-/* 1, 0 when the record has not begun yet, -1 when it is none. */
+/* 1; 0: the record has not begun yet; -1: no record. */
 static int
 read_header(int fd, struct record_header *header)
 {
@@ -24,24 +24,20 @@ read_header(int fd, struct record_header *header)
 	return header->magic == RECORD_MAGIC && header->vcpu_count <= RECORD_VCPUS_MAX ? 1 : -1;
 }
 
-static void
-add_counts(uint64_t *sums, const uint64_t *counts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		sums[i] += counts[i];
-}
-
-/* All but the times, which are no counts, are 64-bit counts from `threads` on. */
+/* `clock` and `began` are times; all members from `threads` on are 64-bit counts. */
 static void
 add_counters(struct record_counters *sum, const struct record_counters *counters)
 {
 	const size_t count = (sizeof(*sum) - offsetof(struct record_counters, threads)) / sizeof(uint64_t);
+	const uint64_t *counts = &counters->threads;
+	uint64_t *sums = &sum->threads;
 
 	if (counters->clock > sum->clock)
 		sum->clock = counters->clock;
 	if (counters->began < sum->began)
 		sum->began = counters->began;
-	add_counts(&sum->threads, &counters->threads, count);
+	for (size_t i = 0; i < count; i++)
+		sums[i] += counts[i];
 }
 
 static int
@@ -154,7 +150,7 @@ counters_read(const char *directory, struct counters *counters)
 	int err;
 
 	memset(counters, 0, sizeof(*counters));
-	err = run_files_each(directory, RECORD_PREFIX, read_file, &reading);
+	err = run_directory_each_file(directory, RECORD_PREFIX, read_file, &reading);
 	if (!err && counters->count)
 		add_up(counters);
 	return err;

@@ -1,8 +1,8 @@
 /*
  * counters.h - what the timing plugin has counted up to now: the counters in the record files of a directory
  *
- * Only the counters: small, at known places, to be read at any time, also while the programs run. What they say is
- * taken as it is, for the guest could have written to them: sums may be nonsense, but nothing here goes wrong.
+ * The counters are small and at fixed offsets, so that they can be read at any time, also while the programs run. The
+ * guest can have written to them: then sums are wrong, but reading stays safe.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMU_COUNTERS_H
@@ -27,7 +27,7 @@ struct counters_program {
 struct counters {
 	struct counters_program *programs; /* in the order in which they began */
 	size_t count;
-	size_t damaged;             /* files that are none */
+	size_t damaged;             /* files that are no record */
 	size_t running;             /* processes that have not ended */
 	struct record_counters sum; /* of all */
 	uint64_t elapsed_cycles;    /* from the first one's start to the last one's end */
@@ -41,7 +41,7 @@ void counters_fini(struct counters *counters);
 /* Only the time that has passed, in cycles of the target; 0 when nothing has begun yet. */
 uint64_t counters_elapsed(const char *directory);
 
-/* Cycles that are a core's: of all reasons but blocked. */
+/* Cycles in which a core was in use: of all reasons but blocked. */
 uint64_t counters_busy(const struct record_counters *counters);
 
 #endif

@@ -11,8 +11,8 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/emu/profile.h"
-#include "dcpi-tools/emu/thread_count.h"
+#include "dcpi-tools/emu/emulated_profile.h"
+#include "dcpi-tools/emu/thread_counts.h"
 #include "dcpi-tools/emulated/counted.h"
 
 #define PLUGIN_NAME "dcpi-timing.so"
@@ -21,8 +21,8 @@
 #define SECOND_NS   1e9
 #define DAMAGED     "the record of the run is damaged: the program wrote over it"
 
-/* What the callbacks of the run need. */
-struct emu_course {
+/* For the callbacks of run_program(). */
+struct emulation_progress {
 	const struct emulation_request *request;
 	char directory[PATH_MAX];
 	bool is_shown; /* a line of progress */
@@ -31,10 +31,10 @@ struct emu_course {
 static int
 prepare(void *context, const char *directory)
 {
-	struct emu_course *course = context;
-	int err = setup_write(course->request->setup, directory);
+	struct emulation_progress *progress = context;
+	int err = setup_write(progress->request->setup, directory);
 
-	snprintf(course->directory, sizeof(course->directory), "%s", directory);
+	snprintf(progress->directory, sizeof(progress->directory), "%s", directory);
 	return err ? message_cannot(directory, "write the model's setup there", err, "TMPDIR names another place")
 	           : STATUS_OK;
 }
@@ -42,50 +42,37 @@ prepare(void *context, const char *directory)
 static int
 begin(void *context)
 {
-	const struct emu_course *course = context;
-	int err = 0;
+	const struct emulation_progress *progress = context;
+	const struct emulation_request *request = progress->request;
+	int err = request->sets_threads ? thread_count_announce(request->setup->threads) : 0;
 
-	if (course->request->sets_threads)
-		err = thread_count_announce(course->request->setup->threads);
 	return err ? message_cannot(NULL, "set the number of threads", err, NULL) : STATUS_OK;
 }
 
 static void
 show_progress(void *context, uint64_t elapsed_ns)
 {
-	struct emu_course *course = context;
-	const double there =
-		(double)counters_elapsed(course->directory) / (course->request->setup->machine.clock_mhz * 1e6);
+	struct emulation_progress *progress = context;
+	const struct emulation_request *request = progress->request;
+	const struct machine *machine = &request->setup->machine;
+	const double there = (double)counters_elapsed(progress->directory) / (machine->clock_mhz * 1e6);
 	const double here = (double)elapsed_ns / SECOND_NS;
-	char *title =
-		text_shown(course->request->title ? course->request->title : course->request->setup->machine.name);
+	char *title = text_shown(request->title ? request->title : machine->name);
 
 	fprintf(stderr, "\r\033[K%s: %s: %.3f s in %.0f s here", program_invocation_short_name, title ? title : "?",
 	        there, here);
 	free(title);
 	if (there > 0)
 		fprintf(stderr, ", %.1f times as long", here / there);
-	course->is_shown = true;
-}
-
-static void
-wipe_progress(struct emu_course *course)
-{
-	if (course->is_shown)
-		fputs("\r\033[K", stderr);
-	course->is_shown = false;
-}
-
-static bool
-wants_progress(const struct emulation_request *request)
-{
-	return !request->is_quiet && request->setup->parts & SETUP_CLOCK && isatty(STDERR_FILENO) == 1;
+	progress->is_shown = true;
 }
 
 static int
 run_command(const struct emulation_request *request, char *const *command, struct emulated_run *run)
 {
-	struct emu_course course = {.request = request};
+	struct emulation_progress progress = {.request = request};
+	const bool has_progress =
+		!request->is_quiet && request->setup->parts & SETUP_CLOCK && isatty(STDERR_FILENO) == 1;
 	char seed[32];
 	const struct run_request run_request = {
 		.command = command,
@@ -97,8 +84,8 @@ run_command(const struct emulation_request *request, char *const *command, struc
 		.room_bytes = ROOM_BYTES + request->setup->threads * CORE_BYTES,
 		.prepare = prepare,
 		.begin = begin,
-		.tick = wants_progress(request) ? show_progress : NULL,
-		.context = &course,
+		.tick = has_progress ? show_progress : NULL,
+		.context = &progress,
 		.is_quiet = request->is_silent,
 		.mask = request->mask,
 	};
@@ -106,7 +93,8 @@ run_command(const struct emulation_request *request, char *const *command, struc
 
 	snprintf(seed, sizeof(seed), "%" PRIu64, request->setup->seed);
 	status = run_program(run, &run_request);
-	wipe_progress(&course);
+	if (progress.is_shown)
+		fputs("\r\033[K", stderr);
 	return status;
 }
 

@@ -10,19 +10,19 @@
 #include <stdint.h>
 
 #include "dcpi-tools/emu/counters.h"
-#include "dcpi-tools/emu/executed.h"
+#include "dcpi-tools/emu/record_read.h"
 #include "dcpi-tools/emulated/run.h"
 #include "emulator/setup.h"
 
 struct emulation_request {
-	const struct setup *setup; /* whole */
+	const struct setup *setup; /* complete */
 	const char *cpu, *prefix;  /* as run_request has them */
 	const char *directory;     /* of the database; NULL: nothing is written */
 	const char *label;         /* of epoch and processes; NULL: none */
 	const char *title;         /* in the line of progress; NULL: the machine's name */
 	char *const *command;
 	const sigset_t *mask; /* signals that it finds blocked; NULL: as we have them */
-	bool sets_threads;    /* the environment says setup->threads to who asks it, and %t in arguments is that */
+	bool sets_threads;    /* setup->threads is announced in the environment, and is %t in arguments */
 	bool is_quiet;        /* no progress */
 	bool is_silent;       /* nothing of the output of the program */
 };

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/emulated/run_directory.h"
 
-#define CHUNK_SIZE 65536 /* of all that is read, a multiple */
+#define CHUNK_SIZE 65536 /* a multiple of the size of each element */
 
 int
 record_reading_init(struct record_reading *reading, int fd, struct image_table *images)
@@ -44,7 +46,7 @@ find_data(int fd, uint64_t offset, uint64_t end)
 	off_t data = lseek(fd, (off_t)offset, SEEK_DATA);
 
 	if (data < 0)
-		return errno == ENXIO ? end : offset; /* not every file tells */
+		return errno == ENXIO ? end : offset; /* a file system without SEEK_DATA */
 	return (uint64_t)data < end ? (uint64_t)data : end;
 }
 
@@ -151,5 +153,55 @@ record_read_stalls(const struct record_reading *reading, record_stall_visit *vis
 	for (uint32_t i = 0; !err && i < reading->header.vcpu_count; i++)
 		err = read_elements(reading->fd, RECORD_VCPU_OFFSET(i) + offsetof(struct record_vcpu, stalls),
 		                    sizeof(struct record_stall), RECORD_STALLS, visit_stalls, &stalls);
+	return err;
+}
+
+static int
+add_blocks(const struct record_reading *reading, struct executed *executed)
+{
+	const struct code_read *code = &reading->code;
+	uint64_t *executions = calloc(code->block_count + 1, sizeof(*executions));
+	int err = executions ? record_read_executions(reading, executions) : -ENOMEM;
+
+	for (size_t i = 1; !err && i < code->block_count; i++) {
+		executed->instructions += executions[i] * code->blocks[i].instruction_count;
+		executed->loads += executions[i] * code->blocks[i].loads;
+		executed->stores += executions[i] * code->blocks[i].stores;
+		executed->branches += executions[i] * code->blocks[i].branches;
+	}
+	free(executions);
+	return err;
+}
+
+struct executed_sum {
+	struct image_table *images;
+	struct executed *executed;
+};
+
+static int
+add_file(void *context, const struct run_file *file)
+{
+	const struct executed_sum *sum = context;
+	struct record_reading reading;
+	int err;
+
+	if (file->fd < 0)
+		return 0;
+	err = record_reading_init(&reading, file->fd, sum->images);
+	if (!err)
+		err = add_blocks(&reading, sum->executed);
+	record_reading_fini(&reading);
+	return err == -DCPI_EDAMAGED ? 0 : err;
+}
+
+int
+executed_read(const char *directory, struct executed *executed)
+{
+	struct executed_sum sum = {.images = image_table_new(), .executed = executed};
+	int err;
+
+	memset(executed, 0, sizeof(*executed));
+	err = sum.images ? run_directory_each_file(directory, RECORD_PREFIX, add_file, &sum) : -ENOMEM;
+	image_table_free(sum.images);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* dcpiemu run: its options, and what it does with them. */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -10,121 +11,70 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulation.h"
-#include "dcpi-tools/emu/model_options.h"
 #include "dcpi-tools/emu/report.h"
 #include "profile/epoch.h"
 
-enum run_key {
-	KEY_MACHINE = 1,
-	KEY_THREADS,
-	KEY_LABEL,
-	KEY_NO_DB,
-	KEY_JSON,
-	KEY_OUTPUT,
-	KEY_PROCESSES,
-	KEY_QUIET,
-};
-
-struct emu_request {
-	struct options options;
-	struct model_options model;
-	const char *machine, *label, *output;
+struct emu_run_request {
+	struct command_request common;
+	const char *machine, *output;
 	unsigned threads; /* 0: as many as the machine has cores */
-	bool without_database, json, by_process, is_quiet;
-	char **command;
-};
-
-static const struct argp_option entries[] = {
-	{NULL, 0, NULL, 0, "As if where:", 1},
-	{"machine", KEY_MACHINE, "NAME|FILE", 0, "On that machine ('dcpiemu machines' lists them)", 1},
-	{"threads", KEY_THREADS, "N", 0,
-         "The program sees N of its cores, and is told so (OMP_NUM_THREADS and the like, %t in arguments)", 1},
-	{NULL, 0, NULL, 0, "Where the profile is kept:", 2},
-	{"label", KEY_LABEL, "LABEL", 0,
-         "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)", 2},
-	{"no-db", KEY_NO_DB, NULL, 0, "Nowhere: only the report", 2},
-	{NULL, 0, NULL, 0, "The report:", 3},
-	{"processes", KEY_PROCESSES, NULL, 0, "A row for each process, too", 3},
-	{"json", KEY_JSON, NULL, 0, "Print it as JSON", 3},
-	{"output", KEY_OUTPUT, "FILE", 0, "Write it to FILE, not to standard error", 3},
-	{"quiet", KEY_QUIET, NULL, 0, "No progress, and no report unless --output names a file", 3},
-	{0},
-};
-
-static const struct argp_child children[] = {
-	{&options_database, 0, NULL, 2},
-	{&model_options_argp, 0, NULL, 0},
-	{0},
+	bool json, by_process;
 };
 
 static void
-check(const struct argp_state *state, const struct emu_request *request)
+take_threads(void *member, char *text, struct argp_state *state)
 {
+	*(unsigned *)member = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
+}
+
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct emu_run_request *request = checked;
+
 	if (!request->machine)
 		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
-	if (!request->command)
+	if (!request->common.command)
 		argp_error(state, "which program? dcpiemu run --machine NAME -- PROGRAM [ARGUMENT]...");
-	if (request->without_database && request->label)
+	if (request->common.without_database && request->common.label)
 		argp_error(state, "--label names what is kept: it does not go with --no-db");
 }
 
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
-{
-	struct emu_request *request = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &request->options;
-		state->child_inputs[1] = &request->model;
-		return 0;
-	case KEY_MACHINE:
-		request->machine = text;
-		return 0;
-	case KEY_THREADS:
-		request->threads = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
-		return 0;
-	case KEY_LABEL:
-		request->label = options_label(state, text, EPOCH_LABEL_SIZE - 1);
-		return 0;
-	case KEY_NO_DB:
-		request->without_database = true;
-		return 0;
-	case KEY_JSON:
-		request->json = true;
-		return 0;
-	case KEY_OUTPUT:
-		request->output = text;
-		return 0;
-	case KEY_PROCESSES:
-		request->by_process = true;
-		return 0;
-	case KEY_QUIET:
-		request->is_quiet = true;
-		return 0;
-	case ARGP_KEY_ARG: /* what follows is the program's */
-		request->command = options_program(state);
-		return 0;
-	case ARGP_KEY_END:
-		check(state, request);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.options = entries,
-	.parser = parse_option,
-	.args_doc = "[--] PROGRAM [ARGUMENT]...",
-	.doc = "Run PROGRAM as if on another machine, and profile it there.\v"
-	       "Output and exit status are PROGRAM's own. See dcpiemu(1).",
-	.children = children,
+static const struct option_row rows[] = {
+	OPTION_HEADING(1, "As if where:"),
+	OPTION_TEXT(1, "machine", "NAME|FILE", struct emu_run_request, machine,
+                    "On that machine ('dcpiemu machines' lists them)"),
+	OPTION_CALL(1, "threads", 0, "N", offsetof(struct emu_run_request, threads), take_threads,
+                    "The program sees N of its cores, and is told so (OMP_NUM_THREADS and the like, %t in arguments)"),
+	OPTION_HEADING(2, "Where the profile is kept:"),
+	OPTION_NAME(2, "label", "LABEL", struct emu_run_request, common.label, EPOCH_LABEL_SIZE - 1,
+                    "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),
+	OPTION_TRUE(2, "no-db", 0, struct emu_run_request, common.without_database, "Nowhere: only the report"),
+	OPTION_HEADING(3, "The report:"),
+	OPTION_TRUE(3, "processes", 0, struct emu_run_request, by_process, "A row for each process, too"),
+	OPTION_TRUE(3, "json", 0, struct emu_run_request, json, "Print it as JSON"),
+	OPTION_TEXT(3, "output", "FILE", struct emu_run_request, output, "Write it to FILE, not to standard error"),
+	OPTION_TRUE(3, "quiet", 0, struct emu_run_request, common.is_quiet,
+                    "No progress, and no report unless --output names a file"),
+	OPTION_ARGUMENT(offsetof(struct emu_run_request, common.command), command_take_program),
+	OPTION_END,
 };
 
-/* Before the program runs, for hours perhaps: who cannot write the report should be told at once. */
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "[--] PROGRAM [ARGUMENT]...",
+	.doc = "Run PROGRAM as if on another machine, and profile it there.\v"
+	       "Output and exit status are PROGRAM's own. See dcpiemu(1).",
+	.options = offsetof(struct emu_run_request, common.options),
+	.child = &command_run_options,
+	.child_offset = offsetof(struct emu_run_request, common),
+	.in_order = true,
+	.check = check,
+};
+
+/* Called before the program runs, for hours perhaps: a report that cannot be written is an error at once. */
 static int
-open_report(const struct emu_request *request, struct atomic_file *file)
+open_report(const struct emu_run_request *request, struct atomic_file *file)
 {
 	int err;
 
@@ -136,11 +86,11 @@ open_report(const struct emu_request *request, struct atomic_file *file)
 }
 
 static int
-print_report(const struct emu_request *request, const struct emulation_report *report, struct atomic_file *file)
+print_report(const struct emu_run_request *request, const struct emulation_report *report, struct atomic_file *file)
 {
 	int err = 0;
 
-	if (request->is_quiet && !request->output)
+	if (request->common.is_quiet && !request->output)
 		return STATUS_OK;
 	if (!report->outcome->has_run)
 		err = -ECANCELED;
@@ -156,7 +106,7 @@ print_report(const struct emu_request *request, const struct emulation_report *r
 }
 
 static int
-choose(const struct emu_request *request, struct setup *setup)
+choose(const struct emu_run_request *request, struct setup *setup)
 {
 	int status = command_choose_machine(request->machine, setup);
 
@@ -171,25 +121,25 @@ choose(const struct emu_request *request, struct setup *setup)
 }
 
 static int
-run(struct emu_request *request)
+run(struct emu_run_request *request)
 {
-	struct setup *setup = &request->model.setup;
+	struct setup *setup = &request->common.setup;
 	const struct emulation_request emulation = {
 		.setup = setup,
-		.cpu = request->model.cpu,
-		.prefix = request->model.prefix,
-		.directory = request->without_database ? NULL : request->options.directory,
-		.label = request->label,
-		.command = request->command,
+		.cpu = request->common.cpu,
+		.prefix = request->common.prefix,
+		.directory = request->common.without_database ? NULL : request->common.options.directory,
+		.label = request->common.label,
+		.command = request->common.command,
 		.sets_threads = request->threads > 0,
-		.is_quiet = request->is_quiet,
+		.is_quiet = request->common.is_quiet,
 	};
 	struct emulation_outcome outcome;
 	const struct emulation_report report = {
 		.setup = setup,
 		.outcome = &outcome,
 		.database = emulation.directory,
-		.label = request->label,
+		.label = request->common.label,
 		.by_process = request->by_process,
 	};
 	struct atomic_file file;
@@ -210,14 +160,13 @@ run(struct emu_request *request)
 int
 run_main(int argc, char **argv)
 {
-	struct emu_request request = {0};
+	struct emu_run_request request = {0};
 	int status;
 
-	options_init(&request.options);
-	model_options_init(&request.model);
-	status = command_parse(&argp, argc, argv, &request);
+	setup_init(&request.common.setup, 1);
+	status = command_line_read(&line, &request, argc, argv);
 	if (!status)
 		status = run(&request);
-	options_fini(&request.options);
+	options_fini(&request.common.options);
 	return status;
 }

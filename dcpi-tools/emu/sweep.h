@@ -22,14 +22,14 @@
 struct sweep_point {
 	const struct machine *machine;
 	unsigned threads, runs;
-	double seconds[SWEEP_RUNS_MAX]; /* there; ascending once sweep_settle() was called */
+	double seconds[SWEEP_RUNS_MAX]; /* there; ascending once sweep_summarize() was called */
 	double host_seconds;            /* here, of all runs */
 	double cores_busy;              /* of the last run */
 	double bandwidth, limit;        /* GB/s, of all nodes together */
 	uint32_t epoch;                 /* the last one; 0: none */
 	char label[SWEEP_LABEL_SIZE];
 
-	/* sweep_settle()'s */
+	/* sweep_summarize()'s */
 	double median;
 	double throughput; /* how many times as fast as the first point of the machine */
 	unsigned first;    /* threads of that one */
@@ -45,7 +45,8 @@ struct sweep {
 	int asked;            /* the signal that ended it early; 0: none */
 };
 
-void sweep_settle(struct sweep *sweep);
+/* Sort the seconds of each point, and find its median and throughput. */
+void sweep_summarize(struct sweep *sweep);
 
 int sweep_print_text(const struct sweep *sweep, const struct output *output, bool header);
 int sweep_print_json(const struct sweep *sweep, FILE *stream);

@@ -1,7 +1,7 @@
 /*
  * code_read.h - the log of code that a plugin wrote (emulator/code_log.h), read
  *
- * Believes nothing: what contradicts itself is refused.
+ * The log is not trusted: one that contradicts itself is refused.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMULATED_CODE_READ_H
@@ -25,7 +25,7 @@ struct code_read_block {
 
 struct code_read {
 	uint8_t *log;
-	struct code_read_block *blocks; /* by number; the first is of none */
+	struct code_read_block *blocks; /* by number; number 0 is no block */
 	size_t block_count, block_capacity;
 	uint32_t *images; /* by number, from 1 */
 	size_t image_count, image_capacity;

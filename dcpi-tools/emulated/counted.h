@@ -1,8 +1,8 @@
 /*
  * counted.h - what was counted of one run, on its way into the database
  *
- * Counts by event, image, context and offset, and the edges between them. Nothing of it is lost when there are many:
- * memory is the limit. Thread rule: one thread.
+ * Counts by event, image, context and offset, and the edges between them. No count is dropped: memory is the limit.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMULATED_COUNTED_H
 #define DCPI_TOOLS_EMULATED_COUNTED_H
@@ -23,8 +23,8 @@ struct counted {
 	struct tally *tally;
 	struct edge_list edges; /* of the session's images: edge_list_gather() */
 	/* For each event of the epoch: */
-	uint64_t totals[EVENTS_MAX];    /* all that follows included */
-	uint64_t anonymous[EVENTS_MAX]; /* in memory that is no file's */
+	uint64_t totals[EVENTS_MAX];    /* including the anonymous ones */
+	uint64_t anonymous[EVENTS_MAX]; /* in memory that maps no file */
 };
 
 int counted_init(struct counted *counted);  /* 0 or -ENOMEM */

@@ -1,10 +1,13 @@
 #include "dcpi-tools/emulated/run.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -15,13 +18,170 @@
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/emulated/abandoned.h"
-#include "dcpi-tools/emulated/plan.h"
 #include "dcpi-tools/emulated/run_directory.h"
+#include "emulator/program.h"
 
-#define ELSEWHERE   "TMPDIR names another place"
-#define FULL_BYTES  (UINT64_C(1) << 20) /* with less than that free, a disk is full */
-#define PLUGIN_SIZE (2 * PATH_MAX + 256)
+#define OWN_EMULATORS "/usr/lib/dcpi/qemu" /* of the package dcpi-qemu */
+#define KNOWN         "x86-64, arm64 and riscv64"
+#define ELSEWHERE     "TMPDIR names another place"
+#define FULL_BYTES    (UINT64_C(1) << 20) /* with less than that free, a disk is full */
+#define PLUGIN_SIZE   (2 * PATH_MAX + 256)
+
+/* What must be known of a program before it is started under an emulator. */
+struct run_plan {
+	char path[PATH_MAX];
+	struct program program;     /* what is to run */
+	struct program interpreter; /* the ELF file that it runs in: itself, or a script's interpreter */
+	const char *target;         /* "x86_64" */
+	char emulator[PATH_MAX];
+	char prefix[PATH_MAX]; /* ""; the root */
+	const char *cpu;       /* NULL: the emulator's choice, or $QEMU_CPU */
+};
+
+static const char *
+target_of(uint16_t machine)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return "x86_64";
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_RISCV:
+		return "riscv64";
+	default:
+		return NULL;
+	}
+}
+
+static int
+check_program(struct run_plan *plan, const struct run_request *request)
+{
+	int err;
+
+	program_examine(plan->path, &plan->program);
+	plan->interpreter = plan->program;
+	if (plan->program.kind == PROGRAM_SCRIPT)
+		program_examine(plan->program.interpreter, &plan->interpreter);
+	switch (plan->interpreter.kind) {
+	case PROGRAM_NONE:
+		err = errno ? -errno : -ENOEXEC;
+		return plan->program.kind == PROGRAM_SCRIPT
+		               ? message_cannot(plan->program.interpreter, "run it, the script's interpreter", err,
+		                                NULL)
+		               : message_cannot(plan->path, "run it", err, NULL);
+	case PROGRAM_PRIVILEGED:
+		message_print(plan->path,
+		              "it gets privileges when it is started, or may not be read: nobody may look into it; "
+		              "run %s as the user that it becomes",
+		              program_invocation_short_name);
+		return STATUS_FAILURE;
+	case PROGRAM_SCRIPT:
+		message_print(plan->path, "its interpreter is a script, too; name the program that runs it");
+		return STATUS_FAILURE;
+	case PROGRAM_OTHER:
+		message_print(plan->path,
+		              "it is no 64-bit ELF program of this byte order, and no script; %s " KNOWN "%s%s%s",
+		              request->does, request->instead ? " (" : "", request->instead ? request->instead : "",
+		              request->instead ? ")" : "");
+		return STATUS_FAILURE;
+	case PROGRAM_ELF:
+		break;
+	}
+	plan->target = target_of(plan->interpreter.machine);
+	if (plan->target)
+		return STATUS_OK;
+	message_print(plan->path, "it is for a processor that is not known here; %s " KNOWN, request->does);
+	return STATUS_FAILURE;
+}
+
+/*
+ * An emulator that loads plugins exports the functions that they call. A file that is not ELF may be a script that
+ * starts one: it is taken for one that does.
+ */
+static bool
+loads_plugins(const char *emulator)
+{
+	static const char exported[] = "qemu_plugin_register_vcpu_tb_exec_cb";
+	const int fd = open(emulator, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	void *bytes = MAP_FAILED;
+	bool is_without;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > SELFMAG)
+		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (bytes == MAP_FAILED)
+		return true; /* if it loads none, its run will say so */
+	is_without = memcmp(bytes, ELFMAG, SELFMAG) == 0 &&
+	             !memmem(bytes, (size_t)status.st_size, exported, sizeof(exported));
+	munmap(bytes, (size_t)status.st_size);
+	return !is_without;
+}
+
+static int
+find_emulator(struct run_plan *plan)
+{
+	const char *own = getenv("DCPI_QEMU");
+	char name[64];
+
+	snprintf(name, sizeof(name), "qemu-%s", plan->target);
+	snprintf(plan->emulator, sizeof(plan->emulator), "%s/%s", own ? own : OWN_EMULATORS, name);
+	if (access(plan->emulator, X_OK) == 0)
+		return STATUS_OK;
+	if (program_search(name, plan->emulator) < 0) {
+		message_print(
+			name,
+			"the emulator that runs the program is not installed: apt install qemu-user (of Debian 13: "
+			"package dcpi-qemu, which scripts/qemu makes)");
+		return STATUS_FAILURE;
+	}
+	if (loads_plugins(plan->emulator))
+		return STATUS_OK;
+	message_print(plan->emulator,
+	              "this emulator was built without plugins, as Debian 13's are: install the package "
+	              "dcpi-qemu, which scripts/qemu makes of Debian's own source of QEMU");
+	return STATUS_FAILURE;
+}
+
+/* Programs of another architecture have their libraries below a directory of its own. */
+static void
+find_prefix(struct run_plan *plan, const char *wanted)
+{
+	char linker[PATH_MAX + PROGRAM_LINE_SIZE];
+
+	plan->prefix[0] = '\0';
+	if (wanted)
+		snprintf(plan->prefix, sizeof(plan->prefix), "%s", wanted);
+	if (wanted || !plan->interpreter.interpreter[0] || access(plan->interpreter.interpreter, F_OK) == 0)
+		return;
+	snprintf(plan->prefix, sizeof(plan->prefix), "/usr/%s-linux-gnu", plan->target);
+	snprintf(linker, sizeof(linker), "%s%s", plan->prefix, plan->interpreter.interpreter);
+	if (access(linker, F_OK) < 0)
+		plan->prefix[0] = '\0';
+}
+
+static int
+make_plan(struct run_plan *plan, const struct run_request *request)
+{
+	int err, status;
+
+	memset(plan, 0, sizeof(*plan));
+	err = program_search(request->command[0], plan->path);
+	if (err)
+		return message_cannot(request->command[0], "run it", err, NULL);
+	status = check_program(plan, request);
+	if (!status)
+		status = find_emulator(plan);
+	if (status)
+		return status;
+	find_prefix(plan, request->prefix);
+	plan->cpu = request->cpu;
+	/* Libraries choose code by the processor's features: they must choose as they do without the emulator. */
+	if (!plan->cpu && strcmp(plan->target, "x86_64") == 0 && !getenv("QEMU_CPU"))
+		plan->cpu = "max";
+	return STATUS_OK;
+}
 
 static uint64_t
 free_bytes(const char *directory)
@@ -31,7 +191,7 @@ free_bytes(const char *directory)
 	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
 }
 
-/* One spelling for one place: emulators are known by it. */
+/* Without symbolic links: run_directory_end_stale() finds emulators by comparing this text. */
 static void
 find_parent(char parent[PATH_MAX])
 {
@@ -41,7 +201,7 @@ find_parent(char parent[PATH_MAX])
 		named = "/tmp";
 	if (!realpath(named, parent))
 		snprintf(parent, PATH_MAX, "%s", named);
-	if (strchr(parent, ',')) /* which the emulator would cut at */
+	if (strchr(parent, ',')) /* the emulator ends a plugin option there */
 		snprintf(parent, PATH_MAX, "/tmp");
 }
 
@@ -64,7 +224,7 @@ make_directory(struct emulated_run *run, uint64_t room_bytes)
 		return message_cannot(run->directory, "open it to all users", -errno, NULL);
 	if (free_bytes(run->directory) < room_bytes)
 		return message_cannot(parent, "keep counts there", -ENOSPC, ELSEWHERE);
-	err = keeper_start(&run->keeper, run->directory, run->lock);
+	err = run_reaper_start(&run->reaper, run->directory, run->lock);
 	return err ? message_cannot(NULL, "start a process", err, NULL) : STATUS_OK;
 }
 
@@ -82,16 +242,16 @@ link_plugin(const struct emulated_run *run, const char *name)
 	return STATUS_OK;
 }
 
-/* What begins must know. */
+/* For begin(), in the child. */
 struct emulated_beginning {
 	const struct run_request *request;
 	pid_t tool;
 };
 
 /*
- * It ends with us, also when the keeper was killed, too; its children do not, for that is forgotten by them. A run with
- * a seed is to find its memory at the same addresses each time (program.h), none of them random; where personality(2)
- * is not allowed, runs differ a little under QEMU 10.0.
+ * The program gets SIGKILL when the tool ends, even if the reaper was killed; its children do not, since fork(2) clears
+ * the setting. A run with a seed must find its memory at equal addresses each time (program.h), none of them random;
+ * where personality(2) is not allowed, runs differ a little under QEMU 10.0.
  */
 static int
 begin(void *context)
@@ -136,7 +296,7 @@ start_and_wait(struct emulated_run *run, const struct run_request *request, cons
 }
 
 static int
-run_plan(struct emulated_run *run, const struct plan *plan, const struct run_request *request)
+start_emulator(struct emulated_run *run, const struct run_plan *plan, const struct run_request *request)
 {
 	struct {
 		char path[PLUGIN_SIZE], plugin[PLUGIN_SIZE], named[PLUGIN_SIZE];
@@ -167,21 +327,22 @@ run_plan(struct emulated_run *run, const struct plan *plan, const struct run_req
 int
 run_program(struct emulated_run *run, const struct run_request *request)
 {
-	struct plan *plan = malloc(sizeof(*plan));
+	struct run_plan *plan = malloc(sizeof(*plan));
 	int status;
 
 	memset(run, 0, sizeof(*run));
-	status = plan ? plan_make(plan, request) : message_cannot(request->command[0], "run it", -ENOMEM, NULL);
-	if (!status)
-		snprintf(run->emulator, sizeof(run->emulator), "%s", plan->emulator);
-	if (!status)
-		status = make_directory(run, request->room_bytes);
+	status = plan ? make_plan(plan, request) : message_cannot(request->command[0], "run it", -ENOMEM, NULL);
+	if (status)
+		goto out;
+	snprintf(run->emulator, sizeof(run->emulator), "%s", plan->emulator);
+	status = make_directory(run, request->room_bytes);
 	if (!status)
 		status = link_plugin(run, request->plugin);
 	if (!status && request->prepare)
 		status = request->prepare(request->context, run->directory);
 	if (!status)
-		status = run_plan(run, plan, request);
+		status = start_emulator(run, plan, request);
+out:
 	free(plan);
 	return status;
 }
@@ -191,9 +352,9 @@ run_remove(struct emulated_run *run)
 {
 	if (!run->directory[0])
 		return;
-	abandoned_remove(run->directory);
+	run_directory_remove(run->directory);
 	run->directory[0] = '\0';
-	keeper_dismiss(&run->keeper);
+	run_reaper_dismiss(&run->reaper);
 	close(run->lock);
 }
 

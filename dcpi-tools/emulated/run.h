@@ -1,8 +1,8 @@
 /*
  * run.h - run a program under the emulator, with one of our plugins
  *
- * The program has our standard streams, environment and process group, and its end is what the caller makes of it.
- * Thread rule: one thread; signals of the process are the run's until it ends.
+ * The program has our standard streams, environment and process group, and the caller decides what its exit status
+ * means. Thread rule: one thread; signals of the process are the run's until it ends.
  */
 #ifndef DCPI_TOOLS_EMULATED_RUN_H
 #define DCPI_TOOLS_EMULATED_RUN_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dcpi-tools/emulated/keeper.h"
+#include "dcpi-tools/emulated/run_reaper.h"
 
 struct run_request {
 	char *const *command; /* found as a shell would */
@@ -26,7 +26,7 @@ struct run_request {
 	/* Before it is started, with the directory of the plugin: an exit status, after a message. NULL: nothing. */
 	int (*prepare)(void *context, const char *directory);
 	int (*begin)(void *context);                      /* as child.h has them */
-	void (*tick)(void *context, uint64_t elapsed_ns); /* NULL: nobody asks */
+	void (*tick)(void *context, uint64_t elapsed_ns); /* NULL: not called */
 	void *context;
 	bool is_quiet;
 	const sigset_t *mask; /* as child.h has it */
@@ -35,7 +35,7 @@ struct run_request {
 struct emulated_run {
 	char directory[PATH_MAX]; /* private, with what the plugin left; run_remove() */
 	int lock;                 /* of it */
-	struct keeper keeper;     /* for when we are killed */
+	struct run_reaper reaper; /* for when we are killed */
 	char emulator[PATH_MAX];
 	int status;                /* of the program, as waitpid(2) gives it */
 	int asked;                 /* as child.h has it */

@@ -1,25 +1,113 @@
 #include "dcpi-tools/emulated/run_directory.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "dcpi-tools/emulated/abandoned.h"
+#define COMMAND_SIZE (3 * PATH_MAX)
+#define PASSES       600
+#define PAUSE_NS     50000000 /* a killed process needs a moment to end */
+#define LOCK_NAME    "lock"
+#define SUFFIX       ".XXXXXX"
+#define TRIES_MAX    16
+#define SUFFIX_MAX   (sizeof(SUFFIX) - 1)
 
-#define LOCK_NAME  "lock"
-#define SUFFIX     ".XXXXXX"
-#define TRIES_MAX  16
-#define SUFFIX_MAX (sizeof(SUFFIX) - 1)
+/* "EMULATOR -plugin DIRECTORY/...": no other program has such a command line by accident. */
+static bool
+is_command_of(const char *command, size_t size, const char *directory)
+{
+	const size_t length = strlen(directory);
+	const char *end = command + size, *option = memchr(command, '\0', size), *plugin;
 
-/* 0; -EAGAIN when somebody took it for abandoned before it was locked; -errno. */
+	if (!option || ++option == end)
+		return false;
+	plugin = memchr(option, '\0', (size_t)(end - option));
+	if (!plugin || strcmp(option, "-plugin") != 0)
+		return false;
+	plugin++;
+	return (size_t)(end - plugin) > length && strncmp(plugin, directory, length) == 0 && plugin[length] == '/';
+}
+
+static bool
+is_emulator_of(const char *pid, const char *directory)
+{
+	char path[64], command[COMMAND_SIZE];
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size = TEMP_FAILURE_RETRY(read(fd, command, sizeof(command)));
+	close(fd);
+	return size > 0 && is_command_of(command, (size_t)size, directory);
+}
+
+/* The check is made on a pidfd: if the number went to another process meanwhile, that one is left alone. */
+static bool
+kill_emulator(const char *pid, const char *directory)
+{
+	const int process = (int)syscall(SYS_pidfd_open, strtol(pid, NULL, 10), 0);
+	const bool is_one = process >= 0 && is_emulator_of(pid, directory);
+
+	if (is_one)
+		(void)syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
+	if (process >= 0)
+		close(process);
+	return is_one;
+}
+
+static bool
+kill_emulators(const char *directory)
+{
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+	bool is_any = false;
+
+	while (processes && (entry = readdir(processes)))
+		if (isdigit((unsigned char)entry->d_name[0]) && is_emulator_of(entry->d_name, directory))
+			is_any |= kill_emulator(entry->d_name, directory);
+	if (processes)
+		closedir(processes);
+	return is_any;
+}
+
+void
+run_directory_remove(const char *directory)
+{
+	DIR *files = opendir(directory);
+	const struct dirent *entry;
+
+	while (files && (entry = readdir(files)))
+		(void)unlinkat(dirfd(files), entry->d_name, 0);
+	if (files)
+		closedir(files);
+	(void)rmdir(directory);
+}
+
+void
+run_directory_end_stale(const char *directory)
+{
+	static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (unsigned pass = 0; pass < PASSES && kill_emulators(directory); pass++)
+		nanosleep(&pause, NULL);
+	run_directory_remove(directory);
+}
+
+/* 0; -EAGAIN when another tool removed the directory as a stale one before it was locked; -errno. */
 static int
 lock_new(const char *path, int *lock)
 {
@@ -31,7 +119,7 @@ lock_new(const char *path, int *lock)
 	*lock = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (*lock < 0)
 		return -errno;
-	/* where there are no locks nothing is abandoned, either: nobody gets one */
+	/* a file system without locks: run_directory_clean() gets none either, so it removes nothing */
 	(void)TEMP_FAILURE_RETRY(flock(*lock, LOCK_EX));
 	if (fstat(*lock, &status) == 0 && status.st_nlink > 0)
 		return 0;
@@ -52,7 +140,7 @@ run_directory_make(const char *parent, const char *name, char *path, size_t size
 		err = lock_new(path, lock);
 	}
 	if (err && err != -EAGAIN)
-		abandoned_remove(path);
+		run_directory_remove(path);
 	return err;
 }
 
@@ -64,7 +152,7 @@ is_called(const char *entry, const char *name)
 	return strncmp(entry, name, length) == 0 && entry[length] == '.' && strlen(entry + length) == SUFFIX_MAX;
 }
 
-/* Whoever opens it first and cannot lock it leaves it alone. */
+/* A directory whose lock is held belongs to a tool that runs. */
 static void
 clean_one(const char *path)
 {
@@ -79,7 +167,7 @@ clean_one(const char *path)
 	if (lock < 0)
 		return;
 	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
-		abandoned_end(path);
+		run_directory_end_stale(path);
 	close(lock);
 }
 
@@ -96,4 +184,59 @@ run_directory_clean(const char *parent, const char *name)
 			clean_one(path);
 	if (entries)
 		closedir(entries);
+}
+
+static bool
+read_name(const char *name, const char *prefix, struct run_file *file)
+{
+	const size_t length = strlen(prefix);
+
+	return strncmp(name, prefix, length) == 0 && sscanf(name + length, "%d.%d", &file->pid, &file->number) == 2 &&
+	       file->pid > 0 && file->number >= 0;
+}
+
+/* A descriptor; -1 (which is also -EPERM): no regular file, or none that we may read; another -errno. */
+static int
+open_file(int directory, const char *name)
+{
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO || errno == EACCES || errno == EPERM ? -1 : -errno;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int
+run_directory_each_file(const char *directory, const char *prefix, run_file_visit *visit, void *context)
+{
+	DIR *files = opendir(directory);
+	const struct dirent *entry;
+	int err = 0;
+
+	if (!files)
+		return -errno;
+	while (!err && (entry = readdir(files))) {
+		struct run_file file;
+
+		if (!read_name(entry->d_name, prefix, &file))
+			continue;
+		file.fd = open_file(dirfd(files), entry->d_name);
+		if (file.fd == -ENOENT)
+			continue;
+		err = file.fd < -1 ? file.fd : visit(context, &file);
+		if (file.fd >= 0)
+			close(file.fd);
+	}
+	closedir(files);
+	return err;
+}
+
+bool
+run_file_is_running(const struct run_file *file)
+{
+	return file->number == 0 && (kill(file->pid, 0) == 0 || errno == EPERM);
 }

@@ -1,12 +1,14 @@
 /*
  * run_directory.h - where the plugin keeps its files while a program runs
  *
- * It has a file that is locked for as long as there is somebody who will read the others. One whose lock nobody holds
- * is of a tool that was killed. Thread rule: any thread.
+ * One file in it is locked for as long as a tool lives that will read the others. A directory whose lock nobody holds
+ * is stale: its tool was killed, perhaps while emulators that it started still run.
+ * Thread rule: any thread.
  */
-#ifndef DCPI_TOOLS_RUN_DIRECTORY_H
-#define DCPI_TOOLS_RUN_DIRECTORY_H
+#ifndef DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
+#define DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -15,7 +17,37 @@
  */
 int run_directory_make(const char *parent, const char *name, char *path, size_t size, int *lock);
 
-/* End and remove (abandoned.h) those of ours in `parent`, called so, that nobody holds any more. */
+/* Remove a directory and the files in it; one that does not exist is allowed. */
+void run_directory_remove(const char *directory);
+
+/*
+ * Kill what was started with a plugin in the directory of a run - the emulated program, its children, what they
+ * executed - until none of it is left, for half a minute at most; then remove the directory. Programs that continued
+ * without the emulator are not killed.
+ */
+void run_directory_end_stale(const char *directory);
+
+/* run_directory_end_stale() for those of our user in `parent` that have this name and whose lock nobody holds. */
 void run_directory_clean(const char *parent, const char *name);
+
+/*
+ * A file of the plugin: each process and program has one, called PREFIXpid.number (emulator/process_file.h). Programs
+ * of other users may have written into the directory: what has such a name and is no regular file is handed on as
+ * damaged, and never followed.
+ */
+struct run_file {
+	int fd; /* for reading; -1: no file, or none that we may read */
+	int pid;
+	int number; /* of the process' programs, from 0 on */
+};
+
+/* 0, or a negative error, at which the walk ends. The descriptor is closed after the visit. */
+typedef int run_file_visit(void *context, const struct run_file *file);
+
+/* In no order; files may come and go meanwhile. 0, what a visit ended with, or -errno. */
+int run_directory_each_file(const char *directory, const char *prefix, run_file_visit *visit, void *context);
+
+/* The file is the first one of a process that has not ended. */
+bool run_file_is_running(const struct run_file *file);
 
 #endif

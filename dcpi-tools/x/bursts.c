@@ -13,10 +13,9 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/x/bursts_refusal.h"
 #include "dcpi-tools/x/process_code.h"
-#include "dcpi-tools/x/replica_run.h"
 #include "dcpi-tools/x/running.h"
+#include "dcpi-tools/x/shadow_process.h"
 
 #define BURST_LIMIT_NS (20 * UINT64_C(1000000)) /* one burst is no longer, however slow the machine */
 #define BURST_FIRST_NS (2 * UINT64_C(1000000))  /* what the first one is expected to take */
@@ -24,12 +23,12 @@
 #define SLEEP_MAX_NS   (SECOND_NS / 2)
 #define PRIORITY       (-20)
 #define LATE_TRIES     5000 /* of a millisecond */
-#define FAILURES_MAX   20   /* of replicas, before the first burst */
+#define FAILURES_MAX   20   /* of shadow processes, before the first burst */
 
 struct bursts {
 	const struct bursts_request *request;
 	struct bursts_summary *summary;
-	struct replica *replica; /* NULL: to be started */
+	struct shadow_process *shadow; /* NULL: to be started */
 	struct burst burst;
 	struct process_code map;
 	struct running running;
@@ -54,7 +53,7 @@ draw(void *context)
 	return bursts->random * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* What bursts have cost the process: threads that stood still, and a CPU that it might have had. */
+/* Time that bursts cost the process: its threads were stopped, or we ran on a CPU that it could have used. */
 static uint64_t
 cost_ns(struct bursts *bursts)
 {
@@ -64,7 +63,7 @@ cost_ns(struct bursts *bursts)
 	return summary->stopped_ns + summary->own_ns;
 }
 
-/* How long a thread may stand still now without going beyond the budget. */
+/* How long a thread may be stopped now within the budget. */
 static uint64_t
 allowed_ns(struct bursts *bursts)
 {
@@ -83,7 +82,7 @@ expected_ns(struct bursts *bursts)
 	return summary->bursts ? cost_ns(bursts) / summary->moments : BURST_FIRST_NS;
 }
 
-/* Until the budget allows for another burst, and by chance half as long again: in step with nothing. */
+/* Until the budget allows another burst, and a random time more, so that bursts are in phase with nothing. */
 static uint64_t
 sleep_time(struct bursts *bursts)
 {
@@ -99,33 +98,33 @@ sleep_time(struct bursts *bursts)
 	return (missing_ns > mean_ns / 2 ? missing_ns : mean_ns / 2) + draw(bursts) % mean_ns / 2;
 }
 
-/* Who did not stop in time will do so yet, and nobody would let it go while we are stopped. */
+/* A thread that did not stop in time will stop later: it would not be released while we ourselves are stopped. */
 static void
-wait_for_late_one(const struct bursts *bursts)
+wait_for_late_thread(const struct bursts *bursts)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < LATE_TRIES && bursts->late_tid; i++) {
-		seized_tend();
+		stopped_thread_reap();
 		if (running_tracer(bursts->request->pid, bursts->late_tid) != getpid())
 			break;
 		nanosleep(&pause, NULL);
 	}
 }
 
-/* A signal that came while nothing stood still; is it the end? */
+/* A signal that came while no thread was stopped; whether it asks us to end. */
 static bool
 take_signal(const struct bursts *bursts, int number)
 {
 	if (number == SIGTSTP) {
-		wait_for_late_one(bursts);
+		wait_for_late_thread(bursts);
 		raise(SIGSTOP);
 	}
-	seized_tend();
+	stopped_thread_reap();
 	return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 
-/* Until `sleep_ns` have passed or the end has come; true when somebody told us to end. */
+/* Until `sleep_ns` have passed or the end has come; true when a signal asks us to end. */
 static bool
 sleep_or_end(const struct bursts *bursts, const sigset_t *signals, uint64_t sleep_ns)
 {
@@ -143,41 +142,41 @@ sleep_or_end(const struct bursts *bursts, const sigset_t *signals, uint64_t slee
 	return now >= end_ns;
 }
 
-/* Let a thread that stands still be executed elsewhere. 0 or -errno. */
+/* Stop a thread, and execute its next instructions in the shadow process. 0 or -errno. */
 static int
 execute_burst(struct bursts *bursts, pid_t tid)
 {
 	const uint64_t own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	uint64_t limit_ns = allowed_ns(bursts);
-	struct seized seized;
+	struct stopped_thread thread;
 	int err;
 
 	if (limit_ns > BURST_LIMIT_NS)
 		limit_ns = BURST_LIMIT_NS;
-	err = seized_stop(tid, &seized);
+	err = stopped_thread_stop(tid, &thread);
 	if (err == -EBUSY)
 		bursts->late_tid = tid;
 	if (err)
 		return err;
-	if (!seized.is_in_call)
-		err = replica_execute(bursts->replica, &seized, BURSTS_STEPS, limit_ns, &bursts->burst);
-	seized_let_go(&seized);
-	bursts->summary->stopped_ns += monotonic_ns() - seized.stop_ns;
+	if (!thread.is_in_call)
+		err = shadow_process_execute(bursts->shadow, &thread, BURSTS_STEPS, limit_ns, &bursts->burst);
+	stopped_thread_release(&thread);
+	bursts->summary->stopped_ns += monotonic_ns() - thread.stop_ns;
 	bursts->inside_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
-	bursts->summary->in_call += seized.is_in_call;
+	bursts->summary->in_call += thread.is_in_call;
 	return err;
 }
 
-/* A replica that is broken is replaced, the first ones of a process not for ever. */
+/* Replace a broken shadow process; before the first burst at most FAILURES_MAX times. */
 static int
-replace_replica(struct bursts *bursts)
+replace_shadow(struct bursts *bursts)
 {
-	replica_free(bursts->replica);
-	bursts->replica = NULL;
+	shadow_process_free(bursts->shadow);
+	bursts->shadow = NULL;
 	return bursts->summary->bursts == 0 && ++bursts->failures > FAILURES_MAX ? -ENOSYS : 0;
 }
 
-/* Not when it ended meanwhile, or when we have it still, since it did not stop last time. */
+/* Not when the thread ended meanwhile, or when we still trace it, since it did not stop last time. */
 static bool
 is_refused(pid_t pid, pid_t tid)
 {
@@ -195,14 +194,14 @@ take_burst(struct bursts *bursts)
 	bursts->summary->asleep += tid == 0;
 	if (tid <= 0)
 		return tid;
-	if (!bursts->replica)
-		bursts->replica = replica_new(pid);
-	if (!bursts->replica)
-		return errno == EPIPE || errno == ETIMEDOUT ? replace_replica(bursts) : -errno;
+	if (!bursts->shadow)
+		bursts->shadow = shadow_process_new(pid);
+	if (!bursts->shadow)
+		return errno == EPIPE || errno == ETIMEDOUT ? replace_shadow(bursts) : -errno;
 	bursts->burst.count = 0;
 	err = execute_burst(bursts, tid);
 	if (err == -EPIPE)
-		return replace_replica(bursts);
+		return replace_shadow(bursts);
 	/* A thread that ended, perhaps the last one: then there is none next time. */
 	if (err == -ESRCH || err == -EBUSY || (err == -EPERM && !is_refused(pid, tid)))
 		return 0;
@@ -227,7 +226,7 @@ take_bursts(struct bursts *bursts)
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
 		sigaddset(&signals, list[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	/* As far as we may: somebody stands still while we wait for a CPU. */
+	/* If we are allowed to: a thread is stopped while we wait for a CPU. */
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	bursts->begin_ns = monotonic_ns();
 	bursts->begin_own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -243,7 +242,7 @@ take_bursts(struct bursts *bursts)
 	bursts->summary->elapsed_ns = monotonic_ns() - bursts->begin_ns;
 	bursts->summary->end_ns = time_now();
 	bursts->summary->has_ended = result == -ESRCH;
-	seized_tend();
+	stopped_thread_reap();
 	(void)setpriority(PRIO_PROCESS, 0, priority);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return result == -ESRCH ? 0 : result;
@@ -279,7 +278,73 @@ prepare(struct bursts *bursts, struct counted *counted)
 	err = process_code_init(&bursts->map, bursts->request->pid, bursts->context, counted);
 	if (err)
 		return err;
-	return process_code_has(&bursts->map, REPLICA_START, REPLICA_END) ? -EADDRINUSE : 0;
+	return process_code_has(&bursts->map, SHADOW_START, SHADOW_END) ? -EADDRINUSE : 0;
+}
+
+/* A number from a file with one, -1 when it cannot be had. */
+static long
+read_number(const char *name, const char *key)
+{
+	FILE *file = fopen(name, "re");
+	char line[256];
+	long number = -1;
+
+	while (file && number < 0 && fgets(line, sizeof(line), file))
+		if (strncmp(line, key, strlen(key)) == 0)
+			number = strtol(line + strlen(key), NULL, 10);
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* Say what else may prevent us from tracing it. */
+static int
+refuse_permission(const char *name, pid_t pid, int err)
+{
+	const long scope = read_number("/proc/sys/kernel/yama/ptrace_scope", "");
+	char status[64], hint[128];
+	long tracer;
+
+	snprintf(status, sizeof(status), "/proc/%d/status", (int)pid);
+	tracer = read_number(status, "TracerPid:");
+	if (tracer > 0) {
+		message_print(name, "process %ld traces it already, a debugger perhaps, and only one can", tracer);
+		return STATUS_FAILURE;
+	}
+	if (read_number(status, "Kthread:") == 1)
+		return message_cannot(name, "take bursts of it", err, "it is a thread of the kernel");
+	if (scope > 0)
+		snprintf(hint, sizeof(hint), "kernel.yama.ptrace_scope is %ld: only root may trace", scope);
+	else
+		snprintf(hint, sizeof(hint), "its user or root may, if it is no thread of the kernel");
+	return message_cannot(name, "take bursts of it", err, hint);
+}
+
+/* Say why no bursts can be taken, as far as the error and /proc tell. An exit status. */
+static int
+refuse(pid_t pid, int err)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "process %d", (int)pid);
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+		return refuse_permission(name, pid, err);
+	case -ENOEXEC:
+		message_print(name, "it is a 32-bit program; dcpix takes bursts of 64-bit programs");
+		return STATUS_FAILURE;
+	case -EADDRINUSE:
+		message_print(name, "it has memory where dcpix executes what it would execute");
+		return STATUS_FAILURE;
+	case -ENOSYS:
+		message_print(name, "what it is executing cannot be executed in its place on this machine");
+		return STATUS_FAILURE;
+	case -ENOENT:
+		return message_cannot("dcpi-replica", "find it", err, "is dcpi installed whole?");
+	default:
+		return message_cannot(name, "take bursts of it", err, NULL);
+	}
 }
 
 int
@@ -297,12 +362,12 @@ bursts_run(const struct bursts_request *request, struct counted *counted, struct
 	err = prepare(bursts, counted);
 	if (!err)
 		err = take_bursts(bursts);
-	replica_free(bursts->replica);
+	shadow_process_free(bursts->shadow);
 	process_code_fini(&bursts->map);
 	running_fini(&bursts->running);
 	free(bursts);
 	if (!err)
 		return STATUS_OK;
-	err = bursts_refuse(request->pid, err);
-	return summary->bursts > 0 ? STATUS_OK : err; /* what was taken until then is kept */
+	err = refuse(request->pid, err);
+	return summary->bursts > 0 ? STATUS_OK : err; /* bursts that were taken until then are kept */
 }

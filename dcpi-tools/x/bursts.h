@@ -1,23 +1,22 @@
 /*
  * bursts.h - dcpix --bursts: control transfers of a process that runs, sampled
  *
- * At random times a thread that is running, chosen at random, stands still (seized.h), and its next few hundred
- * instructions are executed in its place (replica_run.h). How long a thread stands still, all bursts together, and what
- * we ourselves take of a CPU meanwhile, stays below a share of the time that passes.
- * Thread rule: one thread; signals of the process are the bursts' until they end.
+ * At random times a thread that is running, chosen at random, stands still (stopped_thread.h), and its next few hundred
+ * instructions are executed in its place (shadow_process.h). How long a thread stands still, all bursts together, and
+ * what we ourselves take of a CPU meanwhile, stays below a share of the time that passes. Thread rule: one thread;
+ * signals of the process are the bursts' until they end.
  */
 #ifndef DCPI_TOOLS_X_BURSTS_H
 #define DCPI_TOOLS_X_BURSTS_H
 
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "dcpi-tools/emulated/counted.h"
-#include "dcpi-tools/x/replica/replica.h"
+#include "dcpi-tools/x/shadow/shadow.h"
 
 #define BURSTS_BUDGET_PERCENT 5
 #define BURSTS_SECONDS        10
-#define BURSTS_STEPS          1000 /* of as many steps the longest bursts tell most: docs/analysis.md */
+#define BURSTS_STEPS          1000 /* few long bursts say more than many short ones: docs/analysis.md */
 
 struct bursts_request {
 	pid_t pid;
@@ -32,21 +31,15 @@ struct bursts_summary {
 	uint64_t asleep;  /* no thread was running */
 	uint64_t in_call; /* the thread had just begun a system call */
 	uint64_t bursts, steps;
-	uint64_t ends[REPLICA_END_COUNT]; /* how many bursts ended so */
-	uint64_t stopped_ns;              /* of single threads, all bursts */
-	uint64_t own_ns;                  /* of a CPU, by us while no thread stood still */
-	uint64_t start_ns, end_ns;        /* since 1970 */
+	uint64_t ends[SHADOW_END_COUNT]; /* how many bursts ended so */
+	uint64_t stopped_ns;             /* of single threads, all bursts */
+	uint64_t own_ns;                 /* of a CPU, by us while no thread stood still */
+	uint64_t start_ns, end_ns;       /* since 1970 */
 	uint64_t elapsed_ns;
 	bool has_ended; /* the process, before its time */
 };
 
 /* STATUS_OK, or an exit status after a message. */
 int bursts_run(const struct bursts_request *request, struct counted *counted, struct bursts_summary *summary);
-
-/* 0, -ENOMEM, -EIO. */
-int bursts_print_text(const struct bursts_request *request, const struct bursts_summary *summary, const char *database,
-                      uint32_t epoch, FILE *stream);
-int bursts_print_json(const struct bursts_request *request, const struct bursts_summary *summary,
-                      const struct counted *counted, const char *database, uint32_t epoch, FILE *stream);
 
 #endif

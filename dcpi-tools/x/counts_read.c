@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/emulated/code_read.h"
-#include "dcpi-tools/emulated/run_files.h"
+#include "dcpi-tools/emulated/run_directory.h"
 #include "emulator/counts/counts_file.h"
 
 struct x_reading {
@@ -30,7 +30,7 @@ add_edge(struct x_reading *reading, uint32_t from_number, uint32_t to_number, ui
 		return -DCPI_EDAMAGED;
 	from = &reading->code.blocks[from_number];
 	to = &reading->code.blocks[to_number];
-	/* The same execution of a string instruction goes on. */
+	/* A string instruction repeats: its execution is counted already. */
 	if (from->repeats && from->image == to->image && from->last == to->offset)
 		return 0;
 	reading->executed[to_number] += count;
@@ -182,5 +182,5 @@ counts_read(const char *directory, const char *label, struct counted *counted, s
 	struct x_summing summing = {.label = label, .counted = counted, .summary = summary};
 
 	memset(summary, 0, sizeof(*summary));
-	return run_files_each(directory, COUNTS_PREFIX, read_named, &summing);
+	return run_directory_each_file(directory, COUNTS_PREFIX, read_named, &summing);
 }

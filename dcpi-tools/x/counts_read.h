@@ -1,7 +1,7 @@
 /*
  * counts_read.h - the files of the counts plugin (emulator/counts/counts_file.h), added up
  *
- * Believes nothing: what contradicts itself is refused.
+ * Files are not trusted: one that contradicts itself is refused.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_X_COUNTS_READ_H

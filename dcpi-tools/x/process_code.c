@@ -13,7 +13,7 @@
 #define EXEC_PAUSE_US 5000
 #define AGE_MAX_NS    SECOND_NS /* a mapping may have been replaced by another */
 
-struct process_codeping {
+struct code_mapping {
 	uint64_t start, end, offset;
 	uint32_t image; /* of the session; UINT32_MAX: no file's */
 };
@@ -22,7 +22,7 @@ static int
 add_mapping(void *context, const struct record_mmap *mmap)
 {
 	struct process_code *map = context;
-	struct process_codeping *grown;
+	struct code_mapping *grown;
 	struct record_mmap complete = *mmap;
 	struct image image;
 	char buffer[PATH_MAX];
@@ -40,7 +40,7 @@ add_mapping(void *context, const struct record_mmap *mmap)
 		err = image_table_intern(map->counted->images, &image, &number);
 	if (err)
 		return err;
-	grown[map->count++] = (struct process_codeping){
+	grown[map->count++] = (struct code_mapping){
 		.start = mmap->start,
 		.end = mmap->start + mmap->length,
 		.offset = image.kind == IMAGE_USER ? mmap->file_offset : 0,
@@ -101,7 +101,7 @@ process_code_has(const struct process_code *map, uint64_t start, uint64_t end)
 	return false;
 }
 
-static const struct process_codeping *
+static const struct code_mapping *
 find_mapping(const struct process_code *map, uint64_t address)
 {
 	for (size_t i = 0; i < map->count; i++)
@@ -113,7 +113,7 @@ find_mapping(const struct process_code *map, uint64_t address)
 static int
 count_step(struct process_code *map, uint64_t from_address, uint64_t to_address)
 {
-	const struct process_codeping *from = find_mapping(map, from_address), *to = find_mapping(map, to_address);
+	const struct code_mapping *from = find_mapping(map, from_address), *to = find_mapping(map, to_address);
 	struct sample_key key = {.context = map->context};
 	struct profile_edge edge = {.count = 1};
 	int err;
@@ -142,7 +142,7 @@ process_code_count(struct process_code *map, const uint64_t *places, size_t coun
 	if (!is_known && count > 0)
 		err = read_mappings(map);
 	if (err == -ENOENT || err == -ESRCH || err == -EACCES)
-		err = 0; /* it has ended: what was known must do */
+		err = 0; /* the process has ended: the mappings that were read before are used */
 	for (size_t i = 0; !err && i < count; i++)
 		err = count_step(map, places[i], places[i + 1]);
 	return err;

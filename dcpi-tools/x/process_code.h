@@ -18,7 +18,7 @@ struct process_code {
 	struct counted *counted; /* borrowed */
 	struct proc_maps maps;
 	struct vdso_identity vdso;
-	struct process_codeping *mappings;
+	struct code_mapping *mappings;
 	size_t count, capacity;
 	uint64_t read_ns; /* CLOCK_MONOTONIC: when they were read */
 };

@@ -1,5 +1,5 @@
 /*
- * report.h - what dcpix says at the end of a run
+ * report.h - the report of dcpix at the end of a run, or of bursts
  *
  * Thread rule: one thread.
  */
@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 #include "dcpi-tools/emulated/counted.h"
-#include "dcpi-tools/x/counts_read.h"
 #include "dcpi-tools/emulated/run.h"
+#include "dcpi-tools/x/bursts.h"
+#include "dcpi-tools/x/counts_read.h"
 
 struct x_report {
 	const struct emulated_run *run;
@@ -23,5 +24,11 @@ struct x_report {
 /* 0, -ENOMEM, -EIO. */
 int x_report_print_text(const struct x_report *report, FILE *stream);
 int x_report_print_json(const struct x_report *report, FILE *stream);
+
+/* Of --bursts. 0, -ENOMEM, -EIO. */
+int bursts_print_text(const struct bursts_request *request, const struct bursts_summary *summary, const char *database,
+                      uint32_t epoch, FILE *stream);
+int bursts_print_json(const struct bursts_request *request, const struct bursts_summary *summary,
+                      const struct counted *counted, const char *database, uint32_t epoch, FILE *stream);
 
 #endif

@@ -81,7 +81,7 @@ list_threads(struct running *running, pid_t pid)
 	return (ssize_t)count;
 }
 
-/* They are tried in a random order: the first that runs is as good as any other that does. */
+/* Threads are tried in a random order until one runs: each that runs is equally likely. */
 pid_t
 running_choose(struct running *running, pid_t pid, uint64_t (*draw)(void *context), void *context)
 {

@@ -22,7 +22,7 @@ struct running {
 pid_t running_choose(struct running *running, pid_t pid, uint64_t (*draw)(void *context), void *context);
 void running_fini(struct running *running);
 
-/* Who traces the thread; 0: nobody, or it is gone. */
+/* The process that traces the thread; 0: none, or the thread is gone. */
 pid_t running_tracer(pid_t pid, pid_t tid);
 
 /* 'R', 'S', ... as in proc(5); '?' when the thread is gone. */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/emu/thread_count.h"
-#include "dcpi-tools/emu/thread_list.h"
+#include "dcpi-tools/emu/thread_counts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

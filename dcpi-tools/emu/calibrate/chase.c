@@ -61,9 +61,9 @@ chase_init(struct chase *chase, size_t size, size_t stride)
 		*(void **)link_at(chase, order[i], stride) = link_at(chase, order[(i + 1) % chase->count], stride);
 	free(order);
 	chase->at = chase->bytes;
-	/* the order is random: places that are apart in memory are so in the chain */
-	for (unsigned i = 0; i < CHASE_ABREAST_MAX; i++)
-		chase->abreast[i] = link_at(chase, chase->count / CHASE_ABREAST_MAX * i, stride);
+	/* the order is random: links that are apart in memory are apart in the cycle */
+	for (unsigned i = 0; i < CHASE_CHAINS_MAX; i++)
+		chase->chains[i] = link_at(chase, chase->count / CHASE_CHAINS_MAX * i, stride);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ chase_fini(struct chase *chase)
 	chase->bytes = NULL;
 }
 
-/* The kernel says it of all of a process' memory; nothing else here is as large. */
+/* The kernel counts huge pages for the whole process, in which no other memory is as large. */
 bool
 chase_is_huge(const struct chase *chase)
 {
@@ -106,20 +106,20 @@ chase_walk_ns(struct chase *chase, size_t loads)
 }
 
 uint64_t
-chase_walk_abreast_ns(struct chase *chase, unsigned abreast, size_t loads)
+chase_walk_chains_ns(struct chase *chase, unsigned chains, size_t loads)
 {
-	void *at[CHASE_ABREAST_MAX];
+	void *at[CHASE_CHAINS_MAX];
 	uint64_t begin, end;
 
-	memcpy(at, chase->abreast, sizeof(at));
+	memcpy(at, chase->chains, sizeof(at));
 	begin = monotonic_ns();
 	for (size_t i = 0; i < loads; i++)
-		for (unsigned j = 0; j < abreast; j++) {
+		for (unsigned j = 0; j < chains; j++) {
 			at[j] = *(void **)at[j];
 			__asm__ volatile("" : "+m"(at[j]));
 		}
 	end = monotonic_ns();
-	memcpy(chase->abreast, at, sizeof(at));
+	memcpy(chase->chains, at, sizeof(at));
 	return end - begin;
 }
 

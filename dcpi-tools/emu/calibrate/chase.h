@@ -1,5 +1,5 @@
 /*
- * chase.h - loads that each need the one before: what a chase through memory takes
+ * chase.h - pointer chasing: the time of loads that each need the one before
  *
  * Thread rule: one thread per chain.
  */
@@ -10,34 +10,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHASE_LINE        64u
-#define CHASE_ABREAST_MAX 32
+#define CHASE_LINE       64u
+#define CHASE_CHAINS_MAX 32
 
 struct chase {
 	uint8_t *bytes;
-	size_t size, count;               /* bytes, and links of it */
-	void *at;                         /* the link to go on from */
-	void *abreast[CHASE_ABREAST_MAX]; /* those of chase_walk_abreast_ns() */
+	size_t size, count;             /* bytes, and links of it */
+	void *at;                       /* the link to go on from */
+	void *chains[CHASE_CHAINS_MAX]; /* the links of chase_walk_chains_ns() to go on from */
 };
 
 /*
- * A single cycle in random order through one place of each `stride` bytes, CHASE_LINE or a page: `size` of them
- * altogether. With lines, in huge pages if the kernel has some; with pages, in small ones, at another line of each.
+ * A single cycle of pointers in random order, with one link in each `stride` bytes, CHASE_LINE or a page, of `size`
+ * bytes. With lines it is in huge pages if the kernel has some; with pages in small ones, at a different line of each.
  * 0 or -ENOMEM.
  */
 int chase_init(struct chase *chase, size_t size, size_t stride);
 void chase_fini(struct chase *chase);
 
-/* Whether most of it came to lie in huge pages. */
+/* Whether most of its memory is in huge pages. */
 bool chase_is_huge(const struct chase *chase);
 
 /* Time of so many loads. */
 uint64_t chase_walk_ns(struct chase *chase, size_t loads);
 
-/* Time of so many loads in each of `abreast` places of the chain at once. */
-uint64_t chase_walk_abreast_ns(struct chase *chase, unsigned abreast, size_t loads);
+/* Time of so many loads in each of `chains` independent chains, which start at different links of the cycle. */
+uint64_t chase_walk_chains_ns(struct chase *chase, unsigned chains, size_t loads);
 
-/* Time of so many additions that each need the one before: cycles, on every CPU of today. */
+/* Time of so many additions that each need the one before: one cycle each, on every CPU of today. */
 uint64_t chase_additions_ns(size_t additions);
 
 #endif

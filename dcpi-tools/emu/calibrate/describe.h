@@ -11,15 +11,16 @@
 #include "dcpi-tools/emu/calibrate/measure.h"
 
 /*
- * What `host` says and was measured, and from `pipeline`, the model of its CPU, what was not. 0, or -DCPI_ECONFIG with
- * a sentence in `why` when the figures contradict each other: a level that is no slower than the one before it.
+ * From what the kernel says (`host`), from measurements, and for the rest from `pipeline`, the model of the CPU. 0, or
+ * -DCPI_ECONFIG with a sentence in `why` when the figures contradict each other: a level that is no slower than the one
+ * before it.
  */
 int describe_machine(const struct host *host, const struct measurements *measured, const struct pipeline *pipeline,
                      struct machine *machine, char *why, size_t size);
 
 /*
- * How latency rises with bandwidth: of all points the quickest in each part of the way to `most_gb_s`, none of them
- * above one with more; from nothing, `idle_ns`, to all. How many, at least 2.
+ * How latency rises with bandwidth: the points with the least latency in each part of the range up to `most_gb_s`, so
+ * that latency never falls; from no load, `idle_ns`, to full load. Returns their number, at least 2.
  */
 unsigned describe_curve(const struct machine_load *points, unsigned count, double idle_ns, double most_gb_s,
                         struct machine_load curve[MACHINE_CURVE_MAX]);

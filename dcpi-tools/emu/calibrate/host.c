@@ -12,7 +12,7 @@
 #include "event/small_file.h"
 #include "profile/epoch_host.h"
 
-#define CACHES_MAX 16 /* that a CPU tells of */
+#define CACHES_MAX 16 /* of a CPU in sysfs */
 
 /* How many CPUs of `host` are in the list that a file has, at least 1. */
 static unsigned
@@ -50,12 +50,6 @@ is_first_of_core(const char *sysfs, uint32_t cpu, const uint32_t *online, int co
 	return is_first;
 }
 
-static bool
-is_allowed(const cpu_set_t *allowed, size_t size, uint32_t cpu)
-{
-	return !allowed || CPU_ISSET_S(cpu, size, allowed);
-}
-
 static void
 read_cores(const char *sysfs, struct host *host)
 {
@@ -72,7 +66,8 @@ read_cores(const char *sysfs, struct host *host)
 	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sysfs);
 	count = cpu_list_read(path, &online);
 	for (int i = 0; i < count && host->cores < MACHINE_CORES_MAX; i++)
-		if (is_allowed(allowed, size, online[i]) && is_first_of_core(sysfs, online[i], online, count))
+		if ((!allowed || CPU_ISSET_S(online[i], size, allowed)) &&
+		    is_first_of_core(sysfs, online[i], online, count))
 			host->cpus[host->cores++] = online[i];
 	if (count >= 0)
 		free(online);
@@ -97,7 +92,7 @@ read_size(const char *sysfs, uint32_t cpu, unsigned index)
 	return value << (*end == 'K' ? 10 : *end == 'M' ? 20 : 0);
 }
 
-/* A cache of an odd size, or shared in a way that no machine file can say, becomes one that can be. */
+/* Adjust a cache of an odd size, or of a sharing that no machine file can express, to the nearest that one can. */
 static void
 make_sound(const struct host *host, bool is_first, struct machine_cache *cache)
 {
@@ -147,7 +142,7 @@ read_cache(const char *sysfs, unsigned index, struct host *host)
 	return true;
 }
 
-/* Where sysfs has nothing, glibc may know it. */
+/* Sizes of caches from glibc, for when sysfs has none. */
 static void
 ask_library(struct host *host)
 {

@@ -1,9 +1,14 @@
 #include "dcpi-tools/emu/calibrate/measure.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,12 +19,54 @@
 #define LOADS           8192u
 #define ADDITIONS       8192u
 #define CALLS           500u
-#define ABREAST_LOADS   1000u
+#define PARALLEL_LOADS  1000u
 #define LARGEST_PIECE   (UINT64_C(1) << 30)
 #define SMALLEST_MEMORY (UINT64_C(64) << 20)
+#define PAGE_RUNS       150
+#define MOST_BYTES      ((size_t)256 << 20)
+#define FIRST_STEP      2.0 /* cycles above noise */
+#define SECOND_STEP     8.0
+#define ROUNDS          60 /* short ones, so that some are undisturbed */
+#define ROUND_NS        5000000
+#define CHASES          80
+#define CHASE_LOADS     4096u
+#define HUGE_BYTES      (2u << 20)
+#define PIECE           4096u /* read at a time, before a loader waits */
+#define SMALLEST_SHARE  ((size_t)16 << 20)
+#define LARGEST_SHARE   ((size_t)256 << 20)
 
-bool
-measure_pin(uint32_t cpu)
+static int
+compare_runs(const void *a, const void *b)
+{
+	const double *first = a, *second = b;
+
+	return (*first > *second) - (*first < *second);
+}
+
+struct figure
+figure_least(double *runs, size_t count)
+{
+	struct figure figure = {0};
+
+	if (count == 0)
+		return figure;
+	qsort(runs, count, sizeof(*runs), compare_runs);
+	figure.value = runs[0];
+	if (figure.value > 0)
+		figure.spread = runs[count / 4] / figure.value - 1;
+	return figure;
+}
+
+const char *
+figure_sureness(const struct figure *figure)
+{
+	if (figure->spread <= FIGURE_SURE)
+		return "sure";
+	return figure->spread <= FIGURE_ROUGH ? "roughly" : "doubtful";
+}
+
+static bool
+pin_to(uint32_t cpu)
 {
 	const size_t size = CPU_ALLOC_SIZE(cpu + 1);
 	cpu_set_t *set = CPU_ALLOC(cpu + 1);
@@ -34,27 +81,27 @@ measure_pin(uint32_t cpu)
 	return done;
 }
 
-/* Cycles of a load of the chain, by additions before each walk: the clock may change. */
+/* Cycles of a load of the chain in the best of `runs` walks, by additions before each walk: the clock may change. */
 static struct figure
-chase_cycles(struct chase *chase, struct figure *clock_mhz)
+load_cycles(struct chase *chase, unsigned runs, struct figure *clock_mhz)
 {
 	double walks[RUNS], additions[RUNS];
 	struct figure walk, addition;
 
 	(void)chase_walk_ns(chase, chase->count);
-	for (unsigned i = 0; i < RUNS; i++) {
+	for (unsigned i = 0; i < runs; i++) {
 		additions[i] = (double)chase_additions_ns(ADDITIONS) / ADDITIONS;
 		walks[i] = (double)chase_walk_ns(chase, LOADS) / LOADS;
 	}
-	addition = figure_least(additions, RUNS);
-	walk = figure_least(walks, RUNS);
+	addition = figure_least(additions, runs);
+	walk = figure_least(walks, runs);
 	if (clock_mhz && 1000 / addition.value > clock_mhz->value)
 		*clock_mhz = (struct figure){1000 / addition.value, addition.spread};
 	walk.value /= addition.value;
 	return walk;
 }
 
-/* The quickest of some pieces, as long as none is sure: others push it out of caches that are shared. */
+/* The best of some pieces of memory, until one is sure: other programs evict it from caches that are shared. */
 static int
 piece_cycles(uint64_t size, struct figure *cycles, struct figure *clock_mhz)
 {
@@ -66,7 +113,7 @@ piece_cycles(uint64_t size, struct figure *cycles, struct figure *clock_mhz)
 
 		if (err)
 			return err;
-		figure = chase_cycles(&chase, clock_mhz);
+		figure = load_cycles(&chase, RUNS, clock_mhz);
 		chase_fini(&chase);
 		if (piece == 0 || figure.value < cycles->value)
 			*cycles = figure;
@@ -74,7 +121,7 @@ piece_cycles(uint64_t size, struct figure *cycles, struct figure *clock_mhz)
 	return 0;
 }
 
-/* Half of the level; of a larger one no more than it takes to be beyond the one before: others use the rest. */
+/* Half of the level, but no more than three times the level before: other programs use the rest of a large one. */
 static uint64_t
 size_within(const struct host *host, unsigned level)
 {
@@ -97,21 +144,21 @@ size_beyond(const struct host *host)
 	return size < host->memory_bytes / 8 ? size : host->memory_bytes / 8;
 }
 
-/* How many loads of independent chains go on at once: by how much they are faster than one after the other. */
+/* Misses in flight: how much faster independent chains are together than one after the other. */
 static unsigned
 find_misses_in_flight(struct chase *chase, double alone_ns)
 {
 	double best = alone_ns;
 
-	for (unsigned abreast = 2; abreast <= CHASE_ABREAST_MAX; abreast += 2)
+	for (unsigned chains = 2; chains <= CHASE_CHAINS_MAX; chains += 2)
 		for (unsigned run = 0; run < 30; run++) {
-			const double each_ns = (double)chase_walk_abreast_ns(chase, abreast, ABREAST_LOADS) /
-			                       (ABREAST_LOADS * (double)abreast);
+			const double each_ns = (double)chase_walk_chains_ns(chase, chains, PARALLEL_LOADS) /
+			                       (PARALLEL_LOADS * (double)chains);
 
 			best = each_ns < best ? each_ns : best;
 		}
 	alone_ns = best > 0 ? alone_ns / best : 1;
-	return alone_ns < CHASE_ABREAST_MAX ? (unsigned)(alone_ns + 0.5) : CHASE_ABREAST_MAX;
+	return alone_ns < CHASE_CHAINS_MAX ? (unsigned)(alone_ns + 0.5) : CHASE_CHAINS_MAX;
 }
 
 static int
@@ -123,7 +170,7 @@ measure_memory(const struct host *host, struct measurements *measured)
 	if (err)
 		return err;
 	measured->in_huge_pages = chase_is_huge(&chase);
-	measured->memory_cycles = chase_cycles(&chase, &measured->clock_mhz);
+	measured->memory_cycles = load_cycles(&chase, RUNS, &measured->clock_mhz);
 	measured->memory_ns = measured->memory_cycles;
 	measured->memory_ns.value *= 1000 / measured->clock_mhz.value;
 	measured->misses_in_flight = find_misses_in_flight(&chase, measured->memory_ns.value);
@@ -163,13 +210,313 @@ measure_call(const struct figure *clock_mhz, struct figure *call_cycles)
 	call_cycles->value *= clock_mhz->value / 1000;
 }
 
+static const unsigned page_counts[] = {
+	8,   12,  16,  24,  32,   40,   48,   56,   64,   72,   80,   96,   112,  128,   160,
+	192, 256, 384, 512, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 6144, 8192, 12288, 16384,
+};
+#define PAGE_COUNTS (sizeof(page_counts) / sizeof(page_counts[0]))
+
+static int
+page_cycles(size_t size, size_t stride, double *cycles)
+{
+	struct chase chase;
+	int err = chase_init(&chase, size, stride);
+
+	if (err)
+		return err;
+	*cycles = load_cycles(&chase, PAGE_RUNS, NULL).value;
+	chase_fini(&chase);
+	return 0;
+}
+
+/* One line in each of so many pages, against as many adjacent lines: equal use of caches, different use of TLBs. */
+static int
+measure_pages(const struct host *host, struct measured_pages *pages)
+{
+	const unsigned level = host->level_count > 1 ? 1 : 0;
+	const uint64_t room = host->levels[level].bytes / CHASE_LINE / 2;
+
+	pages->count = 0;
+	for (unsigned i = 0; i < PAGE_COUNTS && (page_counts[i] <= 2048 || page_counts[i] <= room); i++) {
+		const size_t size = (size_t)page_counts[i] * host->page_bytes;
+		double apart, together;
+		int err;
+
+		if (size > MOST_BYTES)
+			break;
+		err = page_cycles(size, host->page_bytes, &apart);
+		if (!err)
+			err = page_cycles((size_t)page_counts[i] * CHASE_LINE, CHASE_LINE, &together);
+		if (err)
+			return err;
+		pages->pages[pages->count] = page_counts[i];
+		pages->extra_cycles[pages->count++] = apart > together ? apart - together : 0;
+	}
+	return 0;
+}
+
+/* The last of the counts, from `from` on, up to which none costs more than `limit`. */
+static unsigned
+last_within(const struct measured_pages *pages, unsigned from, double limit)
+{
+	unsigned last = from;
+
+	while (last + 1 < pages->count && pages->extra_cycles[last + 1] <= limit)
+		last++;
+	return last;
+}
+
+void
+measure_find_tlbs(const struct measured_pages *pages, struct measured_tlbs *tlbs)
+{
+	const unsigned first = last_within(pages, 0, FIRST_STEP);
+	double hit, most = 0;
+	unsigned second;
+
+	*tlbs = (struct measured_tlbs){0};
+	if (pages->count == 0 || first + 1 >= pages->count)
+		return;
+	for (unsigned i = first + 1; i < pages->count; i++)
+		most = pages->extra_cycles[i] > most ? pages->extra_cycles[i] : most;
+	tlbs->data_entries = pages->pages[first];
+	hit = pages->extra_cycles[first + 1];
+	/* between both capacities the cost is constant: take it at twice the entries, where no page hits by chance */
+	for (unsigned i = first + 1; i < pages->count && pages->pages[i] <= 4 * tlbs->data_entries; i++)
+		if (pages->pages[i] >= 2 * tlbs->data_entries) {
+			hit = pages->extra_cycles[i];
+			break;
+		}
+	if (most < hit + SECOND_STEP) { /* one level, or a second one that was not exceeded */
+		tlbs->walk_cycles = hit;
+		return;
+	}
+	second = last_within(pages, first + 1, hit + 0.35 * (most - hit));
+	tlbs->shared_entries = pages->pages[second];
+	tlbs->hit_cycles = hit;
+	tlbs->walk_cycles = pages->extra_cycles[pages->count - 1] - hit;
+}
+
+typedef uint64_t vector __attribute__((vector_size(32)));
+
+/* A thread that reads its memory again and again. */
+struct loader {
+	pthread_t thread;
+	uint32_t cpu;
+	size_t size;
+	unsigned additions; /* that it waits behind each piece */
+	_Atomic bool *stop;
+	_Atomic bool ready;
+	_Atomic uint64_t read_bytes; /* so far */
+	int err;
+};
+
+struct loaders {
+	struct loader *each;
+	unsigned count;
+	_Atomic bool stop;
+};
+
+static uint64_t
+read_piece(const uint8_t *bytes)
+{
+	const vector *at = (const vector *)bytes;
+	vector sums[4] = {{0}};
+
+	for (unsigned i = 0; i < PIECE / sizeof(vector); i += 4)
+		for (unsigned j = 0; j < 4; j++)
+			sums[j] += at[i + j];
+	sums[0] += sums[1] + sums[2] + sums[3];
+	return sums[0][0] + sums[0][1] + sums[0][2] + sums[0][3];
+}
+
+static void *
+load(void *argument)
+{
+	struct loader *loader = argument;
+	uint8_t *bytes = aligned_alloc(HUGE_BYTES, loader->size);
+
+	(void)pin_to(loader->cpu);
+	if (!bytes) {
+		loader->err = -ENOMEM;
+		atomic_store(&loader->ready, true);
+		return NULL;
+	}
+	(void)madvise(bytes, loader->size, MADV_HUGEPAGE);
+	memset(bytes, 1, loader->size);
+	atomic_store(&loader->ready, true);
+	for (size_t at = 0; !atomic_load_explicit(loader->stop, memory_order_relaxed);) {
+		uint64_t sum = read_piece(bytes + at);
+
+		__asm__ volatile("" : : "r"(sum));
+		if (loader->additions)
+			(void)chase_additions_ns(loader->additions);
+		atomic_fetch_add_explicit(&loader->read_bytes, PIECE, memory_order_relaxed);
+		at = at + 2 * PIECE <= loader->size ? at + PIECE : 0;
+	}
+	free(bytes);
+	return NULL;
+}
+
+static int
+loaders_stop(struct loaders *loaders)
+{
+	int err = 0;
+
+	atomic_store(&loaders->stop, true);
+	for (unsigned i = 0; i < loaders->count; i++) {
+		pthread_join(loaders->each[i].thread, NULL);
+		err = err ? err : loaders->each[i].err;
+	}
+	free(loaders->each);
+	return err;
+}
+
+/* On `count` cores from `first` on; they have begun when it returns. */
+static int
+loaders_start(struct loaders *loaders, const struct host *host, unsigned first, unsigned count, unsigned additions)
+{
+	size_t share = 4 * host->levels[host->level_count - 1].bytes / count;
+	int err = 0;
+
+	share = share < SMALLEST_SHARE ? SMALLEST_SHARE : share > LARGEST_SHARE ? LARGEST_SHARE : share;
+	loaders->count = 0;
+	atomic_store(&loaders->stop, false);
+	loaders->each = calloc(count, sizeof(*loaders->each));
+	if (!loaders->each)
+		return -ENOMEM;
+	for (unsigned i = 0; !err && i < count; i++) {
+		loaders->each[i] = (struct loader){.cpu = host->cpus[first + i],
+		                                   .size = share / HUGE_BYTES * HUGE_BYTES,
+		                                   .additions = additions,
+		                                   .stop = &loaders->stop};
+		err = -pthread_create(&loaders->each[i].thread, NULL, load, &loaders->each[i]);
+		loaders->count += !err;
+	}
+	for (unsigned i = 0; i < loaders->count; i++)
+		while (!atomic_load(&loaders->each[i].ready))
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	if (err)
+		(void)loaders_stop(loaders);
+	return err;
+}
+
+static uint64_t
+loaders_bytes(const struct loaders *loaders)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < loaders->count; i++)
+		bytes += atomic_load(&loaders->each[i].read_bytes);
+	return bytes;
+}
+
+/* What so many threads read in a second, at the best of some rounds. */
+static int
+measure_threads(const struct host *host, unsigned threads, double *gb_s)
+{
+	struct loaders loaders;
+	int err = loaders_start(&loaders, host, 0, threads, 0);
+
+	if (err)
+		return err;
+	*gb_s = 0;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		const uint64_t bytes = loaders_bytes(&loaders), begin = monotonic_ns();
+		double rate;
+
+		nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
+		rate = (double)(loaders_bytes(&loaders) - bytes) / (double)(monotonic_ns() - begin);
+		*gb_s = rate > *gb_s ? rate : *gb_s;
+	}
+	return loaders_stop(&loaders);
+}
+
+static int
+measure_bandwidths(const struct host *host, struct measurements *measured)
+{
+	unsigned threads = 1;
+
+	while (measured->bandwidth_count < MEASURE_THREADS_MAX) {
+		struct measured_bandwidth *bandwidth = &measured->bandwidths[measured->bandwidth_count++];
+		int err = measure_threads(host, threads, &bandwidth->gb_s);
+
+		bandwidth->threads = threads;
+		if (err || threads == host->cores)
+			return err;
+		threads = threads * 2 < host->cores ? threads * 2 : host->cores;
+	}
+	return 0;
+}
+
+/*
+ * Latency of memory while the other cores read, with pauses of so many additions. The load that they make varies while
+ * they run, so each walk is a point of its own.
+ */
+static int
+measure_points(const struct host *host, struct chase *chase, unsigned additions, struct measurements *measured)
+{
+	struct loaders loaders;
+	int err = loaders_start(&loaders, host, 1, host->cores - 1, additions);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < CHASES && measured->point_count < MEASURE_POINTS_MAX; i++) {
+		const uint64_t bytes = loaders_bytes(&loaders), begin = monotonic_ns();
+		const double load_ns = (double)chase_walk_ns(chase, CHASE_LOADS) / CHASE_LOADS;
+		const double gb_s = (double)(loaders_bytes(&loaders) - bytes) / (double)(monotonic_ns() - begin);
+
+		measured->points[measured->point_count++] =
+			(struct machine_load){.bandwidth_gb_s = gb_s + CHASE_LINE / load_ns, .latency_ns = load_ns};
+	}
+	return loaders_stop(&loaders);
+}
+
+/* With one core, it makes the load itself: several chains at once, with the latency of each. */
+static void
+measure_alone(struct chase *chase, struct measurements *measured)
+{
+	for (unsigned chains = 1; chains <= measured->misses_in_flight && chains <= CHASE_CHAINS_MAX; chains *= 2) {
+		const size_t loads = CHASE_LOADS / chains;
+		double best = 0;
+
+		for (unsigned i = 0; i < CHASES; i++) {
+			const double load_ns = (double)chase_walk_chains_ns(chase, chains, loads) / (double)loads;
+
+			best = best == 0 || load_ns < best ? load_ns : best;
+		}
+		measured->points[measured->point_count++] =
+			(struct machine_load){.bandwidth_gb_s = CHASE_LINE * chains / best, .latency_ns = best};
+	}
+}
+
+static int
+measure_load(const struct host *host, struct measurements *measured)
+{
+	static const unsigned pauses[] = {0, 500, 1500, 4000, 12000};
+	struct chase chase;
+	int err = measure_bandwidths(host, measured);
+
+	if (!err)
+		err = chase_init(&chase, SMALLEST_SHARE + 4 * host->levels[host->level_count - 1].bytes, CHASE_LINE);
+	if (err)
+		return err;
+	(void)chase_walk_ns(&chase, chase.count);
+	measured->point_count = 0;
+	if (host->cores == 1)
+		measure_alone(&chase, measured);
+	for (unsigned i = 0; host->cores > 1 && !err && i < sizeof(pauses) / sizeof(pauses[0]); i++)
+		err = measure_points(host, &chase, pauses[i], measured);
+	chase_fini(&chase);
+	return err;
+}
+
 int
 measure_host(const struct host *host, struct measurements *measured)
 {
 	int err;
 
 	memset(measured, 0, sizeof(*measured));
-	(void)measure_pin(host->cpus[0]);
+	(void)pin_to(host->cpus[0]);
 	err = measure_levels(host, measured);
 	if (!err)
 		err = measure_pages(host, &measured->pages);

@@ -7,8 +7,27 @@
 #ifndef DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
 #define DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
 
-#include "dcpi-tools/emu/calibrate/figure.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "dcpi-tools/emu/calibrate/host.h"
+
+#define FIGURE_SURE  0.03 /* spreads up to it; and up to */
+#define FIGURE_ROUGH 0.15
+
+struct figure {
+	double value;
+	double spread; /* relative to value; 0: it was not measured, or cannot vary */
+};
+
+/*
+ * The least of some runs, each of which other programs can only have made longer; the spread is how much more the run
+ * took that a quarter of them did not take. `runs` is sorted. No runs: zeros.
+ */
+struct figure figure_least(double *runs, size_t count);
+
+/* "sure", "roughly" or "doubtful", by the spread. */
+const char *figure_sureness(const struct figure *figure);
 
 #define MEASURE_PAGES_MAX   32
 #define MEASURE_THREADS_MAX 16
@@ -49,14 +68,7 @@ struct measurements {
 /* All of it, in some seconds. 0; -ENOMEM, -errno of a thread that cannot be started. */
 int measure_host(const struct host *host, struct measurements *measured);
 
-/* Its parts that are files of their own. */
-int measure_pages(const struct host *host, struct measured_pages *pages);
-int measure_load(const struct host *host, struct measurements *measured);
-
 /* What steps the cost of many pages has. */
 void measure_find_tlbs(const struct measured_pages *pages, struct measured_tlbs *tlbs);
-
-/* Run on this CPU only; whether it may. */
-bool measure_pin(uint32_t cpu);
 
 #endif

@@ -71,11 +71,11 @@ a_walk_goes_on_where_the_last_one_ended(void **state)
 	assert_ptr_equal(second, *(void **)chase.bytes);
 	(void)chase_walk_ns(&chase, 63);
 	assert_ptr_equal(chase.at, chase.bytes);
-	second = chase.abreast[1];
-	(void)chase_walk_abreast_ns(&chase, 2, 1);
-	assert_ptr_equal(chase.abreast[1], *(void **)second);
-	(void)chase_walk_abreast_ns(&chase, 2, 63);
-	assert_ptr_equal(chase.abreast[1], second);
+	second = chase.chains[1];
+	(void)chase_walk_chains_ns(&chase, 2, 1);
+	assert_ptr_equal(chase.chains[1], *(void **)second);
+	(void)chase_walk_chains_ns(&chase, 2, 63);
+	assert_ptr_equal(chase.chains[1], second);
 	chase_fini(&chase);
 }
 

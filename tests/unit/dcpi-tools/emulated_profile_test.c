@@ -1,4 +1,4 @@
-/* Tests of dcpi-tools/emu/profile.h, on files that emulator/record/recording.h writes. */
+/* Tests of dcpi-tools/emu/emulated_profile.h, on files that emulator/record/recording.h writes. */
 #include "tests/unit/test.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/stall_truth.h"
-#include "dcpi-tools/emu/profile.h"
+#include "dcpi-tools/emu/emulated_profile.h"
 #include "dcpi-tools/emu/record_read.h"
 #include "emulator/record/recording.h"
 #include "machine/emulated_cpu.h"

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "dcpi-tools/emu/executed.h"
+#include "dcpi-tools/emu/record_read.h"
 #include "emulator/record/recording.h"
 #include "tests/unit/dcpi-tools/record_made.h"
 

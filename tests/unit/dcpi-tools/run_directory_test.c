@@ -1,8 +1,7 @@
-#include "tests/unit/dcpi-tools/abandoned.h"
+#include "tests/unit/dcpi-tools/stale_run.h"
 
 #include <errno.h>
 
-#include "dcpi-tools/emulated/abandoned.h"
 #include "dcpi-tools/emulated/run_directory.h"
 
 #define PATH_SIZE 256
@@ -20,7 +19,7 @@ only_we_read_it(void **state)
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0700);
 	close(lock);
-	abandoned_remove(path);
+	run_directory_remove(path);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -60,7 +59,7 @@ a_copy_of_the_lock_holds_it(void **state)
 	run_directory_clean(parent, "dcpitest");
 	assert_true(made_is_there(path));
 	close(copy);
-	abandoned_remove(path);
+	run_directory_remove(path);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -87,11 +86,11 @@ what_is_not_ours_is_left_alone(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", parent, names[i]);
 		assert_true(made_is_there(path));
-		abandoned_remove(path);
+		run_directory_remove(path);
 	}
 	assert_true(made_is_there(elsewhere));
 	assert_int_equal(unlink(link), 0);
-	abandoned_remove(elsewhere);
+	run_directory_remove(elsewhere);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -107,6 +106,49 @@ where_it_cannot_be_made_is_said(void **state)
 	run_directory_clean("/nowhere", "dcpitest");
 }
 
+static void
+emulators_of_a_run_are_killed_and_its_directory_removed(void **state)
+{
+	char directory[MADE_SIZE];
+	pid_t pid;
+
+	(void)state;
+	made_directory(directory);
+	made_file(directory, "record.1.0");
+	pid = made_emulator(directory, "-plugin");
+	run_directory_end_stale(directory);
+	assert_int_equal(made_end(pid), SIGKILL);
+	assert_false(made_is_there(directory));
+}
+
+/* Another run, a directory whose name begins alike, a program with such an argument. */
+static void
+others_are_left_alone(void **state)
+{
+	char directory[MADE_SIZE], longer[MADE_SIZE + 1];
+	pid_t other, user;
+
+	(void)state;
+	made_directory(directory);
+	snprintf(longer, sizeof(longer), "%sx", directory);
+	other = made_emulator(longer, "-plugin");
+	user = made_emulator(directory, "--edit");
+	run_directory_end_stale(directory);
+	assert_true(made_runs(other));
+	assert_true(made_runs(user));
+	kill(other, SIGTERM);
+	kill(user, SIGTERM);
+	assert_int_equal(made_end(other), SIGTERM);
+	assert_int_equal(made_end(user), SIGTERM);
+}
+
+static void
+what_is_not_there_need_not_be_removed(void **state)
+{
+	(void)state;
+	run_directory_remove("/nowhere/at/all");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -116,6 +158,9 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_copy_of_the_lock_holds_it),
 		cmocka_unit_test(what_is_not_ours_is_left_alone),
 		cmocka_unit_test(where_it_cannot_be_made_is_said),
+		cmocka_unit_test(emulators_of_a_run_are_killed_and_its_directory_removed),
+		cmocka_unit_test(others_are_left_alone),
+		cmocka_unit_test(what_is_not_there_need_not_be_removed),
 	};
 
 	made_emulator_main(argc, argv);

@@ -1,4 +1,4 @@
-/* Tests of dcpi-tools/emulated/run_files.h */
+/* Tests of dcpi-tools/emulated/run_directory.h */
 #include "tests/unit/test.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dcpi-tools/emulated/run_files.h"
+#include "dcpi-tools/emulated/run_directory.h"
 #include "tests/remove_tree.h"
 
 struct seen {
@@ -72,7 +72,7 @@ each_file_of_the_prefix_is_seen_with_process_and_program(void **state)
 	make_file(*state, "record.1000.0", 1);
 	make_file(*state, "record.1000.1", 2);
 	make_file(*state, "record.20.0", 4);
-	assert_int_equal(run_files_each(*state, "record.", see, &seen), 0);
+	assert_int_equal(run_directory_each_file(*state, "record.", see, &seen), 0);
 	assert_int_equal(seen.files, 3);
 	assert_int_equal(seen.damaged, 0);
 	assert_int_equal(seen.pids, 2020);
@@ -91,7 +91,7 @@ other_names_are_passed_by(void **state)
 	make_file(*state, "record.0.0", 1);
 	make_file(*state, "record.1.-1", 1);
 	make_file(*state, "setup", 1);
-	assert_int_equal(run_files_each(*state, "record.", see, &seen), 0);
+	assert_int_equal(run_directory_each_file(*state, "record.", see, &seen), 0);
 	assert_int_equal(seen.files, 0);
 }
 
@@ -109,7 +109,7 @@ what_is_no_file_is_handed_on_without_one(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	snprintf(path, sizeof(path), "%s/record.3.0", (const char *)*state);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(run_files_each(*state, "record.", see, &seen), 0);
+	assert_int_equal(run_directory_each_file(*state, "record.", see, &seen), 0);
 	assert_int_equal(seen.files, 3);
 	assert_int_equal(seen.damaged, 3);
 }
@@ -121,7 +121,7 @@ a_visit_that_fails_ends_the_walk(void **state)
 
 	make_file(*state, "record.1.0", 1);
 	make_file(*state, "record.2.0", 1);
-	assert_int_equal(run_files_each(*state, "record.", see, &seen), -ENOMEM);
+	assert_int_equal(run_directory_each_file(*state, "record.", see, &seen), -ENOMEM);
 	assert_int_equal(seen.files, 1);
 }
 
@@ -131,7 +131,7 @@ a_directory_that_is_not_there_is_said(void **state)
 	struct seen seen = {0};
 
 	(void)state;
-	assert_int_equal(run_files_each("/nonexistent", "record.", see, &seen), -ENOENT);
+	assert_int_equal(run_directory_each_file("/nonexistent", "record.", see, &seen), -ENOENT);
 }
 
 static void

@@ -30,7 +30,7 @@ fill(struct sweep *sweep, struct sweep_point points[4])
 
 	memcpy(points, given, sizeof(given));
 	*sweep = (struct sweep){.points = points, .count = 4, .command = command};
-	sweep_settle(sweep);
+	sweep_summarize(sweep);
 }
 
 static void

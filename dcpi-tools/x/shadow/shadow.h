@@ -1,0 +1,55 @@
+/*
+ * shadow.h - what dcpix and the process that executes in a thread's place share
+ *
+ * A burst must not be able to harm its thread. So the thread is only stopped, and its next few hundred instructions are
+ * executed by another process, the shadow process: it has the thread's registers, and gets each page of its memory, as
+ * a copy, when it first touches it. A burst consists of the addresses that this process executes. Whatever becomes of
+ * the shadow process - it runs on, it is killed, it writes nonsense - the thread goes on where it was stopped.
+ *
+ * The shadow process runs a program of its own, dcpi-replica, without a library, at an address that no other code has.
+ * Its file descriptors are those below. Seccomp allows only the system calls that it needs: what it executes is another
+ * program's code. All that it writes here is to be distrusted.
+ */
+#ifndef DCPI_TOOLS_X_SHADOW_SHADOW_H
+#define DCPI_TOOLS_X_SHADOW_SHADOW_H
+
+#include <stdint.h>
+#include <sys/user.h>
+
+#define SHADOW_CONTROL 3 /* a byte each way: begin; the burst is over */
+#define SHADOW_MEMORY  4 /* /proc/PID/mem of the process */
+#define SHADOW_SHARED  5 /* struct shadow_shared */
+
+#if defined(__aarch64__)
+#define SHADOW_START UINT64_C(0x2d5c000000) /* also where addresses have 39 bits */
+#else
+#define SHADOW_START UINT64_C(0x2d5c00000000)
+#endif
+#define SHADOW_SIZE (UINT64_C(1) << 20)
+#define SHADOW_END  (SHADOW_START + SHADOW_SIZE)
+
+#define SHADOW_STEPS_MAX   1000
+#define SHADOW_VECTORS_MAX 16384
+
+enum shadow_end {
+	SHADOW_END_STEPS = 1, /* as many as were asked for */
+	SHADOW_END_TIME,      /* must_end */
+	SHADOW_END_CALL,      /* what comes next is a system call, or stores or loads the flags */
+	SHADOW_END_FAULT,     /* it gets a signal, or reads what cannot be copied */
+	SHADOW_END_VECTORS,   /* the vector registers could not be taken over */
+	SHADOW_END_COUNT
+};
+
+struct shadow_shared {
+	uint8_t vectors[SHADOW_VECTORS_MAX] __attribute__((aligned(64))); /* as ptrace(2) gives them: NT_X86_XSTATE */
+	struct user_regs_struct registers;
+	uint32_t vectors_size;
+	uint32_t steps_max; /* at most SHADOW_STEPS_MAX */
+	uint32_t must_end;  /* set when it takes too long */
+
+	uint32_t end;
+	uint32_t count;
+	uint64_t places[SHADOW_STEPS_MAX + 1]; /* the program counter at the beginning, and after each instruction */
+};
+
+#endif
