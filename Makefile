@@ -228,16 +228,16 @@ $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)
-$(BUILD)/tests/unit/dcpi-tools/worst_test: $(call objects,$(addprefix dcpi-tools/topstalls/,worst.c worst_look_up.c))
-$(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,$(addprefix dcpi-tools/tar/,archive_pack.c archive_unpack.c))
+$(BUILD)/tests/unit/dcpi-tools/top_instructions_test: $(call objects,dcpi-tools/topstalls/top_instructions.c)
+$(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
 $(BUILD)/tests/unit/dcpi-tools/scratch_test: $(call objects,dcpi-tools/tar/scratch.c)
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
-$(BUILD)/tests/unit/dcpi-tools/meet_test: $(call objects,dcpi-tools/diff/meet.c)
-$(BUILD)/tests/unit/dcpi-tools/pair_test: $(call objects,dcpi-tools/diff/pair.c)
-$(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,$(addprefix dcpi-tools/whatcg/,part.c stall_row.c))
+$(BUILD)/tests/unit/dcpi-tools/match_images_test: $(call objects,dcpi-tools/diff/match_images.c)
+$(BUILD)/tests/unit/dcpi-tools/match_procedures_test: $(call objects,dcpi-tools/diff/match_procedures.c)
+$(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,dcpi-tools/whatcg/part.c)
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)
@@ -396,7 +396,7 @@ $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objec
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
 $(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/thread_counts.c)
-$(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive_unpack.c)
+$(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
 
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))

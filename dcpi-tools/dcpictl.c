@@ -3,7 +3,7 @@
  *
  * man/dcpictl.1.scd describes it.
  */
-#include <errno.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,19 +11,18 @@
 #include "control/request.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/ctl/ask.h"
-#include "dcpi-tools/ctl/check.h"
-#include "dcpi-tools/ctl/compact.h"
-#include "dcpi-tools/ctl/doctor/doctor.h"
-#include "dcpi-tools/ctl/keep.h"
-#include "dcpi-tools/ctl/labelled_run.h"
-#include "dcpi-tools/ctl/reply.h"
-#include "dcpi-tools/ctl/salvage.h"
+#include "dcpi-tools/ctl/commands.h"
 
 const char *argp_program_version = "dcpictl " DCPI_VERSION;
 
-static const char *const commands[] = {"status",  "flush", "epoch",   "label",  "reload", "quit",
-                                       "compact", "check", "salvage", "doctor", "keep"};
+static const struct ctl_command {
+	const char *name;
+	int (*run)(const struct ctl_request *request);
+} commands[] = {
+	{"status", ctl_remote},   {"flush", ctl_remote},  {"epoch", ctl_remote},   {"label", ctl_label},
+	{"reload", ctl_remote},   {"quit", ctl_remote},   {"compact", ctl_remote}, {"check", ctl_check},
+	{"salvage", ctl_salvage}, {"doctor", ctl_doctor}, {"keep", ctl_keep},
+};
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static bool
@@ -39,7 +38,14 @@ take_argument(void *member, char *text, struct argp_state *state)
 	struct ctl_request *request = member;
 
 	if (!request->command) {
-		request->command = commands[options_choice(state, "command", text, commands, COMMAND_COUNT)];
+		const char *names[COMMAND_COUNT];
+		size_t chosen;
+
+		for (size_t i = 0; i < COMMAND_COUNT; i++)
+			names[i] = commands[i].name;
+		chosen = options_choice(state, "command", text, names, COMMAND_COUNT);
+		request->command = commands[chosen].name;
+		request->run = commands[chosen].run;
 		if (is_command(request, "label") && request->label)
 			argp_error(state, "--label goes with epoch");
 	} else if (is_command(request, "keep") && !request->epoch) {
@@ -69,12 +75,11 @@ take_pid(void *member, char *text, struct argp_state *state)
 	*(unsigned *)member = (unsigned)options_whole(state, "--pid", text, 1, INT32_MAX);
 }
 
-/* Does the command need no dcpid? */
+/* The command reads a database and asks no dcpid. */
 static bool
 is_offline(const struct ctl_request *request)
 {
-	return strcmp(request->command, "check") == 0 || strcmp(request->command, "salvage") == 0 ||
-	       strcmp(request->command, "keep") == 0;
+	return is_command(request, "check") || is_command(request, "salvage") || is_command(request, "keep");
 }
 
 static void
@@ -95,15 +100,15 @@ check(void *checked, struct argp_state *state)
 		argp_usage(state);
 		return;
 	}
-	if (strcmp(request->command, "label") == 0)
+	if (is_command(request, "label"))
 		check_label(state, request);
-	else if (request->label && strcmp(request->command, "epoch") != 0)
+	else if (request->label && !is_command(request, "epoch"))
 		argp_error(state, "--label goes with epoch");
-	if (request->pid && strcmp(request->command, "label") != 0)
+	if (request->pid && !is_command(request, "label"))
 		argp_error(state, "--pid goes with label");
-	if (request->json && strcmp(request->command, "status") != 0 && strcmp(request->command, "doctor") != 0)
+	if (request->json && !is_command(request, "status") && !is_command(request, "doctor"))
 		argp_error(state, "--json goes with status and doctor");
-	if (request->prometheus && strcmp(request->command, "status") != 0)
+	if (request->prometheus && !is_command(request, "status"))
 		argp_error(state, "--prometheus goes with status");
 	if (request->prometheus && request->json)
 		argp_error(state, "--json or --prometheus, not both");
@@ -111,11 +116,11 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "--output goes with status --prometheus");
 	if (request->socket && is_offline(request))
 		argp_error(state, "%s reads a database: --db, not --socket", request->command);
-	if (request->release && (strcmp(request->command, "keep") != 0 || !request->epoch))
+	if (request->release && (!is_command(request, "keep") || !request->epoch))
 		argp_error(state, "--release goes with keep EPOCH");
-	if (request->to && strcmp(request->command, "salvage") != 0)
+	if (request->to && !is_command(request, "salvage"))
 		argp_error(state, "--to goes with salvage");
-	if (!request->to && strcmp(request->command, "salvage") == 0)
+	if (!request->to && is_command(request, "salvage"))
 		argp_error(state, "salvage needs --to NEWDIR, a directory that is not there yet");
 }
 
@@ -158,83 +163,22 @@ static const struct command_line line = {
 	.check = check,
 };
 
-/* With a dcpid or without: that there is none is one of its findings. */
-static int
-examine(const struct ctl_request *request)
-{
-	const struct ctl_request question = {
-		.options = request->options, .command = "status", .socket = request->socket};
-	struct ctl_findings findings = {0};
-	struct surroundings around;
-	char path[PATH_MAX];
-	json_t *reply;
-	int err, status;
-
-	doctor_surroundings(&around, request->options.directory);
-	around.status_error = ask_dcpid(&question, path, sizeof(path), &reply);
-	around.status = json_object_get(reply, "status");
-	err = doctor_examine(&around, &findings);
-	if (!err)
-		err = request->json ? doctor_print_json(&findings) : doctor_print(&findings);
-	status = err ? message_cannot(NULL, "print the findings", err, NULL) : doctor_status(&findings);
-	findings_fini(&findings);
-	json_decref(reply);
-	return status;
-}
-
-/* The program's end is ours, but that what it did could not be written. */
-static int
-run_labelled(const struct ctl_request *request)
-{
-	struct child child = {0};
-	int status = labelled_run(request, request->program, &child);
-
-	return status ? status : child_exit_status(child.status, labelled_flush(request));
-}
-
-static int
-run(const struct ctl_request *request)
-{
-	char path[PATH_MAX];
-	json_t *reply;
-	int err, status;
-
-	if (strcmp(request->command, "check") == 0)
-		return check_database(request->options.directory);
-	if (strcmp(request->command, "doctor") == 0)
-		return examine(request);
-	if (strcmp(request->command, "keep") == 0)
-		return keep_epochs(request->options.directory, request->epoch, !request->release);
-	if (strcmp(request->command, "salvage") == 0)
-		return salvage_database(request->options.directory, request->to);
-	if (request->label) {
-		json_t *text = json_string(request->label);
-
-		if (!text) {
-			message_print("the label", "is not UTF-8");
-			return STATUS_USAGE;
-		}
-		json_decref(text);
-	}
-	if (request->program)
-		return run_labelled(request);
-	err = ask_dcpid(request, path, sizeof(path), &reply);
-	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
-		return reply_show_metrics(request, NULL);
-	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
-		return compact_database(request->options.directory);
-	if (err)
-		return ask_say_no_answer(request, path, err);
-	status = reply_show(request, path, reply);
-	json_decref(reply);
-	return status;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct ctl_request request = {0};
 	const int status = command_line_read(&line, &request, argc, argv);
+	json_t *label;
 
-	return status ? status : run(&request);
+	if (status)
+		return status;
+	if (request.label) {
+		label = json_string(request.label);
+		if (!label) {
+			message_print("the label", "is not UTF-8");
+			return STATUS_USAGE;
+		}
+		json_decref(label);
+	}
+	return request.run(&request);
 }

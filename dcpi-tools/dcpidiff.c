@@ -20,23 +20,23 @@
 const char *argp_program_version = "dcpidiff " DCPI_VERSION;
 
 static void
-add_image(struct request *request, const char *text, size_t group, const struct argp_state *state)
+add_image(struct diff_request *request, const char *text, size_t group, const struct argp_state *state)
 {
-	struct side_pattern *patterns = array_grow(request->patterns, &request->pattern_capacity,
-	                                           request->pattern_count + 1, sizeof(*patterns));
+	struct input_pattern *patterns = array_grow(request->patterns, &request->pattern_capacity,
+	                                            request->pattern_count + 1, sizeof(*patterns));
 
 	if (!patterns) {
 		argp_failure(state, STATUS_FAILURE, ENOMEM, "--image");
 		return;
 	}
 	request->patterns = patterns;
-	patterns[request->pattern_count++] = (struct side_pattern){.text = text, .group = group};
+	patterns[request->pattern_count++] = (struct input_pattern){.text = text, .group = group};
 }
 
 static void
 take_image(void *member, char *text, struct argp_state *state)
 {
-	struct request *request = member;
+	struct diff_request *request = member;
 
 	add_image(request, text, request->sets.group_count, state);
 }
@@ -44,9 +44,9 @@ take_image(void *member, char *text, struct argp_state *state)
 static void
 take_measure(void *member, char *text, struct argp_state *state)
 {
-	for (enum measure measure = 0; measure < MEASURE_COUNT; measure++)
-		if (strcmp(text, measure_names[measure]) == 0) {
-			*(enum measure *)member = measure;
+	for (enum diff_measure measure = 0; measure < MEASURE_COUNT; measure++)
+		if (strcmp(text, diff_measure_names[measure]) == 0) {
+			*(enum diff_measure *)member = measure;
 			return;
 		}
 	argp_error(state, "--compare is one of 'samples', 'cpi', 'frequency' and 'stalls'");
@@ -64,9 +64,9 @@ take_after(void *member, char *text, struct argp_state *state)
 	profile_sets_side(member, 1, text, state);
 }
 
-/* A folder that holds a database, or what can be nothing else. */
+/* A directory with a database, or a name that cannot be a procedure. */
 static bool
-is_database(const struct request *request, const char *text)
+is_database(const struct diff_request *request, const char *text)
 {
 	char path[PATH_MAX];
 	const int length = snprintf(path, sizeof(path), "%s/data.mdb", text);
@@ -83,7 +83,7 @@ is_database(const struct request *request, const char *text)
 static void
 take_argument(void *member, char *text, struct argp_state *state)
 {
-	struct request *request = member;
+	struct diff_request *request = member;
 
 	if (is_database(request, text))
 		profile_sets_argument(&request->sets, text, state);
@@ -96,66 +96,52 @@ take_argument(void *member, char *text, struct argp_state *state)
 static void
 check(void *checked, struct argp_state *state)
 {
-	struct request *request = checked;
+	struct diff_request *request = checked;
 
-	if (request->side.by_image && request->procedure)
+	if (request->input.by_image && request->procedure)
 		argp_error(state, "--by-image compares images, not a procedure");
 	if (request->view != VIEW_BEST && !request->procedure)
 		argp_error(state, "--lines and --instructions are of one procedure: name it");
-	if (request->side.by_image && request->measure != MEASURE_SAMPLES)
+	if (request->input.by_image && request->measure != MEASURE_SAMPLES)
 		argp_error(state, "--by-image compares samples only");
-	request->side.analyze = request->measure != MEASURE_SAMPLES;
-	request->side.patterns = request->patterns;
-	request->side.pattern_count = request->pattern_count;
+	request->input.analyze = request->measure != MEASURE_SAMPLES;
+	request->input.patterns = request->patterns;
+	request->input.pattern_count = request->pattern_count;
 }
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is compared:"),
-	OPTION_TRUE(1, "by-image", 'i', struct request, side.by_image, "Images, not procedures"),
+	OPTION_TRUE(1, "by-image", 'i', struct diff_request, input.by_image, "Images, not procedures"),
 	OPTION_CALL(1, "image", 0, "IMAGE", 0, take_image, "Only this image; behind a --set, of this set"),
-	OPTION_TEXT(1, "event", "EVENT", struct request, side.event, "Samples of this event (default: the first)"),
-	OPTION_CALL(1, "compare", 0, "WHAT", offsetof(struct request, measure), take_measure,
+	OPTION_TEXT(1, "event", "EVENT", struct diff_request, input.event,
+                    "Samples of this event (default: the first)"),
+	OPTION_CALL(1, "compare", 0, "WHAT", offsetof(struct diff_request, measure), take_measure,
                     "samples (the default), cpi, frequency or stalls"),
-	OPTION_ENUM(1, "lines", 0, struct request, view, VIEW_LINES, "A procedure by source lines, also of one build"),
-	OPTION_ENUM(1, "instructions", 0, struct request, view, VIEW_INSTRUCTIONS,
+	OPTION_ENUM(1, "lines", 0, struct diff_request, view, VIEW_LINES,
+                    "A procedure by source lines, also of one build"),
+	OPTION_ENUM(1, "instructions", 0, struct diff_request, view, VIEW_INSTRUCTIONS,
                     "A procedure by instructions, also of several builds"),
-	OPTION_TEXT(1, "cpu", "MODEL", struct request, side.cpu,
+	OPTION_TEXT(1, "cpu", "MODEL", struct diff_request, input.cpu,
                     "The pipeline: a model's name, or its file (default: that of the epoch's CPU)"),
-	OPTION_DOUBLE(1, "confidence", "PERCENT", struct request, confidence_percent, 1, 99.9999,
+	OPTION_DOUBLE(1, "confidence", "PERCENT", struct diff_request, confidence_percent, 1, 99.9999,
                       "Of the intervals (default: 95)"),
-	OPTION_TRUE(1, "marked", 0, struct request, marked_only,
+	OPTION_TRUE(1, "marked", 0, struct diff_request, marked_only,
                     "Only rows that differ by more than sampling explains, and runs"),
-	OPTION_TRUE(1, "changed", 0, struct request, marked_only, NULL), /* as it was called before there were runs */
-	OPTION_COUNT(1, "limit", "N", struct request, limit, "At most N rows"),
-	OPTION_FALSE(1, "no-demangle", struct request, side.demangle, "Names as the linker knows them"),
+	OPTION_TRUE(1, "changed", 0, struct diff_request, marked_only,
+                    NULL), /* as it was called before there were runs */
+	OPTION_COUNT(1, "limit", "N", struct diff_request, limit, "At most N rows"),
+	OPTION_FALSE(1, "no-demangle", struct diff_request, input.demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
-	OPTION_CALL(2, "before", 0, "PATTERN", offsetof(struct request, sets), take_before,
+	OPTION_CALL(2, "before", 0, "PATTERN", offsetof(struct diff_request, sets), take_before,
                     "The first set: the runs whose labels match"),
-	OPTION_CALL(2, "after", 0, "PATTERN", offsetof(struct request, sets), take_after, "The second set, likewise"),
+	OPTION_CALL(2, "after", 0, "PATTERN", offsetof(struct diff_request, sets), take_after,
+                    "The second set, likewise"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct request, syntax), procedure_options_syntax,
+	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct diff_request, syntax), procedure_options_syntax,
                     "Instructions of x86-64 as att (the default) or intel writes them"),
 	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,
 };
-
-static int
-print_text(const struct report *report, const struct output *output)
-{
-	return (report->request->procedure ? code_print_text : diff_report_print_text)(report, output);
-}
-
-static int
-print_json(const struct report *report, FILE *stream)
-{
-	return (report->request->procedure ? code_print_json : diff_report_print_json)(report, stream);
-}
-
-static int
-print_csv(const struct report *report, FILE *stream)
-{
-	return (report->request->procedure ? code_print_csv : diff_report_print_csv)(report, stream);
-}
 
 static const struct command_line line = {
 	.rows = rows,
@@ -163,27 +149,30 @@ static const struct command_line line = {
 	.doc = "Compare two sets of samples of dcpi profile databases: all procedures or images, or one procedure.\v"
 	       "A set is a database, a label, an epoch, a stretch of time, or what follows a --set. See dcpidiff(1).",
 	.shared = SHARED_OUTPUT | SHARED_TABLE,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct diff_request, options),
 	.child = &profile_sets_options,
-	.child_offset = offsetof(struct request, sets),
+	.child_offset = offsetof(struct diff_request, sets),
 	.check = check,
 };
+
+TOOL_FUNCTIONS(diff)
+TOOL_CSV_FUNCTION(diff)
 
 static const struct tool tool = {
 	.line = &line,
 	.without_database = true,
-	.make = diff_report_make,
-	.print_text = print_text,
-	.print_json = print_json,
-	.print_csv = print_csv,
-	.fini = diff_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.print_csv = tool_print_csv,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.side = {.demangle = true}, .confidence_percent = 95};
-	struct report report;
+	struct diff_request request = {.input = {.demangle = true}, .confidence_percent = 95};
+	struct diff_report report;
 	int status;
 
 	profile_sets_init(&request.sets);

@@ -15,7 +15,7 @@ const char *argp_program_version = "dcpiexport " DCPI_VERSION;
 static void
 check(void *checked, struct argp_state *state)
 {
-	const struct request *request = checked;
+	const struct export_request *request = checked;
 	const bool is_json = request->options.format == FORMAT_JSON;
 	unsigned files = 0, outputs = 0;
 
@@ -33,21 +33,22 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is written (a FILE of - is standard output):"),
-	OPTION_TEXT(1, "pprof", "FILE", struct request, paths[EXPORT_PPROF],
+	OPTION_TEXT(1, "pprof", "FILE", struct export_request, paths[EXPORT_PPROF],
                     "For 'go tool pprof' and what else reads profile.proto, compressed"),
-	OPTION_TEXT(1, "folded", "FILE", struct request, paths[EXPORT_FOLDED],
+	OPTION_TEXT(1, "folded", "FILE", struct export_request, paths[EXPORT_FOLDED],
                     "For flame graphs: a line IMAGE;PROCEDURE SAMPLES for each procedure"),
-	OPTION_TEXT(1, "callgrind", "FILE", struct request, paths[EXPORT_CALLGRIND],
+	OPTION_TEXT(1, "callgrind", "FILE", struct export_request, paths[EXPORT_CALLGRIND],
                     "For callgrind_annotate and kcachegrind"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct export_request, options), options_add_image,
                     "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct request, columns), options_add_event, "Only this event"),
-	OPTION_FALSE(1, "no-lines", struct request, lines, "Do not look for source lines"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct export_request, columns), options_add_event,
+                    "Only this event"),
+	OPTION_FALSE(1, "no-lines", struct export_request, lines, "Do not look for source lines"),
+	OPTION_FALSE(1, "no-demangle", struct export_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "What is said of it:"),
-	OPTION_ENUM(3, "json", 0, struct request, options.format, FORMAT_JSON, "Print as JSON what was written"),
-	OPTION_ARGUMENT(offsetof(struct request, options), options_add_image),
+	OPTION_ENUM(3, "json", 0, struct export_request, options.format, FORMAT_JSON, "Print as JSON what was written"),
+	OPTION_ARGUMENT(offsetof(struct export_request, options), options_add_image),
 	OPTION_END,
 };
 
@@ -57,23 +58,47 @@ static const struct command_line line = {
 	.doc = "Write a profile in the formats of other tools.\v"
 	       "Without options: the latest epoch, all images. See dcpiexport(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct export_request, options),
 	.check = check,
 };
 
+static int
+make(struct report *report, const struct request *request, struct database *database)
+{
+	return export_report_make((void *)report, (const void *)request, database);
+}
+
+static int
+print_json(const struct report *report, FILE *stream)
+{
+	return export_report_print_json((const void *)report, stream);
+}
+
+static int
+write_files(const struct report *report)
+{
+	return export_report_write((const void *)report);
+}
+
+static void
+fini(struct report *report)
+{
+	export_report_fini((void *)report);
+}
+
 static const struct tool tool = {
 	.line = &line,
-	.make = export_report_make,
-	.print_json = export_report_print_json,
-	.act = export_report_write,
-	.fini = export_report_fini,
+	.make = make,
+	.print_json = print_json,
+	.act = write_files,
+	.fini = fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.demangle = true, .lines = true};
-	struct report report;
+	struct export_request request = {.demangle = true, .lines = true};
+	struct export_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

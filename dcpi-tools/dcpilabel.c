@@ -17,12 +17,11 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
-#include "dcpi-tools/label/series_json.h"
 #include "profile/catalog.h"
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
 
-struct label_labelling {
+struct label_request {
 	struct series series;
 	bool adds;     /* to what the labels have already */
 	bool is_alone; /* without dcpistats behind it */
@@ -32,11 +31,11 @@ struct label_labelling {
 static void
 take_json(void *member, char *text, struct argp_state *state)
 {
-	struct label_labelling *labelling = member;
+	struct label_request *request = member;
 
 	(void)text;
 	(void)state;
-	labelling->prints_json = labelling->series.is_quiet = true;
+	request->prints_json = request->series.is_quiet = true;
 }
 
 /* What follows the name is the program's. */
@@ -57,8 +56,8 @@ take_argument(void *member, char *text, struct argp_state *state)
 static void
 check(void *checked, struct argp_state *state)
 {
-	const struct label_labelling *labelling = checked;
-	const struct series *series = &labelling->series;
+	const struct label_request *request = checked;
+	const struct series *series = &request->series;
 	char label[LABEL_SIZE];
 
 	if (!series->name || !series->program)
@@ -70,18 +69,18 @@ check(void *checked, struct argp_state *state)
 }
 
 static const struct option_row rows[] = {
-	OPTION_COUNT(1, "runs", "N", struct label_labelling, series.runs, "Run PROGRAM so many times (default: 8)"),
-	OPTION_COUNT(1, "first", "N", struct label_labelling, series.first, "Call the first run NAME.N, not NAME.1"),
-	OPTION_TRUE(1, "add", 0, struct label_labelling, adds,
+	OPTION_COUNT(1, "runs", "N", struct label_request, series.runs, "Run PROGRAM so many times (default: 8)"),
+	OPTION_COUNT(1, "first", "N", struct label_request, series.first, "Call the first run NAME.N, not NAME.1"),
+	OPTION_TRUE(1, "add", 0, struct label_request, adds,
                     "Let samples add up with those that these labels have already"),
-	OPTION_TRUE(1, "quiet", 'q', struct label_labelling, series.is_quiet,
+	OPTION_TRUE(1, "quiet", 'q', struct label_request, series.is_quiet,
                     "Drop what PROGRAM prints to standard output"),
-	OPTION_TRUE(1, "keep-going", 0, struct label_labelling, series.keeps_going, "Go on after a run that failed"),
-	OPTION_TRUE(1, "no-stats", 0, struct label_labelling, is_alone, "Do not run " COMPARE_PROGRAM " at the end"),
+	OPTION_TRUE(1, "keep-going", 0, struct label_request, series.keeps_going, "Go on after a run that failed"),
+	OPTION_TRUE(1, "no-stats", 0, struct label_request, is_alone, "Do not run " COMPARE_PROGRAM " at the end"),
 	OPTION_CALL(1, "json", 0, NULL, 0, take_json, "Print JSON, and what PROGRAM prints not"),
-	OPTION_TEXT(1, "socket", "PATH", struct label_labelling, series.asking.socket,
+	OPTION_TEXT(1, "socket", "PATH", struct label_request, series.asking.socket,
                     "Talk to the dcpid that listens at PATH"),
-	OPTION_ARGUMENT(offsetof(struct label_labelling, series), take_argument),
+	OPTION_ARGUMENT(offsetof(struct label_request, series), take_argument),
 	OPTION_END,
 };
 
@@ -93,7 +92,7 @@ static const struct command_line line = {
 	       "between the runs.\v"
 	       "It needs a dcpid that runs. At the end " COMPARE_PROGRAM " compares the runs. See dcpilabel(1).",
 	.shared = SHARED_DATABASE,
-	.options = offsetof(struct label_labelling, series.asking.options),
+	.options = offsetof(struct label_request, series.asking.options),
 	.in_order = true,
 	.check = check,
 };
@@ -135,17 +134,17 @@ check_labels(const struct series *series, struct profile *profile)
 }
 
 static int
-look_for_labels(const struct label_labelling *labelling)
+look_for_labels(const struct label_request *request)
 {
 	struct database database;
 	int status;
 
-	if (labelling->adds)
+	if (request->adds)
 		return STATUS_OK;
-	status = database_open(&database, labelling->series.asking.options.directory);
+	status = database_open(&database, request->series.asking.options.directory);
 	if (status)
 		return status;
-	status = check_labels(&labelling->series, database.profile);
+	status = check_labels(&request->series, database.profile);
 	database_close(&database);
 	return status;
 }
@@ -158,7 +157,7 @@ print_json(const struct series *series, bool is_alone, int status)
 	int err;
 
 	if (!status && !is_alone && series->done >= 2)
-		status = compare_runs_as_json(series, &statistics);
+		status = series_compare_as_json(series, &statistics);
 	err = json_print_exact(series_json(series, statistics), stdout);
 	if (!err && fflush(stdout)) /* a signal may be our end */
 		err = -errno;
@@ -168,24 +167,24 @@ print_json(const struct series *series, bool is_alone, int status)
 int
 main(int argc, char **argv)
 {
-	struct label_labelling labelling = {.series = {.first = 1, .runs = 8}};
-	struct series *series = &labelling.series;
-	int status = command_line_read(&line, &labelling, argc, argv);
+	struct label_request request = {.series = {.first = 1, .runs = 8}};
+	struct series *series = &request.series;
+	int status = command_line_read(&line, &request, argc, argv);
 
 	if (!status)
-		status = look_for_labels(&labelling);
+		status = look_for_labels(&request);
 	if (status)
 		return status;
 	status = series_run(series);
 	if (!status)
 		series_print(series);
-	if (labelling.prints_json)
-		status = print_json(series, labelling.is_alone, status);
+	if (request.prints_json)
+		status = print_json(series, request.is_alone, status);
 	if (series->is_cut)
 		return child_exit_status(series->results[series->done - 1].status, STATUS_FAILURE);
-	if (status || labelling.prints_json)
+	if (status || request.prints_json)
 		return status;
-	if (labelling.is_alone || series->done < 2)
+	if (request.is_alone || series->done < 2)
 		return STATUS_OK;
-	return compare_runs(series);
+	return series_compare(series);
 }

@@ -1,5 +1,5 @@
 /*
- * dcpimport - what others recorded, into a profile database
+ * dcpimport - recordings of perf and other databases into a profile database
  *
  * Its options; how it is read and kept is in dcpi-tools/import/, and man/dcpimport.1.scd describes it.
  */

@@ -15,7 +15,7 @@ const char *argp_program_version = "dcpistats " DCPI_VERSION;
 
 /* The request, and the sets that it points to. */
 struct stats_command {
-	struct request request;
+	struct stats_request request;
 	struct profile_sets sets;
 };
 
@@ -42,7 +42,8 @@ take_normalization(void *member, char *text, struct argp_state *state)
 {
 	static const char *const normalizations[] = {"none", "total", "time", NULL};
 
-	*(enum normalization *)member = (enum normalization)choice(state, "--normalize", text, normalizations);
+	*(enum stats_normalization *)member =
+		(enum stats_normalization)choice(state, "--normalize", text, normalizations);
 }
 
 static void
@@ -50,7 +51,7 @@ take_sort(void *member, char *text, struct argp_state *state)
 {
 	static const char *const sorts[] = {"range", "sum", "p", "deviation", NULL};
 
-	*(enum sort_key *)member = (enum sort_key)choice(state, "--sort", text, sorts);
+	*(enum stats_sort *)member = (enum stats_sort)choice(state, "--sort", text, sorts);
 }
 
 static void
@@ -77,41 +78,34 @@ take_event(void *member, char *text, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_ENUM(1, "by-image", 'i', struct request, kind, ROW_IMAGE, "A row for each image, not each procedure"),
-	OPTION_ENUM(1, "by-instruction", 0, struct request, kind, ROW_INSTRUCTION, "A row for each instruction"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct request, options), options_add_image,
+	OPTION_ENUM(1, "by-image", 'i', struct stats_request, kind, ROW_IMAGE,
+                    "A row for each image, not each procedure"),
+	OPTION_ENUM(1, "by-instruction", 0, struct stats_request, kind, ROW_INSTRUCTION, "A row for each instruction"),
+	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct stats_request, options), options_add_image,
                     "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct request, columns), take_event,
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct stats_request, columns), take_event,
                     "Samples of this event (default: the first)"),
-	OPTION_CALL(1, "normalize", 0, "BY", offsetof(struct request, normalization), take_normalization,
+	OPTION_CALL(1, "normalize", 0, "BY", offsetof(struct stats_request, normalization), take_normalization,
                     "Compare counts divided by nothing (none), the set's total, or its time"),
-	OPTION_CALL(1, "noise", 0, "NOISE", offsetof(struct request, noise), take_noise,
+	OPTION_CALL(1, "noise", 0, "NOISE", offsetof(struct stats_request, noise), take_noise,
                     "What sets differ by anyway: auto (what rows usually do), sampling (nothing else), or a number of "
                     "percent"),
-	OPTION_DOUBLE(1, "p", "P", struct request, p, 0, 1,
+	OPTION_DOUBLE(1, "p", "P", struct stats_request, p, 0, 1,
                       "Mark what noise makes with this probability at most (default: 0.01)"),
-	OPTION_CALL(1, "sort", 0, "BY", offsetof(struct request, sort), take_sort,
+	OPTION_CALL(1, "sort", 0, "BY", offsetof(struct stats_request, sort), take_sort,
                     "Sort by range (default), sum, p or deviation"),
-	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct request, cutoff_percent, 0, 100,
+	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct stats_request, cutoff_percent, 0, 100,
                       "Leave out rows that have less of all samples"),
-	OPTION_COUNT(1, "limit", "N", struct request, limit, "At most N rows"),
-	OPTION_TRUE(1, "all", 0, struct request, all, "Also rows with too few samples to be tested"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_COUNT(1, "limit", "N", struct stats_request, limit, "At most N rows"),
+	OPTION_TRUE(1, "all", 0, struct stats_request, all, "Also rows with too few samples to be tested"),
+	OPTION_FALSE(1, "no-demangle", struct stats_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which sets of samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_TEXT(3, "plot", "FILE", struct request, plot,
+	OPTION_TEXT(3, "plot", "FILE", struct stats_request, plot,
                     "Draw a strip for each row into FILE: .svg, .png, .pdf or .gnuplot"),
 	OPTION_ARGUMENT(offsetof(struct stats_command, sets), profile_sets_argument),
 	OPTION_END,
 };
-
-static int
-draw_report(const struct report *report)
-{
-	const int status = report->request->plot ? stats_report_plot(report) : STATUS_OK;
-
-	return status ? status : TOOL_PRINTS;
-}
 
 static const struct command_line line = {
 	.rows = rows,
@@ -121,20 +115,32 @@ static const struct command_line line = {
 	       "A set is a database, or what a --label, an --epoch, a --since with --until or a --set selects; a "
 	       "pattern of labels is a set for each that it matches. See dcpistats(1).",
 	.shared = SHARED_OUTPUT | SHARED_TABLE,
-	.options = offsetof(struct request, options),
+	.options = offsetof(struct stats_request, options),
 	.child = &profile_sets_options,
 	.child_offset = offsetof(struct stats_command, sets),
 };
 
+TOOL_FUNCTIONS(stats)
+TOOL_CSV_FUNCTION(stats)
+
+static int
+draw(const struct report *report)
+{
+	const struct stats_report *drawn = (const void *)report;
+	const int status = drawn->request->plot ? stats_report_plot(drawn) : STATUS_OK;
+
+	return status ? status : TOOL_PRINTS;
+}
+
 static const struct tool tool = {
 	.line = &line,
 	.without_database = true,
-	.make = stats_report_make,
-	.print_text = stats_report_print_text,
-	.print_json = stats_report_print_json,
-	.print_csv = stats_report_print_csv,
-	.act = draw_report,
-	.fini = stats_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.print_csv = tool_print_csv,
+	.act = draw,
+	.fini = tool_fini,
 };
 
 int
@@ -142,7 +148,7 @@ main(int argc, char **argv)
 {
 	struct stats_command command = {
 		.request = {.sets = &command.sets, .demangle = true, .noise = VARIATION_ESTIMATED, .p = 0.01}};
-	struct report report;
+	struct stats_report report;
 	int status;
 
 	profile_sets_init(&command.sets);

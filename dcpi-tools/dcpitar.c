@@ -14,7 +14,7 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/tar/request.h"
+#include "dcpi-tools/tar/tar.h"
 
 const char *argp_program_version = "dcpitar " DCPI_VERSION;
 

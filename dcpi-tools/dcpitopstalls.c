@@ -1,5 +1,5 @@
 /*
- * dcpitopstalls - the instructions that lost most, and who is to blame
+ * dcpitopstalls - the instructions that lost most, and their culprits
  *
  * Its options; what it shows is in dcpi-tools/topstalls/, and man/dcpitopstalls.1.scd describes it.
  */
@@ -14,7 +14,7 @@ const char *argp_program_version = "dcpitopstalls " DCPI_VERSION;
 static void
 check(void *checked, struct argp_state *state)
 {
-	const struct request *request = checked;
+	const struct topstalls_request *request = checked;
 
 	if (request->survey.check && request->survey.options.format == FORMAT_CSV)
 		argp_error(state, "--check prints text or --json");
@@ -22,16 +22,17 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_COUNT(1, "limit", "N", struct request, limit, "At most N instructions (default: 20)"),
-	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct request, cutoff_percent, 0, 100,
+	OPTION_COUNT(1, "limit", "N", struct topstalls_request, limit, "At most N instructions (default: 20)"),
+	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct topstalls_request, cutoff_percent, 0, 100,
                       "Leave out instructions that lost less of all samples"),
-	OPTION_TRUE(1, "source", 0, struct request, source, "Source lines, too, where there is debug information"),
-	OPTION_TRUE(1, "check", 0, struct request, survey.check,
+	OPTION_TRUE(1, "source", 0, struct topstalls_request, source,
+                    "Source lines, too, where there is debug information"),
+	OPTION_TRUE(1, "check", 0, struct topstalls_request, survey.check,
                     "Instead: how right what is inferred of each procedure is, by exact counts and what dcpiemu knows"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_FALSE(1, "no-demangle", struct topstalls_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct request, syntax), procedure_options_syntax,
+	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct topstalls_request, syntax), procedure_options_syntax,
                     "Instructions of x86-64: att (default) or intel"),
 	OPTION_END,
 };
@@ -42,26 +43,29 @@ static const struct command_line line = {
 	.doc = "Show the instructions that lost most time, for which reasons, and which others are to blame.\v"
 	       "Without options: the latest epoch, all images. See dcpitopstalls(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT | SHARED_TABLE,
-	.options = offsetof(struct request, survey.options),
+	.options = offsetof(struct topstalls_request, survey.options),
 	.child = &options_survey,
-	.child_offset = offsetof(struct request, survey),
+	.child_offset = offsetof(struct topstalls_request, survey),
 	.check = check,
 };
 
+TOOL_FUNCTIONS(topstalls)
+TOOL_CSV_FUNCTION(topstalls)
+
 static const struct tool tool = {
 	.line = &line,
-	.make = topstalls_report_make,
-	.print_text = topstalls_report_print_text,
-	.print_json = topstalls_report_print_json,
-	.print_csv = topstalls_report_print_csv,
-	.fini = topstalls_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.print_csv = tool_print_csv,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.demangle = true, .limit = 20};
-	struct report report;
+	struct topstalls_request request = {.demangle = true, .limit = 20};
+	struct topstalls_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

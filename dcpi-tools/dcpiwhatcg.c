@@ -13,23 +13,23 @@ const char *argp_program_version = "dcpiwhatcg " DCPI_VERSION;
 static void
 take_stall(void *member, char *text, struct argp_state *state)
 {
-	struct request *request = member;
+	struct whatcg_request *request = member;
 
 	request->has_stall = true;
-	if (!stall_row_find(text, &request->stall))
-		argp_error(state, "--stall takes a row's name or a letter: %s", stall_row_names());
+	if (!whatcg_row_find(text, &request->stall))
+		argp_error(state, "--stall takes a row's name or a letter: %s", whatcg_row_names());
 }
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_TRUE(1, "by-image", 'i', struct request, by_image, "Also of each image"),
-	OPTION_TRUE(1, "by-procedure", 'p', struct request, by_procedure, "Also of each procedure"),
+	OPTION_TRUE(1, "by-image", 'i', struct whatcg_request, by_image, "Also of each image"),
+	OPTION_TRUE(1, "by-procedure", 'p', struct whatcg_request, by_procedure, "Also of each procedure"),
 	OPTION_CALL(1, "stall", 0, "REASON", 0, take_stall,
                     "Also the procedures that lost most for REASON: a row's name, or its letter"),
-	OPTION_COUNT(1, "limit", "N", struct request, limit, "At most N images, and N procedures (default: 10)"),
-	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct request, cutoff_percent, 0, 100,
+	OPTION_COUNT(1, "limit", "N", struct whatcg_request, limit, "At most N images, and N procedures (default: 10)"),
+	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct whatcg_request, cutoff_percent, 0, 100,
                       "Leave out images and procedures with less of all samples"),
-	OPTION_FALSE(1, "no-demangle", struct request, demangle, "Names as the linker knows them"),
+	OPTION_FALSE(1, "no-demangle", struct whatcg_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_END,
@@ -41,24 +41,26 @@ static const struct command_line line = {
 	.doc = "Show where the cycles went: what procedures lost to which reason, added up.\v"
 	       "Without options: the latest epoch, all images. See dcpiwhatcg(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
-	.options = offsetof(struct request, survey.options),
+	.options = offsetof(struct whatcg_request, survey.options),
 	.child = &options_survey,
-	.child_offset = offsetof(struct request, survey),
+	.child_offset = offsetof(struct whatcg_request, survey),
 };
+
+TOOL_FUNCTIONS(whatcg)
 
 static const struct tool tool = {
 	.line = &line,
-	.make = whatcg_report_make,
-	.print_text = whatcg_report_print_text,
-	.print_json = whatcg_report_print_json,
-	.fini = whatcg_report_fini,
+	.make = tool_make,
+	.print_text = tool_print_text,
+	.print_json = tool_print_json,
+	.fini = tool_fini,
 };
 
 int
 main(int argc, char **argv)
 {
-	struct request request = {.demangle = true, .limit = 10};
-	struct report report;
+	struct whatcg_request request = {.demangle = true, .limit = 10};
+	struct whatcg_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);
 }

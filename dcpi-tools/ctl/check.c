@@ -1,4 +1,4 @@
-#include "dcpi-tools/ctl/check.h"
+#include "dcpi-tools/ctl/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #define COMPLAINTS_SHOWN 100
 #define DAMAGE_ADVICE    "'dcpictl salvage' saves what is whole; then empty the directory and let dcpid begin a new one"
 
-struct complaints {
+struct ctl_complaints {
 	const char *directory;
 	uint64_t count, shown;
 	char last[256];
@@ -25,11 +25,11 @@ struct complaints {
 static void
 complain(void *context, const char *text)
 {
-	struct complaints *complaints = context;
+	struct ctl_complaints *complaints = context;
 
 	complaints->count++;
 	if (complaints->shown == COMPLAINTS_SHOWN || strncmp(text, complaints->last, sizeof(complaints->last) - 1) == 0)
-		return; /* what is wrong with a slice, each of its thousand blocks says */
+		return; /* damage of a slice is repeated for each of its thousand blocks */
 	complaints->shown++;
 	snprintf(complaints->last, sizeof(complaints->last), "%s", text);
 	message_print(complaints->directory, "%s", text);
@@ -38,12 +38,14 @@ complain(void *context, const char *text)
 static int
 print_contents(const char *shown, const struct profile_stats *stats)
 {
-	char epochs[NUMBER_TEXT_SIZE], slices[NUMBER_TEXT_SIZE], images[NUMBER_TEXT_SIZE], blocks[NUMBER_TEXT_SIZE];
+	char epochs[STATUS_NUMBER_SIZE], slices[STATUS_NUMBER_SIZE], images[STATUS_NUMBER_SIZE],
+		blocks[STATUS_NUMBER_SIZE];
 
 	printf("%s: %s epoch%s, %s slice%s, %s image%s, %s block%s: no damage found\n", shown,
-	       count_format(stats->epochs, epochs), text_plural(stats->epochs), count_format(stats->slices, slices),
-	       text_plural(stats->slices), count_format(stats->images, images), text_plural(stats->images),
-	       count_format(stats->blocks, blocks), text_plural(stats->blocks));
+	       status_format_count(stats->epochs, epochs), text_plural(stats->epochs),
+	       status_format_count(stats->slices, slices), text_plural(stats->slices),
+	       status_format_count(stats->images, images), text_plural(stats->images),
+	       status_format_count(stats->blocks, blocks), text_plural(stats->blocks));
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
@@ -58,7 +60,7 @@ open_hint(int err)
 static int
 check_profile(struct profile *profile, const char *directory, const char *shown)
 {
-	struct complaints complaints = {.directory = directory};
+	struct ctl_complaints complaints = {.directory = directory};
 	struct profile_stats stats;
 	int64_t found;
 	int err;
@@ -79,8 +81,9 @@ check_profile(struct profile *profile, const char *directory, const char *shown)
 }
 
 int
-check_database(const char *directory)
+ctl_check(const struct ctl_request *request)
 {
+	const char *directory = request->options.directory;
 	const struct profile_options options = {.write = false};
 	struct guard guard = {
 		.claim = "the database is damaged",

@@ -1,4 +1,4 @@
-#include "dcpi-tools/ctl/compact.h"
+#include "dcpi-tools/ctl/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include "profile/compact.h"
 
 int
-compact_print(uint64_t before_bytes, uint64_t after_bytes)
+ctl_print_compacted(uint64_t before_bytes, uint64_t after_bytes)
 {
-	char before[NUMBER_TEXT_SIZE], after[NUMBER_TEXT_SIZE];
+	char before[STATUS_NUMBER_SIZE], after[STATUS_NUMBER_SIZE];
 
-	printf("%s -> %s\n", size_format(before_bytes, before), size_format(after_bytes, after));
+	printf("%s -> %s\n", status_format_size(before_bytes, before), status_format_size(after_bytes, after));
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
-/* A writer makes a database where none is. */
+/* Opened for writing alone, a missing database would be made. */
 static int
 open_existing(const char *directory, struct profile **profile)
 {
@@ -36,7 +36,7 @@ open_existing(const char *directory, struct profile **profile)
 }
 
 static int
-say_cannot_open(const char *directory, int err)
+print_cannot_open(const char *directory, int err)
 {
 	int owner;
 
@@ -61,7 +61,7 @@ compact(struct profile *profile, const char *directory)
 	int err = profile_compact(profile, &compaction);
 
 	if (!err)
-		return compact_print(compaction.before_bytes, compaction.after_bytes);
+		return ctl_print_compacted(compaction.before_bytes, compaction.after_bytes);
 	if (err == -DCPI_EDAMAGED)
 		return message_cannot(directory, "compact the profile database", err, DATABASE_DAMAGE_ADVICE);
 	compaction_explain(&compaction, err, why, sizeof(why));
@@ -70,7 +70,7 @@ compact(struct profile *profile, const char *directory)
 }
 
 int
-compact_database(const char *directory)
+ctl_compact(const char *directory)
 {
 	struct guard guard = {
 		.claim = "the database is damaged",
@@ -86,7 +86,7 @@ compact_database(const char *directory)
 	guard.subject = shown;
 	guard_enter(&guard);
 	err = open_existing(directory, &profile);
-	status = err ? say_cannot_open(directory, err) : compact(profile, directory);
+	status = err ? print_cannot_open(directory, err) : compact(profile, directory);
 	profile_close(profile);
 	guard_leave(&guard);
 	free(shown);

@@ -1,4 +1,4 @@
-#include "dcpi-tools/ctl/keep.h"
+#include "dcpi-tools/ctl/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #define ATTEMPTS 3 /* to write: a dcpid may compact the database meanwhile */
 
 static int
-say_cannot(const char *directory, const char *what, int err)
+print_cannot(const char *directory, const char *what, int err)
 {
 	const char *advice = err == -DCPI_EDAMAGED             ? DATABASE_DAMAGE_ADVICE
 	                     : err == -EACCES || err == -EPERM ? "be root, or its owner"
@@ -56,7 +56,7 @@ find_epochs(const char *directory, const char *which, uint32_t **ids, size_t *co
 	*ids = NULL;
 	*count = 0;
 	if (err)
-		return say_cannot(directory, "open the profile database", err);
+		return print_cannot(directory, "open the profile database", err);
 	err = catalog_choose_epochs(profile, &request, ids, count, why, sizeof(why));
 	if (err == -DCPI_ENOSELECTION && find_by_label(profile, which, ids, count) == 0)
 		err = 0;
@@ -65,7 +65,7 @@ find_epochs(const char *directory, const char *which, uint32_t **ids, size_t *co
 		message_print(directory, "%s", why);
 		return error_exit_status(err);
 	}
-	return err ? say_cannot(directory, "read the profile database", err) : STATUS_OK;
+	return err ? print_cannot(directory, "read the profile database", err) : STATUS_OK;
 }
 
 static int
@@ -82,7 +82,7 @@ mark(const char *directory, const uint32_t *ids, size_t count, bool is_kept)
 			err = profile_keep_epoch(profile, ids[i], is_kept);
 		profile_close(profile);
 	}
-	return err ? say_cannot(directory, is_kept ? "keep the epoch" : "release the epoch", err) : STATUS_OK;
+	return err ? print_cannot(directory, is_kept ? "keep the epoch" : "release the epoch", err) : STATUS_OK;
 }
 
 /* "7  2026-11-21 14:30:00 to 15:40:00 UTC  imported  web1  before-release" */
@@ -96,11 +96,11 @@ print_kept(const char *directory)
 	int err = profile_open(directory, &options, &profile);
 
 	if (err)
-		return say_cannot(directory, "open the profile database", err);
+		return print_cannot(directory, "open the profile database", err);
 	err = catalog_read_epochs(profile, &epochs, &count);
 	profile_close(profile);
 	if (err)
-		return say_cannot(directory, "read the profile database", err);
+		return print_cannot(directory, "read the profile database", err);
 	for (size_t i = 0; i < count; i++) {
 		char range[2 * TIME_TEXT_SIZE];
 
@@ -122,8 +122,9 @@ print_kept(const char *directory)
 }
 
 int
-keep_epochs(const char *directory, const char *which, bool is_kept)
+ctl_keep(const struct ctl_request *request)
 {
+	const char *directory = request->options.directory;
 	struct guard guard = {
 		.claim = "the database is damaged",
 		.advice = DATABASE_DAMAGE_ADVICE,
@@ -138,10 +139,10 @@ keep_epochs(const char *directory, const char *which, bool is_kept)
 		return message_cannot(directory, "read the profile database", -ENOMEM, NULL);
 	guard.subject = shown;
 	guard_enter(&guard);
-	if (which) {
-		status = find_epochs(directory, which, &ids, &count);
+	if (request->epoch) {
+		status = find_epochs(directory, request->epoch, &ids, &count);
 		if (!status)
-			status = mark(directory, ids, count, is_kept);
+			status = mark(directory, ids, count, !request->release);
 	}
 	if (!status)
 		status = print_kept(directory);

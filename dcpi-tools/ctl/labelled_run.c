@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/ctl/ask.h"
-#include "dcpi-tools/ctl/reply.h"
+#include "dcpi-tools/ctl/client.h"
+#include "dcpi-tools/ctl/remote.h"
 
 #define RESTART_TRIES 50 /* for a dcpid that is started anew, each after: */
 #define RESTART_STEP  UINT64_C(100000000)
 
 static bool
-is_nobody_there(int err)
+is_not_running(int err)
 {
 	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET;
 }
@@ -27,11 +27,11 @@ ask(const struct ctl_request *request, unsigned tries)
 	json_t *reply;
 	int status, err;
 
-	while ((err = ask_dcpid(request, path, sizeof(path), &reply)) && is_nobody_there(err) && --tries)
+	while ((err = client_ask(request, path, sizeof(path), &reply)) && is_not_running(err) && --tries)
 		nanosleep(&step, NULL);
 	if (err)
-		return ask_say_no_answer(request, path, err);
-	status = reply_show(request, path, reply);
+		return client_print_no_answer(request, path, err);
+	status = remote_print_reply(request, path, reply);
 	json_decref(reply);
 	return status;
 }
@@ -60,7 +60,7 @@ labelled_run(const struct ctl_request *request, char *const *command, struct chi
 	return err == -ENOENT ? LABELLED_NOT_FOUND : LABELLED_REFUSED;
 }
 
-/* The run may have outlived a dcpid. */
+/* dcpid may have been restarted while the program ran, and may still be starting. */
 int
 labelled_flush(const struct ctl_request *request)
 {
@@ -69,4 +69,16 @@ labelled_flush(const struct ctl_request *request)
 	flush.command = "flush";
 	flush.label = NULL;
 	return ask(&flush, RESTART_TRIES);
+}
+
+int
+ctl_label(const struct ctl_request *request)
+{
+	struct child child = {0};
+	int status;
+
+	if (!request->program)
+		return ctl_remote(request);
+	status = labelled_run(request, request->program, &child);
+	return status ? status : child_exit_status(child.status, labelled_flush(request));
 }

@@ -1,15 +1,15 @@
 /*
  * labelled_run.h - run a program as a process tree with a label, in step with dcpid
  *
- * The new process itself asks dcpid for the label, as whoever ran the tool, and becomes the program when it has the
- * answer: the label begins with that exec. What the program did is in the database when the run is over.
- * Thread rule: as child.h.
+ * The new process itself asks dcpid for the label, with the user's credentials, and executes the program when it has
+ * the answer: the label begins with that exec. What the program did is in the database when the run is over. Thread
+ * rule: as child.h.
  */
 #ifndef DCPI_TOOLS_CTL_LABELLED_RUN_H
 #define DCPI_TOOLS_CTL_LABELLED_RUN_H
 
 #include "dcpi-tools/common/child.h"
-#include "dcpi-tools/ctl/request.h"
+#include "dcpi-tools/ctl/commands.h"
 
 /* Exit statuses of what never became the program, as env(1) and shells have them. */
 #define LABELLED_FAILED    125 /* no label */

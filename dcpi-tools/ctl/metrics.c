@@ -18,7 +18,7 @@
 #define NANO    1e-9
 
 /* A value of the status as a metric; `path` has at most two steps, as "database.bytes". */
-struct metric {
+struct ctl_metric {
 	const char *name;
 	const char *type;
 	const char *help;
@@ -26,7 +26,7 @@ struct metric {
 	double scale; /* from the status' unit to Prometheus' base unit; 1: as it is; 0: a time */
 };
 
-static const struct metric singles[] = {
+static const struct ctl_metric singles[] = {
 	{"dcpi_start_time_seconds", "gauge", "When dcpid began to collect, seconds since 1970.", "since", 0},
 	{"dcpi_epoch", "gauge", "Number of the epoch that is being collected.", "epoch.id", 1},
 	{"dcpi_epoch_start_time_seconds", "gauge", "When it began, seconds since 1970.", "epoch.start", 0},
@@ -74,7 +74,7 @@ static const struct metric singles[] = {
 };
 
 /* Counted by event since dcpid began. */
-static const struct metric totals[] = {
+static const struct ctl_metric totals[] = {
 	{"dcpi_samples_total", "counter", "Samples taken, unknown ones included.", "samples", 1},
 	{"dcpi_lost_samples_total", "counter", "Samples that found no room in the kernel's buffers.", "lost", 1},
 	{"dcpi_dropped_samples_total", "counter", "Samples given up because the database could not be written.",
@@ -83,7 +83,7 @@ static const struct metric totals[] = {
 };
 
 /* By event of the epoch. */
-static const struct metric rates[] = {
+static const struct ctl_metric rates[] = {
 	{"dcpi_sampling_rate_hertz", "gauge", "Samples per second and busy CPU that were asked for; 0: see the period.",
          "rate", 1},
 	{"dcpi_sampling_period", "gauge", "Events, or nanoseconds, per sample; 0: it varies.", "period", 1},
@@ -108,7 +108,7 @@ value_of(const json_t *object, const char *path)
 }
 
 static void
-print_head(const struct metric *metric, FILE *stream)
+print_head(const struct ctl_metric *metric, FILE *stream)
 {
 	fprintf(stream, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->type);
 }
@@ -154,7 +154,7 @@ print_time(const json_t *value, uint64_t now_ns, FILE *stream)
 }
 
 static void
-print_single(const json_t *status, const struct metric *metric, uint64_t now_ns, FILE *stream)
+print_single(const json_t *status, const struct ctl_metric *metric, uint64_t now_ns, FILE *stream)
 {
 	const json_t *value = value_of(status, metric->path);
 
@@ -168,7 +168,7 @@ print_single(const json_t *status, const struct metric *metric, uint64_t now_ns,
 		print_value(value, metric->scale, stream);
 }
 
-/* Two events may have become the same; a series may be there once. */
+/* Two requested events may be counted by one; the format allows a series once. */
 static bool
 is_repeated(const json_t *events, size_t index, const char *key)
 {
@@ -182,7 +182,7 @@ is_repeated(const json_t *events, size_t index, const char *key)
 
 /* One series for each of `events` that is counted. */
 static void
-print_by_event(const json_t *events, const struct metric *metric, FILE *stream)
+print_by_event(const json_t *events, const struct ctl_metric *metric, FILE *stream)
 {
 	bool has_head = false;
 	json_t *event;
@@ -208,8 +208,8 @@ print_by_event(const json_t *events, const struct metric *metric, FILE *stream)
 static void
 print_unknown(const json_t *events, FILE *stream)
 {
-	static const struct metric metric = {"dcpi_unknown_samples_total", "counter",
-	                                     "Samples that could not be given to an image, by cause."};
+	static const struct ctl_metric metric = {"dcpi_unknown_samples_total", "counter",
+	                                         "Samples that could not be given to an image, by cause."};
 	json_t *event;
 	size_t i;
 
@@ -234,7 +234,7 @@ print_unknown(const json_t *events, FILE *stream)
 static void
 print_events(const json_t *events, FILE *stream)
 {
-	static const struct metric metric = {
+	static const struct ctl_metric metric = {
 		"dcpi_event_available", "gauge",
 		"1 for an event that was asked for and is counted, by itself or by what stands in for it."};
 	json_t *event;
@@ -256,11 +256,11 @@ print_events(const json_t *events, FILE *stream)
 static void
 print_status(const json_t *status, uint64_t now_ns, FILE *stream)
 {
-	static const struct metric build = {"dcpi_build_info", "gauge", "The version of dcpid."};
-	static const struct metric success = {"dcpi_last_flush_success", "gauge",
-	                                      "0 while the database cannot be written."};
-	static const struct metric trouble = {"dcpi_troubles", "gauge",
-	                                      "Things that are wrong; dcpictl status says which."};
+	static const struct ctl_metric build = {"dcpi_build_info", "gauge", "The version of dcpid."};
+	static const struct ctl_metric success = {"dcpi_last_flush_success", "gauge",
+	                                          "0 while the database cannot be written."};
+	static const struct ctl_metric trouble = {"dcpi_troubles", "gauge",
+	                                          "Things that are wrong; dcpictl status says which."};
 	const json_t *counted = value_of(status, "totals.events"), *events = json_object_get(status, "events");
 
 	print_head(&build, stream);
@@ -284,7 +284,7 @@ print_status(const json_t *status, uint64_t now_ns, FILE *stream)
 int
 metrics_print(const json_t *status, uint64_t now_ns, FILE *stream)
 {
-	static const struct metric up = {"dcpi_up", "gauge", "1 when dcpid runs and answers."};
+	static const struct ctl_metric up = {"dcpi_up", "gauge", "1 when dcpid runs and answers."};
 
 	print_head(&up, stream);
 	fprintf(stream, "%s %d\n", up.name, status != NULL);

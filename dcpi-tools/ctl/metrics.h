@@ -17,7 +17,7 @@
  */
 int metrics_print(const json_t *status, uint64_t now_ns, FILE *stream);
 
-/* The same into the file at `path`, which is replaced as a whole and may be read by everybody. 0 or -errno. */
+/* Print it into the file at `path`, which is replaced as a whole and may be read by everybody. 0 or -errno. */
 int metrics_write(const json_t *status, uint64_t now_ns, const char *path);
 
 #endif

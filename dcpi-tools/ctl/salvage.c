@@ -1,4 +1,4 @@
-#include "dcpi-tools/ctl/salvage.h"
+#include "dcpi-tools/ctl/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,22 +14,24 @@
 static void
 print_count(const char *what, const struct salvage_count *count, bool is_known)
 {
-	char kept[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+	char kept[STATUS_NUMBER_SIZE], lost[STATUS_NUMBER_SIZE];
 
-	printf("  %-9s %s kept", what, count_format(count->kept, kept));
+	printf("  %-9s %s kept", what, status_format_count(count->kept, kept));
 	if (is_known)
 		printf(", %s lost",
-		       count_format(count->expected > count->kept ? count->expected - count->kept : 0, lost));
+		       status_format_count(count->expected > count->kept ? count->expected - count->kept : 0, lost));
 	printf("\n");
 }
 
 static int
 print_result(const char *directory, const char *target, const struct salvage_result *result)
 {
-	char pages[NUMBER_TEXT_SIZE], damaged[NUMBER_TEXT_SIZE], samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE];
+	char pages[STATUS_NUMBER_SIZE], damaged[STATUS_NUMBER_SIZE], samples[STATUS_NUMBER_SIZE],
+		lost[STATUS_NUMBER_SIZE];
 
-	printf("%s: %s pages, %s of those in use damaged%s\n", directory, count_format(result->pages, pages),
-	       count_format(result->damaged_pages, damaged), result->scanned ? "; older ones were searched" : "");
+	printf("%s: %s pages, %s of those in use damaged%s\n", directory, status_format_count(result->pages, pages),
+	       status_format_count(result->damaged_pages, damaged),
+	       result->scanned ? "; older ones were searched" : "");
 	print_count("epochs", &result->epochs, result->is_known);
 	print_count("slices", &result->slices, result->is_known);
 	print_count("images", &result->images, result->is_known);
@@ -39,14 +41,14 @@ print_result(const char *directory, const char *target, const struct salvage_res
 	print_count("edges", &result->edges, result->is_known);
 	print_count("text", &result->text, result->is_known);
 	print_count("times", &result->label_times, result->is_known);
-	printf("  %-9s %s kept, %s known to be lost\n", "samples", count_format(result->samples, samples),
-	       count_format(result->samples_lost, lost));
+	printf("  %-9s %s kept, %s known to be lost\n", "samples", status_format_count(result->samples, samples),
+	       status_format_count(result->samples_lost, lost));
 	printf("%s: what was kept\n", target);
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
 static int
-say_failure(const char *directory, const char *target, const struct salvage_result *result, int err)
+print_failure(const char *directory, const char *target, const struct salvage_result *result, int err)
 {
 	if (err == -DCPI_ERUNNING && !result->is_open) {
 		message_print(directory, "a dcpid uses this database; stop it first");
@@ -64,8 +66,9 @@ say_failure(const char *directory, const char *target, const struct salvage_resu
 }
 
 int
-salvage_database(const char *directory, const char *target)
+ctl_salvage(const struct ctl_request *request)
 {
+	const char *directory = request->options.directory, *target = request->to;
 	struct salvage_result result = {0};
 	char *shown = text_shown(directory), *shown_target = text_shown(target);
 	int status, err = -ENOMEM;
@@ -73,7 +76,7 @@ salvage_database(const char *directory, const char *target)
 	if (shown && shown_target)
 		err = profile_salvage(directory, target, NULL, &result);
 	if (err)
-		status = say_failure(directory, target, &result, err);
+		status = print_failure(directory, target, &result, err);
 	else
 		status = print_result(shown, shown_target, &result);
 	if (status == STATUS_OK && result.epochs.kept == 0 && result.slices.kept == 0) {

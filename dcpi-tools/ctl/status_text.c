@@ -26,9 +26,9 @@ real_of(const json_t *object, const char *key)
 }
 
 const char *
-count_format(uint64_t count, char text[NUMBER_TEXT_SIZE])
+status_format_count(uint64_t count, char text[STATUS_NUMBER_SIZE])
 {
-	char digits[NUMBER_TEXT_SIZE];
+	char digits[STATUS_NUMBER_SIZE];
 	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
 	char *at = text;
 
@@ -42,7 +42,7 @@ count_format(uint64_t count, char text[NUMBER_TEXT_SIZE])
 }
 
 const char *
-size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
+status_format_size(uint64_t bytes, char text[STATUS_NUMBER_SIZE])
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	double value = (double)bytes;
@@ -52,12 +52,12 @@ size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE])
 		value /= 1024;
 		unit++;
 	}
-	snprintf(text, NUMBER_TEXT_SIZE, value < 100 && value != (uint64_t)value ? "%.1f %s" : "%.0f %s", value,
+	snprintf(text, STATUS_NUMBER_SIZE, value < 100 && value != (uint64_t)value ? "%.1f %s" : "%.0f %s", value,
 	         units[unit]);
 	return text;
 }
 
-/* Nanoseconds of a duration that nobody has checked. */
+/* Nanoseconds of a duration of any size: the status comes from another program. */
 static uint64_t
 nanoseconds(double seconds)
 {
@@ -87,53 +87,48 @@ print_label(const char *label, size_t width, FILE *stream)
 	fprintf(stream, "  %s%*s", label, (int)(used < width ? width - used : 0) + 2, "");
 }
 
-/* How often it is sampled, and what that costs. A clock's period is the inverse of its rate, and not told. */
+/* The sampling rate and its cost. A clock's period is the inverse of its rate, so it is not printed. */
 static void
 print_frequency(const json_t *event, FILE *stream)
 {
 	const uint64_t rate = count_of(event, "rate"), period = count_of(event, "period");
 	const uint64_t cost_ns = count_of(event, "cost_ns");
 	const bool is_clock = strcmp(json_text(event, "unit"), "ns") == 0;
-	char often[NUMBER_TEXT_SIZE];
+	char often[STATUS_NUMBER_SIZE];
 
 	if (period && (!is_clock || !rate))
-		fprintf(stream, "a sample every %s %s, ", count_format(period, often), json_text(event, "unit"));
+		fprintf(stream, "a sample every %s %s, ", status_format_count(period, often), json_text(event, "unit"));
 	if (rate)
-		fprintf(stream, "%s samples/s per CPU, ", count_format(rate, often));
+		fprintf(stream, "%s samples/s per CPU, ", status_format_count(rate, often));
 	if (cost_ns)
 		fprintf(stream, "%.1f us each, ", (double)cost_ns / 1e3);
-}
-
-/* Not all of the time on a counter: what was counted is of that time only. */
-static void
-print_running(const json_t *event, FILE *stream)
-{
-	const json_t *running = json_object_get(event, "running_percent");
-
-	if (json_is_number(running) && json_number_value(running) < SLICE_RUNNING_WHOLE)
-		fprintf(stream, ", counted %.1f %% of the time", json_number_value(running));
 }
 
 static void
 print_event(const json_t *event, size_t width, FILE *stream)
 {
-	char samples[NUMBER_TEXT_SIZE], lost[NUMBER_TEXT_SIZE], throttled[NUMBER_TEXT_SIZE], dropped[NUMBER_TEXT_SIZE];
+	char samples[STATUS_NUMBER_SIZE], lost[STATUS_NUMBER_SIZE], throttled[STATUS_NUMBER_SIZE],
+		dropped[STATUS_NUMBER_SIZE];
 	const bool available = json_is_true(json_object_get(event, "available"));
+	const json_t *running = json_object_get(event, "running_percent");
 	const char *note = json_text(event, "note");
 	const bool stands_in = available && strcmp(json_text(event, "name"), json_text(event, "requested")) != 0;
 
 	print_label(json_text(event, available ? "name" : "requested"), width, stream);
-	if (available)
+	if (available) {
 		print_frequency(event, stream);
-	else
+		fprintf(stream, "%s samples, %s lost, %s throttled",
+		        status_format_count(count_of(event, "samples"), samples),
+		        status_format_count(count_of(event, "lost"), lost),
+		        status_format_count(count_of(event, "throttled"), throttled));
+	} else {
 		fprintf(stream, "not available here\n");
-	if (available)
-		fprintf(stream, "%s samples, %s lost, %s throttled", count_format(count_of(event, "samples"), samples),
-		        count_format(count_of(event, "lost"), lost),
-		        count_format(count_of(event, "throttled"), throttled));
-	print_running(event, stream);
+	}
+	/* the counts are of a part of the time where events share a counter */
+	if (json_is_number(running) && json_number_value(running) < SLICE_RUNNING_WHOLE)
+		fprintf(stream, ", counted %.1f %% of the time", json_number_value(running));
 	if (count_of(event, "dropped"))
-		fprintf(stream, ", %s dropped", count_format(count_of(event, "dropped"), dropped));
+		fprintf(stream, ", %s dropped", status_format_count(count_of(event, "dropped"), dropped));
 	if (available)
 		fputc('\n', stream);
 	if (*note) {
@@ -151,7 +146,7 @@ print_unknown(const json_t *events, size_t width, FILE *stream)
 	json_t *causes = json_object(), *counts;
 	uint64_t unknown = 0, samples = 0;
 	const char *cause, *separator = " (";
-	char text[NUMBER_TEXT_SIZE];
+	char text[STATUS_NUMBER_SIZE];
 	json_t *event, *count;
 	size_t i;
 
@@ -168,7 +163,7 @@ print_unknown(const json_t *events, size_t width, FILE *stream)
 	print_label("unknown", width, stream);
 	fprintf(stream, "%.2f %% of the samples", samples ? 100.0 * (double)unknown / (double)samples : 0);
 	json_object_foreach (causes, cause, count) {
-		fprintf(stream, "%s%s %s", separator, cause, count_format(count_of(causes, cause), text));
+		fprintf(stream, "%s%s %s", separator, cause, status_format_count(count_of(causes, cause), text));
 		separator = ", ";
 	}
 	fprintf(stream, "%s\n", unknown ? ")" : "");
@@ -180,12 +175,13 @@ print_database(const json_t *status, uint64_t now_ns, size_t width, FILE *stream
 {
 	const json_t *database = json_object_get(status, "database");
 	const json_t *flush = json_object_get(status, "last_flush");
-	char used[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE], ago[TIME_TEXT_SIZE];
+	char used[STATUS_NUMBER_SIZE], limit[STATUS_NUMBER_SIZE], ago[TIME_TEXT_SIZE];
 	uint64_t at_ns = 0;
 
 	print_label("database", width, stream);
-	fprintf(stream, "%s %s of %s, ", json_text(database, "path"), size_format(count_of(database, "used"), used),
-	        size_format(count_of(database, "limit"), limit));
+	fprintf(stream, "%s %s of %s, ", json_text(database, "path"),
+	        status_format_size(count_of(database, "used"), used),
+	        status_format_size(count_of(database, "limit"), limit));
 	if (count_of(database, "kept"))
 		fprintf(stream, "%" PRIu64 " epoch%s kept, ", count_of(database, "kept"),
 		        text_plural(count_of(database, "kept")));
@@ -213,14 +209,14 @@ static void
 print_labels(const json_t *status, size_t width, FILE *stream)
 {
 	const json_t *labels = json_object_get(status, "labels"), *label;
-	char text[NUMBER_TEXT_SIZE];
+	char text[STATUS_NUMBER_SIZE];
 	size_t i;
 
 	json_array_foreach (labels, i, label) {
 		const uint64_t processes = count_of(label, "processes");
 
 		print_label(i ? "" : "labels", width, stream);
-		fprintf(stream, "%s: %s process%s\n", json_text(label, "label"), count_format(processes, text),
+		fprintf(stream, "%s: %s process%s\n", json_text(label, "label"), status_format_count(processes, text),
 		        processes == 1 ? "" : "es");
 	}
 }
@@ -228,13 +224,14 @@ print_labels(const json_t *status, size_t width, FILE *stream)
 static void
 print_captured(const json_t *capture, size_t width, FILE *stream)
 {
-	char bytes[NUMBER_TEXT_SIZE], limit[NUMBER_TEXT_SIZE];
+	char bytes[STATUS_NUMBER_SIZE], limit[STATUS_NUMBER_SIZE];
 
 	if (!json_is_object(capture))
 		return;
 	print_label("captured", width, stream);
 	fprintf(stream, "%s of names and text of programs (limit %s)%s\n",
-	        size_format(count_of(capture, "bytes"), bytes), size_format(count_of(capture, "limit"), limit),
+	        status_format_size(count_of(capture, "bytes"), bytes),
+	        status_format_size(count_of(capture, "limit"), limit),
 	        json_is_true(json_object_get(capture, "full")) ? ": full, no more is taken" : "");
 }
 
@@ -242,16 +239,16 @@ static void
 print_losses(const json_t *status, size_t width, FILE *stream)
 {
 	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
-	char text[NUMBER_TEXT_SIZE];
+	char text[STATUS_NUMBER_SIZE];
 
 	if (lost) {
 		print_label("records", width, stream);
 		fprintf(stream, "%s on mappings and processes lost: what came after them may be unknown\n",
-		        count_format(lost, text));
+		        status_format_count(lost, text));
 	}
 	if (skipped) {
 		print_label("records", width, stream);
-		fprintf(stream, "%s could not be decoded\n", count_format(skipped, text));
+		fprintf(stream, "%s could not be decoded\n", status_format_count(skipped, text));
 	}
 }
 
@@ -262,7 +259,7 @@ print_cost(const json_t *status, size_t width, FILE *stream)
 	const json_t *measured = json_object_get(overhead, "measured_percent");
 	const json_t *expected = json_object_get(overhead, "expected_percent");
 	const double limit = real_of(overhead, "limit_percent");
-	char resident[NUMBER_TEXT_SIZE];
+	char resident[STATUS_NUMBER_SIZE];
 
 	print_label("cost", width, stream);
 	if (json_is_number(measured))
@@ -282,7 +279,7 @@ print_cost(const json_t *status, size_t width, FILE *stream)
 		        real_of(overhead, "start_cpu_ns") / 1e6);
 	}
 	print_label("memory", width, stream);
-	fprintf(stream, "%s\n", size_format(count_of(status, "rss_bytes"), resident));
+	fprintf(stream, "%s\n", status_format_size(count_of(status, "rss_bytes"), resident));
 }
 
 static void

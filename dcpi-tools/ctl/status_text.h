@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define NUMBER_TEXT_SIZE 32
+#define STATUS_NUMBER_SIZE 32
 
 /*
  * Print `status` (dcpictl-status/1), as seen at `now_ns`, to `stream`. Fields that are missing read as 0 or "": an
@@ -19,9 +19,9 @@
 int status_print(const json_t *status, uint64_t now_ns, FILE *stream);
 
 /* "3,982,211" into `text`, which it returns. */
-const char *count_format(uint64_t count, char text[NUMBER_TEXT_SIZE]);
+const char *status_format_count(uint64_t count, char text[STATUS_NUMBER_SIZE]);
 
 /* "14.2 MiB", "2 GiB", "512 bytes" into `text`, which it returns. */
-const char *size_format(uint64_t bytes, char text[NUMBER_TEXT_SIZE]);
+const char *status_format_size(uint64_t bytes, char text[STATUS_NUMBER_SIZE]);
 
 #endif

@@ -39,26 +39,26 @@ hash_of(const char *text, bool numbers_are_alike)
 }
 
 uint64_t
-text_hash(const char *text)
+align_text_hash(const char *text)
 {
 	return hash_of(text, false);
 }
 
 uint64_t
-instruction_hash(const char *text)
+align_instruction_hash(const char *text)
 {
 	return hash_of(text, true);
 }
 
 /* What is left between what both begin and end with. */
-struct middle {
+struct align_middle {
 	const uint64_t *one, *other;
 	size_t count, other_count;
 };
 
 /* Lengths of the longest common subsequences of all ends of both, row by row. */
 static void
-measure(const struct middle *middle, uint16_t *lengths)
+measure(const struct align_middle *middle, uint16_t *lengths)
 {
 	const size_t width = middle->other_count + 1;
 
@@ -74,7 +74,7 @@ measure(const struct middle *middle, uint16_t *lengths)
 }
 
 static int
-align_middle(const struct middle *middle, uint32_t first_other, uint32_t *partners)
+align_middle(const struct align_middle *middle, uint32_t first_other, uint32_t *partners)
 {
 	const size_t width = middle->other_count + 1;
 	uint16_t *lengths;
@@ -99,7 +99,7 @@ align_middle(const struct middle *middle, uint32_t first_other, uint32_t *partne
 }
 
 int
-sequences_align(const uint64_t *one, size_t count, const uint64_t *other, size_t other_count, uint32_t *partners)
+align_sequences(const uint64_t *one, size_t count, const uint64_t *other, size_t other_count, uint32_t *partners)
 {
 	size_t first = 0;
 
@@ -111,6 +111,6 @@ sequences_align(const uint64_t *one, size_t count, const uint64_t *other, size_t
 	}
 	while (count > first && other_count > first && one[count - 1] == other[other_count - 1])
 		partners[--count] = (uint32_t)--other_count;
-	return align_middle(&(struct middle){one + first, other + first, count - first, other_count - first},
+	return align_middle(&(struct align_middle){one + first, other + first, count - first, other_count - first},
 	                    (uint32_t)first, partners + first);
 }

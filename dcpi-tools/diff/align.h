@@ -1,5 +1,5 @@
 /*
- * align.h - which elements of two sequences are one: what a diff leaves as it is
+ * align.h - a longest common subsequence: the lines that a diff does not change
  *
  * Thread rule: stateless.
  */
@@ -16,14 +16,14 @@
 
 /*
  * A longest common subsequence of one[0 .. count) and other[0 .. other_count), elements compared by their numbers
- * (text_hash()): partners[i] is the element of `other` that one[i] is, or ALIGN_NONE. 0 or -ENOMEM.
+ * (align_text_hash()): partners[i] is the element of `other` that one[i] is, or ALIGN_NONE. 0 or -ENOMEM.
  */
-int sequences_align(const uint64_t *one, size_t count, const uint64_t *other, size_t other_count, uint32_t *partners);
+int align_sequences(const uint64_t *one, size_t count, const uint64_t *other, size_t other_count, uint32_t *partners);
 
-/* A number for a text (FNV-1a); blanks at its begin and end do not count, nor how many there are elsewhere. */
-uint64_t text_hash(const char *text);
+/* A hash of a text (FNV-1a). Blanks at both ends are left out, and blanks in a row are one. */
+uint64_t align_text_hash(const char *text);
 
-/* The same, with all numbers from 0x on alike: instructions whose addresses moved. */
-uint64_t instruction_hash(const char *text);
+/* As align_text_hash(), but all numbers that begin with 0x are alike: instructions match though addresses moved. */
+uint64_t align_instruction_hash(const char *text);
 
 #endif

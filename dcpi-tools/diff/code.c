@@ -12,54 +12,54 @@
 #include "dcpi-tools/common/text.h"
 #include "image/lines.h"
 
-/* While it is read. */
-struct diff_reader {
+/* While diff_code_read() runs. */
+struct diff_code_reader {
 	struct diff_code *code;
-	struct diff_side *side;
-	const struct code_request *request;
+	struct diff_input *input;
+	const struct diff_code_request *request;
 	struct procedure_choice choice;
 	struct path_records recorded;
 	struct procedure_analysis *analysis;
 };
 
-/* The image that both sets are asked for, and this set's own. */
+/* Find the procedure, in images named for both sets or for this one. */
 static int
-choose(struct diff_reader *reader, size_t set)
+choose(struct diff_code_reader *reader, size_t set)
 {
-	const struct side_request *side = reader->request->side;
-	const char **images = calloc(side->pattern_count + 1, sizeof(*images));
-	struct procedure_request request = {.name = reader->request->name, .event = reader->side->all.event};
+	const struct input_request *input = reader->request->input;
+	const char **images = calloc(input->pattern_count + 1, sizeof(*images));
+	struct procedure_request request = {.name = reader->request->name, .event = reader->input->all.event};
 	int status;
 
 	if (!images)
 		return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
-	for (size_t i = 0; i < side->pattern_count; i++)
-		if (side_pattern_is_of(&side->patterns[i], set))
-			images[request.image_count++] = side->patterns[i].text;
+	for (size_t i = 0; i < input->pattern_count; i++)
+		if (input_pattern_is_of(&input->patterns[i], set))
+			images[request.image_count++] = input->patterns[i].text;
 	request.images = images;
-	status = procedure_choose(reader->side->all.selection, &request, &reader->choice);
+	status = procedure_choose(reader->input->all.selection, &request, &reader->choice);
 	free(images);
 	return status;
 }
 
 static int
-analyze(struct diff_reader *reader, struct database *database)
+analyze(struct diff_code_reader *reader, struct database *database)
 {
-	const struct selection *selection = reader->side->all.selection;
+	const struct selection *selection = reader->input->all.selection;
 	struct procedure_input input = {
 		.selection = selection,
 		.code = &reader->choice.found.code,
 		.symbol = reader->choice.found.symbol,
-		.event = reader->side->all.event,
+		.event = reader->input->all.event,
 		.exact = &reader->recorded.exact.paths,
 		.branches = &reader->recorded.branches.paths,
 		.bursts = &reader->recorded.bursts.paths,
 	};
 	int err;
 
-	if (reader->request->side->analyze) {
-		const int status = model_ask(selection, reader->request->side->cpu, reader->side->all.event,
-		                             &reader->side->all.model);
+	if (reader->request->input->analyze) {
+		const int status = model_ask(selection, reader->request->input->cpu, reader->input->all.event,
+		                             &reader->input->all.model);
 
 		if (status)
 			return status;
@@ -67,7 +67,7 @@ analyze(struct diff_reader *reader, struct database *database)
 		                        &reader->recorded);
 		if (err)
 			return database_cannot_read(database, err);
-		input.pipeline = &reader->side->all.model.pipeline;
+		input.pipeline = &reader->input->all.model.pipeline;
 	}
 	err = procedure_analyze(&input, &reader->analysis);
 	if (!err)
@@ -77,16 +77,16 @@ analyze(struct diff_reader *reader, struct database *database)
 }
 
 static int
-take_instruction(struct diff_reader *reader, uint32_t block, uint32_t index)
+take_instruction(struct diff_code_reader *reader, uint32_t block, uint32_t index)
 {
 	const struct procedure_analysis *analysis = reader->analysis;
-	struct code_instruction *to = &reader->code->instructions[reader->code->instruction_count++];
-	const size_t events = (size_t)reader->side->all.event * analysis->graph->instruction_count;
+	struct diff_instruction *to = &reader->code->instructions[reader->code->instruction_count++];
+	const size_t events = (size_t)reader->input->all.event * analysis->graph->instruction_count;
 	char text[INSTRUCTION_TEXT_SIZE];
 
 	instruction_format(&reader->choice.found.code, &analysis->graph->instructions[index], reader->request->syntax,
 	                   text);
-	*to = (struct code_instruction){
+	*to = (struct diff_instruction){
 		.address = analysis->graph->instructions[index].address,
 		.samples = {analysis->samples[events + index], analysis->taken[events + index],
 	                    analysis->squares[index]},
@@ -95,14 +95,14 @@ take_instruction(struct diff_reader *reader, uint32_t block, uint32_t index)
 		.block = block,
 		.text = strdup(text),
 	};
-	if (reader->request->side->analyze)
+	if (reader->request->input->analyze)
 		figures_of_instruction(analysis, block, index, &to->figures);
-	side_count_add(&reader->code->samples, &to->samples);
+	compare_count_add(&reader->code->samples, &to->samples);
 	return to->text ? 0 : -ENOMEM;
 }
 
 static int
-take_blocks(struct diff_reader *reader)
+take_blocks(struct diff_code_reader *reader)
 {
 	const struct flow_graph *graph = reader->analysis->graph;
 	struct diff_code *code = reader->code;
@@ -117,7 +117,7 @@ take_blocks(struct diff_reader *reader)
 
 		*block = (struct diff_code_block){.first = (uint32_t)code->instruction_count,
 		                                  .count = graph->blocks[i].count};
-		if (reader->request->side->analyze)
+		if (reader->request->input->analyze)
 			figures_of_block(reader->analysis, i, &block->figures);
 		for (uint32_t k = 0; k < block->count && !err; k++)
 			err = take_instruction(reader, i, graph->blocks[i].first + k);
@@ -125,9 +125,9 @@ take_blocks(struct diff_reader *reader)
 	return err;
 }
 
-/* Without debug information there are no lines, and damaged ones are none. */
+/* Without debug information, or with damaged one, there are no lines. */
 static int
-take_lines(struct diff_reader *reader)
+take_lines(struct diff_code_reader *reader)
 {
 	struct diff_code *code = reader->code;
 	struct image_lines *lines;
@@ -150,16 +150,16 @@ take_lines(struct diff_reader *reader)
 }
 
 static int
-take_run(void *context, const struct side_run *run)
+take_run(void *context, const struct input_run *run)
 {
-	const struct diff_reader *reader = context;
-	const uint32_t number = reader->side->all.selection->images[reader->code->image].number;
+	const struct diff_code_reader *reader = context;
+	const uint32_t number = reader->input->all.selection->images[reader->code->image].number;
 	uint32_t image = 0;
 
 	while (image < run->selection->image_count && run->selection->images[image].number != number)
 		image++;
 	for (size_t i = 0; i < reader->code->instruction_count; i++) {
-		struct code_instruction *to = &reader->code->instructions[i];
+		struct diff_instruction *to = &reader->code->instructions[i];
 		uint64_t offset;
 
 		if (!to->runs)
@@ -177,11 +177,11 @@ take_run(void *context, const struct side_run *run)
 
 /* What other cores took of the procedure, in place of what they took of all images. */
 static void
-leave_out(struct diff_reader *reader)
+leave_out(struct diff_code_reader *reader)
 {
 	const struct procedure_analysis *analysis = reader->analysis;
 	const size_t count = analysis->graph->instruction_count;
-	struct survey_all *all = &reader->side->all;
+	struct survey_all *all = &reader->input->all;
 
 	memset(&all->left_out, 0, sizeof(all->left_out));
 	for (size_t event = 0; event < analysis->event_count; event++)
@@ -191,18 +191,18 @@ leave_out(struct diff_reader *reader)
 }
 
 static int
-take(struct diff_reader *reader)
+take(struct diff_code_reader *reader)
 {
 	struct diff_code *code = reader->code;
 	int err;
 
 	leave_out(reader);
-	code->start_ns = reader->side->all.selection->match.start_ns;
+	code->start_ns = reader->input->all.selection->match.start_ns;
 	code->image = reader->choice.found.code.index;
 	code->title = reader->choice.title;
-	reader->choice.title = NULL; /* it is ours now */
+	reader->choice.title = NULL; /* its owner is code now */
 	code->offset = reader->choice.found.symbol->offset;
-	if (reader->request->side->analyze)
+	if (reader->request->input->analyze)
 		figures_of_procedure(reader->analysis, &code->figures);
 	err = take_blocks(reader);
 	if (!err)
@@ -211,10 +211,10 @@ take(struct diff_reader *reader)
 }
 
 int
-code_read(struct diff_code *code, struct diff_side *side, const struct code_request *request,
-          const struct profile_set_visit *visit)
+diff_code_read(struct diff_code *code, struct diff_input *input, const struct diff_code_request *request,
+               const struct profile_set_visit *visit)
 {
-	struct diff_reader reader = {.code = code, .side = side, .request = request};
+	struct diff_code_reader reader = {.code = code, .input = input, .request = request};
 	char *shown = text_shown(request->name);
 	struct guard guard = procedure_guard(shown);
 	int status;
@@ -227,7 +227,7 @@ code_read(struct diff_code *code, struct diff_side *side, const struct code_requ
 	if (!status)
 		status = take(&reader);
 	if (!status)
-		status = side_each_run(side, visit, take_run, &reader);
+		status = input_each_run(input, visit, take_run, &reader);
 	guard_leave(&guard);
 	procedure_analysis_free(reader.analysis);
 	path_records_fini(&reader.recorded);
@@ -236,18 +236,13 @@ code_read(struct diff_code *code, struct diff_side *side, const struct code_requ
 	return status;
 }
 
-static void
-code_instruction_fini(struct code_instruction *instruction)
-{
-	free(instruction->text);
-	free(instruction->runs);
-}
-
 void
-code_fini(struct diff_code *code)
+diff_code_fini(struct diff_code *code)
 {
-	for (size_t i = 0; i < code->instruction_count; i++)
-		code_instruction_fini(&code->instructions[i]);
+	for (size_t i = 0; i < code->instruction_count; i++) {
+		free(code->instructions[i].text);
+		free(code->instructions[i].runs);
+	}
 	free(code->instructions);
 	free(code->blocks);
 	free(code->title);

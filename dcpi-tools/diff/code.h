@@ -1,22 +1,22 @@
 /*
  * code.h - one procedure of one side: its blocks, instructions and source lines, with samples
  *
- * Plain data once it is read. Thread rule: one thread.
+ * Not changed once it is read. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DIFF_CODE_H
 #define DCPI_TOOLS_DIFF_CODE_H
 
 #include "code/decoder.h"
 #include "dcpi-tools/common/sources.h"
-#include "dcpi-tools/diff/side.h"
+#include "dcpi-tools/diff/input.h"
 
-struct code_instruction {
+struct diff_instruction {
 	uint64_t address;
 	char *text;
-	struct side_count samples;
-	struct side_count *runs; /* of those, by run of the side; NULL: not known */
-	uint32_t size;           /* bytes */
-	struct figures figures;
+	struct compare_count samples;
+	struct compare_count *runs; /* of those, by run of the side; NULL: not known */
+	uint32_t size;              /* bytes */
+	struct code_figures figures;
 	uint32_t file; /* index into the sources; SOURCE_NONE: not known */
 	unsigned line;
 	uint32_t block;
@@ -24,7 +24,7 @@ struct code_instruction {
 
 struct diff_code_block {
 	uint32_t first, count; /* its instructions */
-	struct figures figures;
+	struct code_figures figures;
 };
 
 struct diff_code {
@@ -32,9 +32,9 @@ struct diff_code {
 	uint32_t image;    /* index into the selection's */
 	char *title;       /* not escaped */
 	uint64_t offset;   /* where it begins in the image */
-	struct side_count samples;
-	struct figures figures;
-	struct code_instruction *instructions;
+	struct compare_count samples;
+	struct code_figures figures;
+	struct diff_instruction *instructions;
 	size_t instruction_count;
 	struct diff_code_block *blocks;
 	size_t block_count;
@@ -42,15 +42,15 @@ struct diff_code {
 	bool has_lines;
 };
 
-struct code_request {
+struct diff_code_request {
 	const char *name; /* as procedure_find() takes it */
 	enum listing_syntax syntax;
-	const struct side_request *side;
+	const struct input_request *input;
 };
 
 /* Read it while the database is open, for an opened side. An exit status: 0, or another after a message. */
-int code_read(struct diff_code *code, struct diff_side *side, const struct code_request *request,
-              const struct profile_set_visit *visit);
-void code_fini(struct diff_code *code); /* a zeroed one is allowed */
+int diff_code_read(struct diff_code *code, struct diff_input *input, const struct diff_code_request *request,
+                   const struct profile_set_visit *visit);
+void diff_code_fini(struct diff_code *code); /* a zeroed one is allowed */
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * code_rows.h - what of one procedure on two sides is one: blocks and instructions, or source lines
+ * code_rows.h - which blocks and instructions, or source lines, of one procedure on two sides match
  *
- * The same build is compared by block and instruction. Builds that differ are compared by source line, where both have
- * line numbers: lines of files of one name, which are aligned as a diff does it where both sides' texts can be read at
- * different paths, else by number. Without line numbers, instructions are aligned by their text.
+ * One build is compared by block and instruction. Two builds are compared by source line where both have line numbers:
+ * lines of files of one name are aligned by their texts, as diff(1) does, if both texts can be read at different paths,
+ * else by number. Without line numbers, instructions are aligned by their text.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DIFF_CODE_ROWS_H
@@ -25,15 +25,17 @@ enum code_row_kind {
 	ROW_LINE,
 };
 
+extern const char *const code_row_kind_names[]; /* "procedure", ... */
+
 struct code_row {
-	struct diff_comparison comparison; /* first: comparisons_judge() */
+	struct diff_comparison comparison; /* first: compare_adjust() */
 	enum code_row_kind kind;
 	bool has[2];        /* it is there */
 	uint64_t places[2]; /* addresses, or numbers of lines */
 	const char *file;   /* of a line, without folder; borrowed */
 	const char *text;   /* of an instruction or a line; borrowed; of the second side if it is there */
 	size_t size;        /* instructions of a block */
-	struct figures figures[2];
+	struct code_figures figures[2];
 };
 
 struct code_rows {
@@ -49,13 +51,8 @@ struct code_rows {
 /*
  * `codes` must outlive the rows. 0; -ENOENT when lines are wanted and a side has none; -ENOMEM.
  */
-int code_rows_make(const struct diff_code codes[2], bool same_build, enum code_view view, const struct scale *scale,
-                   double alpha, struct code_rows *rows);
+int code_rows_make(const struct diff_code codes[2], bool same_build, enum code_view view,
+                   const struct compare_scale *scale, double alpha, struct code_rows *rows);
 void code_rows_fini(struct code_rows *rows); /* a zeroed one is allowed */
-
-/* Parts of it. Instructions of both sides, and of each side alone, in the order of addresses. */
-int code_rows_instructions(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows);
-int code_rows_lines(const struct diff_code codes[2], const struct scale *scale, struct code_rows *rows);
-struct code_row *code_rows_add(struct code_rows *rows, enum code_row_kind kind); /* zeroed; NULL: no memory */
 
 #endif

@@ -8,17 +8,16 @@
 #include "analysis/statistics.h"
 
 void
-side_count_add(struct side_count *to, const struct side_count *more)
+compare_count_add(struct compare_count *to, const struct compare_count *more)
 {
 	to->count += more->count;
 	to->taken += more->taken;
 	to->squares += more->squares;
 }
 
-/* Split a total into `samples` and the rest. Where there are no samples, those of the total tell what one would weigh.
- */
+/* Split a total into `samples` and the rest. Without samples, the weight of one is that of the total on average. */
 static void
-split_total(const struct side_count *samples, const struct side_count *total, double unit, bool is_random,
+split_total(const struct compare_count *samples, const struct compare_count *total, double unit, bool is_random,
             struct effective_sample *part, struct effective_sample *rest)
 {
 	const struct effective_sample whole = {
@@ -38,7 +37,8 @@ split_total(const struct side_count *samples, const struct side_count *total, do
 }
 
 void
-comparison_make(const struct scale *scale, const struct side_count samples[2], struct diff_comparison *comparison)
+compare_make(const struct compare_scale *scale, const struct compare_count samples[2],
+             struct diff_comparison *comparison)
 {
 	struct effective_sample own[2], rest[2];
 	double weights[2], parts[2], wholes[2], alone[2];
@@ -62,7 +62,7 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 			comparison->shares[side] = (double)samples[side].count / (double)scale->totals[side].count;
 		comparison->amounts[side] = (double)samples[side].count * worth;
 		weights[side] *= worth;
-		/* as many effective samples as make the same share */
+		/* effective samples of the part and of the whole: their share is unchanged */
 		parts[side] = (double)samples[side].count / own[side].weight;
 		wholes[side] = (double)scale->totals[side].count / own[side].weight;
 		rounded_parts[side] = (uint64_t)llround(parts[side]);
@@ -79,7 +79,7 @@ comparison_make(const struct scale *scale, const struct side_count samples[2], s
 }
 
 static struct diff_comparison *
-nth(const struct comparisons *comparisons, size_t index)
+nth(const struct compare_rows *comparisons, size_t index)
 {
 	return (struct diff_comparison *)((char *)comparisons->first + comparisons->stride * index);
 }
@@ -100,17 +100,22 @@ widen(struct diff_comparison *comparison, const struct variation_difference *noi
 }
 
 int
-comparisons_add_noise(const struct scale *scale, const struct comparisons *comparisons, struct variation *variation)
+compare_add_noise(const struct compare_scale *scale, const struct compare_rows *comparisons,
+                  struct variation *variation)
 {
 	const size_t runs = scale->run_count, cells = comparisons->count * runs;
 	struct variation_difference *rows = calloc(comparisons->count + 1, sizeof(*rows));
 	uint64_t *counts = calloc(cells + 1, sizeof(*counts));
 	double *totals = calloc(cells + 1, sizeof(*totals));
 	struct effective_sample *own = calloc(runs + 1, sizeof(*own)), *rest = calloc(runs + 1, sizeof(*rest));
-	int err = rows && counts && totals && own && rest ? 0 : -ENOMEM;
+	int err = 0;
 
 	*variation = (struct variation){0};
-	for (size_t i = 0; i < comparisons->count && !err; i++) {
+	if (!rows || !counts || !totals || !own || !rest) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < comparisons->count; i++) {
 		rows[i].counts = counts + i * runs;
 		rows[i].totals = totals + i * runs;
 		for (size_t run = 0; run < runs; run++)
@@ -124,10 +129,11 @@ comparisons_add_noise(const struct scale *scale, const struct comparisons *compa
 			                              (double)counts[i * runs + run]);
 		}
 	}
-	if (!err && runs > 0)
+	if (runs > 0)
 		err = variation_compare(&scale->noise, rows, comparisons->count, variation);
 	for (size_t i = 0; i < comparisons->count && !err && runs > 0; i++)
 		widen(nth(comparisons, i), &rows[i]);
+out:
 	free(rest);
 	free(own);
 	free(totals);
@@ -137,16 +143,17 @@ comparisons_add_noise(const struct scale *scale, const struct comparisons *compa
 }
 
 int
-comparisons_judge(const struct comparisons *comparisons, double alpha, size_t *marked)
+compare_adjust(const struct compare_rows *comparisons, double alpha, size_t *marked)
 {
 	double *chances = calloc(comparisons->count + 1, sizeof(*chances));
-	int err = chances ? 0 : -ENOMEM;
+	int err;
 
 	*marked = 0;
-	for (size_t i = 0; i < comparisons->count && !err; i++)
+	if (!chances)
+		return -ENOMEM;
+	for (size_t i = 0; i < comparisons->count; i++)
 		chances[i] = nth(comparisons, i)->chance;
-	if (!err)
-		err = statistics_holm(chances, comparisons->count);
+	err = statistics_holm(chances, comparisons->count);
 	for (size_t i = 0; i < comparisons->count && !err; i++) {
 		struct diff_comparison *judged = nth(comparisons, i);
 

@@ -1,5 +1,5 @@
 /*
- * compare.h - one thing on two sides: shares, amounts, and how far their difference can be believed
+ * compare.h - samples of one row on two sides: shares, amounts, and how significant their difference is
  *
  * Thread rule: stateless.
  */
@@ -17,59 +17,60 @@
  * Samples, as struct selection_count has them: shares and amounts are of `count`, tests go by the effective number
  * (analysis/effective.h).
  */
-struct side_count {
+struct compare_count {
 	uint64_t count; /* weighted, where the event's samples are */
 	uint64_t taken;
 	double squares; /* sum of the squares of their weights */
 };
 
-/* What all things of a report have in common. */
-struct scale {
-	struct side_count totals[2]; /* samples that shares are of */
-	double weights[2]; /* what one of them stands for; 0, both: not known, or not the same on both sides */
-	bool is_random[2]; /* as in struct effective_sample */
-	double z;          /* of intervals: statistics_z() */
-	size_t runs[2];    /* that amounts are divided by; 0: one */
+/* What all rows of a report have in common. */
+struct compare_scale {
+	struct compare_count totals[2]; /* samples that shares are of */
+	double weights[2];              /* events or ns for a sample; 0 for both: not known, or units differ */
+	bool is_random[2];              /* as in struct effective_sample */
+	double z;                       /* of intervals: statistics_z() */
+	size_t runs[2];                 /* that amounts are divided by; 0: one */
 
-	/* With several runs of a side; else sampling alone is what makes sides differ. */
-	size_t run_count;              /* of both sides; 0: not known */
-	struct side_count *run_totals; /* by run, as the next */
-	double *run_units;             /* as in struct effective_sample */
-	struct variation_sides noise;  /* its totals are those that were taken */
+	/* With several runs of a side; otherwise sides can differ by sampling only. */
+	size_t run_count;                 /* of both sides; 0: not known */
+	struct compare_count *run_totals; /* by run, as the next */
+	double *run_units;                /* as in struct effective_sample */
+	struct variation_sides noise;     /* its totals are those that were taken */
 };
 
 struct diff_comparison {
-	struct side_count samples[2];
+	struct compare_count samples[2];
 	double shares[2];                 /* 0 to 1 */
 	double change;                    /* of them */
 	struct statistics_interval bound; /* of the change */
 	double amounts[2];                /* in the event's unit; samples where weights are not known */
 	double times;                     /* the second by the first; infinite, or 0 when both are */
 	struct statistics_interval times_bound;
-	double chance;           /* that sampling, and noise if it is known, make such a difference; adjusted by
-	                            comparisons_judge() */
-	bool is_marked;          /* it is more than that */
-	struct side_count *runs; /* by run, scale.run_count of them; NULL: not known. The owner's to free */
+	double chance;              /* that sampling, and noise if it is known, make such a difference; adjusted by
+	                               compare_adjust() */
+	bool is_marked;             /* it is more than that */
+	struct compare_count *runs; /* by run, scale.run_count of them; NULL: not known. The owner's to free */
 };
 
-void side_count_add(struct side_count *to, const struct side_count *more);
+void compare_count_add(struct compare_count *to, const struct compare_count *more);
 
-void comparison_make(const struct scale *scale, const struct side_count samples[2], struct diff_comparison *comparison);
+void compare_make(const struct compare_scale *scale, const struct compare_count samples[2],
+                  struct diff_comparison *comparison);
 
 /* `count` comparisons, of which the first is `first` and each next `stride` bytes on. */
-struct comparisons {
+struct compare_rows {
 	struct diff_comparison *first;
 	size_t count, stride;
 };
 
 /*
- * Where runs are known, widen bounds and chances by how much runs differ (variation_compare()), and say that in
+ * Where runs are known, widen bounds and chances by how much runs differ (variation_compare()), and store that in
  * *variation. 0 or -ENOMEM.
  */
-int comparisons_add_noise(const struct scale *scale, const struct comparisons *comparisons,
-                          struct variation *variation);
+int compare_add_noise(const struct compare_scale *scale, const struct compare_rows *comparisons,
+                      struct variation *variation);
 
 /* Adjust the chances for their number (Holm), and mark those that are at most `alpha`. 0 with how many, or -ENOMEM. */
-int comparisons_judge(const struct comparisons *comparisons, double alpha, size_t *marked);
+int compare_adjust(const struct compare_rows *comparisons, double alpha, size_t *marked);
 
 #endif

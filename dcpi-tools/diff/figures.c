@@ -6,7 +6,7 @@
 #define MOST 0.5 /* of a procedure's samples: so many must be in blocks that are known so well */
 
 static void
-divide(struct figures *figures)
+divide(struct code_figures *figures)
 {
 	figures->cycles = figures->instructions > 0 ? figures->samples / figures->instructions : -1;
 }
@@ -59,7 +59,7 @@ common_confidence(const struct procedure_analysis *analysis)
 }
 
 void
-figures_of_procedure(const struct procedure_analysis *analysis, struct figures *figures)
+figures_of_procedure(const struct procedure_analysis *analysis, struct code_figures *figures)
 {
 	const struct stall_summary *summary = &analysis->summary;
 
@@ -76,7 +76,7 @@ figures_of_procedure(const struct procedure_analysis *analysis, struct figures *
 }
 
 static void
-begin(const struct procedure_analysis *analysis, uint32_t block, struct figures *figures)
+begin(const struct procedure_analysis *analysis, uint32_t block, struct code_figures *figures)
 {
 	const struct frequency *frequency = &analysis->frequencies.blocks[block];
 
@@ -90,7 +90,8 @@ begin(const struct procedure_analysis *analysis, uint32_t block, struct figures 
 }
 
 static void
-add_reasons(const struct procedure_analysis *analysis, double frequency, uint32_t instruction, struct figures *figures)
+add_reasons(const struct procedure_analysis *analysis, double frequency, uint32_t instruction,
+            struct code_figures *figures)
 {
 	const struct instruction_stalls *late = &analysis->stalls.instructions[instruction];
 
@@ -105,7 +106,7 @@ add_reasons(const struct procedure_analysis *analysis, double frequency, uint32_
 }
 
 void
-figures_of_block(const struct procedure_analysis *analysis, uint32_t block, struct figures *figures)
+figures_of_block(const struct procedure_analysis *analysis, uint32_t block, struct code_figures *figures)
 {
 	const struct flow_block *at = &analysis->graph->blocks[block];
 	const double frequency = analysis->frequencies.blocks[block].value;
@@ -120,7 +121,7 @@ figures_of_block(const struct procedure_analysis *analysis, uint32_t block, stru
 
 void
 figures_of_instruction(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction,
-                       struct figures *figures)
+                       struct code_figures *figures)
 {
 	const double frequency = analysis->frequencies.blocks[block].value;
 
@@ -132,7 +133,7 @@ figures_of_instruction(const struct procedure_analysis *analysis, uint32_t block
 }
 
 void
-figures_add(struct figures *figures, const struct figures *other)
+figures_add(struct code_figures *figures, const struct code_figures *other)
 {
 	if (!figures->is_known || !other->is_known) {
 		if (other->is_known)
@@ -153,7 +154,7 @@ figures_add(struct figures *figures, const struct figures *other)
 }
 
 double
-figures_lost(const struct figures *figures)
+figures_lost(const struct code_figures *figures)
 {
 	double lost = 0;
 

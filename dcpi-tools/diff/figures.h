@@ -1,7 +1,7 @@
 /*
- * figures.h - what an analysis says of a procedure, a block or an instruction, besides its samples
+ * figures.h - the results of analysis for a procedure, a block or an instruction
  *
- * Plain data. Thread rule: stateless.
+ * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_DIFF_FIGURES_H
 #define DCPI_TOOLS_DIFF_FIGURES_H
@@ -10,26 +10,26 @@
 
 #include "analysis/procedure.h"
 
-struct figures {
+struct code_figures {
 	bool is_known;       /* it was analysed, and something can be said */
 	bool is_relative;    /* executions are right relative to one another only, cycles within a factor of two */
 	unsigned confidence; /* in the frequency (enum frequency_confidence); of at least half of a procedure */
 	double executions;   /* of a procedure: how often it was entered; 0: not known */
-	double samples;      /* of what the others are known of; moved back by the skid */
+	double samples;      /* of the code that has a known frequency; moved back by the skid */
 	double instructions; /* that were executed for them, in samples x instructions a cycle */
 	double cycles;       /* of one instruction, on average; below 0: not known */
 	double low[CAUSE_COUNT], high[CAUSE_COUNT]; /* samples that each reason took, at least and at most */
 };
 
-void figures_of_procedure(const struct procedure_analysis *analysis, struct figures *figures);
-void figures_of_block(const struct procedure_analysis *analysis, uint32_t block, struct figures *figures);
+void figures_of_procedure(const struct procedure_analysis *analysis, struct code_figures *figures);
+void figures_of_block(const struct procedure_analysis *analysis, uint32_t block, struct code_figures *figures);
 void figures_of_instruction(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction,
-                            struct figures *figures);
+                            struct code_figures *figures);
 
-/* The two are parts of one thing; a part that is not known does not count. */
-void figures_add(struct figures *figures, const struct figures *other);
+/* Add a part of one whole; a part that is not known is left out. */
+void figures_add(struct code_figures *figures, const struct code_figures *other);
 
-/* Samples that one reason may have taken: the most of all. */
-double figures_lost(const struct figures *figures);
+/* The largest of `high`. */
+double figures_lost(const struct code_figures *figures);
 
 #endif

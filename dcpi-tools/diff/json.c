@@ -1,9 +1,11 @@
 /* Schema dcpidiff/2: man/dcpidiff.1.scd. */
+#include "dcpi-tools/diff/report.h"
+
+#include <jansson.h>
 #include <math.h>
 
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
-#include "dcpi-tools/diff/report_json.h"
 
 static json_t *
 epochs_json(const struct selection *selection)
@@ -20,20 +22,20 @@ epochs_json(const struct selection *selection)
 	return json_kept(epochs, failed);
 }
 
-/* Add how many samples there are, where they are weighted. */
+/* Add the number of samples before weighting, where they are weighted. */
 static int
-add_taken(const struct report *report, unsigned side, const struct side_count *samples, json_t *object)
+add_taken(const struct diff_report *report, unsigned side, const struct compare_count *samples, json_t *object)
 {
-	if (!side_event(&report->sides[side])->is_weighted)
+	if (!input_event(&report->inputs[side])->is_weighted)
 		return 0;
 	return json_object_set_new(object, "taken", json_count(samples->taken));
 }
 
 static json_t *
-side_json(const struct report *report, unsigned side)
+side_json(const struct diff_report *report, unsigned side)
 {
-	const struct diff_side *of = &report->sides[side];
-	const struct selection_event *event = side_event(of);
+	const struct diff_input *of = &report->inputs[side];
+	const struct selection_event *event = input_event(of);
 	json_t *object = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o}", "set", json_shown(of->set->title), "database",
 		json_shown(of->set->directory), "start", json_time(of->all.selection->match.start_ns), "end",
@@ -47,15 +49,16 @@ side_json(const struct report *report, unsigned side)
 	return json_kept(object, failed);
 }
 
-/* What has no bound, or is not known, is null. */
+/* null where it is not known or infinite. */
 static json_t *
 finite_json(bool is_known, double value)
 {
 	return is_known && isfinite(value) ? json_real(value) : json_null();
 }
 
-int
-comparison_json(const struct report *report, const struct diff_comparison *comparison, json_t *row)
+/* Add how it changed to the object `row`; not 0: no memory. */
+static int
+comparison_json(const struct diff_report *report, const struct diff_comparison *comparison, json_t *row)
 {
 	const bool has_amounts = report->is_one_unit;
 	int failed = 0;
@@ -74,7 +77,7 @@ comparison_json(const struct report *report, const struct diff_comparison *compa
 }
 
 static json_t *
-reasons_json(const struct figures *figures)
+reasons_json(const struct code_figures *figures)
 {
 	json_t *reasons = json_array();
 	int failed = !reasons;
@@ -88,7 +91,7 @@ reasons_json(const struct figures *figures)
 }
 
 static int
-add_figures(const struct figures *figures, json_t *object)
+add_figures(const struct code_figures *figures, json_t *object)
 {
 	const bool is_known = figures->is_known;
 	int failed = 0;
@@ -103,9 +106,10 @@ add_figures(const struct figures *figures, json_t *object)
 	return failed;
 }
 
-json_t *
-half_json(const struct report *report, const struct diff_comparison *comparison, const struct figures figures[2],
-          unsigned side)
+/* Samples and figures of one side. NULL: no memory. */
+static json_t *
+half_json(const struct diff_report *report, const struct diff_comparison *comparison,
+          const struct code_figures figures[2], unsigned side)
 {
 	json_t *half = json_object();
 	int failed = !half;
@@ -114,22 +118,22 @@ half_json(const struct report *report, const struct diff_comparison *comparison,
 	failed |= add_taken(report, side, &comparison->samples[side], half);
 	failed |= json_object_set_new(half, "percent", json_real(100 * comparison->shares[side]));
 	failed |= json_object_set_new(half, "amount", finite_json(report->is_one_unit, comparison->amounts[side]));
-	if (!failed && report->request->side.analyze)
+	if (!failed && report->request->input.analyze)
 		failed |= add_figures(&figures[side], half);
 	return json_kept(half, failed);
 }
 
 static json_t *
-item_half_json(const struct report *report, const struct diff_item *item, unsigned side)
+item_half_json(const struct diff_report *report, const struct diff_item *item, unsigned side)
 {
 	const struct image *image;
 	char build_id[BUILD_ID_TEXT_SIZE];
 	json_t *half;
 	int failed;
 
-	if (item->images[side] == ITEM_NOWHERE)
+	if (item->images[side] == DIFF_ITEM_NOWHERE)
 		return json_null();
-	image = side_image(&report->sides[side], item->images[side]);
+	image = input_image(&report->inputs[side], item->images[side]);
 	build_id_format(image, build_id);
 	half = half_json(report, &item->comparison, item->figures, side);
 	failed = !half;
@@ -141,7 +145,7 @@ item_half_json(const struct report *report, const struct diff_item *item, unsign
 }
 
 static json_t *
-item_json(const struct report *report, const struct diff_item *item)
+item_json(const struct diff_report *report, const struct diff_item *item)
 {
 	json_t *row = json_pack("{s:o, s:o, s:o}", "procedure", json_shown(item->title), "before",
 	                        item_half_json(report, item, 0), "after", item_half_json(report, item, 1));
@@ -152,26 +156,27 @@ item_json(const struct report *report, const struct diff_item *item)
 }
 
 static json_t *
-rebuilt_json(const struct report *report)
+rebuilt_json(const struct diff_report *report)
 {
 	json_t *images = json_array();
 	int failed = !images;
 
 	for (size_t i = 0; i < report->rebuilt_count; i++) {
-		const struct rebuilt *rebuilt = &report->rebuilt[i];
+		const struct diff_rebuilt *rebuilt = &report->rebuilt[i];
 
 		failed |= json_array_append_new(
-			images, json_pack("{s:o, s:o, s:s}", "before",
-		                          json_shown(side_image(&report->sides[0], rebuilt->images[0])->path), "after",
-		                          json_shown(side_image(&report->sides[1], rebuilt->images[1])->path), "by",
-		                          rebuilt->why));
+			images,
+			json_pack("{s:o, s:o, s:s}", "before",
+		                  json_shown(input_image(&report->inputs[0], rebuilt->images[0])->path), "after",
+		                  json_shown(input_image(&report->inputs[1], rebuilt->images[1])->path), "by",
+		                  rebuilt->why));
 	}
 	return json_kept(images, failed);
 }
 
-/* What runs differ by; null where there are not several of a side. */
+/* The noise from run to run; null without several runs of a side. */
 static json_t *
-noise_json(const struct report *report)
+noise_json(const struct diff_report *report)
 {
 	const struct variation *noise = report->request->procedure ? &report->code.noise : &report->noise;
 
@@ -182,19 +187,20 @@ noise_json(const struct report *report)
 	                 (int)noise->tested);
 }
 
-json_t *
-diff_report_json(const struct report *report)
+/* The object that says what is compared: schema, compare, before, after, confidence. NULL: no memory. */
+static json_t *
+header_json(const struct diff_report *report)
 {
 	return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "schema", "dcpidiff/2", "compare",
-	                 measure_names[report->request->measure], "before", side_json(report, 0), "after",
+	                 diff_measure_names[report->request->measure], "before", side_json(report, 0), "after",
 	                 side_json(report, 1), "confidence", report->request->confidence_percent, "noise",
 	                 noise_json(report));
 }
 
-int
-diff_report_print_json(const struct report *report, FILE *stream)
+static int
+print_items(const struct diff_report *report, FILE *stream)
 {
-	json_t *root = diff_report_json(report), *rows = json_array();
+	json_t *root = header_json(report), *rows = json_array();
 	int failed = !root || !rows;
 
 	for (size_t i = 0; i < report->shown; i++)
@@ -206,4 +212,68 @@ diff_report_print_json(const struct report *report, FILE *stream)
 	failed |= json_object_set_new(root, "row_count", json_count(report->item_count));
 	failed |= json_object_set_new(root, "builds", rebuilt_json(report));
 	return json_print(json_kept(root, failed), stream);
+}
+
+static json_t *
+code_half_json(const struct diff_report *report, const struct code_row *row, unsigned side)
+{
+	json_t *half;
+
+	if (!row->has[side])
+		return json_null();
+	half = half_json(report, &row->comparison, row->figures, side);
+	return json_kept(half, json_object_set_new(half, row->kind == ROW_LINE ? "line" : "address",
+	                                           json_count(row->places[side])));
+}
+
+static json_t *
+code_row_json(const struct diff_report *report, const struct code_row *row)
+{
+	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", code_row_kind_names[row->kind], "file",
+	                           json_shown(row->file), "text", json_shown(row->text), "before",
+	                           code_half_json(report, row, 0), "after", code_half_json(report, row, 1));
+	int failed = !object;
+
+	failed |= comparison_json(report, &row->comparison, object);
+	return json_kept(object, failed);
+}
+
+static json_t *
+code_image_json(const struct diff_report *report, unsigned side)
+{
+	const struct image *image = input_image(&report->inputs[side], report->codes[side].image);
+	char build_id[BUILD_ID_TEXT_SIZE];
+
+	build_id_format(image, build_id);
+	return json_pack("{s:o, s:s?, s:o}", "image", json_shown(image->path), "build_id",
+	                 build_id[0] ? build_id : NULL, "offset", json_count(report->codes[side].offset));
+}
+
+static int
+print_code(const struct diff_report *report, FILE *stream)
+{
+	json_t *root = header_json(report), *rows = json_array(), *images = json_array();
+	int failed = !root || !rows || !images;
+
+	failed |= json_object_set_new(root, "procedure", json_shown(report->codes[1].title));
+	failed |= json_object_set_new(root, "same_build", json_boolean(report->code.same_build));
+	failed |= json_object_set_new(root, "by",
+	                              json_string(report->code.view == VIEW_LINES ? "lines" : "instructions"));
+	for (unsigned side = 0; side < 2; side++)
+		failed |= json_array_append_new(images, code_image_json(report, side));
+	failed |= json_object_set_new(root, "images", images);
+	for (size_t i = 0; i < report->code.count; i++)
+		if (diff_report_shows_row(report, &report->code.rows[i]))
+			failed |= json_array_append_new(rows, code_row_json(report, &report->code.rows[i]));
+	failed |= json_object_set_new(root, "rows", rows);
+	failed |= json_object_set_new(root, "differ", json_count(report->code.marked_count));
+	failed |= json_object_set_new(
+		root, "changed", report->scale.run_count > 0 ? json_count(report->code.marked_count) : json_null());
+	return json_print(json_kept(root, failed), stream);
+}
+
+int
+diff_report_print_json(const struct diff_report *report, FILE *stream)
+{
+	return report->request->procedure ? print_code(report, stream) : print_items(report, stream);
 }

@@ -1,6 +1,7 @@
 /*
  * The format is described in the manual of valgrind, "Callgrind Format Specification". Names are given a number at
- * their first use and called by it later. "fi" says that the lines that follow are of another file than the procedure.
+ * their first use and are written as the number later. "fi": the following lines are of another file than the
+ * procedure.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include "dcpi-tools/export/report.h"
 
 struct callgrind_writer {
-	const struct report *report;
+	const struct export_report *report;
 	FILE *stream;
 	bool *is_file_named;      /* by number of the source file */
 	bool *is_procedure_named; /* by index */
@@ -37,7 +38,7 @@ print_file(struct callgrind_writer *writer, const char *key, uint32_t file)
 static void
 print_procedure(struct callgrind_writer *writer, const struct sampled_offset *point, uint32_t file)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 
 	if (writer->procedure == UINT32_MAX || writer->image != point->image) {
 		fprintf(writer->stream, "\nob=(%" PRIu32 ") ", point->image + 1);
@@ -59,7 +60,7 @@ print_procedure(struct callgrind_writer *writer, const struct sampled_offset *po
 static void
 print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	const struct export_place *place = &report->places[index];
 
@@ -77,7 +78,7 @@ print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files
 static void
 print_unknown(const struct callgrind_writer *writer)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 		uint64_t sum = 0;
@@ -96,7 +97,7 @@ print_unknown(const struct callgrind_writer *writer)
 
 /* Names of events are separated by blanks. */
 static int
-print_events(const struct report *report, FILE *stream)
+print_events(const struct export_report *report, FILE *stream)
 {
 	fputs("positions: instr line\nevents:", stream);
 	for (size_t i = 0; i < report->choice.columns.count; i++) {
@@ -117,7 +118,7 @@ print_events(const struct report *report, FILE *stream)
 }
 
 static int
-print_head(const struct report *report, FILE *stream)
+print_head(const struct export_report *report, FILE *stream)
 {
 	const struct selection *selection = report->choice.selection;
 	char range[2 * TIME_TEXT_SIZE];
@@ -136,7 +137,7 @@ print_head(const struct report *report, FILE *stream)
 
 /* The source file of each procedure: that of the first of its points that has one. */
 static uint32_t *
-files_of_procedures(const struct report *report)
+files_of_procedures(const struct export_report *report)
 {
 	uint32_t *files = calloc(report->points.procedure_count + 1, sizeof(*files));
 
@@ -147,7 +148,7 @@ files_of_procedures(const struct report *report)
 }
 
 int
-write_callgrind(const struct report *report, FILE *stream)
+export_write_callgrind(const struct export_report *report, FILE *stream)
 {
 	struct callgrind_writer writer = {
 		.report = report,

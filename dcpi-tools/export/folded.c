@@ -10,12 +10,12 @@
 #include "dcpi-tools/export/report.h"
 
 /* One line of the output: a stack, and its samples. */
-struct stack {
+struct folded_stack {
 	char *text; /* "image;procedure" */
 	uint64_t samples;
 };
 
-/* As it is shown, and without what separates frames. */
+/* Escaped, and without the separator of frames. */
 static char *
 frame(const char *text)
 {
@@ -41,14 +41,14 @@ stack_text(const char *image, const char *procedure)
 static int
 compare(const void *a, const void *b)
 {
-	const struct stack *left = a, *right = b;
+	const struct folded_stack *left = a, *right = b;
 
 	return strcmp(left->text, right->text);
 }
 
 /* Procedures of one name in one image are one stack. */
 static void
-print_stacks(struct stack *stacks, size_t count, FILE *stream)
+print_stacks(struct folded_stack *stacks, size_t count, FILE *stream)
 {
 	qsort(stacks, count, sizeof(*stacks), compare);
 	for (size_t i = 0; i < count; i++) {
@@ -62,7 +62,7 @@ print_stacks(struct stack *stacks, size_t count, FILE *stream)
 }
 
 static int
-fill(const struct report *report, struct stack *stacks)
+fill(const struct export_report *report, struct folded_stack *stacks)
 {
 	const struct sample_points *points = &report->points;
 	const uint16_t event = report->choice.columns.events[0];
@@ -86,21 +86,13 @@ fill(const struct report *report, struct stack *stacks)
 	return 0;
 }
 
-/* A stack's line has no room for more: what its samples are goes to whoever called. */
-static void
-say_weights(const struct report *report)
-{
-	char text[SUMMARY_WEIGHTS_SIZE];
-
-	if (summary_weights(&report->choice.selection->events[report->choice.columns.events[0]], text))
-		message_print(NULL, "%s", text);
-}
-
 int
-write_folded(const struct report *report, FILE *stream)
+export_write_folded(const struct export_report *report, FILE *stream)
 {
+	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
 	const size_t count = report->points.procedure_count + UNKNOWN_CAUSE_COUNT;
-	struct stack *stacks = calloc(count, sizeof(*stacks));
+	struct folded_stack *stacks = calloc(count, sizeof(*stacks));
+	char weights[SUMMARY_WEIGHTS_SIZE];
 	int err;
 
 	if (!stacks)
@@ -108,7 +100,8 @@ write_folded(const struct report *report, FILE *stream)
 	err = fill(report, stacks);
 	if (!err) {
 		print_stacks(stacks, count, stream);
-		say_weights(report);
+		if (summary_weights(event, weights)) /* the format has no comments */
+			message_print(NULL, "%s", weights);
 	}
 	for (size_t i = 0; i < count; i++)
 		free(stacks[i].text);

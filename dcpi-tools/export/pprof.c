@@ -24,16 +24,17 @@
 typedef Perftools__Profiles__Profile piece_t;
 
 struct pprof_writer {
-	const struct report *report;
+	const struct export_report *report;
 	gzFile file;
 	uint8_t *buffer; /* for one packed piece */
 	size_t capacity;
-	struct strings *texts;     /* the string table */
-	struct strings *functions; /* "PROCEDURE FILE" by identity: a procedure has one for each file of its lines */
-	uint64_t next_address;     /* for the next stretch */
-	uint64_t shift;            /* from an offset of the present one to its address */
-	uint64_t mapping;          /* of the present stretch */
-	uint64_t location;         /* the last one's identity */
+	struct export_strings *texts; /* the string table */
+	struct export_strings
+		*functions;    /* "PROCEDURE FILE" by identity: a procedure has one for each file of its lines */
+	uint64_t next_address; /* for the next stretch */
+	uint64_t shift;        /* from an offset of the present one to its address */
+	uint64_t mapping;      /* of the present stretch */
+	uint64_t location;     /* the last one's identity */
 	uint64_t samples[SELECTION_EVENTS_MAX]; /* of the present location, by column */
 	bool is_timed[SELECTION_EVENTS_MAX];    /* by column: it has a value in nanoseconds, too */
 };
@@ -73,12 +74,6 @@ number_text(struct pprof_writer *writer, const char *text, int64_t *number)
 	return err;
 }
 
-static const char *
-unit_name(const struct selection_event *event)
-{
-	return strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
-}
-
 static int
 put_type(struct pprof_writer *writer, const char *name, const char *unit)
 {
@@ -96,11 +91,11 @@ put_type(struct pprof_writer *writer, const char *name, const char *unit)
 	return put(writer, &piece);
 }
 
-/* Samples of each event, and then the time that those of clocks stand for. */
+/* Samples of each event, then the time of samples of clock events. */
 static int
 put_types(struct pprof_writer *writer)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	int err = 0;
 
 	for (size_t i = 0; i < report->choice.columns.count && !err; i++)
@@ -133,11 +128,11 @@ put_comment(struct pprof_writer *writer, const char *text)
 	return err ? err : put(writer, &piece);
 }
 
-/* What was sampled, and what was counted instead of what was asked for. */
+/* Host and kernel, and the notes of events that stand in for others. */
 static int
 put_comments(struct pprof_writer *writer)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const struct selection *selection = report->choice.selection;
 	char text[2 * EPOCH_TEXT_SIZE + EVENT_NOTE_SIZE];
 	int err = 0;
@@ -167,20 +162,24 @@ put_comments(struct pprof_writer *writer)
 static int
 put_head(struct pprof_writer *writer)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
 	const struct selection_run *run = &report->choice.selection->run;
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	const char *unit = strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
 	int err;
 
 	err = put_types(writer);
-	if (!err)
-		err = put_comments(writer);
-	if (!err)
-		err = number_text(writer, event->name, &type.type);
-	if (!err)
-		err = number_text(writer, unit_name(event), &type.unit);
+	if (err)
+		return err;
+	err = put_comments(writer);
+	if (err)
+		return err;
+	err = number_text(writer, event->name, &type.type);
+	if (err)
+		return err;
+	err = number_text(writer, unit, &type.unit);
 	if (err)
 		return err;
 	piece.time_nanos = (int64_t)(run->is_known ? run->begin_ns : report->choice.selection->start_ns);
@@ -206,9 +205,9 @@ put_mapping(struct pprof_writer *writer, const struct export_stretch *stretch)
 	mapping.memory_start = writer->next_address + stretch->start % PAGE;
 	mapping.memory_limit = mapping.memory_start + (stretch->end - stretch->start);
 	writer->shift = mapping.memory_start - mapping.file_offset;
-	/* what touches would be taken for one image */
+	/* pprof merges mappings that touch */
 	writer->next_address = (mapping.memory_limit & ~(PAGE - 1)) + 2 * PAGE;
-	/* else pprof would look for names and lines by itself */
+	/* without these pprof would read names and lines from the file */
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
 	err = number_text(writer, image->path, &mapping.filename);
 	if (!err)
@@ -240,7 +239,7 @@ put_function(struct pprof_writer *writer, const char *name, const char *linked, 
 static int
 find_function(struct pprof_writer *writer, size_t index, uint64_t *id)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	const struct sample_procedure *procedure = &report->points.procedures[point->procedure];
 	const size_t count = strings_count(writer->functions);
@@ -278,7 +277,7 @@ put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, co
 static int
 put_sample(struct pprof_writer *writer)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const uint64_t *samples = writer->samples;
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *sample_list = &sample;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -309,20 +308,23 @@ put_sample(struct pprof_writer *writer)
 static int
 put_point(struct pprof_writer *writer, size_t index)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	int err = 0;
+	int err;
 
-	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
+	if (report->places[index].stretch == writer->mapping) { /* identities begin with 1 */
 		err = put_mapping(writer, &report->stretches[writer->mapping]);
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < report->choice.columns.count; i++)
 		writer->samples[i] = sample_points_samples(&report->points, point, report->choice.columns.events[i]);
-	if (!err)
-		err = find_function(writer, index, &line.function_id);
+	err = find_function(writer, index, &line.function_id);
+	if (err)
+		return err;
 	line.line = report->places[index].line;
-	if (!err)
-		err = put_location(writer, writer->mapping, writer->shift + point->offset, &line);
+	err = put_location(writer, writer->mapping, writer->shift + point->offset, &line);
 	return err ? err : put_sample(writer);
 }
 
@@ -330,7 +332,7 @@ put_point(struct pprof_writer *writer, size_t index)
 static int
 put_unknown(struct pprof_writer *writer, unsigned cause)
 {
-	const struct report *report = writer->report;
+	const struct export_report *report = writer->report;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	uint64_t sum = 0;
 	char name[64];
@@ -377,7 +379,7 @@ put_all(struct pprof_writer *writer)
 	return err ? err : put_texts(writer);
 }
 
-/* Behind what the stream has; it has a descriptor of its own to close. */
+/* gzip output after the content of the stream so far, with its own descriptor. */
 static int
 open_compressed(FILE *stream, gzFile *file)
 {
@@ -393,7 +395,7 @@ open_compressed(FILE *stream, gzFile *file)
 }
 
 int
-write_pprof(const struct report *report, FILE *stream)
+export_write_pprof(const struct export_report *report, FILE *stream)
 {
 	struct pprof_writer writer = {
 		.report = report,

@@ -19,7 +19,7 @@ enum export_form {
 #define EXPORT_FORMS 3
 
 /* What the user asked for. */
-struct request {
+struct export_request {
 	struct options options;
 	struct columns_request columns;
 	const char *paths[EXPORT_FORMS]; /* where to; NULL: not in this form */
@@ -36,42 +36,39 @@ struct export_stretch {
 /* Where a point is in its image's file. */
 struct export_place {
 	uint64_t address; /* of the ELF file; what it has no address for: the offset */
-	uint32_t stretch; /* it lies in */
+	uint32_t stretch; /* that contains it */
 	uint32_t file;    /* of strings; 0: the source is not known */
 	uint32_t line;
 };
 
-struct report {
-	const struct request *request;
+struct export_report {
+	const struct export_request *request;
 	struct report_choice choice;
 	struct sample_points points;
 	struct export_place *places;      /* of the points */
 	struct export_stretch *stretches; /* by image and start */
 	size_t stretch_count, stretch_capacity;
-	struct strings *strings;                /* source files */
-	bool has_unknown;                       /* samples without an image are a part of what was asked for */
+	struct export_strings *strings;         /* source files */
+	bool has_unknown;                       /* samples without an image are exported as well */
 	uint64_t written[SELECTION_EVENTS_MAX]; /* samples by event, unknown ones with them */
 };
 
 /* Read what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int export_report_make(struct report *report, const struct request *request, struct database *database);
-void export_report_fini(struct report *report); /* a zeroed one is allowed */
+int export_report_make(struct export_report *report, const struct export_request *request, struct database *database);
+void export_report_fini(struct export_report *report); /* a zeroed one is allowed */
 
 /* Samples without an image, by cause; 0 when they are not asked for. */
-uint64_t export_report_unknown(const struct report *report, uint16_t event, unsigned cause);
-
-/* Addresses, stretches and source lines of all points. 0, or -ENOMEM. */
-int export_report_find_places(struct report *report);
+uint64_t export_report_unknown(const struct export_report *report, uint16_t event, unsigned cause);
 
 /* 0, or -ENOMEM; the stream keeps its own errors. */
-int write_pprof(const struct report *report, FILE *stream);
-int write_folded(const struct report *report, FILE *stream);
-int write_callgrind(const struct report *report, FILE *stream);
+int export_write_pprof(const struct export_report *report, FILE *stream);
+int export_write_folded(const struct export_report *report, FILE *stream);
+int export_write_callgrind(const struct export_report *report, FILE *stream);
 
 /* All files that were asked for. An exit status after a message, STATUS_OK, or TOOL_PRINTS with --json. */
-int export_report_write(const struct report *report);
+int export_report_write(const struct export_report *report);
 
 /* What was written. 0, -ENOMEM, -EIO. */
-int export_report_print_json(const struct report *report, FILE *stream);
+int export_report_print_json(const struct export_report *report, FILE *stream);
 
 #endif

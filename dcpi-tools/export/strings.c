@@ -7,22 +7,22 @@
 #include "base/array.h"
 #include "process/hash.h"
 
-struct export_text {
+struct export_string {
 	uint32_t number;
 	UT_hash_handle hh;
 	char bytes[];
 };
 
-struct strings {
-	struct export_text *by_text;
-	struct export_text **by_number;
+struct export_strings {
+	struct export_string *by_text;
+	struct export_string **by_number;
 	size_t count, capacity;
 };
 
-struct strings *
+struct export_strings *
 strings_new(void)
 {
-	struct strings *strings = calloc(1, sizeof(*strings));
+	struct export_strings *strings = calloc(1, sizeof(*strings));
 	uint32_t empty;
 
 	if (!strings)
@@ -35,7 +35,7 @@ strings_new(void)
 }
 
 void
-strings_free(struct strings *strings)
+strings_free(struct export_strings *strings)
 {
 	if (!strings)
 		return;
@@ -47,10 +47,10 @@ strings_free(struct strings *strings)
 }
 
 static int
-add_new(struct strings *strings, const char *bytes, size_t length)
+add_new(struct export_strings *strings, const char *bytes, size_t length)
 {
-	struct export_text *text;
-	struct export_text **grown;
+	struct export_string *text;
+	struct export_string **grown;
 
 	if (strings->count == UINT32_MAX)
 		return -ENOMEM;
@@ -73,10 +73,10 @@ add_new(struct strings *strings, const char *bytes, size_t length)
 }
 
 int
-strings_add(struct strings *strings, const char *text, uint32_t *number)
+strings_add(struct export_strings *strings, const char *text, uint32_t *number)
 {
 	const size_t length = strlen(text);
-	struct export_text *there;
+	struct export_string *there;
 
 	HASH_FIND(hh, strings->by_text, text, length, there);
 	if (there) {
@@ -88,13 +88,13 @@ strings_add(struct strings *strings, const char *text, uint32_t *number)
 }
 
 size_t
-strings_count(const struct strings *strings)
+strings_count(const struct export_strings *strings)
 {
 	return strings->count;
 }
 
 const char *
-strings_get(const struct strings *strings, uint32_t number)
+strings_get(const struct export_strings *strings, uint32_t number)
 {
 	return strings->by_number[number]->bytes;
 }

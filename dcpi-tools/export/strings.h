@@ -9,15 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct strings;
+struct export_strings;
 
-struct strings *strings_new(void); /* number 0 is the empty text. NULL and errno (ENOMEM) */
-void strings_free(struct strings *strings);
+struct export_strings *strings_new(void); /* number 0 is the empty text. NULL and errno (ENOMEM) */
+void strings_free(struct export_strings *strings);
 
 /* 0 with the number of `text`, which is copied if it is new; -ENOMEM. */
-int strings_add(struct strings *strings, const char *text, uint32_t *number);
+int strings_add(struct export_strings *strings, const char *text, uint32_t *number);
 
-size_t strings_count(const struct strings *strings);
-const char *strings_get(const struct strings *strings, uint32_t number); /* valid as long as the strings */
+size_t strings_count(const struct export_strings *strings);
+const char *strings_get(const struct export_strings *strings, uint32_t number); /* valid as long as the strings */
 
 #endif

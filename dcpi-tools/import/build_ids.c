@@ -10,15 +10,15 @@
 
 #define KEY_SIZE (PATH_MAX + 16)
 
-struct known {
+struct build_ids_entry {
 	UT_hash_handle hh;
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
 	uint8_t build_id_size;
-	char path[]; /* as images of ours have it */
+	char path[]; /* as in struct image */
 };
 
 struct build_ids {
-	struct known *by_path;
+	struct build_ids_entry *by_path;
 	size_t taken; /* of the list */
 };
 
@@ -31,7 +31,7 @@ build_ids_new(void)
 void
 build_ids_free(struct build_ids *ids)
 {
-	struct known *entry, *next;
+	struct build_ids_entry *entry, *next;
 
 	if (!ids)
 		return;
@@ -48,7 +48,7 @@ static int
 add(struct build_ids *ids, const char *path, const struct perf_data_build_id *named)
 {
 	const size_t size = strlen(path) + 1;
-	struct known *entry;
+	struct build_ids_entry *entry;
 
 	HASH_FIND_STR(ids->by_path, path, entry);
 	if (entry)
@@ -66,7 +66,7 @@ add(struct build_ids *ids, const char *path, const struct perf_data_build_id *na
 	return -ENOMEM;
 }
 
-/* Old kernels' are of 20 bytes; perf fills a shorter one with zeros and did not tell its size. */
+/* Old versions of perf recorded 20 bytes without a size, and all zeros where there was none. */
 static bool
 is_build_id(const struct perf_data_build_id *named)
 {
@@ -99,7 +99,7 @@ build_ids_update(struct build_ids *ids, const struct perf_data_build_id *list, s
 void
 build_ids_complete(const struct build_ids *ids, struct image *image)
 {
-	const struct known *entry;
+	const struct build_ids_entry *entry;
 	char path[KEY_SIZE];
 
 	if (image->build_id_size > 0 || image->kind == IMAGE_ANON || image->kind == IMAGE_JIT)

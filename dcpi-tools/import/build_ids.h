@@ -17,7 +17,7 @@ struct build_ids;
 struct build_ids *build_ids_new(void); /* NULL and errno (ENOMEM) */
 void build_ids_free(struct build_ids *ids);
 
-/* Take what the list has more than at the last call, which was of the same recording. 0 or -ENOMEM. */
+/* Add the entries that the list of the recording got since the last call. 0 or -ENOMEM. */
 int build_ids_update(struct build_ids *ids, const struct perf_data_build_id *list, size_t count);
 
 /* Give `image` the build-id that the list has for it, if it has none. */

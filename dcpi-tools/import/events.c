@@ -7,19 +7,7 @@
 
 #define BRANCH_EVENTS 2
 
-static bool
-counts_nothing(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
-}
-
-static bool
-has_branches(const struct perf_event_attr *attr)
-{
-	return attr->sample_type & PERF_SAMPLE_BRANCH_STACK;
-}
-
-/* Periods tell something that samples times period does not. */
+/* The sum of periods is not samples times period. */
 static bool
 varies(const struct perf_event_attr *attr)
 {
@@ -33,15 +21,6 @@ find(const struct import_events *events, const char *name)
 		if (strcmp(events->events[i].name, name) == 0)
 			return (uint16_t)i;
 	return IMPORT_NO_EVENT;
-}
-
-static void
-name_of(const struct perf_data_event *recorded, char name[EVENT_NAME_SIZE])
-{
-	if (recorded->name && recorded->name[0])
-		snprintf(name, EVENT_NAME_SIZE, "%s", recorded->name);
-	else
-		event_name_of(&recorded->attr, name);
 }
 
 static void
@@ -85,13 +64,17 @@ static void
 add_samples(struct import_events *events, const struct perf_data_event *recorded, size_t count, size_t room)
 {
 	for (size_t i = 0; i < count; i++) {
+		const struct perf_event_attr *attr = &recorded[i].attr;
 		struct import_slot *slot = &events->slots[i];
 		char name[EVENT_NAME_SIZE];
 
 		*slot = (struct import_slot){IMPORT_NO_EVENT, IMPORT_NO_EVENT};
-		if (counts_nothing(&recorded[i].attr))
+		if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY)
 			continue;
-		name_of(&recorded[i], name);
+		if (recorded[i].name && recorded[i].name[0])
+			snprintf(name, EVENT_NAME_SIZE, "%s", recorded[i].name);
+		else
+			event_name_of(attr, name);
 		slot->samples = find(events, name);
 		if (slot->samples != IMPORT_NO_EVENT)
 			continue;
@@ -135,7 +118,7 @@ import_events_init(struct import_events *events, const struct perf_data_event *r
 		return -ENOMEM;
 	events->slot_count = count;
 	for (size_t i = 0; i < count; i++)
-		branches |= has_branches(&recorded[i].attr);
+		branches |= (recorded[i].attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0;
 	if (branches)
 		room -= BRANCH_EVENTS;
 	add_samples(events, recorded, count, room);

@@ -1,9 +1,9 @@
 /*
  * events.h - the events of a recording as those of an epoch
  *
- * Two of one name are one. Of an event whose period varies the sum of its periods is kept, too (EVENT_SUM_SUFFIX). What
- * branch recorders saw are two events more
- * (profile/edges.h). An epoch has room for EVENTS_MAX: sums give way first, then what comes last.
+ * Events of one name are merged. For an event whose period varies, the sum of its periods is an event, too
+ * (EVENT_SUM_SUFFIX); samples of branch recorders make two more events (profile/edges.h). An epoch has room for
+ * EVENTS_MAX: sums are left out first, then the last events.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_IMPORT_EVENTS_H

@@ -1,18 +1,24 @@
 #include "dcpi-tools/import/pending.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "dcpi-tools/import/kernel_symbols.h"
+#include "process/build_id.h"
+#include "profile/kernel_names.h"
 
-#define KEYS_FULL  ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
-#define KEYS_MAX   (KEYS_FULL + 4096) /* a sample has several */
-#define EDGES_FULL ((size_t)1 << 20)
-#define TABLE_FULL ((size_t)2 << 20) /* bytes; beyond IMAGE_TABLE_BYTES_MAX they take nothing */
+#define KEYS_FULL      ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
+#define KEYS_MAX       (KEYS_FULL + 4096) /* a sample has several */
+#define EDGES_FULL     ((size_t)1 << 20)
+#define TABLE_FULL     ((size_t)2 << 20) /* bytes; tables refuse entries beyond IMAGE_TABLE_BYTES_MAX */
+#define NOTES_SIZE_MAX 65536
 
 static int
-make_tables(struct pending *pending)
+make_tables(struct import_pending *pending)
 {
 	pending->images = image_table_new();
 	pending->contexts = context_table_new();
@@ -20,7 +26,7 @@ make_tables(struct pending *pending)
 }
 
 int
-pending_init(struct pending *pending)
+pending_init(struct import_pending *pending)
 {
 	memset(pending, 0, sizeof(*pending));
 	pending->tally = tally_new(KEYS_MAX);
@@ -28,7 +34,7 @@ pending_init(struct pending *pending)
 }
 
 void
-pending_fini(struct pending *pending)
+pending_fini(struct import_pending *pending)
 {
 	image_table_free(pending->images);
 	context_table_free(pending->contexts);
@@ -38,23 +44,81 @@ pending_fini(struct pending *pending)
 }
 
 bool
-pending_is_full(const struct pending *pending)
+pending_is_full(const struct import_pending *pending)
 {
 	return tally_size(pending->tally) >= KEYS_FULL || pending->edges.merged >= EDGES_FULL ||
 	       image_table_bytes(pending->images) >= TABLE_FULL || context_table_bytes(pending->contexts) >= TABLE_FULL;
 }
 
 int
-pending_add_edge(struct pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to)
+pending_add_edge(struct import_pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to)
 {
 	return edge_list_gather(
 		&pending->edges,
 		&(struct profile_edge){.from = from, .to = to, .count = 1, .image = image, .event = event});
 }
 
-/* Copies of what the table has, with the build-ids that are known by now. NULL: no memory. */
+/* Whether the part of the kernel whose notes are in the file `path` has the image's build-id. */
+static bool
+has_build_id(const char *path, const struct image *image)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), found = 0;
+	uint8_t build_id[BUILD_ID_SIZE_MAX], *notes;
+	ssize_t size = 0;
+
+	if (fd < 0)
+		return false;
+	notes = malloc(NOTES_SIZE_MAX);
+	do
+		size = notes ? read(fd, notes, NOTES_SIZE_MAX) : 0;
+	while (size < 0 && errno == EINTR);
+	if (size > 0)
+		found = build_id_from_notes(notes, (size_t)size, build_id);
+	free(notes);
+	close(fd);
+	return found > 0 && found == image->build_id_size && memcmp(build_id, image->build_id, (size_t)found) == 0;
+}
+
+static bool
+runs_here(const struct image *image)
+{
+	const int name_size = (int)strlen(image->path) - 2; /* of "[ext4]" */
+	char path[PATH_MAX];
+
+	if (image->build_id_size == 0)
+		return false;
+	if (image->kind == IMAGE_KERNEL)
+		return has_build_id("/sys/kernel/notes", image);
+	if (image->kind != IMAGE_MODULE || name_size <= 0 || strchr(image->path, '/'))
+		return false;
+	if (snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", name_size, image->path + 1) >=
+	    (int)sizeof(path))
+		return false;
+	return has_build_id(path, image);
+}
+
+/*
+ * A recording has no names of the kernel's procedures: where build-ids say that it is of the kernel that runs here, or
+ * of a module of it, store the names from /proc, for images of the session that have been flushed. Where names are
+ * hidden, or memory ends, images stay without.
+ */
+static void
+store_kernel_names(struct profile *profile, const struct image *images, uint32_t count)
+{
+	struct kernel_names_image *parts = calloc((size_t)count + 1, sizeof(*parts));
+	size_t part_count = 0;
+
+	for (uint32_t i = 0; parts && i < count; i++)
+		if (runs_here(&images[i]) && !profile_has_symbols(profile, i))
+			parts[part_count++] = (struct kernel_names_image){.number = i, .image = &images[i]};
+	if (part_count > 0)
+		kernel_names_store(profile, "/proc", NULL, parts, part_count);
+	free(parts);
+}
+
+/* Copies of the images in the table, with the build-ids known so far. NULL: no memory. */
 static struct image *
-complete_images(const struct pending *pending, uint32_t count)
+complete_images(const struct import_pending *pending, uint32_t count)
 {
 	struct image *images = calloc(count + 1, sizeof(*images));
 
@@ -66,7 +130,7 @@ complete_images(const struct pending *pending, uint32_t count)
 }
 
 static int
-flush(struct pending *pending)
+flush(struct import_pending *pending)
 {
 	const uint32_t image_count = image_table_count(pending->images);
 	const uint32_t context_count = context_table_count(pending->contexts);
@@ -92,16 +156,16 @@ flush(struct pending *pending)
 	if (!err)
 		err = profile_flush(pending->profile, &batch);
 	if (!err)
-		kernel_symbols_store(pending->profile, copies, image_count);
+		store_kernel_names(pending->profile, copies, image_count);
 	free(copies);
 	free(contexts);
 	free(images);
 	return err;
 }
 
-/* The next batch has numbers of its own. */
+/* Tables and session for the next batch, whose images and contexts are numbered from 0 again. */
 static int
-renew(struct pending *pending)
+renew(struct import_pending *pending)
 {
 	struct image_table *images = pending->images;
 	struct context_table *contexts = pending->contexts;
@@ -120,17 +184,19 @@ renew(struct pending *pending)
 }
 
 int
-pending_write(struct pending *pending)
+pending_write(struct import_pending *pending)
 {
-	int err = 0;
+	int err;
 
 	edge_list_merge(&pending->edges);
-	if (pending->epoch.id == 0)
+	if (pending->epoch.id == 0) {
 		err = profile_begin_epoch(pending->profile, &pending->epoch);
+		if (err)
+			return err;
+	}
 	pending->slice.epoch = pending->epoch.id;
 	pending->slice.event_count = pending->epoch.event_count;
-	if (!err)
-		err = flush(pending);
+	err = flush(pending);
 	if (err)
 		return err;
 	pending->images_written += image_table_count(pending->images);

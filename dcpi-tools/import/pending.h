@@ -1,9 +1,8 @@
 /*
- * pending.h - what was imported and is not in the database yet
+ * pending.h - imported samples that have not been written to the database yet
  *
- * Samples of one recording by image, context, event and offset, and what their slice is to say. It grows to a limit and
- * is then written, under an epoch that begins with the first time.
- * Thread rule: one thread.
+ * Samples of one recording by image, context, event and offset, and the totals of their slice. It grows to a limit and
+ * is then written; the first pending_write() makes the epoch. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_PENDING_H
 #define DCPI_TOOLS_IMPORT_PENDING_H
@@ -17,7 +16,7 @@
 #include "profile/profile.h"
 #include "tally/tally.h"
 
-struct pending {
+struct import_pending {
 	struct profile *profile;           /* borrowed */
 	struct attribution *attribution;   /* borrowed: gets new tables after each writing */
 	const struct build_ids *build_ids; /* borrowed */
@@ -31,16 +30,16 @@ struct pending {
 };
 
 /* 0 or -ENOMEM. Then the caller makes an attribution for the tables, and sets the four that are borrowed. */
-int pending_init(struct pending *pending);
-void pending_fini(struct pending *pending); /* a zeroed one is allowed */
+int pending_init(struct import_pending *pending);
+void pending_fini(struct import_pending *pending); /* a zeroed one is allowed */
 
-/* Is there so much that it should be written? */
-bool pending_is_full(const struct pending *pending);
+/* Whether there is so much that it should be written. */
+bool pending_is_full(const struct import_pending *pending);
 
 /* 0, -ENOMEM. */
-int pending_add_edge(struct pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to);
+int pending_add_edge(struct import_pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to);
 
 /* Write it; pending->epoch and the slice's times are the caller's to set. 0 or an error of profile_flush(). */
-int pending_write(struct pending *pending);
+int pending_write(struct import_pending *pending);
 
 #endif

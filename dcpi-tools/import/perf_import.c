@@ -1,36 +1,104 @@
 #include "dcpi-tools/import/perf_import.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/import/describe.h"
-#include "dcpi-tools/import/importing.h"
+#include "dcpi-tools/import/events.h"
+#include "dcpi-tools/import/pending.h"
+#include "stream/time_order.h"
 
-#define LOOK_EVERY 32 /* samples, between two looks whether there is too much in memory */
+#define LOOK_EVERY 32 /* samples, between two checks of how much is in memory */
 #define SHOW_EVERY 4096
+#define RUN_MAX    ((uint64_t)64 << 10) /* bytes; nothing runs so far without a branch that is taken */
+#define KERNEL_BIT (UINT64_C(1) << 63)
 
-/* Before the first sample: what was recorded, all of which a recording tells at its beginning. */
+#define BRANCH_WRONG_PATH 1  /* PERF_BR_SPEC_WRONG_PATH (linux 6.1): executed, and squashed */
+#define BRANCH_SPEC_SHIFT 24 /* of the flags, behind in_tx, abort, cycles and type */
+
+/* A recording on its way into a database. */
+struct perf_importer {
+	const struct perf_import_request *request;
+	struct perf_import_report *report;
+	struct perf_data *data;
+	struct time_order *order;
+	bool is_ordered; /* records have times */
+	struct attribution *attribution;
+	struct build_ids *build_ids;
+	struct import_events events; /* once it has begun */
+	bool has_begun;
+	struct import_pending pending;
+	uint64_t first_ns, last_ns; /* of samples, by the recording's clock */
+	uint64_t samples, records;
+	uint64_t size; /* of the file; 0: not known */
+	struct progress progress;
+};
+
+/* Before the first sample: a recording describes its events at its beginning. */
 static int
-begin(struct importing *importing)
+begin(struct perf_importer *importer)
 {
 	const struct perf_data_event *recorded;
 	size_t count;
 	int err;
 
-	recorded = perf_data_events(importing->data, &count);
-	err = import_events_init(&importing->events, recorded, count, importing->request->sums);
+	recorded = perf_data_events(importer->data, &count);
+	err = import_events_init(&importer->events, recorded, count, importer->request->sums);
 	if (err)
 		return err;
-	importing->report->events_left_out = importing->events.left_out;
-	importing->has_begun = true;
+	importer->report->events_left_out = importer->events.left_out;
+	importer->has_begun = true;
 	return 0;
 }
 
-/* The clock of a recording is its kernel's; its end is when the file was written last, that of a pipe is now. */
+/* In the words of dcpid: the name, and the numbers that distinguish models of one name. */
+static void
+describe_cpu(const struct perf_data_machine *machine, char *cpu, size_t size)
+{
+	const char *id = machine->cpu_id ? machine->cpu_id : "";
+	char vendor[16];
+	unsigned family, model;
+	size_t used;
+	uint64_t midr;
+
+	snprintf(cpu, size, "%s", machine->cpu ? machine->cpu : "");
+	used = strlen(cpu);
+	if (sscanf(id, "%15[^,],%u,%u", vendor, &family, &model) == 3) {
+		snprintf(cpu + used, size - used, " (%s family %u model %u)", vendor, family, model);
+		return;
+	}
+	midr = strtoull(id, NULL, 16);
+	if (strncmp(id, "0x", 2) == 0 && midr)
+		snprintf(cpu, size, "ARM implementer 0x%02" PRIx64 ", part 0x%03" PRIx64, midr >> 24 & 0xff,
+		         midr >> 4 & 0xfff);
+}
+
+/* The epoch that a recording becomes, but for its number and its times. */
+static void
+describe_epoch(const struct perf_data_machine *machine, const struct perf_import_request *request,
+               const struct import_events *events, struct epoch *epoch)
+{
+	const char *host = request->host ? request->host : machine->host;
+
+	snprintf(epoch->label, sizeof(epoch->label), "%s", request->label);
+	snprintf(epoch->host, sizeof(epoch->host), "%s", host ? host : "");
+	snprintf(epoch->kernel, sizeof(epoch->kernel), "%s%s%s", machine->release ? machine->release : "",
+	         machine->release && machine->architecture ? " " : "",
+	         machine->architecture ? machine->architecture : "");
+	describe_cpu(machine, epoch->cpu, sizeof(epoch->cpu));
+	epoch->cpu_count = machine->cpu_count;
+	epoch->event_count = events->count;
+	memcpy(epoch->events, events->events, events->count * sizeof(*epoch->events));
+}
+
+/* Times in a recording are of its kernel's clock; its end is the time of the last write to the file, or now for a pipe.
+ */
 static int
 find_end(int fd, uint64_t *end_ns)
 {
@@ -45,76 +113,177 @@ find_end(int fd, uint64_t *end_ns)
 }
 
 static int
-write_pending(struct importing *importing)
+write_pending(struct perf_importer *importer)
 {
-	struct pending *pending = &importing->pending;
-	const struct perf_data_machine *machine = perf_data_machine(importing->data);
+	struct import_pending *pending = &importer->pending;
+	const struct perf_data_machine *machine = perf_data_machine(importer->data);
 	const struct perf_data_build_id *list;
 	uint64_t duration, end = 0;
 	size_t count;
 	int err;
 
-	err = find_end(importing->request->fd, &end);
+	err = find_end(importer->request->fd, &end);
 	if (err)
 		return err;
-	list = perf_data_build_ids(importing->data, &count);
-	err = build_ids_update(importing->build_ids, list, count);
+	list = perf_data_build_ids(importer->data, &count);
+	err = build_ids_update(importer->build_ids, list, count);
 	if (err)
 		return err;
-	duration = importing->last_ns - importing->first_ns;
+	duration = importer->last_ns - importer->first_ns;
 	if (machine->last_ns > machine->first_ns && machine->last_ns - machine->first_ns > duration)
 		duration = machine->last_ns - machine->first_ns;
 	if (pending->epoch.id == 0) {
-		describe_epoch(machine, importing->request, &importing->events, &pending->epoch);
+		describe_epoch(machine, importer->request, &importer->events, &pending->epoch);
 		pending->epoch.start_ns = pending->slice.start_ns = end - (duration < end ? duration : 0);
 	}
 	pending->epoch.end_ns = pending->slice.end_ns = end;
 	for (size_t i = 0; i < pending->epoch.event_count; i++)
-		slice_event_add(&importing->report->events[i], &pending->slice.events[i]);
+		slice_event_add(&importer->report->events[i], &pending->slice.events[i]);
 	return pending_write(pending);
 }
 
-static int
-take_sample(struct importing *importing, const struct record *record, uint32_t event)
+/* The image and offset of a branch's address, in the process of `record`. False: not known. */
+static bool
+find_place(struct perf_importer *importer, const struct record *record, uint64_t address, struct sample_key *key)
 {
-	struct perf_import_report *report = importing->report;
+	struct record there = *record;
+
+	there.sample.address = address;
+	there.mode = address & KERNEL_BIT ? CPU_MODE_KERNEL : CPU_MODE_USER;
+	return attribution_sample(importer->attribution, &there, key) == 0;
+}
+
+static int
+add_transfer(struct perf_importer *importer, uint16_t event, const struct sample_key *from, const struct sample_key *to)
+{
+	struct sample_key key = *from;
+	int err;
+
+	key.event = event;
+	err = tally_add(importer->pending.tally, &key, 1);
+	if (err)
+		return err;
+	importer->pending.slice.events[event].samples++;
+	return pending_add_edge(&importer->pending, event, from->image, from->offset, to->offset);
+}
+
+/* The instructions from the target of one branch up to the next branch. */
+static int
+add_run(struct perf_importer *importer, const struct sample_key *start, const struct sample_key *end)
+{
+	if (start->image != end->image || end->offset < start->offset || end->offset - start->offset > RUN_MAX)
+		return 0;
+	return add_transfer(importer, importer->events.runs, start, end);
+}
+
+/* It was executed speculatively, and squashed. */
+static bool
+is_wrong_path(const struct perf_branch_entry *branch)
+{
+	uint64_t flags;
+
+	memcpy(&flags, (const uint8_t *)branch + 2 * sizeof(uint64_t), sizeof(flags));
+	return (flags >> BRANCH_SPEC_SHIFT & 3) == BRANCH_WRONG_PATH;
+}
+
+/* The latest branch comes first; what ran lies between the target of a branch and the origin of the next. */
+static int
+count_branches(struct perf_importer *importer, const struct record *record)
+{
+	struct sample_key next_from = {0}, from = {0}, to = {0};
+	bool has_next = false;
 	int err = 0;
 
-	if (!importing->has_begun)
-		err = begin(importing);
-	if (!err && ++importing->samples % LOOK_EVERY == 0 && pending_is_full(&importing->pending))
-		err = write_pending(importing);
+	for (uint32_t i = 0; !err && i < record->sample.branch_count; i++) {
+		struct perf_branch_entry branch;
+		bool knows_from, knows_to;
+
+		memcpy(&branch, record->sample.branches + i * sizeof(branch), sizeof(branch));
+		if (is_wrong_path(&branch))
+			continue;
+		knows_from = branch.from && find_place(importer, record, branch.from, &from);
+		knows_to = branch.to && find_place(importer, record, branch.to, &to);
+		if (knows_to && has_next)
+			err = add_run(importer, &to, &next_from);
+		if (!err && knows_from && knows_to && from.image == to.image)
+			err = add_transfer(importer, importer->events.stacks, &from, &to);
+		has_next = knows_from;
+		next_from = from;
+	}
+	return err;
+}
+
+/* Count a sample, and the branches that were recorded with it. 0, -ENOMEM, -ENOSPC. */
+static int
+count_sample(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
+{
+	struct import_pending *pending = &importer->pending;
+	struct slice_event *samples = &pending->slice.events[slot->samples];
+	struct slice_event *sum = slot->sum == IMPORT_NO_EVENT ? NULL : &pending->slice.events[slot->sum];
+	struct sample_key key;
+	int cause, err = 0;
+
+	samples->samples++;
+	if (sum)
+		sum->samples += record->sample.period;
+	cause = attribution_sample(importer->attribution, record, &key);
+	if (cause) {
+		samples->unknown[cause - 1]++;
+		if (sum)
+			sum->unknown[cause - 1] += record->sample.period;
+	} else {
+		key.event = slot->samples;
+		if (sum && record->sample.period)
+			err = tally_add_with_sum(pending->tally, &key, 1, slot->sum, record->sample.period);
+		else
+			err = tally_add(pending->tally, &key, 1);
+	}
+	if (!err && record->sample.branch_count > 0 && importer->events.stacks != IMPORT_NO_EVENT)
+		err = count_branches(importer, record);
+	return err;
+}
+
+static int
+take_sample(struct perf_importer *importer, const struct record *record, uint32_t event)
+{
+	struct perf_import_report *report = importer->report;
+	int err = 0;
+
+	if (!importer->has_begun)
+		err = begin(importer);
+	if (!err && ++importer->samples % LOOK_EVERY == 0 && pending_is_full(&importer->pending))
+		err = write_pending(importer);
 	if (err)
 		return err;
 	report->call_chains += record->sample.has_call_chain;
-	if (event >= importing->events.slot_count || importing->events.slots[event].samples == IMPORT_NO_EVENT) {
+	if (event >= importer->events.slot_count || importer->events.slots[event].samples == IMPORT_NO_EVENT) {
 		report->no_event++;
 		return 0;
 	}
-	if (record->time && (importing->first_ns == 0 || record->time < importing->first_ns))
-		importing->first_ns = record->time;
-	if (record->time > importing->last_ns)
-		importing->last_ns = record->time;
-	return importing_count(importing, record, &importing->events.slots[event]);
+	if (record->time && (importer->first_ns == 0 || record->time < importer->first_ns))
+		importer->first_ns = record->time;
+	if (record->time > importer->last_ns)
+		importer->last_ns = record->time;
+	return count_sample(importer, record, &importer->events.slots[event]);
 }
 
-/* Where a record names no event, it is that of the only one; with several there is no telling. */
+/* A record that names no event is counted for the first one: right where there is only one, else a guess. */
 static struct slice_event *
-event_of(struct importing *importing, uint32_t event)
+event_of(struct perf_importer *importer, uint32_t event)
 {
 	uint16_t index = 0;
 
-	if (!importing->has_begun && begin(importing))
+	if (!importer->has_begun && begin(importer))
 		return NULL;
-	if (event < importing->events.slot_count)
-		index = importing->events.slots[event].samples;
-	return index < importing->events.count ? &importing->pending.slice.events[index] : NULL;
+	if (event < importer->events.slot_count)
+		index = importer->events.slots[event].samples;
+	return index < importer->events.count ? &importer->pending.slice.events[index] : NULL;
 }
 
 static void
-take_loss(struct importing *importing, const struct record *record, uint32_t event)
+take_loss(struct perf_importer *importer, const struct record *record, uint32_t event)
 {
-	struct slice_event *of = event_of(importing, event);
+	struct slice_event *of = event_of(importer, event);
 
 	if (!of)
 		return;
@@ -124,32 +293,32 @@ take_loss(struct importing *importing, const struct record *record, uint32_t eve
 		of->throttled++;
 }
 
-/* A record whose turn it is. */
+/* A record, in the order of time. */
 static int
 take(void *context, const struct record *record, uint32_t event)
 {
-	struct importing *importing = context;
+	struct perf_importer *importer = context;
 	int err;
 
 	switch (record->type) {
 	case RECORD_SAMPLE:
-		return take_sample(importing, record, event);
+		return take_sample(importer, record, event);
 	case RECORD_LOST:
 	case RECORD_THROTTLE:
-		take_loss(importing, record, event);
+		take_loss(importer, record, event);
 		return 0;
 	case RECORD_OTHER:
 	case RECORD_UNTHROTTLE:
 		return 0;
 	default:
-		attribution_expire(importing->attribution, record->time);
-		/* Mappings beyond the limit are told by their samples: UNKNOWN_MEMORY. */
-		err = attribution_apply(importing->attribution, record);
+		attribution_expire(importer->attribution, record->time);
+		/* samples in mappings beyond the limit count as UNKNOWN_MEMORY */
+		err = attribution_apply(importer->attribution, record);
 		return err == -ENOSPC ? 0 : err;
 	}
 }
 
-/* perf orders nothing when records other than samples have no time. */
+/* perf does not order records when only samples have a time. */
 static bool
 has_times(const struct perf_data *data)
 {
@@ -164,93 +333,84 @@ has_times(const struct perf_data *data)
 }
 
 static int
-read_record(struct importing *importing, const struct record *record, uint32_t event)
-{
-	if (record->type == RECORD_OTHER)
-		return record->other == PERF_DATA_ROUND ? time_order_round(importing->order) : 0;
-	if (!importing->is_ordered)
-		return take(importing, record, event);
-	return time_order_put(importing->order, record, event);
-}
-
-static void
-show_progress(struct importing *importing)
-{
-	if (++importing->records % SHOW_EVERY == 0 && importing->size > 0)
-		progress_show(&importing->progress, perf_data_offset(importing->data), importing->size);
-}
-
-static int
-read_all(struct importing *importing)
+read_all(struct perf_importer *importer)
 {
 	struct record record;
 	uint32_t event;
 	int result, err = 0;
 
-	importing->is_ordered = true;
-	while ((result = perf_data_next(importing->data, &record, &event)) > 0) {
-		if (importing->records == 0 || !importing->has_begun)
-			importing->is_ordered = has_times(importing->data);
-		err = *importing->request->stop ? -EINTR : read_record(importing, &record, event);
+	importer->is_ordered = true;
+	while ((result = perf_data_next(importer->data, &record, &event)) > 0) {
+		if (importer->records == 0 || !importer->has_begun)
+			importer->is_ordered = has_times(importer->data);
+		if (*importer->request->stop)
+			return -EINTR;
+		if (record.type == RECORD_OTHER)
+			err = record.other == PERF_DATA_ROUND ? time_order_round(importer->order) : 0;
+		else if (importer->is_ordered)
+			err = time_order_put(importer->order, &record, event);
+		else
+			err = take(importer, &record, event);
 		if (err)
 			return err;
-		show_progress(importing);
+		if (++importer->records % SHOW_EVERY == 0 && importer->size > 0)
+			progress_show(&importer->progress, perf_data_offset(importer->data), importer->size);
 	}
-	if (*importing->request->stop)
+	if (*importer->request->stop)
 		return -EINTR;
 	if (result < 0 && result != -DCPI_EDAMAGED)
 		return result;
-	err = time_order_end(importing->order);
+	err = time_order_end(importer->order);
 	return err ? err : result;
 }
 
 static int
-init(struct importing *importing)
+init(struct perf_importer *importer)
 {
 	static const struct attribution_options options = {.procfs = "", .sysfs = "", .cgroupfs = "", .offline = true};
-	struct pending *pending = &importing->pending;
+	struct import_pending *pending = &importer->pending;
 	int err = pending_init(pending);
 
 	if (err)
 		return err;
-	pending->profile = importing->request->profile;
-	importing->attribution = attribution_new(&options, pending->images, pending->contexts);
-	importing->build_ids = build_ids_new();
-	importing->order = time_order_new(TIME_ORDER_BYTES, take, importing);
-	pending->attribution = importing->attribution;
-	pending->build_ids = importing->build_ids;
-	return importing->attribution && importing->build_ids && importing->order ? 0 : -ENOMEM;
+	pending->profile = importer->request->profile;
+	importer->attribution = attribution_new(&options, pending->images, pending->contexts);
+	importer->build_ids = build_ids_new();
+	importer->order = time_order_new(TIME_ORDER_BYTES, take, importer);
+	pending->attribution = importer->attribution;
+	pending->build_ids = importer->build_ids;
+	return importer->attribution && importer->build_ids && importer->order ? 0 : -ENOMEM;
 }
 
 static void
-fini(struct importing *importing)
+fini(struct perf_importer *importer)
 {
-	time_order_free(importing->order);
-	attribution_free(importing->attribution);
-	build_ids_free(importing->build_ids);
-	pending_fini(&importing->pending);
-	import_events_fini(&importing->events);
-	perf_data_free(importing->data);
-	free(importing);
+	time_order_free(importer->order);
+	attribution_free(importer->attribution);
+	build_ids_free(importer->build_ids);
+	pending_fini(&importer->pending);
+	import_events_fini(&importer->events);
+	perf_data_free(importer->data);
+	free(importer);
 }
 
 static void
-fill_report(struct importing *importing)
+fill_report(struct perf_importer *importer)
 {
-	struct perf_import_report *report = importing->report;
+	struct perf_import_report *report = importer->report;
 
-	report->epoch = importing->pending.epoch;
-	report->images = importing->pending.images_written;
-	report->duration_ns = importing->last_ns - importing->first_ns;
-	report->late = time_order_late(importing->order);
-	report->bytes = perf_data_offset(importing->data);
-	report->fault = perf_data_fault(importing->data);
-	for (size_t i = 0; i < importing->events.slot_count; i++) {
-		const uint16_t index = importing->events.slots[i].samples;
+	report->epoch = importer->pending.epoch;
+	report->images = importer->pending.images_written;
+	report->duration_ns = importer->last_ns - importer->first_ns;
+	report->late = time_order_late(importer->order);
+	report->bytes = perf_data_offset(importer->data);
+	report->fault = perf_data_fault(importer->data);
+	for (size_t i = 0; i < importer->events.slot_count; i++) {
+		const uint16_t index = importer->events.slots[i].samples;
 		bool is_first = index != IMPORT_NO_EVENT;
 
 		for (size_t j = 0; j < i; j++)
-			is_first &= importing->events.slots[j].samples != index;
+			is_first &= importer->events.slots[j].samples != index;
 		if (is_first)
 			report->samples += report->events[index].samples;
 	}
@@ -259,33 +419,33 @@ fill_report(struct importing *importing)
 int
 perf_import(const struct perf_import_request *request, struct perf_import_report *report)
 {
-	struct importing *importing = calloc(1, sizeof(*importing));
+	struct perf_importer *importer = calloc(1, sizeof(*importer));
 	struct stat status;
-	int err, write_err;
+	int err;
 
 	memset(report, 0, sizeof(*report));
-	if (!importing)
+	if (!importer)
 		return -ENOMEM;
-	importing->request = request;
-	importing->report = report;
-	err = init(importing);
+	importer->request = request;
+	importer->report = report;
+	err = init(importer);
 	if (!err)
-		err = perf_data_open(request->fd, &importing->data, &report->fault);
+		err = perf_data_open(request->fd, &importer->data, &report->fault);
 	if (err) {
-		fini(importing);
+		fini(importer);
 		return err;
 	}
 	if (fstat(request->fd, &status) == 0 && S_ISREG(status.st_mode))
-		importing->size = (uint64_t)status.st_size;
-	progress_begin(&importing->progress, "of the recording");
-	err = read_all(importing);
-	if ((!err || err == -DCPI_EDAMAGED) && importing->samples > report->no_event) {
-		write_err = write_pending(importing);
-		if (write_err)
-			err = write_err;
+		importer->size = (uint64_t)status.st_size;
+	progress_begin(&importer->progress, "of the recording");
+	err = read_all(importer);
+	if ((!err || err == -DCPI_EDAMAGED) && importer->samples > report->no_event) {
+		const int write_err = write_pending(importer);
+
+		err = write_err ? write_err : err;
 	}
-	progress_end(&importing->progress);
-	fill_report(importing);
-	fini(importing);
+	progress_end(&importer->progress);
+	fill_report(importer);
+	fini(importer);
 	return err;
 }

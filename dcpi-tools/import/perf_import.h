@@ -31,7 +31,7 @@ struct perf_import_report {
 	struct slice_event events[EVENTS_MAX]; /* of the epoch's events */
 	uint64_t samples;                      /* in the epoch, of all events that are not sums or branches */
 	uint64_t call_chains;                  /* samples that had one, which is not kept */
-	uint64_t no_event; /* samples of an event that the recording does not tell of, or that had no room */
+	uint64_t no_event; /* samples of an event that the recording does not describe, or that had no room */
 	uint64_t events_left_out;
 	uint64_t lost_records; /* of mappings and processes */
 	uint64_t late;         /* records that came after a younger one had been taken */
@@ -42,7 +42,7 @@ struct perf_import_report {
 };
 
 /*
- * 0; -DCPI_EDAMAGED with report->fault: what came before is in the database; -EINTR when it was told to stop; -ENOMEM,
+ * 0; -DCPI_EDAMAGED with report->fault: what came before is in the database; -EINTR when *stop was set; -ENOMEM,
  * the errno of reading, an error of the database: then what was written is an epoch without its end.
  */
 int perf_import(const struct perf_import_request *request, struct perf_import_report *report);

@@ -8,16 +8,6 @@
 #include "dcpi-tools/common/text.h"
 #include "process/attribution.h"
 
-static uint64_t
-unknown_samples(const struct slice_event *event)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < UNKNOWN_CAUSE_COUNT; i++)
-		sum += event->unknown[i];
-	return sum;
-}
-
 static int
 print_events(const struct perf_import_report *report, const struct output *output)
 {
@@ -35,11 +25,14 @@ print_events(const struct perf_import_report *report, const struct output *outpu
 		return -errno;
 	for (size_t i = 0; i < report->epoch.event_count; i++) {
 		const struct slice_event *event = &report->events[i];
+		uint64_t unknown = 0;
 
 		if (event_is_sum(&report->epoch.events[i]))
 			continue;
+		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+			unknown += event->unknown[cause];
 		table_format(table, STYLE_PLAIN, "%" PRIu64, event->samples);
-		table_format(table, STYLE_PLAIN, "%" PRIu64, unknown_samples(event));
+		table_format(table, STYLE_PLAIN, "%" PRIu64, unknown);
 		table_format(table, STYLE_PLAIN, "%" PRIu64, event->lost);
 		table_format(table, STYLE_PLAIN, "%" PRIu64, event->throttled);
 		table_text(table, STYLE_PLAIN, report->epoch.events[i].name);
@@ -118,7 +111,7 @@ json_unknown(const struct slice_event *event)
 	return json_kept(object, failed);
 }
 
-/* The events that the samples of event `index` stand for; null: nobody knows. */
+/* The events that the samples of event `index` stand for; null: not known. */
 static json_t *
 json_worth(const struct perf_import_report *report, size_t index)
 {
@@ -183,4 +176,39 @@ import_report_json(const struct perf_import_report *report, const char *file)
 	                                                  "reason", report->fault.text)
 	                                      : json_null());
 	return json_kept(root, failed);
+}
+
+int
+import_merge_print(const struct database_merge *merged, const char *directory, const struct output *output)
+{
+	const uint64_t epochs = merged->epochs + merged->updated;
+	FILE *stream = output->stream;
+
+	text_print(directory, stream);
+	fprintf(stream, ": %" PRIu64 " epoch%s, %" PRIu64 " slice%s, %" PRIu64 " image%s (%" PRIu64 " of them new)",
+	        epochs, text_plural(epochs), merged->slices, text_plural(merged->slices), merged->images,
+	        text_plural(merged->images), merged->new_images);
+	if (merged->first)
+		fprintf(stream, ", into epoch%s %" PRIu32, merged->first == merged->last ? "" : "s", merged->first);
+	if (merged->first != merged->last)
+		fprintf(stream, " to %" PRIu32, merged->last);
+	fputc('\n', stream);
+	if (merged->updated)
+		fprintf(stream, "Went on:  %" PRIu64 " epoch%s taken the place of what was here\n", merged->updated,
+		        merged->updated == 1 ? " that was here has" : "s that were here have");
+	if (merged->known)
+		fprintf(stream, "Known:    %" PRIu64 " epoch%s here already\n", merged->known,
+		        merged->known == 1 ? " is" : "s are");
+	return ferror(stream) ? -EIO : 0;
+}
+
+json_t *
+import_merge_json(const struct database_merge *merged, const char *directory)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "database", json_shown(directory),
+	                 "first_epoch", merged->first ? json_count(merged->first) : json_null(), "last_epoch",
+	                 merged->last ? json_count(merged->last) : json_null(), "epochs", json_count(merged->epochs),
+	                 "updated_epochs", json_count(merged->updated), "known_epochs", json_count(merged->known),
+	                 "slices", json_count(merged->slices), "images", json_count(merged->images), "new_images",
+	                 json_count(merged->new_images));
 }

@@ -1,5 +1,5 @@
 /*
- * report.h - what dcpimport says of what it imported
+ * report.h - what dcpimport prints of each file that it imported
  *
  * Thread rule: one thread.
  */
@@ -18,8 +18,8 @@ int import_report_print(const struct perf_import_report *report, const char *fil
 /* As JSON: NULL when memory ends. */
 json_t *import_report_json(const struct perf_import_report *report, const char *file);
 
-/* The same of another database that became part of this one. */
-int adoption_print(const struct database_merge *adoption, const char *directory, const struct output *output);
-json_t *adoption_json(const struct database_merge *adoption, const char *directory);
+/* Of another database that became part of this one; results as above. */
+int import_merge_print(const struct database_merge *merged, const char *directory, const struct output *output);
+json_t *import_merge_json(const struct database_merge *merged, const char *directory);
 
 #endif

@@ -18,8 +18,12 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/perf_import.h"
 #include "dcpi-tools/import/report.h"
-#include "dcpi-tools/import/scratch.h"
-#include "dcpi-tools/import/target.h"
+#include "profile/merge_database.h"
+#include "profile/profile.h"
+
+#define TRIES              5
+#define TARGET_SIZE_LIMIT  (UINT64_C(64) << 30) /* bytes, of a database that is made */
+#define SCRATCH_SIZE_LIMIT (UINT64_C(1) << 40)  /* bytes: the disk's size is the limit */
 
 static volatile sig_atomic_t stop;
 
@@ -29,7 +33,7 @@ on_signal(int number)
 	stop = number;
 }
 
-/* Told to end, it leaves nothing half done, and nothing behind. */
+/* After a signal nothing is imported by half, and no scratch directory stays behind. */
 static void
 catch_signals(void)
 {
@@ -44,24 +48,139 @@ catch_signals(void)
 	}
 }
 
-/* All that is needed for every file. */
+/* ---- The database that is imported into, also while a dcpid writes to it ---- */
+
+struct import_target {
+	const char *directory; /* borrowed */
+	struct profile *profile;
+};
+
+/* -ESTALE: dcpid compacted the database, so the file that was opened has been replaced. */
+static int
+open_again(struct import_target *target)
+{
+	const struct profile_options options = {.write = true, .beside = true, .size_limit = TARGET_SIZE_LIMIT};
+	int err = -ESTALE;
+
+	profile_close(target->profile);
+	target->profile = NULL;
+	for (int i = 0; i < TRIES && err == -ESTALE; i++)
+		err = profile_open(target->directory, &options, &target->profile);
+	if (err)
+		target->profile = NULL;
+	return err;
+}
+
+static int
+target_open(struct import_target *target, const char *directory)
+{
+	int err;
+
+	*target = (struct import_target){.directory = directory};
+	err = open_again(target);
+	if (!err)
+		return 0;
+	return message_cannot(directory, "write the profile database", err,
+	                      err == -EACCES || err == -EPERM || err == -EROFS ? "name one of your own with --db DIR"
+	                                                                       : NULL);
+}
+
+static int
+show_progress(void *context, uint64_t done, uint64_t all)
+{
+	progress_show(context, done, all);
+	return stop ? -EINTR : 0;
+}
+
+/*
+ * All that `from` holds becomes part of the target, or nothing; `host` as in struct database_merge_options; `what` is
+ * shown when it takes long. As profile_merge_database(), or -EINTR after a signal.
+ */
+static int
+target_merge(struct import_target *target, struct profile *from, const char *host, const char *what,
+             struct database_merge *merged)
+{
+	struct progress progress;
+	const struct database_merge_options options = {.host = host, .proceed = show_progress, .context = &progress};
+	int err = target->profile ? 0 : open_again(target);
+
+	progress_begin(&progress, what);
+	for (int i = 0; i < TRIES && !err; i++) {
+		err = profile_merge_database(target->profile, from, &options, merged);
+		if (err != -ESTALE)
+			break;
+		err = open_again(target);
+	}
+	progress_end(&progress);
+	return err;
+}
+
+/* ---- A database in $TMPDIR or /tmp, in which an import grows before it is merged as a whole ---- */
+
+struct import_scratch {
+	struct profile *profile; /* a writer's */
+	char directory[PATH_MAX];
+};
+
+static void
+scratch_close(struct import_scratch *scratch)
+{
+	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
+
+	profile_close(scratch->profile);
+	for (size_t i = 0; scratch->directory[0] && i < sizeof(files) / sizeof(files[0]); i++) {
+		char path[PATH_MAX + 16];
+
+		snprintf(path, sizeof(path), "%s/%s", scratch->directory, files[i]);
+		(void)unlink(path);
+	}
+	if (scratch->directory[0])
+		(void)rmdir(scratch->directory);
+	memset(scratch, 0, sizeof(*scratch));
+}
+
+/* 0, or an exit status after a message. */
+static int
+scratch_open(struct import_scratch *scratch)
+{
+	const struct profile_options options = {.write = true, .size_limit = SCRATCH_SIZE_LIMIT};
+	const char *parent = getenv("TMPDIR");
+	int err;
+
+	memset(scratch, 0, sizeof(*scratch));
+	if (!parent || parent[0] != '/')
+		parent = "/tmp";
+	if (snprintf(scratch->directory, sizeof(scratch->directory), "%s/dcpimport.XXXXXX", parent) >=
+	            (int)sizeof(scratch->directory) ||
+	    !mkdtemp(scratch->directory)) {
+		err = -errno;
+		scratch->directory[0] = '\0';
+		return message_cannot(parent, "make a directory for what is imported", err,
+		                      "TMPDIR names another place");
+	}
+	err = profile_open(scratch->directory, &options, &scratch->profile);
+	if (!err)
+		return 0;
+	scratch->profile = NULL;
+	err = message_cannot(scratch->directory, "write what is imported", err, "TMPDIR names another place");
+	scratch_close(scratch);
+	return err;
+}
+
+/* ---- Files and directories of the command line ---- */
+
+/* What all files share. */
 struct import_run {
 	const struct import_request *request;
-	struct target target;
+	struct import_target target;
 	struct output output;
-	json_t *imported; /* what JSON says of each */
+	json_t *imported; /* JSON of each file */
 };
 
 static bool
 is_standard_input(const char *file)
 {
 	return strcmp(file, "-") == 0;
-}
-
-static const char *
-name_of(const char *file)
-{
-	return is_standard_input(file) ? "standard input" : file;
 }
 
 static int
@@ -114,7 +233,7 @@ print_perf_report(const struct import_run *run, const char *file, const struct p
 	return err ? message_cannot("standard output", "write the report", err, NULL) : STATUS_OK;
 }
 
-/* What the recording `fd` has, into the scratch database, and all of it into the one that was asked for. */
+/* Import the recording `fd` into the scratch database, and merge that into the target. */
 static int
 import_recording(struct import_run *run, const char *file, int fd, struct import_scratch *scratch,
                  struct perf_import_report *report)
@@ -128,7 +247,7 @@ import_recording(struct import_run *run, const char *file, int fd, struct import
 		.sums = request->sums,
 		.stop = &stop,
 	};
-	struct database_merge adoption = {0};
+	struct database_merge merged = {0};
 	int result, err = 0;
 
 	result = perf_import(&recording, report);
@@ -140,16 +259,16 @@ import_recording(struct import_run *run, const char *file, int fd, struct import
 	if (result && (result != -DCPI_EDAMAGED || !report->fault.text))
 		return message_cannot(file, "import the recording", result, NULL);
 	if (report->epoch.id)
-		err = target_adopt(&run->target, scratch->profile, NULL, "of what it has, written", &adoption);
+		err = target_merge(&run->target, scratch->profile, NULL, "of what it has, written", &merged);
 	if (err == -EINTR && stop)
 		return say_stopped(file);
 	if (err)
 		return message_cannot(request->options.directory, "write the profile database", err, NULL);
-	report->is_known = adoption.known > 0;
+	report->is_known = merged.known > 0;
 	if (report->epoch.id)
-		report->epoch.id = adoption.first ? adoption.first : adoption.known_epoch;
-	if (adoption.first)
-		report->images = adoption.images;
+		report->epoch.id = merged.first ? merged.first : merged.known_epoch;
+	if (merged.first)
+		report->images = merged.images;
 	if (report->epoch.id)
 		err = print_perf_report(run, file, report);
 	if (result)
@@ -178,7 +297,7 @@ import_file(struct import_run *run, const char *file, const char *path)
 	}
 	status = scratch_open(&scratch);
 	if (!status) {
-		status = import_recording(run, name_of(file), fd, &scratch, report);
+		status = import_recording(run, is_standard_input(file) ? "standard input" : file, fd, &scratch, report);
 		scratch_close(&scratch);
 	}
 	if (fd != STDIN_FILENO)
@@ -187,30 +306,24 @@ import_file(struct import_run *run, const char *file, const char *path)
 	return status;
 }
 
-static bool
-is_same_directory(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 static int
 import_database(struct import_run *run, const char *directory)
 {
 	const struct import_request *request = run->request;
 	struct database database;
-	struct database_merge adoption;
+	struct database_merge merged;
+	struct stat from, to;
 	int status, err;
 
-	if (is_same_directory(directory, request->options.directory)) {
+	if (stat(directory, &from) == 0 && stat(request->options.directory, &to) == 0 && from.st_dev == to.st_dev &&
+	    from.st_ino == to.st_ino) {
 		message_print(directory, "this is the database that it should become part of");
 		return STATUS_USAGE;
 	}
 	status = database_open(&database, directory);
 	if (status)
 		return status;
-	err = target_adopt(&run->target, database.profile, request->host, "of the database", &adoption);
+	err = target_merge(&run->target, database.profile, request->host, "of the database", &merged);
 	if (err == -EINTR && stop)
 		status = say_stopped(directory);
 	else if (err == -DCPI_EDAMAGED)
@@ -221,12 +334,12 @@ import_database(struct import_run *run, const char *directory)
 	if (status)
 		return status;
 	if (request->options.format == FORMAT_JSON)
-		err = json_array_append_new(run->imported, adoption_json(&adoption, directory)) ? -ENOMEM : 0;
+		err = json_array_append_new(run->imported, import_merge_json(&merged, directory)) ? -ENOMEM : 0;
 	else
-		err = adoption_print(&adoption, directory, &run->output);
+		err = import_merge_print(&merged, directory, &run->output);
 	if (err)
 		return message_cannot("standard output", "write the report", err, NULL);
-	if (adoption.epochs + adoption.updated + adoption.known > 0)
+	if (merged.epochs + merged.updated + merged.known > 0)
 		return STATUS_OK;
 	message_print(directory, "there are no epochs in it");
 	return STATUS_EMPTY;
@@ -265,7 +378,7 @@ import_directory(struct import_run *run, const char *directory)
 	return import_file(run, directory, path);
 }
 
-/* The worst of all. */
+/* The largest exit status of all files. */
 static int
 import_all(struct import_run *run)
 {
@@ -320,10 +433,10 @@ import_run(const struct import_request *request)
 		return message_cannot(NULL, "start", -ENOMEM, NULL);
 	guard_enter(&guard);
 	catch_signals();
-	status = target_open(&run.target, request->options.directory, &stop);
+	status = target_open(&run.target, request->options.directory);
 	if (!status)
 		status = import_into(&run);
-	target_close(&run.target);
+	profile_close(run.target.profile);
 	guard_leave(&guard);
 	free(shown);
 	return status;

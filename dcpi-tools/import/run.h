@@ -14,7 +14,7 @@
 struct import_request {
 	struct options options;
 	const char *label; /* NULL: the file's name */
-	const char *host;  /* NULL: what it says itself */
+	const char *host;  /* NULL: the name in the recording */
 	bool sums;
 	char **files;
 	size_t file_count;

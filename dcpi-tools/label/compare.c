@@ -49,7 +49,7 @@ comparison_init(struct label_comparison *comparison, const struct series *series
 	return 0;
 }
 
-/* The one that was installed or built with us, before others. Returns when there is none. */
+/* Execute the dcpistats beside this program, or that in $PATH. Returns when there is none. */
 static void
 execute(char *const *command)
 {
@@ -67,7 +67,7 @@ execute(char *const *command)
 }
 
 int
-compare_runs(const struct series *series)
+series_compare(const struct series *series)
 {
 	struct label_comparison comparison;
 	int err = comparison_init(&comparison, series, false);
@@ -123,7 +123,7 @@ read_statistics(char *const *command, json_t **statistics)
 }
 
 int
-compare_runs_as_json(const struct series *series, json_t **statistics)
+series_compare_as_json(const struct series *series, json_t **statistics)
 {
 	struct label_comparison comparison;
 	int err = comparison_init(&comparison, series, true), status;

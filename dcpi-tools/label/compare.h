@@ -13,9 +13,9 @@
 #define COMPARE_PROGRAM "dcpistats"
 
 /* Become dcpistats. Returns only when that cannot be: an exit status, after a message. */
-int compare_runs(const struct series *series);
+int series_compare(const struct series *series);
 
-/* What it says as JSON, the caller's; NULL when it does not. Its exit status, or another after a message. */
-int compare_runs_as_json(const struct series *series, json_t **statistics);
+/* Its JSON output, the caller's; NULL: it printed none. Its exit status, or another after a message. */
+int series_compare_as_json(const struct series *series, json_t **statistics);
 
 #endif

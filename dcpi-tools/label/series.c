@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/labelled_run.h"
@@ -27,7 +28,7 @@ seconds(uint64_t duration_ns)
 	return (double)duration_ns / 1e9;
 }
 
-/* What is left if the runs to come take as long as those before. */
+/* The remaining time if the next runs take as long as those before. */
 static uint64_t
 remaining_ns(const struct series *series, uint64_t elapsed_ns)
 {
@@ -39,7 +40,7 @@ remaining_ns(const struct series *series, uint64_t elapsed_ns)
 	return left_ns > elapsed_ns ? left_ns - elapsed_ns : 0;
 }
 
-/* Once a second, where somebody sees it and can be told from what the program says. */
+/* Once a second, on a terminal. */
 static void
 show_progress(void *context, uint64_t elapsed_ns)
 {
@@ -52,14 +53,7 @@ show_progress(void *context, uint64_t elapsed_ns)
 		fprintf(stderr, ", about %s left", duration_format(remaining_ns(series, elapsed_ns), left));
 }
 
-static void
-wipe_progress(const struct child *child)
-{
-	if (child->tick)
-		fputs("\r\033[K", stderr);
-}
-
-/* Whoever presses ^C means all of them. */
+/* ^C ends the series, not only the run. */
 static bool
 is_interrupted(int status)
 {
@@ -67,7 +61,7 @@ is_interrupted(int status)
 }
 
 static void
-say_end(const struct series *series, const char *label, const struct child *child)
+print_end(const struct series *series, const char *label, const struct child *child)
 {
 	fprintf(stderr, "%s: %.2f s, %.2f s of CPU time (run %zu of %zu)", label,
 	        seconds(child->end_ns - child->start_ns), seconds(child->cpu_ns), series->done, series->runs);
@@ -86,18 +80,19 @@ run_one(struct series *series)
 	char label[LABEL_SIZE];
 	int status;
 
-	if (series_label(series, series->done, label)) /* which was seen to before the first */
+	if (series_label(series, series->done, label)) /* checked before the first run */
 		return STATUS_USAGE;
 	if (isatty(STDERR_FILENO))
 		child.tick = show_progress;
 	series->asking.label = label;
 	status = labelled_run(&series->asking, series->program, &child);
-	wipe_progress(&child);
+	if (child.tick)
+		fputs("\r\033[K", stderr);
 	if (status)
 		return status;
 	series->results[series->done++] = (struct series_run){
 		.elapsed_ns = child.end_ns - child.start_ns, .cpu_ns = child.cpu_ns, .status = child.status};
-	say_end(series, label, &child);
+	print_end(series, label, &child);
 	status = labelled_flush(&series->asking);
 	if (status || child.status == 0)
 		return status;
@@ -150,4 +145,29 @@ series_print(const struct series *series)
 	if (series->failed)
 		fprintf(stderr, "; %zu failed", series->failed);
 	fputc('\n', stderr);
+}
+
+static json_t *
+run_json(const struct series *series, size_t index)
+{
+	const struct series_run *run = &series->results[index];
+	char label[LABEL_SIZE];
+
+	(void)series_label(series, index, label);
+	return json_pack("{s:o, s:f, s:f, s:o, s:o}", "label", json_shown(label), "elapsed_s",
+	                 (double)run->elapsed_ns / 1e9, "cpu_s", (double)run->cpu_ns / 1e9, "exit_status",
+	                 WIFEXITED(run->status) ? json_integer(WEXITSTATUS(run->status)) : json_null(), "signal",
+	                 WIFSIGNALED(run->status) ? json_integer(WTERMSIG(run->status)) : json_null());
+}
+
+json_t *
+series_json(const struct series *series, json_t *statistics)
+{
+	json_t *runs = json_array();
+	int failed = 0;
+
+	for (size_t i = 0; i < series->done; i++)
+		failed |= json_array_append_new(runs, run_json(series, i));
+	return json_pack("{s:s, s:o, s:o, s:o}", "schema", "dcpilabel/1", "name", json_shown(series->name), "runs",
+	                 json_kept(runs, failed), "statistics", statistics ? statistics : json_null());
 }

@@ -1,16 +1,17 @@
 /*
- * series.h - the same program again and again, each run under a label of its own
+ * series.h - several runs of one program, each under its own label
  *
  * Thread rule: as child.h.
  */
 #ifndef DCPI_TOOLS_LABEL_SERIES_H
 #define DCPI_TOOLS_LABEL_SERIES_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/ctl/request.h"
+#include "dcpi-tools/ctl/commands.h"
 #include "process/process_labels.h"
 
 #define SERIES_RUNS_MAX 1000
@@ -38,8 +39,8 @@ struct series {
 int series_label(const struct series *series, size_t index, char label[LABEL_SIZE]);
 
 /*
- * Run them all, and say so on standard error. An exit status; after one that is not 0 some may have run. When it is
- * cut, the caller is to end as the last one did.
+ * Run them all, with progress on standard error. An exit status; when it is not 0, some may have run. When the series
+ * is cut, the caller ends as the last run did.
  */
 int series_run(struct series *series);
 
@@ -48,5 +49,8 @@ void series_print(const struct series *series);
 
 /* The median of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
 uint64_t series_median(const uint64_t *sorted, size_t count);
+
+/* The object that dcpilabel(1) describes; takes `statistics`, NULL: null. NULL when memory ends. */
+json_t *series_json(const struct series *series, json_t *statistics);
 
 #endif

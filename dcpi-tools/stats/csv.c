@@ -4,7 +4,7 @@
 #include "dcpi-tools/stats/report.h"
 
 static int
-print_headings(const struct report *report, struct csv *csv)
+print_headings(const struct stats_report *report, struct csv *csv)
 {
 	static const char *const headings[] = {"range percent", "sum", "sum percent", "N", "mean",
 	                                       "std-dev",       "min", "max",         "p", "marked"};
@@ -33,7 +33,7 @@ print_p(struct csv *csv, const struct variation_row *values)
 }
 
 static int
-print_row(const struct report *report, const struct report_row *row, struct csv *csv)
+print_row(const struct stats_report *report, const struct stats_report_row *row, struct csv *csv)
 {
 	const struct variation_row *values = &row->variation;
 	int err = 0;
@@ -60,7 +60,7 @@ print_row(const struct report *report, const struct report_row *row, struct csv 
 }
 
 int
-stats_report_print_csv(const struct report *report, FILE *stream)
+stats_report_print_csv(const struct stats_report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 	int err = 0;

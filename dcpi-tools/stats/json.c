@@ -6,7 +6,7 @@ static const char *const normalizations[] = {
 
 /* Samples of some set are. */
 static bool
-is_weighted(const struct report *report)
+is_weighted(const struct stats_report *report)
 {
 	for (size_t i = 0; i < report->sets->count; i++)
 		if (report->details[i].weights[0])
@@ -15,7 +15,7 @@ is_weighted(const struct report *report)
 }
 
 static json_t *
-set_json(const struct report *report, size_t index)
+set_json(const struct stats_report *report, size_t index)
 {
 	const struct stats_set *details = &report->details[index];
 	json_t *set = json_object();
@@ -43,7 +43,7 @@ set_json(const struct report *report, size_t index)
 }
 
 static json_t *
-counts_json(const struct report *report, const uint64_t *by_set)
+counts_json(const struct stats_report *report, const uint64_t *by_set)
 {
 	json_t *counts = json_array();
 	int failed = !counts;
@@ -54,7 +54,7 @@ counts_json(const struct report *report, const uint64_t *by_set)
 }
 
 static json_t *
-row_json(const struct report *report, const struct report_row *row)
+row_json(const struct stats_report *report, const struct stats_report_row *row)
 {
 	const struct variation_row *values = &row->variation;
 	json_t *root = json_object();
@@ -82,7 +82,7 @@ row_json(const struct report *report, const struct report_row *row)
 }
 
 static json_t *
-lists_json(const struct report *report, json_t *root)
+lists_json(const struct stats_report *report, json_t *root)
 {
 	json_t *sets = json_array(), *rows = json_array();
 	int failed = !sets || !rows;
@@ -96,9 +96,9 @@ lists_json(const struct report *report, json_t *root)
 	return json_kept(root, failed);
 }
 
-/* What was taken for usual besides what the rows show; null when it was said. */
+/* The prior of the noise; null when --noise gives the noise. */
 static json_t *
-prior_json(const struct report *report)
+prior_json(const struct stats_report *report)
 {
 	const struct run_history *history = &report->history;
 
@@ -109,7 +109,7 @@ prior_json(const struct report *report)
 }
 
 int
-stats_report_print_json(const struct report *report, FILE *stream)
+stats_report_print_json(const struct stats_report *report, FILE *stream)
 {
 	json_t *root =
 		json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:b}", "schema", "dcpistats/1",

@@ -6,22 +6,22 @@
 
 #define ROWS_DRAWN   40
 #define SETS_LABELED 16   /* more, and numbers beside points cannot be read */
-#define BAND         1.96 /* standard deviations: 95 % of what is random */
+#define BAND         1.96 /* standard deviations: 95 % of a normal distribution */
 #define STRIP_HEIGHT 26   /* pixels */
 #define FRAME_HEIGHT 140
 
 static size_t
-rows_drawn(const struct report *report)
+rows_drawn(const struct stats_report *report)
 {
 	return report->shown < ROWS_DRAWN ? report->shown : ROWS_DRAWN;
 }
 
 static void
-print_names(const struct report *report, FILE *stream)
+print_names(const struct stats_report *report, FILE *stream)
 {
 	fputs("set ytics (", stream);
 	for (size_t i = 0; i < rows_drawn(report); i++) {
-		const struct row *row = report->list[i].row;
+		const struct stats_row *row = report->list[i].row;
 
 		fprintf(stream, "%s'", i ? ", " : "");
 		plot_print_name(row->title ? row->title : row->path, stream);
@@ -32,7 +32,7 @@ print_names(const struct report *report, FILE *stream)
 
 /* Row, and by how many percent noise alone lets a count differ. */
 static void
-print_bands(const struct report *report, FILE *stream)
+print_bands(const struct stats_report *report, FILE *stream)
 {
 	fputs("$bands << END\n", stream);
 	for (size_t i = 0; i < rows_drawn(report); i++) {
@@ -46,11 +46,11 @@ print_bands(const struct report *report, FILE *stream)
 
 /* Distance from the mean in percent, row, number of the set. */
 static void
-print_points(const struct report *report, bool marked, FILE *stream)
+print_points(const struct stats_report *report, bool marked, FILE *stream)
 {
 	fprintf(stream, "$%s << END\n", marked ? "marked" : "others");
 	for (size_t i = 0; i < rows_drawn(report); i++) {
-		const struct report_row *row = &report->list[i];
+		const struct stats_report_row *row = &report->list[i];
 
 		for (size_t j = 0; j < report->sets->count && row->is_marked == marked; j++)
 			fprintf(stream, "%.6g %zu %zu\n",
@@ -63,7 +63,7 @@ print_points(const struct report *report, bool marked, FILE *stream)
 static void
 print_script(const void *context, FILE *stream)
 {
-	const struct report *report = context;
+	const struct stats_report *report = context;
 	const size_t rows = rows_drawn(report);
 
 	plot_begin(report->request->plot, 960, FRAME_HEIGHT + STRIP_HEIGHT * (double)rows, stream);
@@ -91,7 +91,7 @@ print_script(const void *context, FILE *stream)
 }
 
 int
-stats_report_plot(const struct report *report)
+stats_report_plot(const struct stats_report *report)
 {
 	return plot_write(report->request->plot, print_script, report);
 }

@@ -7,29 +7,200 @@
 
 #include "analysis/effective.h"
 #include "base/error.h"
+#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/stats/gather.h"
 
 #define SAME_PERIOD 1e-9 /* parts that periods may differ by, for they are means */
 
+/* ---- Reading the sets ---- */
+
+/* While sets are read. */
+struct stats_reader {
+	struct stats_report *report;
+	bool *matched;  /* by --image: some set has one that is called so */
+	char why[1024]; /* the last set was skipped; "": none was */
+	int skipped;    /* the error of that */
+};
+
+static int
+find_event(struct stats_reader *reader, const struct profile_set_visit *visit, uint16_t *event)
+{
+	struct stats_report *report = reader->report;
+	struct columns_request wanted = {.event_count = 1, .events = {report->event}};
+	const struct selection_event *chosen;
+	struct columns columns;
+	int err;
+
+	if (!report->event[0])
+		wanted = report->request->columns;
+	err = columns_choose(visit->selection, &wanted, &columns, reader->why, sizeof(reader->why));
+	reader->skipped = err;
+	if (err && visit->set->is_found)
+		return PROFILE_SET_PASSED;
+	if (err) {
+		message_print(visit->set->title, "%s", reader->why);
+		return error_exit_status(err);
+	}
+	*event = columns.events[0];
+	chosen = &visit->selection->events[*event];
+	memcpy(report->event, chosen->name, sizeof(report->event));
+	memcpy(report->unit, chosen->unit, sizeof(report->unit));
+	return STATUS_OK;
+}
+
+/* Which images of the set were asked for; *wanted is NULL for all. */
+static int
+find_images(const struct stats_reader *reader, const struct selection *selection, bool **wanted)
+{
+	const struct options *options = &reader->report->request->options;
+
+	*wanted = NULL;
+	if (options->image_count == 0)
+		return 0;
+	*wanted = calloc(selection->image_count + 1, sizeof(**wanted));
+	if (!*wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < options->image_count; i++)
+		reader->matched[i] |= images_match(selection, options->images[i], *wanted) > 0;
+	return 0;
+}
+
+static int
+describe_set(struct stats_set *details, const struct profile_set_visit *visit, uint16_t event,
+             const struct stats_total *in_rows)
+{
+	const struct selection *selection = visit->selection;
+	const struct selection_request *request = &visit->set->request;
+	const struct selection_event *chosen = &selection->events[event];
+
+	/* unknown samples have no image and no context: they are part of the whole only */
+	details->samples = chosen->totals.samples;
+	details->taken = chosen->totals_taken;
+	details->squares = chosen->totals_squares;
+	if (request->comm || request->cgroup || request->label) {
+		details->samples = chosen->selected;
+		details->taken = chosen->selected_taken;
+		details->squares = chosen->selected_squares;
+	}
+	if (in_rows) {
+		details->samples = in_rows->count;
+		details->taken = in_rows->taken;
+		details->squares = in_rows->squares;
+	}
+	details->is_random = chosen->weights.has_sum;
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		details->unknown += chosen->matched.unknown[cause];
+	details->lost = chosen->matched.lost + chosen->matched.dropped;
+	details->period = chosen->selected ? chosen->selected_events / (double)chosen->selected : 0;
+	if (!summary_weights(chosen, details->weights))
+		details->weights[0] = '\0';
+	details->match = selection->match;
+	details->is_labelled = request->label != NULL;
+	details->run = selection->run;
+	details->directory = strdup(visit->set->directory);
+	return details->directory ? 0 : -ENOMEM;
+}
+
+static int
+allocate(struct stats_report *report)
+{
+	const size_t count = report->sets->count;
+
+	report->details = calloc(count, sizeof(*report->details));
+	report->factors = calloc(count, sizeof(*report->factors));
+	report->totals = calloc(count, sizeof(*report->totals));
+	report->above = calloc(count, sizeof(*report->above));
+	report->rows = rows_new(report->request->kind, count, report->request->demangle);
+	return report->details && report->factors && report->totals && report->above && report->rows ? 0 : -ENOMEM;
+}
+
+static int
+add_set(struct stats_reader *reader, const struct profile_set_visit *visit, uint16_t event)
+{
+	struct stats_report *report = reader->report;
+	struct stats_addition addition = {
+		.set = visit->index,
+		.selection = visit->selection,
+		.event = event,
+		.symbolizer = visit->symbolizer,
+	};
+	struct stats_total in_rows;
+	bool *wanted = NULL;
+	int err = report->rows ? 0 : allocate(report);
+
+	if (!err)
+		err = find_images(reader, visit->selection, &wanted);
+	addition.wanted = wanted;
+	if (!err)
+		err = rows_add(report->rows, &addition, &in_rows);
+	if (!err)
+		err = describe_set(&report->details[visit->index], visit, event, wanted ? &in_rows : NULL);
+	free(wanted);
+	return err;
+}
+
+static int
+visit_set(void *context, const struct profile_set_visit *visit)
+{
+	struct stats_reader *reader = context;
+	uint16_t event = 0;
+	int status, err;
+
+	status = find_event(reader, visit, &event);
+	if (!status) {
+		err = add_set(reader, visit, event);
+		status = err ? database_cannot_read(visit->database, err) : STATUS_OK;
+	}
+	selection_free(visit->selection);
+	return status;
+}
+
+static int
+read_sets(struct stats_report *report)
+{
+	const struct options *options = &report->request->options;
+	struct stats_reader reader = {.report = report};
+	int status;
+
+	reader.matched = calloc(options->image_count + 1, sizeof(*reader.matched));
+	if (!reader.matched)
+		return message_cannot(NULL, "read the sets", -ENOMEM, NULL);
+	status = profile_sets_read(report->request->sets, 0, VARIATION_SETS_MAX, visit_set, &reader);
+	if (!status && report->sets->count == 0 && reader.skipped) {
+		message_print(NULL, "%s", reader.why); /* why the last set was skipped explains more than "no sets" */
+		status = error_exit_status(reader.skipped);
+	} else if (!status) {
+		status = profile_sets_check(report->sets, 2, VARIATION_SETS_MAX);
+	}
+	for (size_t i = 0; !status && i < options->image_count; i++) {
+		if (reader.matched[i])
+			continue;
+		message_print(options->images[i], "no image with samples is called that in any of the sets");
+		status = STATUS_EMPTY;
+	}
+	free(reader.matched);
+	return status;
+}
+
+/* ---- Comparing them ---- */
+
 bool
-stats_report_divides_by_run(const struct report *report, size_t set)
+stats_report_divides_by_run(const struct stats_report *report, size_t set)
 {
 	return report->details[set].is_labelled && report->knows_runs;
 }
 
 uint64_t
-stats_report_time_ns(const struct report *report, size_t set)
+stats_report_time_ns(const struct stats_report *report, size_t set)
 {
 	const struct stats_set *details = &report->details[set];
 
 	return stats_report_divides_by_run(report, set) ? details->run.elapsed_ns : details->match.covered_ns;
 }
 
-/* What a count of set `set` stands for, before all are scaled so that a set has as many samples as it has on average.
- */
+/* The value of a count of set `set`, before samples_per_value() scales all of them. */
 static double
-worth(const struct report *report, size_t set)
+count_value(const struct stats_report *report, size_t set)
 {
 	const struct stats_set *details = &report->details[set];
 	const uint64_t time_ns = stats_report_time_ns(report, set);
@@ -44,24 +215,25 @@ worth(const struct report *report, size_t set)
 	}
 }
 
-/* What a unit of worth is in samples: of the first set, or so that all sets together have as many as they have. */
+/* Samples for a unit of count_value(): those of the first set, or such that the number of all samples stays as it is.
+ */
 static double
-samples_a_worth(const struct report *report)
+samples_per_value(const struct stats_report *report)
 {
 	double samples = 0, sum = 0;
 
 	if (report->request->normalization == NORMALIZE_NONE)
-		return 1 / worth(report, 0);
+		return 1 / count_value(report, 0);
 	for (size_t i = 0; i < report->sets->count; i++) {
 		samples += (double)report->details[i].samples;
-		sum += (double)report->details[i].samples * worth(report, i);
+		sum += (double)report->details[i].samples * count_value(report, i);
 	}
 	return sum > 0 ? samples / sum : 1;
 }
 
-/* Counts of one period are left as they are. */
+/* The factors of sets; 1 where nothing is to be divided and all periods are equal. */
 static void
-choose_factors(struct report *report)
+choose_factors(struct stats_report *report)
 {
 	const size_t count = report->sets->count;
 
@@ -75,7 +247,7 @@ choose_factors(struct report *report)
 	for (size_t i = 0; i < count; i++) {
 		report->factors[i] = 1;
 		if (report->is_scaled || report->request->normalization != NORMALIZE_NONE)
-			report->factors[i] = worth(report, i) * samples_a_worth(report);
+			report->factors[i] = count_value(report, i) * samples_per_value(report);
 		report->totals[i] = (double)report->details[i].samples * report->factors[i];
 		report->total += report->totals[i];
 	}
@@ -95,21 +267,9 @@ whole_set(const struct stats_set *details, double weight)
 	};
 }
 
+/* `others`: the rest of each set. A row without samples in a set has the average weight of the set. */
 static void
-weigh_sets(struct report *report, struct effective_sample *samples)
-{
-	const size_t sets = report->sets->count;
-
-	for (size_t i = 0; i < sets; i++)
-		samples[i] = whole_set(&report->details[i], 0);
-	effective_weigh(samples, sets);
-	for (size_t i = 0; i < sets; i++)
-		report->weights[i] = samples[i].weight;
-}
-
-/* `others`: what the sets have besides the row. A row without samples in a set weighs there as all of the set does. */
-static void
-weigh_row(const struct report *report, const struct row *row, struct effective_sample *samples,
+weigh_row(const struct stats_report *report, const struct stats_row *row, struct effective_sample *samples,
           struct effective_sample *others, double *weights)
 {
 	const size_t sets = report->sets->count;
@@ -132,7 +292,7 @@ weigh_row(const struct report *report, const struct row *row, struct effective_s
 }
 
 static int
-find_weights(struct report *report)
+find_weights(struct stats_report *report)
 {
 	const size_t rows = rows_count(report->rows), sets = report->sets->count;
 	struct effective_sample *samples = calloc(2 * sets, sizeof(*samples));
@@ -143,7 +303,11 @@ find_weights(struct report *report)
 		free(samples);
 		return -ENOMEM;
 	}
-	weigh_sets(report, samples);
+	for (size_t i = 0; i < sets; i++)
+		samples[i] = whole_set(&report->details[i], 0);
+	effective_weigh(samples, sets);
+	for (size_t i = 0; i < sets; i++)
+		report->weights[i] = samples[i].weight;
 	for (size_t i = 0; i < rows; i++)
 		weigh_row(report, rows_get(report->rows, i), samples, samples + sets, &report->row_weights[i * sets]);
 	free(samples);
@@ -151,7 +315,7 @@ find_weights(struct report *report)
 }
 
 static int
-test_rows(struct report *report)
+test_rows(struct stats_report *report)
 {
 	const size_t count = rows_count(report->rows), sets = report->sets->count;
 	struct variation_request request = {.set_count = sets,
@@ -176,7 +340,7 @@ test_rows(struct report *report)
 	if (tested && samples && report->list)
 		err = variation_test(&request, tested, count, &report->variation);
 	for (size_t i = 0; i < count && !err; i++) {
-		report->list[i] = (struct report_row){
+		report->list[i] = (struct stats_report_row){
 			.row = rows_get(report->rows, i),
 			.weights = tested[i].weights,
 			.variation = tested[i],
@@ -199,8 +363,8 @@ descending(double left, double right)
 static int
 compare_rows(const void *left, const void *right, void *context)
 {
-	const struct report_row *a = left, *b = right;
-	const struct request *request = context;
+	const struct stats_report_row *a = left, *b = right;
+	const struct stats_request *request = context;
 	int order = 0;
 
 	if (request->sort == SORT_SUM)
@@ -220,15 +384,15 @@ compare_rows(const void *left, const void *right, void *context)
 
 /* Those to show come first. */
 static void
-choose_rows(struct report *report)
+choose_rows(struct stats_report *report)
 {
-	const struct request *request = report->request;
+	const struct stats_request *request = report->request;
 	const double least = report->total * request->cutoff_percent / 100;
 	double few = 0;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < report->row_count; i++) {
-		struct report_row row = report->list[i];
+		struct stats_report_row row = report->list[i];
 
 		if (!row.variation.is_tested && !request->all) {
 			few += row.variation.sum;
@@ -246,7 +410,7 @@ choose_rows(struct report *report)
 }
 
 static int
-find_outlying_sets(struct report *report)
+find_outlying_sets(struct stats_report *report)
 {
 	const size_t count = report->sets->count;
 	double *factors = calloc(count, sizeof(*factors));
@@ -263,7 +427,7 @@ find_outlying_sets(struct report *report)
 }
 
 static int
-evaluate(struct report *report)
+evaluate(struct stats_report *report)
 {
 	int err, status;
 
@@ -291,7 +455,7 @@ evaluate(struct report *report)
 }
 
 int
-stats_report_make(struct report *report, const struct request *request, struct database *database)
+stats_report_make(struct stats_report *report, const struct stats_request *request, struct database *database)
 {
 	int status;
 
@@ -299,12 +463,12 @@ stats_report_make(struct report *report, const struct request *request, struct d
 	memset(report, 0, sizeof(*report));
 	report->request = request;
 	report->sets = request->sets;
-	status = gather_sets(report);
+	status = read_sets(report);
 	return status ? status : evaluate(report);
 }
 
 void
-stats_report_fini(struct report *report)
+stats_report_fini(struct stats_report *report)
 {
 	for (size_t i = 0; i < report->sets->count && report->details; i++)
 		free(report->details[i].directory);
@@ -319,7 +483,7 @@ stats_report_fini(struct report *report)
 }
 
 const char *
-stats_report_row_name(const struct report *report)
+stats_report_row_name(const struct stats_report *report)
 {
 	static const char *const names[] = {
 		[ROW_PROCEDURE] = "procedure", [ROW_IMAGE] = "image", [ROW_INSTRUCTION] = "instruction"};

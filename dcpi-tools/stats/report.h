@@ -15,14 +15,14 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/stats/rows.h"
 
-/* What sets are made alike in before they are compared. */
-enum normalization {
-	NORMALIZE_NONE,  /* counts as they are, but for periods */
+/* What the counts of a set are divided by before sets are compared. */
+enum stats_normalization {
+	NORMALIZE_NONE,  /* nothing, but periods are made equal */
 	NORMALIZE_TOTAL, /* a set's samples */
 	NORMALIZE_TIME,  /* how long its runs lasted, or for how long it was sampled */
 };
 
-enum sort_key {
+enum stats_sort {
 	SORT_RANGE, /* what varies more than noise first */
 	SORT_SUM,
 	SORT_P,
@@ -30,13 +30,13 @@ enum sort_key {
 };
 
 /* What the user asked for. */
-struct request {
+struct stats_request {
 	struct options options;         /* without database and selection: the sets have them */
 	struct profile_sets *sets;      /* found out when the report is made */
 	struct columns_request columns; /* one event */
-	enum row_kind kind;
-	enum normalization normalization;
-	enum sort_key sort;
+	enum stats_row_kind kind;
+	enum stats_normalization normalization;
+	enum stats_sort sort;
 	double noise; /* as variation_request.noise */
 	double p;     /* from here on down a row is marked */
 	double cutoff_percent;
@@ -46,7 +46,7 @@ struct request {
 	const char *plot; /* a file to draw into; NULL: none */
 };
 
-/* What the rows of a set do not say. */
+/* A set of samples as a whole. */
 struct stats_set {
 	uint64_t samples;       /* that were asked for, weighted */
 	uint64_t taken;         /* of those, how many there are */
@@ -61,28 +61,28 @@ struct stats_set {
 	char weights[SUMMARY_WEIGHTS_SIZE]; /* what its samples were weighted from (summary.h); "": they are not */
 };
 
-struct report_row {
-	const struct row *row;
+struct stats_report_row {
+	const struct stats_row *row;
 	const double *weights; /* by set: what an effective sample of the row counts as (analysis/effective.h) */
 	struct variation_row variation;
 	bool is_marked;
 };
 
 /* What is shown. */
-struct report {
-	const struct request *request;
+struct stats_report {
+	const struct stats_request *request;
 	const struct profile_sets *sets; /* request->sets */
 	struct stats_set *details;       /* by set, as factors, totals and above */
 	double *factors;
 	double *weights;     /* what an effective sample of all counts as */
-	double *row_weights; /* the same of a row's, by row and set */
+	double *row_weights; /* what an effective sample of a row counts as, by row and set */
 	double *totals;      /* samples times factors */
-	double *above;       /* outliers: the part that they are above the median total; else 0 */
+	double *above;       /* of outliers: how far they are above the median total, as a part of it; 0 for others */
 	double total;        /* of all sets */
 	double median_total;
-	struct rows *rows;
-	struct report_row *list; /* sorted */
-	size_t row_count;        /* all */
+	struct stats_rows *rows;
+	struct stats_report_row *list; /* sorted */
+	size_t row_count;              /* all */
 	size_t shown;
 	size_t few;         /* rows left out for their few samples */
 	double few_percent; /* the part that those have of all samples */
@@ -91,34 +91,31 @@ struct report {
 	bool knows_runs;    /* of all sets that a label selects it is known how long they lasted */
 	bool is_scaled;     /* periods differ, and counts are scaled by them */
 	struct variation variation;
-	struct run_history history; /* what is taken for usual besides what the rows show */
+	struct run_history history; /* how much runs of other programs differ: the prior of the noise */
 	char event[EVENT_NAME_SIZE];
 	char unit[EVENT_UNIT_SIZE];
 };
 
-/* An exit status: 0, or another after a message. The request must stay; `database` is not used: NULL. */
-int stats_report_make(struct report *report, const struct request *request, struct database *database);
-void stats_report_fini(struct report *report); /* a zeroed one is allowed */
+/*
+ * Read and compare what the request asks for; it must stay. `database` is not used: NULL. An exit status: 0, or another
+ * after a message.
+ */
+int stats_report_make(struct stats_report *report, const struct stats_request *request, struct database *database);
+void stats_report_fini(struct stats_report *report); /* a zeroed one is allowed */
 
 /* What --normalize time divides by: how long the runs of a set lasted, if a label selects it and all such are known. */
-uint64_t stats_report_time_ns(const struct report *report, size_t set);
-bool stats_report_divides_by_run(const struct report *report, size_t set);
+uint64_t stats_report_time_ns(const struct stats_report *report, size_t set);
+bool stats_report_divides_by_run(const struct stats_report *report, size_t set);
 
-/* How far set `set` of a row is above the row's median, as a part of it, if it is far from the others; else 0. */
-int stats_report_row_outliers(const struct report *report, const struct report_row *row, double *above);
-
-/* The row that most of an outlier's distance is in, and which part of it; NULL when there is none. */
-const struct report_row *stats_report_outlier_reason(const struct report *report, size_t set, double *part);
-
-/* "procedure", "image", "instruction"; "cpu-clock 1 per 4 ms" */
-const char *stats_report_row_name(const struct report *report);
+/* "procedure", "image" or "instruction" */
+const char *stats_report_row_name(const struct stats_report *report);
 
 /* 0, -ENOMEM, -EIO. */
-int stats_report_print_text(const struct report *report, const struct output *output);
-int stats_report_print_csv(const struct report *report, FILE *stream);
-int stats_report_print_json(const struct report *report, FILE *stream);
+int stats_report_print_text(const struct stats_report *report, const struct output *output);
+int stats_report_print_csv(const struct stats_report *report, FILE *stream);
+int stats_report_print_json(const struct stats_report *report, FILE *stream);
 
 /* Draw request->plot; an exit status, after a message when it is not 0. */
-int stats_report_plot(const struct report *report);
+int stats_report_plot(const struct stats_report *report);
 
 #endif

@@ -11,33 +11,33 @@
 #include "process/hash.h"
 
 /* A build-id, or a path, and the number of the image that it is one of. */
-struct known_name {
+struct stats_image_name {
 	char *text;
 	uint32_t image;
 	UT_hash_handle hh;
 };
 
-struct known_row {
-	struct row row;
+struct stats_row_entry {
+	struct stats_row row;
 	size_t index;
 	UT_hash_handle hh;
 };
 
-struct rows {
-	enum row_kind kind;
+struct stats_rows {
+	enum stats_row_kind kind;
 	size_t set_count;
 	bool demangle;
 	uint32_t image_count;
-	struct known_name *names;
-	struct known_row *by_key;
-	struct known_row **list;
+	struct stats_image_name *names;
+	struct stats_row_entry *by_key;
+	struct stats_row_entry **list;
 	size_t count, capacity;
 };
 
-struct rows *
-rows_new(enum row_kind kind, size_t set_count, bool demangle)
+struct stats_rows *
+rows_new(enum stats_row_kind kind, size_t set_count, bool demangle)
 {
-	struct rows *rows = calloc(1, sizeof(*rows));
+	struct stats_rows *rows = calloc(1, sizeof(*rows));
 
 	if (!rows)
 		return NULL;
@@ -48,7 +48,7 @@ rows_new(enum row_kind kind, size_t set_count, bool demangle)
 }
 
 static void
-row_free(struct known_row *known)
+row_free(struct stats_row_entry *known)
 {
 	free(known->row.key);
 	free(known->row.title);
@@ -61,9 +61,9 @@ row_free(struct known_row *known)
 }
 
 void
-rows_free(struct rows *rows)
+rows_free(struct stats_rows *rows)
 {
-	struct known_name *name, *next;
+	struct stats_image_name *name, *next;
 
 	if (!rows)
 		return;
@@ -81,11 +81,11 @@ rows_free(struct rows *rows)
 	free(rows);
 }
 
-/* The image that `text` is a name of, if that is known: else it becomes one of `image`. UINT32_MAX: no memory. */
+/* The image that has the name `text`; a new name becomes one of `image`. UINT32_MAX: no memory. */
 static uint32_t
-name_image(struct rows *rows, const char *text, uint32_t image)
+name_image(struct stats_rows *rows, const char *text, uint32_t image)
 {
-	struct known_name *name;
+	struct stats_image_name *name;
 
 	HASH_FIND_STR(rows->names, text, name);
 	if (name)
@@ -106,24 +106,24 @@ name_image(struct rows *rows, const char *text, uint32_t image)
 	return UINT32_MAX;
 }
 
-static const struct known_name *
-find_name(const struct rows *rows, const char *text)
+static const struct stats_image_name *
+find_name(const struct stats_rows *rows, const char *text)
 {
-	struct known_name *name;
+	struct stats_image_name *name;
 
 	HASH_FIND_STR(rows->names, text, name);
 	return name;
 }
 
-/* What `image` counts as, all sets alike. UINT32_MAX: no memory. */
+/* The number of `image` in all sets. UINT32_MAX: no memory. */
 static uint32_t
-number_image(struct rows *rows, const struct image *image)
+number_image(struct stats_rows *rows, const struct image *image)
 {
 	char build_id[BUILD_ID_TEXT_SIZE], *path;
-	const struct known_name *known;
+	const struct stats_image_name *known;
 	uint32_t number;
 
-	/* a path begins with what no build-id has, and tells kinds apart */
+	/* the prefix of a path cannot be a build-id, and distinguishes kinds of images */
 	if (asprintf(&path, "%d:%s", (int)image->kind, image->path) < 0)
 		return UINT32_MAX;
 	build_id_format(image, build_id);
@@ -139,15 +139,15 @@ number_image(struct rows *rows, const struct image *image)
 	return number;
 }
 
-static struct known_row *
-make_row(const struct rows *rows, const char *key, const char *title, const struct image *image)
+static struct stats_row_entry *
+make_row(const struct stats_rows *rows, const char *key, const char *title, const struct image *image)
 {
-	struct known_row *known = calloc(1, sizeof(*known));
+	struct stats_row_entry *known = calloc(1, sizeof(*known));
 	char build_id[BUILD_ID_TEXT_SIZE];
 
 	if (!known)
 		return NULL;
-	known->row = (struct row){
+	known->row = (struct stats_row){
 		.key = strdup(key),
 		.title = title ? strdup(title) : NULL,
 		.path = strdup(image->path),
@@ -163,16 +163,16 @@ make_row(const struct rows *rows, const char *key, const char *title, const stru
 	return NULL;
 }
 
-/* The row of that key, made if there is none; NULL when memory ends. */
-static struct row *
-find_row(struct rows *rows, const char *key, const char *title, const struct image *image)
+/* The row of that key, made if there is none. NULL: no memory. */
+static struct stats_row *
+find_row(struct stats_rows *rows, const char *key, const char *title, const struct image *image)
 {
-	struct known_row *known, **list;
+	struct stats_row_entry *known, **list;
 
 	HASH_FIND_STR(rows->by_key, key, known);
 	if (known)
 		return &known->row;
-	list = array_grow(rows->list, &rows->capacity, rows->count + 1, sizeof(struct known_row *));
+	list = array_grow(rows->list, &rows->capacity, rows->count + 1, sizeof(struct stats_row_entry *));
 	if (!list)
 		return NULL;
 	rows->list = list;
@@ -189,7 +189,7 @@ find_row(struct rows *rows, const char *key, const char *title, const struct ima
 }
 
 /* A piece of code of the set that is added. */
-struct piece {
+struct stats_piece {
 	uint32_t image; /* of the selection */
 	struct procedure procedure;
 	char *title; /* NULL by image */
@@ -198,16 +198,16 @@ struct piece {
 };
 
 struct stats_adding {
-	struct rows *rows;
-	const struct rows_addition *addition;
-	struct piece *pieces;
+	struct stats_rows *rows;
+	const struct stats_addition *addition;
+	struct stats_piece *pieces;
 	size_t count, capacity;
 };
 
 static int
 compare_pieces(const void *left, const void *right)
 {
-	const struct piece *a = left, *b = right;
+	const struct stats_piece *a = left, *b = right;
 	int order = (a->image > b->image) - (a->image < b->image);
 
 	if (!order && a->title)
@@ -222,18 +222,18 @@ is_same_procedure(const struct procedure *left, const struct procedure *right)
 	return left->kind == right->kind && left->offset == right->offset;
 }
 
-static struct piece *
+static struct stats_piece *
 new_piece(struct stats_adding *adding, uint32_t image, const struct procedure *procedure)
 {
-	struct piece *pieces = array_grow(adding->pieces, &adding->capacity, adding->count + 1, sizeof(*pieces));
-	const struct rows *rows = adding->rows;
-	struct piece *piece;
+	struct stats_piece *pieces = array_grow(adding->pieces, &adding->capacity, adding->count + 1, sizeof(*pieces));
+	const struct stats_rows *rows = adding->rows;
+	struct stats_piece *piece;
 
 	if (!pieces)
 		return NULL;
 	adding->pieces = pieces;
 	piece = &pieces[adding->count];
-	*piece = (struct piece){.image = image, .procedure = *procedure};
+	*piece = (struct stats_piece){.image = image, .procedure = *procedure};
 	if (rows->kind != ROW_IMAGE) {
 		piece->title =
 			procedure_title(procedure, adding->addition->selection->images[image].image, rows->demangle);
@@ -246,12 +246,12 @@ new_piece(struct stats_adding *adding, uint32_t image, const struct procedure *p
 
 /* "smooth_+0x1c", and a key that holds in this build. */
 static int
-add_instruction(const struct stats_adding *adding, const struct selection_count *count, const struct piece *piece)
+add_instruction(const struct stats_adding *adding, const struct selection_count *count, const struct stats_piece *piece)
 {
 	const struct image *image = adding->addition->selection->images[count->image].image;
 	uint32_t number = number_image(adding->rows, image);
 	char *key = NULL, *title = NULL;
-	struct row *row = NULL;
+	struct stats_row *row = NULL;
 
 	if (number != UINT32_MAX && asprintf(&key, "%" PRIu32 ":%" PRIx64, number, count->offset) >= 0 &&
 	    asprintf(&title, "%s+0x%" PRIx64, piece->title, count->offset - piece->procedure.offset) >= 0)
@@ -269,8 +269,8 @@ add_instruction(const struct stats_adding *adding, const struct selection_count 
 static int
 add_count(struct stats_adding *adding, const struct selection_count *count)
 {
-	const struct rows_addition *addition = adding->addition;
-	struct piece *last = adding->count ? &adding->pieces[adding->count - 1] : NULL;
+	const struct stats_addition *addition = adding->addition;
+	struct stats_piece *last = adding->count ? &adding->pieces[adding->count - 1] : NULL;
 	struct procedure procedure = {0};
 	int err = 0;
 
@@ -293,15 +293,15 @@ add_count(struct stats_adding *adding, const struct selection_count *count)
 static int
 add_pieces(struct stats_adding *adding)
 {
-	const struct piece *last = NULL;
+	const struct stats_piece *last = NULL;
 	unsigned nth = 0;
 
 	qsort(adding->pieces, adding->count, sizeof(*adding->pieces), compare_pieces);
 	for (size_t i = 0; i < adding->count; i++) {
-		const struct piece *piece = &adding->pieces[i];
+		const struct stats_piece *piece = &adding->pieces[i];
 		const struct image *image = adding->addition->selection->images[piece->image].image;
 		uint32_t number = number_image(adding->rows, image);
-		struct row *row = NULL;
+		struct stats_row *row = NULL;
 		char *key;
 
 		if (!last || last->image != piece->image || (piece->title && strcmp(last->title, piece->title) != 0))
@@ -324,13 +324,13 @@ add_pieces(struct stats_adding *adding)
 }
 
 int
-rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_total *total)
+rows_add(struct stats_rows *rows, const struct stats_addition *addition, struct stats_total *total)
 {
 	struct stats_adding adding = {.rows = rows, .addition = addition};
 	const struct selection *selection = addition->selection;
 	int err = 0;
 
-	*total = (struct rows_total){0};
+	*total = (struct stats_total){0};
 	for (size_t i = 0; i < selection->count_count && !err; i++) {
 		const struct selection_count *count = &selection->counts[i];
 
@@ -350,13 +350,13 @@ rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_to
 }
 
 size_t
-rows_count(const struct rows *rows)
+rows_count(const struct stats_rows *rows)
 {
 	return rows->count;
 }
 
-const struct row *
-rows_get(const struct rows *rows, size_t index)
+const struct stats_row *
+rows_get(const struct stats_rows *rows, size_t index)
 {
 	return &rows->list[index]->row;
 }

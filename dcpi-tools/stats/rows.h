@@ -1,9 +1,9 @@
 /*
  * rows.h - the counts of procedures, images or instructions, side by side for many sets
  *
- * What is the same in two sets: an image by its build-id or else its path, so that it is found again in another
- * database and after it was renamed or rebuilt; a procedure by its name in the image (the second of two with one name
- * by being the second); an instruction by its offset in the same build. Thread rule: one thread per rows.
+ * Rows of two sets match: images by build-id, or by path, so that they are found in another database and after they
+ * were renamed or rebuilt; procedures by name in the image, in order of offsets where several have one name;
+ * instructions by offset in one build. Thread rule: one thread per rows.
  */
 #ifndef DCPI_TOOLS_STATS_ROWS_H
 #define DCPI_TOOLS_STATS_ROWS_H
@@ -15,13 +15,13 @@
 #include "dcpi-tools/common/symbolizer.h"
 #include "profile/selection.h"
 
-enum row_kind {
+enum stats_row_kind {
 	ROW_PROCEDURE,
 	ROW_IMAGE,
 	ROW_INSTRUCTION,
 };
 
-struct row {
+struct stats_row {
 	char *key;        /* private */
 	char *title;      /* of the procedure or instruction, not escaped; NULL by image */
 	char *path;       /* of the image, where it was seen first; not escaped */
@@ -31,14 +31,14 @@ struct row {
 	double *squares;  /* by set: sum of the squares of their weights */
 };
 
-struct rows;
+struct stats_rows;
 
 /* For at most `set_count` sets. NULL when memory ends. */
-struct rows *rows_new(enum row_kind kind, size_t set_count, bool demangle);
-void rows_free(struct rows *rows); /* NULL is allowed */
+struct stats_rows *rows_new(enum stats_row_kind kind, size_t set_count, bool demangle);
+void rows_free(struct stats_rows *rows); /* NULL is allowed */
 
 /* What of a set is added. */
-struct rows_addition {
+struct stats_addition {
 	size_t set;
 	const struct selection *selection;
 	uint16_t event;                /* of the selection */
@@ -47,15 +47,15 @@ struct rows_addition {
 };
 
 /* Samples, as struct selection_count has them. */
-struct rows_total {
+struct stats_total {
 	uint64_t count, taken;
 	double squares;
 };
 
 /* 0, -ENOMEM, or an error of the symbolizer. *total is what was added. */
-int rows_add(struct rows *rows, const struct rows_addition *addition, struct rows_total *total);
+int rows_add(struct stats_rows *rows, const struct stats_addition *addition, struct stats_total *total);
 
-size_t rows_count(const struct rows *rows);
-const struct row *rows_get(const struct rows *rows, size_t index);
+size_t rows_count(const struct stats_rows *rows);
+const struct stats_row *rows_get(const struct stats_rows *rows, size_t index);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * archive.h - a database as an archive: NAME/data.mdb, as tar and zstd write it, and nothing else
  *
- * The same content gives the same bytes. What is read may come from anywhere: all that is not such an archive is
- * refused. Thread rule: one thread.
+ * Equal content gives equal bytes. An archive to be read is not trusted: every other content is refused.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_TAR_ARCHIVE_H
 #define DCPI_TOOLS_TAR_ARCHIVE_H

@@ -15,14 +15,14 @@
 
 #define CAPTURED_MAX (UINT64_C(4) << 30) /* bytes of a database that are names and text */
 
-/* What is taken of one image. */
-struct values {
+/* Names and text taken from one image. */
+struct tar_values {
 	struct captured captured;
 	struct captured_value *parcels;
 	size_t parcel_capacity;
 };
 
-struct taking {
+struct tar_reader {
 	struct profile *profile;
 	const struct selection *selection;
 	struct tar_images *images;
@@ -44,7 +44,7 @@ copy_value(struct captured_value *value, uint32_t block, const void *data, size_
 }
 
 static int
-add_parcel(struct values *values, uint32_t block, const void *data, size_t size)
+add_parcel(struct tar_values *values, uint32_t block, const void *data, size_t size)
 {
 	struct captured_value *grown;
 	int err;
@@ -66,7 +66,7 @@ add_parcel(struct values *values, uint32_t block, const void *data, size_t size)
 static int
 take_value(void *context, enum capture_part part, uint32_t block, const void *data, size_t size)
 {
-	struct values *values = context;
+	struct tar_values *values = context;
 
 	switch (part) {
 	case CAPTURE_SYMBOLS:
@@ -79,7 +79,7 @@ take_value(void *context, enum capture_part part, uint32_t block, const void *da
 }
 
 static void
-values_fini(struct values *values)
+values_fini(struct tar_values *values)
 {
 	for (size_t i = 0; i < values->captured.parcel_count; i++)
 		free((void *)values->parcels[i].data);
@@ -88,24 +88,24 @@ values_fini(struct values *values)
 	free((void *)values->captured.layout.data);
 }
 
-/* Which blocks of an image have samples, and where: those of counts from `start` to `end` - 1. */
+/* The blocks of an image that have samples, and the granules in them: counts from `start` to `end` - 1. */
 static int
-find_places(struct taking *taking, size_t start, size_t end)
+find_places(struct tar_reader *reader, size_t start, size_t end)
 {
-	taking->place_count = 0;
+	reader->place_count = 0;
 	for (size_t i = start; i < end; i++) {
-		const uint64_t offset = taking->selection->counts[i].offset;
+		const uint64_t offset = reader->selection->counts[i].offset;
 		const uint32_t block = (uint32_t)(offset / CAPTURED_BLOCK_SIZE);
-		struct capture_place *last = taking->places + taking->place_count;
+		struct capture_place *last = reader->places + reader->place_count;
 
-		if (taking->place_count == 0 || last[-1].block != block) {
-			struct capture_place *grown = array_grow(taking->places, &taking->place_capacity,
-			                                         taking->place_count + 1, sizeof(*grown));
+		if (reader->place_count == 0 || last[-1].block != block) {
+			struct capture_place *grown = array_grow(reader->places, &reader->place_capacity,
+			                                         reader->place_count + 1, sizeof(*grown));
 
 			if (!grown)
 				return -ENOMEM;
-			taking->places = grown;
-			last = grown + taking->place_count++;
+			reader->places = grown;
+			last = grown + reader->place_count++;
 			*last = (struct capture_place){.block = block};
 		} else {
 			last--;
@@ -124,10 +124,10 @@ compare_blocks(const void *a, const void *b)
 }
 
 static bool
-has_text(const struct taking *taking, const struct captured_extent *extent)
+has_text(const struct tar_reader *reader, const struct captured_extent *extent)
 {
-	for (size_t i = 0; i < taking->place_count; i++)
-		if (extent->count == 0 || !bsearch(&taking->places[i].block, extent->blocks, extent->count,
+	for (size_t i = 0; i < reader->place_count; i++)
+		if (extent->count == 0 || !bsearch(&reader->places[i].block, extent->blocks, extent->count,
 		                                   sizeof(*extent->blocks), compare_blocks))
 			return false;
 	return true;
@@ -140,12 +140,12 @@ has_names(const struct captured_extent *extent)
 }
 
 static int
-read_file(const struct taking *taking, const struct image *image, const struct captured_extent *extent,
-          struct values *values)
+read_file(const struct tar_reader *reader, const struct image *image, const struct captured_extent *extent,
+          struct tar_values *values)
 {
 	const struct capture_wish wish = {
-		.places = taking->places,
-		.place_count = taking->place_count,
+		.places = reader->places,
+		.place_count = reader->place_count,
 		.known = extent->blocks,
 		.known_count = extent->count,
 		.names = !has_names(extent),
@@ -167,58 +167,53 @@ read_file(const struct taking *taking, const struct image *image, const struct c
 	return err;
 }
 
-/* What the image's file has more. Only errors of the database are any. */
+/* Take what the database lacks from the image's file. Only errors of the database are returned. */
 static int
-take_image(struct taking *taking, const struct selection_image *image, const struct captured_extent *extent)
+take_image(struct tar_reader *reader, const struct selection_image *image, const struct captured_extent *extent)
 {
-	struct values values = {.parcels = NULL};
-	int err = read_file(taking, image->image, extent, &values);
+	struct tar_values values = {.parcels = NULL};
+	int err = read_file(reader, image->image, extent, &values);
 
 	if (err) {
 		err = err == -ENOMEM ? err : 0; /* its file is gone, another one, no ELF file, ... */
 	} else if (values.captured.symbols.data || values.captured.layout.data || values.captured.parcel_count) {
-		err = profile_put_captured(taking->profile, image->number, &values.captured, CAPTURED_MAX);
-		taking->images->taken += !err;
+		err = profile_put_captured(reader->profile, image->number, &values.captured, CAPTURED_MAX);
+		reader->images->taken += !err;
 		err = err == -EDQUOT ? 0 : err;
 	}
 	values_fini(&values);
 	return err;
 }
 
-static bool
-is_file(const struct image *image)
-{
-	return image->kind == IMAGE_USER || image->kind == IMAGE_VDSO;
-}
-
 static int
-look_at_image(struct taking *taking, const struct selection_image *image, bool read_files)
+look_at_image(struct tar_reader *reader, const struct selection_image *image, bool read_files)
 {
+	const bool is_file = image->image->kind == IMAGE_USER || image->image->kind == IMAGE_VDSO;
 	struct captured_extent extent;
-	int err = profile_get_extent(taking->profile, image->number, &extent);
+	int err = profile_get_extent(reader->profile, image->number, &extent);
 
 	if (err)
 		return err;
-	if (read_files && is_file(image->image) && (!has_names(&extent) || !has_text(taking, &extent))) {
-		err = take_image(taking, image, &extent);
+	if (read_files && is_file && (!has_names(&extent) || !has_text(reader, &extent))) {
+		err = take_image(reader, image, &extent);
 		free(extent.blocks);
 		extent.blocks = NULL;
 		if (!err)
-			err = profile_get_extent(taking->profile, image->number, &extent);
+			err = profile_get_extent(reader->profile, image->number, &extent);
 		if (err)
 			return err;
 	}
-	taking->images->images++;
-	taking->images->named += extent.has_symbols || image->image->kind == IMAGE_JIT;
-	taking->images->texts += has_text(taking, &extent);
+	reader->images->images++;
+	reader->images->named += extent.has_symbols || image->image->kind == IMAGE_JIT;
+	reader->images->texts += has_text(reader, &extent);
 	free(extent.blocks);
 	return 0;
 }
 
 static int
-take_all(struct taking *taking, bool read_files)
+take_all(struct tar_reader *reader, bool read_files)
 {
-	const struct selection *selection = taking->selection;
+	const struct selection *selection = reader->selection;
 	struct progress progress;
 	int err = 0;
 
@@ -231,9 +226,9 @@ take_all(struct taking *taking, bool read_files)
 		     end++)
 			;
 		progress_show(&progress, start, selection->count_count);
-		err = find_places(taking, start, end);
+		err = find_places(reader, start, end);
 		if (!err && image->image->kind != IMAGE_ANON)
-			err = look_at_image(taking, image, read_files);
+			err = look_at_image(reader, image, read_files);
 	}
 	progress_end(&progress);
 	return err;
@@ -243,7 +238,7 @@ int
 tar_images_take(struct profile *profile, bool read_files, struct tar_images *images)
 {
 	const struct selection_request request = {.epoch = "all"};
-	struct taking taking = {.profile = profile, .images = images};
+	struct tar_reader reader = {.profile = profile, .images = images};
 	struct selection *selection;
 	char why[256];
 	int err;
@@ -252,11 +247,11 @@ tar_images_take(struct profile *profile, bool read_files, struct tar_images *ima
 	err = selection_read(profile, &request, &selection, why, sizeof(why));
 	if (err)
 		return err == -DCPI_ENOSELECTION ? 0 : err; /* there are no samples yet */
-	taking.selection = selection;
+	reader.selection = selection;
 	images->epochs = selection->epoch_count;
 	images->end_ns = selection->end_ns;
-	err = take_all(&taking, read_files);
-	free(taking.places);
+	err = take_all(&reader, read_files);
+	free(reader.places);
 	selection_free(selection);
 	return err;
 }

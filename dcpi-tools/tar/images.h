@@ -1,5 +1,5 @@
 /*
- * images.h - names and text of the images of a database, for a machine that has not their files
+ * images.h - names and text of the images of a database, for a machine that does not have their files
  *
  * Thread rule: one thread.
  */

@@ -76,7 +76,7 @@ do_work(const sigset_t *before, pid_t parent, int (*work)(void *context), void *
 	return fflush(stdout) ? STATUS_FAILURE : status;
 }
 
-/* Until the child has ended; its wait status. *signal: one that tells us to end, and so the child. */
+/* Wait until the child has ended; its wait status. *signal: a signal that ended this process, and so the child. */
 static int
 wait_for(pid_t child, const sigset_t *signals, int *signal)
 {
@@ -91,11 +91,11 @@ wait_for(pid_t child, const sigset_t *signals, int *signal)
 		if (number <= 0 || number == SIGCHLD)
 			continue;
 		*signal = number;
-		kill(child, SIGKILL); /* it has nothing to tidy up */
+		kill(child, SIGKILL); /* it has nothing to clean up */
 	}
 }
 
-/* Who ignores a signal, as under nohup(1), goes on ignoring it. */
+/* A signal that was ignored when the tool started, as under nohup(1), stays ignored. */
 static void
 add_unless_ignored(sigset_t *signals, int number)
 {
@@ -122,7 +122,7 @@ scratch_run(struct tar_scratch *scratch, int (*work)(void *context), void *conte
 	int status, number = 0;
 	pid_t child;
 
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would not be told */
+	signal(SIGCHLD, SIG_DFL); /* if ignored, sigwaitinfo() would not return it */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)

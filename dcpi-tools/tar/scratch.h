@@ -1,8 +1,8 @@
 /*
- * scratch.h - work that needs a directory for itself, and leaves nothing of it behind
+ * scratch.h - work in a temporary directory that is always removed
  *
- * Work is done by a child process; when that ends in whatever way, or this one is told to end, the directory is
- * removed. Thread rule: one thread, one directory.
+ * A child process works; when it ends in any way, or a signal ends this process, the directory is removed.
+ * Thread rule: one thread, one directory.
  */
 #ifndef DCPI_TOOLS_TAR_SCRATCH_H
 #define DCPI_TOOLS_TAR_SCRATCH_H

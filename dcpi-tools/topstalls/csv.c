@@ -29,7 +29,7 @@ print_heading(struct csv *csv)
 
 /* What is not known is empty. */
 static void
-print_stall(const struct report *report, const struct worst_stall *stall, struct csv *csv)
+print_stall(const struct topstalls_report *report, const struct top_stall *stall, struct csv *csv)
 {
 	shown(csv, report->survey.titles[stall->image]);
 	shown(csv, stall->title);
@@ -51,7 +51,7 @@ print_stall(const struct report *report, const struct worst_stall *stall, struct
 }
 
 static void
-print_reason(const struct report *report, const struct worst_stall *stall, const struct worst_reason *reason,
+print_reason(const struct topstalls_report *report, const struct top_stall *stall, const struct top_reason *reason,
              struct csv *csv)
 {
 	print_stall(report, stall, csv);
@@ -67,14 +67,14 @@ print_reason(const struct report *report, const struct worst_stall *stall, const
 
 /* A row for each reason of each instruction. */
 int
-topstalls_report_print_csv(const struct report *report, FILE *stream)
+topstalls_report_print_csv(const struct topstalls_report *report, FILE *stream)
 {
 	struct csv csv = {.stream = stream};
 
 	if (report->request->survey.options.header)
 		print_heading(&csv);
 	for (size_t i = 0; i < report->shown; i++) {
-		const struct worst_stall *stall = &report->worst.stalls[i];
+		const struct top_stall *stall = &report->top.stalls[i];
 		const double unexplained = topstalls_report_percent(report, stall->unexplained);
 
 		for (size_t k = 0; k < stall->reason_count; k++)

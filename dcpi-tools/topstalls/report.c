@@ -9,38 +9,30 @@
 static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct report *report = context;
+	struct topstalls_report *report = context;
 
 	if (report->request->survey.check)
-		return judged_add(&report->judged, input, analysis);
-	worst_add(&report->worst, input, analysis);
+		return accuracy_add(&report->accuracy, input, analysis);
+	top_instructions_add(&report->top, input, analysis);
 	return 0;
 }
 
 static int
 look_up(void *context, const struct code_image *code)
 {
-	struct report *report = context;
-	const struct worst_lookup lookup = {
+	struct topstalls_report *report = context;
+	const struct top_lookup lookup = {
 		.syntax = report->request->syntax,
 		.demangle = report->request->demangle,
 		.source = report->request->source,
 	};
 
-	return worst_look_up(&report->worst, code, &lookup);
-}
-
-static void
-cut(struct report *report)
-{
-	while (report->shown < report->worst.count &&
-	       topstalls_report_percent(report, report->worst.stalls[report->shown].lost) >=
-	               report->request->cutoff_percent)
-		report->shown++;
+	return top_instructions_look_up(&report->top, code, &lookup);
 }
 
 int
-topstalls_report_make(struct report *report, const struct request *request, struct database *database)
+topstalls_report_make(struct topstalls_report *report, const struct topstalls_request *request,
+                      struct database *database)
 {
 	const struct survey_all_visitor visitor = {
 		.context = report, .procedure = take_procedure, .image_end = look_up};
@@ -48,33 +40,43 @@ topstalls_report_make(struct report *report, const struct request *request, stru
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	if (worst_init(&report->worst, request->limit))
+	if (top_instructions_init(&report->top, request->limit))
 		return message_cannot(NULL, "keep the stalls", -ENOMEM, NULL);
 	status = survey_all_open(&report->survey, &request->survey, database);
 	if (!status && request->survey.check)
-		report->judged = (struct judged){.profile = database->profile,
-		                                 .epoch = stall_truth_epoch(report->survey.selection),
-		                                 .demangle = request->demangle};
+		report->accuracy = (struct accuracy){.profile = database->profile,
+		                                     .epoch = stall_truth_epoch(report->survey.selection),
+		                                     .demangle = request->demangle};
 	if (!status)
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
-	worst_sort(&report->worst);
-	judged_sort(&report->judged);
-	cut(report);
+	top_instructions_sort(&report->top);
+	accuracy_sort(&report->accuracy);
+	while (report->shown < report->top.count &&
+	       topstalls_report_percent(report, report->top.stalls[report->shown].lost) >= request->cutoff_percent)
+		report->shown++;
 	return STATUS_OK;
 }
 
 void
-topstalls_report_fini(struct report *report)
+topstalls_report_fini(struct topstalls_report *report)
 {
-	worst_fini(&report->worst);
-	judged_fini(&report->judged);
+	top_instructions_fini(&report->top);
+	accuracy_fini(&report->accuracy);
 	survey_all_fini(&report->survey);
 }
 
 double
-topstalls_report_percent(const struct report *report, double samples)
+topstalls_report_percent(const struct topstalls_report *report, double samples)
 {
 	return report->survey.samples ? 100 * samples / (double)report->survey.samples : 0;
+}
+
+bool
+topstalls_report_shows_procedure(const struct topstalls_report *report, size_t index)
+{
+	return index < report->request->limit &&
+	       topstalls_report_percent(report, (double)report->accuracy.procedures[index].samples) >=
+	               report->request->cutoff_percent;
 }

@@ -7,11 +7,11 @@
 #define DCPI_TOOLS_TOPSTALLS_REPORT_H
 
 #include "dcpi-tools/common/survey_all.h"
-#include "dcpi-tools/topstalls/judged.h"
-#include "dcpi-tools/topstalls/worst.h"
+#include "dcpi-tools/topstalls/accuracy.h"
+#include "dcpi-tools/topstalls/top_instructions.h"
 
 /* What the user asked for. */
-struct request {
+struct topstalls_request {
 	struct survey_request survey;
 	size_t limit;
 	double cutoff_percent;
@@ -19,26 +19,28 @@ struct request {
 	enum listing_syntax syntax;
 };
 
-struct report {
-	const struct request *request;
+struct topstalls_report {
+	const struct topstalls_request *request;
 	struct survey_all survey;
-	struct worst worst;
-	size_t shown;         /* of its stalls */
-	struct judged judged; /* to check; then there are no worst ones */
+	struct top_instructions top;
+	size_t shown;             /* of its stalls */
+	struct accuracy accuracy; /* to check; then there are no top ones */
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
-int topstalls_report_make(struct report *report, const struct request *request, struct database *database);
-void topstalls_report_fini(struct report *report); /* a zeroed one is allowed */
+int topstalls_report_make(struct topstalls_report *report, const struct topstalls_request *request,
+                          struct database *database);
+void topstalls_report_fini(struct topstalls_report *report); /* a zeroed one is allowed */
 
 /* Samples in percent of all that were asked for. */
-double topstalls_report_percent(const struct report *report, double samples);
+double topstalls_report_percent(const struct topstalls_report *report, double samples);
+
+/* With --check: whether a procedure of report->accuracy is shown, by --limit and --cutoff. */
+bool topstalls_report_shows_procedure(const struct topstalls_report *report, size_t index);
 
 /* 0, -ENOMEM, -EIO. */
-int topstalls_report_print_text(const struct report *report, const struct output *output);
-int topstalls_report_print_csv(const struct report *report, FILE *stream);
-int topstalls_report_print_json(const struct report *report, FILE *stream);
-int topstalls_report_print_judged(const struct report *report, const struct output *output);
-json_t *topstalls_report_judged_json(const struct report *report); /* NULL: no memory */
+int topstalls_report_print_text(const struct topstalls_report *report, const struct output *output);
+int topstalls_report_print_csv(const struct topstalls_report *report, FILE *stream);
+int topstalls_report_print_json(const struct topstalls_report *report, FILE *stream);
 
 #endif

@@ -1,12 +1,17 @@
-/* The worst first: a line for each instruction, and below it one for each reason that is possible. */
+/*
+ * A line for each instruction, those that lost most first, and below it one for each possible reason; with --check, a
+ * line for each procedure with the accuracy of its analysis.
+ */
+#include "dcpi-tools/topstalls/report.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/topstalls/report.h"
 
 #define ADDRESS_WIDTH     6  /* digits, at least */
 #define HOT_PERCENT       5  /* rows from here on are coloured */
@@ -16,7 +21,7 @@
 #define NARROW_COLUMNS    132 /* with less, procedure and image are on a line of their own */
 
 struct topstalls_printer {
-	const struct report *report;
+	const struct topstalls_report *report;
 	const struct output *output;
 	int address_width;
 	int indent; /* columns before a reason */
@@ -57,7 +62,7 @@ line_end(struct topstalls_line *line, size_t used, const struct output *output)
 }
 
 static void
-print_source(struct topstalls_line *line, const struct worst_place *place)
+print_source(struct topstalls_line *line, const struct top_place *place)
 {
 	if (!place->path)
 		return;
@@ -77,12 +82,12 @@ confidence_letter(uint8_t confidence)
 }
 
 static void
-print_culprits(struct topstalls_line *line, const struct worst_stall *stall, const struct worst_reason *reason)
+print_culprits(struct topstalls_line *line, const struct top_stall *stall, const struct top_reason *reason)
 {
 	const char *separator = "  by ";
 
 	for (size_t i = 0; i < reason->culprit_count; i++) {
-		const struct worst_place *culprit = &reason->culprits[i];
+		const struct top_place *culprit = &reason->culprits[i];
 
 		if (culprit->address == stall->place.address) /* itself */
 			continue;
@@ -93,10 +98,9 @@ print_culprits(struct topstalls_line *line, const struct worst_stall *stall, con
 }
 
 static int
-print_reason(const struct topstalls_printer *printer, const struct worst_stall *stall,
-             const struct worst_reason *reason)
+print_reason(const struct topstalls_printer *printer, const struct top_stall *stall, const struct top_reason *reason)
 {
-	const struct report *report = printer->report;
+	const struct topstalls_report *report = printer->report;
 	struct topstalls_line line;
 
 	if (!line_begin(&line))
@@ -109,17 +113,7 @@ print_reason(const struct topstalls_printer *printer, const struct worst_stall *
 }
 
 static void
-print_unexplained(const struct topstalls_printer *printer, const struct worst_stall *stall)
-{
-	const double percent = topstalls_report_percent(printer->report, stall->unexplained);
-
-	if (percent >= 0.005)
-		fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n", printer->indent, "",
-		        "Unexplained stall", percent, percent);
-}
-
-static void
-print_where(struct topstalls_line *line, const struct report *report, const struct worst_stall *stall)
+print_where(struct topstalls_line *line, const struct topstalls_report *report, const struct top_stall *stall)
 {
 	text_print(stall->title, line->stream);
 	fputs("  ", line->stream);
@@ -128,7 +122,7 @@ print_where(struct topstalls_line *line, const struct report *report, const stru
 }
 
 static int
-print_narrow_where(const struct topstalls_printer *printer, const struct worst_stall *stall)
+print_narrow_where(const struct topstalls_printer *printer, const struct top_stall *stall)
 {
 	struct topstalls_line line;
 
@@ -140,9 +134,9 @@ print_narrow_where(const struct topstalls_printer *printer, const struct worst_s
 }
 
 static int
-print_stall(const struct topstalls_printer *printer, const struct worst_stall *stall, double sum)
+print_stall(const struct topstalls_printer *printer, const struct top_stall *stall, double sum)
 {
-	const struct report *report = printer->report;
+	const struct topstalls_report *report = printer->report;
 	const struct output *output = printer->output;
 	const double percent = topstalls_report_percent(report, stall->lost);
 	const enum style style = percent >= HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN;
@@ -167,27 +161,28 @@ print_stall(const struct topstalls_printer *printer, const struct worst_stall *s
 }
 
 static void
-print_totals(const struct report *report, const struct output *output)
+print_totals(const struct topstalls_report *report, const struct output *output)
 {
-	const struct worst *worst = &report->worst;
+	const struct top_instructions *top = &report->top;
 
 	fprintf(output->stream,
 	        "Confidence: %.0f samples (%.2f%%) are in blocks whose frequency has at least medium confidence\n",
-	        worst->well_known_samples, topstalls_report_percent(report, worst->well_known_samples));
-	fprintf(output->stream, "Stalls:     %.0f samples (%.2f%%) were lost by %zu instruction%s\n\n", worst->lost,
-	        topstalls_report_percent(report, worst->lost), worst->instruction_count,
-	        worst->instruction_count == 1 ? "" : "s");
+	        top->well_known_samples, topstalls_report_percent(report, top->well_known_samples));
+	fprintf(output->stream, "Stalls:     %.0f samples (%.2f%%) were lost by %zu instruction%s\n\n", top->lost,
+	        topstalls_report_percent(report, top->lost), top->instruction_count,
+	        top->instruction_count == 1 ? "" : "s");
 }
 
 static int
 print_rows(const struct topstalls_printer *printer)
 {
-	const struct report *report = printer->report;
+	const struct topstalls_report *report = printer->report;
 	double sum = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < report->shown && !err; i++) {
-		const struct worst_stall *stall = &report->worst.stalls[i];
+		const struct top_stall *stall = &report->top.stalls[i];
+		const double unexplained = topstalls_report_percent(report, stall->unexplained);
 
 		sum += topstalls_report_percent(report, stall->lost);
 		err = print_stall(printer, stall, sum);
@@ -195,18 +190,20 @@ print_rows(const struct topstalls_printer *printer)
 			err = print_narrow_where(printer, stall);
 		for (size_t k = 0; k < stall->reason_count && !err; k++)
 			err = print_reason(printer, stall, &stall->reasons[k]);
-		print_unexplained(printer, stall);
+		if (unexplained >= 0.005)
+			fprintf(printer->output->stream, "%*s? %-18s%6.2f%% to %5.2f%%\n", printer->indent, "",
+			        "Unexplained stall", unexplained, unexplained);
 	}
 	return err;
 }
 
 static int
-address_width(const struct report *report)
+address_width(const struct topstalls_report *report)
 {
 	int width = ADDRESS_WIDTH;
 
 	for (size_t i = 0; i < report->shown; i++) {
-		const int digits = snprintf(NULL, 0, "%" PRIx64, report->worst.stalls[i].place.address);
+		const int digits = snprintf(NULL, 0, "%" PRIx64, report->top.stalls[i].place.address);
 
 		width = digits > width ? digits : width;
 	}
@@ -227,8 +224,73 @@ print_heading(const struct topstalls_printer *printer)
 		        output_plain(output, STYLE_HEADING));
 }
 
+static void
+fill_sum(struct table *table, const struct topstalls_report *report, const struct verdict_sum *sum)
+{
+	for (size_t i = 0; i < VERDICT_LIMITS; i++)
+		table_format(table, STYLE_PLAIN, "%.1f", accuracy_within_percent(sum, i));
+	if (!report->accuracy.epoch)
+		return;
+	table_format(table, STYLE_PLAIN, "%.0f", sum->stall_cycles);
+	table_format(table, STYLE_PLAIN, "%.1f", accuracy_causes_percent(sum));
+	table_format(table, STYLE_PLAIN, "%.1f", accuracy_culprits_percent(sum));
+}
+
+static struct table *
+make_accuracy_table(const struct topstalls_report *report)
+{
+	static const struct table_column stalls[] = {
+		{.heading = "samples", .align = TABLE_RIGHT},
+		{.heading = "in 5%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "in 10%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "in 15%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "stall cycles", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "reason%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "culprit%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 2},
+		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
+	};
+	static const struct table_column counts[] = {
+		{.heading = "samples", .align = TABLE_RIGHT},
+		{.heading = "in 5%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "in 10%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "in 15%", .align = TABLE_RIGHT, .gap = 2},
+		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 2},
+		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
+	};
+
+	return report->accuracy.epoch ? table_new(stalls, sizeof(stalls) / sizeof(stalls[0]))
+	                              : table_new(counts, sizeof(counts) / sizeof(counts[0]));
+}
+
+static int
+print_accuracy(const struct topstalls_report *report, const struct output *output)
+{
+	const struct accuracy *accuracy = &report->accuracy;
+	struct table *table = make_accuracy_table(report);
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < accuracy->count && topstalls_report_shows_procedure(report, i); i++) {
+		const struct accuracy_procedure *procedure = &accuracy->procedures[i];
+
+		table_format(table, STYLE_PLAIN, "%" PRIu64, procedure->samples);
+		fill_sum(table, report, &procedure->sum);
+		table_text(table, STYLE_PLAIN, procedure->title);
+		table_text(table, STYLE_PLAIN, report->survey.titles[procedure->image]);
+	}
+	table_format(table, STYLE_HOT, "%" PRIu64, report->survey.analyzed);
+	fill_sum(table, report, &accuracy->sum);
+	table_text(table, STYLE_HOT, "(all)");
+	table_text(table, STYLE_PLAIN, "");
+	err = table_print(table, output, report->request->survey.options.header);
+	table_free(table);
+	return err;
+}
+
 int
-topstalls_report_print_text(const struct report *report, const struct output *output)
+topstalls_report_print_text(const struct topstalls_report *report, const struct output *output)
 {
 	const bool header = report->request->survey.options.header;
 	const bool is_narrow = output->width && output->width < NARROW_COLUMNS;
@@ -250,7 +312,7 @@ topstalls_report_print_text(const struct report *report, const struct output *ou
 		print_totals(report, output);
 		print_heading(&printer);
 	}
-	err = report->request->survey.check ? topstalls_report_print_judged(report, output) : print_rows(&printer);
+	err = report->request->survey.check ? print_accuracy(report, output) : print_rows(&printer);
 	if (!err && header) {
 		fputc('\n', output->stream);
 		survey_all_print_gaps(&report->survey, output);

@@ -10,21 +10,20 @@ summary_json(const struct whatcg_part *part)
 	struct breakdown breakdown;
 	double vague, missing;
 	json_t *summary;
+	int failed = 0;
 
 	breakdown_make(&part->summary, (double)part->samples, &breakdown);
-	part_rest(part, breakdown.tallied, &vague, &missing);
+	whatcg_part_rest(part, breakdown.tallied, &vague, &missing);
 	breakdown.tallied_percent = breakdown.tallied;
 	summary = breakdown_json(&breakdown);
-	if (json_object_set_new(summary, "frequency_unknown", json_real(vague)) == 0 &&
-	    json_object_set_new(summary, "not_analyzed", json_real(missing)) == 0)
-		return summary;
-	json_decref(summary);
-	return NULL;
+	failed |= json_object_set_new(summary, "frequency_unknown", json_real(vague));
+	failed |= json_object_set_new(summary, "not_analyzed", json_real(missing));
+	return json_kept(summary, failed);
 }
 
 /* Whose samples: an image's, or a procedure's. */
 static json_t *
-part_samples_json(const struct report *report, const struct whatcg_part *part)
+part_samples_json(const struct whatcg_report *report, const struct whatcg_part *part)
 {
 	const struct survey_all *survey = &report->survey;
 	json_t *object = json_pack("{s:o, s:o}", "image", json_shown(survey->titles[part->image]), "samples",
@@ -39,29 +38,25 @@ part_samples_json(const struct report *report, const struct whatcg_part *part)
 }
 
 static json_t *
-part_json(const struct report *report, const struct whatcg_part *part)
-{
-	json_t *object = part_samples_json(report, part);
-
-	return json_kept(object, json_object_set_new(object, "summary", summary_json(part)));
-}
-
-static json_t *
-parts_json(const struct report *report, const struct whatcg_part *parts, size_t count)
+parts_json(const struct whatcg_report *report, const struct whatcg_part *parts, size_t count)
 {
 	const size_t shown = whatcg_report_cut(report, parts, count);
 	json_t *array = json_array();
 	int failed = !array;
 
-	for (size_t i = 0; i < shown; i++)
-		failed |= json_array_append_new(array, part_json(report, &parts[i]));
+	for (size_t i = 0; i < shown; i++) {
+		json_t *object = part_samples_json(report, &parts[i]);
+
+		failed |= json_object_set_new(object, "summary", summary_json(&parts[i]));
+		failed |= json_array_append_new(array, object);
+	}
 	return json_kept(array, failed);
 }
 
 static json_t *
-stalled_json(const struct report *report)
+stalled_json(const struct whatcg_report *report)
 {
-	const struct stall_row *row = &report->request->stall;
+	const struct whatcg_row *row = &report->request->stall;
 	json_t *array = json_array();
 	int failed = !array;
 
@@ -69,20 +64,17 @@ stalled_json(const struct report *report)
 		const struct whatcg_part *part = report->stalled[i];
 		json_t *object = part_samples_json(report, part);
 
-		failed |= json_object_set_new(object, "low", json_real(stall_row_low(row, &part->summary)));
-		failed |= json_object_set_new(object, "high", json_real(stall_row_high(row, &part->summary)));
+		failed |= json_object_set_new(object, "low", json_real(whatcg_row_low(row, &part->summary)));
+		failed |= json_object_set_new(object, "high", json_real(whatcg_row_high(row, &part->summary)));
 		failed |= json_array_append_new(array, object);
 	}
-	if (!failed)
-		return json_pack("{s:s, s:o}", "reason", row->name, "procedures", array);
-	json_decref(array);
-	return NULL;
+	return json_pack("{s:s, s:o}", "reason", row->name, "procedures", json_kept(array, failed));
 }
 
 int
-whatcg_report_print_json(const struct report *report, FILE *stream)
+whatcg_report_print_json(const struct whatcg_report *report, FILE *stream)
 {
-	const struct request *request = report->request;
+	const struct whatcg_request *request = report->request;
 	json_t *root = survey_all_json(&report->survey, "dcpiwhatcg/1");
 	int failed = 0;
 

@@ -10,14 +10,8 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/symbolizer.h"
 
-static bool
-keeps_procedures(const struct report *report)
-{
-	return report->request->by_procedure || report->request->has_stall;
-}
-
 static int
-keep_procedure(struct report *report, const struct procedure_input *input, const struct whatcg_part *part)
+keep_procedure(struct whatcg_report *report, const struct procedure_input *input, const struct whatcg_part *part)
 {
 	const struct procedure procedure = {
 		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
@@ -42,7 +36,7 @@ keep_procedure(struct report *report, const struct procedure_input *input, const
 static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct report *report = context;
+	struct whatcg_report *report = context;
 	struct whatcg_part *image = &report->images[input->code->index];
 	const struct whatcg_part part = {
 		.image = input->code->index,
@@ -56,11 +50,13 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 	stall_summary_add(&image->summary, &part.summary);
 	report->all.analyzed += part.analyzed;
 	stall_summary_add(&report->all.summary, &part.summary);
-	return keeps_procedures(report) ? keep_procedure(report, input, &part) : 0;
+	if (!report->request->by_procedure && !report->request->has_stall)
+		return 0;
+	return keep_procedure(report, input, &part);
 }
 
 static int
-begin(struct report *report)
+begin(struct whatcg_report *report)
 {
 	const struct selection *selection = report->survey.selection;
 
@@ -83,19 +79,19 @@ compare_stalls(const void *a, const void *b, void *context)
 {
 	const struct whatcg_part *one = *(const struct whatcg_part *const *)a,
 				 *other = *(const struct whatcg_part *const *)b;
-	const struct stall_row *row = context;
-	const double one_high = stall_row_high(row, &one->summary), other_high = stall_row_high(row, &other->summary);
+	const struct whatcg_row *row = context;
+	const double one_high = whatcg_row_high(row, &one->summary), other_high = whatcg_row_high(row, &other->summary);
 
 	if (one_high != other_high)
 		return one_high < other_high ? 1 : -1;
 	return (one > other) - (one < other);
 }
 
-/* The procedures that lost most for the reason that was asked for. */
+/* The procedures that lost most for the reason of --stall. */
 static int
-find_stalled(struct report *report)
+find_stalled(struct whatcg_report *report)
 {
-	const struct request *request = report->request;
+	const struct whatcg_request *request = report->request;
 	const struct whatcg_part **stalled = calloc(report->procedure_count + 1, sizeof(struct whatcg_part *));
 	size_t shown = 0;
 
@@ -107,7 +103,7 @@ find_stalled(struct report *report)
 		qsort_r(stalled, report->procedure_count, sizeof(struct whatcg_part *), compare_stalls,
 		        (void *)(uintptr_t)&request->stall);
 	while (shown < report->procedure_count && shown < request->limit) {
-		const double most = stall_row_high(&request->stall, &stalled[shown]->summary);
+		const double most = whatcg_row_high(&request->stall, &stalled[shown]->summary);
 
 		if (most <= 0 || 100 * most / (double)report->survey.samples < request->cutoff_percent)
 			break;
@@ -119,7 +115,7 @@ find_stalled(struct report *report)
 }
 
 int
-whatcg_report_make(struct report *report, const struct request *request, struct database *database)
+whatcg_report_make(struct whatcg_report *report, const struct whatcg_request *request, struct database *database)
 {
 	const struct survey_all_visitor visitor = {.context = report, .procedure = take_procedure};
 	int status;
@@ -133,14 +129,14 @@ whatcg_report_make(struct report *report, const struct request *request, struct 
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
-	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), part_compare);
+	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), whatcg_part_compare);
 	if (report->procedure_count)
-		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), part_compare);
+		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), whatcg_part_compare);
 	return request->has_stall ? find_stalled(report) : STATUS_OK;
 }
 
 void
-whatcg_report_fini(struct report *report)
+whatcg_report_fini(struct whatcg_report *report)
 {
 	for (size_t i = 0; i < report->procedure_count; i++)
 		free(report->procedures[i].title);
@@ -151,9 +147,9 @@ whatcg_report_fini(struct report *report)
 }
 
 size_t
-whatcg_report_cut(const struct report *report, const struct whatcg_part *parts, size_t count)
+whatcg_report_cut(const struct whatcg_report *report, const struct whatcg_part *parts, size_t count)
 {
-	const struct request *request = report->request;
+	const struct whatcg_request *request = report->request;
 	size_t shown = 0;
 
 	while (shown < count && shown < request->limit && parts[shown].samples &&

@@ -16,7 +16,7 @@ print_part(const struct whatcg_part *part, const struct output *output)
 	double vague, missing;
 
 	breakdown_make(&part->summary, (double)part->samples, &breakdown);
-	part_rest(part, breakdown.tallied, &vague, &missing);
+	whatcg_part_rest(part, breakdown.tallied, &vague, &missing);
 	if (breakdown.actual_cycles > 0)
 		breakdown_print_rows(&breakdown, output);
 	breakdown_print_total("Total tallied", breakdown.tallied, output);
@@ -35,7 +35,8 @@ print_heading(const char *text, const struct output *output)
 }
 
 static void
-print_parts(const struct report *report, const struct whatcg_part *parts, size_t count, const struct output *output)
+print_parts(const struct whatcg_report *report, const struct whatcg_part *parts, size_t count,
+            const struct output *output)
 {
 	const size_t shown = whatcg_report_cut(report, parts, count);
 
@@ -57,21 +58,21 @@ print_parts(const struct report *report, const struct whatcg_part *parts, size_t
 }
 
 static double
-percent(const struct report *report, double samples)
+percent(const struct whatcg_report *report, double samples)
 {
 	return 100 * samples / (double)report->survey.samples;
 }
 
 static void
-fill_stalls(const struct report *report, struct table *table)
+fill_stalls(const struct whatcg_report *report, struct table *table)
 {
-	const struct stall_row *row = &report->request->stall;
+	const struct whatcg_row *row = &report->request->stall;
 
 	for (size_t i = 0; i < report->stalled_count; i++) {
 		const struct whatcg_part *part = report->stalled[i];
 
-		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_low(row, &part->summary)));
-		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, stall_row_high(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, whatcg_row_low(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, whatcg_row_high(row, &part->summary)));
 		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, (double)part->samples));
 		table_text(table, STYLE_PLAIN, part->title);
 		table_text(table, STYLE_PLAIN, report->survey.titles[part->image]);
@@ -80,7 +81,7 @@ fill_stalls(const struct report *report, struct table *table)
 
 /* The procedures that lost most for one reason. */
 static int
-print_stalls(const struct report *report, const struct output *output)
+print_stalls(const struct whatcg_report *report, const struct output *output)
 {
 	static const struct table_column columns[] = {
 		{.heading = "least", .align = TABLE_RIGHT, .min_width = 7},
@@ -104,9 +105,9 @@ print_stalls(const struct report *report, const struct output *output)
 }
 
 int
-whatcg_report_print_text(const struct report *report, const struct output *output)
+whatcg_report_print_text(const struct whatcg_report *report, const struct output *output)
 {
-	const struct request *request = report->request;
+	const struct whatcg_request *request = report->request;
 	int err = 0;
 
 	survey_all_print_head(&report->survey, output);

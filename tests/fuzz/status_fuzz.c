@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dcpi-tools/ctl/doctor/checks.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
 #include "dcpi-tools/ctl/metrics.h"
 #include "dcpi-tools/ctl/status_text.h"
 
@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct surroundings around = {.directory = "/nowhere", .kernel = {.procfs = "/nowhere", .sysfs = "/nowhere"}};
+	struct doctor_environment around = {.directory = "/nowhere",
+	                                    .kernel = {.procfs = "/nowhere", .sysfs = "/nowhere"}};
 	struct ctl_findings findings = {0};
 	FILE *stream = fopen("/dev/null", "we");
 
@@ -22,8 +23,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (around.status && stream) {
 		metrics_print(around.status, NOW_NS, stream);
 		status_print(around.status, NOW_NS, stream);
-		examine_service(&around, &findings);
-		examine_kernel(&around, true, &findings);
+		doctor_check_service(&around, &findings);
+		doctor_check_kernel(&around, true, &findings);
 	}
 	findings_fini(&findings);
 	json_decref(around.status);

@@ -1,24 +1,100 @@
 /*
- * doctor.h - `dcpictl doctor`: what this machine can count, what is in the way, what has no symbols
+ * doctor.h - `dcpictl doctor`: what this machine can count, what hinders it, what has no symbols
  *
- * man/dcpictl.1.scd describes it. Thread rule: one thread.
+ * Each check adds what it found to `findings`. All that it knows of the machine comes from struct doctor_environment,
+ * so that tests can make one up. man/dcpictl.1.scd describes the findings. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_CTL_DOCTOR_DOCTOR_H
 #define DCPI_TOOLS_CTL_DOCTOR_DOCTOR_H
 
-#include "dcpi-tools/ctl/doctor/checks.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
-/* Fill in what is about this machine and its user; `directory` is borrowed, the rest is the caller's to add. */
-void doctor_surroundings(struct surroundings *around, const char *directory);
+#include "dcpi-tools/common/symbolizer.h"
+#include "dcpi-tools/ctl/doctor/findings.h"
+#include "event/event.h"
+#include "profile/profile.h"
+#include "profile/selection.h"
 
-/* Look at everything; sorted. 0, or -ENOMEM. */
-int doctor_examine(const struct surroundings *around, struct ctl_findings *findings);
+struct doctor_environment {
+	struct event_environment kernel; /* how to open events, /sys and /proc */
+	const char *dpkg_query;          /* "dpkg-query": the program */
+	const char *apt_lists;           /* "/var/lib/apt/lists" */
+	const char *directory;           /* of the database */
+	bool is_service;                 /* it is the service's */
+	char service_state[32];          /* systemd's state of it: "active", "failed", ...; "": there is no systemd */
+	char user[64];                   /* of this process */
+	uid_t uid;
+	bool has_group;   /* there is a group dcpi */
+	bool is_listed;   /* and the user is in it */
+	bool is_member;   /* and this process as well: a user who was added has to log in again */
+	json_t *status;   /* dcpid's, borrowed; NULL: `status_error` says why */
+	int status_error; /* a negative errno */
+};
 
-/* Print for people, or as JSON (dcpictl-doctor/1). 0 or a negative error. */
-int doctor_print(const struct ctl_findings *findings);
-int doctor_print_json(const struct ctl_findings *findings);
+/* Fill in what is about this machine and its user; `directory` is borrowed, `status` is the caller's to add. */
+void doctor_environment_init(struct doctor_environment *environment, const char *directory);
 
-/* STATUS_OK when nothing is in the way, else STATUS_FAILURE. */
+/* All checks; findings are sorted. 0, or -ENOMEM. */
+int doctor_examine(const struct doctor_environment *environment, struct ctl_findings *findings);
+
+/* STATUS_OK when there is no problem, else STATUS_FAILURE. */
 int doctor_status(const struct ctl_findings *findings);
+
+/*
+ * Check in a child: a damaged database may fault the process that reads it (base/guard.h), and findings so far must not
+ * be lost. The child hands its findings over as JSON.
+ */
+typedef void doctor_check(const struct doctor_environment *environment, struct ctl_findings *findings);
+void doctor_check_in_child(const struct doctor_environment *environment, doctor_check *check,
+                           struct ctl_findings *findings);
+
+/* ---- service.c: whether dcpid runs, and is well ---- */
+void doctor_check_service(const struct doctor_environment *environment, struct ctl_findings *findings);
+
+/* Add that the user may not do `what`, and how to become a member of the group. */
+void doctor_add_no_access(const struct doctor_environment *environment, const char *what,
+                          struct ctl_findings *findings);
+
+/* ---- machine.c: which events can be counted here. True when hardware counters count cycles ---- */
+bool doctor_check_events(const struct doctor_environment *environment, struct ctl_findings *findings);
+
+/* What this process, or the container it runs in, may not. */
+void doctor_check_rights(const struct doctor_environment *environment, struct ctl_findings *findings);
+
+/* Settings of the kernel. */
+void doctor_check_kernel(const struct doctor_environment *environment, bool has_counters,
+                         struct ctl_findings *findings);
+
+/* Other processes that have perf events open. */
+void doctor_check_profilers(const struct doctor_environment *environment, bool has_counters,
+                            struct ctl_findings *findings);
+
+/* ---- database.c: whether the database can be read and may grow, and what its images lack ---- */
+void doctor_check_database(const struct doctor_environment *environment, struct ctl_findings *findings);
+
+/* Add that the database cannot be read, for `err`; `shown` is its directory. */
+void doctor_add_unreadable(const struct doctor_environment *environment, const char *shown, int err,
+                           struct ctl_findings *findings);
+
+/*
+ * Which images of `selection` have no symbols, and how many samples that costs. It covers `stretch` ("the last day");
+ * `profile` has the kernel's names. 0, or an error.
+ */
+int doctor_check_selection(const struct doctor_environment *environment, struct profile *profile,
+                           const struct selection *selection, const char *stretch, struct ctl_findings *findings);
+
+/* ---- Which Debian package a file is from ---- */
+#define PACKAGE_NAME_SIZE 128
+
+/* The package that `path` is of, by dpkg-query. 0, -ENOENT, or another errno when it cannot be run. */
+int package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_SIZE]);
+
+/* The package with its debug information; a name, whether it can be installed or not. */
+void package_debug(const char *package, char debug[PACKAGE_NAME_SIZE]);
+
+/* Whether apt has the list of an archive of debug packages. */
+bool package_debug_archive(const char *apt_lists);
 
 #endif

@@ -6,8 +6,8 @@
 #include "control/request.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/doctor/checks.h"
-#include "dcpi-tools/ctl/exchange.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
+#include "dcpi-tools/ctl/client.h"
 
 #define CHECK            "service"
 #define LOST_PERCENT     0.1 /* of the samples, from here on it is worth a word */
@@ -23,96 +23,96 @@ number_of(const json_t *object, const char *key)
 }
 
 void
-add_no_access(const struct surroundings *around, const char *what, struct ctl_findings *findings)
+doctor_add_no_access(const struct doctor_environment *environment, const char *what, struct ctl_findings *findings)
 {
-	char *user = text_shown(around->user);
+	char *user = text_shown(environment->user);
 
-	if (around->is_service && around->is_listed && !around->is_member) {
+	if (environment->is_service && environment->is_listed && !environment->is_member) {
 		findings_add(findings, SEVERITY_PROBLEM, "access",
 		             "user %s may not %s: this session is older than the membership in group dcpi",
 		             user ? user : "?", what);
-		findings_mend(findings, "newgrp dcpi");
-	} else if (around->is_service && around->has_group && !around->is_listed) {
+		findings_remedy(findings, "newgrp dcpi");
+	} else if (environment->is_service && environment->has_group && !environment->is_listed) {
 		findings_add(findings, SEVERITY_PROBLEM, "access", "user %s may not %s: not in group dcpi",
 		             user ? user : "?", what);
-		findings_mend(findings, "usermod -aG dcpi %s", user ? user : "?");
+		findings_remedy(findings, "usermod -aG dcpi %s", user ? user : "?");
 	} else {
 		findings_add(findings, SEVERITY_PROBLEM, "access", "user %s may not %s", user ? user : "?", what);
-		findings_mend(findings, "sudo dcpictl doctor");
+		findings_remedy(findings, "sudo dcpictl doctor");
 	}
 	free(user);
 }
 
 static void
-add_not_running(const struct surroundings *around, struct ctl_findings *findings)
+add_not_running(const struct doctor_environment *environment, struct ctl_findings *findings)
 {
 	char *directory;
 
-	if (strcmp(around->service_state, "failed") == 0) {
+	if (strcmp(environment->service_state, "failed") == 0) {
 		findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid has failed; its log says why");
-		findings_mend(findings, "journalctl -u dcpid -n 20");
+		findings_remedy(findings, "journalctl -u dcpid -n 20");
 		return;
 	}
 	findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid is not running: nothing is collected");
-	if (around->is_service) {
-		findings_mend(findings, "systemctl start dcpid");
+	if (environment->is_service) {
+		findings_remedy(findings, "systemctl start dcpid");
 		return;
 	}
-	directory = text_shown(around->directory);
-	findings_mend(findings, "dcpid --foreground --db %s", directory ? directory : "?");
+	directory = text_shown(environment->directory);
+	findings_remedy(findings, "dcpid --foreground --db %s", directory ? directory : "?");
 	free(directory);
 }
 
 static void
-add_no_answer(const struct surroundings *around, struct ctl_findings *findings)
+add_no_answer(const struct doctor_environment *environment, struct ctl_findings *findings)
 {
-	switch (-around->status_error) {
+	switch (-environment->status_error) {
 	case ENOENT:
 	case ECONNREFUSED:
-		add_not_running(around, findings);
+		add_not_running(environment, findings);
 		return;
 	case EACCES:
-		add_no_access(around, "talk to dcpid", findings);
+		doctor_add_no_access(environment, "talk to dcpid", findings);
 		return;
 	case ETIMEDOUT:
-		findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid has not answered within %d s", EXCHANGE_SECONDS);
-		findings_mend(findings, "journalctl -u dcpid -n 20");
+		findings_add(findings, SEVERITY_PROBLEM, CHECK, "dcpid has not answered within %d s", CLIENT_SECONDS);
+		findings_remedy(findings, "journalctl -u dcpid -n 20");
 		return;
 	default:
 		findings_add(findings, SEVERITY_PROBLEM, CHECK, "cannot talk to dcpid: %s",
-		             error_text(around->status_error));
-		findings_mend(findings, "journalctl -u dcpid -n 20");
+		             error_text(environment->status_error));
+		findings_remedy(findings, "journalctl -u dcpid -n 20");
 	}
 }
 
-/* What helps when counts cannot be written, by the reason that is named. */
+/* The remedy when counts cannot be written, by the reason in the sentence. */
 static void
-mend_writing(const struct surroundings *around, const char *sentence, struct ctl_findings *findings)
+add_writing_remedy(const struct doctor_environment *environment, const char *sentence, struct ctl_findings *findings)
 {
-	char *directory = text_shown(around->directory);
+	char *directory = text_shown(environment->directory);
 
 	if (strstr(sentence, error_text(-ENOSPC)))
-		findings_mend(findings, "df -h %s", directory ? directory : "?");
+		findings_remedy(findings, "df -h %s", directory ? directory : "?");
 	else if (strstr(sentence, error_text(-DCPI_EFULL)))
-		findings_mend(findings, "set a larger size_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
-	else if (!strstr(sentence, "dcpictl --db")) /* else it says itself what to do */
-		findings_mend(findings, "journalctl -u dcpid -n 20");
+		findings_remedy(findings, "set a larger size_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
+	else if (!strstr(sentence, "dcpictl --db")) /* such a sentence has its remedy */
+		findings_remedy(findings, "journalctl -u dcpid -n 20");
 	free(directory);
 }
 
 static void
-check_trouble(const struct surroundings *around, struct ctl_findings *findings)
+check_trouble(const struct doctor_environment *environment, struct ctl_findings *findings)
 {
 	json_t *sentence;
 	size_t i;
 
-	json_array_foreach (json_object_get(around->status, "trouble"), i, sentence) {
+	json_array_foreach (json_object_get(environment->status, "trouble"), i, sentence) {
 		const char *text = json_string_value(sentence);
 
 		if (!text)
 			continue;
 		findings_add(findings, SEVERITY_PROBLEM, "trouble", "%s", text);
-		mend_writing(around, text, findings);
+		add_writing_remedy(environment, text, findings);
 	}
 }
 
@@ -129,31 +129,31 @@ check_losses(const json_t *status, const json_t *event, struct ctl_findings *fin
 		findings_add(findings, SEVERITY_WARNING, "lost",
 		             "%.2f %% of the samples of %s were lost: the kernel's buffers were full",
 		             100 * lost / (samples + lost), name);
-		findings_mend(findings, "set ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
-		              ring_kib ? 4 * ring_kib : 1024);
+		findings_remedy(findings, "set ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
+		                ring_kib ? 4 * ring_kib : 1024);
 	}
 	if (dropped > 0) {
 		findings_add(findings, SEVERITY_WARNING, "dropped",
 		             "%.0f samples of %s were given up: the database could not be written for long", dropped,
 		             name);
-		findings_mend(findings, "journalctl -u dcpid -p warning");
+		findings_remedy(findings, "journalctl -u dcpid -p warning");
 	}
 	if (throttled * THROTTLE_SECONDS > number_of(status, "seconds")) {
 		findings_add(findings, SEVERITY_WARNING, "throttled",
 		             "the kernel stopped %s %.0f times because it took too much time", name, throttled);
-		findings_mend(findings, "sample it less often in " CONFIG_FILE ", then: dcpictl reload");
+		findings_remedy(findings, "sample it less often in " CONFIG_FILE ", then: dcpictl reload");
 	}
 	if (json_is_number(json_object_get(event, "running_percent")) && running < RUNNING_PERCENT) {
 		findings_add(findings, SEVERITY_WARNING, "multiplexed",
 		             "%s was on a counter for %.0f %% of the time only: there are more events than counters",
 		             name, running);
-		findings_mend(findings, "leave events out in " CONFIG_FILE ", then: dcpictl reload");
+		findings_remedy(findings, "leave events out in " CONFIG_FILE ", then: dcpictl reload");
 	}
 }
 
-/* What helps against the most frequent cause; NULL: nothing that we would know. */
+/* The remedy for the most frequent cause; NULL: none is known. */
 static const char *
-unknown_mend(const char *cause)
+unknown_remedy(const char *cause)
 {
 	if (strcmp(cause, "other-pid-namespace") == 0)
 		return "run dcpid on the host, or in a container with --pid=host";
@@ -189,8 +189,8 @@ check_unknown(const json_t *events, struct ctl_findings *findings)
 	findings_add(findings, SEVERITY_WARNING, "unknown",
 	             "%.1f %% of the samples could not be given to an image, most of them for %s",
 	             100 * unknown / samples, worst);
-	if (unknown_mend(worst))
-		findings_mend(findings, "%s", unknown_mend(worst));
+	if (unknown_remedy(worst))
+		findings_remedy(findings, "%s", unknown_remedy(worst));
 }
 
 static void
@@ -203,14 +203,14 @@ check_cost(const json_t *status, struct ctl_findings *findings)
 	if (limit > 0 && measured > OVERHEAD_FACTOR * limit) {
 		findings_add(findings, SEVERITY_WARNING, "cost",
 		             "sampling costs %.2f %% of the machine; %.2f %% are allowed", measured, limit);
-		findings_mend(findings, "dcpictl reload");
+		findings_remedy(findings, "dcpictl reload");
 	}
 	if (lost > 0) {
 		findings_add(findings, SEVERITY_WARNING, "records",
 		             "%.0f record%s on processes and mappings %s lost: samples after that may be unknown", lost,
 		             lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
-		findings_mend(findings, "set sideband_ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
-		              2 * number_of(json_object_get(status, "rings"), "sideband_bytes") / 1024);
+		findings_remedy(findings, "set sideband_ring_kib = %.0f; in " CONFIG_FILE ", then: dcpictl reload",
+		                2 * number_of(json_object_get(status, "rings"), "sideband_bytes") / 1024);
 	}
 }
 
@@ -229,7 +229,7 @@ check_capture(const json_t *status, struct ctl_findings *findings)
 		findings_add(findings, SEVERITY_WARNING, "capture",
 		             "captured names and text of programs have reached their limit of %.0f MiB",
 		             number_of(capture, "limit") / (1 << 20));
-		findings_mend(findings, "set a larger capture_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
+		findings_remedy(findings, "set a larger capture_limit_mib in " CONFIG_FILE ", then: dcpictl reload");
 	} else {
 		findings_add(
 			findings, SEVERITY_OK, "capture", "names and text of programs are captured, %.1f of %.0f MiB%s",
@@ -240,21 +240,21 @@ check_capture(const json_t *status, struct ctl_findings *findings)
 }
 
 void
-examine_service(const struct surroundings *around, struct ctl_findings *findings)
+doctor_check_service(const struct doctor_environment *environment, struct ctl_findings *findings)
 {
-	const json_t *status = around->status, *events = json_object_get(status, "events");
+	const json_t *status = environment->status, *events = json_object_get(status, "events");
 	json_t *event;
 	size_t i;
 
 	if (!status) {
-		add_no_answer(around, findings);
+		add_no_answer(environment, findings);
 		return;
 	}
 	findings_add(findings, SEVERITY_OK, CHECK,
 	             "dcpid %s collects (process %" JSON_INTEGER_FORMAT ", epoch %" JSON_INTEGER_FORMAT ")",
 	             json_text(status, "version"), json_integer_value(json_object_get(status, "pid")),
 	             json_integer_value(json_object_get(json_object_get(status, "epoch"), "id")));
-	check_trouble(around, findings);
+	check_trouble(environment, findings);
 	json_array_foreach (events, i, event)
 		check_losses(status, event, findings);
 	check_unknown(events, findings);

@@ -18,7 +18,7 @@ assert_aligned(const char *one, const char *other, const char *expected)
 		numbers[0][i] = (uint64_t)one[i];
 	for (size_t i = 0; other[i]; i++)
 		numbers[1][i] = (uint64_t)other[i];
-	assert_int_equal(sequences_align(numbers[0], strlen(one), numbers[1], strlen(other), partners), 0);
+	assert_int_equal(align_sequences(numbers[0], strlen(one), numbers[1], strlen(other), partners), 0);
 	for (size_t i = 0; one[i]; i++)
 		text[i] = (char)(partners[i] == ALIGN_NONE ? '-' : '0' + (char)partners[i]);
 	assert_string_equal(text, expected);
@@ -66,7 +66,7 @@ as_much_is_common_as_can_be(void **state)
 		numbers[0][i] = (uint64_t)one[i];
 	for (size_t i = 0; i < 6; i++)
 		numbers[1][i] = (uint64_t)other[i];
-	assert_int_equal(sequences_align(numbers[0], 7, numbers[1], 6, partners), 0);
+	assert_int_equal(align_sequences(numbers[0], 7, numbers[1], 6, partners), 0);
 	for (size_t i = 0; i < 7; i++) {
 		if (partners[i] == ALIGN_NONE)
 			continue;
@@ -91,7 +91,7 @@ what_is_too_large_has_its_ends_aligned(void **state)
 		one[i] = i;
 		other[i] = i == 0 || i + 1 == count ? i : count + i;
 	}
-	assert_int_equal(sequences_align(one, count, other, count, partners), 0);
+	assert_int_equal(align_sequences(one, count, other, count, partners), 0);
 	assert_int_equal(partners[0], 0);
 	assert_int_equal(partners[count - 1], count - 1);
 	assert_int_equal(partners[count / 2], ALIGN_NONE);
@@ -104,19 +104,19 @@ static void
 blanks_do_not_make_a_text_another(void **state)
 {
 	(void)state;
-	assert_true(text_hash("  a = b;  ") == text_hash("a =\tb;"));
-	assert_true(text_hash("a = b;") != text_hash("a=b;"));
-	assert_true(text_hash("") == text_hash("   "));
+	assert_true(align_text_hash("  a = b;  ") == align_text_hash("a =\tb;"));
+	assert_true(align_text_hash("a = b;") != align_text_hash("a=b;"));
+	assert_true(align_text_hash("") == align_text_hash("   "));
 }
 
 static void
 addresses_do_not_make_an_instruction_another(void **state)
 {
 	(void)state;
-	assert_true(instruction_hash("jne    0x1017") == instruction_hash("jne    0x2a4"));
-	assert_true(instruction_hash("jne    0x1017") != instruction_hash("je     0x1017"));
-	assert_true(instruction_hash("mov    0x8(%rax),%rcx") != instruction_hash("mov    0x8(%rax),%rdx"));
-	assert_true(instruction_hash("xor    %eax,%eax") == text_hash("xor %eax,%eax"));
+	assert_true(align_instruction_hash("jne    0x1017") == align_instruction_hash("jne    0x2a4"));
+	assert_true(align_instruction_hash("jne    0x1017") != align_instruction_hash("je     0x1017"));
+	assert_true(align_instruction_hash("mov    0x8(%rax),%rcx") != align_instruction_hash("mov    0x8(%rax),%rdx"));
+	assert_true(align_instruction_hash("xor    %eax,%eax") == align_text_hash("xor %eax,%eax"));
 }
 
 int

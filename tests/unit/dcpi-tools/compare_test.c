@@ -9,17 +9,17 @@
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
 
-static const struct scale scale = {
+static const struct compare_scale scale = {
 	.totals = {{1000, 1000, 1000}, {2000, 2000, 2000}}, .weights = {4000, 2000}, .z = 1.96};
 
 static void
 shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 {
-	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
+	const struct compare_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
 	struct diff_comparison comparison;
 
 	(void)state;
-	comparison_make(&scale, samples, &comparison);
+	compare_make(&scale, samples, &comparison);
 	NEAR(comparison.shares[0], 0.1);
 	NEAR(comparison.shares[1], 0.15);
 	NEAR(comparison.change, 0.05);
@@ -33,13 +33,13 @@ shares_are_of_the_side_and_amounts_weigh_samples(void **state)
 static void
 without_weights_amounts_are_samples(void **state)
 {
-	const struct scale counted = {
+	const struct compare_scale counted = {
 		.totals = {{1000, 1000, 1000}, {1000, 1000, 1000}}, .weights = {4000, 0}, .z = 1.96};
-	const struct side_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
+	const struct compare_count samples[2] = {{100, 100, 100}, {300, 300, 300}};
 	struct diff_comparison comparison;
 
 	(void)state;
-	comparison_make(&counted, samples, &comparison);
+	compare_make(&counted, samples, &comparison);
 	NEAR(comparison.amounts[1], 300);
 	NEAR(comparison.times, 3);
 }
@@ -47,16 +47,16 @@ without_weights_amounts_are_samples(void **state)
 static void
 what_appears_is_infinitely_more(void **state)
 {
-	const struct side_count appears[2] = {{0, 0, 0}, {7, 7, 7}}, vanishes[2] = {{7, 7, 7}, {0, 0, 0}},
-				nothing[2] = {{0}};
+	const struct compare_count appears[2] = {{0, 0, 0}, {7, 7, 7}}, vanishes[2] = {{7, 7, 7}, {0, 0, 0}},
+				   nothing[2] = {{0}};
 	struct diff_comparison comparison;
 
 	(void)state;
-	comparison_make(&scale, appears, &comparison);
+	compare_make(&scale, appears, &comparison);
 	assert_true(isinf(comparison.times));
-	comparison_make(&scale, vanishes, &comparison);
+	compare_make(&scale, vanishes, &comparison);
 	assert_true(comparison.times == 0 && comparison.change < 0);
-	comparison_make(&scale, nothing, &comparison);
+	compare_make(&scale, nothing, &comparison);
 	assert_true(comparison.times == 0 && comparison.chance == 1);
 }
 
@@ -68,20 +68,20 @@ rows_are_judged_together(void **state)
 		struct diff_comparison comparison;
 		char other[24];
 	} rows[10];
-	const struct side_count samples[2] = {{100, 100, 100}, {260, 260, 260}},
-				certain[2] = {{100, 100, 100}, {1000, 1000, 1000}};
+	const struct compare_count samples[2] = {{100, 100, 100}, {260, 260, 260}},
+				   certain[2] = {{100, 100, 100}, {1000, 1000, 1000}};
 	size_t changed;
 
 	(void)state;
-	comparison_make(&scale, samples, &rows[0].comparison);
+	compare_make(&scale, samples, &rows[0].comparison);
 	assert_true(rows[0].comparison.chance < 0.05 && rows[0].comparison.chance > 0.005);
 	assert_int_equal(
-		comparisons_judge(&(struct comparisons){&rows[0].comparison, 1, sizeof(rows[0])}, 0.05, &changed), 0);
+		compare_adjust(&(struct compare_rows){&rows[0].comparison, 1, sizeof(rows[0])}, 0.05, &changed), 0);
 	assert_int_equal(changed, 1);
 	for (size_t i = 0; i < 10; i++)
-		comparison_make(&scale, i == 9 ? certain : samples, &rows[i].comparison);
+		compare_make(&scale, i == 9 ? certain : samples, &rows[i].comparison);
 	assert_int_equal(
-		comparisons_judge(&(struct comparisons){&rows[0].comparison, 10, sizeof(rows[0])}, 0.05, &changed), 0);
+		compare_adjust(&(struct compare_rows){&rows[0].comparison, 10, sizeof(rows[0])}, 0.05, &changed), 0);
 	assert_int_equal(changed, 1);
 	assert_true(rows[9].comparison.is_marked);
 	assert_false(rows[0].comparison.is_marked);
@@ -91,18 +91,19 @@ rows_are_judged_together(void **state)
 static void
 weighted_samples_tell_as_much_as_were_taken(void **state)
 {
-	const struct scale weighted = {
+	const struct compare_scale weighted = {
 		.totals = {{2000, 2000, 2000}, {20000, 2000, 200000}}, .weights = {10, 1}, .z = 1.96};
-	const struct side_count alike[2] = {{300, 300, 300}, {3600, 360, 36000}},
-				few[2] = {{30, 30, 30}, {600, 60, 6000}};
-	const struct side_count heavy[2] = {{300, 300, 300}, {3600, 36, 360000}};
+	const struct compare_count alike[2] = {{300, 300, 300}, {3600, 360, 36000}},
+				   few[2] = {{30, 30, 30}, {600, 60, 6000}};
+	const struct compare_count heavy[2] = {{300, 300, 300}, {3600, 36, 360000}};
 	struct diff_comparison comparison, plain;
 
 	(void)state;
-	comparison_make(&weighted, few, &comparison);
-	comparison_make(
-		&(struct scale){.totals = {{2000, 2000, 2000}, {2000, 2000, 2000}}, .weights = {10, 10}, .z = 1.96},
-		((const struct side_count[2]){{30, 30, 30}, {60, 60, 60}}), &plain);
+	compare_make(&weighted, few, &comparison);
+	compare_make(&(struct compare_scale){.totals = {{2000, 2000, 2000}, {2000, 2000, 2000}},
+	                                     .weights = {10, 10},
+	                                     .z = 1.96},
+	             ((const struct compare_count[2]){{30, 30, 30}, {60, 60, 60}}), &plain);
 	NEAR(comparison.bound.least, plain.bound.least);
 	NEAR(comparison.bound.most, plain.bound.most);
 	NEAR(comparison.times_bound.least, plain.times_bound.least);
@@ -110,9 +111,9 @@ weighted_samples_tell_as_much_as_were_taken(void **state)
 	NEAR(comparison.chance, plain.chance);
 	NEAR(comparison.amounts[1], 600);
 
-	comparison_make(&weighted, alike, &comparison);
+	compare_make(&weighted, alike, &comparison);
 	assert_true(comparison.chance < 0.02);
-	comparison_make(&weighted, heavy, &comparison);
+	compare_make(&weighted, heavy, &comparison);
 	NEAR(comparison.shares[1], 0.18);
 	assert_true(comparison.chance > 0.05);
 	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
@@ -125,24 +126,24 @@ weighted_samples_tell_as_much_as_were_taken(void **state)
 static void
 one_heavy_sample_makes_no_difference(void **state)
 {
-	const struct scale idle = {
+	const struct compare_scale idle = {
 		.totals = {{13450, 1000, 3125950}, {13450, 1000, 3125950}}, .is_random = {true, true}, .z = 1.96};
-	const struct scale plenty = {
+	const struct compare_scale plenty = {
 		.totals = {{250000, 1000, 62500000}, {250000, 1000, 62500000}}, .is_random = {true, true}, .z = 1.96};
-	const struct side_count chance[2] = {{20, 20, 20}, {269, 20, 19 + 62500}};
-	const struct side_count two[2] = {{20, 20, 20}, {518, 20, 18 + 125000}};
-	const struct side_count real[2] = {{25000, 100, 6250000}, {100000, 400, 25000000}};
+	const struct compare_count chance[2] = {{20, 20, 20}, {269, 20, 19 + 62500}};
+	const struct compare_count two[2] = {{20, 20, 20}, {518, 20, 18 + 125000}};
+	const struct compare_count real[2] = {{25000, 100, 6250000}, {100000, 400, 25000000}};
 	struct diff_comparison comparison;
 
 	(void)state;
-	comparison_make(&idle, chance, &comparison);
+	compare_make(&idle, chance, &comparison);
 	assert_true(comparison.chance > 0.2);
 	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
 	assert_int_equal(comparison.samples[1].taken, 20);
-	comparison_make(&idle, two, &comparison);
+	compare_make(&idle, two, &comparison);
 	assert_true(comparison.chance > 0.2);
 	assert_true(comparison.bound.least < 0 && comparison.times_bound.least < 1);
-	comparison_make(&plenty, real, &comparison);
+	compare_make(&plenty, real, &comparison);
 	assert_true(comparison.chance < 1e-6);
 	assert_true(comparison.bound.least > 0.2 && comparison.times_bound.least > 3);
 }
@@ -179,21 +180,20 @@ static size_t
 marked_by_chance(uint64_t *state)
 {
 	static const uint64_t totals[2] = {1000, 2500};
-	const struct scale runs = {
+	const struct compare_scale runs = {
 		.totals = {{totals[0], totals[0], (double)totals[0]}, {totals[1], totals[1], (double)totals[1]}},
 		.weights = {1, 1},
 		.z = 1.96};
 	struct diff_comparison rows[PROCEDURES];
-	struct side_count samples[PROCEDURES][2] = {{{0}}};
+	struct compare_count samples[PROCEDURES][2] = {{{0}}};
 	size_t changed;
 
 	for (unsigned side = 0; side < 2; side++)
 		for (uint64_t i = 0; i < totals[side]; i++)
-			side_count_add(&samples[draw_procedure(state)][side], &(struct side_count){1, 1, 1});
+			compare_count_add(&samples[draw_procedure(state)][side], &(struct compare_count){1, 1, 1});
 	for (size_t i = 0; i < PROCEDURES; i++)
-		comparison_make(&runs, samples[i], &rows[i]);
-	assert_int_equal(comparisons_judge(&(struct comparisons){rows, PROCEDURES, sizeof(rows[0])}, 0.05, &changed),
-	                 0);
+		compare_make(&runs, samples[i], &rows[i]);
+	assert_int_equal(compare_adjust(&(struct compare_rows){rows, PROCEDURES, sizeof(rows[0])}, 0.05, &changed), 0);
 	return changed;
 }
 
@@ -216,9 +216,9 @@ nothing_is_marked_where_nothing_changed(void **state)
 static void
 a_row_may_be_all_that_a_run_has(void **state)
 {
-	struct side_count runs[] = {
+	struct compare_count runs[] = {
 		{2000, 1004, 251000}, {2000, 1004, 251000}, {2000, 1004, 251000}, {2000, 1004, 251000}};
-	const struct scale same = {
+	const struct compare_scale same = {
 		.totals = {{4000, 2008, 502000}, {4000, 2008, 502000}},
 		.is_random = {true, true},
 		.z = 1.96,
@@ -230,14 +230,14 @@ a_row_may_be_all_that_a_run_has(void **state)
 	                  .totals = (double[]){1004, 1004, 1004, 1004},
 	                  .confidence = 0.95},
 	};
-	const struct side_count samples[2] = {{4000, 2008, 502000}, {4000, 2008, 502000}};
+	const struct compare_count samples[2] = {{4000, 2008, 502000}, {4000, 2008, 502000}};
 	struct diff_comparison row;
 	struct variation variation;
 
 	(void)state;
-	comparison_make(&same, samples, &row);
+	compare_make(&same, samples, &row);
 	row.runs = runs;
-	assert_int_equal(comparisons_add_noise(&same, &(struct comparisons){&row, 1, sizeof(row)}, &variation), 0);
+	assert_int_equal(compare_add_noise(&same, &(struct compare_rows){&row, 1, sizeof(row)}, &variation), 0);
 	assert_true(row.bound.least <= 0 && row.bound.least > -0.5);
 	assert_true(row.bound.most >= 0 && row.bound.most < 0.5);
 	assert_true(row.chance > 0.99 && row.chance <= 1);

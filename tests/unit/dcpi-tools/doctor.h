@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/ctl/doctor/checks.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
 #include "tests/unit/event/fake_tree.h"
 #include "tests/unit/event/scripted_kernel.h"
 
 struct scene {
 	struct fake_tree tree;
 	struct scripted_kernel kernel;
-	struct surroundings around;
+	struct doctor_environment environment;
 	struct ctl_findings findings;
 };
 
@@ -29,7 +29,7 @@ make_scene(void **state)
 
 	assert_non_null(scene);
 	fake_tree_init(&scene->tree);
-	scene->around = (struct surroundings){
+	scene->environment = (struct doctor_environment){
 		.kernel = {.open = scripted_open,
 	                   .open_context = &scene->kernel,
 	                   .sysfs = scene->tree.root,
@@ -51,7 +51,7 @@ free_scene(void **state)
 	struct scene *scene = *state;
 
 	findings_fini(&scene->findings);
-	json_decref(scene->around.status);
+	json_decref(scene->environment.status);
 	fake_tree_fini(&scene->tree);
 	free(scene);
 	return 0;
@@ -63,8 +63,8 @@ free_scene(void **state)
 static inline void
 scene_status(struct scene *scene, const char *json)
 {
-	scene->around.status = json_loads(json, 0, NULL);
-	assert_non_null(scene->around.status);
+	scene->environment.status = json_loads(json, 0, NULL);
+	assert_non_null(scene->environment.status);
 }
 
 static inline void
@@ -94,9 +94,9 @@ assert_found(const struct scene *scene, enum severity severity, const char *chec
 	if (!strstr(finding->text, text))
 		fail_msg("'%s' is not in '%s'", text, finding->text);
 	if (!mend)
-		assert_null(finding->mend);
-	else if (!finding->mend || !strstr(finding->mend, mend))
-		fail_msg("'%s' is not in '%s'", mend, finding->mend ? finding->mend : "(nothing)");
+		assert_null(finding->remedy);
+	else if (!finding->remedy || !strstr(finding->remedy, mend))
+		fail_msg("'%s' is not in '%s'", mend, finding->remedy ? finding->remedy : "(nothing)");
 }
 
 #endif

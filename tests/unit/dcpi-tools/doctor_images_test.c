@@ -28,13 +28,14 @@ scene_dpkg(struct scene *scene, char program[PATH_MAX], const char *answers)
 	scene_write(scene, "dpkg-query", script);
 	snprintf(program, PATH_MAX, "%s/dpkg-query", scene->tree.root);
 	assert_int_equal(chmod(program, 0700), 0);
-	scene->around.dpkg_query = program;
+	scene->environment.dpkg_query = program;
 }
 
 static void
 examine(struct scene *scene, const struct fixture *fixture)
 {
-	assert_int_equal(examine_selection(&scene->around, NULL, &fixture->selection, "the last day", &scene->findings),
+	assert_int_equal(doctor_check_selection(&scene->environment, NULL, &fixture->selection, "the last day",
+	                                        &scene->findings),
 	                 0);
 }
 

@@ -7,7 +7,7 @@ a_service_that_is_not_running_is_to_be_started(void **state)
 {
 	struct scene *scene = *state;
 
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "service", "not running", "systemctl start dcpid");
 }
 
@@ -16,9 +16,9 @@ a_daemon_by_hand_is_started_by_hand(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->around.is_service = false;
-	scene->around.directory = "/tmp/db";
-	examine_service(&scene->around, &scene->findings);
+	scene->environment.is_service = false;
+	scene->environment.directory = "/tmp/db";
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "service", "not running", "dcpid --foreground --db /tmp/db");
 }
 
@@ -27,8 +27,8 @@ of_a_service_that_failed_the_log_is_to_be_read(void **state)
 {
 	struct scene *scene = *state;
 
-	snprintf(scene->around.service_state, sizeof(scene->around.service_state), "failed");
-	examine_service(&scene->around, &scene->findings);
+	snprintf(scene->environment.service_state, sizeof(scene->environment.service_state), "failed");
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "service", "failed", "journalctl -u dcpid");
 }
 
@@ -37,11 +37,11 @@ a_user_outside_of_the_group_is_told_how_to_join_it(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->around.uid = 1000;
-	scene->around.has_group = true;
-	scene->around.status_error = -EACCES;
-	snprintf(scene->around.user, sizeof(scene->around.user), "jane");
-	examine_service(&scene->around, &scene->findings);
+	scene->environment.uid = 1000;
+	scene->environment.has_group = true;
+	scene->environment.status_error = -EACCES;
+	snprintf(scene->environment.user, sizeof(scene->environment.user), "jane");
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "access", "user jane may not talk to dcpid: not in group dcpi",
 	             "usermod -aG dcpi jane");
 }
@@ -51,9 +51,9 @@ a_user_who_joined_the_group_has_to_log_in_again(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->around.has_group = scene->around.is_listed = true;
-	scene->around.status_error = -EACCES;
-	examine_service(&scene->around, &scene->findings);
+	scene->environment.has_group = scene->environment.is_listed = true;
+	scene->environment.status_error = -EACCES;
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "access", "older than the membership", "newgrp dcpi");
 }
 
@@ -62,8 +62,8 @@ a_daemon_that_does_not_answer_is_a_problem(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->around.status_error = -ETIMEDOUT;
-	examine_service(&scene->around, &scene->findings);
+	scene->environment.status_error = -ETIMEDOUT;
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "service", "has not answered", "journalctl");
 }
 
@@ -77,7 +77,7 @@ a_daemon_that_is_well_gives_one_finding(void **state)
 	                    "\"overhead\":{\"limit_percent\":1,\"measured_percent\":1.1},"
 	                    "\"events\":[{\"name\":\"cycles\",\"samples\":100000,\"lost\":100,\"throttled\":9,"
 	                    "\"running_percent\":100,\"unknown\":{\"guest\":999}}]}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_int_equal(scene->findings.count, 1);
 	assert_found(scene, SEVERITY_OK, "service", "dcpid 0.1.0 collects (process 812, epoch 3)", NULL);
 }
@@ -92,7 +92,7 @@ what_is_missing_from_the_samples_is_a_warning(void **state)
 	                    "\"sideband_lost\":4,\"events\":[{\"name\":\"cycles\",\"samples\":99600,\"lost\":400,"
 	                    "\"dropped\":6,\"throttled\":11,\"running_percent\":50,"
 	                    "\"unknown\":{\"guest\":100,\"kernel-hidden\":1900}}]}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_WARNING, "lost", "0.40 % of the samples of cycles", "ring_kib = 1024;");
 	assert_found(scene, SEVERITY_WARNING, "dropped", "6 samples of cycles", "journalctl");
 	assert_found(scene, SEVERITY_WARNING, "throttled", "11 times", "less often");
@@ -108,7 +108,7 @@ a_database_that_cannot_be_written_is_a_problem(void **state)
 
 	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: No space left on device; 5 kept\","
 	                    "\"memory for counts is full\"]}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "trouble", "No space left on device; 5 kept", "df -h /var/lib/dcpi");
 	assert_int_equal(findings_count(&scene->findings, SEVERITY_PROBLEM), 2);
 	assert_string_equal(scene->findings.list[2].text, "memory for counts is full");
@@ -121,7 +121,7 @@ a_database_at_its_limit_is_to_be_given_more(void **state)
 
 	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: the database has reached its size limit; "
 	                    "size_limit_mib in dcpid.conf raises it; 5 kept\"]}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "trouble", "size limit", "larger size_limit_mib");
 }
 
@@ -132,7 +132,7 @@ captured_names_that_find_no_room_are_a_warning(void **state)
 
 	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":268435456,\"limit\":268435456,\"full\":true,"
 	                    "\"kernel\":true}}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_WARNING, "capture", "limit of 256 MiB", "larger capture_limit_mib");
 }
 
@@ -143,7 +143,7 @@ it_is_said_what_is_captured(void **state)
 
 	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":5242880,\"limit\":268435456,\"full\":false,"
 	                    "\"kernel\":false}}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_OK, "capture", "5.0 of 256 MiB; the kernel's code is not", NULL);
 }
 
@@ -153,7 +153,7 @@ sampling_that_costs_more_than_allowed_is_a_warning(void **state)
 	struct scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"overhead\":{\"limit_percent\":1,\"measured_percent\":1.6}}");
-	examine_service(&scene->around, &scene->findings);
+	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_WARNING, "cost", "1.60 % of the machine; 1.00 %", "dcpictl reload");
 }
 

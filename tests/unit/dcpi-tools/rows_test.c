@@ -9,10 +9,11 @@
 #define SETS 3
 
 static void
-add(struct rows *rows, size_t set, const struct fixture *fixture, struct symbolizer *symbolizer, uint64_t expected)
+add(struct stats_rows *rows, size_t set, const struct fixture *fixture, struct symbolizer *symbolizer,
+    uint64_t expected)
 {
-	const struct rows_addition addition = {.set = set, .selection = &fixture->selection, .symbolizer = symbolizer};
-	struct rows_total total;
+	const struct stats_addition addition = {.set = set, .selection = &fixture->selection, .symbolizer = symbolizer};
+	struct stats_total total;
 
 	assert_int_equal(rows_add(rows, &addition, &total), 0);
 	assert_int_equal(total.count, expected);
@@ -20,8 +21,8 @@ add(struct rows *rows, size_t set, const struct fixture *fixture, struct symboli
 	assert_true(total.squares == (double)expected);
 }
 
-static const struct row *
-row_of(const struct rows *rows, const char *path)
+static const struct stats_row *
+row_of(const struct stats_rows *rows, const char *path)
 {
 	for (size_t i = 0; i < rows_count(rows); i++)
 		if (strcmp(rows_get(rows, i)->path, path) == 0)
@@ -30,7 +31,7 @@ row_of(const struct rows *rows, const char *path)
 }
 
 static void
-assert_row(const struct row *row, uint64_t first, uint64_t second)
+assert_row(const struct stats_row *row, uint64_t first, uint64_t second)
 {
 	assert_non_null(row);
 	assert_int_equal(row->counts[0], first);
@@ -42,7 +43,7 @@ assert_row(const struct row *row, uint64_t first, uint64_t second)
 static void
 images_meet_by_build_id_and_by_path(void **state)
 {
-	struct rows *rows = rows_new(ROW_IMAGE, SETS, true);
+	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
 	struct fixture first, second;
 
 	(void)state;
@@ -67,7 +68,7 @@ images_meet_by_build_id_and_by_path(void **state)
 static void
 kinds_with_one_name_are_apart(void **state)
 {
-	struct rows *rows = rows_new(ROW_IMAGE, SETS, true);
+	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
 	struct fixture first, second;
 
 	(void)state;
@@ -86,7 +87,7 @@ kinds_with_one_name_are_apart(void **state)
 static void
 procedures_are_called_by_name(void **state)
 {
-	struct rows *rows = rows_new(ROW_PROCEDURE, SETS, true);
+	struct stats_rows *rows = rows_new(ROW_PROCEDURE, SETS, true);
 	struct symbolizer *symbolizer = symbolizer_new(NULL);
 	struct fixture first, second;
 
@@ -110,7 +111,7 @@ procedures_are_called_by_name(void **state)
 static void
 instructions_meet_in_one_build_only(void **state)
 {
-	struct rows *rows = rows_new(ROW_INSTRUCTION, SETS, true);
+	struct stats_rows *rows = rows_new(ROW_INSTRUCTION, SETS, true);
 	struct symbolizer *symbolizer = symbolizer_new(NULL);
 	struct fixture first, second;
 
@@ -133,11 +134,11 @@ instructions_meet_in_one_build_only(void **state)
 static void
 only_images_that_are_wanted_count(void **state)
 {
-	struct rows *rows = rows_new(ROW_IMAGE, SETS, true);
+	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
 	const bool wanted[] = {false, true};
-	struct rows_addition addition = {.wanted = wanted};
+	struct stats_addition addition = {.wanted = wanted};
 	struct fixture fixture;
-	struct rows_total total;
+	struct stats_total total;
 
 	(void)state;
 	fixture_init(&fixture);

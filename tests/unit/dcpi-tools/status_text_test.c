@@ -133,27 +133,27 @@ a_daemon_that_says_less_is_understood(void **state)
 static void
 counts_have_a_comma_every_three_digits(void **state)
 {
-	char text[NUMBER_TEXT_SIZE];
+	char text[STATUS_NUMBER_SIZE];
 
 	(void)state;
-	assert_string_equal(count_format(0, text), "0");
-	assert_string_equal(count_format(999, text), "999");
-	assert_string_equal(count_format(1000, text), "1,000");
-	assert_string_equal(count_format(UINT64_MAX, text), "18,446,744,073,709,551,615");
+	assert_string_equal(status_format_count(0, text), "0");
+	assert_string_equal(status_format_count(999, text), "999");
+	assert_string_equal(status_format_count(1000, text), "1,000");
+	assert_string_equal(status_format_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
 }
 
 static void
 sizes_have_three_digits_at_most(void **state)
 {
-	char text[NUMBER_TEXT_SIZE];
+	char text[STATUS_NUMBER_SIZE];
 
 	(void)state;
-	assert_string_equal(size_format(0, text), "0 bytes");
-	assert_string_equal(size_format(1023, text), "1023 bytes");
-	assert_string_equal(size_format(1024, text), "1 KiB");
-	assert_string_equal(size_format(1536, text), "1.5 KiB");
-	assert_string_equal(size_format(UINT64_C(256) << 20, text), "256 MiB");
-	assert_string_equal(size_format(UINT64_C(3) << 40, text), "3 TiB");
+	assert_string_equal(status_format_size(0, text), "0 bytes");
+	assert_string_equal(status_format_size(1023, text), "1023 bytes");
+	assert_string_equal(status_format_size(1024, text), "1 KiB");
+	assert_string_equal(status_format_size(1536, text), "1.5 KiB");
+	assert_string_equal(status_format_size(UINT64_C(256) << 20, text), "256 MiB");
+	assert_string_equal(status_format_size(UINT64_C(3) << 40, text), "3 TiB");
 }
 
 int

@@ -8,7 +8,7 @@
 static void
 the_empty_text_is_number_0(void **state)
 {
-	struct strings *strings = strings_new();
+	struct export_strings *strings = strings_new();
 	uint32_t number = 7;
 
 	(void)state;
@@ -23,7 +23,7 @@ the_empty_text_is_number_0(void **state)
 static void
 a_text_keeps_its_number_among_many(void **state)
 {
-	struct strings *strings = strings_new();
+	struct export_strings *strings = strings_new();
 	char text[16];
 	uint32_t number;
 

@@ -3,19 +3,18 @@
 
 #include "code/schedule.h"
 #include "dcpi-tools/whatcg/part.h"
-#include "dcpi-tools/whatcg/stall_row.h"
 
 static void
 a_row_is_named_without_regard_to_case(void **state)
 {
-	struct stall_row row;
+	struct whatcg_row row;
 
 	(void)state;
-	assert_true(stall_row_find("branch MISPREDICT", &row));
+	assert_true(whatcg_row_find("branch MISPREDICT", &row));
 	assert_string_equal(row.name, "Branch mispredict");
 	assert_false(row.is_static);
 	assert_int_equal(row.index, CAUSE_MISPREDICT);
-	assert_true(stall_row_find("ra dependency", &row));
+	assert_true(whatcg_row_find("ra dependency", &row));
 	assert_true(row.is_static);
 	assert_int_equal(row.index, STALL_RA);
 }
@@ -23,33 +22,33 @@ a_row_is_named_without_regard_to_case(void **state)
 static void
 a_letter_means_the_reason_that_listings_have_it_for(void **state)
 {
-	struct stall_row row;
+	struct whatcg_row row;
 
 	(void)state;
 	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
 		const char letter[] = {stall_cause_letter(i), '\0'};
 
-		assert_true(stall_row_find(letter, &row));
+		assert_true(whatcg_row_find(letter, &row));
 		assert_string_equal(row.name, stall_cause_name(i));
 	}
-	assert_true(stall_row_find("d", &row));
+	assert_true(whatcg_row_find("d", &row));
 	assert_string_equal(row.name, "D-cache miss");
-	assert_true(stall_row_find("D", &row));
+	assert_true(whatcg_row_find("D", &row));
 	assert_string_equal(row.name, "DTB miss");
-	assert_true(stall_row_find("?", &row));
+	assert_true(whatcg_row_find("?", &row));
 	assert_string_equal(row.name, "Unexplained stall");
 }
 
 static void
 what_is_no_row_is_refused(void **state)
 {
-	struct stall_row row;
+	struct whatcg_row row;
 
 	(void)state;
-	assert_false(stall_row_find("", &row));
-	assert_false(stall_row_find("dD", &row));
-	assert_false(stall_row_find("weather", &row));
-	assert_false(stall_row_find("Execution", &row));
+	assert_false(whatcg_row_find("", &row));
+	assert_false(whatcg_row_find("dD", &row));
+	assert_false(whatcg_row_find("weather", &row));
+	assert_false(whatcg_row_find("Execution", &row));
 }
 
 static void
@@ -61,15 +60,15 @@ a_row_has_what_the_summary_says_of_it(void **state)
 		.unexplained = 5,
 		.fixed = {[STALL_RB] = 7},
 	};
-	struct stall_row row;
+	struct whatcg_row row;
 
 	(void)state;
-	stall_row_find("d", &row);
-	assert_true(stall_row_low(&row, &summary) == 3 && stall_row_high(&row, &summary) == 8);
-	stall_row_find("?", &row);
-	assert_true(stall_row_low(&row, &summary) == 5 && stall_row_high(&row, &summary) == 5);
-	stall_row_find("b", &row);
-	assert_true(stall_row_low(&row, &summary) == 7 && stall_row_high(&row, &summary) == 7);
+	whatcg_row_find("d", &row);
+	assert_true(whatcg_row_low(&row, &summary) == 3 && whatcg_row_high(&row, &summary) == 8);
+	whatcg_row_find("?", &row);
+	assert_true(whatcg_row_low(&row, &summary) == 5 && whatcg_row_high(&row, &summary) == 5);
+	whatcg_row_find("b", &row);
+	assert_true(whatcg_row_low(&row, &summary) == 7 && whatcg_row_high(&row, &summary) == 7);
 }
 
 /* 900 of 1,000 samples analysed, 88.1 % tallied: 1.9 % are vague, 10.0 % missing. */
@@ -80,7 +79,7 @@ what_is_tallied_vague_and_missing_is_all(void **state)
 	double vague, missing;
 
 	(void)state;
-	part_rest(&part, 88.1, &vague, &missing);
+	whatcg_part_rest(&part, 88.1, &vague, &missing);
 	assert_float_equal(vague, 1.9, 1e-9);
 	assert_float_equal(missing, 10, 1e-9);
 }
@@ -93,7 +92,7 @@ rounding_leaves_no_gap(void **state)
 	double vague, missing;
 
 	(void)state;
-	part_rest(&part, 33.3, &vague, &missing);
+	whatcg_part_rest(&part, 33.3, &vague, &missing);
 	assert_float_equal(vague, 0, 1e-9);
 	assert_float_equal(missing, 66.7, 1e-9);
 }

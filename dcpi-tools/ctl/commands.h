@@ -1,0 +1,58 @@
+/*
+ * commands.h - the commands of dcpictl
+ *
+ * Each takes what the command line asks for and returns an exit status, after a message if it is not 0.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_CTL_COMMANDS_H
+#define DCPI_TOOLS_CTL_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dcpi-tools/common/options.h"
+
+struct ctl_request {
+	struct options options;
+	const char *command;
+	int (*run)(const struct ctl_request *request); /* it */
+	const char *socket;                            /* NULL: the database's, or the service's */
+	const char *label;                             /* of an epoch, or of a process tree */
+	char *const *program;                          /* that is to run under it; NULL: none */
+	unsigned pid;                                  /* of the process that is to have it; 0: none */
+	const char *output;                            /* NULL: standard output */
+	const char *to;                                /* the directory that salvage makes */
+	const char *epoch;                             /* that is to be kept; NULL: print which are */
+	bool release;                                  /* it is kept no longer */
+	bool json;
+	bool prometheus;
+};
+
+/* Ask dcpid and print the reply: status, flush, epoch, label --pid, reload, quit, compact. */
+int ctl_remote(const struct ctl_request *request);
+
+/* Run a program under a label, or label a process that runs. The exit status of the program. */
+int ctl_label(const struct ctl_request *request);
+
+/* Read the whole database and print what is wrong with it, without a daemon or beside one; then STATUS_DAMAGED. */
+int ctl_check(const struct ctl_request *request);
+
+/*
+ * Keep the epochs that request->epoch selects - a number, a label of an epoch, latest, or the label of processes - or
+ * with request->release no longer, also beside a dcpid. Print all that are kept.
+ */
+int ctl_keep(const struct ctl_request *request);
+
+/* What is whole in a damaged database, into a new one; print what was kept and lost. STATUS_EMPTY: nothing to keep. */
+int ctl_salvage(const struct ctl_request *request);
+
+/* Print what hinders profiling on this machine, and its remedies. STATUS_FAILURE: there is a problem. */
+int ctl_doctor(const struct ctl_request *request);
+
+/* Compact the database in `directory`, as its writer, where no dcpid runs. */
+int ctl_compact(const char *directory);
+
+/* Print "48.2 MiB -> 12.1 MiB". */
+int ctl_print_compacted(uint64_t before_bytes, uint64_t after_bytes);
+
+#endif

@@ -1,0 +1,410 @@
+#include "dcpi-tools/diff/input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "dcpi-tools/common/histogram.h"
+#include "dcpi-tools/common/image_name.h"
+#include "dcpi-tools/common/message.h"
+#include "profile/catalog.h"
+
+/* While input_read() runs. */
+struct input_reader {
+	struct diff_input *input;
+	const struct input_request *request;
+};
+
+const struct selection_event *
+input_event(const struct diff_input *input)
+{
+	return &input->all.selection->events[input->all.event];
+}
+
+const struct image *
+input_image(const struct diff_input *input, uint32_t index)
+{
+	return input->all.selection->images[index].image;
+}
+
+bool
+input_pattern_is_of(const struct input_pattern *pattern, size_t set)
+{
+	return pattern->group == 0 || pattern->group == set + 1;
+}
+
+/* An image named for both sets may be in one of them only; one named for this set must be in it. */
+static int
+choose_images(struct diff_input *input, const struct input_request *request, size_t set, unsigned *hits)
+{
+	const struct selection *selection = input->all.selection;
+
+	for (size_t i = 0; i < request->pattern_count; i++) {
+		const struct input_pattern *pattern = &request->patterns[i];
+		const struct image_request own = {.patterns = &pattern->text, .count = 1, .event = input->all.event};
+		bool *found = NULL;
+
+		if (!input_pattern_is_of(pattern, set))
+			continue;
+		if (!input->all.wanted)
+			input->all.wanted = calloc(selection->image_count + 1, sizeof(*input->all.wanted));
+		if (!input->all.wanted)
+			return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
+		if (images_match(selection, pattern->text, input->all.wanted) > 0)
+			hits[i]++;
+		else if (pattern->group)
+			return images_choose(selection, input->all.titles, &own, &found);
+	}
+	return STATUS_OK;
+}
+
+static int
+choose_event(struct diff_input *input, const struct input_request *request, const char *directory)
+{
+	const struct columns_request wanted = {.events = {request->event}, .event_count = request->event ? 1 : 0};
+	struct columns columns;
+	char why[1024];
+	int err = columns_choose(input->all.selection, &wanted, &columns, why, sizeof(why));
+
+	if (err) {
+		message_print(directory, "%s", why);
+		return error_exit_status(err);
+	}
+	input->all.event = columns.events[0];
+	return STATUS_OK;
+}
+
+/* Unknown samples have no image and no context, so they are a part of the unrestricted total only. */
+static int
+choose_total(struct diff_input *input, const char *directory)
+{
+	const struct selection_request *wanted = &input->set->request;
+	const struct selection_event *event = input_event(input);
+
+	input->total = (struct compare_count){event->totals.samples, event->totals_taken, event->totals_squares};
+	if (wanted->comm || wanted->cgroup || wanted->label)
+		input->total = (struct compare_count){event->selected, event->selected_taken, event->selected_squares};
+	if (input->total.count > 0)
+		return STATUS_OK;
+	message_print(directory, "no samples in what was selected for %s", input->set->title);
+	return STATUS_EMPTY;
+}
+
+static struct input_row *
+add_row(struct diff_input *input)
+{
+	struct input_row *rows = array_grow(input->rows, &input->row_capacity, input->row_count + 1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	input->rows = rows;
+	rows[input->row_count] = (struct input_row){0};
+	return &rows[input->row_count++];
+}
+
+static int
+take_histogram(struct diff_input *input, struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		struct histogram_row *from = &histogram->rows[i];
+		struct input_row *row;
+
+		if (from->counts[input->all.event] == 0)
+			continue;
+		row = add_row(input);
+		if (!row)
+			return -ENOMEM;
+		row->image = from->image;
+		row->kind = from->procedure.kind;
+		row->offset = from->procedure.offset;
+		row->samples = (struct compare_count){from->counts[input->all.event], from->taken[input->all.event],
+		                                      from->squares[input->all.event]};
+		row->title = from->title;
+		from->title = NULL; /* its owner is the row now */
+	}
+	return 0;
+}
+
+static int
+count_samples(struct input_reader *reader, const struct profile_set_visit *visit)
+{
+	struct diff_input *input = reader->input;
+	const struct histogram_request request = {
+		.selection = input->all.selection,
+		.wanted = input->all.wanted,
+		.image_titles = input->all.titles,
+		.symbolizer = reader->request->by_image ? NULL : visit->symbolizer,
+		.demangle = reader->request->demangle,
+	};
+	struct histogram histogram;
+	int err = histogram_make(&request, &histogram);
+
+	if (!err) {
+		err = take_histogram(input, &histogram);
+		histogram_fini(&histogram);
+	}
+	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+}
+
+static int
+take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
+{
+	struct input_reader *reader = context;
+	const struct procedure procedure = {
+		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
+		.offset = input->symbol->offset,
+		.name = input->symbol->name,
+	};
+	struct input_row *row = add_row(reader->input);
+
+	if (!row)
+		return -ENOMEM;
+	row->image = input->code->index;
+	row->kind = procedure.kind;
+	row->offset = procedure.offset;
+	row->samples = (struct compare_count){analysis->time_samples, analysis->time_taken, analysis->time_squares};
+	row->title = procedure_title(&procedure, input->code->image, reader->request->demangle);
+	figures_of_procedure(analysis, &row->figures);
+	return row->title ? 0 : -ENOMEM;
+}
+
+static int
+analyze(struct input_reader *reader, const struct profile_set_visit *visit)
+{
+	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
+	struct survey_all *all = &reader->input->all;
+	int status = model_ask(all->selection, reader->request->cpu, all->event, &all->model);
+
+	if (status)
+		return status;
+	all->samples = 0;
+	for (uint32_t i = 0; i < all->selection->image_count; i++)
+		if (!all->wanted || all->wanted[i])
+			all->samples += code_image_samples(all->selection, i, 0, UINT64_MAX, all->event);
+	return survey_all_run(all, visit->database, &visitor);
+}
+
+int
+input_open(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
+           unsigned *hits)
+{
+	const char *directory = visit->database->directory;
+	int status;
+
+	memset(input, 0, sizeof(*input));
+	input->set = visit->set;
+	input->all.selection = visit->selection;
+	input->all.titles = image_titles(visit->selection);
+	if (!input->all.titles)
+		return message_cannot(NULL, "name the images", -ENOMEM, NULL);
+	if (request->analyze)
+		status = time_event_ask(visit->selection, request->event, directory, &input->all.event);
+	else
+		status = choose_event(input, request, directory);
+	if (!status)
+		status = choose_images(input, request, visit->index, hits);
+	if (status)
+		return status;
+	survey_all_leave_out(&input->all);
+	return choose_total(input, directory);
+}
+
+static int
+compare_titles(const char *left, const char *right)
+{
+	return left && right ? strcmp(left, right) : (left != NULL) - (right != NULL);
+}
+
+/* A row by its image, its name and its place; what is sorted by it. */
+struct input_row_key {
+	uint32_t image; /* in the database */
+	const char *title;
+	uint64_t offset;
+	struct input_row *row;
+};
+
+static int
+compare_keys(const void *left, const void *right)
+{
+	const struct input_row_key *a = left, *b = right;
+	int order = (a->image > b->image) - (a->image < b->image);
+
+	if (!order)
+		order = compare_titles(a->title, b->title);
+	return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static int
+compare_names(const void *left, const void *right)
+{
+	struct input_row_key a = *(const struct input_row_key *)left, b = *(const struct input_row_key *)right;
+
+	a.offset = b.offset = 0;
+	return compare_keys(&a, &b);
+}
+
+/* The rows of the input, to be found. */
+struct input_run_rows {
+	struct input_reader *reader;
+	const struct profile_set_visit *visit;
+	struct input_row_key *keys;
+};
+
+/* Code made at run time is known by its name alone. */
+static int
+take_histogram_of_run(struct diff_input *input, const struct histogram *histogram, const struct input_run *run,
+                      const struct input_row_key *keys)
+{
+	for (size_t i = 0; i < histogram->row_count; i++) {
+		const struct histogram_row *from = &histogram->rows[i];
+		const struct input_row_key key = {
+			.image = run->selection->images[from->image].number,
+			.title = from->title,
+			.offset = from->procedure.offset,
+		};
+		const struct input_row_key *found;
+
+		if (from->counts[run->event] == 0)
+			continue;
+		found = bsearch(&key, keys, input->row_count, sizeof(*keys), compare_keys);
+		if (!found)
+			found = bsearch(&key, keys, input->row_count, sizeof(*keys), compare_names);
+		if (!found)
+			continue;
+		if (!found->row->runs)
+			found->row->runs = calloc(run->most, sizeof(*found->row->runs));
+		if (!found->row->runs)
+			return -ENOMEM;
+		compare_count_add(&found->row->runs[run->index],
+		                  &(struct compare_count){from->counts[run->event], from->taken[run->event],
+		                                          from->squares[run->event]});
+	}
+	return 0;
+}
+
+static int
+take_run(void *context, const struct input_run *run)
+{
+	const struct input_run_rows *rows = context;
+	struct histogram_request request = {
+		.selection = run->selection,
+		.image_titles = image_titles(run->selection),
+		.symbolizer = rows->reader->request->by_image ? NULL : rows->visit->symbolizer,
+		.demangle = rows->reader->request->demangle,
+	};
+	struct histogram histogram = {0};
+	int err = request.image_titles ? histogram_make(&request, &histogram) : -ENOMEM;
+
+	if (!err)
+		err = take_histogram_of_run(rows->reader->input, &histogram, run, rows->keys);
+	histogram_fini(&histogram);
+	image_titles_free(request.image_titles, run->selection->image_count);
+	return err;
+}
+
+static struct input_row_key *
+sort_rows(const struct diff_input *input)
+{
+	struct input_row_key *keys = calloc(input->row_count + 1, sizeof(*keys));
+
+	for (size_t i = 0; i < input->row_count && keys; i++)
+		keys[i] = (struct input_row_key){
+			.image = input->all.selection->images[input->rows[i].image].number,
+			.title = input->rows[i].title,
+			.offset = input->rows[i].offset,
+			.row = &input->rows[i],
+		};
+	if (keys && input->row_count > 0)
+		qsort(keys, input->row_count, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+static int
+read_run(struct diff_input *input, const struct profile_set_visit *visit, const char *label, size_t most,
+         input_run_visitor *visit_run, void *context)
+{
+	struct selection_request request = visit->set->request;
+	const struct selection_request *const requests[] = {&request};
+	struct input_run run = {.index = input->run_count, .most = most};
+	struct selection *selection = NULL;
+	char *pattern = profile_set_literal(label);
+	int err;
+
+	request.label = pattern;
+	err = pattern ? database_read_each(visit->database->profile, requests, 1, &selection) : -ENOMEM;
+	while (selection && run.event < selection->event_count &&
+	       strcmp(selection->events[run.event].name, input_event(input)->name) != 0)
+		run.event++;
+	if (!err && selection && run.event < selection->event_count && selection->events[run.event].selected > 0) {
+		run.selection = selection;
+		input->run_totals[input->run_count] = (struct compare_count){
+			selection->events[run.event].selected,
+			selection->events[run.event].selected_taken,
+			selection->events[run.event].selected_squares,
+		};
+		input->run_units[input->run_count++] = (double)selection->events[run.event].period;
+		err = visit_run(context, &run);
+	}
+	selection_free(selection);
+	free(pattern);
+	return err;
+}
+
+int
+input_each_run(struct diff_input *input, const struct profile_set_visit *visit, input_run_visitor *visit_run,
+               void *context)
+{
+	char **labels, why[512] = "";
+	size_t count;
+	int err;
+
+	if (!visit->set->has_runs)
+		return STATUS_OK;
+	err = catalog_labels(visit->database->profile, &visit->set->request, &labels, &count, why, sizeof(why));
+	if (err)
+		return database_cannot_read(visit->database, err);
+	input->run_totals = calloc(count + 1, sizeof(*input->run_totals));
+	input->run_units = calloc(count + 1, sizeof(*input->run_units));
+	err = input->run_totals && input->run_units ? 0 : -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = read_run(input, visit, labels[i], count, visit_run, context);
+	catalog_free_labels(labels, count);
+	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+}
+
+int
+input_read(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
+           unsigned *hits)
+{
+	struct input_reader reader = {.input = input, .request = request};
+	struct input_run_rows rows = {.reader = &reader, .visit = visit};
+	int status = input_open(input, request, visit, hits);
+
+	if (!status)
+		status = request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
+	if (status)
+		return status;
+	/* the samples of each label: the noise from run to run is estimated from how they differ */
+	rows.keys = sort_rows(input);
+	if (!rows.keys)
+		return message_cannot(NULL, "read the runs", -ENOMEM, NULL);
+	status = input_each_run(input, visit, take_run, &rows);
+	free(rows.keys);
+	return status;
+}
+
+void
+input_fini(struct diff_input *input)
+{
+	for (size_t i = 0; i < input->row_count; i++) {
+		free(input->rows[i].title);
+		free(input->rows[i].runs);
+	}
+	free(input->rows);
+	free(input->run_totals);
+	free(input->run_units);
+	survey_all_fini(&input->all);
+	memset(input, 0, sizeof(*input));
+}

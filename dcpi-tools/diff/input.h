@@ -1,0 +1,84 @@
+/*
+ * input.h - one of the two sets of samples that dcpidiff compares, and the procedures in it
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_DIFF_INPUT_H
+#define DCPI_TOOLS_DIFF_INPUT_H
+
+#include "dcpi-tools/common/profile_set.h"
+#include "dcpi-tools/common/survey_all.h"
+#include "dcpi-tools/common/symbolizer.h"
+#include "dcpi-tools/diff/compare.h"
+#include "dcpi-tools/diff/figures.h"
+
+/* An image that the user named, of one set or of both. */
+struct input_pattern {
+	const char *text;
+	size_t group; /* 0: of both, else of the set of this number, from 1 on */
+};
+
+/* Whether it names an image of set number `set`, from 0 on. */
+bool input_pattern_is_of(const struct input_pattern *pattern, size_t set);
+
+struct input_request {
+	const struct input_pattern *patterns; /* none: all images */
+	size_t pattern_count;
+	const char *event; /* NULL: the first */
+	const char *cpu;   /* whose pipeline model the analysis takes; NULL: that of the epoch's CPU */
+	bool by_image;
+	bool demangle;
+	bool analyze; /* more than samples is wanted: code is read */
+};
+
+struct input_row {
+	uint32_t image; /* index into the selection's */
+	enum procedure_kind kind;
+	uint64_t offset;
+	char *title;                  /* of the procedure, not escaped; NULL: the image */
+	struct compare_count samples; /* of the side's event */
+	struct compare_count *runs;   /* of those, by run; NULL: not known, or none */
+	struct code_figures figures;  /* with input_request.analyze */
+};
+
+struct diff_input {
+	const struct profile_set *set;
+	struct survey_all all; /* selection, titles, wanted images, event; with input_request.analyze also what was not
+	                          analysed */
+	struct compare_count total; /* samples that shares are of: all that were selected, whatever the image */
+	struct input_row *rows;
+	size_t row_count, row_capacity;
+	size_t run_count; /* labels that the set's pattern matches, with samples; 0: it is no set of runs */
+	struct compare_count *run_totals; /* as `total`, of each */
+	double *run_units;                /* of each: events that one of its samples stands for; 0: not known */
+};
+
+/* Begin it: selection, event, images and what shares are of; no rows. Arguments and result as of input_read(). */
+int input_open(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
+               unsigned *hits);
+
+/*
+ * Read one side while its database is open; `hits` has a number per pattern, and those of patterns that match an image
+ * are increased. An exit status: 0, or another after a message.
+ */
+int input_read(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
+               unsigned *hits);
+void input_fini(struct diff_input *input); /* a zeroed one is allowed */
+
+/* One of the runs that a set is of. */
+struct input_run {
+	size_t index, most; /* of at most so many */
+	const struct selection *selection;
+	uint16_t event; /* of the selection: the side's */
+};
+
+typedef int input_run_visitor(void *context, const struct input_run *run);
+
+/* For each run of the set that has samples of the side's event: none when it is no set of runs. An exit status. */
+int input_each_run(struct diff_input *input, const struct profile_set_visit *visit, input_run_visitor *visit_run,
+                   void *context);
+
+const struct selection_event *input_event(const struct diff_input *input);
+const struct image *input_image(const struct diff_input *input, uint32_t index);
+
+#endif
