@@ -114,6 +114,7 @@ struct capturer {
 	bool has_unpaid;         /* images wait for more samples to pay for them */
 	bool has_due;            /* a flush has made something due: the thread is woken at the end of the hook */
 	bool kernel_is_closed;
+	bool lacks_extents; /* of more images than one flush looks up */
 	bool is_full_said, is_refused_said;
 };
 
@@ -799,7 +800,7 @@ capturer_expects_flush(struct capturer *capturer)
 	bool expects;
 
 	capture_thread_lock(capturer->options.thread);
-	expects = capturer->results;
+	expects = capturer->results || capturer->lacks_extents;
 	for (const struct capturer_session *session = capturer->sessions; session && !expects; session = session->next)
 		for (size_t i = 0; i < session->count && !expects; i++) {
 			const struct capturer_image *entry = &session->entries[i];
@@ -896,6 +897,7 @@ read_extents(struct capturer *capturer, struct profile *profile, const struct im
 			numbers[count++] = (uint32_t)i;
 		}
 	}
+	capturer->lacks_extents = count == EXTENTS_MAX;
 	capture_thread_unlock(capturer->options.thread);
 	for (size_t i = 0; i < count; i++) {
 		const struct image image = complete_image(capturer, wanted[i]);

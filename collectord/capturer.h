@@ -67,9 +67,9 @@ struct flush_hook capturer_hook(struct capturer *capturer);
 void capturer_drain(struct capturer *capturer, uint64_t timeout_ns);
 
 /*
- * Is there something that the next flush should not be late for: a result to be stored, or an image whose file may soon
- * be gone, and which was seen first, or captured last, less than half a minute ago? Where its samples are is known
- * after a flush. Any thread.
+ * Is there something that the next flush should not be late for: a result to be stored, an image whose file may soon be
+ * gone, and which was seen first, or captured last, less than half a minute ago, or images of which it is not known yet
+ * what the database has? Where samples are is known after a flush. Any thread.
  */
 bool capturer_expects_flush(struct capturer *capturer);
 

@@ -556,6 +556,7 @@ collection_take_result(struct collection *collection)
 	collection->slice_id = result.job.slice.id;
 	collection->slice_newest = result.job.slice.id;
 	collection->flush_entries = result.entries;
+	collection->unidentified = result.unidentified;
 	collection->flush_time_ns = machine_clock_ns(CLOCK_REALTIME);
 	if (result.stats.file_bytes) /* else keep those of the flush before */
 		collection->profile_stats = result.stats;
@@ -574,26 +575,28 @@ collection_flush(struct collection *collection)
 	return submit_kept(collection);
 }
 
-bool
-collection_flush_is_due(const struct collection *collection)
+/* When the slice begins that the next job is added to, CLOCK_MONOTONIC. */
+static uint64_t
+next_slice_begin_ns(const struct collection *collection)
 {
-	const uint64_t interval_ns = collection->config.flush_interval_ns;
-	const uint64_t since_ns = machine_clock_ns(CLOCK_MONOTONIC) - collection->taken_monotonic_ns;
-
-	/* timers are a little early or late: the one nearest to the end of the rest is taken */
-	return interval_ns < FLUSH_KEPT_NS || since_ns + interval_ns / 2 >= FLUSH_REST_NS || collection->kept.tally ||
-	       collection->flush_error ||
-	       image_table_count(sampler_images(collection->sampler)) != collection->images_taken ||
-	       (collection->capturer && capturer_expects_flush(collection->capturer)) ||
-	       (collection->namer && code_namer_expects_flush(collection->namer));
+	return collection->slice_ends || collection->slice_id == 0 ? collection->taken_monotonic_ns
+	                                                           : collection->slice_begin_ns;
 }
 
 bool
-collection_is_flushed(const struct collection *collection)
+collection_flush_is_due(const struct collection *collection)
 {
-	return !collection_is_busy(collection) && !collection->kept.tally && !collection->flush_error &&
-	       machine_clock_ns(CLOCK_MONOTONIC) - collection->taken_monotonic_ns <
-	               collection->config.flush_interval_ns;
+	const struct config *config = &collection->config;
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	/* of two timers, the one that is nearer to the end of the rest, or of the slice, is taken */
+	const uint64_t near_ns = now_ns + config->flush_interval_ns / 2;
+
+	return config->flush_interval_ns < FLUSH_KEPT_NS || near_ns - collection->taken_monotonic_ns >= FLUSH_REST_NS ||
+	       near_ns - next_slice_begin_ns(collection) >= config->slice_ns || collection->kept.tally ||
+	       collection->flush_error || collection->budget_watch.over || collection->unidentified ||
+	       image_table_count(sampler_images(collection->sampler)) != collection->images_taken ||
+	       (collection->capturer && capturer_expects_flush(collection->capturer)) ||
+	       (collection->namer && code_namer_expects_flush(collection->namer));
 }
 
 /* ---- draining and committing ---- */
@@ -655,6 +658,26 @@ collection_request_commit(struct collection *collection, uint64_t *ticket)
 		return err == -EBUSY ? -EAGAIN : err;
 	*ticket = collection->submitted;
 	return 0;
+}
+
+int
+collection_request_refresh(struct collection *collection, uint64_t *ticket)
+{
+	bool is_recent;
+
+	*ticket = 0;
+	collection_take_result(collection);
+	if (collection->flush_error)
+		return collection->flush_error;
+	if (collection->is_compacting)
+		return -EBUSY;
+	is_recent = machine_clock_ns(CLOCK_MONOTONIC) - collection->taken_monotonic_ns <
+	            collection->config.flush_interval_ns;
+	if (collection_is_busy(collection)) {
+		*ticket = collection->submitted;
+		return is_recent ? 0 : -EBUSY;
+	}
+	return is_recent && !collection->kept.tally ? 0 : collection_request_commit(collection, ticket);
 }
 
 uint64_t

@@ -92,14 +92,20 @@ uint64_t collection_committed(const struct collection *collection);
 
 /*
  * Is the next flush due? Once in a flush interval while there is something that waits for it: images that are not in
- * the database yet, programs that may soon be gone and were not captured long ago, code made at run time, a job that
- * could not be written. Otherwise once a minute: a flush takes some milliseconds of processor time, however few samples
- * it has. Intervals below 10 s are kept in any case: who sets one wants samples to be on the disk.
+ * the database yet or have no build-id yet, programs that may soon be gone and were not captured long ago, code made at
+ * run time, the end of a slice, a job that could not be written, sampling that costs too much. Otherwise once a minute:
+ * a flush takes some milliseconds of processor time, however few samples it has. Intervals below 10 s are kept in any
+ * case: who sets one wants samples to be on the disk.
  */
 bool collection_flush_is_due(const struct collection *collection);
 
-/* Does the database have all but what was sampled in the last flush interval? */
-bool collection_is_flushed(const struct collection *collection);
+/*
+ * For a client that is about to read: have what is older than a flush interval written. 0 with *ticket, as of
+ * collection_request_commit(); 0: the database has it. A job that is under way is waited for, if it is not older than a
+ * flush interval: so there is one flush in an interval, however many ask. -EBUSY while the database is compacted or
+ * does not answer; the error of the last flush, which is not tried again sooner for it; as collection_request_commit().
+ */
+int collection_request_refresh(struct collection *collection, uint64_t *ticket);
 
 /*
  * Write everything that was recorded up to now, and wait for it, at most `patience_ns`. 0, or why not (the counts are

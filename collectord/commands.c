@@ -323,33 +323,45 @@ daemon_answer_waiters(struct daemon *daemon)
 	finish_compaction(daemon); /* flushes and compactions end with the same descriptor of the flusher */
 }
 
+/* Keep the client until its flush is done. `ticket` is 0 when it has none yet. */
 static void
-command_flush(struct daemon *daemon, const struct command_call *call)
+add_waiter(struct daemon *daemon, uint64_t client, uint64_t ticket)
 {
 	struct collection_view view;
 
-	collection_retry_now(daemon->collection);
 	collection_view(daemon->collection, &view);
 	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct flush_waiter *waiter = &daemon->waiters[i];
 
 		if (waiter->client)
 			continue;
-		*waiter = (struct flush_waiter){.client = call->client, .tries = view.flush_tries};
-		daemon_answer_waiters(daemon); /* takes the ticket */
+		*waiter = (struct flush_waiter){.client = client, .ticket = ticket, .tries = view.flush_tries};
 		return;
 	}
-	reply_error(daemon, call->client, "too many programs wait for a flush; try again");
+	reply_error(daemon, client, "too many programs wait for a flush; try again");
+}
+
+static void
+command_flush(struct daemon *daemon, const struct command_call *call)
+{
+	collection_retry_now(daemon->collection);
+	add_waiter(daemon, call->client, 0);
+	daemon_answer_waiters(daemon); /* takes the ticket */
 }
 
 /* A tool is about to read: it gets what it would have seen had there been a flush in each flush interval. */
 static void
 command_refresh(struct daemon *daemon, const struct command_call *call)
 {
-	if (collection_is_flushed(daemon->collection))
+	uint64_t ticket;
+	int err = collection_request_refresh(daemon->collection, &ticket);
+
+	if (err)
+		reply_error(daemon, call->client, error_text(err));
+	else if (collection_committed(daemon->collection) >= ticket)
 		reply(daemon, call->client, control_success());
 	else
-		command_flush(daemon, call);
+		add_waiter(daemon, call->client, ticket);
 }
 
 /* ---- epoch, reload, quit ---- */

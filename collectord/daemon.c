@@ -201,11 +201,13 @@ on_flush_timer(void *context)
 {
 	struct daemon *daemon = context;
 
-	on_drain_timer(daemon);                      /* so that the flush has the latest samples */
-	collection_adjust_rates(daemon->collection); /* while the flusher has nothing to do yet */
-	if (collection_flush_is_due(daemon->collection) &&
-	    collection_flush(daemon->collection)) /* when it is busy: on_flusher() or the next timer retries */
-		notify_state(daemon);
+	on_drain_timer(daemon); /* so that the flush has the latest samples */
+	if (collection_flush_is_due(daemon->collection)) {
+		collection_adjust_rates(daemon->collection); /* while the flusher has nothing to do yet */
+		/* when it is busy, on_flusher() or the next timer tries again */
+		(void)collection_flush(daemon->collection);
+	}
+	notify_state(daemon);
 	daemon_answer_waiters(daemon);
 	daemon_save_labels(daemon);
 	control_check_socket(daemon->control);

@@ -39,7 +39,7 @@ int flush_retention_write(struct profile *profile, const struct profile_batch *b
 
 /*
  * Steps of profile_retain() after a flush to slice `slice` that left `used_bytes` in use: one, and while there is more
- * to do, FLUSH_RETENTION_STEPS at most in about 100 ms. A large machine has more to merge than one step in 10 s would
+ * to do, FLUSH_RETENTION_STEPS at most in about 100 ms. A large machine has more to merge than one step a flush would
  * move. Mostly there is nothing to do, but to find that out takes a look at all slices: so the next look is taken
  * FLUSH_RETENTION_REST_NS later, when a slice begins, or when more is in use than may be. An error is logged when it is
  * another than the last one. True when something was done: `used_bytes` is outdated.

@@ -494,6 +494,7 @@ write_work(struct flusher *flusher)
 		.done = !err,
 		.duration_ns = duration_ns,
 		.entries = entries,
+		.unidentified = flusher->unidentified_count,
 		.moved = !err && flusher->has_moved,
 		.stats = stats,
 	};

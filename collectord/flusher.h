@@ -52,6 +52,7 @@ struct flush_result {
 	struct flush_job job;
 	uint64_t duration_ns;       /* of the last try */
 	uint64_t entries;           /* distinct keys written */
+	size_t unidentified;        /* images in the database that may get a build-id with the next job */
 	uint64_t failures;          /* tries in a row that failed */
 	struct profile_stats stats; /* of the database after it; all zero when it failed */
 };

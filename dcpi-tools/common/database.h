@@ -22,8 +22,9 @@ struct database {
 };
 
 /*
- * A dcpid that writes to it is asked to write what it has (refresh.h).
- * 0, or an exit status after a message. The database must not move and `directory` must live until it is closed. */
+ * Have a dcpid that writes to the database write what it has in memory (refresh.h), and open it. 0, or an exit status
+ * after a message. The database must not move and `directory` must live until it is closed.
+ */
 int database_open(struct database *database, const char *directory);
 
 /* 0 with *selection (the caller frees it), or an exit status after a message. */

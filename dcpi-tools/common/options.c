@@ -248,14 +248,6 @@ options_choice(const struct argp_state *state, const char *what, const char *tex
 	return 0;
 }
 
-const char *
-options_label(const struct argp_state *state, const char *text, size_t max)
-{
-	if (!*text || strlen(text) > max)
-		argp_error(state, "--label takes 1 to %zu bytes", max);
-	return text;
-}
-
 char **
 options_program(struct argp_state *state)
 {

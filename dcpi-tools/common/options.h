@@ -81,9 +81,6 @@ size_t options_count(const struct argp_state *state, const char *option, const c
 size_t options_choice(const struct argp_state *state, const char *what, const char *text, const char *const *names,
                       size_t count);
 
-/* A label of at most `max` bytes. */
-const char *options_label(const struct argp_state *state, const char *text, size_t max);
-
 /* At ARGP_KEY_ARG: a program, whose arguments are all that follows. */
 char **options_program(struct argp_state *state);
 

@@ -59,7 +59,7 @@ void profile_sets_fini(struct profile_sets *sets);
 /* --set --db --epoch --since --until --comm --cgroup --label --host; the input is the struct profile_sets. */
 extern const struct argp profile_sets_options;
 
-/* A database that was named without an option, as command_line.h calls it; `sets` is a struct profile_sets. */
+/* A database that was named without an option, as options.h calls it; `sets` is a struct profile_sets. */
 void profile_sets_argument(void *sets, char *directory, struct argp_state *state);
 
 /*

@@ -8,7 +8,8 @@
 #define DCPI_TOOLS_REFRESH_H
 
 /*
- * Ask the dcpid that writes to the database in `directory`, and wait two seconds at most. Without one, without the
+ * Ask the dcpid that writes to the database in `directory`, at its control socket there or at the service's, and wait
+ * three seconds at most; after one that did not answer, the process asks nobody again. Without a dcpid, without the
  * right to ask, or when it cannot write, the database is read as it is: `dcpictl status` says what is wrong.
  */
 void refresh_database(const char *directory);

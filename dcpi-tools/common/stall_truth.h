@@ -1,5 +1,5 @@
 /*
- * truth.h - why instructions of an emulated machine waited, as it happened (dcpiemu)
+ * stall_truth.h - why instructions of an emulated machine waited, as it happened (dcpiemu)
  *
  * In the database it is edges of events without samples, one for each reason, in cycles: from the instruction that
  * waited to the one that is to blame, itself perhaps.

@@ -1,7 +1,7 @@
 /*
  * command.h - the commands of dcpiemu, and the options that those which run a program share
  *
- * Each command has a table of its options (command_line.h).
+ * Each command has a table of its options (dcpi-tools/common/options.h).
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMU_COMMAND_H

@@ -1,5 +1,5 @@
 /*
- * top.h - the instructions that lost most time, of many procedures
+ * top_instructions.h - the instructions that lost most time, of many procedures
  *
  * Keeps no more than its limit, whatever it is shown; what is shown of an instruction - texts, names, lines - is looked
  * up while its image is open, and only for those that are still among the top then.

@@ -3,7 +3,6 @@
 
 #include "emulator/model/lru.h"
 #include "emulator/model/prefetch.h"
-#include "emulator/model/lru.h"
 
 #define NEAR_LINES 4 /* that the first ones of a stream are apart at most */
 #define NO_KEY     UINT64_MAX

@@ -1051,8 +1051,10 @@ x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64
 	                                                  formatted, sizeof(formatted), address, NULL)))
 		formatted[0] = '\0';
 	mark = strstr(formatted, NAME_MARK);
-	if (!mark)
+	if (!mark) {
+		text_put(text, "(bad)");
 		return;
+	}
 	*mark++ = '\0';
 	if (zydis.instruction.meta.category == ZYDIS_CATEGORY_RET && encoding.has_rep)
 		text_put(text, "repz ");

@@ -2,7 +2,7 @@
  * x86_64_encoding.h - the parts of an x86-64 instruction's encoding
  *
  * Knows how long instructions are - also those that Zydis does not know - and not what they do. Needs no library: the
- * replica (dcpi-tools/x/replica) and the emulator's counts are linked with none.
+ * replica (dcpi-tools/x/shadow) and the emulator's counts are linked with none.
  * Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volume 3, appendix A.
  * Thread rule: stateless.
  */

@@ -402,24 +402,61 @@ a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
 	assert_int_equal(collection_commit(collection, PATIENCE_NS), 0);
 	collection->capturer = NULL; /* may expect one */
 	collection->namer = NULL;
+	collection->unidentified = 0;
 	collection->images_taken = image_table_count(sampler_images(collection->sampler));
-	assert_true(collection_is_flushed(collection));
 	assert_false(collection_flush_is_due(collection));
 	collection->taken_monotonic_ns -= 10000000000;
-	assert_false(collection_is_flushed(collection)); /* a tool that reads now asks for one */
 	assert_false(collection_flush_is_due(collection));
 	collection->images_taken--;
 	assert_true(collection_flush_is_due(collection));
 	collection->images_taken++;
+	collection->unidentified = 1;
+	assert_true(collection_flush_is_due(collection));
+	collection->unidentified = 0;
+	collection->budget_watch.over = 1;
+	assert_true(collection_flush_is_due(collection));
+	collection->budget_watch.over = 0;
 	collection->config.flush_interval_ns = 9000000000; /* is kept */
 	assert_true(collection_flush_is_due(collection));
 	collection->config.flush_interval_ns = 10000000000;
+	collection->slice_begin_ns = collection->taken_monotonic_ns; /* which ends in the rest */
+	collection->config.slice_ns = 15000000000;
+	assert_true(collection_flush_is_due(collection));
+	collection->config.slice_ns = 16000000000; /* the next timer is nearer to its end */
+	assert_false(collection_flush_is_due(collection));
+	collection->config.slice_ns = 600000000000;
 	collection->taken_monotonic_ns -= 44000000000;
 	assert_false(collection_flush_is_due(collection));
 	collection->taken_monotonic_ns -= 2000000000; /* the next timer would come after more than a minute */
 	assert_true(collection_flush_is_due(collection));
 	collection->capturer = capturer;
 	collection->namer = namer;
+}
+
+static void
+however_many_ask_for_a_refresh_there_is_one_flush_in_an_interval(void **state)
+{
+	struct site *site = *state;
+	struct collection *collection = site->collection;
+	uint64_t first, second;
+
+	needs_perf_events(site);
+	assert_int_equal(collection_commit(collection, PATIENCE_NS), 0);
+	assert_int_equal(collection_request_refresh(collection, &first), 0);
+	assert_int_equal(first, 0); /* nothing to wait for */
+	collection->taken_monotonic_ns -= 10000000000;
+	assert_int_equal(collection_request_refresh(collection, &first), 0);
+	assert_true(first > collection_committed(collection) || !collection_is_busy(collection));
+	assert_int_equal(collection_request_refresh(collection, &second), 0);
+	assert_true(second == first || second == 0); /* the same flush, or that one is done */
+	assert_true(collection->submitted == first);
+	assert_int_equal(collection_commit(collection, PATIENCE_NS), 0);
+	collection->flush_error = -ENOSPC; /* is not tried again sooner for it */
+	assert_int_equal(collection_request_refresh(collection, &first), -ENOSPC);
+	collection->flush_error = 0;
+	collection->is_compacting = true;
+	assert_int_equal(collection_request_refresh(collection, &first), -EBUSY);
+	collection->is_compacting = false;
 }
 
 static void
@@ -570,6 +607,7 @@ main(void)
 		SITE_TEST(other_events_begin_an_epoch_and_lose_nothing),
 		SITE_TEST(another_interval_begins_no_epoch),
 		SITE_TEST(a_flush_is_due_for_what_is_new_and_once_a_minute),
+		SITE_TEST(however_many_ask_for_a_refresh_there_is_one_flush_in_an_interval),
 		SITE_TEST(a_configuration_that_cannot_be_opened_leaves_the_old_one),
 		SITE_TEST(a_second_one_on_the_database_is_told_who_has_it),
 		SITE_TEST(tables_that_are_too_large_are_begun_anew),
