@@ -313,6 +313,7 @@ a_build_is_captured_at_first_sight(void **state)
 	start_capturer(stage, 1 << 20);
 	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
 	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	assert_true(capturer_expects_flush(stage->capturer)); /* where its samples are is known after one */
 	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 1);
 	settle(stage); /* no such image yet */
@@ -380,9 +381,12 @@ a_package_is_captured_when_it_is_in_the_database(void **state)
 	capturer_track_images(stage->capturer, stage->images, stage->attribution);
 	capturer_drain(stage->capturer, HURRY_NS);
 	assert_int_equal(runs(stage), 0);
+	assert_false(capturer_expects_flush(stage->capturer)); /* packages can wait */
 	sample(stage, &packaged);
 	wait_for(stage, 1, 0);
+	assert_true(capturer_expects_flush(stage->capturer)); /* to store the result */
 	settle(stage);
+	assert_false(capturer_expects_flush(stage->capturer));
 	assert_captured(stage);
 }
 
