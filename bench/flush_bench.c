@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
 #include "base/error.h"
+#include "bench/bench.h"
 #include "profile/profile.h"
 #include "profile/selection.h"
 #include "tests/remove_tree.h"

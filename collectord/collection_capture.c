@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "collectord/capture_child.h"
 
-#define SHARE_MAX        4                    /* of the database */
-#define LAST_NS          UINT64_C(2000000000) /* at the end, for images whose file may soon be gone */
-#define LAST_READ_NS     UINT64_C(5000000000) /* for names of code made at run time, at the end */
-#define PACKAGES_WAIT_NS UINT64_C(60000000000)
+#define SHARE_MAX        4                     /* of the database */
+#define LAST_NS          UINT64_C(2000000000)  /* at the end, for images whose file may soon be gone */
+#define LAST_READ_NS     UINT64_C(5000000000)  /* for names of code made at run time, at the end */
+#define PACKAGES_WAIT_NS UINT64_C(60000000000) /* from the start, for images of packages */
 
 /* Bytes of the database that names and text may take, in all; 0: there are none. */
 static uint64_t

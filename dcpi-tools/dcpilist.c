@@ -5,8 +5,8 @@
  */
 #include <stddef.h>
 
-#include "dcpi-tools/list/report.h"
 #include "dcpi-tools/common/tool.h"
+#include "dcpi-tools/list/report.h"
 
 const char *argp_program_version = "dcpilist " DCPI_VERSION;
 

@@ -15,7 +15,6 @@
 #include "emulator/clock/clock.h"
 #include "emulator/clock/delay.h"
 #include "emulator/clock/futex_model.h"
-#include "emulator/clock/syscalls.h"
 #include "emulator/clock/guest_deadline.h"
 #include "emulator/clock/guest_random.h"
 #include "emulator/clock/guest_state.h"
@@ -23,6 +22,7 @@
 #include "emulator/clock/guest_timers.h"
 #include "emulator/clock/quantum.h"
 #include "emulator/clock/run_clock.h"
+#include "emulator/clock/syscalls.h"
 
 /* A system call that has begun and not ended. */
 struct clock_pending_call {

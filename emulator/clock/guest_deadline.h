@@ -16,8 +16,8 @@
 #include <time.h>
 
 #include "emulator/clock/clock.h"
-#include "emulator/clock/syscalls.h"
 #include "emulator/clock/guest_time.h"
+#include "emulator/clock/syscalls.h"
 
 #define DEADLINE_EXTRA_NS                                                                                              \
 	1000000000 /* that the host waits longer at most, as other threads are slowed down by the emulator */

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emulator/model/memory_system.h"
 #include "emulator/model/hit_filter.h"
+#include "emulator/model/memory_system.h"
 
 struct hierarchy; /* a core's */
 

@@ -6,8 +6,8 @@
 #include "control/request.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/doctor/doctor.h"
 #include "dcpi-tools/ctl/client.h"
+#include "dcpi-tools/ctl/doctor/doctor.h"
 
 #define CHECK            "service"
 #define LOST_PERCENT     0.1 /* of the samples, from here on it is worth a word */

@@ -7,9 +7,9 @@
 
 #include "analysis/code_image.h"
 #include "base/error.h"
+#include "tests/unit/code/captured.h"
 #include "tests/unit/image/elf_fixture.h"
 #include "tests/unit/profile/fixture.h"
-#include "tests/unit/code/captured.h"
 
 static const char source[] = "int f(int n) { return n * 3; }\n"
 			     "int g(int n) { return n ? f(n) + g(n - 1) : 1; }\n";

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/common/breakdown.h"
 #include "dcpi-tools/calc/listing.h"
+#include "dcpi-tools/common/breakdown.h"
 
 /* To the letter, but for two blanks at the end of the line of 9838. */
 static const char figure2[] = "*** Best-case 8/13 =   0.62CPI\n"

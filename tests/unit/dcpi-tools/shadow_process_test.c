@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "dcpi-tools/x/shadow_process.h"
 #include "dcpi-tools/x/running.h"
+#include "dcpi-tools/x/shadow_process.h"
 
 #define STEPS    300
 #define LIMIT_NS (5 * SECOND_NS) /* of a machine that is busy with other things */

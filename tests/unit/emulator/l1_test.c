@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "emulator/model/l1.h"
 #include "emulator/model/hit_filter.h"
+#include "emulator/model/l1.h"
 #include "tests/unit/emulator/reference_cache.h"
 
 #define LINE 64

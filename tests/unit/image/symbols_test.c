@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "image/symbols.h"
 #include "image/symbol_table.h"
+#include "image/symbols.h"
 
 static void
 a_program_has_the_functions_that_nm_lists(void **state)
