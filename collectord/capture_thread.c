@@ -49,12 +49,12 @@ begin_work(struct capture_thread *thread)
 	uint64_t next_ns = UINT64_MAX;
 
 	thread->is_notified = false;
-	for (size_t i = 0; i < thread->user_count && !thread->worker.stop; i++) {
+	for (size_t i = 0; i < CAPTURE_USERS_MAX && !thread->worker.stop; i++) {
 		const struct capture_user *user = &thread->users[i];
 		struct capture_child *child = &thread->children[i];
 		uint64_t due_ns = UINT64_MAX;
 
-		if (!child->has_ended)
+		if (!user->begin || !child->has_ended) /* there is no such user, or it has a process */
 			continue;
 		if (user->begin(user->context, machine_clock_ns(CLOCK_MONOTONIC), child, &due_ns)) {
 			if (!child->has_ended)

@@ -245,7 +245,7 @@ run(const struct emu_calibrate_request *request, const struct output *output)
 	char path[PATH_MAX], why[512] = "";
 	struct measurements *measured;
 	struct pipeline pipeline;
-	struct machine machine;
+	struct machine machine = {0};
 	struct host host;
 	int status, err = host_read("/sys", "/proc", &host, why, sizeof(why));
 
