@@ -20,6 +20,8 @@ struct sample_database;
 /*
  * Open the database in `directory`; NULL: $DCPI_DB, else /var/lib/dcpi. 0; -EACCES, ...; -SAMPLE_ENODATABASE;
  * -SAMPLE_EDAMAGED; -SAMPLE_ENEWER; -SAMPLE_EFOREIGN; -SAMPLE_ESYMLINK; -SAMPLE_EREADERS: try again; -ENOMEM.
+ *
+ * What a running dcpid has not written yet, a minute of samples at most, is not in it: `dcpictl flush` writes that.
  */
 int sample_database_open(const char *directory, struct sample_database **database);
 void sample_database_close(struct sample_database *database); /* NULL is allowed */
