@@ -47,7 +47,8 @@ LIBS_process :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
-LIBS_code := -lcapstone -lZydis -lZycore -lm
+# capstone's functions are weak (code/decoder.c): where libraries are linked as needed, none would be.
+LIBS_code := -Wl,--push-state,--no-as-needed -lcapstone -Wl,--pop-state -lZydis -lZycore -lm
 LIBS_machine :=
 LIBS_analysis := -llbfgs -lm -lpthread
 LIBS_api :=
@@ -132,9 +133,12 @@ $(REPLICA): $(patsubst %.c,$(BUILD)/replica/%.o,$(REPLICA_SOURCES))
 	@mkdir -p $(@D)
 	$(CC) -static -nostdlib -Wl,--no-relax,-Ttext-segment=$(REPLICA_START),-z,noexecstack -o $@ $^
 
+# It decodes its own machine's code only.
+CAPTURE_ROOM_LIBS = $(if $(filter aarch64,$(REPLICA_MACHINE)),$(call room_libs,$(CAPTURE_ROOMS)),\
+	$(filter-out -lcapstone,$(call room_libs,$(CAPTURE_ROOMS))))
 $(CAPTURE): $(call objects,$(call sources,capture)) $(call archives,$(CAPTURE_ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS)) $(LIBS_CAPTURE)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CAPTURE_ROOM_LIBS) $(LIBS_CAPTURE)
 
 define room_rules
 $(call archive,$(1)): $(call objects,$(call sources,libsample/$(1)))
@@ -319,7 +323,7 @@ $(CAPTURE_UNLOCKED): ALL_LDFLAGS += -Wl,--wrap=jail_enter
 $(CAPTURE_UNLOCKED): $(BUILD)/obj/tests/capture_cost/unlocked.o $(call objects,$(call sources,capture)) \
 		$(call archives,$(CAPTURE_ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(CAPTURE_ROOMS)) $(LIBS_CAPTURE)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CAPTURE_ROOM_LIBS) $(LIBS_CAPTURE)
 workloads: $(CAPTURE_REQUEST) $(CAPTURE_UNLOCKED)
 capture-cost-figures: $(CAPTURE_REQUEST) $(CAPTURE_UNLOCKED) $(CAPTURE)
 	tests/system/capture_cost.sh --renew
