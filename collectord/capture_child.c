@@ -237,7 +237,7 @@ reap(struct capture_child *child, uint64_t now_ns)
 	conclude(child);
 }
 
-/* It has said all (0), or is to be killed for an error. */
+/* The child has written its whole reply (0), or is to be killed because of an error. */
 static void
 begin_end(struct capture_child *child, int err, uint64_t now_ns)
 {

@@ -125,7 +125,7 @@ column_width(const struct table *table, size_t column, bool is_terminal)
 	return limit && width > limit && !is_terminal ? limit : width;
 }
 
-/* Of a line without cuts. */
+/* Width of a line of which nothing is cut off. */
 static size_t
 whole_width(const struct table *table, bool is_terminal)
 {

@@ -21,7 +21,7 @@ struct report_level {
 	uint64_t loads_missed, stores_missed, code_missed;
 };
 
-/* Of a reason: a title for people, a name for scripts. */
+/* What a reason is called: a title for people, a name for scripts. */
 static const struct {
 	const char *title, *name;
 } reasons[REASON_COUNT] = {

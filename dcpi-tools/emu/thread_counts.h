@@ -10,7 +10,7 @@
 
 #include "machine/machine.h"
 
-/* Of a list such as "1,2,4..8"; "1.." ends at as many as there are cores. */
+/* The numbers of threads in a list such as "1,2,4..8"; "1.." ends at the number of cores. */
 struct thread_list {
 	bool wanted[MACHINE_CORES_MAX + 1]; /* by number; 0 is none */
 	unsigned most;                      /* that was named; the end of an open range is not */

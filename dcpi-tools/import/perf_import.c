@@ -176,7 +176,7 @@ add_run(struct perf_importer *importer, const struct sample_key *start, const st
 	return add_transfer(importer, importer->events.runs, start, end);
 }
 
-/* It was executed speculatively, and squashed. */
+/* Was the branch executed speculatively, and squashed? */
 static bool
 is_wrong_path(const struct perf_branch_entry *branch)
 {

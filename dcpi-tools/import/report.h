@@ -18,7 +18,7 @@ int import_report_print(const struct perf_import_report *report, const char *fil
 /* As JSON: NULL when memory ends. */
 json_t *import_report_json(const struct perf_import_report *report, const char *file);
 
-/* Of another database that became part of this one; results as above. */
+/* Print what was merged of another database; results as above. */
 int import_merge_print(const struct database_merge *merged, const char *directory, const struct output *output);
 json_t *import_merge_json(const struct database_merge *merged, const char *directory);
 

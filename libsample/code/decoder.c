@@ -20,7 +20,7 @@
 
 /*
  * dcpi-capture decodes what its own machine executes, and is not linked with capstone where that is no aarch64: its
- * 77,000 relocations took a third of the time of a small capture. Then these are NULL.
+ * 77,000 relocations took nearly half of the time of a small capture. Then these are NULL.
  */
 #pragma weak cs_open
 #pragma weak cs_option
