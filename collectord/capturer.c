@@ -38,7 +38,7 @@
 #define EXTENTS_MAX     64                /* images whose extent is looked up after one flush */
 #define TRIES_MAX       4
 #define FULL_WAIT_NS    (600 * SECOND_NS)
-#define EXPECTED_NS     (30 * SECOND_NS) /* after an image was captured: its samples may be at other places soon */
+#define YOUNG_NS        (30 * SECOND_NS) /* an image is: its first samples are soon there, and it may soon be gone */
 #define DRAIN_STEP_NS   (SECOND_NS / 10)
 #define GRANULE_SIZE    (CAPTURED_BLOCK_SIZE / 64) /* bytes: a request has 64 granules of a block */
 #define SHOWN_SIZE      1024
@@ -64,7 +64,8 @@ struct capturer_image {
 	uint64_t samples;
 	uint64_t fresh; /* samples in granules that were not requested */
 	unsigned rounds;
-	uint64_t due_ns;   /* CLOCK_MONOTONIC: not before */
+	uint64_t seen_ns;  /* CLOCK_MONOTONIC: first */
+	uint64_t due_ns;   /* likewise: not before */
 	uint64_t asked_ns; /* likewise, when it was captured last, or seen first */
 };
 
@@ -279,12 +280,14 @@ add_entries(struct capturer_session *session, size_t count)
 	session->entries = grown;
 	for (; session->count < count; session->count++) {
 		const struct image *image = image_table_get(session->images, (uint32_t)session->count);
+		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		struct capturer_image *entry = &grown[session->count];
 
 		*entry = (struct capturer_image){
 			.image = image,
 			.is_wanted = is_wanted(image),
-			.asked_ns = machine_clock_ns(CLOCK_MONOTONIC),
+			.seen_ns = now_ns,
+			.asked_ns = now_ns,
 		};
 		entry->is_volatile = is_volatile(image, &entry->size);
 		entry->is_packaged = !entry->is_volatile && !image_is_memory_file(image) && image->kind == IMAGE_USER;
@@ -439,9 +442,11 @@ entry_due_ns(const struct capturer *capturer, const struct capturer_image *entry
 {
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
-	const bool is_enough =
-		entry->fresh >= CAPTURE_MORE_SAMPLES && entry->fresh >= entry->samples / CAPTURE_MORE_PART;
-	const bool can_wait = entry->has_names && entry->known_count > 0 && !is_enough;
+	const bool is_first = !entry->has_names || entry->known_count == 0;
+	const bool is_enough = is_first ? entry->fresh >= CAPTURE_FIRST_SAMPLES
+	                                : entry->fresh >= CAPTURE_MORE_SAMPLES &&
+	                                          entry->fresh >= entry->samples / CAPTURE_MORE_PART;
+	const bool can_wait = !is_enough && (entry->has_names || !is_at_risk(entry));
 	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
 
 	return entry->is_packaged && due_ns < first_ns ? first_ns : due_ns;
@@ -744,7 +749,7 @@ is_urgent(const struct capturer *capturer, uint64_t now_ns)
 				continue;
 			if (entry->is_busy && entry->is_volatile)
 				return true; /* it is not at risk: its requested places are not fresh any more */
-			if (is_at_risk(entry) && entry->due_ns <= now_ns && may_capture(capturer, now_ns))
+			if (is_at_risk(entry) && entry_due_ns(capturer, entry) <= now_ns && may_capture(capturer, now_ns))
 				return true;
 		}
 	return false;
@@ -800,13 +805,13 @@ capturer_expects_flush(struct capturer *capturer)
 	bool expects;
 
 	capture_thread_lock(capturer->options.thread);
-	expects = capturer->results || capturer->lacks_extents;
+	expects = capturer->result_bytes > RESULTS_MAX / 2 || capturer->lacks_extents;
 	for (const struct capturer_session *session = capturer->sessions; session && !expects; session = session->next)
 		for (size_t i = 0; i < session->count && !expects; i++) {
 			const struct capturer_image *entry = &session->entries[i];
 
 			expects = entry->is_volatile && entry->is_wanted && !entry->is_given_up &&
-			          now_ns - entry->asked_ns < EXPECTED_NS;
+			          now_ns - entry->seen_ns < YOUNG_NS;
 		}
 	capture_thread_unlock(capturer->options.thread);
 	return expects;

@@ -6,9 +6,10 @@
  * directories - then those without names, then those with samples at new places. Packages keep their files, where a
  * report finds them: at the start their images wait for a while, so that a short run is not burdened; then they are
  * captured as samples have paid for it, each some nanoseconds.
- * An image is captured again after 10 s, 20 s, 40 s, ... an hour, when CAPTURE_MORE_SAMPLES, and one in
- * CAPTURE_MORE_PART of its samples, were at new places by then; otherwise an hour after the last time. If it was
- * captured before any of its samples' places were known, its text is captured at once.
+ * A file that may soon be gone is asked for its names at once. Its text, and names and text of other images, are asked
+ * for after CAPTURE_FIRST_SAMPLES. An image is captured again after 10 s, 20 s, 40 s, ... an hour, when
+ * CAPTURE_MORE_SAMPLES, and one in CAPTURE_MORE_PART of its samples, were at new places by then. What is less waits
+ * until an hour after the last time.
  * The cost is paid from an eighth of the limit on overhead, a little of it in advance. Results wait for the flusher to
  * store them. An image whose file cannot be read, or at which the process dies, is logged once and not tried again.
  * Thread rule: capturer_track_images() is the event loop's; the others as they say.
@@ -38,11 +39,16 @@ struct capturer_options {
 };
 
 /*
- * When an image has names and text in the database, samples at new places are worth another run if they are as many,
- * and this part of all its samples: a run takes 5 to 20 ms of processor time, and a program goes on to reach new places
- * for as long as it runs.
+ * A run takes 5 to 20 ms of processor time, as much as to take some 100,000 samples. So the first samples of an image
+ * are worth one if they are as many as a reader of its instructions could draw anything from.
  */
-#define CAPTURE_MORE_SAMPLES 32
+#define CAPTURE_FIRST_SAMPLES 32
+
+/*
+ * When an image has names and text in the database, samples at new places are worth another run if they are as many,
+ * and this part of all its samples: a program goes on to reach new places for as long as it runs.
+ */
+#define CAPTURE_MORE_SAMPLES 1000
 #define CAPTURE_MORE_PART    16
 
 struct capturer;
@@ -67,9 +73,9 @@ struct flush_hook capturer_hook(struct capturer *capturer);
 void capturer_drain(struct capturer *capturer, uint64_t timeout_ns);
 
 /*
- * Is there something that the next flush should not be late for: a result to be stored, an image whose file may soon be
- * gone, and which was seen first, or captured last, less than half a minute ago, or images of which it is not known yet
- * what the database has? Where samples are is known after a flush. Any thread.
+ * Is there something that the next flush should not be late for: many results to be stored, an image whose file may
+ * soon be gone, and which was seen first less than half a minute ago, or images of which it is not known yet what the
+ * database has? Where samples are is known after a flush. Any thread.
  */
 bool capturer_expects_flush(struct capturer *capturer);
 

@@ -441,7 +441,6 @@ take_job(struct collection *collection)
 	if (session_is_long(collection) && sampler_reset_ids(collection->sampler, &job->images, &job->contexts) == 0)
 		collection->sessions++;
 	date_slice(collection, job);
-	collection->images_taken = image_table_count(sampler_images(collection->sampler));
 	sampler_take_label_times(collection->sampler, job->slice.end_ns - collection->taken_monotonic_ns, &job->times);
 	add_totals(collection, &job->slice);
 }
@@ -594,7 +593,6 @@ collection_flush_is_due(const struct collection *collection)
 	return config->flush_interval_ns < FLUSH_KEPT_NS || near_ns - collection->taken_monotonic_ns >= FLUSH_REST_NS ||
 	       near_ns - next_slice_begin_ns(collection) >= config->slice_ns || collection->kept.tally ||
 	       collection->flush_error || collection->budget_watch.over || collection->unidentified ||
-	       image_table_count(sampler_images(collection->sampler)) != collection->images_taken ||
 	       (collection->capturer && capturer_expects_flush(collection->capturer)) ||
 	       (collection->namer && code_namer_expects_flush(collection->namer));
 }

@@ -312,7 +312,7 @@ reopen(struct collection *collection, struct sampler *sampler, const struct conf
 	collection_close_writer(collection);
 	sampler_close(collection->sampler);
 	collection->sampler = sampler;
-	collection->images_taken = collection->unidentified = 0;
+	collection->unidentified = 0;
 	collection->config = *config;
 	collection->opened_cpu_ns = machine_cpu_time_ns();
 	err = collection_open_profile(collection, why, size);

@@ -50,7 +50,6 @@ struct collection {
 	/* the job before this one ended at: */
 	uint64_t taken_ns;           /* CLOCK_REALTIME */
 	uint64_t taken_monotonic_ns; /* CLOCK_MONOTONIC */
-	size_t images_taken;         /* images of the session until then */
 	size_t unidentified;         /* of them, those in the database that may get a build-id with the next flush */
 	uint64_t cpu_time_ns;        /* processor time used until then */
 	struct overhead overhead;    /* of the epoch, until then */
