@@ -559,9 +559,9 @@ take_record(void *context, uint32_t index, const struct record *record)
 	struct sampler *sampler = context;
 	struct sampler_cpu *cpu = &sampler->cpus[index];
 
-	switch (record->type) {
-	case RECORD_SAMPLE:
+	if (record->type == RECORD_SAMPLE) /* nearly all are */
 		return take_sample(sampler, cpu, record);
+	switch (record->type) {
 	case RECORD_LOST:
 		take_lost(sampler, cpu, record);
 		return 0;

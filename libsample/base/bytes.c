@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VARINT_SIZE_MAX 10 /* bytes: seven bits each */
+
 static uint64_t
 read_be(struct byte_reader *reader, size_t size)
 {
@@ -139,11 +141,11 @@ write_u8(struct byte_writer *writer, uint8_t value)
 void
 write_varint(struct byte_writer *writer, uint64_t value)
 {
-	while (value >= 0x80) {
-		write_u8(writer, (uint8_t)(value | 0x80));
-		value >>= 7;
-	}
-	write_u8(writer, (uint8_t)value);
+	if (!writer_reserve(writer, VARINT_SIZE_MAX))
+		return;
+	for (; value >= 0x80; value >>= 7)
+		writer->data[writer->size++] = (uint8_t)(value | 0x80);
+	writer->data[writer->size++] = (uint8_t)value;
 }
 
 void

@@ -596,33 +596,45 @@ attribution_rescan(struct attribution *attribution)
 
 /* ---- samples ---- */
 
+/* Not inlined: few samples are the first of their process. 0, or 1 + UNKNOWN_MEMORY. */
+__attribute__((noinline)) static int
+intern_context(struct attribution *attribution, const struct record *record, const struct process *process,
+               struct context_cache *cache)
+{
+	struct context context = {.comm = "", .cgroup = "", .label = ""};
+
+	if (process) {
+		context.comm = process->comm;
+		context.label = label_text(process->label);
+	} else if (cache == &attribution->idle) {
+		context.comm = "swapper";
+	}
+	if (record->sample.cgroup != 0)
+		context.cgroup = cgroup_table_find(attribution->cgroups, record->sample.cgroup);
+	cache->session = 0;
+	if (context_table_intern(attribution->context_table, &context, &cache->number))
+		return 1 + UNKNOWN_MEMORY;
+	cache->cgroup = record->sample.cgroup;
+	cache->session = attribution->session;
+	return 0;
+}
+
 /* `process` may be NULL. 0, or 1 + UNKNOWN_MEMORY. */
-static int
+static inline int
 fill_context(struct attribution *attribution, const struct record *record, struct process *process,
              struct sample_key *key)
 {
 	struct context_cache *cache = &attribution->nameless;
-	struct context context = {.comm = "", .cgroup = "", .label = ""};
+	int err = 0;
 
-	if (process) {
+	if (process)
 		cache = &process->context;
-		context.comm = process->comm;
-		context.label = label_text(process->label);
-	} else if (record->pid == PROCESS_IDLE && record->tid == PROCESS_IDLE && !attribution->nested) {
+	else if (record->pid == PROCESS_IDLE && record->tid == PROCESS_IDLE && !attribution->nested)
 		cache = &attribution->idle;
-		context.comm = "swapper";
-	}
-	if (cache->session != attribution->session || cache->cgroup != record->sample.cgroup) {
-		if (record->sample.cgroup != 0)
-			context.cgroup = cgroup_table_find(attribution->cgroups, record->sample.cgroup);
-		cache->session = 0;
-		if (context_table_intern(attribution->context_table, &context, &cache->number))
-			return 1 + UNKNOWN_MEMORY;
-		cache->cgroup = record->sample.cgroup;
-		cache->session = attribution->session;
-	}
+	if (cache->session != attribution->session || cache->cgroup != record->sample.cgroup)
+		err = intern_context(attribution, record, process, cache);
 	key->context = cache->number;
-	return 0;
+	return err;
 }
 
 /* The sample lies at `offset` of the image; process/image_table.h says what an offset is, by kind of image. */
@@ -655,29 +667,36 @@ fill_mapped(struct attribution *attribution, struct process *process, const stru
 	struct mapped_image *code;
 	uint64_t offset;
 
-	if (!attribution->jit || !jit_processes_want(mapping->image))
+	if (!attribution->jit || !mapped_image_is_anonymous(mapping->image))
 		return fill_image(mapping->image, address - mapping->start + mapping->file_offset, key);
 	code = jit_processes_image(attribution->jit, process, mapping->start, address, &offset);
 	return code ? fill_image(code, offset, key) : 1 + UNKNOWN_MEMORY;
 }
 
+/* Make room for the place of an image that has a new number. Not inlined: few samples are their image's first. */
+__attribute__((noinline)) static bool
+reserve_places(struct attribution *attribution, uint32_t number)
+{
+	const size_t before = attribution->place_capacity;
+	struct seen_place *grown =
+		array_grow(attribution->places, &attribution->place_capacity, number + 1, sizeof(*grown));
+
+	if (!grown)
+		return false;
+	attribution->places = grown;
+	memset(grown + before, 0, (attribution->place_capacity - before) * sizeof(*grown));
+	return true;
+}
+
 /* Note where the file of the image can be found, and queue it if it was mapped since it was queued last. */
-static void
+static inline void
 note_place(struct attribution *attribution, uint32_t number, uint32_t pid, const struct mapping *mapping)
 {
 	const uint64_t mapped_ns = mapped_image_mapped_ns(mapping->image);
 	struct seen_place *seen;
 
-	if (number >= attribution->place_capacity) {
-		const size_t before = attribution->place_capacity;
-		struct seen_place *grown =
-			array_grow(attribution->places, &attribution->place_capacity, number + 1, sizeof(*grown));
-
-		if (!grown)
-			return; /* without memory, its place stays unknown */
-		attribution->places = grown;
-		memset(grown + before, 0, (attribution->place_capacity - before) * sizeof(*grown));
-	}
+	if (number >= attribution->place_capacity && !reserve_places(attribution, number))
+		return; /* without memory, its place stays unknown */
 	seen = &attribution->places[number];
 	seen->place = (struct image_place){pid, mapping->start, mapping->end};
 	/* where the queue is full, the next sample tries again */

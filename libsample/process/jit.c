@@ -109,12 +109,6 @@ jit_processes_map(struct jit_processes *jit, struct process *process, const char
 	return 0;
 }
 
-bool
-jit_processes_want(const struct mapped_image *image)
-{
-	return mapped_image_kind(image) == IMAGE_ANON && strcmp(mapped_image_path(image), "[anon]") == 0;
-}
-
 static int
 begin_image(struct jit_processes *jit, struct process *process, uint64_t start)
 {

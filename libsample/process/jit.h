@@ -51,9 +51,6 @@ void jit_processes_free(struct jit_processes *jit); /* NULL is allowed */
 /* The process maps `path` executable: it may be a jitdump. 0 or -ENOMEM. */
 int jit_processes_map(struct jit_processes *jit, struct process *process, const char *path);
 
-/* Is this image memory that may hold code made at run time? */
-bool jit_processes_want(const struct mapped_image *image);
-
 /*
  * The image of the process's code, to which `address` belongs, and the offset. `start` is the address of the mapping.
  * NULL: no memory. Borrowed; it lives as long as the process's next exec or reset.

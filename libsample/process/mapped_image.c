@@ -10,8 +10,6 @@ struct mapped_image {
 	struct mapped_image_head head;
 	struct mapped_images *set;
 	size_t references;
-	uint32_t number;
-	uint32_t session; /* the session of `number`; 0: none */
 	bool identified;
 	struct image image;
 	struct image_identity identity;
@@ -28,7 +26,6 @@ struct changed_file {
 
 struct mapped_images {
 	struct image_table *table;
-	uint32_t session; /* counts the tables, from 1 */
 	size_t bytes;     /* of all images, their paths included */
 	struct mapped_image *by_identity;
 	struct mapped_image *by_name[IMAGE_KINDS];
@@ -48,9 +45,14 @@ mapped_images_new(struct image_table *table)
 void
 mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
 {
+	struct mapped_image *image, *next;
+
 	images->table = table;
-	if (++images->session == 0)
-		images->session = 1;
+	HASH_ITER(hh, images->by_identity, image, next)
+		image->head.number = MAPPED_IMAGE_NO_NUMBER;
+	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++)
+		HASH_ITER(hh, images->by_name[kind], image, next)
+			image->head.number = MAPPED_IMAGE_NO_NUMBER;
 }
 
 void
@@ -109,7 +111,7 @@ mapped_images_change(struct mapped_images *images, const struct image *image, ui
 	HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), mapped);
 	if (mapped) {
 		mapped->image.content = content;
-		mapped->session = 0;
+		mapped->head.number = MAPPED_IMAGE_NO_NUMBER;
 	}
 	return 0;
 }
@@ -139,6 +141,8 @@ mapped_image_get(struct mapped_images *images, const struct image *image)
 	memcpy(mapped->path, path, path_size);
 	mapped->set = images;
 	mapped->references = 1;
+	mapped->head.number = MAPPED_IMAGE_NO_NUMBER;
+	mapped->head.is_anonymous = kind == IMAGE_ANON && strcmp(path, "[anon]") == 0;
 	mapped->image = *image;
 	mapped->image.kind = kind;
 	mapped->image.path = mapped->path;
@@ -200,16 +204,11 @@ mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns)
 }
 
 int
-mapped_image_number(struct mapped_image *image, uint32_t *number)
+mapped_image_intern(struct mapped_image *image, uint32_t *number)
 {
-	int err;
+	const int err = image_table_intern(image->set->table, &image->image, number);
 
-	if (image->session != image->set->session) {
-		err = image_table_intern(image->set->table, &image->image, &image->number);
-		if (err)
-			return err;
-		image->session = image->set->session;
-	}
-	*number = image->number;
-	return 0;
+	if (!err)
+		image->head.number = *number;
+	return err;
 }

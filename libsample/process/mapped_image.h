@@ -36,9 +36,13 @@ const char *mapped_image_path(const struct mapped_image *image);
 /* It was mapped at `time_ns`, in record time: kept for a file that only its inode identifies. */
 void mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns);
 
+#define MAPPED_IMAGE_NO_NUMBER UINT32_MAX /* more than a table holds */
+
 /* The first member of a mapped image, read inline for each sample. */
 struct mapped_image_head {
 	uint64_t mapped_ns;
+	uint32_t number;   /* in the session's table; MAPPED_IMAGE_NO_NUMBER: none yet */
+	bool is_anonymous; /* memory without a file, that has no name */
 };
 
 /* When it was mapped the last time; 0: it is no such file. */
@@ -54,7 +58,22 @@ mapped_image_mapped_ns(const struct mapped_image *image)
  */
 int mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content);
 
+/* Memory without a file and without a name: what a process executes in it is code that it made (jit.h). */
+static inline bool
+mapped_image_is_anonymous(const struct mapped_image *image)
+{
+	return ((const struct mapped_image_head *)image)->is_anonymous;
+}
+
+/* Give an image without a number one in the session's table. 0, or as image_table_intern(). */
+int mapped_image_intern(struct mapped_image *image, uint32_t *number);
+
 /* Its number in the session's table, given now if it has none. 0, or as image_table_intern(). */
-int mapped_image_number(struct mapped_image *image, uint32_t *number);
+static inline int
+mapped_image_number(struct mapped_image *image, uint32_t *number)
+{
+	*number = ((const struct mapped_image_head *)image)->number;
+	return *number != MAPPED_IMAGE_NO_NUMBER ? 0 : mapped_image_intern(image, number);
+}
 
 #endif

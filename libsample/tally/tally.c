@@ -26,7 +26,7 @@ static_assert(sizeof(struct tally_entry) == 32, "two entries a cache line");
 struct tally_waiting {
 	struct sample_key key;
 	size_t hash;
-	uint64_t count;
+	uint64_t count; /* 0: nothing waits here */
 };
 
 struct tally {
@@ -36,8 +36,7 @@ struct tally {
 	size_t limit;
 	size_t room; /* keys that still fit into this capacity */
 	bool sorted;
-	unsigned waiting_count;
-	unsigned waiting_first; /* the one that waits longest */
+	unsigned waiting_next; /* where the next key waits, once the one that has waited longest, which is there, is added */
 	struct tally_waiting waiting[WAITING_MAX];
 };
 
@@ -151,7 +150,8 @@ tally_grow(struct tally *tally)
 	return 0;
 }
 
-static int
+/* Not inlined: most samples are of a key that is there. */
+__attribute__((noinline)) static int
 add_key(struct tally *tally, struct tally_entry *entry, const struct sample_key *key, size_t hash, uint64_t count)
 {
 	int err;
@@ -174,7 +174,7 @@ add_key(struct tally *tally, struct tally_entry *entry, const struct sample_key 
 	return 0;
 }
 
-static int
+static inline int
 add_now(struct tally *tally, const struct sample_key *key, size_t hash, uint64_t count)
 {
 	size_t mask = tally->capacity - 1;
@@ -194,27 +194,24 @@ add_now(struct tally *tally, const struct sample_key *key, size_t hash, uint64_t
 	}
 }
 
-static void
-add_first_waiting(struct tally *tally)
-{
-	const struct tally_waiting *waiting = &tally->waiting[tally->waiting_first];
-
-	(void)add_now(tally, &waiting->key, waiting->hash, waiting->count); /* there is room for it */
-	tally->waiting_first = (tally->waiting_first + 1) % WAITING_MAX;
-	tally->waiting_count--;
-}
-
+/* Add all that waits, which there is room for. */
 static void
 settle(struct tally *tally)
 {
-	while (tally->waiting_count > 0)
-		add_first_waiting(tally);
+	for (unsigned i = 0; i < WAITING_MAX; i++) {
+		struct tally_waiting *waiting = &tally->waiting[i];
+
+		if (waiting->count)
+			(void)add_now(tally, &waiting->key, waiting->hash, waiting->count);
+		waiting->count = 0;
+	}
 }
 
 int
 tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
 {
-	size_t hash = key_hash(key->offset, key->image, key->context, key->event);
+	const size_t hash = key_hash(key->offset, key->image, key->context, key->event);
+	struct tally_waiting *waiting = &tally->waiting[tally->waiting_next];
 
 	assert(!tally->sorted);
 	if (count == 0)
@@ -223,10 +220,10 @@ tally_add(struct tally *tally, const struct sample_key *key, uint64_t count)
 		settle(tally);
 		return add_now(tally, key, hash, count);
 	}
-	if (tally->waiting_count == WAITING_MAX)
-		add_first_waiting(tally);
-	tally->waiting[(tally->waiting_first + tally->waiting_count++) % WAITING_MAX] =
-		(struct tally_waiting){.key = *key, .hash = hash, .count = count};
+	if (waiting->count)
+		(void)add_now(tally, &waiting->key, waiting->hash, waiting->count); /* there is room for it */
+	*waiting = (struct tally_waiting){.key = *key, .hash = hash, .count = count};
+	tally->waiting_next = (tally->waiting_next + 1) % WAITING_MAX;
 	__builtin_prefetch(&tally->slots[hash & (tally->capacity - 1)], 1);
 	return 0;
 }
