@@ -11,15 +11,6 @@
 
 const char *argp_program_version = "dcpitopstalls " DCPI_VERSION;
 
-static void
-check(void *checked, struct argp_state *state)
-{
-	const struct topstalls_request *request = checked;
-
-	if (request->survey.check && request->survey.options.format == FORMAT_CSV)
-		argp_error(state, "--check prints text or --json");
-}
-
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_COUNT(1, "limit", "N", struct topstalls_request, limit, "At most N instructions (default: 20)"),
@@ -27,8 +18,6 @@ static const struct option_row rows[] = {
                       "Leave out instructions that lost less of all samples"),
 	OPTION_TRUE(1, "source", 0, struct topstalls_request, source,
                     "Source lines, too, where there is debug information"),
-	OPTION_TRUE(1, "check", 0, struct topstalls_request, survey.check,
-                    "Instead: how right what is inferred of each procedure is, by exact counts and what dcpiemu knows"),
 	OPTION_FALSE(1, "no-demangle", struct topstalls_request, demangle, "Names as the linker knows them"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
@@ -46,7 +35,6 @@ static const struct command_line line = {
 	.options = offsetof(struct topstalls_request, survey.options),
 	.child = &options_survey,
 	.child_offset = offsetof(struct topstalls_request, survey),
-	.check = check,
 };
 
 TOOL_FUNCTIONS(topstalls)

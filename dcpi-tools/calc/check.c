@@ -1,8 +1,7 @@
-/* Estimated executions compared with exact ones, and inferred stalls with measured ones, by instruction. */
+/* Executions that are estimated from samples, compared with exact counts, by instruction. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "dcpi-tools/calc/report.h"
 #include "dcpi-tools/common/json.h"
@@ -52,11 +51,12 @@ fill_rows(const struct calc_report *report, uint32_t index, double factor, struc
 	}
 }
 
-static void
-print_shares(const struct calc_report *report, double factor, FILE *stream)
+/* The samples, and how many of them are in blocks whose estimate is within each of the limits. */
+static double
+add_up(const struct calc_report *report, double factor, double within[LIMITS])
 {
 	const struct procedure_analysis *analysis = report->analysis;
-	double within[LIMITS] = {0}, all = 0;
+	double all = 0;
 
 	for (uint32_t i = 0; i < analysis->graph->block_count; i++) {
 		const double samples = procedure_block_samples(analysis, i);
@@ -67,14 +67,23 @@ print_shares(const struct calc_report *report, double factor, FILE *stream)
 		for (size_t k = 0; k < LIMITS; k++)
 			within[k] += fabs(error) <= limits[k] ? samples : 0;
 	}
+	return all;
+}
+
+static void
+print_shares(const struct calc_report *report, double factor, FILE *stream)
+{
+	double within[LIMITS] = {0};
+	const double all = add_up(report, factor, within);
+
 	fputs("\nOf the samples, so many are in blocks whose estimate is within:", stream);
 	for (size_t k = 0; k < LIMITS; k++)
 		fprintf(stream, "%s %g%%: %.0f%%", k ? "," : "", limits[k], all > 0 ? 100 * within[k] / all : 0);
 	fputc('\n', stream);
 }
 
-static int
-print_executions(const struct calc_report *report, const struct output *output)
+int
+calc_check_print(const struct calc_report *report, const struct output *output)
 {
 	static const struct table_column columns[] = {
 		{.heading = "Addr"},
@@ -86,7 +95,7 @@ print_executions(const struct calc_report *report, const struct output *output)
 	};
 	const struct flow_graph *graph = report->analysis->graph;
 	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	const double factor = verdict_unit(report->analysis, report->records.exact.paths.is_sampled_run);
+	const double factor = procedure_executions_per_frequency(report->analysis);
 	int err = table ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < graph->block_count && !err; i++)
@@ -105,134 +114,20 @@ print_executions(const struct calc_report *report, const struct output *output)
 	return err;
 }
 
-static void
-fill_stall(const struct calc_report *report, uint32_t instruction, struct table *table)
-{
-	const struct verdict *verdict = &report->verdicts[instruction];
-	const uint64_t address = report->analysis->graph->instructions[instruction].address;
-	char text[INSTRUCTION_TEXT_SIZE];
-
-	calc_instruction_text(report, instruction, text);
-	table_format(table, STYLE_PLAIN, "%06" PRIx64, address);
-	table_text(table, STYLE_PLAIN, text);
-	table_format(table, STYLE_PLAIN, "%.0f", verdict->cycles);
-	table_text(table, STYLE_PLAIN, stall_cause_name(verdict->cause));
-	if (verdict->culprit == VERDICT_ELSEWHERE)
-		table_text(table, STYLE_PLAIN, "elsewhere");
-	else if (verdict->culprit == address)
-		table_text(table, STYLE_PLAIN, "");
-	else
-		table_format(table, STYLE_PLAIN, "%06" PRIx64, verdict->culprit);
-	table_text(table, verdict->is_cause ? STYLE_PLAIN : STYLE_HOT,
-	           verdict->inferred == CAUSE_COUNT ? "none" : stall_cause_name(verdict->inferred));
-	table_text(table, verdict->is_culprit ? STYLE_PLAIN : STYLE_HOT,
-	           verdict->is_culprit ? "right"
-	           : verdict->is_cause ? "other culprit"
-	                               : "wrong");
-}
-
-static double
-percent_of(double part, double whole)
-{
-	return whole > 0 ? 100 * part / whole : 100;
-}
-
-static int
-print_stalls(const struct calc_report *report, const struct output *output)
-{
-	static const struct table_column columns[] = {
-		{.heading = "Addr"},
-		{.heading = "Instruction", .gap = 1},
-		{.heading = "Stalled", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "For", .gap = 2},
-		{.heading = "Culprit", .gap = 2},
-		{.heading = "Inferred", .gap = 2},
-		{.heading = "", .gap = 2},
-	};
-	const struct flow_graph *graph = report->analysis->graph;
-	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	struct verdict_sum sum = {0};
-	int err = table ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
-		const struct flow_block *block = &graph->blocks[i];
-
-		for (uint32_t k = block->first; k < block->first + block->count; k++)
-			if (report->verdicts[k].cycles > 0 &&
-			    calc_block_percent(report, i) >= report->request->cutoff_percent)
-				fill_stall(report, k, table);
-	}
-	if (!err) {
-		fprintf(output->stream, "\nStalled:    cycles, as they happened in epoch %" PRIu32 "\n\n",
-		        report->stall_truth_epoch);
-		err = table_print(table, output, true);
-	}
-	verdict_sum_add(&sum, report->analysis, report->records.exact.paths.is_sampled_run, report->verdicts);
-	if (!err)
-		fprintf(output->stream,
-		        "\nOf the stall cycles, so many have the right reason first: %.1f%%, and the right culprit: "
-		        "%.1f%%\n",
-		        percent_of(sum.causes, sum.stall_cycles), percent_of(sum.culprits, sum.stall_cycles));
-	table_free(table);
-	return err;
-}
-
-int
-calc_check_print(const struct calc_report *report, const struct output *output)
-{
-	int err = print_executions(report, output);
-
-	return err || !report->verdicts ? err : print_stalls(report, output);
-}
-
-static json_t *
-verdict_json(const struct calc_report *report, uint32_t instruction)
-{
-	const struct verdict *verdict = &report->verdicts[instruction];
-
-	return json_pack("{s:o, s:f, s:s, s:o, s:o, s:i, s:b, s:b}", "address",
-	                 json_count(report->analysis->graph->instructions[instruction].address), "cycles",
-	                 verdict->cycles, "reason", stall_cause_name(verdict->cause), "culprit",
-	                 verdict->culprit == VERDICT_ELSEWHERE ? json_null() : json_count(verdict->culprit), "inferred",
-	                 verdict->inferred == CAUSE_COUNT ? json_null()
-	                                                  : json_string(stall_cause_name(verdict->inferred)),
-	                 "inferred_culprits", (int)verdict->inferred_culprits, "right_reason", verdict->is_cause,
-	                 "right_culprit", verdict->is_culprit);
-}
-
-static json_t *
-stalls_json(const struct calc_report *report)
-{
-	json_t *stalls = json_array();
-	int failed = !stalls;
-
-	for (size_t i = 0; report->verdicts && i < report->analysis->graph->instruction_count; i++)
-		if (report->verdicts[i].cycles > 0)
-			failed |= json_array_append_new(stalls, verdict_json(report, (uint32_t)i));
-	return json_kept(stalls, failed);
-}
-
 json_t *
 calc_check_json(const struct calc_report *report)
 {
-	const struct procedure_analysis *analysis = report->analysis;
-	struct verdict *none = calloc(analysis->graph->instruction_count + 1, sizeof(*none));
-	struct verdict_sum sum = {0};
-	json_t *object, *within = json_object();
+	const double factor = procedure_executions_per_frequency(report->analysis);
+	double within[LIMITS] = {0};
+	const double all = add_up(report, factor, within);
+	json_t *shares = json_object();
 	char name[16];
-	int failed = !none || !within;
+	int failed = !shares;
 
-	if (none)
-		verdict_sum_add(&sum, analysis, report->records.exact.paths.is_sampled_run,
-		                report->verdicts ? report->verdicts : none);
-	free(none);
-	for (size_t i = 0; !failed && i < VERDICT_LIMITS; i++) {
-		snprintf(name, sizeof(name), "%g", verdict_limits[i]);
-		failed |= json_object_set_new(within, name, json_real(sum.within[i]));
+	for (size_t i = 0; i < LIMITS; i++) {
+		snprintf(name, sizeof(name), "%g", limits[i]);
+		failed |= json_object_set_new(shares, name, json_real(within[i]));
 	}
-	object = json_pack("{s:f, s:f, s:o, s:f, s:f, s:f, s:o}", "executions_per_frequency",
-	                   verdict_unit(analysis, report->records.exact.paths.is_sampled_run), "samples", sum.samples,
-	                   "within_percent", within, "stall_cycles", sum.stall_cycles, "right_reason_cycles",
-	                   sum.causes, "right_culprit_cycles", sum.culprits, "stalls", stalls_json(report));
-	return json_kept(object, failed);
+	return json_pack("{s:f, s:f, s:o}", "executions_per_frequency", factor, "samples", all, "within_percent",
+	                 json_kept(shares, failed));
 }

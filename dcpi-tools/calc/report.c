@@ -78,26 +78,6 @@ analyze(struct calc_report *report)
 	return STATUS_EMPTY;
 }
 
-/* Compare the stalls with those that dcpiemu measured, if it did: an exit status. */
-static int
-judge_stalls(struct calc_report *report, struct database *database)
-{
-	const struct code_image *code = &report->choice.found.code;
-	struct stall_truth truth;
-	int err;
-
-	report->stall_truth_epoch = report->request->check ? stall_truth_epoch(report->selection) : 0;
-	if (!report->stall_truth_epoch)
-		return STATUS_OK;
-	err = stall_truth_read(database->profile, report->selection->images[code->index].number,
-	                       report->stall_truth_epoch, &truth);
-	if (err)
-		return database_cannot_read(database, err);
-	err = stall_truth_judge(&truth, code, report->analysis, &report->verdicts);
-	stall_truth_fini(&truth);
-	return err ? message_cannot(report->request->procedure.name, "judge the stalls", err, NULL) : STATUS_OK;
-}
-
 /* What reads the image's files. An exit status. */
 static int
 analyze_procedure(struct calc_report *report, struct database *database)
@@ -127,7 +107,7 @@ analyze_procedure(struct calc_report *report, struct database *database)
 		for (size_t i = 0; i < report->analysis->graph->instruction_count; i++)
 			other_cores_add(&report->left_out, report->selection, report->event, event,
 			                report->analysis->samples[at++]);
-	return judge_stalls(report, database);
+	return STATUS_OK;
 }
 
 int
@@ -156,7 +136,6 @@ calc_report_make(struct calc_report *report, const struct calc_request *request,
 void
 calc_report_fini(struct calc_report *report)
 {
-	free(report->verdicts);
 	procedure_analysis_free(report->analysis);
 	path_records_fini(&report->records);
 	procedure_choice_fini(&report->choice);

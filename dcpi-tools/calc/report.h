@@ -15,7 +15,6 @@
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/procedure_choice.h"
-#include "dcpi-tools/common/stall_truth.h"
 
 /* What frequencies are to come from. */
 enum calc_frequency_source {
@@ -48,8 +47,6 @@ struct calc_report {
 	struct path_records records;
 	struct procedure_analysis *analysis;
 	struct other_cores left_out; /* of the procedure */
-	struct verdict *verdicts;    /* of its instructions, with --check; NULL: the truth is not recorded */
-	uint32_t stall_truth_epoch;  /* that they are from */
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */

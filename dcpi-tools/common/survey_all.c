@@ -130,7 +130,6 @@ survey_all_open(struct survey_all *survey, const struct survey_request *request,
 	int status;
 
 	memset(survey, 0, sizeof(*survey));
-	survey->check = request->check;
 	status = database_select(database, &request->options.request, &survey->selection);
 	if (!status)
 		status = time_event_ask(survey->selection, request->event, database->directory, &survey->event);
@@ -209,7 +208,6 @@ visit_code(struct survey_run *run, struct code_image *code, const struct path_re
 		.exact = &records->exact.paths,
 		.branches = &records->branches.paths,
 		.bursts = &records->bursts.paths,
-		.ignore_exact = run->survey->check,
 	};
 	const size_t before = run->survey->procedure_count;
 	int err;

@@ -20,7 +20,6 @@ struct survey_request {
 	struct options options;
 	const char *event; /* NULL: the one that counts time */
 	const char *cpu;   /* NULL: the model of the epoch's CPU */
-	bool check;        /* exact counts are kept, but not used */
 };
 
 extern const struct argp options_survey; /* [IMAGE...] --image --event --cpu; its input is a struct survey_request */
@@ -45,7 +44,6 @@ struct survey_all {
 	uint64_t taken;    /* how many these are before they are weighted */
 	uint64_t analyzed; /* of the samples, in procedures that were */
 	size_t procedure_count, image_count;
-	bool check;       /* as requested */
 	bool is_relative; /* frequencies of some are right relative to one another only */
 	struct survey_gap *gaps;
 	size_t gap_count, gap_capacity;

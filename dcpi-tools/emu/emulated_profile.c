@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/stall_truth.h"
 #include "dcpi-tools/emu/record_read.h"
+#include "dcpi-tools/emu/stall_truth.h"
 #include "dcpi-tools/emulated/counted.h"
 #include "dcpi-tools/emulated/run_directory.h"
 #include "event/event.h"

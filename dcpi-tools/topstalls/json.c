@@ -45,36 +45,6 @@ stall_json(const struct topstalls_report *report, const struct top_stall *stall)
 	return json_kept(object, failed);
 }
 
-static json_t *
-sum_json(const struct verdict_sum *sum)
-{
-	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "judged_samples", sum->samples, "within_5_percent",
-	                 sum->within[0], "within_10_percent", sum->within[1], "within_15_percent", sum->within[2],
-	                 "stall_cycles", sum->stall_cycles, "right_reason_cycles", sum->causes, "right_culprit_cycles",
-	                 sum->culprits);
-}
-
-static json_t *
-accuracy_json(const struct topstalls_report *report)
-{
-	const struct accuracy *accuracy = &report->accuracy;
-	json_t *procedures = json_array(), *object = sum_json(&accuracy->sum);
-	int failed = !procedures || !object;
-
-	for (size_t i = 0; !failed && i < accuracy->count && topstalls_report_shows_procedure(report, i); i++) {
-		const struct accuracy_procedure *procedure = &accuracy->procedures[i];
-		json_t *row = sum_json(&procedure->sum);
-
-		failed |= json_object_set_new(row, "procedure", json_shown(procedure->title));
-		failed |= json_object_set_new(row, "image", json_shown(report->survey.titles[procedure->image]));
-		failed |= json_object_set_new(row, "samples", json_count(procedure->samples));
-		failed |= json_array_append_new(procedures, row);
-	}
-	failed |= json_object_set_new(object, "epoch", accuracy->epoch ? json_count(accuracy->epoch) : json_null());
-	failed |= json_object_set_new(object, "procedures", procedures);
-	return json_kept(object, failed);
-}
-
 int
 topstalls_report_print_json(const struct topstalls_report *report, FILE *stream)
 {
@@ -88,7 +58,5 @@ topstalls_report_print_json(const struct topstalls_report *report, FILE *stream)
 	failed |= json_object_set_new(root, "instructions", json_count(top->instruction_count));
 	failed |= json_object_set_new(root, "well_known_samples", json_real(top->well_known_samples));
 	failed |= json_object_set_new(root, "stalls", stalls);
-	if (report->request->survey.check)
-		failed |= json_object_set_new(root, "check", accuracy_json(report));
 	return json_print(json_kept(root, failed), stream);
 }

@@ -11,8 +11,6 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 {
 	struct topstalls_report *report = context;
 
-	if (report->request->survey.check)
-		return accuracy_add(&report->accuracy, input, analysis);
 	top_instructions_add(&report->top, input, analysis);
 	return 0;
 }
@@ -43,16 +41,11 @@ topstalls_report_make(struct topstalls_report *report, const struct topstalls_re
 	if (top_instructions_init(&report->top, request->limit))
 		return message_cannot(NULL, "keep the stalls", -ENOMEM, NULL);
 	status = survey_all_open(&report->survey, &request->survey, database);
-	if (!status && request->survey.check)
-		report->accuracy = (struct accuracy){.profile = database->profile,
-		                                     .epoch = stall_truth_epoch(report->survey.selection),
-		                                     .demangle = request->demangle};
 	if (!status)
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
 	top_instructions_sort(&report->top);
-	accuracy_sort(&report->accuracy);
 	while (report->shown < report->top.count &&
 	       topstalls_report_percent(report, report->top.stalls[report->shown].lost) >= request->cutoff_percent)
 		report->shown++;
@@ -63,7 +56,6 @@ void
 topstalls_report_fini(struct topstalls_report *report)
 {
 	top_instructions_fini(&report->top);
-	accuracy_fini(&report->accuracy);
 	survey_all_fini(&report->survey);
 }
 
@@ -71,12 +63,4 @@ double
 topstalls_report_percent(const struct topstalls_report *report, double samples)
 {
 	return report->survey.samples ? 100 * samples / (double)report->survey.samples : 0;
-}
-
-bool
-topstalls_report_shows_procedure(const struct topstalls_report *report, size_t index)
-{
-	return index < report->request->limit &&
-	       topstalls_report_percent(report, (double)report->accuracy.procedures[index].samples) >=
-	               report->request->cutoff_percent;
 }

@@ -7,7 +7,6 @@
 #define DCPI_TOOLS_TOPSTALLS_REPORT_H
 
 #include "dcpi-tools/common/survey_all.h"
-#include "dcpi-tools/topstalls/accuracy.h"
 #include "dcpi-tools/topstalls/top_instructions.h"
 
 /* What the user asked for. */
@@ -23,8 +22,7 @@ struct topstalls_report {
 	const struct topstalls_request *request;
 	struct survey_all survey;
 	struct top_instructions top;
-	size_t shown;             /* of its stalls */
-	struct accuracy accuracy; /* to check; then there are no top ones */
+	size_t shown; /* of its stalls */
 };
 
 /* Find and analyse what the request asks for. An exit status: 0, or another after a message. The request must stay. */
@@ -34,9 +32,6 @@ void topstalls_report_fini(struct topstalls_report *report); /* a zeroed one is 
 
 /* Samples in percent of all that were asked for. */
 double topstalls_report_percent(const struct topstalls_report *report, double samples);
-
-/* With --check: whether a procedure of report->accuracy is shown, by --limit and --cutoff. */
-bool topstalls_report_shows_procedure(const struct topstalls_report *report, size_t index);
 
 /* 0, -ENOMEM, -EIO. */
 int topstalls_report_print_text(const struct topstalls_report *report, const struct output *output);

@@ -1,7 +1,4 @@
-/*
- * A line for each instruction, those that lost most first, and below it one for each possible reason; with --check, a
- * line for each procedure with the accuracy of its analysis.
- */
+/* A line for each instruction, those that lost most first, and below it one for each possible reason. */
 #include "dcpi-tools/topstalls/report.h"
 
 #include <errno.h>
@@ -10,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 
 #define ADDRESS_WIDTH     6  /* digits, at least */
@@ -224,71 +220,6 @@ print_heading(const struct topstalls_printer *printer)
 		        output_plain(output, STYLE_HEADING));
 }
 
-static void
-fill_sum(struct table *table, const struct topstalls_report *report, const struct verdict_sum *sum)
-{
-	for (size_t i = 0; i < VERDICT_LIMITS; i++)
-		table_format(table, STYLE_PLAIN, "%.1f", accuracy_within_percent(sum, i));
-	if (!report->accuracy.epoch)
-		return;
-	table_format(table, STYLE_PLAIN, "%.0f", sum->stall_cycles);
-	table_format(table, STYLE_PLAIN, "%.1f", accuracy_causes_percent(sum));
-	table_format(table, STYLE_PLAIN, "%.1f", accuracy_culprits_percent(sum));
-}
-
-static struct table *
-make_accuracy_table(const struct topstalls_report *report)
-{
-	static const struct table_column stalls[] = {
-		{.heading = "samples", .align = TABLE_RIGHT},
-		{.heading = "in 5%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "in 10%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "in 15%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "stall cycles", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "reason%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "culprit%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 2},
-		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
-	};
-	static const struct table_column counts[] = {
-		{.heading = "samples", .align = TABLE_RIGHT},
-		{.heading = "in 5%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "in 10%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "in 15%", .align = TABLE_RIGHT, .gap = 2},
-		{.heading = "procedure", .cut = TABLE_CUT_END, .gap = 2},
-		{.heading = "image", .cut = TABLE_CUT_START, .gap = 2},
-	};
-
-	return report->accuracy.epoch ? table_new(stalls, sizeof(stalls) / sizeof(stalls[0]))
-	                              : table_new(counts, sizeof(counts) / sizeof(counts[0]));
-}
-
-static int
-print_accuracy(const struct topstalls_report *report, const struct output *output)
-{
-	const struct accuracy *accuracy = &report->accuracy;
-	struct table *table = make_accuracy_table(report);
-	int err;
-
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < accuracy->count && topstalls_report_shows_procedure(report, i); i++) {
-		const struct accuracy_procedure *procedure = &accuracy->procedures[i];
-
-		table_format(table, STYLE_PLAIN, "%" PRIu64, procedure->samples);
-		fill_sum(table, report, &procedure->sum);
-		table_text(table, STYLE_PLAIN, procedure->title);
-		table_text(table, STYLE_PLAIN, report->survey.titles[procedure->image]);
-	}
-	table_format(table, STYLE_HOT, "%" PRIu64, report->survey.analyzed);
-	fill_sum(table, report, &accuracy->sum);
-	table_text(table, STYLE_HOT, "(all)");
-	table_text(table, STYLE_PLAIN, "");
-	err = table_print(table, output, report->request->survey.options.header);
-	table_free(table);
-	return err;
-}
-
 int
 topstalls_report_print_text(const struct topstalls_report *report, const struct output *output)
 {
@@ -304,15 +235,12 @@ topstalls_report_print_text(const struct topstalls_report *report, const struct 
 	};
 	int err;
 
-	if (header)
+	if (header) {
 		survey_all_print_head(&report->survey, output);
-	if (header && report->request->survey.check)
-		fputc('\n', output->stream);
-	if (header && !report->request->survey.check) {
 		print_totals(report, output);
 		print_heading(&printer);
 	}
-	err = report->request->survey.check ? print_accuracy(report, output) : print_rows(&printer);
+	err = print_rows(&printer);
 	if (!err && header) {
 		fputc('\n', output->stream);
 		survey_all_print_gaps(&report->survey, output);

@@ -6,7 +6,7 @@
  * also when that is the following one; transfers to and from other images are not kept. A branch recorder gives two
  * events of one epoch: the edges of `branch-stacks` are taken branches; those of `branch-runs` go from the first
  * instruction that was executed between two taken branches to the second of these branches. Of an emulated run,
- * `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/common/stall_truth.h).
+ * `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/emu/stall_truth.h).
  * Thread rule: lists are one thread's; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_EDGES_H

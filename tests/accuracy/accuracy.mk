@@ -16,13 +16,16 @@ $(BUILD)/accuracy/%: tests/accuracy/programs/%.c $(wildcard tests/accuracy/progr
 
 $(BUILD)/accuracy/kernels: tests/accuracy/programs/kernels_order.c tests/accuracy/programs/kernels_text.c
 
-$(BUILD)/tests/accuracy/accuracy: $(call objects,$(call sources,tests/accuracy)) \
-		$(call objects,$(TOOL_COMMON)) $(call archives,$(ROOMS))
+JUDGES := $(addprefix $(BUILD)/tests/accuracy/,accuracy inferred)
+$(JUDGES): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(call objects,$(TOOL_COMMON)) \
+		$(call archives,$(ROOMS))
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+$(BUILD)/tests/accuracy/accuracy: $(call objects,$(addprefix tests/accuracy/,recording.c report.c score.c specimen.c))
+$(BUILD)/tests/accuracy/inferred: $(call objects,tests/accuracy/recorded_stalls.c tests/accuracy/verdict.c dcpi-tools/emu/stall_truth.c)
 
-# What the system test needs.
-workloads: $(addprefix $(BUILD)/accuracy/,kernels gigahertz zlib) $(BUILD)/tests/accuracy/accuracy
+# What the system tests need.
+workloads: $(addprefix $(BUILD)/accuracy/,kernels gigahertz zlib) $(JUDGES)
 
 # Twenty minutes.
 ACCURACY_OPTIONS ?=
@@ -33,10 +36,12 @@ accuracy: all $(ACCURACY_PROGRAMS) $(BUILD)/tests/accuracy/accuracy
 # What is inferred of emulated programs; a minute.
 EMULATED_PROGRAMS := $(addprefix $(BUILD)/accuracy/,kernels bzip2 lua sqlite zlib)
 .PHONY: emulated-accuracy
-emulated-accuracy: all $(EMULATED_PROGRAMS)
+emulated-accuracy: all $(EMULATED_PROGRAMS) $(BUILD)/tests/accuracy/inferred
 	tests/accuracy/emulated --write docs/accuracy.md $(ACCURACY_OPTIONS)
 
 # What tests keep of it.
 $(BUILD)/tests/unit/analysis/frequency_recorded_test: $(call objects,tests/accuracy/score.c tests/accuracy/specimen.c)
 $(BUILD)/tests/unit/analysis/accuracy_specimen_test: $(call objects,tests/accuracy/specimen.c)
 $(BUILD)/tests/unit/analysis/accuracy_score_test: $(call objects,tests/accuracy/score.c)
+$(BUILD)/tests/unit/analysis/accuracy_verdict_test: $(call objects,tests/accuracy/verdict.c)
+$(BUILD)/tests/unit/dcpi-tools/emulated_profile_test: $(call objects,tests/accuracy/recorded_stalls.c tests/accuracy/verdict.c)

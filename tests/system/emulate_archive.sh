@@ -16,7 +16,9 @@ reports()
 	dcpiprof --db "$1" --label kept --json
 	dcpicalc --db "$1" --label kept kernel_hash
 	dcpicalc --db "$1" --label kept --check kernel_hash
-	dcpitopstalls --db "$1" --label kept --check --json
+	dcpitopstalls --db "$1" --label kept --json
+	"$build/tests/accuracy/inferred" --db "$1" --label kept
+	"$build/tests/accuracy/inferred" --db "$1" --label kept --procedure kernel_hash
 	dcpicat --db "$1" --label kept | grep -v '^database'
 }
 
@@ -25,7 +27,7 @@ sed 's/^name = .*/name = "mine";/; s/clock_mhz = .*;/clock_mhz = 1234.0;/' "$top
 emulate ./mine.conf 1 --label kept --event cycles:503 --event cache-misses:17 -- ./kernels hash.1 1
 emulate in-order-2 1 --label other --event cycles:503 -- ./kernels heap.1 1
 reports db >before 2>&1
-check 'the stalls are judged' grep -q 'have the right reason first' before
+check 'the stalls are judged' grep -q '"right_reason": true' before
 check 'on the machine that it was' grep -q 'with the memory of mine, which was emulated' before
 check 'it is archived' dcpitar --db db run.tar.zst
 mkdir elsewhere

@@ -7,6 +7,7 @@
 . "$top/tests/system/emulate_lib.sh"
 
 emulator_or_skip 'an emulated run is profiled' || exit 0
+inferred=$build/tests/accuracy/inferred
 
 events=(--event cycles:503)
 for event in cache-misses L1-dcache-load-misses L1-icache-load-misses branch-misses dTLB-load-misses dTLB-load-walks \
@@ -20,7 +21,7 @@ judged()
 {
 	rm -rf "$db"
 	emulate in-order-2 1 --label "$1" "${events[@]}" -- "$build/accuracy/$2" "$3" 1
-	dcpitopstalls --db "$db" --check --json >"$scratch/check"
+	"$inferred" --db "$db" >"$scratch/check"
 	check "of $1 frequencies, reasons and culprits are inferred" json_holds '
 		.check | .within_5_percent >= 0.73 * .judged_samples and .within_10_percent >= 0.87 * .judged_samples and
 			.within_15_percent >= 0.92 * .judged_samples and .stall_cycles > 0 and
@@ -50,12 +51,15 @@ check 'the procedure is there' grep -q kernel_hash <(dcpiprof --db "$db")
 check 'the machine is the model' grep -q 'with the memory of in-order-2, which was emulated' \
 	<(dcpicalc --db "$db" kernel_hash)
 check 'what was counted is used' grep -q 'counted by dcpiemu in epoch 1' <(dcpicalc --db "$db" kernel_hash)
-check 'and compared with what is estimated' grep -q 'have the right reason first' \
+check 'and compared with what is estimated' grep -q '^Executed:   as dcpiemu counted in epoch 1$' \
 	<(dcpicalc --db "$db" --check kernel_hash)
+"$inferred" --db "$db" --procedure kernel_hash >"$scratch/check"
+check 'so are reasons, of a procedure alone' json_holds '
+	.check | .right_reason_cycles > 0 and ([.procedures[].procedure] == ["kernel_hash"])' "$scratch/check"
 check 'each instruction can be judged' json_holds \
-	'.check.stalls | length > 0 and all(.cycles > 0 and (.reason | length > 0))' \
-	<(dcpicalc --db "$db" --check --json kernel_hash)
+	'.check.procedures[0].stalls | length > 0 and all(.cycles > 0 and (.reason | length > 0))' "$scratch/check"
 check 'the listing has it' grep -q 'imul' <(dcpilist --db "$db" kernel_hash)
+check 'so have the worst instructions' grep -q kernel_hash <(dcpitopstalls --db "$db")
 check 'so has the summary of all' grep -q 'D-cache miss' <(dcpiwhatcg --db "$db")
 check 'counts are listed' grep -q '^event cycles' <(dcpicat --db "$db")
 check 'and exported' grep -q kernel_hash <(dcpiexport --db "$db" --folded=-)
@@ -75,19 +79,21 @@ check_equal 'also in the head of a procedure' "$(dcpicalc --db "$db" --epoch try
 check 'so is what was counted' grep -q 'counted by dcpiemu in epoch' <(dcpicalc --db "$db" --label try2 kernel_hash)
 check 'samples of other runs are not taken for those of the counts' grep -q 'what a cycle is in samples is not known' \
 	<(dcpicalc --db "$db" --epoch all kernel_hash)
-check 'so is the truth' test "$(dcpicalc --db "$db" --check --json --label try2 kernel_hash | jq -c .check.stalls)" = \
-	"$(dcpicalc --db "$db" --check --json --epoch try2 kernel_hash | jq -c .check.stalls)"
+check_equal 'so is the truth' \
+	"$("$inferred" --db "$db" --epoch try2 --procedure kernel_hash | jq -c '.check.procedures[].stalls')" \
+	"$("$inferred" --db "$db" --label try2 --procedure kernel_hash | jq -c '.check.procedures[].stalls')"
 # Of two runs there are twice as many samples as of the one whose counts are taken: that is no error of the estimates.
 rm -rf "$db"
 for _ in 1 2; do
 	emulate in-order-2 1 --label both --event cycles:503 -- "$build/accuracy/kernels" hash.2 1
 done
-for tool in 'dcpicalc --check --json kernel_hash' 'dcpitopstalls --check --json'; do
-	read -ra words <<<"$tool"
-	check "two runs are judged as one is: ${words[0]}" json_holds '
-		.check | (.within_percent."15" // .within_15_percent) >= 0.92 * (.samples // .judged_samples)' \
-		<("${words[@]}" --db "$db" --label both)
+for procedures in '' '--procedure=kernel_hash'; do
+	check "two runs are judged as one is${procedures:+: $procedures}" json_holds '
+		.check | .judged_samples > 0 and .within_15_percent >= 0.92 * .judged_samples' \
+		<("$inferred" --db "$db" --label both ${procedures:+"$procedures"})
 done
+check 'and so is one procedure by dcpicalc' json_holds '.check | .within_percent."15" >= 0.92 * .samples' \
+	<(dcpicalc --db "$db" --label both --check --json kernel_hash)
 
 # What is missing is said with who takes it.
 rm -rf "$db"

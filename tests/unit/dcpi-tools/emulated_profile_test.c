@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/stall_truth.h"
 #include "dcpi-tools/emu/emulated_profile.h"
 #include "dcpi-tools/emu/record_read.h"
+#include "dcpi-tools/emu/stall_truth.h"
 #include "emulator/record/recording.h"
 #include "machine/emulated_cpu.h"
 #include "profile/selection.h"
+#include "tests/accuracy/recorded_stalls.h"
 #include "tests/remove_tree.h"
 
 #define PROGRAM_OFFSET 0x1000
@@ -212,7 +213,7 @@ truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint32_t first = fixture->program_first;
-	struct stall_truth truth;
+	struct recorded_stalls truth;
 	uint32_t distance = 0;
 
 	fixture->vcpu->executions[fixture->program_block] = 1;
@@ -221,23 +222,23 @@ truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 	record_stall_add(fixture->vcpu, first + 2, fixture->library_first, REASON_MISPREDICT, 9, &distance);
 	record_stall_add(fixture->vcpu, first + 1, 0, REASON_CODE_CACHE, 7, &distance);
 	keep(fixture);
-	assert_int_equal(stall_truth_read(fixture->profile,
-	                                  fixture->selection->images[image_number(fixture, &program)].number,
-	                                  fixture->epoch, &truth),
+	assert_int_equal(recorded_stalls_read(fixture->profile,
+	                                      fixture->selection->images[image_number(fixture, &program)].number,
+	                                      fixture->epoch, &truth),
 	                 0);
 	assert_int_equal(truth.count, 3);
-	assert_int_equal(truth.cycles[0].from, PROGRAM_OFFSET + 4);
-	assert_int_equal(truth.cycles[0].to, PROGRAM_OFFSET + 4); /* itself */
-	assert_int_equal(truth.cycles[0].reason, TRUTH_CODE_CACHE);
-	assert_int_equal(truth.cycles[1].from, PROGRAM_OFFSET + 8);
-	assert_int_equal(truth.cycles[1].to, PROGRAM_OFFSET);
-	assert_int_equal(truth.cycles[1].reason, TRUTH_DATA_CACHE);
-	assert_int_equal(truth.cycles[1].cycles, 120);
-	assert_true(truth.cycles[2].to == TRUTH_ELSEWHERE);
-	assert_int_equal(truth.cycles[2].cycles, 9);
-	assert_int_equal(stall_truth_at(&truth, PROGRAM_OFFSET + 5), 1);
-	assert_int_equal(stall_truth_at(&truth, PROGRAM_OFFSET + 9), 3);
-	stall_truth_fini(&truth);
+	assert_int_equal(truth.stalls[0].from, PROGRAM_OFFSET + 4);
+	assert_int_equal(truth.stalls[0].to, PROGRAM_OFFSET + 4); /* itself */
+	assert_int_equal(truth.stalls[0].reason, TRUTH_CODE_CACHE);
+	assert_int_equal(truth.stalls[1].from, PROGRAM_OFFSET + 8);
+	assert_int_equal(truth.stalls[1].to, PROGRAM_OFFSET);
+	assert_int_equal(truth.stalls[1].reason, TRUTH_DATA_CACHE);
+	assert_int_equal(truth.stalls[1].cycles, 120);
+	assert_true(truth.stalls[2].to == TRUTH_ELSEWHERE);
+	assert_int_equal(truth.stalls[2].cycles, 9);
+	assert_int_equal(recorded_stalls_at(&truth, PROGRAM_OFFSET + 5), 1);
+	assert_int_equal(recorded_stalls_at(&truth, PROGRAM_OFFSET + 9), 3);
+	recorded_stalls_fini(&truth);
 	for (size_t i = 0; i < fixture->selection->event_count; i++)
 		if (strncmp(fixture->selection->events[i].name, "truth.", 6) == 0)
 			assert_int_equal(fixture->selection->events[i].totals.samples, 0);

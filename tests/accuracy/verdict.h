@@ -4,8 +4,8 @@
  * An emulated machine tells why each instruction waited, because of which other, and how often each was executed.
  * Inferred is what stands first: of the reasons that are possible the one that took most. Thread rule: stateless.
  */
-#ifndef DCPI_ANALYSIS_VERDICT_H
-#define DCPI_ANALYSIS_VERDICT_H
+#ifndef DCPI_TESTS_ACCURACY_VERDICT_H
+#define DCPI_TESTS_ACCURACY_VERDICT_H
 
 #include "analysis/procedure.h"
 
@@ -35,12 +35,6 @@ struct verdict {
 int verdicts_make(const struct procedure_analysis *analysis, const struct verdict_truth *truths, size_t count,
                   struct verdict **verdicts);
 
-/*
- * The executions that a frequency of 1 stands for: in one run, by cycles per sample where they are known; else
- * procedure_executions_per_frequency().
- */
-double verdict_unit(const struct procedure_analysis *analysis, bool same_run);
-
 #define VERDICT_LIMITS 3
 
 extern const double verdict_limits[VERDICT_LIMITS]; /* 5, 10, 15 percent */
@@ -52,6 +46,7 @@ struct verdict_sum {
 	double causes, culprits;       /* of these: inferred as it was */
 };
 
+/* One more procedure. `same_run`: its exact counts are of the run that was sampled, so estimates are absolute. */
 void verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis, bool same_run,
                      const struct verdict *verdicts);
 

@@ -1,30 +1,17 @@
-#include "dcpi-tools/common/stall_truth.h"
+#include "tests/accuracy/recorded_stalls.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "dcpi-tools/emu/stall_truth.h"
 #include "profile/edges.h"
-
-static const char *const names[TRUTH_COUNT] = {
-	[TRUTH_CODE_CACHE] = "truth.code-cache",     [TRUTH_CODE_TLB] = "truth.code-tlb",
-	[TRUTH_DATA_CACHE] = "truth.data-cache",     [TRUTH_DATA_TLB] = "truth.data-tlb",
-	[TRUTH_WRITE_BUFFER] = "truth.write-buffer", [TRUTH_MISPREDICT] = "truth.mispredict",
-	[TRUTH_BANDWIDTH] = "truth.bandwidth",       [TRUTH_CALL] = "truth.system-call",
-	[TRUTH_BLOCKED] = "truth.blocked",
-};
-
-const char *
-stall_truth_event_name(unsigned reason)
-{
-	return reason < TRUTH_COUNT ? names[reason] : NULL;
-}
 
 static int
 compare(const void *left, const void *right)
 {
-	const struct stall_truth_cycles *a = left, *b = right;
+	const struct recorded_stall *a = left, *b = right;
 
 	if (a->from != b->from)
 		return a->from < b->from ? -1 : 1;
@@ -34,58 +21,58 @@ compare(const void *left, const void *right)
 }
 
 static int
-add_reason(struct profile *profile, uint32_t number, uint32_t epoch, unsigned reason, struct stall_truth *truth,
+add_reason(struct profile *profile, uint32_t number, uint32_t epoch, unsigned reason, struct recorded_stalls *recorded,
            size_t *capacity)
 {
 	struct edge_set set = {0};
-	struct stall_truth_cycles *grown;
-	int err = edges_read_of(profile, number, names[reason], epoch, &set);
+	struct recorded_stall *grown;
+	int err = edges_read_of(profile, number, stall_truth_event_name(reason), epoch, &set);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	grown = array_grow(truth->cycles, capacity, truth->count + set.count, sizeof(*grown));
+	grown = array_grow(recorded->stalls, capacity, recorded->count + set.count, sizeof(*grown));
 	if (grown) {
-		truth->cycles = grown;
+		recorded->stalls = grown;
 		for (size_t i = 0; i < set.count; i++)
-			grown[truth->count++] = (struct stall_truth_cycles){set.edges[i].from, set.edges[i].to,
-			                                                    set.edges[i].count, (uint8_t)reason};
+			grown[recorded->count++] = (struct recorded_stall){set.edges[i].from, set.edges[i].to,
+			                                                   set.edges[i].count, (uint8_t)reason};
 	}
 	edge_set_fini(&set);
 	return grown ? 0 : -ENOMEM;
 }
 
 int
-stall_truth_read(struct profile *profile, uint32_t number, uint32_t epoch, struct stall_truth *truth)
+recorded_stalls_read(struct profile *profile, uint32_t number, uint32_t epoch, struct recorded_stalls *recorded)
 {
 	size_t capacity = 0;
 	int err = 0;
 
-	memset(truth, 0, sizeof(*truth));
+	memset(recorded, 0, sizeof(*recorded));
 	for (unsigned reason = 0; !err && reason < TRUTH_COUNT; reason++)
-		err = add_reason(profile, number, epoch, reason, truth, &capacity);
+		err = add_reason(profile, number, epoch, reason, recorded, &capacity);
 	if (err)
-		stall_truth_fini(truth);
-	else if (truth->count > 0)
-		qsort(truth->cycles, truth->count, sizeof(*truth->cycles), compare);
+		recorded_stalls_fini(recorded);
+	else if (recorded->count > 0)
+		qsort(recorded->stalls, recorded->count, sizeof(*recorded->stalls), compare);
 	return err;
 }
 
 void
-stall_truth_fini(struct stall_truth *truth)
+recorded_stalls_fini(struct recorded_stalls *recorded)
 {
-	free(truth->cycles);
-	*truth = (struct stall_truth){0};
+	free(recorded->stalls);
+	*recorded = (struct recorded_stalls){0};
 }
 
 size_t
-stall_truth_at(const struct stall_truth *truth, uint64_t offset)
+recorded_stalls_at(const struct recorded_stalls *recorded, uint64_t offset)
 {
-	size_t low = 0, high = truth->count;
+	size_t low = 0, high = recorded->count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (truth->cycles[middle].from < offset)
+		if (recorded->stalls[middle].from < offset)
 			low = middle + 1;
 		else
 			high = middle;
@@ -141,21 +128,21 @@ sort_and_merge(struct verdict_truth *truths, size_t count)
 
 /* Append what one instruction waited for to `count` others. How many there are then. */
 static size_t
-add_truths(const struct stall_truth *truth, const struct code_image *code, uint64_t address,
+add_truths(const struct recorded_stalls *recorded, const struct code_image *code, uint64_t address,
            struct verdict_truth *truths, size_t count)
 {
 	uint64_t offset;
 
 	if (image_file_offset(code->file, address, &offset))
 		return count;
-	for (size_t i = stall_truth_at(truth, offset);
-	     i < truth->count && truth->cycles[i].from == offset && count < truth->count; i++) {
-		const struct stall_truth_cycles *cycles = &truth->cycles[i];
+	for (size_t i = recorded_stalls_at(recorded, offset);
+	     i < recorded->count && recorded->stalls[i].from == offset && count < recorded->count; i++) {
+		const struct recorded_stall *stall = &recorded->stalls[i];
 		struct verdict_truth *to = &truths[count];
 
-		*to = (struct verdict_truth){address, VERDICT_ELSEWHERE, (double)cycles->cycles,
-		                             cause_of(cycles->reason)};
-		if (cycles->to != TRUTH_ELSEWHERE && image_file_address(code->file, cycles->to, &to->culprit))
+		*to = (struct verdict_truth){address, VERDICT_ELSEWHERE, (double)stall->cycles,
+		                             cause_of(stall->reason)};
+		if (stall->to != TRUTH_ELSEWHERE && image_file_address(code->file, stall->to, &to->culprit))
 			to->culprit = VERDICT_ELSEWHERE;
 		count += to->cause != CAUSE_COUNT;
 	}
@@ -163,20 +150,20 @@ add_truths(const struct stall_truth *truth, const struct code_image *code, uint6
 }
 
 int
-stall_truth_judge(const struct stall_truth *truth, const struct code_image *code,
-                  const struct procedure_analysis *analysis, struct verdict **verdicts)
+recorded_stalls_judge(const struct recorded_stalls *recorded, const struct code_image *code,
+                      const struct procedure_analysis *analysis, struct verdict **verdicts)
 {
 	const struct flow_graph *graph = analysis->graph;
-	struct verdict_truth *truths = calloc(truth->count + 1, sizeof(*truths));
+	struct verdict_truth *truths = calloc(recorded->count + 1, sizeof(*truths));
 	uint64_t last = UINT64_MAX;
 	size_t count = 0;
 	int err;
 
 	if (!truths)
 		return -ENOMEM;
-	for (size_t i = 0; i < graph->instruction_count && count < truth->count; i++) {
+	for (size_t i = 0; i < graph->instruction_count && count < recorded->count; i++) {
 		if (graph->instructions[i].address != last)
-			count = add_truths(truth, code, graph->instructions[i].address, truths, count);
+			count = add_truths(recorded, code, graph->instructions[i].address, truths, count);
 		last = graph->instructions[i].address;
 	}
 	err = verdicts_make(analysis, truths, sort_and_merge(truths, count), verdicts);
@@ -185,7 +172,7 @@ stall_truth_judge(const struct stall_truth *truth, const struct code_image *code
 }
 
 uint32_t
-stall_truth_epoch(const struct selection *selection)
+recorded_stalls_epoch(const struct selection *selection)
 {
 	for (size_t i = selection_epochs_matched(selection); i-- > 0;)
 		for (size_t k = 0; k < selection->epochs[i].event_count; k++)

@@ -1,10 +1,10 @@
-/* Tests of libsample/analysis/verdict.h, on analyses put together by hand. */
+/* Tests of tests/accuracy/verdict.h, on analyses put together by hand. */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/verdict.h"
+#include "tests/accuracy/verdict.h"
 
 #define START 0x1000
 #define COUNT 6

@@ -1,4 +1,4 @@
-#include "analysis/verdict.h"
+#include "tests/accuracy/verdict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,8 +22,12 @@ first_reason(const struct stalls *stalls, uint32_t instruction)
 	return first;
 }
 
-double
-verdict_unit(const struct procedure_analysis *analysis, bool same_run)
+/*
+ * The executions that a frequency of 1 stands for: in one run, by cycles per sample where they are known; else
+ * procedure_executions_per_frequency().
+ */
+static double
+executions_unit(const struct procedure_analysis *analysis, bool same_run)
 {
 	const bool is_absolute = same_run && !analysis->frequencies.is_relative && analysis->cycles_per_sample > 0;
 
@@ -149,7 +153,7 @@ void
 verdict_sum_add(struct verdict_sum *sum, const struct procedure_analysis *analysis, bool same_run,
                 const struct verdict *verdicts)
 {
-	add_blocks(sum, analysis, verdict_unit(analysis, same_run));
+	add_blocks(sum, analysis, executions_unit(analysis, same_run));
 	for (size_t i = 0; i < analysis->graph->instruction_count; i++) {
 		sum->stall_cycles += verdicts[i].cycles;
 		sum->causes += verdicts[i].is_cause ? verdicts[i].cycles : 0;

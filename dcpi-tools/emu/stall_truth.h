@@ -1,0 +1,30 @@
+/*
+ * stall_truth.h - the events in which dcpiemu records why instructions of the emulated machine waited, as it happened
+ *
+ * They have edges and no samples, one event for each reason, in cycles: from the instruction that waited to the one
+ * that is to blame, itself perhaps. Tests compare with them what is inferred from samples (tests/accuracy/).
+ * Thread rule: stateless.
+ */
+#ifndef DCPI_TOOLS_EMU_STALL_TRUTH_H
+#define DCPI_TOOLS_EMU_STALL_TRUTH_H
+
+#include <stdint.h>
+
+#define TRUTH_ELSEWHERE (UINT64_C(0xfffffffffff)) /* to blame is an instruction of another image */
+
+enum stall_truth_reason {
+	TRUTH_CODE_CACHE,
+	TRUTH_CODE_TLB,
+	TRUTH_DATA_CACHE,
+	TRUTH_DATA_TLB,
+	TRUTH_WRITE_BUFFER,
+	TRUTH_MISPREDICT,
+	TRUTH_BANDWIDTH, /* memory was busy: in addition to a data cache's miss */
+	TRUTH_CALL,      /* a system call */
+	TRUTH_BLOCKED,   /* waiting for others; no cycles of a core */
+	TRUTH_COUNT,
+};
+
+const char *stall_truth_event_name(unsigned reason); /* "truth.data-cache"; NULL for what is none */
+
+#endif
