@@ -36,7 +36,7 @@ struct tally {
 	size_t limit;
 	size_t room; /* keys that still fit into this capacity */
 	bool sorted;
-	unsigned waiting_next; /* where the next key waits, once the one that has waited longest, which is there, is added */
+	unsigned waiting_next; /* where the one lies that has waited longest: it is added, and the next waits there */
 	struct tally_waiting waiting[WAITING_MAX];
 };
 
