@@ -443,9 +443,9 @@ entry_due_ns(const struct capturer *capturer, const struct capturer_image *entry
 	const uint64_t first_ns =
 		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
 	const bool is_first = !entry->has_names || entry->known_count == 0;
-	const bool is_enough = is_first ? entry->fresh >= CAPTURE_FIRST_SAMPLES
-	                                : entry->fresh >= CAPTURE_MORE_SAMPLES &&
-	                                          entry->fresh >= entry->samples / CAPTURE_MORE_PART;
+	const bool is_enough =
+		is_first ? entry->fresh >= CAPTURE_FIRST_SAMPLES
+			 : entry->fresh >= CAPTURE_MORE_SAMPLES && entry->fresh >= entry->samples / CAPTURE_MORE_PART;
 	const bool can_wait = !is_enough && (entry->has_names || !is_at_risk(entry));
 	const uint64_t due_ns = can_wait ? entry->asked_ns + AGAIN_MAX_NS : entry->due_ns;
 
@@ -749,7 +749,8 @@ is_urgent(const struct capturer *capturer, uint64_t now_ns)
 				continue;
 			if (entry->is_busy && entry->is_volatile)
 				return true; /* it is not at risk: its requested places are not fresh any more */
-			if (is_at_risk(entry) && entry_due_ns(capturer, entry) <= now_ns && may_capture(capturer, now_ns))
+			if (is_at_risk(entry) && entry_due_ns(capturer, entry) <= now_ns &&
+			    may_capture(capturer, now_ns))
 				return true;
 		}
 	return false;

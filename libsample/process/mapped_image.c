@@ -26,7 +26,7 @@ struct changed_file {
 
 struct mapped_images {
 	struct image_table *table;
-	size_t bytes;     /* of all images, their paths included */
+	size_t bytes; /* of all images, their paths included */
 	struct mapped_image *by_identity;
 	struct mapped_image *by_name[IMAGE_KINDS];
 	struct changed_file *changed;
@@ -48,10 +48,10 @@ mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
 	struct mapped_image *image, *next;
 
 	images->table = table;
-	HASH_ITER(hh, images->by_identity, image, next)
+	HASH_ITER (hh, images->by_identity, image, next)
 		image->head.number = MAPPED_IMAGE_NO_NUMBER;
 	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++)
-		HASH_ITER(hh, images->by_name[kind], image, next)
+		HASH_ITER (hh, images->by_name[kind], image, next)
 			image->head.number = MAPPED_IMAGE_NO_NUMBER;
 }
 
