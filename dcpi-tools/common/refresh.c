@@ -5,46 +5,23 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
-#include "base/local_socket.h"
 #include "control/request.h"
+#include "dcpi-tools/common/control_exchange.h"
 #include "profile/profile.h"
 
 #define CONNECT_S 1
 #define ANSWER_S  2
 
-/* Is it the process `owner` that listens? 0: the owner is not known. */
-static bool
-is_of_owner(int fd, int owner)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return owner == 0 || (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == owner);
-}
-
-/* 0: it has answered, whatever it says; -ENOENT: it is not the owner's; an error of local_socket_connect(); -errno. */
+/* 0: it has replied, whatever it says; an error of control_exchange(). */
 static int
-ask(const char *path, int owner)
+ask(const char *path, pid_t owner)
 {
-	static const char request[] = "{\"command\":\"refresh\"}\n";
-	const struct timeval patience = {.tv_sec = ANSWER_S};
-	const int fd = local_socket_connect(path, CONNECT_S);
-	int err = 0;
-	char first;
+	const struct control_peer peer = {.path = path, .connect_s = CONNECT_S, .answer_s = ANSWER_S, .owner = owner};
+	json_t *reply;
+	int err = control_exchange(&peer, json_pack("{s:s}", "command", "refresh"), &reply);
 
-	if (fd < 0)
-		return fd;
-	/* the answer comes when all is written: its first byte is enough */
-	if (!is_of_owner(fd, owner))
-		err = -ENOENT;
-	else if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
-	         send(fd, request, strlen(request), MSG_NOSIGNAL) < 0 || recv(fd, &first, sizeof(first), 0) < 0)
-		err = errno == EAGAIN ? -ETIMEDOUT : -errno;
-	close(fd);
+	json_decref(reply);
 	return err;
 }
 

@@ -1,4 +1,4 @@
-#include "dcpi-tools/ctl/client.h"
+#include "dcpi-tools/common/control_exchange.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -48,7 +48,7 @@ end_server(void **state)
 }
 
 static void
-serve(struct server *server, const char *reply, bool again)
+serve_with_pauses(struct server *server, const char *reply, bool again, useconds_t pause_us)
 {
 	char request[256];
 	int fd;
@@ -62,14 +62,22 @@ serve(struct server *server, const char *reply, bool again)
 	if (recv(fd, request, sizeof(request), 0) <= 0)
 		_exit(1);
 	while (send(fd, reply, strlen(reply), MSG_NOSIGNAL) > 0 && again)
-		;
+		usleep(pause_us);
 	_exit(0);
+}
+
+static void
+serve(struct server *server, const char *reply, bool again)
+{
+	serve_with_pauses(server, reply, again, 0);
 }
 
 static int
 ask(const struct server *server, json_t **reply)
 {
-	return client_exchange(server->path, json_pack("{s:s}", "command", "status"), CLIENT_SECONDS, reply);
+	const struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 60};
+
+	return control_exchange(&peer, json_pack("{s:s}", "command", "status"), reply);
 }
 
 static void
@@ -141,6 +149,35 @@ a_reply_without_an_end_is_given_up(void **state)
 	assert_int_equal(ask(server, &reply), -EPROTO);
 }
 
+/* Also one that sends something again and again: the time is that of the whole reply. */
+static void
+a_reply_that_does_not_end_in_time_is_not_waited_for(void **state)
+{
+	struct server *server = *state;
+	const struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 1};
+	json_t *reply;
+
+	serve_with_pauses(server, " ", true, 100000);
+	assert_int_equal(control_exchange(&peer, json_pack("{s:s}", "command", "status"), &reply), -ETIMEDOUT);
+	assert_null(reply);
+}
+
+static void
+another_process_than_the_owner_is_not_asked(void **state)
+{
+	struct server *server = *state;
+	struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 60};
+	json_t *reply;
+
+	serve(server, "{\"ok\":true}\n", false);
+	peer.owner = getpid(); /* which called listen(): the child has its socket */
+	assert_int_equal(control_exchange(&peer, json_pack("{s:s}", "command", "status"), &reply), 0);
+	json_decref(reply);
+	peer.owner = 1;
+	assert_int_equal(control_exchange(&peer, json_pack("{s:s}", "command", "status"), &reply), -ENOENT);
+	assert_null(reply);
+}
+
 static void
 nobody_there_is_told_from_nothing_there(void **state)
 {
@@ -164,6 +201,9 @@ main(void)
 	                                        end_server),
 		cmocka_unit_test_setup_teardown(a_reply_that_breaks_off_is_told, make_server, end_server),
 		cmocka_unit_test_setup_teardown(a_reply_without_an_end_is_given_up, make_server, end_server),
+		cmocka_unit_test_setup_teardown(a_reply_that_does_not_end_in_time_is_not_waited_for, make_server,
+	                                        end_server),
+		cmocka_unit_test_setup_teardown(another_process_than_the_owner_is_not_asked, make_server, end_server),
 		cmocka_unit_test_setup_teardown(nobody_there_is_told_from_nothing_there, make_server, end_server),
 	};
 

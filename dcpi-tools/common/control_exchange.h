@@ -1,0 +1,28 @@
+/*
+ * control_exchange.h - one request to a dcpid over its control socket, and the reply
+ *
+ * A request is a line of JSON, and so is the reply (control/request.h). Thread rule: stateless.
+ */
+#ifndef DCPI_TOOLS_CONTROL_EXCHANGE_H
+#define DCPI_TOOLS_CONTROL_EXCHANGE_H
+
+#include <jansson.h>
+#include <sys/types.h>
+
+/* Where a dcpid listens, and how long it is waited for. */
+struct control_peer {
+	const char *path;
+	int connect_s; /* seconds until it accepts, and then to take the request */
+	int answer_s;  /* seconds until the whole reply is there: dcpid replies when the work is done */
+	pid_t owner;   /* the process that must listen there; 0: any */
+};
+
+/*
+ * Send `request` (given away; NULL is -ENOMEM) and read the reply. 0 with *reply, an object; -ENOENT or -ECONNREFUSED
+ * when no dcpid listens, -ENOENT also when another process than `owner` does; -ETIMEDOUT; -ECONNRESET when it closed
+ * without a reply; -EPROTO for what is no reply, or has control characters in it, which dcpid escapes and a stranger's
+ * socket may not: texts of a reply go to terminals as they are; else -errno.
+ */
+int control_exchange(const struct control_peer *peer, json_t *request, json_t **reply);
+
+#endif
