@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/temporary_directory.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/tar/tar.h"
 
@@ -102,16 +103,22 @@ do_work(void *context)
 	return request->extract ? tar_extract(request) : tar_pack(request);
 }
 
+static int
+make_below(struct tar_request *request, const char *parent)
+{
+	return temporary_directory_make(parent, ".dcpitar", request->directory, sizeof(request->directory));
+}
+
 /* Beside what is extracted, so that it can be renamed; an archive's is where there is most room. */
 static int
-make_scratch(struct tar_request *request)
+make_directory(struct tar_request *request)
 {
 	struct stat there;
 	char *parent, *slash;
 	int err;
 
 	if (!request->extract)
-		return scratch_make(&request->scratch, NULL);
+		return make_below(request, temporary_directory_parent("/var/tmp"));
 	if (lstat(request->target, &there) == 0)
 		return -EEXIST; /* said before any work */
 	parent = strdup(request->target);
@@ -122,7 +129,7 @@ make_scratch(struct tar_request *request)
 	slash = strrchr(parent, '/');
 	if (slash)
 		slash[slash == parent] = '\0';
-	err = scratch_make(&request->scratch, slash ? parent : ".");
+	err = make_below(request, slash ? parent : ".");
 	free(parent);
 	return err;
 }
@@ -137,7 +144,7 @@ run(struct tar_request *request)
 		return message_cannot(NULL, "name the archive", -ENOMEM, NULL);
 	if (!request->target)
 		request->target = request->name;
-	err = make_scratch(request);
+	err = make_directory(request);
 	if (err == -EEXIST && request->extract) {
 		message_print(request->target, "is there already: --to names another directory");
 		return STATUS_FAILURE;
@@ -145,7 +152,7 @@ run(struct tar_request *request)
 	if (err)
 		return message_cannot(request->extract ? request->target : NULL, "make a directory to work in", err,
 		                      NULL);
-	return scratch_run(&request->scratch, do_work, request);
+	return temporary_directory_run(request->directory, do_work, request);
 }
 
 int

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/temporary_directory.h"
 #include "dcpi-tools/emulated/run_directory.h"
 #include "emulator/program.h"
 
@@ -195,10 +196,8 @@ free_bytes(const char *directory)
 static void
 find_parent(char parent[PATH_MAX])
 {
-	const char *named = getenv("TMPDIR");
+	const char *named = temporary_directory_parent("/tmp");
 
-	if (!named || named[0] != '/')
-		named = "/tmp";
 	if (!realpath(named, parent))
 		snprintf(parent, PATH_MAX, "%s", named);
 	if (strchr(parent, ',')) /* the emulator ends a plugin option there */
@@ -352,7 +351,7 @@ run_remove(struct emulated_run *run)
 {
 	if (!run->directory[0])
 		return;
-	run_directory_remove(run->directory);
+	temporary_directory_remove(run->directory);
 	run->directory[0] = '\0';
 	run_reaper_dismiss(&run->reaper);
 	close(run->lock);

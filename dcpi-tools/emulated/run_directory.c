@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dcpi-tools/common/temporary_directory.h"
+
 #define COMMAND_SIZE (3 * PATH_MAX)
 #define PASSES       600
 #define PAUSE_NS     50000000 /* a killed process needs a moment to end */
 #define LOCK_NAME    "lock"
-#define SUFFIX       ".XXXXXX"
 #define TRIES_MAX    16
-#define SUFFIX_MAX   (sizeof(SUFFIX) - 1)
 
 /* "EMULATOR -plugin DIRECTORY/...": no other program has such a command line by accident. */
 static bool
@@ -85,26 +85,13 @@ kill_emulators(const char *directory)
 }
 
 void
-run_directory_remove(const char *directory)
-{
-	DIR *files = opendir(directory);
-	const struct dirent *entry;
-
-	while (files && (entry = readdir(files)))
-		(void)unlinkat(dirfd(files), entry->d_name, 0);
-	if (files)
-		closedir(files);
-	(void)rmdir(directory);
-}
-
-void
 run_directory_end_stale(const char *directory)
 {
 	static const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	for (unsigned pass = 0; pass < PASSES && kill_emulators(directory); pass++)
 		nanosleep(&pause, NULL);
-	run_directory_remove(directory);
+	temporary_directory_remove(directory);
 }
 
 /* 0; -EAGAIN when another tool removed the directory as a stale one before it was locked; -errno. */
@@ -133,14 +120,13 @@ run_directory_make(const char *parent, const char *name, char *path, size_t size
 	int err = -EAGAIN;
 
 	for (unsigned i = 0; err == -EAGAIN && i < TRIES_MAX; i++) {
-		if (snprintf(path, size, "%s/%s" SUFFIX, parent, name) >= (int)size)
-			return -ENAMETOOLONG;
-		if (!mkdtemp(path))
-			return -errno;
+		err = temporary_directory_make(parent, name, path, size);
+		if (err)
+			return err;
 		err = lock_new(path, lock);
 	}
 	if (err && err != -EAGAIN)
-		run_directory_remove(path);
+		temporary_directory_remove(path);
 	return err;
 }
 
@@ -149,7 +135,8 @@ is_called(const char *entry, const char *name)
 {
 	const size_t length = strlen(name);
 
-	return strncmp(entry, name, length) == 0 && entry[length] == '.' && strlen(entry + length) == SUFFIX_MAX;
+	return strncmp(entry, name, length) == 0 && entry[length] == '.' &&
+	       strlen(entry + length) == strlen(TEMPORARY_DIRECTORY_SUFFIX);
 }
 
 /* A directory whose lock is held belongs to a tool that runs. */

@@ -12,13 +12,10 @@
 #include <stddef.h>
 
 /*
- * Make PARENT/NAME.XXXXXX, which only we read. 0 with a descriptor, closed on exec, that holds the lock until all
- * copies of it are closed; -errno.
+ * Make PARENT/NAME.XXXXXX, which only we read (temporary_directory.h). 0 with a descriptor, closed on exec, that holds
+ * the lock until all copies of it are closed; -errno.
  */
 int run_directory_make(const char *parent, const char *name, char *path, size_t size, int *lock);
-
-/* Remove a directory and the files in it; one that does not exist is allowed. */
-void run_directory_remove(const char *directory);
 
 /*
  * Kill what was started with a plugin in the directory of a run - the emulated program, its children, what they

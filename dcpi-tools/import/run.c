@@ -15,6 +15,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/temporary_directory.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/perf_import.h"
 #include "dcpi-tools/import/report.h"
@@ -125,18 +126,8 @@ struct import_scratch {
 static void
 scratch_close(struct import_scratch *scratch)
 {
-	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
-
 	profile_close(scratch->profile);
-	for (size_t i = 0; scratch->directory[0] && i < sizeof(files) / sizeof(files[0]); i++) {
-		char path[PATH_MAX + 16];
-
-		snprintf(path, sizeof(path), "%s/%s", scratch->directory, files[i]);
-		(void)unlink(path);
-	}
-	if (scratch->directory[0])
-		(void)rmdir(scratch->directory);
-	memset(scratch, 0, sizeof(*scratch));
+	temporary_directory_remove(scratch->directory);
 }
 
 /* 0, or an exit status after a message. */
@@ -144,26 +135,18 @@ static int
 scratch_open(struct import_scratch *scratch)
 {
 	const struct profile_options options = {.write = true, .size_limit = SCRATCH_SIZE_LIMIT};
-	const char *parent = getenv("TMPDIR");
+	const char *parent = temporary_directory_parent("/tmp");
 	int err;
 
-	memset(scratch, 0, sizeof(*scratch));
-	if (!parent || parent[0] != '/')
-		parent = "/tmp";
-	if (snprintf(scratch->directory, sizeof(scratch->directory), "%s/dcpimport.XXXXXX", parent) >=
-	            (int)sizeof(scratch->directory) ||
-	    !mkdtemp(scratch->directory)) {
-		err = -errno;
-		scratch->directory[0] = '\0';
+	err = temporary_directory_make(parent, "dcpimport", scratch->directory, sizeof(scratch->directory));
+	if (err)
 		return message_cannot(parent, "make a directory for what is imported", err,
 		                      "TMPDIR names another place");
-	}
 	err = profile_open(scratch->directory, &options, &scratch->profile);
 	if (!err)
 		return 0;
-	scratch->profile = NULL;
 	err = message_cannot(scratch->directory, "write what is imported", err, "TMPDIR names another place");
-	scratch_close(scratch);
+	temporary_directory_remove(scratch->directory);
 	return err;
 }
 

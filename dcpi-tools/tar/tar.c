@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,9 +23,22 @@
 
 #define ROOM_BYTES (UINT64_C(8) << 30) /* that a copy may grow by */
 
+/* Names in the temporary directory. */
+#define DATABASE "db" /* the database's directory */
+#define PACKED   "packed"
+
 struct tar_paths {
 	char *database, *data, *packed;
 };
+
+/* For free(); NULL when memory ends. */
+static char *
+path_in(const struct tar_request *request, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", request->directory, name) < 0 ? NULL : path;
+}
 
 static int
 new_file(const char *path)
@@ -50,7 +64,7 @@ copy_database(const struct tar_request *request, const struct tar_paths *paths)
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;
 	if (err == -ENOSPC)
-		status = message_cannot(request->scratch.path, "copy the profile database", err,
+		status = message_cannot(request->directory, "copy the profile database", err,
 		                        "TMPDIR names another place");
 	else if (err)
 		status = database_cannot_read(&database, err);
@@ -147,9 +161,9 @@ int
 tar_pack(const struct tar_request *request)
 {
 	const struct tar_paths paths = {
-		.database = scratch_file(&request->scratch, SCRATCH_DATABASE),
-		.data = scratch_file(&request->scratch, SCRATCH_DATABASE "/data.mdb"),
-		.packed = scratch_file(&request->scratch, SCRATCH_FILE),
+		.database = path_in(request, DATABASE),
+		.data = path_in(request, DATABASE "/data.mdb"),
+		.packed = path_in(request, PACKED),
 	};
 	struct tar_images images = {0};
 	int status = STATUS_OK, err = paths.database && paths.data && paths.packed ? 0 : -ENOMEM;
@@ -290,8 +304,8 @@ print_extracted(const struct tar_request *request, uint64_t bytes)
 int
 tar_extract(const struct tar_request *request)
 {
-	char *directory = scratch_file(&request->scratch, SCRATCH_DATABASE);
-	char *data = scratch_file(&request->scratch, SCRATCH_DATABASE "/data.mdb");
+	char *directory = path_in(request, DATABASE);
+	char *data = path_in(request, DATABASE "/data.mdb");
 	uint64_t bytes = 0;
 	int status;
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "dcpi-tools/common/temporary_directory.h"
 #include "dcpi-tools/emulated/run_directory.h"
 
 #define PATH_SIZE 256
@@ -19,7 +20,7 @@ only_we_read_it(void **state)
 	assert_int_equal(stat(path, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0700);
 	close(lock);
-	run_directory_remove(path);
+	temporary_directory_remove(path);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -59,7 +60,7 @@ a_copy_of_the_lock_holds_it(void **state)
 	run_directory_clean(parent, "dcpitest");
 	assert_true(made_is_there(path));
 	close(copy);
-	run_directory_remove(path);
+	temporary_directory_remove(path);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -86,11 +87,11 @@ what_is_not_ours_is_left_alone(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", parent, names[i]);
 		assert_true(made_is_there(path));
-		run_directory_remove(path);
+		temporary_directory_remove(path);
 	}
 	assert_true(made_is_there(elsewhere));
 	assert_int_equal(unlink(link), 0);
-	run_directory_remove(elsewhere);
+	temporary_directory_remove(elsewhere);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -146,7 +147,7 @@ static void
 what_is_not_there_need_not_be_removed(void **state)
 {
 	(void)state;
-	run_directory_remove("/nowhere/at/all");
+	temporary_directory_remove("/nowhere/at/all");
 }
 
 int

@@ -1,5 +1,6 @@
 #include "tests/unit/dcpi-tools/stale_run.h"
 
+#include "dcpi-tools/common/temporary_directory.h"
 #include "dcpi-tools/emulated/run_directory.h"
 #include "dcpi-tools/emulated/run_reaper.h"
 
@@ -90,7 +91,7 @@ one_that_was_killed_is_dismissed_as_well(void **state)
 	assert_int_equal(waitid(P_PID, (id_t)reaper.pid, &end, WEXITED | WNOWAIT), 0);
 	run_reaper_dismiss(&reaper);
 	close(lock);
-	run_directory_remove(directory);
+	temporary_directory_remove(directory);
 	assert_int_equal(rmdir(parent), 0);
 }
 
@@ -117,7 +118,7 @@ standard_output_is_not_held_open(void **state)
 	close(ends[0]);
 	run_reaper_dismiss(&reaper);
 	close(lock);
-	run_directory_remove(directory);
+	temporary_directory_remove(directory);
 	assert_int_equal(rmdir(parent), 0);
 }
 

@@ -1,9 +1,9 @@
-#include "dcpi-tools/tar/scratch.h"
+#include "dcpi-tools/common/temporary_directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,53 +14,64 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 
+const char *
+temporary_directory_parent(const char *otherwise)
+{
+	const char *named = getenv("TMPDIR");
+
+	return named && named[0] == '/' ? named : otherwise;
+}
+
 int
-scratch_make(struct tar_scratch *scratch, const char *directory)
+temporary_directory_make(const char *parent, const char *name, char *path, size_t size)
 {
-	const char *environment = getenv("TMPDIR");
+	int err = 0;
 
-	if (!directory)
-		directory = environment && *environment ? environment : "/var/tmp";
-	if (asprintf(&scratch->path, "%s/.dcpitar.XXXXXX", directory) < 0) {
-		scratch->path = NULL;
-		return -ENOMEM;
-	}
-	if (mkdtemp(scratch->path))
-		return 0;
-	free(scratch->path);
-	scratch->path = NULL;
-	return -errno;
+	if (snprintf(path, size, "%s/%s" TEMPORARY_DIRECTORY_SUFFIX, parent, name) >= (int)size)
+		err = -ENAMETOOLONG;
+	else if (!mkdtemp(path))
+		err = -errno;
+	if (err)
+		path[0] = '\0';
+	return err;
 }
 
-char *
-scratch_file(const struct tar_scratch *scratch, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", scratch->path, name) < 0 ? NULL : path;
-}
-
+/* Remove the files of the directory `fd`, which is closed. */
 static void
-clean_up(struct tar_scratch *scratch)
+remove_files(int fd)
 {
-	static const char *const files[] = {
-		SCRATCH_DATABASE "/data.mdb",
-		SCRATCH_DATABASE "/lock.mdb",
-		SCRATCH_DATABASE "/dcpid.lock",
-		SCRATCH_DATABASE "/readers.lock",
-		SCRATCH_FILE,
-	};
-	int fd = open(scratch->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	DIR *files = fdopendir(fd);
+	const struct dirent *entry;
 
-	for (size_t i = 0; fd >= 0 && i < sizeof(files) / sizeof(files[0]); i++)
-		unlinkat(fd, files[i], 0);
-	if (fd >= 0) {
-		unlinkat(fd, SCRATCH_DATABASE, AT_REMOVEDIR);
+	while (files && (entry = readdir(files)))
+		(void)unlinkat(fd, entry->d_name, 0);
+	if (files)
+		closedir(files);
+	else
 		close(fd);
+}
+
+void
+temporary_directory_remove(const char *path)
+{
+	DIR *entries = opendir(path);
+	const struct dirent *entry;
+
+	while (entries && (entry = readdir(entries))) {
+		int inner;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    unlinkat(dirfd(entries), entry->d_name, 0) == 0)
+			continue;
+		inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (inner < 0)
+			continue;
+		remove_files(inner);
+		(void)unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
 	}
-	rmdir(scratch->path);
-	free(scratch->path);
-	scratch->path = NULL;
+	if (entries)
+		closedir(entries);
+	(void)rmdir(path);
 }
 
 static int
@@ -114,7 +125,7 @@ die_of(int number, const sigset_t *before)
 }
 
 int
-scratch_run(struct tar_scratch *scratch, int (*work)(void *context), void *context)
+temporary_directory_run(const char *path, int (*work)(void *context), void *context)
 {
 	static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	const pid_t parent = getpid();
@@ -132,7 +143,7 @@ scratch_run(struct tar_scratch *scratch, int (*work)(void *context), void *conte
 	if (child == 0)
 		_exit(do_work(&before, parent, work, context));
 	status = child < 0 ? message_cannot(NULL, "begin", -errno, NULL) : wait_for(child, &signals, &number);
-	clean_up(scratch);
+	temporary_directory_remove(path);
 	if (number)
 		die_of(number, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
