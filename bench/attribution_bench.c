@@ -56,7 +56,7 @@ zipf_draw(const struct zipf *zipf, uint64_t *seed)
 	return zipf->ranks[next_random(seed) % TABLE_SIZE];
 }
 
-struct machine {
+struct simulated_machine {
 	struct attribution *attribution;
 	struct image_table *images;
 	struct context_table *contexts;
@@ -72,14 +72,14 @@ die(const char *what)
 }
 
 static void
-apply(struct machine *machine, const struct record *record)
+apply(struct simulated_machine *machine, const struct record *record)
 {
 	if (attribution_apply(machine->attribution, record))
 		die("out of memory");
 }
 
 static void
-make_process(struct machine *machine, uint32_t pid, const struct zipf *images)
+make_process(struct simulated_machine *machine, uint32_t pid, const struct zipf *images)
 {
 	struct record exec = {.type = RECORD_COMM, .pid = pid, .tid = pid, .time = 1};
 	char name[32];
@@ -105,7 +105,7 @@ make_process(struct machine *machine, uint32_t pid, const struct zipf *images)
 
 /* A kernel of 16 MiB, on a /proc that lists nothing else. */
 static void
-scan_kernel(struct machine *machine)
+scan_kernel(struct simulated_machine *machine)
 {
 	char directory[] = "/tmp/dcpi-bench-XXXXXX", path[64];
 	struct attribution_options options = {.procfs = directory, .sysfs = directory, .cgroupfs = directory};
@@ -127,7 +127,7 @@ scan_kernel(struct machine *machine)
 }
 
 static struct record *
-make_samples(struct machine *machine, size_t count)
+make_samples(struct simulated_machine *machine, size_t count)
 {
 	struct zipf *processes = malloc(sizeof(*processes)), *slots = malloc(sizeof(*slots)),
 		    *addresses = malloc(sizeof(*addresses));
@@ -168,17 +168,18 @@ seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-struct result {
+struct attribution_result {
 	double seconds;
 	size_t unknown, flushes, keys;
 };
 
 /* Samples go nowhere without a tally; with one it is emptied after every `flush` samples, sorted before if `sort`. */
-static struct result
-run(struct machine *machine, const struct record *samples, size_t count, struct tally *tally, size_t flush, bool sort)
+static struct attribution_result
+run(struct simulated_machine *machine, const struct record *samples, size_t count, struct tally *tally, size_t flush,
+    bool sort)
 {
 	double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-	struct result result = {0};
+	struct attribution_result result = {0};
 
 	for (size_t i = 0; i < count; i++) {
 		struct sample_key key = {.event = 0};
@@ -201,7 +202,7 @@ run(struct machine *machine, const struct record *samples, size_t count, struct 
 }
 
 static void
-print(const char *name, const struct result *result, size_t count)
+print(const char *name, const struct attribution_result *result, size_t count)
 {
 	printf("%-26s %6.1f M samples/s %6.1f ns/sample  %zu unknown", name, (double)count / result->seconds / 1e6,
 	       result->seconds / (double)count * 1e9, result->unknown);
@@ -228,10 +229,10 @@ int
 main(int argc, char **argv)
 {
 	size_t count = argument(argc, argv, 1, 4000000), flush = argument(argc, argv, 4, 100000);
-	struct machine machine = {.seed = 88172645463325252u};
+	struct simulated_machine machine = {.seed = 88172645463325252u};
 	struct zipf *images = malloc(sizeof(*images));
 	struct record *samples;
-	struct result result;
+	struct attribution_result result;
 	struct tally *tally;
 
 	machine.process_count = (uint32_t)argument(argc, argv, 2, 500);

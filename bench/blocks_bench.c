@@ -13,23 +13,23 @@
 
 #define PASSES 3
 
-struct layout {
+struct block_layout {
 	size_t instruction_count, block_count;
 	uint8_t *sizes;   /* of instructions */
 	uint16_t *counts; /* instructions of blocks */
 };
 
-struct result {
+struct blocks_result {
 	double add_us, variants_us; /* an instruction */
 	size_t variants, bytes, accesses, leaders;
 };
 
 /* Where the emulator would end a block. */
-static struct layout
+static struct block_layout
 lay_out(const struct text_section *text)
 {
 	struct decoder *decoder = decoder_new(text->architecture);
-	struct layout layout = {.sizes = calloc(text->size, 1), .counts = calloc(text->size, sizeof(uint16_t))};
+	struct block_layout layout = {.sizes = calloc(text->size, 1), .counts = calloc(text->size, sizeof(uint16_t))};
 	unsigned count = 0;
 
 	if (!decoder || !layout.sizes || !layout.counts)
@@ -52,7 +52,7 @@ lay_out(const struct text_section *text)
 }
 
 static const struct block **
-add_all(struct blocks *blocks, const struct text_section *text, const struct layout *layout)
+add_all(struct blocks *blocks, const struct text_section *text, const struct block_layout *layout)
 {
 	const struct block **added = calloc(layout->block_count, sizeof(struct block *));
 	size_t at = 0, first = 0;
@@ -105,7 +105,7 @@ walk_all(struct blocks *blocks, const struct block **added, size_t count)
 }
 
 static void
-count_accesses(const struct block **added, size_t count, struct result *result)
+count_accesses(const struct block **added, size_t count, struct blocks_result *result)
 {
 	for (size_t i = 0; i < count; i++) {
 		for (unsigned k = 0; k < added[i]->count; k++) {
@@ -119,15 +119,15 @@ count_accesses(const struct block **added, size_t count, struct result *result)
 	}
 }
 
-static struct result
-measure(const struct pipeline *pipeline, const struct text_section *text, const struct layout *layout)
+static struct blocks_result
+measure(const struct pipeline *pipeline, const struct text_section *text, const struct block_layout *layout)
 {
-	struct result best = {.add_us = 1e9, .variants_us = 1e9};
+	struct blocks_result best = {.add_us = 1e9, .variants_us = 1e9};
 
 	for (int pass = 0; pass < PASSES; pass++) {
 		const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
 		struct blocks *blocks = blocks_new(pipeline, text->machine, BLOCK_CALLBACKS_8);
-		struct result result = {0};
+		struct blocks_result result = {0};
 		const struct block **added;
 		uint64_t start, end;
 
@@ -168,8 +168,8 @@ main(int argc, char **argv)
 		bench_require(-EINVAL, "blocks_bench CPU FILE...");
 	for (int i = 2; i < argc; i++) {
 		const struct text_section text = find_text(argv[i]);
-		struct layout layout = lay_out(&text);
-		const struct result result = measure(&pipeline, &text, &layout);
+		struct block_layout layout = lay_out(&text);
+		const struct blocks_result result = measure(&pipeline, &text, &layout);
 
 		printf("%s: %zu instructions in %zu blocks, %.2f us each, variants %.2f us; %.2f variants a block, "
 		       "%.0f bytes an instruction; %zu accesses, %.1f %% need a callback\n",

@@ -30,7 +30,7 @@
 #define SLICE_FLUSHES 60
 #define SECOND_NS     UINT64_C(1000000000)
 
-struct bench {
+struct flush_bench {
 	struct profile *profile;
 	struct image images[IMAGES];
 	const struct image *image_list[IMAGES];
@@ -47,7 +47,7 @@ struct bench {
 
 /* xorshift64*: the same numbers in every run. */
 static uint64_t
-draw(struct bench *bench)
+draw(struct flush_bench *bench)
 {
 	bench->state ^= bench->state >> 12;
 	bench->state ^= bench->state << 25;
@@ -56,14 +56,14 @@ draw(struct bench *bench)
 }
 
 static uint64_t
-draw_below(struct bench *bench, uint64_t bound)
+draw_below(struct flush_bench *bench, uint64_t bound)
 {
 	return draw(bench) % bound;
 }
 
 /* Low numbers far more often: the cube of a uniform draw. */
 static size_t
-draw_skewed(struct bench *bench, size_t bound)
+draw_skewed(struct flush_bench *bench, size_t bound)
 {
 	double u = (double)(draw(bench) >> 11) / (double)(UINT64_C(1) << 53);
 
@@ -71,7 +71,7 @@ draw_skewed(struct bench *bench, size_t bound)
 }
 
 static void
-make_names(struct bench *bench)
+make_names(struct flush_bench *bench)
 {
 	for (unsigned i = 0; i < IMAGES; i++) {
 		snprintf(bench->paths[i], sizeof(bench->paths[i]), "/usr/lib/libbench%u.so", i);
@@ -87,7 +87,7 @@ make_names(struct bench *bench)
 }
 
 static void
-make_keys(struct bench *bench)
+make_keys(struct flush_bench *bench)
 {
 	for (size_t i = 0; i < KEYS; i += BLOCK_KEYS) {
 		const struct sample_key block = {
@@ -119,7 +119,7 @@ compare_entries(const void *left, const void *right)
 
 /* The counts so far as sorted entries, each key once, and zero counts again. */
 static size_t
-take_entries(struct bench *bench)
+take_entries(struct flush_bench *bench)
 {
 	size_t all = 0, count = 0;
 
@@ -149,7 +149,7 @@ take_entries(struct bench *bench)
 
 /* Flush the entries into slice *slice; nanoseconds. */
 static uint64_t
-flush(struct bench *bench, uint32_t epoch, uint32_t *slice, size_t count)
+flush(struct flush_bench *bench, uint32_t epoch, uint32_t *slice, size_t count)
 {
 	struct slice more = {.id = *slice, .epoch = epoch, .start_ns = 1, .end_ns = 2, .event_count = EVENTS};
 	struct profile_batch batch = {
@@ -175,7 +175,7 @@ flush(struct bench *bench, uint32_t epoch, uint32_t *slice, size_t count)
 }
 
 static struct profile_stats
-stats_of(struct bench *bench)
+stats_of(struct flush_bench *bench)
 {
 	struct profile_stats stats;
 
@@ -184,7 +184,7 @@ stats_of(struct bench *bench)
 }
 
 static uint32_t
-begin_epoch(struct bench *bench)
+begin_epoch(struct flush_bench *bench)
 {
 	struct epoch epoch = {
 		.event_count = EVENTS,
@@ -204,7 +204,7 @@ say_flush(const char *name, size_t count, uint64_t ns, uint64_t bytes)
 
 /* FLUSH_KEYS keys at once: into nothing, and into the blocks that are there then. */
 static void
-measure_single_flushes(struct bench *bench)
+measure_single_flushes(struct flush_bench *bench)
 {
 	uint32_t epoch = begin_epoch(bench), slice = 0;
 	uint64_t before = stats_of(bench).used_bytes, ns;
@@ -222,7 +222,7 @@ measure_single_flushes(struct bench *bench)
 
 /* SLICES slices of SLICE_FLUSHES flushes, 10 million samples drawn in all. */
 static void
-measure_many_flushes(struct bench *bench)
+measure_many_flushes(struct flush_bench *bench)
 {
 	uint64_t ns = 0, longest = 0, used = stats_of(bench).used_bytes, blocks = stats_of(bench).blocks;
 	uint32_t epoch = begin_epoch(bench);
@@ -255,7 +255,7 @@ measure_many_flushes(struct bench *bench)
 }
 
 static void
-measure_selection(struct bench *bench, const char *name, const struct selection_request *request)
+measure_selection(struct flush_bench *bench, const char *name, const struct selection_request *request)
 {
 	uint64_t best = UINT64_MAX;
 	struct selection *selection;
@@ -289,7 +289,7 @@ main(int argc, char **argv)
 {
 	const char *parent = argc > 1 ? argv[1] : getenv("TMPDIR");
 	const struct profile_options options = {.write = true};
-	struct bench *bench = calloc(1, sizeof(*bench));
+	struct flush_bench *bench = calloc(1, sizeof(*bench));
 	char directory[4096];
 	int64_t complaints;
 	uint64_t start;

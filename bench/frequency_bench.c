@@ -16,7 +16,7 @@ struct setting {
 	bool is_out_of_order, has_bursts, has_retired;
 };
 
-struct score {
+struct frequency_score {
 	double blocks[LIMITS], edges[LIMITS];
 	double samples, executions;
 };
@@ -89,7 +89,7 @@ scale_of(const struct generated_program *program, const struct frequencies *resu
 }
 
 static void
-score(const struct generated_program *program, const struct frequencies *result, struct score *score)
+score(const struct generated_program *program, const struct frequencies *result, struct frequency_score *score)
 {
 	const double scale = scale_of(program, result);
 
@@ -113,7 +113,7 @@ score(const struct generated_program *program, const struct frequencies *result,
 }
 
 static void
-print_score(const struct setting *setting, const struct score *score)
+print_score(const struct setting *setting, const struct frequency_score *score)
 {
 	printf("%-26s blocks", setting->name);
 	for (int k = 0; k < LIMITS; k++)
@@ -127,7 +127,7 @@ print_score(const struct setting *setting, const struct score *score)
 static int
 run_setting(const struct setting *setting, uint64_t programs, uint64_t samples)
 {
-	struct score total = {0};
+	struct frequency_score total = {0};
 
 	for (uint64_t seed = 1; seed <= programs; seed++) {
 		struct generated_program program = generated_program_make(seed, 3);

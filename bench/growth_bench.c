@@ -32,7 +32,7 @@ static const int points[] = {1, 8, 15, 31, 61, 92, 122, 183, 228, 304, YEAR};
 /* To the end of `day`, from a week before at most, as it would be: the last day by 10 minutes, its end by 10 s.
  */
 static void
-write_week(struct bench *bench, int begin, int day)
+write_week(struct year_bench *bench, int begin, int day)
 {
 	const uint64_t end_ns = (uint64_t)day * DAY_NS;
 
@@ -43,7 +43,7 @@ write_week(struct bench *bench, int begin, int day)
 }
 
 static void
-write_year(struct bench *bench)
+write_year(struct year_bench *bench)
 {
 	int day = 0;
 
@@ -65,7 +65,7 @@ main(int argc, char **argv)
 {
 	const struct profile_options options = {.write = true, .size_limit = LIMIT};
 	const char *parent = argc > 2 ? argv[2] : getenv("TMPDIR");
-	struct bench *bench = calloc(1, sizeof(*bench));
+	struct year_bench *bench = calloc(1, sizeof(*bench));
 	struct epoch epoch = {
 		.start_ns = BEGIN_NS,
 		.end_ns = BEGIN_NS,

@@ -31,7 +31,7 @@ static const struct record_layout layout = {
 };
 
 /* What the kernel writes to. */
-struct tape {
+struct lives_tape {
 	uint8_t *data;
 	size_t size, used;
 	uint32_t pid;
@@ -45,7 +45,7 @@ struct drain {
 };
 
 static void
-put(struct tape *tape, const void *data, size_t size)
+put(struct lives_tape *tape, const void *data, size_t size)
 {
 	if (tape->size - tape->used < size)
 		abort();
@@ -54,7 +54,7 @@ put(struct tape *tape, const void *data, size_t size)
 }
 
 static void
-put_record(struct tape *tape, uint32_t type, uint16_t misc, const void *body, size_t size, const char *text)
+put_record(struct lives_tape *tape, uint32_t type, uint16_t misc, const void *body, size_t size, const char *text)
 {
 	const uint64_t trailer[3] = {(uint64_t)tape->pid << 32 | tape->pid, tape->time, 7};
 	const size_t length = text ? strlen(text) / 8 * 8 + 8 : 0;
@@ -72,7 +72,7 @@ put_record(struct tape *tape, uint32_t type, uint16_t misc, const void *body, si
 }
 
 static void
-put_task(struct tape *tape, uint32_t type)
+put_task(struct lives_tape *tape, uint32_t type)
 {
 	struct {
 		uint32_t pid, parent_pid, tid, parent_tid;
@@ -83,7 +83,7 @@ put_task(struct tape *tape, uint32_t type)
 }
 
 static void
-put_exec(struct tape *tape, const char *name)
+put_exec(struct lives_tape *tape, const char *name)
 {
 	const uint32_t body[2] = {tape->pid, tape->pid};
 
@@ -91,7 +91,7 @@ put_exec(struct tape *tape, const char *name)
 }
 
 static void
-put_map(struct tape *tape, uint64_t start, const char *path)
+put_map(struct lives_tape *tape, uint64_t start, const char *path)
 {
 	struct {
 		uint32_t pid, tid;
@@ -106,7 +106,7 @@ put_map(struct tape *tape, uint64_t start, const char *path)
 }
 
 static void
-put_shell(struct tape *tape)
+put_shell(struct lives_tape *tape)
 {
 	tape->pid = SHELL;
 	put_exec(tape, "bash");
@@ -118,7 +118,7 @@ put_shell(struct tape *tape)
 }
 
 static void
-put_life(struct tape *tape)
+put_life(struct lives_tape *tape)
 {
 	tape->time += LIFE_NS;
 	tape->pid = PID_FIRST + (uint32_t)(tape->lives++ % (PID_LAST - PID_FIRST));
@@ -143,7 +143,7 @@ take(void *context, uint32_t cpu, const struct record *record)
 
 /* Drain the whole ring, some lives at a time, as the daemon does. */
 static uint64_t
-drain_all(struct ring *ring, struct drain *drain, const struct tape *tape)
+drain_all(struct ring *ring, struct drain *drain, const struct lives_tape *tape)
 {
 	struct merge *merge = merge_new();
 	uint64_t start;
@@ -165,7 +165,7 @@ drain_all(struct ring *ring, struct drain *drain, const struct tape *tape)
 
 /* Nanoseconds of one round; of records alone when there is no attribution. */
 static uint64_t
-run(struct perf_event_mmap_page *header, const struct tape *tape)
+run(struct perf_event_mmap_page *header, const struct lives_tape *tape)
 {
 	const struct attribution_options options = {.exit_grace_ns = GRACE_NS};
 	struct image_table *images = image_table_new();
@@ -194,7 +194,7 @@ main(void)
 {
 	const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_mmap_page *header = aligned_alloc(page_size, (PAGES + 1) * page_size);
-	struct tape tape = {.size = PAGES * page_size, .time = 1};
+	struct lives_tape tape = {.size = PAGES * page_size, .time = 1};
 	uint64_t best = UINT64_MAX;
 
 	if (!header)

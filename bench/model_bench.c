@@ -18,7 +18,7 @@
 #define CODE     UINT64_C(0x401000)
 #define GAP      4 /* cycles between two */
 
-struct bench {
+struct model_bench {
 	struct hierarchy *hierarchy;
 	struct hit_filter *filter;
 	uint64_t now;
@@ -35,7 +35,7 @@ next_random(uint64_t *state)
 }
 
 static void
-access_one(struct bench *bench, uint64_t address)
+access_one(struct model_bench *bench, uint64_t address)
 {
 	struct hit_filter *filter = bench->filter;
 	const uint64_t line = address >> filter->line_shift;
@@ -52,7 +52,7 @@ access_one(struct bench *bench, uint64_t address)
 }
 
 static double
-pass_ns(struct bench *bench)
+pass_ns(struct model_bench *bench)
 {
 	uint64_t start;
 
@@ -66,7 +66,7 @@ pass_ns(struct bench *bench)
 
 /* Lines of `bytes` from BASE on, at random or, with a `step`, in turn. */
 static void
-choose(struct bench *bench, uint64_t bytes, uint64_t step)
+choose(struct model_bench *bench, uint64_t bytes, uint64_t step)
 {
 	uint64_t random = 1, at = 0;
 
@@ -77,7 +77,7 @@ choose(struct bench *bench, uint64_t bytes, uint64_t step)
 }
 
 static void
-measure(struct bench *bench, const char *what, uint64_t bytes, uint64_t step)
+measure(struct model_bench *bench, const char *what, uint64_t bytes, uint64_t step)
 {
 	double best;
 
@@ -123,7 +123,7 @@ main(int argc, char **argv)
 {
 	static struct machine machine;
 	static struct pipeline pipeline;
-	static struct bench bench;
+	static struct model_bench bench;
 	struct memory_system *memory;
 	char why[512];
 

@@ -11,19 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/perf_file.h"
+
 #define BUFFER_SIZE ((size_t)1 << 20)
-
-struct section {
-	uint64_t offset, size;
-};
-
-/* As tools/perf/Documentation/perf.data-file-format.txt has it. */
-struct file_header {
-	char magic[8];
-	uint64_t size, attr_size;
-	struct section attrs, data, event_types;
-	uint64_t features[4];
-};
 
 static void
 die(const char *what)
@@ -88,9 +78,9 @@ repeat(FILE *in, FILE *out, uint64_t size, unsigned long times, uint64_t *sample
 
 /* The list of what lies behind the data, and that itself. */
 static void
-copy_features(FILE *in, FILE *out, const struct file_header *header, uint64_t more)
+copy_features(FILE *in, FILE *out, const struct perf_file_header *header, uint64_t more)
 {
-	struct section section;
+	struct perf_file_section section;
 
 	for (unsigned bit = 0; bit < 256; bit++) {
 		if (!(header->features[bit / 64] >> bit % 64 & 1))
@@ -108,7 +98,7 @@ main(int argc, char **argv)
 {
 	const unsigned long times = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 	FILE *in = times ? fopen(argv[1], "rb") : NULL, *out = in ? fopen(argv[2], "wb") : NULL;
-	struct file_header header;
+	struct perf_file_header header;
 	uint64_t samples = 0, more;
 
 	if (!out)

@@ -26,7 +26,7 @@
 #define RING_PAGES      64
 #define PAIRS_MAX       100000
 
-struct bench {
+struct sample_cost_bench {
 	int fd;
 	struct ring *ring;
 	struct record_layout layout;
@@ -51,7 +51,7 @@ switches(void)
 }
 
 static uint64_t
-piece_ns(const struct bench *bench)
+piece_ns(const struct sample_cost_bench *bench)
 {
 	const uint64_t before = bench_clock_ns(CLOCK_MONOTONIC);
 	uint64_t state = before | 1;
@@ -67,7 +67,7 @@ piece_ns(const struct bench *bench)
 
 /* Samples of this process; those of others, who ran in between, are not in the time that is compared. */
 static unsigned
-take_samples(struct bench *bench)
+take_samples(struct sample_cost_bench *bench)
 {
 	const uint32_t self = (uint32_t)getpid();
 	struct record record;
@@ -82,7 +82,7 @@ take_samples(struct bench *bench)
 }
 
 static uint64_t
-sampled_piece_ns(struct bench *bench, unsigned *samples)
+sampled_piece_ns(struct sample_cost_bench *bench, unsigned *samples)
 {
 	uint64_t taken;
 
@@ -96,7 +96,7 @@ sampled_piece_ns(struct bench *bench, unsigned *samples)
 }
 
 static void
-open_event(struct bench *bench, const char *name, uint64_t rate, int cpu)
+open_event(struct sample_cost_bench *bench, const char *name, uint64_t rate, int cpu)
 {
 	const struct event_environment environment = {
 		.open = event_open_system, .sysfs = "/sys", .procfs = "/proc", .cpu = cpu, .default_rate = rate};
@@ -123,7 +123,7 @@ open_event(struct bench *bench, const char *name, uint64_t rate, int cpu)
 
 /* As many rounds as take the time of SAMPLES_A_PIECE samples. */
 static void
-calibrate(struct bench *bench, uint64_t rate)
+calibrate(struct sample_cost_bench *bench, uint64_t rate)
 {
 	const uint64_t wanted_ns = UINT64_C(1000000000) * SAMPLES_A_PIECE / rate;
 	uint64_t best = UINT64_MAX;
@@ -146,7 +146,7 @@ compare(const void *a, const void *b)
 }
 
 static void
-run(struct bench *bench, uint64_t rate, size_t pairs)
+run(struct sample_cost_bench *bench, uint64_t rate, size_t pairs)
 {
 	double *costs = calloc(pairs, sizeof(*costs));
 	uint64_t all_samples = 0;
@@ -181,7 +181,7 @@ run(struct bench *bench, uint64_t rate, size_t pairs)
 int
 main(int argc, char **argv)
 {
-	struct bench bench = {0};
+	struct sample_cost_bench bench = {0};
 	cpu_set_t only;
 	int cpu = sched_getcpu();
 	unsigned long rate = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;

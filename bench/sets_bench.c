@@ -22,7 +22,7 @@
 #define START_NS  (UINT64_C(1795271400) * SECOND_NS)
 #define SIZE      (UINT64_C(16) << 30)
 
-struct bench {
+struct sets_bench {
 	struct profile *profile;
 	struct image images[IMAGES];
 	const struct image *image_list[IMAGES];
@@ -35,7 +35,7 @@ struct bench {
 };
 
 static void
-make_names(struct bench *bench)
+make_names(struct sets_bench *bench)
 {
 	for (unsigned i = 0; i < IMAGES; i++) {
 		snprintf(bench->paths[i], sizeof(bench->paths[i]), "/usr/lib/libbench%u.so", i);
@@ -52,7 +52,7 @@ make_names(struct bench *bench)
 
 /* Entries as tally_sort() gives them: by event, image, context and offset. */
 static size_t
-fill_entries(struct bench *bench, unsigned epoch)
+fill_entries(struct sets_bench *bench, unsigned epoch)
 {
 	size_t count = 0;
 
@@ -74,7 +74,7 @@ fill_entries(struct bench *bench, unsigned epoch)
 }
 
 static void
-add_epoch(struct bench *bench, unsigned number)
+add_epoch(struct sets_bench *bench, unsigned number)
 {
 	struct epoch *epoch = calloc(1, sizeof(*epoch));
 	struct slice slice = {.event_count = 1};
@@ -113,7 +113,7 @@ int
 main(int argc, char **argv)
 {
 	const struct profile_options options = {.write = true, .size_limit = SIZE};
-	struct bench *bench = calloc(1, sizeof(*bench));
+	struct sets_bench *bench = calloc(1, sizeof(*bench));
 	struct profile_stats stats;
 	char path[4096];
 

@@ -37,7 +37,7 @@ lint-shell:
 	shellcheck -x $(LINT_SHELL)
 
 # Global names and tags that two files define, and includes that the order of the rooms forbids. Reads the object of every
-# source of the product, plugins included.
+# source of the product, plugins included; tags are unique in tests and benchmarks, too.
 NAMED_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/% bench/%,$(LINT_SOURCES)))
 lint-names: $(NAMED_OBJECTS)
 	scripts/names $(BUILD)

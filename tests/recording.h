@@ -30,7 +30,7 @@ struct recorded_ring {
 	struct record_layout layout;
 };
 
-struct recording {
+struct ring_recording {
 	uint64_t ids[RECORDING_KINDS][RECORDING_CPUS]; /* the sideband's first */
 	struct recorded_ring rings[RECORDING_RINGS];   /* sideband of each CPU, samples of each CPU */
 };
@@ -57,7 +57,7 @@ recording_id(const struct perf_event_header *header)
 }
 
 static inline struct recorded_ring *
-recording_ring(struct recording *recording, uint64_t id)
+recording_ring(struct ring_recording *recording, uint64_t id)
 {
 	for (int kind = 0; kind < RECORDING_KINDS; kind++)
 		for (int cpu = 0; cpu < RECORDING_CPUS; cpu++)
@@ -91,7 +91,7 @@ recording_read(const char *path, size_t *size)
 }
 
 static inline void
-recording_layouts(struct recording *recording, const char *attrs, size_t attr_size)
+recording_layouts(struct ring_recording *recording, const char *attrs, size_t attr_size)
 {
 	for (int i = 0; i < RECORDING_RINGS; i++) {
 		struct recorded_ring *ring = &recording->rings[i];
@@ -110,7 +110,7 @@ recording_layouts(struct recording *recording, const char *attrs, size_t attr_si
 
 /* Each ring is full of its records, none consumed. */
 static inline void
-recording_open(struct recording *recording)
+recording_open(struct ring_recording *recording)
 {
 	uint64_t header[8]; /* magic, size, size of an attribute; offset and size of attributes, data */
 	size_t size;
@@ -135,7 +135,7 @@ recording_open(struct recording *recording)
 }
 
 static inline void
-recording_close(struct recording *recording)
+recording_close(struct ring_recording *recording)
 {
 	for (int i = 0; i < RECORDING_RINGS; i++)
 		free(recording->rings[i].memory);
@@ -143,7 +143,7 @@ recording_close(struct recording *recording)
 
 /* Which event has this id: 0 for cycles, 1 for instructions. */
 static inline int
-recording_event(const struct recording *recording, uint64_t id)
+recording_event(const struct ring_recording *recording, uint64_t id)
 {
 	for (int event = 0; event < RECORDING_EVENTS; event++)
 		for (int cpu = 0; cpu < RECORDING_CPUS; cpu++)

@@ -204,7 +204,7 @@ rows_measure(const struct job *job, double shares[ROWS])
 }
 
 /* What children say: how rows did, by the clock row. */
-struct shared {
+struct measured_shares {
 	int err;
 	bool goes_on;
 	double shares[ROWS]; /* a repeat of each */
@@ -225,7 +225,7 @@ undisturbed(void)
 }
 
 static void
-child_run(const struct job *job, struct shared *shared)
+child_run(const struct job *job, struct measured_shares *shared)
 {
 	int err = silicon_catch_faults(job->seed);
 
@@ -243,12 +243,12 @@ child_run(const struct job *job, struct shared *shared)
 }
 
 static int
-job_do(const struct job *job, struct shared *shared)
+job_do(const struct job *job, struct measured_shares *shared)
 {
 	int status;
 	pid_t child;
 
-	*shared = (struct shared){0};
+	*shared = (struct measured_shares){0};
 	child = fork();
 	if (child < 0)
 		return -errno;
@@ -263,7 +263,7 @@ job_do(const struct job *job, struct shared *shared)
 
 /* Where the loop goes on, or else one from which it runs. 0 or -errno. */
 static int
-seed_find(const struct silicon_block *block, struct shared *shared, unsigned *seed)
+seed_find(const struct silicon_block *block, struct measured_shares *shared, unsigned *seed)
 {
 	bool runs = false;
 
@@ -285,7 +285,7 @@ seed_find(const struct silicon_block *block, struct shared *shared, unsigned *se
 
 /* What is in the way - of a cache, of a predictor - differs from process to process: it only makes things longer. */
 static int
-processes_measure(struct job *job, struct shared *shared, struct silicon_result *result)
+processes_measure(struct job *job, struct measured_shares *shared, struct silicon_result *result)
 {
 	double best[ROWS] = {NEVER, NEVER, NEVER, NEVER};
 
@@ -308,7 +308,8 @@ processes_measure(struct job *job, struct shared *shared, struct silicon_result 
 int
 silicon_measure(const struct silicon_block *block, struct silicon_result *result)
 {
-	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct measured_shares *shared =
+		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct job job = {.block = block, .is_timed = true};
 	int err;
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 double
-draw(struct bench *bench)
+draw(struct year_bench *bench)
 {
 	bench->state ^= bench->state >> 12;
 	bench->state ^= bench->state << 25;
@@ -13,7 +13,7 @@ draw(struct bench *bench)
 }
 
 uint64_t
-draw_poisson(struct bench *bench, double mean)
+draw_poisson(struct year_bench *bench, double mean)
 {
 	double product, limit;
 	uint64_t count = 0;
@@ -34,7 +34,7 @@ draw_poisson(struct bench *bench, double mean)
 
 /* Low numbers far more often. */
 static size_t
-draw_skewed(struct bench *bench, size_t bound)
+draw_skewed(struct year_bench *bench, size_t bound)
 {
 	double u = draw(bench);
 
@@ -42,7 +42,7 @@ draw_skewed(struct bench *bench, size_t bound)
 }
 
 void
-make_keys(struct bench *bench)
+make_keys(struct year_bench *bench)
 {
 	double sum = 0;
 

@@ -71,7 +71,7 @@ compare_times(const void *left, const void *right)
 
 /* dcpiprof to its end, once. */
 static struct times
-run_query(const struct bench *bench, char *const arguments[])
+run_query(const struct year_bench *bench, char *const arguments[])
 {
 	const double start_ms = clock_ms(CLOCK_MONOTONIC);
 	posix_spawn_file_actions_t actions;
@@ -94,7 +94,7 @@ run_query(const struct bench *bench, char *const arguments[])
 
 /* What an answer takes; the better of two if that is soon done. */
 static struct times
-time_query(const struct bench *bench, const char *option, const char *value)
+time_query(const struct year_bench *bench, const char *option, const char *value)
 {
 	char *arguments[] = {(char *)bench->dcpiprof, "--db",        (char *)bench->directory,
 	                     (char *)option,          (char *)value, NULL};
@@ -110,7 +110,7 @@ time_query(const struct bench *bench, const char *option, const char *value)
 
 /* The last day, up to the latest sample. */
 static struct times
-time_day(const struct bench *bench, uint64_t from_ns)
+time_day(const struct year_bench *bench, uint64_t from_ns)
 {
 	const time_t from = (time_t)((BEGIN_NS + from_ns) / SECOND_NS);
 	char text[32];
@@ -134,7 +134,7 @@ print_flushes(struct figures *figures)
 }
 
 void
-print_point(struct bench *bench, int day)
+print_point(struct year_bench *bench, int day)
 {
 	struct figures *figures = &bench->figures;
 	struct profile_stats stats;

@@ -8,7 +8,7 @@
 #include "profile/profile.h"
 
 void
-retain(struct bench *bench, uint64_t now_ns, uint64_t allowed)
+retain(struct year_bench *bench, uint64_t now_ns, uint64_t allowed)
 {
 	struct figures *figures = &bench->figures;
 	uint64_t steps = 0;
@@ -30,7 +30,7 @@ retain(struct bench *bench, uint64_t now_ns, uint64_t allowed)
 }
 
 void
-flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry *entries, size_t count)
+flush_entries(struct year_bench *bench, struct slice *slice, const struct tally_entry *entries, size_t count)
 {
 	const struct image *images[IMAGES * 2];
 	const struct context *contexts[CONTEXTS_MAX];
@@ -58,7 +58,7 @@ flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry
 }
 
 void
-flush(struct bench *bench, struct slice *slice, struct times *took)
+flush(struct year_bench *bench, struct slice *slice, struct times *took)
 {
 	const struct times start = times_now();
 	const struct tally_entry *entries;
@@ -71,7 +71,7 @@ flush(struct bench *bench, struct slice *slice, struct times *took)
 }
 
 void
-add_key(struct bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice,
+add_key(struct year_bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice,
         struct times *took)
 {
 	const uint64_t count = draw_poisson(bench, key->share * samples);

@@ -11,7 +11,7 @@ is_same(const struct tally_entry *a, const struct tally_entry *b)
 
 /* Put the keys of lasting commands in the order of a flush. */
 static void
-sort_part(struct bench *bench, size_t part)
+sort_part(struct year_bench *bench, size_t part)
 {
 	struct sorted_key *sorted = bench->sorted[part];
 	size_t count = 0, distinct = 0;
@@ -42,7 +42,7 @@ sort_part(struct bench *bench, size_t part)
 }
 
 void
-write_parts(struct bench *bench, double samples, struct slice *slice)
+write_parts(struct year_bench *bench, double samples, struct slice *slice)
 {
 	for (size_t part = 0; part < PARTS; part++) {
 		size_t count = 0;

@@ -9,7 +9,7 @@
 #include "bench/bench.h"
 
 static uint32_t
-add_image(struct bench *bench, size_t image)
+add_image(struct year_bench *bench, size_t image)
 {
 	struct image *new = &bench->new_images[bench->new_image_count++];
 	char *path = NULL;
@@ -24,7 +24,7 @@ add_image(struct bench *bench, size_t image)
 
 /* A command that goes on all year, or one of an hour. */
 static uint32_t
-add_context(struct bench *bench, size_t command, int64_t hour)
+add_context(struct year_bench *bench, size_t command, int64_t hour)
 {
 	struct context *new = &bench->new_contexts[bench->new_context_count++];
 	char *comm = NULL, *cgroup = NULL;
@@ -41,7 +41,7 @@ add_context(struct bench *bench, size_t command, int64_t hour)
 }
 
 void
-begin_session(struct bench *bench)
+begin_session(struct year_bench *bench)
 {
 	bench->image_count = bench->context_count = 0;
 	bench->sorted_stale = true;
@@ -54,7 +54,7 @@ begin_session(struct bench *bench)
 }
 
 const uint32_t *
-short_commands(struct bench *bench, int64_t hour)
+short_commands(struct year_bench *bench, int64_t hour)
 {
 	uint32_t *numbers = bench->short_numbers[hour % HOURS];
 
@@ -67,7 +67,7 @@ short_commands(struct bench *bench, int64_t hour)
 }
 
 void
-deploy(struct bench *bench, uint64_t ns)
+deploy(struct year_bench *bench, uint64_t ns)
 {
 	for (size_t i = 0; i < IMAGES; i++) {
 		int build = (int)((ns / DAY_NS + i % WEEK) / WEEK);
@@ -81,7 +81,7 @@ deploy(struct bench *bench, uint64_t ns)
 }
 
 void
-forget_new(struct bench *bench)
+forget_new(struct year_bench *bench)
 {
 	for (size_t i = 0; i < bench->new_image_count; i++)
 		free((char *)bench->new_images[i].path);
@@ -93,7 +93,7 @@ forget_new(struct bench *bench)
 }
 
 uint64_t
-offset_of(const struct bench *bench, const struct key *key)
+offset_of(const struct year_bench *bench, const struct key *key)
 {
 	return (key->offset + (uint64_t)bench->builds[key->image] * 5003 * 4) % (UINT64_C(2000) << 12);
 }

@@ -18,7 +18,7 @@ load_of(uint64_t from_ns, uint64_t length_ns)
 
 /* A short command is another one in each hour of the stretch. */
 static void
-add_short_key(struct bench *bench, const struct key *key, uint64_t from_ns, uint64_t length_ns, double samples,
+add_short_key(struct year_bench *bench, const struct key *key, uint64_t from_ns, uint64_t length_ns, double samples,
               struct slice *slice, struct times *took)
 {
 	const uint64_t hours = length_ns > HOUR_NS ? length_ns / HOUR_NS : 1;
@@ -32,7 +32,7 @@ add_short_key(struct bench *bench, const struct key *key, uint64_t from_ns, uint
 
 /* What is sampled in `length_ns` from `from_ns` on, of the year; the flush or flushes into slice *id. */
 static void
-write_stretch(struct bench *bench, uint64_t from_ns, uint64_t length_ns, uint32_t *id, bool timed)
+write_stretch(struct year_bench *bench, uint64_t from_ns, uint64_t length_ns, uint32_t *id, bool timed)
 {
 	const double samples = CPUS * (double)RATE * load_of(from_ns, length_ns) * (double)length_ns / 1e9;
 	struct slice slice = {
@@ -70,7 +70,8 @@ write_stretch(struct bench *bench, uint64_t from_ns, uint64_t length_ns, uint32_
 }
 
 void
-write_period(struct bench *bench, uint64_t from_ns, uint64_t to_ns, uint64_t slice_ns, uint64_t flush_ns, bool timed)
+write_period(struct year_bench *bench, uint64_t from_ns, uint64_t to_ns, uint64_t slice_ns, uint64_t flush_ns,
+             bool timed)
 {
 	for (uint64_t at_ns = from_ns; at_ns < to_ns; at_ns += slice_ns) {
 		uint32_t slice = 0;

@@ -71,7 +71,7 @@ struct figures {
 	struct addresses in_tenth, in_hour;
 };
 
-struct bench {
+struct year_bench {
 	struct profile *profile;
 	const char *directory, *dcpiprof;
 	struct retention_options retention;
@@ -100,29 +100,29 @@ struct bench {
 /* ---- draw.c ---- */
 
 /* xorshift64*: the same year in every run. */
-double draw(struct bench *bench);
+double draw(struct year_bench *bench);
 /* Poisson's distribution; where it is as good as a normal one, that. */
-uint64_t draw_poisson(struct bench *bench, double mean);
-void make_keys(struct bench *bench);
+uint64_t draw_poisson(struct year_bench *bench, double mean);
+void make_keys(struct year_bench *bench);
 
 /* ---- session.c ---- */
 
-void begin_session(struct bench *bench);
+void begin_session(struct year_bench *bench);
 /* The short commands of an hour of the year. */
-const uint32_t *short_commands(struct bench *bench, int64_t hour);
+const uint32_t *short_commands(struct year_bench *bench, int64_t hour);
 /* What has been deployed by `ns` since the year began. */
-void deploy(struct bench *bench, uint64_t ns);
-void forget_new(struct bench *bench);
+void deploy(struct year_bench *bench, uint64_t ns);
+void forget_new(struct year_bench *bench);
 /* A new build has its procedures elsewhere. */
-uint64_t offset_of(const struct bench *bench, const struct key *key);
+uint64_t offset_of(const struct year_bench *bench, const struct key *key);
 
 /* ---- flush.c ---- */
 
-void retain(struct bench *bench, uint64_t now_ns, uint64_t allowed);
-void flush_entries(struct bench *bench, struct slice *slice, const struct tally_entry *entries, size_t count);
-void flush(struct bench *bench, struct slice *slice, struct times *took);
+void retain(struct year_bench *bench, uint64_t now_ns, uint64_t allowed);
+void flush_entries(struct year_bench *bench, struct slice *slice, const struct tally_entry *entries, size_t count);
+void flush(struct year_bench *bench, struct slice *slice, struct times *took);
 /* Add what was sampled of one key; flushes when the tally is as full as dcpid lets it be. */
-void add_key(struct bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice,
+void add_key(struct year_bench *bench, const struct key *key, uint32_t context, double samples, struct slice *slice,
              struct times *took);
 
 /* ---- parts.c ---- */
@@ -131,12 +131,12 @@ void add_key(struct bench *bench, const struct key *key, uint32_t context, doubl
  * What lasting commands do in a stretch that is not timed. Each part is about as much as dcpid lets the tally hold, and
  * is sorted once, not in every flush: a year then takes a third of the time.
  */
-void write_parts(struct bench *bench, double samples, struct slice *slice);
+void write_parts(struct year_bench *bench, double samples, struct slice *slice);
 
 /* ---- stretch.c ---- */
 
 /* From `from_ns` to `to_ns` in slices of `slice_ns`, flushed every `flush_ns`. */
-void write_period(struct bench *bench, uint64_t from_ns, uint64_t to_ns, uint64_t slice_ns, uint64_t flush_ns,
+void write_period(struct year_bench *bench, uint64_t from_ns, uint64_t to_ns, uint64_t slice_ns, uint64_t flush_ns,
                   bool timed);
 
 /* ---- figures.c ---- */
@@ -147,6 +147,6 @@ void times_add_since(struct times *sum, struct times start);
 void note_flush(struct figures *figures, struct times took);
 /* Of a stretch that is a whole slice: each address was added to it once. */
 void note_addresses(struct figures *figures, uint64_t length_ns, uint64_t count);
-void print_point(struct bench *bench, int day);
+void print_point(struct year_bench *bench, int day);
 
 #endif

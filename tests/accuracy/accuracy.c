@@ -19,7 +19,7 @@
 
 #define SPECIMENS_MAX 64
 
-struct options {
+struct accuracy_options {
 	const char *models;
 	uint64_t least;
 	bool procedures, markdown;
@@ -29,10 +29,10 @@ struct options {
 
 /* What is added up over the procedures of a recording, from one source. */
 struct visit {
-	const struct options *options;
-	struct recording *recording;
-	enum source source;
-	struct result *result;
+	const struct accuracy_options *options;
+	struct accuracy_recording *recording;
+	enum accuracy_source source;
+	struct accuracy_result *result;
 	struct score_item *blocks; /* of all procedures */
 	size_t block_count;
 	size_t procedure_count;
@@ -66,7 +66,7 @@ keep_blocks(struct visit *visit, const struct score_procedure *procedure)
 static struct result_procedure *
 result_procedure_next(struct visit *visit, const struct visited *visited)
 {
-	struct result *result = visit->result;
+	struct accuracy_result *result = visit->result;
 	struct result_procedure *procedures;
 
 	if (visit->procedure_count < result->procedure_count)
@@ -87,7 +87,7 @@ score_procedure(const struct visited *visited, void *user)
 {
 	struct visit *visit = user;
 	struct result_procedure *judged = result_procedure_next(visit, visited);
-	struct score own = {0};
+	struct accuracy_score own = {0};
 	char name[64];
 
 	score_add(&visit->result->scores[visit->source], &visited->score);
@@ -104,7 +104,8 @@ score_procedure(const struct visited *visited, void *user)
 }
 
 static int
-score_recording(const struct options *options, struct recording *recording, struct result *result)
+score_recording(const struct accuracy_options *options, struct accuracy_recording *recording,
+                struct accuracy_result *result)
 {
 	int err = 0;
 
@@ -141,9 +142,9 @@ write_specimen(const struct visited *visited, void *user)
 }
 
 static int
-visit_recording(const struct options *options, const char *path, struct result *result)
+visit_recording(const struct accuracy_options *options, const char *path, struct accuracy_result *result)
 {
-	struct recording *recording = recording_open(path, options->models);
+	struct accuracy_recording *recording = recording_open(path, options->models);
 	struct visit visit = {.options = options, .recording = recording};
 	int err;
 
@@ -158,9 +159,9 @@ visit_recording(const struct options *options, const char *path, struct result *
 }
 
 static int
-visit_all(const struct options *options, char **paths, size_t count)
+visit_all(const struct accuracy_options *options, char **paths, size_t count)
 {
-	struct result *results = calloc(count + 1, sizeof(*results));
+	struct accuracy_result *results = calloc(count + 1, sizeof(*results));
 	int err = results ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && !err; i++)
@@ -184,7 +185,7 @@ main(int argc, char **argv)
 		{"markdown", no_argument, NULL, 'd'},     {"specimen", required_argument, NULL, 's'},
 		{"models", required_argument, NULL, 'm'}, {0},
 	};
-	struct options options = {.models = "config/cpus", .least = 200};
+	struct accuracy_options options = {.models = "config/cpus", .least = 200};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options_long, NULL)) != -1) {

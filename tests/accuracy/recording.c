@@ -11,7 +11,7 @@
 #include "profile/profile.h"
 #include "tests/accuracy/specimen.h"
 
-struct recording {
+struct accuracy_recording {
 	const char *name; /* the last part of path */
 	char path[4096], program[4096];
 	double runs, gigahertz;
@@ -26,20 +26,20 @@ struct recording {
 static const char *const source_names[SOURCE_COUNT] = {"samples", "bursts", "exact"};
 
 const char *
-source_name(enum source source)
+source_name(enum accuracy_source source)
 {
 	return source_names[source];
 }
 
 static int
-fail(const struct recording *recording, const char *what, int err)
+fail(const struct accuracy_recording *recording, const char *what, int err)
 {
 	fprintf(stderr, "%s: %s: %s\n", recording->path, what, error_text(err));
 	return err;
 }
 
 static int
-read_about(struct recording *recording)
+read_about(struct accuracy_recording *recording)
 {
 	const char *program = NULL;
 	char path[4352];
@@ -63,7 +63,7 @@ read_about(struct recording *recording)
 }
 
 static int
-open_code(struct recording *recording)
+open_code(struct accuracy_recording *recording)
 {
 	const struct selection *selection = recording->selection;
 	int err;
@@ -87,7 +87,7 @@ open_code(struct recording *recording)
 }
 
 static int
-open_database(struct recording *recording)
+open_database(struct accuracy_recording *recording)
 {
 	const struct selection_request request = {0};
 	const struct profile_options options = {0};
@@ -109,7 +109,7 @@ open_database(struct recording *recording)
 }
 
 void
-recording_close(struct recording *recording)
+recording_close(struct accuracy_recording *recording)
 {
 	if (!recording)
 		return;
@@ -121,7 +121,7 @@ recording_close(struct recording *recording)
 }
 
 static int
-choose_pipeline(struct recording *recording, const char *models)
+choose_pipeline(struct accuracy_recording *recording, const char *models)
 {
 	const struct selection *selection = recording->selection;
 	char note[256];
@@ -132,10 +132,10 @@ choose_pipeline(struct recording *recording, const char *models)
 	return err ? fail(recording, note, err) : 0;
 }
 
-struct recording *
+struct accuracy_recording *
 recording_open(const char *path, const char *models)
 {
-	struct recording *recording = calloc(1, sizeof(*recording));
+	struct accuracy_recording *recording = calloc(1, sizeof(*recording));
 
 	if (!recording || !realpath(path, recording->path)) {
 		perror(path);
@@ -152,19 +152,19 @@ recording_open(const char *path, const char *models)
 }
 
 const char *
-recording_name(const struct recording *recording)
+recording_name(const struct accuracy_recording *recording)
 {
 	return recording->name;
 }
 
 double
-recording_samples(const struct recording *recording)
+recording_samples(const struct accuracy_recording *recording)
 {
 	return (double)code_image_samples(recording->selection, recording->code.index, 0, UINT64_MAX, recording->event);
 }
 
 static int
-analyze(struct recording *recording, const struct symbol *symbol, enum source source,
+analyze(struct accuracy_recording *recording, const struct symbol *symbol, enum accuracy_source source,
         struct procedure_analysis **analysis)
 {
 	const struct procedure_input input = {
@@ -183,7 +183,7 @@ analyze(struct recording *recording, const struct symbol *symbol, enum source so
 
 /* Cycles per sample of a clock, by the clock of the CPU; executions of one run. */
 static double
-absolute_of(const struct recording *recording)
+absolute_of(const struct accuracy_recording *recording)
 {
 	const struct selection_event *event = &recording->selection->events[recording->event];
 	const double cycles = (double)event->period * (strcmp(event->unit, "ns") == 0 ? recording->gigahertz : 1);
@@ -229,8 +229,8 @@ edge_items(const struct procedure_analysis *analysis, const struct procedure_ana
 }
 
 static int
-visit_procedure(struct recording *recording, const struct symbol *symbol, enum source source, visit_function *visit,
-                void *user)
+visit_procedure(struct accuracy_recording *recording, const struct symbol *symbol, enum accuracy_source source,
+                visit_function *visit, void *user)
 {
 	struct procedure_analysis *analysis = NULL, *exact = NULL;
 	struct score_item *blocks = NULL, *edges = NULL;
@@ -272,7 +272,8 @@ out:
 }
 
 int
-recording_visit(struct recording *recording, enum source source, uint64_t least, visit_function *visit, void *user)
+recording_visit(struct accuracy_recording *recording, enum accuracy_source source, uint64_t least,
+                visit_function *visit, void *user)
 {
 	const struct symbol_table *symbols = recording->code.symbols;
 	int err = 0;
@@ -293,7 +294,7 @@ recording_visit(struct recording *recording, enum source source, uint64_t least,
 }
 
 int
-recording_write_specimen(struct recording *recording, const struct visited *visited, FILE *file)
+recording_write_specimen(struct accuracy_recording *recording, const struct visited *visited, FILE *file)
 {
 	const struct procedure_analysis *exact = visited->exact;
 	const struct procedure_input input = {.code = &recording->code};

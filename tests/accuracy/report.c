@@ -6,10 +6,10 @@
 #include <string.h>
 
 /* The mean of the kernels, or of the others. */
-static struct score
-mean_of(const struct result *results, size_t count, enum source source, bool of_kernels)
+static struct accuracy_score
+mean_of(const struct accuracy_result *results, size_t count, enum accuracy_source source, bool of_kernels)
 {
-	struct score mean = {0};
+	struct accuracy_score mean = {0};
 
 	for (size_t i = 0; i < count; i++)
 		if (results[i].is_kernel == of_kernels)
@@ -18,7 +18,7 @@ mean_of(const struct result *results, size_t count, enum source source, bool of_
 }
 
 static void
-print_heading(enum source source)
+print_heading(enum accuracy_source source)
 {
 	printf("\n%-34s %5s %7s | %-21s| %-21s| %-12s| %-12s| %-24s\n", source_name(source), "", "", "blocks, relative",
 	       "blocks, absolute", "one scale", "edges, rel.", "within 15 %: of what share");
@@ -29,9 +29,9 @@ print_heading(enum source source)
 }
 
 static void
-print_share(const struct score *score, unsigned confidence)
+print_share(const struct accuracy_score *score, unsigned confidence)
 {
-	const struct histogram *histogram = &score->by_confidence[confidence];
+	const struct error_histogram *histogram = &score->by_confidence[confidence];
 
 	if (histogram->weight > 0)
 		printf(" %3.0f of %3.0f %% ", histogram_percent(histogram, 2),
@@ -41,7 +41,7 @@ print_share(const struct score *score, unsigned confidence)
 }
 
 void
-report_line(const char *name, const struct score *score)
+report_line(const char *name, const struct accuracy_score *score)
 {
 	printf("%-34.34s %5zu %7.0f |", name, score->procedures, score->samples);
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
@@ -59,10 +59,10 @@ report_line(const char *name, const struct score *score)
 }
 
 void
-report_text(const struct result *results, size_t count, enum source source)
+report_text(const struct accuracy_result *results, size_t count, enum accuracy_source source)
 {
-	const struct score kernels = mean_of(results, count, source, true);
-	const struct score real = mean_of(results, count, source, false);
+	const struct accuracy_score kernels = mean_of(results, count, source, true);
+	const struct accuracy_score real = mean_of(results, count, source, false);
 
 	print_heading(source);
 	for (size_t i = 0; i < count; i++)
@@ -78,7 +78,7 @@ report_text(const struct result *results, size_t count, enum source source)
 static const char *const source_titles[SOURCE_COUNT] = {"samples alone", "samples and bursts", "exact counts"};
 
 static void
-print_histogram(const struct histogram *histogram)
+print_histogram(const struct error_histogram *histogram)
 {
 	for (size_t k = 0; k < SCORE_LIMITS; k++)
 		printf(" %.0f |", histogram_percent(histogram, k));
@@ -87,28 +87,28 @@ print_histogram(const struct histogram *histogram)
 
 /* A way to be right, one row for each source; exact counts need no factor. */
 static void
-print_way(const char *name, const struct result *results, size_t count, bool of_kernels, size_t offset)
+print_way(const char *name, const struct accuracy_result *results, size_t count, bool of_kernels, size_t offset)
 {
 	const bool is_absolute = strstr(name, "absolute");
 
 	for (unsigned source = 0; source < (is_absolute ? SOURCE_COUNT : SOURCE_EXACT); source++) {
-		const struct score mean = mean_of(results, count, source, of_kernels);
+		const struct accuracy_score mean = mean_of(results, count, source, of_kernels);
 
 		printf("| %s | %s |", name, source_titles[source]);
-		print_histogram((const struct histogram *)(const void *)((const char *)&mean + offset));
+		print_histogram((const struct error_histogram *)(const void *)((const char *)&mean + offset));
 	}
 }
 
 static void
-print_means(const struct result *results, size_t count, bool of_kernels)
+print_means(const struct accuracy_result *results, size_t count, bool of_kernels)
 {
 	printf("| mean of %s | from | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n|---|---|---|---|---|---|---|---|\n",
 	       of_kernels ? "the kernels" : "the real programs");
-	print_way("blocks, relative", results, count, of_kernels, offsetof(struct score, relative));
-	print_way("blocks, one scale a program", results, count, of_kernels, offsetof(struct score, program));
-	print_way("blocks, absolute", results, count, of_kernels, offsetof(struct score, absolute));
-	print_way("edges, relative", results, count, of_kernels, offsetof(struct score, edges_relative));
-	print_way("edges, absolute", results, count, of_kernels, offsetof(struct score, edges_absolute));
+	print_way("blocks, relative", results, count, of_kernels, offsetof(struct accuracy_score, relative));
+	print_way("blocks, one scale a program", results, count, of_kernels, offsetof(struct accuracy_score, program));
+	print_way("blocks, absolute", results, count, of_kernels, offsetof(struct accuracy_score, absolute));
+	print_way("edges, relative", results, count, of_kernels, offsetof(struct accuracy_score, edges_relative));
+	print_way("edges, absolute", results, count, of_kernels, offsetof(struct accuracy_score, edges_absolute));
 	if (!of_kernels)
 		printf("| DCPI: blocks, absolute | samples alone, in order | 73 | 87 | 92 | | | |\n"
 		       "| DCPI: edges, absolute | samples alone, in order | | 58 | | | | |\n");
@@ -117,12 +117,12 @@ print_means(const struct result *results, size_t count, bool of_kernels)
 
 /* Where a tenth, half and nine tenths of the samples have estimates that are too high by less. */
 static void
-print_factors(const struct result *results, size_t count)
+print_factors(const struct accuracy_result *results, size_t count)
 {
 	printf("Absolute estimates of procedures are too high, where they are right relative to one another, by\n"
 	       "these factors (a tenth of the samples below, half, nine tenths):");
 	for (unsigned source = 0; source < SOURCE_EXACT; source++) {
-		const struct score mean = mean_of(results, count, source, false);
+		const struct accuracy_score mean = mean_of(results, count, source, false);
 
 		printf("%s %s %.1f, %.1f, %.1f", source ? ";" : "", source_titles[source], score_factor(&mean, 0.1),
 		       score_factor(&mean, 0.5), score_factor(&mean, 0.9));
@@ -131,15 +131,15 @@ print_factors(const struct result *results, size_t count)
 }
 
 static void
-print_confidences(const struct result *results, size_t count)
+print_confidences(const struct accuracy_result *results, size_t count)
 {
 	printf("| called | from | share of the samples | 5 %% | 10 %% | 15 %% | 25 %% | 50 %% | x2 |\n"
 	       "|---|---|---|---|---|---|---|---|---|\n");
 	for (unsigned source = 0; source < SOURCE_COUNT; source++) {
-		const struct score mean = mean_of(results, count, source, false);
+		const struct accuracy_score mean = mean_of(results, count, source, false);
 
 		for (unsigned confidence = CONFIDENCE_LOW; confidence <= CONFIDENCE_EXACT; confidence++) {
-			const struct histogram *histogram = &mean.by_confidence[confidence];
+			const struct error_histogram *histogram = &mean.by_confidence[confidence];
 
 			if (histogram->weight <= 0)
 				continue;
@@ -152,13 +152,13 @@ print_confidences(const struct result *results, size_t count)
 }
 
 static void
-print_programs(const struct result *results, size_t count)
+print_programs(const struct accuracy_result *results, size_t count)
 {
 	printf("| | procedures | samples | of the program's | samples alone: 10 %% | 15 %% | 50 %% | and bursts: 10 %% "
 	       "| "
 	       "15 %% | 50 %% | exact: 5 %% |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < count; i++) {
-		const struct result *result = &results[i];
+		const struct accuracy_result *result = &results[i];
 
 		printf("| `%s` | %zu | %.0f | %.0f %% |", result->name, result->scores[0].procedures,
 		       result->scores[0].samples,
@@ -174,7 +174,7 @@ print_programs(const struct result *results, size_t count)
 #define WORST 15
 
 struct worst {
-	const struct result *result;
+	const struct accuracy_result *result;
 	const struct result_procedure *judged;
 	double lost; /* samples that are not within a tenth */
 };
@@ -189,7 +189,7 @@ compare_worst(const void *a, const void *b)
 
 /* Where most samples of real programs are in blocks that are off by more than a tenth. */
 static int
-print_worst(const struct result *results, size_t count)
+print_worst(const struct accuracy_result *results, size_t count)
 {
 	struct worst *worst;
 	size_t all = 0, found = 0;
@@ -202,7 +202,7 @@ print_worst(const struct result *results, size_t count)
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < results[i].procedure_count && !results[i].is_kernel; k++) {
 			const struct result_procedure *judged = &results[i].procedures[k];
-			const struct histogram *relative = &judged->relative[SOURCE_SAMPLES];
+			const struct error_histogram *relative = &judged->relative[SOURCE_SAMPLES];
 
 			worst[found++] = (struct worst){&results[i], judged, relative->weight - relative->within[1]};
 		}
@@ -210,7 +210,7 @@ print_worst(const struct result *results, size_t count)
 	printf("| the worst, from samples alone | procedure | samples | 10 %% | 50 %% | and bursts: 10 %% | 50 %% |\n"
 	       "|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < found && i < WORST; i++) {
-		const struct histogram *relative = worst[i].judged->relative;
+		const struct error_histogram *relative = worst[i].judged->relative;
 
 		printf("| `%s` | `%s` | %.0f | %.0f | %.0f | %.0f | %.0f |\n", worst[i].result->name,
 		       worst[i].judged->name, worst[i].judged->samples, histogram_percent(&relative[SOURCE_SAMPLES], 1),
@@ -223,7 +223,7 @@ print_worst(const struct result *results, size_t count)
 }
 
 int
-report_markdown(const struct result *results, size_t count)
+report_markdown(const struct accuracy_result *results, size_t count)
 {
 	int err;
 

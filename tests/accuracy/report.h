@@ -12,23 +12,23 @@
 struct result_procedure {
 	char name[64];
 	double samples;
-	struct histogram relative[SOURCE_COUNT];
+	struct error_histogram relative[SOURCE_COUNT];
 };
 
-struct result {
+struct accuracy_result {
 	char name[64];
 	double samples; /* of the program, all of them; the score's are those that were judged */
 	bool is_kernel;
-	struct score scores[SOURCE_COUNT];
+	struct accuracy_score scores[SOURCE_COUNT];
 	struct result_procedure *procedures; /* each source has the same, in the same order */
 	size_t procedure_count;
 };
 
 /* A line each; lines of single procedures come from report_line(). */
-void report_text(const struct result *results, size_t count, enum source source);
-void report_line(const char *name, const struct score *score);
+void report_text(const struct accuracy_result *results, size_t count, enum accuracy_source source);
+void report_line(const char *name, const struct accuracy_score *score);
 
 /* The tables of docs/accuracy.md. 0 or -ENOMEM. */
-int report_markdown(const struct result *results, size_t count);
+int report_markdown(const struct accuracy_result *results, size_t count);
 
 #endif

@@ -80,7 +80,7 @@ error_of(const struct score_item *item, double scale)
 }
 
 static void
-add_item(struct histogram *histogram, const struct score_item *item, double scale)
+add_item(struct error_histogram *histogram, const struct score_item *item, double scale)
 {
 	const double error = error_of(item, scale);
 
@@ -101,7 +101,7 @@ factor_index(double factor)
 }
 
 double
-score_factor(const struct score *score, double share)
+score_factor(const struct accuracy_score *score, double share)
 {
 	double all = 0, sum = 0;
 	size_t at = 0;
@@ -116,7 +116,7 @@ score_factor(const struct score *score, double share)
 }
 
 void
-score_add(struct score *score, const struct score_procedure *procedure)
+score_add(struct accuracy_score *score, const struct score_procedure *procedure)
 {
 	const double best = score_best_scale(procedure->blocks, procedure->block_count);
 
@@ -141,13 +141,13 @@ score_add(struct score *score, const struct score_procedure *procedure)
 }
 
 double
-histogram_percent(const struct histogram *histogram, size_t limit)
+histogram_percent(const struct error_histogram *histogram, size_t limit)
 {
 	return histogram->weight > 0 ? 100 * histogram->within[limit] / histogram->weight : 0;
 }
 
 void
-score_add_program(struct score *score, const struct score_item *blocks, size_t count)
+score_add_program(struct accuracy_score *score, const struct score_item *blocks, size_t count)
 {
 	const double best = score_best_scale(blocks, count);
 
@@ -157,7 +157,7 @@ score_add_program(struct score *score, const struct score_item *blocks, size_t c
 
 /* `all`: the weight of what the histogram is a part of. */
 static void
-add_mean(struct histogram *mean, const struct histogram *histogram, const struct histogram *all)
+add_mean(struct error_histogram *mean, const struct error_histogram *histogram, const struct error_histogram *all)
 {
 	if (all->weight <= 0)
 		return;
@@ -168,7 +168,7 @@ add_mean(struct histogram *mean, const struct histogram *histogram, const struct
 }
 
 void
-score_add_mean(struct score *mean, const struct score *score)
+score_add_mean(struct accuracy_score *mean, const struct accuracy_score *score)
 {
 	add_mean(&mean->absolute, &score->absolute, &score->absolute);
 	add_mean(&mean->relative, &score->relative, &score->relative);

@@ -26,7 +26,7 @@ struct score_item {
 	uint8_t confidence; /* enum frequency_confidence */
 };
 
-struct histogram {
+struct error_histogram {
 	double weight;
 	double within[SCORE_LIMITS]; /* of the weight */
 	double within_twice;         /* from half of the truth to twice of it */
@@ -36,12 +36,12 @@ struct histogram {
 #define SCORE_FACTORS 283
 #define SCORE_STEP    1.05
 
-struct score {
-	struct histogram absolute, relative;                        /* blocks; one scale a procedure */
-	struct histogram program;                                   /* blocks; one scale for all procedures */
-	struct histogram edges_absolute, edges_relative;            /* edges */
-	struct histogram by_confidence[CONFIDENCE_EXACT + 1];       /* blocks, relative */
-	struct histogram edges_by_confidence[CONFIDENCE_EXACT + 1]; /* edges, relative */
+struct accuracy_score {
+	struct error_histogram absolute, relative;                        /* blocks; one scale a procedure */
+	struct error_histogram program;                                   /* blocks; one scale for all procedures */
+	struct error_histogram edges_absolute, edges_relative;            /* edges */
+	struct error_histogram by_confidence[CONFIDENCE_EXACT + 1];       /* blocks, relative */
+	struct error_histogram edges_by_confidence[CONFIDENCE_EXACT + 1]; /* edges, relative */
 	double factors[SCORE_FACTORS]; /* of procedures, by their samples; the middle one is 1 */
 	size_t procedures;
 	double samples; /* of them */
@@ -63,21 +63,21 @@ struct score_procedure {
 double score_best_scale(const struct score_item *items, size_t count);
 
 /* One more procedure. */
-void score_add(struct score *score, const struct score_procedure *procedure);
+void score_add(struct accuracy_score *score, const struct score_procedure *procedure);
 
 /* The factor that `share` of the samples, 0 to 1, are below; 0 when there are none. */
-double score_factor(const struct score *score, double share);
+double score_factor(const struct accuracy_score *score, double share);
 
 /* All blocks of a program, their estimates in one unit. */
-void score_add_program(struct score *score, const struct score_item *blocks, size_t count);
+void score_add_program(struct accuracy_score *score, const struct score_item *blocks, size_t count);
 
 /* Percent of the weight within score_limits[limit]; 0 for none. */
-double histogram_percent(const struct histogram *histogram, size_t limit);
+double histogram_percent(const struct error_histogram *histogram, size_t limit);
 
 /*
  * The mean of shares: a program has weight 1 in each histogram of `mean`, however long it was sampled; what was called
  * high or low has its share of that.
  */
-void score_add_mean(struct score *mean, const struct score *score);
+void score_add_mean(struct accuracy_score *mean, const struct accuracy_score *score);
 
 #endif

@@ -18,7 +18,7 @@ struct piece {
 };
 
 /* What a graph is made from. */
-struct text {
+struct specimen_text {
 	uint8_t *bytes;
 	size_t size;
 	struct piece parts[FLOW_PARTS_MAX], data[LISTED_MAX];
@@ -54,7 +54,7 @@ take_word(const char **at, const char *word)
 
 /* Words of hexadecimal digits, appended. */
 static int
-take_bytes(const char *at, struct text *text, struct piece *piece)
+take_bytes(const char *at, struct specimen_text *text, struct piece *piece)
 {
 	for (; isxdigit((unsigned char)at[0]) && isxdigit((unsigned char)at[1]); at += 2) {
 		const char digits[3] = {at[0], at[1], '\0'};
@@ -69,7 +69,7 @@ take_bytes(const char *at, struct text *text, struct piece *piece)
 
 /* A piece that goes on where the last ended belongs to it. */
 static int
-take_piece(const char *at, bool is_cold, struct text *text, struct piece *pieces, size_t max, size_t *count)
+take_piece(const char *at, bool is_cold, struct specimen_text *text, struct piece *pieces, size_t max, size_t *count)
 {
 	struct piece *last = *count ? &pieces[*count - 1] : NULL;
 	uint64_t address;
@@ -86,7 +86,7 @@ take_piece(const char *at, bool is_cold, struct text *text, struct piece *pieces
 }
 
 static int
-take_text(const char *line, struct text *text)
+take_text(const char *line, struct specimen_text *text)
 {
 	if (take_word(&line, "code"))
 		return take_piece(line, false, text, text->parts, FLOW_PARTS_MAX, &text->part_count);
@@ -105,7 +105,7 @@ take_text(const char *line, struct text *text)
 static const uint8_t *
 data_at(void *argument, uint64_t address, size_t *size)
 {
-	const struct text *text = argument;
+	const struct specimen_text *text = argument;
 
 	for (size_t i = 0; i < text->data_count; i++) {
 		const struct piece *piece = &text->data[i];
@@ -121,7 +121,7 @@ data_at(void *argument, uint64_t address, size_t *size)
 static bool
 returns_at(void *argument, uint64_t address)
 {
-	const struct text *text = argument;
+	const struct specimen_text *text = argument;
 
 	for (size_t i = 0; i < text->ending_count; i++)
 		if (text->endings[i] == address)
@@ -130,7 +130,7 @@ returns_at(void *argument, uint64_t address)
 }
 
 static int
-build_graph(struct text *text, struct specimen *specimen)
+build_graph(struct specimen_text *text, struct specimen *specimen)
 {
 	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
 	struct code_part parts[FLOW_PARTS_MAX];
@@ -216,7 +216,7 @@ take_heading(const char *line, struct specimen *specimen)
 }
 
 static int
-take_line(const char *line, struct text *text, struct specimen *specimen)
+take_line(const char *line, struct specimen_text *text, struct specimen *specimen)
 {
 	int err = 0;
 
@@ -238,7 +238,7 @@ is_whole(const struct specimen *specimen)
 int
 specimen_read(FILE *file, struct specimen *specimen)
 {
-	struct text text = {.bytes = malloc(CODE_MAX)};
+	struct specimen_text text = {.bytes = malloc(CODE_MAX)};
 	size_t room = 0;
 	char *line = NULL;
 	int err = text.bytes ? 0 : -ENOMEM;

@@ -29,14 +29,14 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct text {
+struct fuzzed_text {
 	struct decoder *decoder;
 	const uint8_t *bytes;
 	size_t size;
 };
 
 /* The input's second half, as counts of any size. */
-struct counts {
+struct fuzzed_counts {
 	const uint8_t *bytes;
 	size_t size, next;
 };
@@ -62,7 +62,7 @@ require_at(bool condition, const char *text, int line)
 #define require(condition) require_at((condition), #condition, __LINE__)
 
 static uint64_t
-count_next(struct counts *counts)
+count_next(struct fuzzed_counts *counts)
 {
 	const uint8_t byte = counts->bytes[counts->next++ % counts->size];
 
@@ -70,7 +70,7 @@ count_next(struct counts *counts)
 }
 
 static uint64_t *
-counts_take(struct counts *counts, size_t count)
+counts_take(struct fuzzed_counts *counts, size_t count)
 {
 	uint64_t *taken = calloc(count + 1, sizeof(*taken));
 
@@ -134,7 +134,7 @@ look_at_frequencies(const struct analysis *analysis, const uint64_t *samples)
 }
 
 static int
-estimate(struct analysis *analysis, struct counts *counts, const uint64_t *samples)
+estimate(struct analysis *analysis, struct fuzzed_counts *counts, const uint64_t *samples)
 {
 	const struct flow_graph *graph = analysis->graph;
 	const uint8_t flags = analysis->flags;
@@ -171,7 +171,7 @@ estimate(struct analysis *analysis, struct counts *counts, const uint64_t *sampl
 static int
 find_detail(void *argument, const struct instruction *instruction, struct instruction_detail *detail)
 {
-	const struct text *text = argument;
+	const struct fuzzed_text *text = argument;
 	const size_t at = instruction->address - TEXT_ADDRESS;
 
 	return decoder_detail(text->decoder, text->bytes + at, text->size - at, instruction->address, detail);
@@ -179,7 +179,7 @@ find_detail(void *argument, const struct instruction *instruction, struct instru
 
 /* What is said of each instruction lies within its time; all shares add up to all. */
 static void
-find_stalls(const struct analysis *analysis, struct counts *counts, struct text *text)
+find_stalls(const struct analysis *analysis, struct fuzzed_counts *counts, struct fuzzed_text *text)
 {
 	const size_t instructions = analysis->graph->instruction_count;
 	uint64_t *missed = counts_take(counts, instructions);
@@ -212,7 +212,7 @@ find_stalls(const struct analysis *analysis, struct counts *counts, struct text 
 }
 
 static void
-analyze(struct analysis *analysis, struct counts *counts, struct text *text)
+analyze(struct analysis *analysis, struct fuzzed_counts *counts, struct fuzzed_text *text)
 {
 	uint64_t *samples = counts_take(counts, analysis->graph->instruction_count);
 
@@ -239,10 +239,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const size_t half = size / 2;
 	struct code_part part = {.address = TEXT_ADDRESS, .bytes = data + 2, .size = half};
 	struct flow_source source = {.parts = &part, .part_count = 1};
-	struct counts counts = {.bytes = data + 2 + half, .size = size - 2 - half};
+	struct fuzzed_counts counts = {.bytes = data + 2 + half, .size = size - 2 - half};
 	struct analysis analysis = {0};
 	struct flow_graph *graph;
-	struct text text;
+	struct fuzzed_text text;
 
 	if (half < 4 || size > SIZE_MAX_FUZZED)
 		return 0;
@@ -250,7 +250,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!decoders[source.architecture])
 		decoders[source.architecture] = decoder_new(source.architecture);
 	require(decoders[source.architecture] != NULL);
-	text = (struct text){decoders[source.architecture], part.bytes, part.size};
+	text = (struct fuzzed_text){decoders[source.architecture], part.bytes, part.size};
 	if (flow_graph_build(text.decoder, &source, &graph))
 		return 0;
 	analysis.graph = graph;

@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct kept {
+struct decoded_capture {
 	struct captured_layout *layout;
 	struct profile_symbol *symbols;
 	size_t symbol_count;
@@ -39,7 +39,7 @@ static int
 keep(void *context, enum capture_part part, uint32_t block, const void *data, size_t size)
 {
 	uint32_t numbers[CAPTURED_PARCEL_MAX];
-	struct kept *kept = context;
+	struct decoded_capture *kept = context;
 	int count;
 
 	switch (part) {
@@ -82,7 +82,7 @@ read_code(const struct image_file *file, const struct symbol_table *table, const
 }
 
 static void
-read_kept(const struct kept *kept)
+read_kept(const struct decoded_capture *kept)
 {
 	const struct captured_text text = {.blocks = (struct captured_block *)kept->blocks, .count = kept->block_count};
 	struct image_contents *contents = NULL;
@@ -103,7 +103,7 @@ read_kept(const struct kept *kept)
 static void
 take(int fd, size_t size)
 {
-	static struct kept kept;
+	static struct decoded_capture kept;
 	static const struct image image = {.kind = IMAGE_USER, .path = "/x"};
 	struct capture_place places[PLACES];
 	struct capture_wish wish = {.places = places, .names = true};

@@ -42,7 +42,7 @@
 #define NAMES_SIZE  4096
 
 /* The records of one ring, as they were recorded; their times are moved on with each repetition. */
-struct tape {
+struct replayed_ring {
 	uint8_t *records;
 	size_t size, at; /* what the kernel has written of it */
 	struct perf_event_mmap_page *header;
@@ -51,7 +51,7 @@ struct tape {
 };
 
 struct replay {
-	struct tape tapes[KINDS][CPUS];
+	struct replayed_ring tapes[KINDS][CPUS];
 	struct record_layout layouts[KINDS];
 	uint64_t ids[KINDS][CPUS];
 	uint64_t first_ns, length_ns;
@@ -284,7 +284,7 @@ load(const void *at)
 	return value;
 }
 
-static struct tape *
+static struct replayed_ring *
 tape_of(struct replay *replay, struct perf_event_header *header)
 {
 	const uint64_t id = load((uint8_t *)header + (is_sample(header) ? 8 : header->size - 8));
@@ -300,7 +300,7 @@ tape_of(struct replay *replay, struct perf_event_header *header)
 static void
 take_in(struct replay *replay, struct perf_event_header *header)
 {
-	struct tape *tape = tape_of(replay, header);
+	struct replayed_ring *tape = tape_of(replay, header);
 	const uint64_t time = load(time_of(header));
 	const uint32_t *ids = (const uint32_t *)(header + 1);
 
@@ -352,7 +352,7 @@ read_rings(struct replay *replay, const char *path)
 }
 
 static void
-write_to_ring(struct tape *tape, const uint8_t *bytes, size_t size)
+write_to_ring(struct replayed_ring *tape, const uint8_t *bytes, size_t size)
 {
 	uint8_t *ring = (uint8_t *)tape->header + sysconf(_SC_PAGESIZE);
 	const size_t at = tape->header->data_head & (tape->ring_size - 1);
@@ -367,7 +367,7 @@ write_to_ring(struct tape *tape, const uint8_t *bytes, size_t size)
 
 /* What the kernel would have written up to now. */
 static void
-play(struct replay *replay, struct tape *tape)
+play(struct replay *replay, struct replayed_ring *tape)
 {
 	while (tape->size > 0) {
 		struct perf_event_header *header = (struct perf_event_header *)(tape->records + tape->at);
@@ -386,7 +386,7 @@ play(struct replay *replay, struct tape *tape)
 }
 
 static struct ring *
-ring_of(struct tape *tape, size_t pages)
+ring_of(struct replayed_ring *tape, size_t pages)
 {
 	const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
 	struct ring *ring;

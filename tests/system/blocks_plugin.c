@@ -21,13 +21,13 @@
 #include "emulator/translation.h"
 
 /* An instruction's own data for its callback. */
-struct watched {
+struct watched_instruction {
 	const struct block *block;
 	uint16_t index;
 };
 
 /* An instruction of the block that is executed. */
-struct seen {
+struct seen_instruction {
 	uint64_t address;  /* of the first callback */
 	uint64_t from, to; /* of a leader: what its callbacks told */
 	unsigned loads, stores, updates;
@@ -39,7 +39,7 @@ static struct {
 	struct blocks *blocks;
 	uint32_t block_count;
 	const struct block *block; /* that is executed */
-	struct seen seen[BLOCK_INSTRUCTIONS_MAX];
+	struct seen_instruction seen[BLOCK_INSTRUCTIONS_MAX];
 	uint64_t executions, accesses, saved; /* saved: callbacks of members */
 	uint64_t updates;
 	uint64_t elsewhere, outside, missing, unexpected, number, size; /* what is wrong */
@@ -62,7 +62,7 @@ has_known_count(const struct block_instruction *instruction)
 
 /* How many callbacks block.h says that it has. */
 static bool
-has_all(const struct block_instruction *instruction, const struct seen *seen)
+has_all(const struct block_instruction *instruction, const struct seen_instruction *seen)
 {
 	const unsigned bytes = instruction->reads_beyond ? block_beyond_bytes(instruction) : instruction->access_size;
 	const unsigned each = bytes / instruction->callback_size;
@@ -72,13 +72,13 @@ has_all(const struct block_instruction *instruction, const struct seen *seen)
 
 /* A load and a store of the same bytes, or it was left by a signal. */
 static bool
-has_updated(const struct seen *seen)
+has_updated(const struct seen_instruction *seen)
 {
 	return seen->loads == seen->stores && seen->stores == seen->updates && seen->updates < 2;
 }
 
 static bool
-is_seen(const struct seen *seen)
+is_seen(const struct seen_instruction *seen)
 {
 	return seen->loads || seen->stores;
 }
@@ -89,7 +89,7 @@ check_block(void)
 {
 	for (unsigned i = 0; state.block && i < state.block->count; i++) {
 		const struct block_instruction *instruction = &state.block->instructions[i];
-		const struct seen *seen = &state.seen[i];
+		const struct seen_instruction *seen = &state.seen[i];
 
 		if (instruction->updates && !has_updated(seen))
 			wrong(&state.number, i);
@@ -118,8 +118,8 @@ enter_block(unsigned vcpu, void *data)
 static void
 check_member(const struct block_instruction *instruction, unsigned index, uint64_t address, unsigned size)
 {
-	const struct seen *leader = &state.seen[instruction->leader];
-	const struct seen *seen = &state.seen[index];
+	const struct seen_instruction *leader = &state.seen[instruction->leader];
+	const struct seen_instruction *seen = &state.seen[index];
 	const unsigned needed =
 		instruction->reads_beyond && instruction->access_size < size ? instruction->access_size : size;
 	const bool is_beyond = instruction->reads_beyond && address - seen->address >= instruction->access_size;
@@ -141,16 +141,16 @@ may_do_more(const struct block_instruction *instruction)
 static void
 check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	const struct watched *watched = data;
+	const struct watched_instruction *watched = data;
 	const struct block_instruction *instruction = &watched->block->instructions[watched->index];
-	struct seen *seen = &state.seen[watched->index];
+	struct seen_instruction *seen = &state.seen[watched->index];
 	const bool is_store = qemu_plugin_mem_is_store(info);
 
 	if (vcpu != 0 || watched->block != state.block)
 		return;
 	state.accesses++;
 	if (!is_seen(seen))
-		*seen = (struct seen){.address = address, .from = UINT64_MAX};
+		*seen = (struct seen_instruction){.address = address, .from = UINT64_MAX};
 	if (instruction->updates &&
 	    (seen->address != address || 1u << qemu_plugin_mem_size_shift(info) != instruction->access_size))
 		wrong(&state.elsewhere, watched->index);
@@ -176,7 +176,7 @@ check_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 static void
 check_update(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	const struct watched *watched = data;
+	const struct watched_instruction *watched = data;
 
 	(void)info;
 	(void)address;
@@ -201,7 +201,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	struct translation translation;
 	const struct block *block = NULL;
-	struct watched *watched;
+	struct watched_instruction *watched;
 
 	(void)id;
 	translation_read(tb, state.machine == EM_X86_64, &translation);
@@ -215,7 +215,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)block);
 	for (uint16_t i = 0; i < block->count; i++) {
-		watched[i] = (struct watched){.block = block, .index = i};
+		watched[i] = (struct watched_instruction){.block = block, .index = i};
 		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), check_access, QEMU_PLUGIN_CB_NO_REGS,
 		                                 QEMU_PLUGIN_MEM_RW, &watched[i]);
 		if (block->instructions[i].updates)

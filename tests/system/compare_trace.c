@@ -16,21 +16,21 @@
 #define CYCLES_APART 1000000 /* accesses do not meet */
 #define RECORDS      4096
 
-struct counts {
+struct trace_counts {
 	uint64_t accesses, missed[MACHINE_LEVELS_MAX], tlb_missed, walked;
 };
 
-struct comparison {
+struct trace_comparison {
 	struct machine machine;
 	struct memory_system *memory;
 	struct hierarchy *hierarchy;
 	struct reference_core reference;
-	struct counts fetches, loads, stores;
+	struct trace_counts fetches, loads, stores;
 	uint64_t now, accesses, differ, first_address, first_index;
 };
 
 static int
-begin(struct comparison *comparison, const char *path)
+begin(struct trace_comparison *comparison, const char *path)
 {
 	char why[512];
 
@@ -49,7 +49,7 @@ begin(struct comparison *comparison, const char *path)
 
 /* As the plugin does it: what the filter knows goes no further. */
 static struct access_result
-model_access(struct comparison *comparison, uint64_t address, char kind)
+model_access(struct trace_comparison *comparison, uint64_t address, char kind)
 {
 	struct access_result result = {0};
 	struct hit_filter *filter = kind == TRACE_FETCH ? hierarchy_code_filter(comparison->hierarchy)
@@ -69,11 +69,11 @@ model_access(struct comparison *comparison, uint64_t address, char kind)
 }
 
 static void
-count(struct comparison *comparison, const struct reference_result *result, char kind)
+count(struct trace_comparison *comparison, const struct reference_result *result, char kind)
 {
-	struct counts *counts = kind == TRACE_FETCH  ? &comparison->fetches
-	                        : kind == TRACE_LOAD ? &comparison->loads
-	                                             : &comparison->stores;
+	struct trace_counts *counts = kind == TRACE_FETCH  ? &comparison->fetches
+	                              : kind == TRACE_LOAD ? &comparison->loads
+	                                                   : &comparison->stores;
 
 	counts->accesses++;
 	counts->tlb_missed += result->tlb_missed;
@@ -83,7 +83,7 @@ count(struct comparison *comparison, const struct reference_result *result, char
 }
 
 static void
-compare_line(struct comparison *comparison, uint64_t address, char kind)
+compare_line(struct trace_comparison *comparison, uint64_t address, char kind)
 {
 	const struct reference_result expected = reference_core_access(&comparison->reference, address, kind);
 	const struct access_result result = model_access(comparison, address, kind);
@@ -100,7 +100,7 @@ compare_line(struct comparison *comparison, uint64_t address, char kind)
 }
 
 static void
-compare_record(struct comparison *comparison, const struct trace_record *record)
+compare_record(struct trace_comparison *comparison, const struct trace_record *record)
 {
 	const uint64_t end = record->address + record->size, line_bytes = comparison->machine.line_bytes;
 
@@ -109,7 +109,7 @@ compare_record(struct comparison *comparison, const struct trace_record *record)
 }
 
 static void
-print_counts(const struct comparison *comparison, const char *name, const struct counts *counts)
+print_counts(const struct trace_comparison *comparison, const char *name, const struct trace_counts *counts)
 {
 	printf("\"%s\": {\"accesses\": %" PRIu64 ", \"missed\": [", name, counts->accesses);
 	for (unsigned level = 0; level < comparison->machine.level_count; level++)
@@ -118,7 +118,7 @@ print_counts(const struct comparison *comparison, const char *name, const struct
 }
 
 static void
-print(const struct comparison *comparison)
+print(const struct trace_comparison *comparison)
 {
 	const uint64_t written_back = hierarchy_traffic(comparison->hierarchy)->written_back;
 
@@ -136,7 +136,7 @@ int
 main(int argc, char **argv)
 {
 	static struct trace_record records[RECORDS];
-	static struct comparison comparison;
+	static struct trace_comparison comparison;
 	size_t count;
 	int status = 2;
 

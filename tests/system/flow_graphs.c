@@ -19,7 +19,7 @@
 #include "code/procedures.h"
 #include "tests/unit/code/flow_graph_check.h"
 
-struct totals {
+struct graph_totals {
 	size_t files, procedures, instructions, blocks, edges, incomplete;
 	size_t jumping, resolved;            /* procedures with indirect jumps; all of them resolved */
 	size_t tables, pointers, unresolved; /* jumps */
@@ -40,7 +40,7 @@ now_ms(void)
 }
 
 static void
-jumps_count(struct totals *totals, const struct flow_graph *graph, const char *path, const char *name)
+jumps_count(struct graph_totals *totals, const struct flow_graph *graph, const char *path, const char *name)
 {
 	uint32_t jumps = graph->table_jumps + graph->pointer_jumps + graph->unresolved_jumps;
 
@@ -84,7 +84,8 @@ classes_fault(const struct flow_graph *graph)
 }
 
 static void
-procedure_look(struct totals *totals, struct procedures *procedures, const struct symbol *symbol, const char *path)
+procedure_look(struct graph_totals *totals, struct procedures *procedures, const struct symbol *symbol,
+               const char *path)
 {
 	struct flow_graph *graph;
 	double start = now_ms(), took;
@@ -120,7 +121,7 @@ procedure_look(struct totals *totals, struct procedures *procedures, const struc
 }
 
 static int
-file_look(struct totals *totals, const struct image *image)
+file_look(struct graph_totals *totals, const struct image *image)
 {
 	struct symbol_table *symbols = NULL;
 	struct image_contents *contents = NULL;
@@ -153,7 +154,7 @@ file_look(struct totals *totals, const struct image *image)
 int
 main(int count, char **paths)
 {
-	struct totals totals = {0};
+	struct graph_totals totals = {0};
 	struct rusage usage;
 
 	for (int i = 1; i < count; i++) {

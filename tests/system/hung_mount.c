@@ -31,7 +31,7 @@
 
 static const char map[] = "1000 10 nobody\n";
 
-struct server {
+struct fuse_server {
 	int device, program;
 	struct stat status; /* of the program */
 	uint32_t silent;    /* the question about maps that is not answered; 0: none */
@@ -73,7 +73,7 @@ open_device(void)
 }
 
 static void
-answer(const struct server *server, uint64_t unique, int error, const void *data, size_t size)
+answer(const struct fuse_server *server, uint64_t unique, int error, const void *data, size_t size)
 {
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + size), .error = -error, .unique = unique};
 	uint8_t *packet = malloc(sizeof(header) + size);
@@ -89,7 +89,7 @@ answer(const struct server *server, uint64_t unique, int error, const void *data
 }
 
 static struct fuse_attr
-attributes(const struct server *server, uint64_t node)
+attributes(const struct fuse_server *server, uint64_t node)
 {
 	struct fuse_attr attr = {.ino = node, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = 4096};
 
@@ -103,7 +103,7 @@ attributes(const struct server *server, uint64_t node)
 }
 
 static void
-answer_read(const struct server *server, uint64_t unique, uint64_t node, const struct fuse_read_in *in)
+answer_read(const struct fuse_server *server, uint64_t unique, uint64_t node, const struct fuse_read_in *in)
 {
 	uint8_t *data;
 	ssize_t got;
@@ -128,7 +128,7 @@ find_node(const char *name)
 }
 
 static void
-answer_lookup(const struct server *server, uint64_t unique, uint64_t node)
+answer_lookup(const struct fuse_server *server, uint64_t unique, uint64_t node)
 {
 	const struct fuse_entry_out out = {.nodeid = node, .attr = attributes(server, node)};
 
@@ -139,7 +139,7 @@ answer_lookup(const struct server *server, uint64_t unique, uint64_t node)
 }
 
 static bool
-is_answered(const struct server *server, const struct fuse_in_header *header, const void *in)
+is_answered(const struct fuse_server *server, const struct fuse_in_header *header, const void *in)
 {
 	const uint64_t node = header->opcode == FUSE_LOOKUP ? find_node(in) : header->nodeid;
 
@@ -147,7 +147,7 @@ is_answered(const struct server *server, const struct fuse_in_header *header, co
 }
 
 static void
-answer_request(const struct server *server, const struct fuse_in_header *header, const void *in)
+answer_request(const struct fuse_server *server, const struct fuse_in_header *header, const void *in)
 {
 	if (!is_answered(server, header, in))
 		return;
@@ -195,7 +195,7 @@ answer_request(const struct server *server, const struct fuse_in_header *header,
 
 /* 0: the file system was unmounted. */
 static int
-serve_one(const struct server *server)
+serve_one(const struct fuse_server *server)
 {
 	struct fuse_in_header header;
 	ssize_t got = read(server->device, server->packet, PACKET_SIZE - 1);
@@ -209,7 +209,7 @@ serve_one(const struct server *server)
 }
 
 static void
-serve(struct server *server, int signals, const char *directory)
+serve(struct fuse_server *server, int signals, const char *directory)
 {
 	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = server->device, .events = POLLIN}};
 	struct signalfd_siginfo info;
@@ -233,7 +233,7 @@ serve(struct server *server, int signals, const char *directory)
 int
 main(int argc, char **argv)
 {
-	struct server server = {.packet = malloc(PACKET_SIZE)};
+	struct fuse_server server = {.packet = malloc(PACKET_SIZE)};
 	char options[128];
 	sigset_t signals;
 	int bell;

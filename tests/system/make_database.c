@@ -41,7 +41,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define ITEMS_MAX 1024
 
-struct builder {
+struct database_builder {
 	struct profile *profile;
 	struct image_table *images;
 	struct context_table *contexts;
@@ -56,17 +56,17 @@ struct builder {
 	unsigned line;
 };
 
-static void fail(const struct builder *builder, const char *what) __attribute__((noreturn));
+static void fail(const struct database_builder *builder, const char *what) __attribute__((noreturn));
 
 static void
-fail(const struct builder *builder, const char *what)
+fail(const struct database_builder *builder, const char *what)
 {
 	fprintf(stderr, "make_database: line %u: %s\n", builder->line, what);
 	exit(1);
 }
 
 static void
-require(const struct builder *builder, int err, const char *what)
+require(const struct database_builder *builder, int err, const char *what)
 {
 	if (err == 0)
 		return;
@@ -75,7 +75,7 @@ require(const struct builder *builder, int err, const char *what)
 }
 
 static uint64_t
-number(const struct builder *builder, const char *text)
+number(const struct database_builder *builder, const char *text)
 {
 	char *end;
 	uint64_t value = strtoull(text, &end, 0);
@@ -108,7 +108,7 @@ unescape(char *field)
 }
 
 static void
-copy_text(const struct builder *builder, char *to, size_t size, const char *text)
+copy_text(const struct database_builder *builder, char *to, size_t size, const char *text)
 {
 	if (strlen(text) >= size)
 		fail(builder, "text too long");
@@ -116,7 +116,7 @@ copy_text(const struct builder *builder, char *to, size_t size, const char *text
 }
 
 static uint16_t
-event_index(const struct builder *builder, const char *name)
+event_index(const struct database_builder *builder, const char *name)
 {
 	for (size_t i = 0; i < builder->epoch.event_count; i++)
 		if (strcmp(builder->epoch.events[i].name, name) == 0)
@@ -125,7 +125,7 @@ event_index(const struct builder *builder, const char *name)
 }
 
 static void
-add_event(struct builder *builder, char **fields)
+add_event(struct database_builder *builder, char **fields)
 {
 	struct event *event = &builder->epoch.events[builder->epoch.event_count];
 
@@ -145,7 +145,7 @@ add_event(struct builder *builder, char **fields)
 }
 
 static void
-set_sampled(struct builder *builder, char **fields)
+set_sampled(struct database_builder *builder, char **fields)
 {
 	struct event *event = &builder->epoch.events[event_index(builder, fields[1])];
 
@@ -154,13 +154,13 @@ set_sampled(struct builder *builder, char **fields)
 }
 
 static void
-set_cpu(struct builder *builder, char **fields)
+set_cpu(struct database_builder *builder, char **fields)
 {
 	copy_text(builder, builder->epoch.cpu, sizeof(builder->epoch.cpu), fields[1]);
 }
 
 static void
-set_price(struct builder *builder, char **fields)
+set_price(struct database_builder *builder, char **fields)
 {
 	struct event *event = &builder->epoch.events[event_index(builder, fields[1])];
 
@@ -169,7 +169,7 @@ set_price(struct builder *builder, char **fields)
 }
 
 static void
-begin_epoch(struct builder *builder, char **fields)
+begin_epoch(struct database_builder *builder, char **fields)
 {
 	struct epoch *epoch = &builder->epoch;
 
@@ -185,7 +185,7 @@ begin_epoch(struct builder *builder, char **fields)
 }
 
 static enum image_kind
-kind_named(const struct builder *builder, const char *name)
+kind_named(const struct database_builder *builder, const char *name)
 {
 	static const char *const names[IMAGE_KINDS] = {
 		[IMAGE_UNKNOWN] = "unknown", [IMAGE_USER] = "user", [IMAGE_KERNEL] = "kernel",
@@ -200,7 +200,7 @@ kind_named(const struct builder *builder, const char *name)
 }
 
 static void
-add_image(struct builder *builder, char **fields)
+add_image(struct database_builder *builder, char **fields)
 {
 	struct image image = {.kind = kind_named(builder, fields[1]), .path = fields[3]};
 	uint32_t before = image_table_count(builder->images), found;
@@ -218,7 +218,7 @@ add_image(struct builder *builder, char **fields)
 }
 
 static void
-add_context(struct builder *builder, char **fields)
+add_context(struct database_builder *builder, char **fields)
 {
 	struct context context = {.comm = fields[1], .cgroup = fields[2], .label = fields[3]};
 	uint32_t found;
@@ -227,7 +227,7 @@ add_context(struct builder *builder, char **fields)
 }
 
 static void
-add_count(struct builder *builder, char **fields)
+add_count(struct database_builder *builder, char **fields)
 {
 	struct sample_key key = {
 		.event = event_index(builder, fields[1]),
@@ -244,7 +244,7 @@ add_count(struct builder *builder, char **fields)
 }
 
 static void
-add_edge(struct builder *builder, char **fields)
+add_edge(struct database_builder *builder, char **fields)
 {
 	if (builder->edge_count == ITEMS_MAX)
 		fail(builder, "too many edges");
@@ -258,7 +258,7 @@ add_edge(struct builder *builder, char **fields)
 }
 
 static void
-add_unknown(struct builder *builder, char **fields)
+add_unknown(struct database_builder *builder, char **fields)
 {
 	struct slice_event *event = &builder->slice.events[event_index(builder, fields[1])];
 
@@ -273,7 +273,7 @@ add_unknown(struct builder *builder, char **fields)
 }
 
 static void
-add_run(struct builder *builder, char **fields)
+add_run(struct database_builder *builder, char **fields)
 {
 	const struct profile_label_time time = {
 		.label = fields[1],
@@ -286,7 +286,7 @@ add_run(struct builder *builder, char **fields)
 }
 
 static void
-flush_slice(struct builder *builder, char **fields)
+flush_slice(struct database_builder *builder, char **fields)
 {
 	const struct image *images[ITEMS_MAX];
 	const struct context *contexts[ITEMS_MAX];
@@ -327,7 +327,7 @@ flush_slice(struct builder *builder, char **fields)
 }
 
 static void
-put_symbols(struct builder *builder, char **fields, size_t count)
+put_symbols(struct database_builder *builder, char **fields, size_t count)
 {
 	struct profile_symbol *symbols = calloc(count, sizeof(*symbols));
 	size_t used = 0;
@@ -342,12 +342,12 @@ put_symbols(struct builder *builder, char **fields, size_t count)
 }
 
 static void
-obey(struct builder *builder, char **fields, size_t count)
+obey(struct database_builder *builder, char **fields, size_t count)
 {
-	static const struct command {
+	static const struct statement {
 		const char *name;
 		size_t fields;
-		void (*run)(struct builder *builder, char **fields);
+		void (*run)(struct database_builder *builder, char **fields);
 	} commands[] = {
 		{"event", 7, add_event},     {"epoch", 3, begin_epoch}, {"image", 4, add_image},
 		{"context", 4, add_context}, {"count", 6, add_count},   {"unknown", 4, add_unknown},
@@ -396,7 +396,7 @@ obey(struct builder *builder, char **fields, size_t count)
 
 /* Split `line`, whose fields point into it then; the array grows as it must. */
 static size_t
-split_line(const struct builder *builder, char *line, char ***fields, size_t *capacity)
+split_line(const struct database_builder *builder, char *line, char ***fields, size_t *capacity)
 {
 	size_t count = 0;
 	char *field;
@@ -416,7 +416,7 @@ split_line(const struct builder *builder, char *line, char ***fields, size_t *ca
 }
 
 static void
-read_description(struct builder *builder, FILE *description)
+read_description(struct database_builder *builder, FILE *description)
 {
 	char *line = NULL, **fields = NULL;
 	size_t size = 0, capacity = 0;
@@ -437,7 +437,7 @@ int
 main(int argc, char **argv)
 {
 	struct profile_options options = {.write = true};
-	struct builder builder = {0};
+	struct database_builder builder = {0};
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: make_database DIR < DESCRIPTION\n");

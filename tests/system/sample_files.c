@@ -29,7 +29,7 @@
 #define TALLY_LIMIT  (1 << 22)
 #define SAMPLED_LAST 3 /* events 0 to 3 of the first epoch are those of samples */
 
-struct builder {
+struct sample_builder {
 	struct profile *profile;
 	struct image_table *images;
 	struct tally *samples, *executions;
@@ -39,7 +39,7 @@ struct builder {
 	unsigned others; /* procedures of a file besides the largest */
 };
 
-struct file {
+struct resolved_file {
 	uint32_t number;
 	bool is_counted;
 	struct image_file *file;
@@ -59,7 +59,7 @@ require(int err, const char *what)
 
 /* xorshift64*, Vigna 2016; below `limit`. */
 static uint64_t
-chance(struct builder *builder, uint64_t limit)
+chance(struct sample_builder *builder, uint64_t limit)
 {
 	builder->random ^= builder->random >> 12;
 	builder->random ^= builder->random << 25;
@@ -69,13 +69,13 @@ chance(struct builder *builder, uint64_t limit)
 
 /* Mostly small, seldom up to 2^40: as samples are. */
 static uint64_t
-random_count(struct builder *builder)
+random_count(struct sample_builder *builder)
 {
 	return 1 + (chance(builder, UINT64_C(1) << 20) >> chance(builder, 21) << (chance(builder, 64) ? 0 : 20));
 }
 
 static void
-begin_epoch(struct builder *builder, const char *label, const char *const *names, size_t count)
+begin_epoch(struct sample_builder *builder, const char *label, const char *const *names, size_t count)
 {
 	struct epoch epoch = {.start_ns = 100 * SECOND_NS, .end_ns = 100 * SECOND_NS, .cpu_count = 2};
 
@@ -99,7 +99,7 @@ begin_epoch(struct builder *builder, const char *label, const char *const *names
 }
 
 static void
-add_sample(struct builder *builder, struct tally *tally, uint32_t image, uint64_t offset, uint16_t event)
+add_sample(struct sample_builder *builder, struct tally *tally, uint32_t image, uint64_t offset, uint16_t event)
 {
 	const struct sample_key key = {.image = image, .offset = offset, .event = event};
 
@@ -107,7 +107,7 @@ add_sample(struct builder *builder, struct tally *tally, uint32_t image, uint64_
 }
 
 static void
-add_edge(struct builder *builder, uint32_t image, uint64_t from, uint64_t to)
+add_edge(struct sample_builder *builder, uint32_t image, uint64_t from, uint64_t to)
 {
 	builder->edges =
 		array_grow(builder->edges, &builder->edge_capacity, builder->edge_count + 1, sizeof(*builder->edges));
@@ -118,7 +118,7 @@ add_edge(struct builder *builder, uint32_t image, uint64_t from, uint64_t to)
 }
 
 static void
-sample(struct builder *builder, const struct file *file, const struct symbol *symbol)
+sample(struct sample_builder *builder, const struct resolved_file *file, const struct symbol *symbol)
 {
 	const uint64_t size = symbol->size ? symbol->size : 1;
 	const uint64_t places = 1 + chance(builder, size < PLACES_MAX ? size : PLACES_MAX);
@@ -132,7 +132,7 @@ sample(struct builder *builder, const struct file *file, const struct symbol *sy
 
 /* The ELF address of an instruction as an offset of the image; 0 when it has none. */
 static uint64_t
-offset_of(const struct file *file, uint64_t address)
+offset_of(const struct resolved_file *file, uint64_t address)
 {
 	uint64_t offset;
 
@@ -140,7 +140,7 @@ offset_of(const struct file *file, uint64_t address)
 }
 
 static void
-count_exactly(struct builder *builder, const struct file *file, const struct flow_graph *graph)
+count_exactly(struct sample_builder *builder, const struct resolved_file *file, const struct flow_graph *graph)
 {
 	for (size_t i = 0; i < graph->instruction_count; i++)
 		if (chance(builder, 8))
@@ -160,7 +160,8 @@ count_exactly(struct builder *builder, const struct file *file, const struct flo
 }
 
 static void
-take_procedure(struct builder *builder, const struct file *file, const struct symbol *symbol, const char *path)
+take_procedure(struct sample_builder *builder, const struct resolved_file *file, const struct symbol *symbol,
+               const char *path)
 {
 	struct flow_graph *graph;
 	uint64_t address;
@@ -187,7 +188,7 @@ largest(const struct symbol_table *symbols)
 }
 
 static int
-open_file(struct file *file, const struct image *image)
+open_file(struct resolved_file *file, const struct image *image)
 {
 	int err;
 
@@ -203,7 +204,7 @@ open_file(struct file *file, const struct image *image)
 }
 
 static void
-close_file(struct file *file)
+close_file(struct resolved_file *file)
 {
 	procedures_free(file->procedures);
 	image_contents_free(file->contents);
@@ -233,11 +234,11 @@ identify(const char *path, struct image *image)
 }
 
 static void
-take_file(struct builder *builder, const char *path)
+take_file(struct sample_builder *builder, const char *path)
 {
 	struct image image = {.kind = IMAGE_USER, .path = path};
 	const uint32_t before = image_table_count(builder->images);
-	struct file file = {0};
+	struct resolved_file file = {0};
 	size_t count;
 
 	if (identify(path, &image) == 0 && open_file(&file, &image) == 0) {
@@ -264,7 +265,7 @@ compare_edges(const void *a, const void *b)
 
 /* All images with the first. */
 static void
-flush(struct builder *builder, uint32_t epoch, struct tally *tally, size_t event_count)
+flush(struct sample_builder *builder, uint32_t epoch, struct tally *tally, size_t event_count)
 {
 	const uint32_t image_count = image_table_count(builder->images);
 	const struct image **images = calloc(image_count + 1, sizeof(const struct image *));
@@ -294,7 +295,7 @@ flush(struct builder *builder, uint32_t epoch, struct tally *tally, size_t event
 }
 
 static void
-write_database(struct builder *builder)
+write_database(struct sample_builder *builder)
 {
 	static const char *const sampled[] = {"cpu-clock", "cache-misses", "branch-misses", "dTLB-load-misses"};
 	static const char *const counted[] = {"executions"};
@@ -311,7 +312,7 @@ int
 main(int count, char **arguments)
 {
 	const struct profile_options options = {.write = true};
-	struct builder builder = {0};
+	struct sample_builder builder = {0};
 
 	if (count < 5) {
 		fprintf(stderr, "usage: sample_files SEED RANDOM DIR FILE...\n");

@@ -22,7 +22,7 @@
 #define BUILD_ID_SIZE  20
 #define PROGRAM_ROUNDS 4
 
-struct image_file {
+struct program_bytes {
 	char *data;
 	size_t size;
 	char *build_id; /* in data */
@@ -32,7 +32,7 @@ struct image_file {
 static const char note[16] = "\4\0\0\0\x14\0\0\0\3\0\0\0GNU";
 
 static int
-read_image(const char *path, struct image_file *image)
+read_image(const char *path, struct program_bytes *image)
 {
 	FILE *file = fopen(path, "re");
 	char *found;
@@ -54,7 +54,7 @@ read_image(const char *path, struct image_file *image)
 
 /* Not what it was in another run either: a database may know those. */
 static int
-write_image(const struct image_file *image, uint64_t run, uint64_t round, const char *path)
+write_image(const struct program_bytes *image, uint64_t run, uint64_t round, const char *path)
 {
 	FILE *file;
 	size_t written;
@@ -112,8 +112,8 @@ clock_ns(clockid_t id)
 }
 
 static int
-do_round(const char *directory, struct image_file *library, struct image_file *program, uint64_t run, uint64_t round,
-         char *seconds)
+do_round(const char *directory, struct program_bytes *library, struct program_bytes *program, uint64_t run,
+         uint64_t round, char *seconds)
 {
 	const bool is_program = round % PROGRAM_ROUNDS == 0;
 	char path[PATH_MAX];
@@ -131,7 +131,7 @@ int
 main(int argc, char **argv)
 {
 	const uint64_t run = clock_ns(CLOCK_REALTIME), begin_ns = clock_ns(CLOCK_MONOTONIC);
-	struct image_file library, program;
+	struct program_bytes library, program;
 	char normal[] = "0.005", *seconds = normal;
 	uint64_t round = 0;
 

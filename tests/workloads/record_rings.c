@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "event/event.h"
+#include "tests/perf_file.h"
 
 #define EVENTS_USED_MAX 4
 #define KINDS_MAX       (1 + EVENTS_USED_MAX) /* the sideband first */
@@ -27,28 +28,17 @@
 #define SAMPLE_PAGES    512
 #define SIDEBAND_PAGES  512
 
-struct counter {
+struct ring_counter {
 	int fd;
 	uint64_t id;
 };
 
-struct recording {
+struct live_recording {
 	uint32_t cpu_count;
 	int kinds; /* the sideband, and each event */
 	struct perf_event_attr attrs[KINDS_MAX];
-	struct counter counters[KINDS_MAX][CPUS_MAX];
+	struct ring_counter counters[KINDS_MAX][CPUS_MAX];
 	struct perf_event_mmap_page *rings[2][CPUS_MAX]; /* sideband, samples */
-};
-
-struct section {
-	uint64_t offset, size;
-};
-
-struct file_header {
-	char magic[8];
-	uint64_t size, attr_size;
-	struct section attrs, data, types;
-	uint64_t features[4];
 };
 
 static void
@@ -59,7 +49,7 @@ die(const char *what, int err)
 }
 
 static void
-resolve(struct recording *recording, char **events)
+resolve(struct live_recording *recording, char **events)
 {
 	const struct event_environment environment = {.open = event_open_system, .sysfs = "/sys", .procfs = "/proc"};
 	struct event_features features;
@@ -97,10 +87,10 @@ map_ring(int fd, size_t pages)
 }
 
 static void
-open_cpu(struct recording *recording, uint32_t cpu)
+open_cpu(struct live_recording *recording, uint32_t cpu)
 {
 	for (int kind = 0; kind < recording->kinds; kind++) {
-		struct counter *counter = &recording->counters[kind][cpu];
+		struct ring_counter *counter = &recording->counters[kind][cpu];
 
 		counter->fd = event_open_system(NULL, &recording->attrs[kind], (int)cpu);
 		if (counter->fd < 0)
@@ -117,7 +107,7 @@ open_cpu(struct recording *recording, uint32_t cpu)
 }
 
 static void
-control(const struct recording *recording, unsigned long request)
+control(const struct live_recording *recording, unsigned long request)
 {
 	for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
 		for (int kind = 0; kind < recording->kinds; kind++)
@@ -143,7 +133,7 @@ run(char **command)
 
 /* The kernel's own count of what found no room is the last thing that it tells. */
 static void
-check_lost(const struct recording *recording)
+check_lost(const struct live_recording *recording)
 {
 	for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
 		for (int kind = 0; kind < recording->kinds; kind++) {
@@ -166,7 +156,7 @@ put(FILE *file, const void *data, size_t size)
 
 /* Also says where in the file each is. */
 static uint64_t
-put_rings(const struct recording *recording, FILE *file)
+put_rings(const struct live_recording *recording, FILE *file)
 {
 	uint64_t size = 0;
 
@@ -184,10 +174,11 @@ put_rings(const struct recording *recording, FILE *file)
 }
 
 static void
-put_file(const struct recording *recording, FILE *file)
+put_file(const struct live_recording *recording, FILE *file)
 {
 	uint64_t ids_size = recording->cpu_count * sizeof(uint64_t);
-	struct file_header header = {"PERFILE2", sizeof(header), sizeof(recording->attrs[0]) + sizeof(struct section)};
+	struct perf_file_header header = {"PERFILE2", sizeof(header),
+	                                  sizeof(recording->attrs[0]) + sizeof(struct perf_file_section)};
 
 	header.attrs.offset = sizeof(header) + (uint64_t)recording->kinds * ids_size;
 	header.attrs.size = (uint64_t)recording->kinds * header.attr_size;
@@ -197,7 +188,7 @@ put_file(const struct recording *recording, FILE *file)
 		for (uint32_t cpu = 0; cpu < recording->cpu_count; cpu++)
 			put(file, &recording->counters[kind][cpu].id, sizeof(uint64_t));
 	for (uint64_t kind = 0; kind < (uint64_t)recording->kinds; kind++) {
-		struct section ids = {sizeof(header) + kind * ids_size, ids_size};
+		struct perf_file_section ids = {sizeof(header) + kind * ids_size, ids_size};
 
 		put(file, &recording->attrs[kind], sizeof(recording->attrs[kind]));
 		put(file, &ids, sizeof(ids));
@@ -212,7 +203,7 @@ put_file(const struct recording *recording, FILE *file)
 int
 main(int argc, char **argv)
 {
-	struct recording recording = {.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .kinds = 1};
+	struct live_recording recording = {.cpu_count = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), .kinds = 1};
 	FILE *file;
 
 	while (argc > 1 + recording.kinds && strcmp(argv[1 + recording.kinds], "--") != 0)

@@ -58,7 +58,7 @@ __asm__(".text\n.p2align 12\n.globl kernel_code\n.type kernel_code, @function\nk
         ".size kernel_code, . - kernel_code\n.globl culprit_code\n.set culprit_code, 9b - kernel_code\n");
 void kernel_code(void *memory, uint64_t rounds);
 
-static const struct kernel {
+static const struct stall_kernel {
 	const char *name;
 	void (*run)(void *memory, uint64_t rounds);
 	uint64_t rounds;

@@ -15,7 +15,7 @@ static const struct score_item blocks[] = {
 };
 #define BLOCKS (sizeof(blocks) / sizeof(blocks[0]))
 
-static struct score
+static struct accuracy_score
 score_of(double absolute)
 {
 	const struct score_procedure procedure = {
@@ -26,14 +26,14 @@ score_of(double absolute)
 		.absolute = absolute,
 		.samples = 100,
 	};
-	struct score score = {0};
+	struct accuracy_score score = {0};
 
 	score_add(&score, &procedure);
 	return score;
 }
 
 static void
-assert_percent(const struct histogram *histogram, size_t limit, double expected)
+assert_percent(const struct error_histogram *histogram, size_t limit, double expected)
 {
 	assert_true(histogram_percent(histogram, limit) > expected - 1e-6);
 	assert_true(histogram_percent(histogram, limit) < expected + 1e-6);
@@ -75,7 +75,7 @@ nothing_known_has_scale_one(void **state)
 static void
 absolute_scores_take_the_scale_that_is_given(void **state)
 {
-	const struct score score = score_of(100);
+	const struct accuracy_score score = score_of(100);
 
 	(void)state;
 	assert_percent(&score.absolute, 0, 50);
@@ -89,7 +89,7 @@ absolute_scores_take_the_scale_that_is_given(void **state)
 static void
 relative_scores_are_after_the_best_scale(void **state)
 {
-	const struct score score = score_of(100);
+	const struct accuracy_score score = score_of(100);
 
 	(void)state;
 	assert_percent(&score.relative, 0, 0);
@@ -102,13 +102,13 @@ relative_scores_are_after_the_best_scale(void **state)
 static void
 in_a_mean_each_program_weighs_the_same(void **state)
 {
-	struct score one = {.relative = {.weight = 1000, .within = {0, 1000, 1000, 1000, 1000}}};
-	struct score other = {.relative = {.weight = 10, .within = {0, 0, 5, 10, 10}}};
-	struct score mean = {0};
+	struct accuracy_score one = {.relative = {.weight = 1000, .within = {0, 1000, 1000, 1000, 1000}}};
+	struct accuracy_score other = {.relative = {.weight = 10, .within = {0, 0, 5, 10, 10}}};
+	struct accuracy_score mean = {0};
 
 	(void)state;
-	one.by_confidence[CONFIDENCE_HIGH] = (struct histogram){.weight = 500, .within = {0, 0, 500}};
-	other.by_confidence[CONFIDENCE_HIGH] = (struct histogram){.weight = 1, .within = {0, 0, 0}};
+	one.by_confidence[CONFIDENCE_HIGH] = (struct error_histogram){.weight = 500, .within = {0, 0, 500}};
+	other.by_confidence[CONFIDENCE_HIGH] = (struct error_histogram){.weight = 1, .within = {0, 0, 0}};
 	score_add_mean(&mean, &one);
 	score_add_mean(&mean, &other);
 	assert_percent(&mean.relative, 1, 50);
@@ -120,8 +120,8 @@ in_a_mean_each_program_weighs_the_same(void **state)
 static void
 factors_tell_how_much_too_high_estimates_are(void **state)
 {
-	struct score score = score_of(218);
-	const struct score once = score_of(109), mean = {0};
+	struct accuracy_score score = score_of(218);
+	const struct accuracy_score once = score_of(109), mean = {0};
 
 	(void)state;
 	assert_true(score_factor(&score, 0.5) > 1.95 && score_factor(&score, 0.5) < 2.05);
@@ -134,7 +134,7 @@ factors_tell_how_much_too_high_estimates_are(void **state)
 static void
 a_program_has_one_scale_for_all_procedures(void **state)
 {
-	struct score score = {0};
+	struct accuracy_score score = {0};
 
 	(void)state;
 	score_add_program(&score, blocks, BLOCKS);

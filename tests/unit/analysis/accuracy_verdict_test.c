@@ -10,7 +10,7 @@
 #define COUNT 6
 
 /* Two blocks of three instructions of four bytes: a call ends the first one. */
-struct made {
+struct verdict_fixture {
 	struct flow_graph graph;
 	struct flow_block blocks[2];
 	struct instruction instructions[COUNT];
@@ -32,7 +32,7 @@ address_of(unsigned instruction)
 static int
 setup(void **state)
 {
-	struct made *made = calloc(1, sizeof(*made));
+	struct verdict_fixture *made = calloc(1, sizeof(*made));
 
 	for (unsigned i = 0; i < COUNT; i++)
 		made->instructions[i] = (struct instruction){
@@ -65,7 +65,7 @@ teardown(void **state)
 
 /* Of instruction 1: it may be the cache, because of instruction 0, or less likely a misprediction. */
 static void
-infer(struct made *made)
+infer(struct verdict_fixture *made)
 {
 	made->culprits[0] = address_of(0);
 	made->stalls[0] = (struct stall){.cause = CAUSE_DATA_CACHE, .likely = 8, .high = 8, .culprit_count = 1};
@@ -81,7 +81,7 @@ the_reason_that_took_most_and_its_culprit_are_right(void **state)
 		{START + 4, START + 8, 200, CAUSE_DATA_CACHE},
 		{START + 4, START + 4, 800, CAUSE_CODE_CACHE},
 	};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict *verdicts;
 
 	infer(made);
@@ -101,7 +101,7 @@ another_reason_or_another_culprit_is_wrong(void **state)
 {
 	static const struct verdict_truth mispredicted[] = {{START + 4, START + 8, 10, CAUSE_MISPREDICT}};
 	static const struct verdict_truth elsewhere[] = {{START + 4, START + 8, 10, CAUSE_DATA_CACHE}};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict *verdicts;
 
 	infer(made);
@@ -119,7 +119,7 @@ static void
 a_stall_without_any_reason_is_wrong(void **state)
 {
 	static const struct verdict_truth truths[] = {{START + 12, START + 12, 10, CAUSE_CODE_CACHE}};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict *verdicts;
 
 	assert_int_equal(verdicts_make(&made->analysis, truths, 1, &verdicts), 0);
@@ -134,7 +134,7 @@ a_call_is_to_blame_for_what_it_calls(void **state)
 {
 	static const struct verdict_truth outside[] = {{START + 12, START + 0x100, 10, CAUSE_DATA_CACHE}};
 	static const struct verdict_truth inside[] = {{START + 12, START, 10, CAUSE_DATA_CACHE}};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict *verdicts;
 
 	made->culprits[0] = address_of(2);
@@ -154,7 +154,7 @@ truths_of_other_procedures_are_passed_by(void **state)
 	static const struct verdict_truth truths[] = {{START - 4, START, 10, CAUSE_DATA_CACHE},
 	                                              {START + 2, START, 10, CAUSE_DATA_CACHE},
 	                                              {START + 0x100, START, 10, CAUSE_DATA_CACHE}};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict_sum sum = {0};
 	struct verdict *verdicts;
 
@@ -170,7 +170,7 @@ samples_count_where_estimates_are_near(void **state)
 {
 	static const struct verdict_truth truths[] = {{START + 4, START, 30, CAUSE_DATA_CACHE},
 	                                              {START + 12, START, 70, CAUSE_DATA_CACHE}};
-	struct made *made = *state;
+	struct verdict_fixture *made = *state;
 	struct verdict_sum sum = {0};
 	struct verdict *verdicts;
 

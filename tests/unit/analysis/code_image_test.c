@@ -14,9 +14,9 @@
 static const char source[] = "int f(int n) { return n * 3; }\n"
 			     "int g(int n) { return n ? f(n) + g(n - 1) : 1; }\n";
 
-struct stage {
+struct code_image_stage {
 	struct folder *folder;
-	struct fixture *fixture;
+	struct profile_fixture *fixture;
 	struct image image;
 	char path[PATH_MAX];
 	struct profile *profile;
@@ -26,7 +26,7 @@ struct stage {
 static int
 set_up(void **state)
 {
-	static struct stage stage;
+	static struct code_image_stage stage;
 	void *made;
 
 	memset(&stage, 0, sizeof(stage));
@@ -43,7 +43,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct code_image_stage *stage = *state;
 	void *made = stage->folder;
 
 	selection_free(stage->selection);
@@ -55,7 +55,7 @@ tear_down(void **state)
 
 /* A library with one sample in a database, and the file gone after what `take` says was taken. */
 static void
-play(struct stage *stage, bool take)
+play(struct code_image_stage *stage, bool take)
 {
 	static const struct tally_entry entry = {.offset = 0x1000, .count = 1};
 	const struct capture_place place = {.block = 1, .granules = 1};
@@ -73,7 +73,7 @@ play(struct stage *stage, bool take)
 		.slice = &slice,
 	};
 	struct captured_value parcels[KEPT_PARCELS_MAX];
-	struct kept kept = {0};
+	struct kept_capture kept = {0};
 	struct image_file *file;
 	char why[128];
 
@@ -122,7 +122,7 @@ find_named(const struct symbol_table *table, const char *name)
 static void
 a_deleted_file_is_analysed_as_it_was_captured(void **state)
 {
-	struct stage *stage = *state;
+	struct code_image_stage *stage = *state;
 	struct code_image code;
 	struct flow_graph *graph;
 	const struct symbol *symbol;
@@ -142,7 +142,7 @@ a_deleted_file_is_analysed_as_it_was_captured(void **state)
 static void
 a_deleted_file_that_was_not_captured_is_missed(void **state)
 {
-	struct stage *stage = *state;
+	struct code_image_stage *stage = *state;
 	struct code_image code;
 
 	play(stage, false);
@@ -153,7 +153,7 @@ a_deleted_file_that_was_not_captured_is_missed(void **state)
 static void
 another_build_in_its_place_is_not_taken_for_it(void **state)
 {
-	struct stage *stage = *state;
+	struct code_image_stage *stage = *state;
 	struct code_image code;
 
 	play(stage, true);
@@ -174,7 +174,7 @@ names_alone_are_nothing_to_analyse(void **state)
 {
 	static const struct profile_symbol name = {0x1000, "f", 16};
 	struct byte_writer symbols = BYTE_WRITER_INIT;
-	struct stage *stage = *state;
+	struct code_image_stage *stage = *state;
 	struct code_image code;
 
 	play(stage, false);

@@ -13,17 +13,17 @@
 static const double limits[LIMITS] = {0.05, 0.10, 0.15, 0.50};
 
 /* Shares of all samples (blocks) or executions (edges) that are within each limit, by confidence. */
-struct score {
+struct generated_score {
 	double within[CONFIDENCE_EXACT + 1][LIMITS];
 	double all[CONFIDENCE_EXACT + 1];
 };
 
-struct scores {
-	struct score blocks, edges;
+struct generated_scores {
+	struct generated_score blocks, edges;
 };
 
 static double
-share(const struct score *score, int limit)
+share(const struct generated_score *score, int limit)
 {
 	double within = 0, all = 0;
 
@@ -35,13 +35,13 @@ share(const struct score *score, int limit)
 }
 
 static double
-share_of(const struct score *score, enum frequency_confidence confidence, int limit)
+share_of(const struct generated_score *score, enum frequency_confidence confidence, int limit)
 {
 	return score->within[confidence][limit] / score->all[confidence];
 }
 
 static void
-score_one(struct score *score, const struct frequency *frequency, double truth, double scale, double weight)
+score_one(struct generated_score *score, const struct frequency *frequency, double truth, double scale, double weight)
 {
 	score->all[frequency->confidence] += weight;
 	for (int i = 0; i < LIMITS; i++)
@@ -92,7 +92,8 @@ best_scale(const struct generated_program *program, const struct frequencies *re
 }
 
 static void
-score_program(const struct generated_program *program, const struct frequencies *result, struct scores *scores)
+score_program(const struct generated_program *program, const struct frequencies *result,
+              struct generated_scores *scores)
 {
 	const struct flow_graph *graph = &program->graph;
 	const double scale = result->is_relative ? best_scale(program, result) : 1;
@@ -110,13 +111,13 @@ score_program(const struct generated_program *program, const struct frequencies 
 		          (double)program->edge_counts[i] / executions);
 }
 
-enum source { SOURCE_SAMPLES, SOURCE_BURSTS, SOURCE_RETIRED };
+enum generated_source { SOURCE_SAMPLES, SOURCE_BURSTS, SOURCE_RETIRED };
 
-static struct scores
-score_programs(enum pipeline_kind pipeline, enum source source, uint64_t samples)
+static struct generated_scores
+score_programs(enum pipeline_kind pipeline, enum generated_source source, uint64_t samples)
 {
 	const bool is_late = pipeline == PIPELINE_KIND_OUT_OF_ORDER;
-	struct scores scores = {0};
+	struct generated_scores scores = {0};
 
 	for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
 		struct generated_program program = generated_program_make(seed, 3);
@@ -155,7 +156,7 @@ score_programs(enum pipeline_kind pipeline, enum source source, uint64_t samples
 static void
 in_order_samples_are_as_near_the_truth_as_they_must_be(void **state)
 {
-	const struct scores scores = score_programs(PIPELINE_KIND_IN_ORDER, SOURCE_SAMPLES, 60000);
+	const struct generated_scores scores = score_programs(PIPELINE_KIND_IN_ORDER, SOURCE_SAMPLES, 60000);
 
 	(void)state;
 	assert_true(share(&scores.blocks, 0) >= 0.80);
@@ -167,7 +168,7 @@ in_order_samples_are_as_near_the_truth_as_they_must_be(void **state)
 static void
 in_order_confidence_is_honest(void **state)
 {
-	const struct scores scores = score_programs(PIPELINE_KIND_IN_ORDER, SOURCE_SAMPLES, 10000);
+	const struct generated_scores scores = score_programs(PIPELINE_KIND_IN_ORDER, SOURCE_SAMPLES, 10000);
 
 	(void)state;
 	assert_true(share_of(&scores.blocks, CONFIDENCE_HIGH, 2) >= 0.80);
@@ -181,7 +182,7 @@ in_order_confidence_is_honest(void **state)
 static void
 out_of_order_samples_are_right_relative_to_one_another(void **state)
 {
-	const struct scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_SAMPLES, 20000);
+	const struct generated_scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_SAMPLES, 20000);
 
 	(void)state;
 	assert_true(share(&scores.blocks, 1) >= 0.40);
@@ -195,7 +196,7 @@ out_of_order_samples_are_right_relative_to_one_another(void **state)
 static void
 bursts_say_more_than_samples(void **state)
 {
-	const struct scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_BURSTS, 20000);
+	const struct generated_scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_BURSTS, 20000);
 
 	(void)state;
 	assert_true(share(&scores.blocks, 1) >= 0.58);
@@ -207,7 +208,7 @@ bursts_say_more_than_samples(void **state)
 static void
 samples_of_instructions_are_frequencies_themselves(void **state)
 {
-	const struct scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_RETIRED, 20000);
+	const struct generated_scores scores = score_programs(PIPELINE_KIND_OUT_OF_ORDER, SOURCE_RETIRED, 20000);
 
 	(void)state;
 	assert_true(share(&scores.blocks, 1) >= 0.90);

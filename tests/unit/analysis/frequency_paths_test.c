@@ -36,13 +36,13 @@ static const struct flow_graph graph = {
 	.is_complete = true,
 };
 
-struct scene {
+struct chain_scene {
 	struct frequency_chain chain;
 	double shares[4], uncertainties[4];
 };
 
 static void
-solve(struct scene *scene, const uint64_t *seen, const double *starts)
+solve(struct chain_scene *scene, const uint64_t *seen, const double *starts)
 {
 	assert_int_equal(frequency_chain_init(&scene->chain, &graph, seen), 0);
 	for (size_t i = 0; i < 4 && starts; i++)
@@ -53,7 +53,7 @@ solve(struct scene *scene, const uint64_t *seen, const double *starts)
 }
 
 static double
-ratio(const struct scene *scene)
+ratio(const struct chain_scene *scene)
 {
 	return scene->shares[1] / scene->shares[2];
 }
@@ -62,7 +62,7 @@ static void
 what_was_often_seen_is_as_it_was_seen(void **state)
 {
 	const uint64_t seen[] = {100000, 100000, 900000, 100000, 300000, 100000, 100000};
-	struct scene scene;
+	struct chain_scene scene;
 
 	(void)state;
 	solve(&scene, seen, NULL);
@@ -78,7 +78,7 @@ loops_without_a_way_seen_between_them_are_compared_by_their_samples(void **state
 {
 	const uint64_t seen[] = {0, 0, 5000000, 0, 5000000, 0, 0};
 	const double starts[] = {0, 9000, 1000, 0};
-	struct scene scene;
+	struct chain_scene scene;
 
 	(void)state;
 	solve(&scene, seen, starts);
@@ -93,7 +93,7 @@ samples_do_not_matter_where_the_way_was_seen(void **state)
 {
 	const uint64_t seen[] = {0, 50000, 500000, 50000, 500000, 50000, 50000};
 	const double starts[] = {0, 100, 100000, 0};
-	struct scene scene;
+	struct chain_scene scene;
 
 	(void)state;
 	solve(&scene, seen, starts);
@@ -107,7 +107,7 @@ doubt_falls_with_what_was_seen(void **state)
 {
 	const uint64_t few[] = {4, 4, 16, 4, 16, 4, 4}, many[] = {4000, 4000, 16000, 4000, 16000, 4000, 4000};
 	const double starts[] = {1, 5, 5, 1};
-	struct scene scene;
+	struct chain_scene scene;
 	double doubt;
 
 	(void)state;
@@ -126,7 +126,7 @@ doubt_is_the_same_each_time(void **state)
 {
 	const uint64_t seen[] = {4, 4, 16, 4, 16, 4, 4};
 	const double starts[] = {1, 5, 5, 1};
-	struct scene one, other;
+	struct chain_scene one, other;
 
 	(void)state;
 	solve(&one, seen, starts);
@@ -142,7 +142,7 @@ the_chain_is_as_it_was_after_it_was_doubted(void **state)
 	const uint64_t seen[] = {4, 4, 16, 4, 16, 4, 4};
 	const double starts[] = {1, 5, 5, 1};
 	double again[4];
-	struct scene scene;
+	struct chain_scene scene;
 
 	(void)state;
 	solve(&scene, seen, starts);

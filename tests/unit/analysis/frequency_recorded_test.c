@@ -19,15 +19,15 @@
 static const char *const programs[] = {"bzip2", "lua", "lzma", "sqlite", "zlib", "zstd"};
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
-enum source { SAMPLES, BURSTS, EXACT, SOURCES };
+enum recorded_source { SAMPLES, BURSTS, EXACT, SOURCES };
 
-struct scores {
-	struct score mean[SOURCES]; /* of the programs */
+struct recorded_scores {
+	struct accuracy_score mean[SOURCES]; /* of the programs */
 	size_t procedures;
 };
 
 static struct frequencies
-estimate(const struct specimen *specimen, enum source source)
+estimate(const struct specimen *specimen, enum recorded_source source)
 {
 	struct frequency_paths bursts;
 	struct frequency_input input = specimen_input(specimen, source == BURSTS ? &bursts : NULL);
@@ -78,7 +78,7 @@ edge_items(const struct specimen *specimen, const struct frequencies *result)
 }
 
 static void
-score_specimen(const struct specimen *specimen, enum source source, struct score *score)
+score_specimen(const struct specimen *specimen, enum recorded_source source, struct accuracy_score *score)
 {
 	struct frequencies result = estimate(specimen, source), exact = estimate(specimen, EXACT);
 	struct score_item *blocks = block_items(specimen, &result, &exact), *edges = edge_items(specimen, &result);
@@ -97,9 +97,9 @@ score_specimen(const struct specimen *specimen, enum source source, struct score
 }
 
 static void
-score_program(const char *program, struct scores *scores)
+score_program(const char *program, struct recorded_scores *scores)
 {
-	struct score own[SOURCES] = {0};
+	struct accuracy_score own[SOURCES] = {0};
 	struct specimen specimen;
 	char path[128];
 	FILE *file;
@@ -126,7 +126,7 @@ static int
 score_all(void **state)
 {
 	static const char *const names[SOURCES] = {"samples", "bursts", "exact"};
-	struct scores *scores = calloc(1, sizeof(*scores));
+	struct recorded_scores *scores = calloc(1, sizeof(*scores));
 
 	*state = scores;
 	if (!scores)
@@ -134,7 +134,7 @@ score_all(void **state)
 	for (size_t i = 0; i < PROGRAMS; i++)
 		score_program(programs[i], scores);
 	for (int source = 0; source < SOURCES; source++) {
-		const struct score *mean = &scores->mean[source];
+		const struct accuracy_score *mean = &scores->mean[source];
 
 		printf("# %s: blocks within 10/15/50 %%: %.1f %.1f %.1f; edges %.1f %.1f %.1f; medium within 15 %%: "
 		       "%.1f; high: %.1f\n",
@@ -159,7 +159,7 @@ free_scores(void **state)
 static void
 every_program_has_recorded_procedures(void **state)
 {
-	const struct scores *scores = *state;
+	const struct recorded_scores *scores = *state;
 
 	assert_true(scores->procedures >= 3 * PROGRAMS);
 }
@@ -167,7 +167,7 @@ every_program_has_recorded_procedures(void **state)
 static void
 samples_alone_keep_their_floor(void **state)
 {
-	const struct score *mean = &((const struct scores *)*state)->mean[SAMPLES];
+	const struct accuracy_score *mean = &((const struct recorded_scores *)*state)->mean[SAMPLES];
 
 	AT_LEAST(histogram_percent(&mean->relative, 1), 55);
 	AT_LEAST(histogram_percent(&mean->relative, 4), 75);
@@ -176,7 +176,7 @@ samples_alone_keep_their_floor(void **state)
 static void
 bursts_keep_their_floor(void **state)
 {
-	const struct score *mean = &((const struct scores *)*state)->mean[BURSTS];
+	const struct accuracy_score *mean = &((const struct recorded_scores *)*state)->mean[BURSTS];
 
 	AT_LEAST(histogram_percent(&mean->relative, 1), 75);
 	AT_LEAST(histogram_percent(&mean->relative, 4), 93);
@@ -185,7 +185,7 @@ bursts_keep_their_floor(void **state)
 static void
 exact_counts_are_exact(void **state)
 {
-	const struct score *mean = &((const struct scores *)*state)->mean[EXACT];
+	const struct accuracy_score *mean = &((const struct recorded_scores *)*state)->mean[EXACT];
 
 	AT_LEAST(histogram_percent(&mean->relative, 0), 99.999);
 	AT_LEAST(histogram_percent(&mean->edges_relative, 0), 99.999);
@@ -194,10 +194,10 @@ exact_counts_are_exact(void **state)
 static void
 what_is_called_high_or_medium_is(void **state)
 {
-	const struct scores *scores = *state;
+	const struct recorded_scores *scores = *state;
 
 	for (int source = SAMPLES; source <= BURSTS; source++) {
-		const struct histogram *histograms = scores->mean[source].by_confidence;
+		const struct error_histogram *histograms = scores->mean[source].by_confidence;
 
 		if (histograms[CONFIDENCE_MEDIUM].weight > 0)
 			AT_LEAST(histogram_percent(&histograms[CONFIDENCE_MEDIUM], 2), 60);

@@ -12,7 +12,7 @@
 	"int main(int c, char **v) { (void)v; return busy(c) + idle(c); }\n"
 
 /* A selection of one image with one event, cycles, whose samples are all at the beginning of `busy`. */
-struct stage {
+struct procedure_find_stage {
 	struct selection selection;
 	struct selection_event event;
 	struct selection_image selected;
@@ -21,36 +21,10 @@ struct stage {
 	char path[PATH_MAX];
 };
 
-struct where {
-	const char *name;
-	uint64_t address;
-};
-
 static void
-find_address(void *context, const char *line)
+set_stage(const struct folder *folder, struct procedure_find_stage *stage)
 {
-	struct where *where = context;
-	uint64_t address;
-	char name[256];
-
-	if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && strcmp(name, where->name) == 0)
-		where->address = address;
-}
-
-static uint64_t
-address_of(const char *path, const char *name)
-{
-	struct where where = {.name = name};
-
-	each_line(find_address, &where, "nm '%s'", path);
-	assert_true(where.address != 0);
-	return where.address;
-}
-
-static void
-set_stage(const struct folder *folder, struct stage *stage)
-{
-	struct layout layout;
+	struct elf_layout layout;
 
 	memset(stage, 0, sizeof(*stage));
 	write_file(folder, "program.c", "%s", SOURCE);
@@ -62,8 +36,8 @@ set_stage(const struct folder *folder, struct stage *stage)
 	stage->event.available = true;
 	stage->event.period = 1000;
 	layout = layout_of(stage->path);
-	stage->count =
-		(struct selection_count){.offset = code_offset(&layout, address_of(stage->path, "busy")), .count = 500};
+	stage->count = (struct selection_count){.offset = code_offset(&layout, nm_address_of(stage->path, "busy")),
+	                                        .count = 500};
 	stage->selection = (struct selection){
 		.event_count = 1,
 		.events = &stage->event,
@@ -75,7 +49,7 @@ set_stage(const struct folder *folder, struct stage *stage)
 }
 
 static int
-find(const struct stage *stage, const char *name, struct procedure_found *found, char why[256])
+find(const struct procedure_find_stage *stage, const char *name, struct procedure_found *found, char why[256])
 {
 	const struct procedure_query query = {.selection = &stage->selection, .name = name};
 
@@ -83,7 +57,7 @@ find(const struct stage *stage, const char *name, struct procedure_found *found,
 }
 
 static void
-assert_refused(const struct stage *stage, const char *name, int error, const char *sentence)
+assert_refused(const struct procedure_find_stage *stage, const char *name, int error, const char *sentence)
 {
 	struct procedure_found found;
 	char why[256];
@@ -97,7 +71,7 @@ a_procedure_is_found_by_its_name_and_by_an_address_in_it(void **state)
 {
 	struct procedure_found found;
 	char why[256], address[32];
-	struct stage stage;
+	struct procedure_find_stage stage;
 
 	need_tool("gcc");
 	set_stage(*state, &stage);
@@ -105,7 +79,7 @@ a_procedure_is_found_by_its_name_and_by_an_address_in_it(void **state)
 	assert_string_equal(found.symbol->name, "busy");
 	assert_int_equal(found.samples, 500);
 	code_image_close(&found.code);
-	snprintf(address, sizeof(address), "0x%" PRIx64, address_of(stage.path, "busy") + 1);
+	snprintf(address, sizeof(address), "0x%" PRIx64, nm_address_of(stage.path, "busy") + 1);
 	assert_int_equal(find(&stage, address, &found, why), 0);
 	assert_string_equal(found.symbol->name, "busy");
 	code_image_close(&found.code);
@@ -116,7 +90,7 @@ static void
 a_procedure_without_samples_is_the_clone_that_has_them(void **state)
 {
 	struct procedure_found found;
-	struct stage stage;
+	struct procedure_find_stage stage;
 	char why[256];
 
 	need_tool("objcopy");
@@ -133,11 +107,11 @@ a_procedure_without_samples_is_the_clone_that_has_them(void **state)
 
 /* Of its 500 samples, and `own` of the procedure itself, which only starts the loop. */
 static void
-assert_meant(struct stage *stage, uint64_t own, const char *name)
+assert_meant(struct procedure_find_stage *stage, uint64_t own, const char *name)
 {
-	const struct layout layout = layout_of(stage->path);
+	const struct elf_layout layout = layout_of(stage->path);
 	struct selection_count counts[2] = {
-		stage->count, {.offset = code_offset(&layout, address_of(stage->path, "idle")), .count = own}};
+		stage->count, {.offset = code_offset(&layout, nm_address_of(stage->path, "idle")), .count = own}};
 	struct procedure_found found;
 	char why[256];
 
@@ -155,7 +129,7 @@ assert_meant(struct stage *stage, uint64_t own, const char *name)
 static void
 a_clone_is_meant_when_it_has_nearly_all_samples(void **state)
 {
-	struct stage stage;
+	struct procedure_find_stage stage;
 
 	need_tool("objcopy");
 	set_stage(*state, &stage);
@@ -168,7 +142,7 @@ static void
 a_demangled_name_is_its_clones_too(void **state)
 {
 	struct procedure_found found;
-	struct stage stage;
+	struct procedure_find_stage stage;
 	char why[256];
 
 	need_tool("objcopy");
@@ -182,7 +156,7 @@ a_demangled_name_is_its_clones_too(void **state)
 static void
 what_is_not_there_is_refused_with_what_is_near(void **state)
 {
-	struct stage stage;
+	struct procedure_find_stage stage;
 
 	need_tool("gcc");
 	set_stage(*state, &stage);
@@ -199,7 +173,7 @@ static void
 a_place_in_a_file_stands_for_its_procedure(void **state)
 {
 	struct procedure_found found;
-	struct stage stage;
+	struct procedure_find_stage stage;
 	char why[256], place[64];
 
 	need_tool("gcc");
@@ -216,7 +190,7 @@ static void
 another_build_is_refused(void **state)
 {
 	struct procedure_found found;
-	struct stage stage;
+	struct procedure_find_stage stage;
 	char why[256];
 
 	need_tool("gcc");
@@ -232,7 +206,7 @@ samples_are_on_their_instructions(void **state)
 	struct procedure_found found;
 	struct procedure_analysis *analysis;
 	struct procedure_input input = {0};
-	struct stage stage;
+	struct procedure_find_stage stage;
 	char why[256];
 
 	need_tool("gcc");
@@ -244,7 +218,7 @@ samples_are_on_their_instructions(void **state)
 	assert_int_equal(procedure_analyze(&input, &analysis), 0);
 	assert_int_equal(analysis->time_samples, 500);
 	assert_int_equal(analysis->samples[0], 500);
-	assert_int_equal(analysis->graph->instructions[0].address, address_of(stage.path, "busy"));
+	assert_int_equal(analysis->graph->instructions[0].address, nm_address_of(stage.path, "busy"));
 	assert_null(flow_graph_fault(analysis->graph));
 	assert_null(analysis->executions);
 	procedure_analysis_free(analysis);

@@ -28,7 +28,7 @@ static const uint32_t ins[] = {0, 4, 1, 2, 3, 7, 5};
 
 #define INSTRUCTIONS 6
 
-struct stage {
+struct procedure_stage {
 	struct flow_block blocks[4];
 	struct flow_edge edges[8];
 	uint32_t outs[6], ins[7];
@@ -52,7 +52,7 @@ own_address(void)
 static int
 stage_setup(void **state)
 {
-	struct stage *stage = calloc(1, sizeof(*stage));
+	struct procedure_stage *stage = calloc(1, sizeof(*stage));
 	static char path[PATH_MAX];
 
 	if (!stage || !realpath("/proc/self/exe", path))
@@ -93,7 +93,7 @@ stage_setup(void **state)
 static int
 stage_teardown(void **state)
 {
-	struct stage *stage = *state;
+	struct procedure_stage *stage = *state;
 
 	image_file_close(stage->code.file);
 	free(stage);
@@ -102,13 +102,13 @@ stage_teardown(void **state)
 
 /* From one instruction to another; 100 is far outside. */
 static uint32_t
-find(const struct stage *stage, uint64_t from, uint64_t to)
+find(const struct procedure_stage *stage, uint64_t from, uint64_t to)
 {
 	return procedure_edge_find(&stage->graph, stage->address + 4 * from, stage->address + 4 * to);
 }
 
 static struct procedure_edge
-seen(const struct stage *stage, uint64_t from, uint64_t to, uint64_t count)
+seen(const struct procedure_stage *stage, uint64_t from, uint64_t to, uint64_t count)
 {
 	return (struct procedure_edge){stage->offset + 4 * from, stage->offset + 4 * to, count};
 }
@@ -116,7 +116,7 @@ seen(const struct stage *stage, uint64_t from, uint64_t to, uint64_t count)
 static void
 a_branch_goes_where_the_graph_says(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 
 	assert_int_equal(find(stage, 1, 2), 1);
 	assert_int_equal(find(stage, 1, 3), 2);
@@ -127,7 +127,7 @@ a_branch_goes_where_the_graph_says(void **state)
 static void
 a_step_within_a_block_is_no_edge(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 
 	assert_int_equal(find(stage, 0, 1), PROCEDURE_NO_EDGE);
 	assert_int_equal(find(stage, 0, 2), PROCEDURE_NO_EDGE);
@@ -137,7 +137,7 @@ a_step_within_a_block_is_no_edge(void **state)
 static void
 a_call_is_no_edge_but_one_of_itself_is_an_entry(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 
 	assert_int_equal(find(stage, 2, 100), PROCEDURE_NO_EDGE);
 	assert_int_equal(find(stage, 2, 0), 0);
@@ -146,7 +146,7 @@ a_call_is_no_edge_but_one_of_itself_is_an_entry(void **state)
 static void
 who_comes_from_outside_enters_but_not_where_a_call_returns_to(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 
 	assert_int_equal(find(stage, 100, 0), 0);
 	assert_int_equal(find(stage, 100, 3), PROCEDURE_NO_EDGE);
@@ -157,7 +157,7 @@ who_comes_from_outside_enters_but_not_where_a_call_returns_to(void **state)
 static void
 a_return_leaves_wherever_it_goes_to(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 
 	assert_int_equal(find(stage, 5, 100), 6);
 }
@@ -180,7 +180,7 @@ paths_of(const struct procedure_edge *list, struct procedure_edge *arrivals, siz
 static void
 edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 	const struct procedure_edge edge_list[] = {
 		{1, 2, 5}, seen(stage, 0, 1, 9), seen(stage, 1, 3, 30), seen(stage, 4, 0, 20)};
 	struct procedure_edge arrivals[4] = {0};
@@ -198,7 +198,7 @@ edges_of_the_image_are_counted_by_edges_of_the_graph(void **state)
 static void
 what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 5, 7), seen(stage, 5, 100, 2)};
 	const struct selection_count visits[] = {{.offset = stage->offset + 16, .count = 7},
 	                                         {.offset = stage->offset + 20, .count = 7}};
@@ -220,7 +220,7 @@ what_left_to_other_images_is_what_its_edges_do_not_account_for(void **state)
 static void
 a_run_falls_through_all_blocks_between_its_ends(void **state)
 {
-	struct stage *stage = *state;
+	struct procedure_stage *stage = *state;
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
 	const struct procedure_edge runs[] = {seen(stage, 1, 4, 40), seen(stage, 3, 5, 3)};
 	const uint64_t expected[] = {0, 40, 0, 40, 1, 3, 0, 0};
@@ -239,7 +239,7 @@ a_run_falls_through_all_blocks_between_its_ends(void **state)
 static void
 a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
 {
-	struct stage *stage = *state;
+	struct procedure_stage *stage = *state;
 	const struct procedure_edge edge_list[] = {seen(stage, 4, 0, 1)};
 	const struct procedure_edge runs[] = {seen(stage, 0, 100, 8), seen(stage, 5, 0, 8), seen(stage, 100, 3, 8)};
 	const uint64_t expected[] = {0, 0, 0, 0, 1, 0, 0, 0};
@@ -258,7 +258,7 @@ a_run_that_the_graph_does_not_have_ends_where_it_stops_to_fit(void **state)
 static void
 who_calls_from_before_and_from_behind_is_counted_where_it_arrives(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 	const uint64_t before = stage->offset - 8, behind = stage->offset + 4 * INSTRUCTIONS;
 	const struct procedure_edge edge_list[] = {{before, stage->offset, 100},    {before, behind, 1000},
 	                                           {before + 4, stage->offset, 20}, seen(stage, 4, 0, 7),
@@ -278,7 +278,7 @@ who_calls_from_before_and_from_behind_is_counted_where_it_arrives(void **state)
 static void
 visits_are_taken_from_both_parts_and_not_from_between(void **state)
 {
-	struct stage *stage = *state;
+	struct procedure_stage *stage = *state;
 	const uint64_t offset = stage->offset;
 	const struct selection_count visits[] = {
 		{.offset = offset - 1, .count = 1000},  {.offset = offset, .count = 1},
@@ -300,7 +300,7 @@ visits_are_taken_from_both_parts_and_not_from_between(void **state)
 static void
 without_edges_nothing_is_known(void **state)
 {
-	const struct stage *stage = *state;
+	const struct procedure_stage *stage = *state;
 	const struct procedure_paths paths = {0};
 	struct procedure_path_counts counts;
 

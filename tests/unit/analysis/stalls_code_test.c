@@ -9,7 +9,7 @@
 
 /* A straight line of code from `address` on: what begins a line has `first` samples, the others `other`. */
 static void
-make_code(struct scene *scene, uint64_t address, double first, double other)
+make_code(struct stalls_scene *scene, uint64_t address, double first, double other)
 {
 	static struct instruction code[COUNT];
 
@@ -29,7 +29,7 @@ make_code(struct scene *scene, uint64_t address, double first, double other)
 static void
 lines_that_take_longer_than_the_rest_wait_for_the_cache(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_code(&scene, 0x1000, 4, 0);
@@ -48,7 +48,7 @@ lines_that_take_longer_than_the_rest_wait_for_the_cache(void **state)
 static void
 lines_that_take_no_longer_than_the_rest_do_not(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_code(&scene, 0x1000, 4, 4);
@@ -64,7 +64,7 @@ lines_that_take_no_longer_than_the_rest_do_not(void **state)
 static void
 a_line_with_samples_of_its_own_may_wait_alone(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_code(&scene, 0x1000, 4, 8);
@@ -79,7 +79,7 @@ a_line_with_samples_of_its_own_may_wait_alone(void **state)
 static void
 a_page_is_compared_with_other_lines(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_code(&scene, 0x1100, 4, 0);
@@ -94,7 +94,7 @@ a_page_is_compared_with_other_lines(void **state)
 static void
 a_handful_of_samples_rules_nothing_out(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_code(&scene, 0x1000, 0, 0);

@@ -8,7 +8,7 @@ enum { WHO = 2 }; /* stalls: a store of what was loaded before */
 
 /* In order, a straight line: a store that waits 40 cycles for d, D or w. */
 static void
-make_store(struct scene *scene)
+make_store(struct stalls_scene *scene)
 {
 	const struct instruction line[] = {
 		scene_load(0x1004, 1, 2),
@@ -26,7 +26,7 @@ make_store(struct scene *scene)
 }
 
 static void
-count_event(struct scene *scene, enum stall_event event, uint64_t samples, double period)
+count_event(struct stalls_scene *scene, enum stall_event event, uint64_t samples, double period)
 {
 	memset(scene->input.events, 0, sizeof(scene->input.events));
 	scene->event_samples[0] = samples;
@@ -37,7 +37,7 @@ count_event(struct scene *scene, enum stall_event event, uint64_t samples, doubl
 static void
 without_events_all_is_possible(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -50,7 +50,7 @@ without_events_all_is_possible(void **state)
 static void
 no_tlb_misses_rule_the_tlb_out(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -63,7 +63,7 @@ no_tlb_misses_rule_the_tlb_out(void **state)
 static void
 a_few_tlb_misses_bound_the_tlb(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -77,7 +77,7 @@ a_few_tlb_misses_bound_the_tlb(void **state)
 static void
 many_tlb_misses_leave_the_tlb_possible(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -90,7 +90,7 @@ many_tlb_misses_leave_the_tlb_possible(void **state)
 static void
 no_misses_of_the_last_level_leave_the_levels_before_it(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 	double high;
 
 	(void)state;
@@ -105,7 +105,7 @@ no_misses_of_the_last_level_leave_the_levels_before_it(void **state)
 static void
 no_misses_of_the_first_level_rule_the_cache_out(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -119,7 +119,7 @@ no_misses_of_the_first_level_rule_the_cache_out(void **state)
  * waits 40 cycles, for I, T or p. The penalty is the model's 8 cycles, a walk 60, memory 250.
  */
 static void
-make_page(struct scene *scene)
+make_page(struct stalls_scene *scene)
 {
 	const struct instruction branch[] = {scene_nop(0x1ff8), scene_jump(0x1ffc, FLOW_BRANCH, REGISTER_FLAGS)};
 	const struct instruction page[] = {scene_nop(0x2000), scene_nop(0x2004)};
@@ -138,7 +138,7 @@ make_page(struct scene *scene)
 static void
 code_that_missed_nothing_was_not_waited_for(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_page(&scene);
@@ -166,7 +166,7 @@ misses_of_code_and_of_branches_bound_what_they_cost(void **state)
 		{STALL_EVENT_CODE_TLB, CAUSE_CODE_TLB, 600},
 		{STALL_EVENT_MISPREDICT, CAUSE_MISPREDICT, 80},
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_page(&scene);
@@ -184,7 +184,7 @@ misses_of_code_and_of_branches_bound_what_they_cost(void **state)
 static void
 events_of_the_blocks_around_count_once(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_page(&scene);
@@ -200,7 +200,7 @@ events_of_the_blocks_around_count_once(void **state)
 static void
 an_unknown_period_rules_nothing_out(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -216,7 +216,7 @@ an_unknown_period_rules_nothing_out(void **state)
 static void
 what_events_leave_alone_is_sure(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -235,7 +235,7 @@ what_events_leave_alone_is_sure(void **state)
 static void
 exact_events_of_others_are_not_the_culprits(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);
@@ -255,7 +255,7 @@ exact_events_of_others_are_not_the_culprits(void **state)
 static void
 the_reason_that_events_tell_of_stands_first(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 	const struct stall *cache, *tlb, *buffer;
 
 	(void)state;
@@ -282,7 +282,7 @@ the_reason_that_events_tell_of_stands_first(void **state)
 static void
 a_miss_that_the_second_tlb_has_is_no_walk(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_store(&scene);

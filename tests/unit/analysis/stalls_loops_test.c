@@ -8,7 +8,7 @@
 #define FREQUENCY 1000.0
 #define AT        0x1000
 
-struct code {
+struct loop_code {
 	struct decoder *decoder;
 	const uint8_t *bytes;
 	size_t size;
@@ -17,7 +17,7 @@ struct code {
 static int
 find_detail(void *argument, const struct instruction *instruction, struct instruction_detail *detail)
 {
-	const struct code *code = argument;
+	const struct loop_code *code = argument;
 	const size_t at = instruction->address - AT;
 
 	return decoder_detail(code->decoder, code->bytes + at, code->size - at, instruction->address, detail);
@@ -25,7 +25,7 @@ find_detail(void *argument, const struct instruction *instruction, struct instru
 
 /* Blocks end behind what does not just go on; the last goes back to the first. */
 static void
-make_blocks(struct scene *scene, const struct instruction_list *list)
+make_blocks(struct stalls_scene *scene, const struct instruction_list *list)
 {
 	uint32_t first = 0;
 
@@ -43,7 +43,7 @@ make_blocks(struct scene *scene, const struct instruction_list *list)
 }
 
 static void
-make_loop(struct scene *scene, struct code *code, enum architecture architecture)
+make_loop(struct stalls_scene *scene, struct loop_code *code, enum architecture architecture)
 {
 	struct instruction_list list = {0};
 
@@ -59,7 +59,7 @@ make_loop(struct scene *scene, struct code *code, enum architecture architecture
 
 /* The first instruction that loads or stores. */
 static uint32_t
-find_access(const struct scene *scene)
+find_access(const struct stalls_scene *scene)
 {
 	uint32_t at = 0;
 
@@ -70,7 +70,7 @@ find_access(const struct scene *scene)
 
 /* The analysis itself is private: the stride is asked for as it asks. */
 static bool
-stride_of(struct scene *scene, uint32_t at, double *bytes)
+stride_of(struct stalls_scene *scene, uint32_t at, double *bytes)
 {
 	uint32_t seen[SCENE_MAX] = {0}, queue[SCENE_MAX];
 	double distances[SCENE_MAX];
@@ -92,8 +92,8 @@ stride_of(struct scene *scene, uint32_t at, double *bytes)
 static void
 assert_stride(enum architecture architecture, const uint8_t *bytes, size_t size, bool known, double expected)
 {
-	struct code code = {.bytes = bytes, .size = size};
-	struct scene scene;
+	struct loop_code code = {.bytes = bytes, .size = size};
+	struct stalls_scene scene;
 	double stride = 0;
 
 	make_loop(&scene, &code, architecture);
@@ -211,8 +211,8 @@ aarch64_has_the_same_forms(void **state)
 static double
 most_of(const uint8_t *bytes, size_t size, enum stall_cause cause)
 {
-	struct code code = {.bytes = bytes, .size = size};
-	struct scene scene;
+	struct loop_code code = {.bytes = bytes, .size = size};
+	struct stalls_scene scene;
 	uint32_t at;
 	double high;
 
@@ -247,8 +247,8 @@ static void
 a_bound_in_cycles_is_worth_most_at_the_best_case(void **state)
 {
 	static const uint8_t bytes[] = {0x48, 0x8b, 0x0f, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf4};
-	struct code code = {.bytes = bytes, .size = sizeof(bytes)};
-	struct scene scene;
+	struct loop_code code = {.bytes = bytes, .size = sizeof(bytes)};
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, &code, ARCHITECTURE_X86_64);
@@ -267,8 +267,8 @@ static void
 without_a_small_loop_a_stride_says_nothing(void **state)
 {
 	static const uint8_t bytes[] = {0x48, 0x8b, 0x0f, 0x48, 0x83, 0xc7, 0x08, 0x48, 0xff, 0xce, 0x75, 0xf4};
-	struct code code = {.bytes = bytes, .size = sizeof(bytes)};
-	struct scene scene;
+	struct loop_code code = {.bytes = bytes, .size = sizeof(bytes)};
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, &code, ARCHITECTURE_X86_64);

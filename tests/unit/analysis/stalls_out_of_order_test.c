@@ -8,7 +8,8 @@
  * execution, the others 0.2.
  */
 static void
-make_loop(struct scene *scene, const struct instruction *instructions, uint32_t count, uint32_t slow, double cycles)
+make_loop(struct stalls_scene *scene, const struct instruction *instructions, uint32_t count, uint32_t slow,
+          double cycles)
 {
 	scene_begin(scene, "amd-zen3");
 	scene_block(scene, instructions, count, FREQUENCY);
@@ -24,7 +25,7 @@ make_loop(struct scene *scene, const struct instruction *instructions, uint32_t 
 
 /* An instruction in the middle of a loop. */
 static void
-make_loop_of(struct scene *scene, struct instruction instruction, double cycles)
+make_loop_of(struct stalls_scene *scene, struct instruction instruction, double cycles)
 {
 	const struct instruction loop[LOOP] = {
 		scene_operation(0x1004, CLASS_INTEGER, 2, REGISTER_NONE, 2),
@@ -55,7 +56,7 @@ each_slow_instruction_is_its_own_culprit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct scene scene;
+		struct stalls_scene scene;
 
 		make_loop_of(&scene, cases[i].instruction, 100);
 		assert_letters(&scene, 1, cases[i].letters);
@@ -74,7 +75,7 @@ who_uses_what_was_loaded_is_not_to_blame(void **state)
 		scene_operation(0x100c, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 		scene_jump(0x1010, FLOW_BRANCH, REGISTER_FLAGS),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, loop, LOOP, 2, 100);
@@ -88,7 +89,7 @@ static void
 a_locked_operation_may_be_slow_for_three_reasons(void **state)
 {
 	struct instruction locked = scene_load(0x1008, 1, 4);
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	locked.class = CLASS_ATOMIC;
@@ -107,7 +108,7 @@ only_branches_that_go_both_ways_are_mispredicted(void **state)
 		scene_operation(0x1004, CLASS_INTEGER, 2, REGISTER_NONE, 2),
 		scene_jump(0x1008, FLOW_BRANCH, REGISTER_FLAGS),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, loop, 2, 0, 10);
@@ -129,7 +130,7 @@ a_way_with_samples_is_taken_whatever_its_frequency(void **state)
 		scene_jump(0x1008, FLOW_BRANCH, REGISTER_FLAGS),
 	};
 	const struct instruction other[] = {scene_nop(0x100c)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, loop, 2, 0, 10);
@@ -149,7 +150,7 @@ static void
 a_chain_of_additions_is_static(void **state)
 {
 	struct instruction loop[9];
-	struct scene scene;
+	struct stalls_scene scene;
 	double dynamic = 0;
 
 	(void)state;
@@ -171,7 +172,7 @@ a_chain_of_additions_is_static(void **state)
 static void
 a_block_at_its_best_case_has_no_stalls(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 	double best;
 
 	(void)state;
@@ -195,7 +196,7 @@ with_relative_frequencies_a_load_is_suspected(void **state)
 		scene_jump(0x100c, FLOW_BRANCH, REGISTER_FLAGS),
 	};
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop(&scene, loop, 3, 0, 1);
@@ -214,7 +215,7 @@ with_relative_frequencies_additions_are_the_measure(void **state)
 {
 	struct instruction loop[10];
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	for (uint32_t i = 0; i < 8; i++)
@@ -237,7 +238,7 @@ no_input_makes_a_number_that_is_none(void **state)
 {
 	static const double values[] = {0, 1e-300, 1, 1e300};
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_loop_of(&scene, scene_load(0x1008, 1, 4), 100);

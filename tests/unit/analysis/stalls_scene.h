@@ -14,7 +14,7 @@
 
 #define SCENE_MAX 256 /* instructions, blocks, edges */
 
-struct scene {
+struct stalls_scene {
 	struct instruction instructions[SCENE_MAX];
 	struct flow_block blocks[SCENE_MAX];
 	struct flow_edge edges[SCENE_MAX];
@@ -31,7 +31,7 @@ struct scene {
 };
 
 static inline void
-scene_begin(struct scene *scene, const char *model)
+scene_begin(struct stalls_scene *scene, const char *model)
 {
 	char directory[4096], note[512];
 
@@ -49,7 +49,7 @@ scene_begin(struct scene *scene, const char *model)
 
 /* A block of `count` instructions behind those that are there. */
 static inline void
-scene_block(struct scene *scene, const struct instruction *instructions, uint32_t count, double frequency)
+scene_block(struct stalls_scene *scene, const struct instruction *instructions, uint32_t count, double frequency)
 {
 	struct flow_graph *graph = &scene->graph;
 
@@ -63,7 +63,7 @@ scene_block(struct scene *scene, const struct instruction *instructions, uint32_
 }
 
 static inline void
-scene_edge(struct scene *scene, uint32_t from, uint32_t to, enum flow_edge_kind kind, double frequency)
+scene_edge(struct stalls_scene *scene, uint32_t from, uint32_t to, enum flow_edge_kind kind, double frequency)
 {
 	scene->edge_frequencies[scene->graph.edge_count] =
 		(struct frequency){.value = frequency, .confidence = CONFIDENCE_HIGH, .method = FREQUENCY_COUNTED};
@@ -71,7 +71,7 @@ scene_edge(struct scene *scene, uint32_t from, uint32_t to, enum flow_edge_kind 
 }
 
 static inline bool
-scene_link(struct scene *scene, uint32_t block)
+scene_link(struct stalls_scene *scene, uint32_t block)
 {
 	struct flow_block *at = &scene->blocks[block];
 	uint32_t out = block ? at[-1].out + at[-1].out_count : 0, in = block ? at[-1].in + at[-1].in_count : 0;
@@ -91,7 +91,7 @@ scene_link(struct scene *scene, uint32_t block)
 
 /* Schedule all blocks and find the stalls. */
 static inline void
-scene_find(struct scene *scene)
+scene_find(struct stalls_scene *scene)
 {
 	stalls_fini(&scene->stalls);
 	for (uint32_t i = 0; i < scene->graph.block_count; i++) {
@@ -116,7 +116,7 @@ scene_find(struct scene *scene)
 }
 
 static inline void
-scene_end(struct scene *scene)
+scene_end(struct stalls_scene *scene)
 {
 	stalls_fini(&scene->stalls);
 	for (uint32_t i = 0; i < scene->graph.block_count; i++)
@@ -125,7 +125,7 @@ scene_end(struct scene *scene)
 
 /* The letters of an instruction's reasons, in the order of figure 4. */
 static inline const char *
-scene_letters(const struct scene *scene, uint32_t instruction, char letters[CAUSE_COUNT + 1])
+scene_letters(const struct stalls_scene *scene, uint32_t instruction, char letters[CAUSE_COUNT + 1])
 {
 	const struct instruction_stalls *of = &scene->stalls.instructions[instruction];
 
@@ -136,7 +136,7 @@ scene_letters(const struct scene *scene, uint32_t instruction, char letters[CAUS
 }
 
 static inline void
-assert_letters(const struct scene *scene, uint32_t instruction, const char *expected)
+assert_letters(const struct stalls_scene *scene, uint32_t instruction, const char *expected)
 {
 	char letters[CAUSE_COUNT + 1];
 
@@ -144,7 +144,7 @@ assert_letters(const struct scene *scene, uint32_t instruction, const char *expe
 }
 
 static inline const struct stall *
-scene_stall(const struct scene *scene, uint32_t instruction, enum stall_cause cause)
+scene_stall(const struct stalls_scene *scene, uint32_t instruction, enum stall_cause cause)
 {
 	const struct instruction_stalls *of = &scene->stalls.instructions[instruction];
 
@@ -157,7 +157,7 @@ scene_stall(const struct scene *scene, uint32_t instruction, enum stall_cause ca
 
 /* The only culprit; 0 for none. */
 static inline void
-assert_culprit(const struct scene *scene, uint32_t instruction, enum stall_cause cause, uint64_t address)
+assert_culprit(const struct stalls_scene *scene, uint32_t instruction, enum stall_cause cause, uint64_t address)
 {
 	const struct stall *stall = scene_stall(scene, instruction, cause);
 

@@ -119,7 +119,7 @@ rows_without_bounds_add_up(void **state)
  * 31 cycles, the second ran 10 times and has a low confidence.
  */
 static void
-make_procedure(struct scene *scene)
+make_procedure(struct stalls_scene *scene)
 {
 	const struct instruction first[] = {scene_nop(0x1004), scene_store(0x1008, 1, 2)};
 	const struct instruction second[] = {scene_nop(0x100c), scene_nop(0x1010)};
@@ -142,7 +142,7 @@ static void
 only_what_is_well_enough_known_is_tallied(void **state)
 {
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_procedure(&scene);
@@ -159,7 +159,7 @@ static void
 what_was_tallied_is_the_sum_of_its_parts(void **state)
 {
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 	double sum;
 
 	(void)state;
@@ -178,7 +178,7 @@ static void
 a_shared_stall_may_be_either_reason(void **state)
 {
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_procedure(&scene);
@@ -194,7 +194,7 @@ static void
 faster_than_the_best_case_is_a_gain(void **state)
 {
 	struct stall_summary summary;
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_procedure(&scene);

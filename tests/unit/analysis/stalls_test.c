@@ -10,7 +10,7 @@ enum { T0 = 1, T1, T2, T4 = 5, T5, T6, A0 = 16, V0 = 20 };
 #define COPY_FREQUENCY 1527.0 /* of the figure: what its cycles come from */
 
 static void
-make_copy_loop(struct scene *scene)
+make_copy_loop(struct stalls_scene *scene)
 {
 	static const double samples[COPY_LOOP] = {3126, 0, 1636, 390, 1482, 0, 27766, 0, 1493, 174727, 1548, 0, 1586};
 	const struct instruction loop[COPY_LOOP] = {
@@ -37,7 +37,7 @@ static void
 the_copy_loop_of_the_paper_stalls_where_it_does_and_why(void **state)
 {
 	static const char *const letters[COPY_LOOP] = {"Dp", "", "", "", "", "", "dDw", "", "", "dDw", "", "", ""};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_copy_loop(&scene);
@@ -50,7 +50,7 @@ the_copy_loop_of_the_paper_stalls_where_it_does_and_why(void **state)
 static void
 the_copy_loop_of_the_paper_stalls_as_long_as_it_does(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_copy_loop(&scene);
@@ -67,7 +67,7 @@ the_copy_loop_of_the_paper_stalls_as_long_as_it_does(void **state)
 static void
 the_copy_loop_of_the_paper_has_its_culprits(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_copy_loop(&scene);
@@ -83,7 +83,7 @@ the_copy_loop_of_the_paper_has_its_culprits(void **state)
  * the last has 50 cycles, and each other one what it must have.
  */
 static void
-make_line(struct scene *scene, const struct instruction *instructions, uint32_t count)
+make_line(struct stalls_scene *scene, const struct instruction *instructions, uint32_t count)
 {
 	scene_begin(scene, "in-order-2");
 	scene_block(scene, instructions, count, 100);
@@ -105,7 +105,7 @@ who_uses_what_was_loaded_waits_for_the_cache(void **state)
 		scene_nop(0x100c),
 		scene_operation(0x1010, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 4);
@@ -122,7 +122,7 @@ who_uses_what_was_computed_has_no_reason(void **state)
 		scene_operation(0x1004, CLASS_INTEGER, 2, REGISTER_NONE, 1),
 		scene_operation(0x1008, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 2);
@@ -133,7 +133,7 @@ who_uses_what_was_computed_has_no_reason(void **state)
 }
 
 static void
-straight_line(struct scene *scene, const struct instruction line[3], unsigned who)
+straight_line(struct stalls_scene *scene, const struct instruction line[3], unsigned who)
 {
 	scene_begin(scene, "in-order-2");
 	scene_block(scene, line, 3, 1000);
@@ -152,7 +152,7 @@ who_comes_after_the_first_use_does_not_wait(void **state)
 		scene_operation(0x1008, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 		scene_store(0x100c, 1, 2),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	straight_line(&scene, line, 2);
@@ -169,7 +169,7 @@ a_result_waits_for_the_load_into_its_register(void **state)
 		scene_operation(0x1008, CLASS_INTEGER, 2, REGISTER_NONE, 1),
 		scene_nop(0x100c),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	straight_line(&scene, line, 1);
@@ -186,7 +186,7 @@ an_operand_of_the_caller_may_be_a_miss(void **state)
 		scene_nop(0x1004),
 		scene_operation(0x1008, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 2);
@@ -204,7 +204,7 @@ a_written_back_address_is_not_loaded(void **state)
 		scene_load(0x1008, 1, 2),
 		scene_operation(0x100c, CLASS_INTEGER, 2, REGISTER_NONE, 3),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	line[1].writes[1] = 2;
@@ -223,7 +223,7 @@ a_store_waits_for_the_write_buffer_and_a_load_does_not(void **state)
 		scene_store(0x100c, 1, 2),
 	};
 	struct instruction loading[3];
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 3);
@@ -244,7 +244,7 @@ barriers_and_who_comes_after_them_synchronize(void **state)
 		scene_nop(0x1008),
 		scene_nop(0x100c),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	line[2].class = CLASS_BARRIER;
@@ -272,7 +272,7 @@ a_multiplication_in_reach_keeps_the_multiplier_busy(void **state)
 		scene_operation(0x1008, CLASS_INTEGER, 1, REGISTER_NONE, 3),
 	};
 	struct instruction far[40];
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 2);
@@ -296,7 +296,7 @@ a_division_keeps_the_divider_busy_for_the_next_one(void **state)
 		scene_operation(0x1008, CLASS_DIVIDE, 4, REGISTER_NONE, 1),
 		scene_operation(0x100c, CLASS_DIVIDE, 4, REGISTER_NONE, 2),
 	};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 3);
@@ -312,7 +312,7 @@ only_the_first_of_a_line_misses_the_code_cache(void **state)
 	const struct instruction line[] = {scene_nop(0x1038), scene_nop(0x103c), scene_nop(0x1040)};
 	const struct instruction inside[] = {scene_nop(0x1040), scene_nop(0x1044), scene_nop(0x1048)};
 	const struct instruction page[] = {scene_nop(0x1ff8), scene_nop(0x1ffc), scene_nop(0x2000)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 3);
@@ -331,7 +331,7 @@ static void
 a_system_call_is_a_reason_of_its_own(void **state)
 {
 	struct instruction line[] = {scene_nop(0x1004), scene_nop(0x1008)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	line[1].class = CLASS_SYSTEM;
@@ -346,7 +346,7 @@ a_system_call_is_a_reason_of_its_own(void **state)
  * The head of 2 takes `cycles`.
  */
 static void
-make_branch(struct scene *scene, double from_branch, double cycles)
+make_branch(struct stalls_scene *scene, double from_branch, double cycles)
 {
 	const struct instruction first[] = {scene_nop(0x1004), scene_jump(0x1008, FLOW_BRANCH, 9)};
 	const struct instruction middle[] = {scene_nop(0x100c)};
@@ -368,7 +368,7 @@ make_branch(struct scene *scene, double from_branch, double cycles)
 static void
 what_a_branch_leads_to_may_be_mispredicted(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_branch(&scene, 100, 4);
@@ -382,7 +382,7 @@ what_a_branch_leads_to_may_be_mispredicted(void **state)
 static void
 a_mispredict_takes_no_longer_than_its_penalty(void **state)
 {
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_branch(&scene, 100, 50);
@@ -397,7 +397,7 @@ a_way_that_is_hardly_taken_is_no_reason(void **state)
 {
 	const struct instruction before[] = {scene_nop(0x1004), scene_jump(0x1008, FLOW_BRANCH, 9)};
 	const struct instruction head[] = {scene_nop(0x100c), scene_jump(0x1010, FLOW_JUMP, 0)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	for (int is_rare = 0; is_rare < 2; is_rare++) {
@@ -423,7 +423,7 @@ code_of_a_small_loop_stays_in_the_cache(void **state)
 {
 	const struct instruction head[] = {scene_nop(0x1000), scene_jump(0x1004, FLOW_JUMP, 0)};
 	struct instruction tail[] = {scene_nop(0x2000), scene_jump(0x2004, FLOW_JUMP, 0)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
@@ -449,7 +449,7 @@ static void
 a_block_without_a_frequency_has_no_stalls(void **state)
 {
 	const struct instruction line[] = {scene_nop(0x1004), scene_nop(0x1008)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 2);
@@ -463,7 +463,7 @@ static void
 schedules_of_another_graph_are_refused(void **state)
 {
 	const struct instruction line[] = {scene_nop(0x1004), scene_nop(0x1008)};
-	struct scene scene;
+	struct stalls_scene scene;
 
 	(void)state;
 	make_line(&scene, line, 2);

@@ -17,7 +17,7 @@
 #define COUNTS_MAX MANY
 #define VISITS_MAX MANY
 
-struct stage {
+struct survey_stage {
 	struct selection selection;
 	struct selection_event events[2];
 	struct selection_image selected;
@@ -36,36 +36,17 @@ struct stage {
 	int answer; /* the visitor's */
 };
 
-struct where {
-	const char *name;
-	uint64_t address;
-};
-
-static void
-find_address(void *context, const char *line)
-{
-	struct where *where = context;
-	uint64_t address;
-	char name[256];
-
-	if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && strcmp(name, where->name) == 0)
-		where->address = address;
-}
-
 static uint64_t
-offset_of(const struct stage *stage, const char *name)
+offset_of(const struct survey_stage *stage, const char *name)
 {
-	struct where where = {.name = name};
-	struct layout layout = layout_of(stage->path);
+	struct elf_layout layout = layout_of(stage->path);
 
-	each_line(find_address, &where, "nm '%s'", stage->path);
-	assert_true(where.address != 0);
-	return code_offset(&layout, where.address);
+	return code_offset(&layout, nm_address_of(stage->path, name));
 }
 
 /* An image of assembler source. */
 static void
-set_stage_of(const struct folder *folder, const char *source, struct stage *stage)
+set_stage_of(const struct folder *folder, const char *source, struct survey_stage *stage)
 {
 	char directory[4096], note[512];
 
@@ -94,14 +75,14 @@ set_stage_of(const struct folder *folder, const char *source, struct stage *stag
 }
 
 static void
-set_stage(const struct folder *folder, struct stage *stage)
+set_stage(const struct folder *folder, struct survey_stage *stage)
 {
 	set_stage_of(folder, SOURCE, stage);
 }
 
 /* Samples at a symbol; to be called in the order of their offsets. */
 static void
-add_samples(struct stage *stage, const char *name, uint64_t count, uint16_t event)
+add_samples(struct survey_stage *stage, const char *name, uint64_t count, uint16_t event)
 {
 	assert_true(stage->selection.count_count < COUNTS_MAX);
 	stage->counts[stage->selection.count_count++] =
@@ -111,7 +92,7 @@ add_samples(struct stage *stage, const char *name, uint64_t count, uint16_t even
 static int
 take_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
-	struct stage *stage = context;
+	struct survey_stage *stage = context;
 
 	assert_true(stage->visit_count < VISITS_MAX);
 	snprintf(stage->names[stage->visit_count], sizeof(stage->names[0]), "%s", input->symbol->name);
@@ -122,7 +103,7 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 static int
 take_skipped(void *context, uint32_t image, const char *why, uint64_t samples)
 {
-	struct stage *stage = context;
+	struct survey_stage *stage = context;
 
 	assert_int_equal(image, 0);
 	stage->skipped += samples;
@@ -131,7 +112,7 @@ take_skipped(void *context, uint32_t image, const char *why, uint64_t samples)
 }
 
 static int
-survey(struct stage *stage)
+survey(struct survey_stage *stage)
 {
 	const struct survey_visitor visitor = {.context = stage, .procedure = take_procedure, .skipped = take_skipped};
 	const struct procedure_input input = {
@@ -143,7 +124,7 @@ survey(struct stage *stage)
 }
 
 static void
-assert_visit(const struct stage *stage, size_t index, const char *name, uint64_t samples)
+assert_visit(const struct survey_stage *stage, size_t index, const char *name, uint64_t samples)
 {
 	assert_true(index < stage->visit_count);
 	assert_string_equal(stage->names[index], name);
@@ -153,7 +134,7 @@ assert_visit(const struct stage *stage, size_t index, const char *name, uint64_t
 static void
 the_hottest_procedure_comes_first(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "warm", 10, 0);
@@ -168,7 +149,7 @@ the_hottest_procedure_comes_first(void **state)
 static void
 a_part_that_was_split_off_is_visited_with_what_it_is_of(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "warm", 10, 0);
@@ -181,7 +162,7 @@ a_part_that_was_split_off_is_visited_with_what_it_is_of(void **state)
 static void
 a_part_whose_procedure_has_no_samples_is_visited_alone(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "warm.cold", 30, 0);
@@ -193,7 +174,7 @@ a_part_whose_procedure_has_no_samples_is_visited_alone(void **state)
 static void
 a_procedure_within_another_is_visited_with_it_and_not_again(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "outer", 5, 0);
@@ -206,7 +187,7 @@ a_procedure_within_another_is_visited_with_it_and_not_again(void **state)
 static void
 samples_in_no_procedure_are_skipped_with_a_reason(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "last", 1, 0);
@@ -220,7 +201,7 @@ samples_in_no_procedure_are_skipped_with_a_reason(void **state)
 static void
 what_has_samples_of_another_event_only_is_not_visited(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	add_samples(&stage, "warm", 10, 1);
@@ -235,7 +216,7 @@ what_has_samples_of_another_event_only_is_not_visited(void **state)
 static void
 an_error_of_the_visitor_ends_the_survey(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	stage.answer = -EINVAL; /* also one that an analysis may have */
@@ -248,7 +229,7 @@ an_error_of_the_visitor_ends_the_survey(void **state)
 static void
 an_image_without_samples_has_nothing_to_visit(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage(*state, &stage);
 	assert_int_equal(survey(&stage), 0);
@@ -258,7 +239,7 @@ an_image_without_samples_has_nothing_to_visit(void **state)
 
 /* Procedure number i, of MANY, has i + 1 samples. */
 static void
-set_stage_of_many(const struct folder *folder, struct stage *stage)
+set_stage_of_many(const struct folder *folder, struct survey_stage *stage)
 {
 	static char source[MANY * 64];
 	size_t used = 0;
@@ -278,7 +259,7 @@ set_stage_of_many(const struct folder *folder, struct stage *stage)
 static void
 many_procedures_come_in_the_same_order(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 	char name[16];
 
 	set_stage_of_many(*state, &stage);
@@ -293,7 +274,7 @@ many_procedures_come_in_the_same_order(void **state)
 static void
 an_error_of_the_visitor_ends_threads_too(void **state)
 {
-	struct stage stage;
+	struct survey_stage stage;
 
 	set_stage_of_many(*state, &stage);
 	stage.answer = -EIO;

@@ -93,7 +93,7 @@ struct kind {
 	bool is_normalized;             /* totals differ by a factor of up to three, which is divided out */
 };
 
-struct comparison {
+struct simulated_comparison {
 	uint64_t counts[ROWS_MAX][SETS];
 	struct variation_row rows[ROWS_MAX];
 	double factors[SETS], totals[SETS];
@@ -115,7 +115,7 @@ sampled(struct dice *dice, const struct kind *kind, double mean)
 }
 
 static void
-fill(struct comparison *comparison, const struct kind *kind, struct dice *dice)
+fill(struct simulated_comparison *comparison, const struct kind *kind, struct dice *dice)
 {
 	double lengths[SETS], machine = exp(kind->machine * normal(dice));
 
@@ -137,7 +137,7 @@ fill(struct comparison *comparison, const struct kind *kind, struct dice *dice)
 }
 
 static void
-add_up(struct comparison *comparison, const struct kind *kind)
+add_up(struct simulated_comparison *comparison, const struct kind *kind)
 {
 	for (size_t set = 0; set < SETS; set++) {
 		comparison->totals[set] = 0;
@@ -147,7 +147,7 @@ add_up(struct comparison *comparison, const struct kind *kind)
 }
 
 static void
-judge(struct comparison *comparison, const struct kind *kind)
+judge(struct simulated_comparison *comparison, const struct kind *kind)
 {
 	struct variation_request request = {
 		.set_count = SETS, .factors = comparison->factors, .noise = VARIATION_ESTIMATED};
@@ -164,7 +164,7 @@ judge(struct comparison *comparison, const struct kind *kind)
 }
 
 static size_t
-count_marked(const struct comparison *comparison, size_t rows, double p)
+count_marked(const struct simulated_comparison *comparison, size_t rows, double p)
 {
 	size_t marked = 0;
 
@@ -177,7 +177,7 @@ count_marked(const struct comparison *comparison, size_t rows, double p)
 static size_t
 count_wrong(const struct kind *kind, size_t *at_1)
 {
-	static struct comparison comparison;
+	static struct simulated_comparison comparison;
 	size_t wrong = 0;
 
 	for (size_t round = 0; round < all_rounds(); round++) {
@@ -259,7 +259,7 @@ what_varies_more_is_found_and_nothing_else(void **state)
 		double more, p;
 	} cases[] = {{1.48, 0.05}, {2, 0.01}};
 	const struct kind kind = {.rows = 6, .least = 500, .most = 5000, .noise_least = 0.03, .noise_most = 0.03};
-	static struct comparison comparison;
+	static struct simulated_comparison comparison;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -284,7 +284,7 @@ what_varies_more_is_found_and_nothing_else(void **state)
 
 /* Is any row of two sides, the first `before` sets and the others, said to differ at p = 0.05, all rows together? */
 static bool
-sides_differ(struct comparison *comparison, const struct kind *kind, size_t before)
+sides_differ(struct simulated_comparison *comparison, const struct kind *kind, size_t before)
 {
 	static struct variation_difference rows[ROWS_MAX];
 	static double p[ROWS_MAX];
@@ -311,7 +311,7 @@ static void
 sides_in_which_nothing_changed_differ_as_rarely(void **state)
 {
 	static const size_t before[] = {4, 6, 7};
-	static struct comparison comparison;
+	static struct simulated_comparison comparison;
 	size_t all = 0, count = 0;
 
 	(void)state;

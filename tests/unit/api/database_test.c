@@ -7,7 +7,7 @@
 static void
 a_database_opens(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct sample_database *database = NULL;
 
 	profile_close(open_writer(fixture->directory, 0));
@@ -19,7 +19,7 @@ a_database_opens(void **state)
 static void
 without_a_name_it_is_that_of_the_environment(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct sample_database *database;
 
 	profile_close(open_writer(fixture->directory, 0));
@@ -32,7 +32,7 @@ without_a_name_it_is_that_of_the_environment(void **state)
 static void
 none_is_an_error_and_leaves_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct sample_database *database;
 
 	assert_int_equal(sample_database_open(fixture->parent, &database), -SAMPLE_ENODATABASE);

@@ -17,7 +17,7 @@ setup(void **state)
 		{.image = 1, .context = 0, .offset = 0x10, .event = 0, .count = 5},
 		{.image = 1, .context = 0, .offset = 0x10, .event = 1, .count = 7},
 	};
-	struct fixture *fixture;
+	struct profile_fixture *fixture;
 	struct profile *profile;
 	uint32_t epoch, slice = 0;
 
@@ -37,7 +37,7 @@ setup(void **state)
 static struct sample_selection *
 read_selection(void **state, const struct sample_request *request)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct sample_selection *selection = NULL;
 	struct sample_database *database;
 
@@ -162,7 +162,7 @@ static void
 what_is_not_there_is_told_in_a_sentence(void **state)
 {
 	const struct sample_request request = {.size = sizeof(request), .comm = "nobody"};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct sample_selection *selection;
 	struct sample_database *database;
 	char why[200] = "";

@@ -19,7 +19,7 @@ function_with_a_line(int value)
 
 #define FUNCTION_LINE 15 /* in this file */
 
-struct opened {
+struct opened_selection {
 	struct sample_database *database;
 	struct sample_selection *selection;
 };
@@ -46,7 +46,7 @@ setup(void **state)
 		.slice = &slice,
 	};
 	struct profile *profile;
-	struct fixture *fixture;
+	struct profile_fixture *fixture;
 
 	if (fixture_setup(state) || self_find(&self, path))
 		return -1;
@@ -59,11 +59,11 @@ setup(void **state)
 	return 0;
 }
 
-static struct opened
+static struct opened_selection
 open_all(void **state)
 {
-	const struct fixture *fixture = *state;
-	struct opened opened;
+	const struct profile_fixture *fixture = *state;
+	struct opened_selection opened;
 
 	assert_int_equal(sample_database_open(fixture->directory, &opened.database), 0);
 	assert_int_equal(sample_selection_read(opened.database, NULL, &opened.selection, NULL, 0), 0);
@@ -71,7 +71,7 @@ open_all(void **state)
 }
 
 static void
-close_all(const struct opened *opened)
+close_all(const struct opened_selection *opened)
 {
 	sample_selection_free(opened->selection);
 	sample_database_close(opened->database);
@@ -80,7 +80,7 @@ close_all(const struct opened *opened)
 static void
 an_offset_is_in_a_procedure_with_lines(void **state)
 {
-	struct opened opened = open_all(state);
+	struct opened_selection opened = open_all(state);
 	const uint64_t offset = self_offset(function_with_a_line);
 	struct sample_symbols *symbols;
 	const char *name, *path;
@@ -103,7 +103,7 @@ an_offset_is_in_a_procedure_with_lines(void **state)
 static void
 an_image_without_its_file_has_none(void **state)
 {
-	struct opened opened = open_all(state);
+	struct opened_selection opened = open_all(state);
 	struct sample_symbols *symbols;
 	int err = sample_symbols_open(opened.database, opened.selection, 1, &symbols);
 

@@ -82,12 +82,12 @@ what_does_not_end_is_copied_whole(void **state)
 
 /* ---- files ---- */
 
-struct file {
+struct config_file {
 	char path[64];
 };
 
 static void
-write_file(const struct file *file, const void *text, size_t length, mode_t mode)
+write_file(const struct config_file *file, const void *text, size_t length, mode_t mode)
 {
 	int fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
@@ -100,7 +100,7 @@ write_file(const struct file *file, const void *text, size_t length, mode_t mode
 static int
 make_file(void **state)
 {
-	struct file *file = calloc(1, sizeof(*file));
+	struct config_file *file = calloc(1, sizeof(*file));
 	int fd;
 
 	snprintf(file->path, sizeof(file->path), "/tmp/dcpi-config.XXXXXX");
@@ -115,7 +115,7 @@ make_file(void **state)
 static int
 remove_file(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 
 	unlink(file->path);
 	free(file);
@@ -123,7 +123,7 @@ remove_file(void **state)
 }
 
 static void
-assert_not_read(const struct file *file, const char *part)
+assert_not_read(const struct config_file *file, const char *part)
 {
 	char *text;
 
@@ -135,7 +135,7 @@ assert_not_read(const struct file *file, const char *part)
 static void
 a_file_is_read_whole(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 	char *text;
 
 	write_file(file, "slice = 600;\n", 13, 0640);
@@ -147,7 +147,7 @@ a_file_is_read_whole(void **state)
 static void
 a_file_that_others_may_write_is_refused(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 
 	write_file(file, "", 0, 0646);
 	assert_not_read(file, "others may write it; chmod go-w ");
@@ -156,7 +156,7 @@ a_file_that_others_may_write_is_refused(void **state)
 static void
 a_file_of_a_stranger_is_refused(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 
 	if (geteuid() != 0)
 		skip_because("only root can give a file away");
@@ -168,7 +168,7 @@ a_file_of_a_stranger_is_refused(void **state)
 static void
 a_file_of_a_group_that_may_write_it_is_refused(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 
 	if (geteuid() != 0)
 		skip_because("only root can give a file away");
@@ -180,7 +180,7 @@ a_file_of_a_group_that_may_write_it_is_refused(void **state)
 static void
 a_file_too_large_is_refused(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 	char *large = calloc(1, CONFIG_TEXT_MAX + 1);
 	char *text;
 
@@ -197,7 +197,7 @@ a_file_too_large_is_refused(void **state)
 static void
 a_file_with_zero_bytes_is_refused(void **state)
 {
-	struct file *file = *state;
+	struct config_file *file = *state;
 
 	write_file(file, "a = 1;\0b", 8, 0644);
 	assert_not_read(file, "is not a text file");
@@ -206,7 +206,7 @@ a_file_with_zero_bytes_is_refused(void **state)
 static void
 a_directory_is_refused(void **state)
 {
-	struct file directory = {.path = "/tmp"};
+	struct config_file directory = {.path = "/tmp"};
 
 	(void)state;
 	assert_not_read(&directory, "/tmp: is not a regular file");

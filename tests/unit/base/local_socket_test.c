@@ -10,7 +10,7 @@
 
 #include "tests/unit/test.h"
 
-struct place {
+struct socket_place {
 	char directory[64];
 	char path[512];
 };
@@ -18,7 +18,7 @@ struct place {
 static int
 make_place(void **state)
 {
-	struct place *place = calloc(1, sizeof(*place));
+	struct socket_place *place = calloc(1, sizeof(*place));
 
 	snprintf(place->directory, sizeof(place->directory), "/tmp/dcpi-socket.XXXXXX");
 	if (!mkdtemp(place->directory))
@@ -31,7 +31,7 @@ make_place(void **state)
 static int
 remove_place(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 
 	unlink(place->path);
 	rmdir(place->directory);
@@ -42,7 +42,7 @@ remove_place(void **state)
 static void
 what_listens_can_be_connected_to(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 	int listener = local_socket_listen(place->path, 0660, 1);
 	struct stat status;
 	int fd;
@@ -62,7 +62,7 @@ what_listens_can_be_connected_to(void **state)
 static void
 a_path_longer_than_an_address_is_reached(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 	char directory[400];
 	int listener, fd;
 
@@ -82,7 +82,7 @@ a_path_longer_than_an_address_is_reached(void **state)
 static void
 a_stale_socket_is_replaced(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 
 	close(local_socket_listen(place->path, 0600, 1));
 	assert_int_equal(local_socket_connect(place->path, 1), -ECONNREFUSED);
@@ -93,7 +93,7 @@ a_stale_socket_is_replaced(void **state)
 static void
 a_socket_in_use_is_not_taken(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 	int listener = local_socket_listen(place->path, 0600, 1);
 	int fd;
 
@@ -108,7 +108,7 @@ a_socket_in_use_is_not_taken(void **state)
 static void
 a_queue_that_stays_full_is_not_waited_for(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 	int listener = local_socket_listen(place->path, 0600, 0);
 	int queued = local_socket_connect(place->path, 1);
 
@@ -124,7 +124,7 @@ a_queue_that_stays_full_is_not_waited_for(void **state)
 static void
 a_file_in_the_place_of_a_socket_is_left_alone(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 	int fd = open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
 	close(fd);
@@ -135,7 +135,7 @@ a_file_in_the_place_of_a_socket_is_left_alone(void **state)
 static void
 a_link_in_the_place_of_a_socket_is_left_alone(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 
 	assert_int_equal(symlink("/nonexistent", place->path), 0);
 	assert_int_equal(local_socket_listen(place->path, 0600, 1), -EEXIST);
@@ -144,7 +144,7 @@ a_link_in_the_place_of_a_socket_is_left_alone(void **state)
 static void
 where_nothing_is_nobody_listens(void **state)
 {
-	struct place *place = *state;
+	struct socket_place *place = *state;
 
 	assert_int_equal(local_socket_connect(place->path, 1), -ENOENT);
 	assert_int_equal(local_socket_connect("/nonexistent/socket", 1), -ENOENT);

@@ -24,7 +24,7 @@
 #define TEAM     60124 /* a further group of it */
 #define SIZE     4096
 
-struct site {
+struct source_site {
 	char root[32], folder[64], file[96];
 	int procfs;
 	pid_t process;
@@ -34,10 +34,10 @@ struct site {
 static int
 make_site(void **state)
 {
-	static struct site site;
+	static struct source_site site;
 	int fd;
 
-	site = (struct site){.root = "/tmp/source_test.XXXXXX"};
+	site = (struct source_site){.root = "/tmp/source_test.XXXXXX"};
 	if (!mkdtemp(site.root) || chmod(site.root, 0755) < 0)
 		return -1;
 	snprintf(site.folder, sizeof(site.folder), "%s/folder", site.root);
@@ -56,7 +56,7 @@ make_site(void **state)
 static int
 end_site(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	if (site->process > 0) {
 		kill(site->process, SIGKILL);
@@ -70,7 +70,7 @@ end_site(void **state)
 
 /* Start a process of `user` that has the file mapped. */
 static void
-map_as(struct site *site, uid_t user, bool is_in_team)
+map_as(struct source_site *site, uid_t user, bool is_in_team)
 {
 	const gid_t team = TEAM;
 	int fd, ready[2];
@@ -102,7 +102,7 @@ map_as(struct site *site, uid_t user, bool is_in_team)
 
 /* Of the file that the process has mapped, which was at `path`: 0, or why it is not opened. */
 static int
-open_source(const struct site *site, const struct stat *status)
+open_source(const struct source_site *site, const struct stat *status)
 {
 	const struct capture_request request = {
 		.image = {.kind = IMAGE_USER,
@@ -123,7 +123,7 @@ open_source(const struct site *site, const struct stat *status)
 }
 
 static int
-open_mapped(const struct site *site)
+open_mapped(const struct source_site *site)
 {
 	struct stat status;
 
@@ -134,7 +134,7 @@ open_mapped(const struct site *site)
 static void
 a_file_that_its_user_can_read_is_opened(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	assert_int_equal(open_mapped(site), 0);
@@ -143,7 +143,7 @@ a_file_that_its_user_can_read_is_opened(void **state)
 static void
 a_file_behind_a_directory_that_is_closed_to_its_user_is_not_opened(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	chmod(site->folder, 0700);
@@ -155,7 +155,7 @@ a_file_behind_a_directory_that_is_closed_to_its_user_is_not_opened(void **state)
 static void
 each_directory_on_the_way_counts(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	chmod(site->root, 0700);
@@ -165,7 +165,7 @@ each_directory_on_the_way_counts(void **state)
 static void
 the_home_of_its_user_is_open_to_its_user(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	chmod(site->folder, 0700);
@@ -176,7 +176,7 @@ the_home_of_its_user_is_open_to_its_user(void **state)
 static void
 a_file_that_may_be_executed_and_not_read_is_not_opened(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	chmod(site->file, 0711);
@@ -186,7 +186,7 @@ a_file_that_may_be_executed_and_not_read_is_not_opened(void **state)
 static void
 further_groups_of_the_process_count(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, true);
 	chmod(site->folder, 0750);
@@ -202,7 +202,7 @@ further_groups_of_the_process_count(void **state)
 static void
 an_owner_who_shut_himself_out_is_out(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	assert_int_equal(chown(site->file, SOMEBODY, SOMEBODY), 0);
@@ -213,7 +213,7 @@ an_owner_who_shut_himself_out_is_out(void **state)
 static void
 a_deleted_file_is_judged_by_itself_and_by_what_is_there_of_its_path(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 	struct stat status;
 
 	map_as(site, SOMEBODY, false);
@@ -229,7 +229,7 @@ a_deleted_file_is_judged_by_itself_and_by_what_is_there_of_its_path(void **state
 static void
 a_deleted_file_that_its_user_could_not_read_is_not_opened(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 	struct stat status;
 
 	map_as(site, SOMEBODY, false);
@@ -242,7 +242,7 @@ a_deleted_file_that_its_user_could_not_read_is_not_opened(void **state)
 static void
 root_may_have_mapped_anything(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, 0, false);
 	assert_int_equal(chown(site->folder, SOMEBODY, SOMEBODY), 0);
@@ -255,7 +255,7 @@ root_may_have_mapped_anything(void **state)
 static void
 a_file_of_a_process_that_has_ended_is_found_by_path(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	kill(site->process, SIGKILL);
@@ -267,7 +267,7 @@ a_file_of_a_process_that_has_ended_is_found_by_path(void **state)
 static void
 a_status_without_a_user_opens_nothing(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 	char folder[64], file[80];
 	int fd;
 
@@ -288,7 +288,7 @@ a_status_without_a_user_opens_nothing(void **state)
 
 /* The build-id of /usr/bin/sleep, which `path` is said to have. 1 when it is root's file that is opened, 0 when not. */
 static int
-open_named(const struct site *site, const char *path)
+open_named(const struct source_site *site, const char *path)
 {
 	struct capture_request request = {
 		.image = {.kind = IMAGE_USER, .path = path},
@@ -314,7 +314,7 @@ open_named(const struct site *site, const char *path)
 static void
 roots_file_at_the_path_is_preferred_to_what_is_mapped(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 	char command[256];
 
 	snprintf(command, sizeof(command), "cp /usr/bin/sleep %s", site->file);
@@ -326,7 +326,7 @@ roots_file_at_the_path_is_preferred_to_what_is_mapped(void **state)
 
 /* Whether /usr/bin/sleep is opened as root's for a mapping of the inode of `mapped`, of which no build-id is known. */
 static bool
-is_opened_as_roots(const struct site *site, const char *mapped)
+is_opened_as_roots(const struct source_site *site, const char *mapped)
 {
 	struct capture_request request = {
 		.image = {.kind = IMAGE_USER, .path = "/usr/bin/sleep"},
@@ -349,7 +349,7 @@ is_opened_as_roots(const struct site *site, const char *mapped)
 static void
 without_a_build_id_the_inode_tells_which_file_is_roots(void **state)
 {
-	struct site *site = *state;
+	struct source_site *site = *state;
 
 	map_as(site, SOMEBODY, false);
 	assert_true(is_opened_as_roots(site, "/usr/bin/sleep"));

@@ -16,7 +16,7 @@
 
 #define CHOSEN_MAX 60
 
-struct opened {
+struct opened_image {
 	struct image_file *file;
 	struct symbol_table *symbols;
 	struct image_contents *contents;
@@ -43,7 +43,7 @@ open_file(const char *path)
 }
 
 static void
-open_original(const char *path, struct opened *opened)
+open_original(const char *path, struct opened_image *opened)
 {
 	opened->file = open_file(path);
 	assert_int_equal(symbol_table_from_file(opened->file, &opened->symbols), 0);
@@ -53,7 +53,7 @@ open_original(const char *path, struct opened *opened)
 }
 
 static void
-open_kept(const struct kept *kept, struct opened *opened)
+open_kept(const struct kept_capture *kept, struct opened_image *opened)
 {
 	struct captured_text text = kept_text(kept);
 	struct captured_layout *layout;
@@ -73,7 +73,7 @@ open_kept(const struct kept *kept, struct opened *opened)
 }
 
 static void
-close_all(struct opened *opened)
+close_all(struct opened_image *opened)
 {
 	procedures_free(opened->procedures);
 	image_contents_free(opened->contents);
@@ -82,7 +82,7 @@ close_all(struct opened *opened)
 }
 
 static char *
-graph_of(struct opened *opened, uint64_t offset)
+graph_of(struct opened_image *opened, uint64_t offset)
 {
 	const struct symbol *symbol = symbol_table_find(opened->symbols, offset);
 	struct flow_graph *graph;
@@ -98,7 +98,7 @@ graph_of(struct opened *opened, uint64_t offset)
 
 /* Every so many of the larger procedures, ascending. */
 static size_t
-choose(const struct opened *opened, const struct symbol *chosen[CHOSEN_MAX])
+choose(const struct opened_image *opened, const struct symbol *chosen[CHOSEN_MAX])
 {
 	size_t count = 0, seen = 0;
 
@@ -114,7 +114,7 @@ choose(const struct opened *opened, const struct symbol *chosen[CHOSEN_MAX])
 
 static void
 take_chosen(const char *path, const struct symbol *const *chosen, size_t count, const uint32_t *known,
-            size_t known_count, struct kept *kept)
+            size_t known_count, struct kept_capture *kept)
 {
 	struct capture_place places[CHOSEN_MAX];
 	struct capture_wish wish = {.places = places, .known = known, .known_count = known_count, .names = true};
@@ -138,9 +138,9 @@ static void
 sampled_procedures_have_the_graphs_of_the_file(void **state)
 {
 	const struct symbol *chosen[CHOSEN_MAX];
-	struct opened original, captured;
+	struct opened_image original, captured;
 	char path[PATH_MAX] = "";
-	struct kept kept;
+	struct kept_capture kept;
 	size_t count, tables = 0;
 
 	(void)state;
@@ -174,9 +174,9 @@ known_blocks_are_not_taken_again(void **state)
 {
 	const struct symbol *chosen[CHOSEN_MAX];
 	struct captured_text text;
-	struct opened original;
+	struct opened_image original;
 	char path[PATH_MAX] = "";
-	struct kept kept, again;
+	struct kept_capture kept, again;
 	uint32_t *known;
 
 	(void)state;
@@ -208,9 +208,9 @@ a_procedure_that_was_not_captured_is_not_there(void **state)
 {
 	struct code_part parts[FLOW_PARTS_MAX];
 	const struct symbol *chosen[CHOSEN_MAX];
-	struct opened original, captured;
+	struct opened_image original, captured;
 	char path[PATH_MAX] = "";
-	struct kept kept;
+	struct kept_capture kept;
 
 	(void)state;
 	dl_iterate_phdr(find_libc, path);
@@ -237,9 +237,9 @@ a_small_image_is_taken_whole(void **state)
 	const struct folder *folder = *state;
 	const struct capture_place place = {.block = 1, .granules = 1};
 	const struct capture_wish wish = {.places = &place, .place_count = 1, .names = true};
-	struct opened original, captured;
+	struct opened_image original, captured;
 	struct image_file *file;
-	struct kept kept = {0};
+	struct kept_capture kept = {0};
 	char path[PATH_MAX];
 
 	write_file(folder, "small.c", "%s", small_source);

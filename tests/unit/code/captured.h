@@ -13,7 +13,7 @@
 
 #define KEPT_PARCELS_MAX 64
 
-struct kept {
+struct kept_capture {
 	struct byte_writer symbols, layout, parcels[KEPT_PARCELS_MAX];
 	size_t parcel_count;
 };
@@ -21,7 +21,7 @@ struct kept {
 static inline int
 keep_value(void *context, enum capture_part part, uint32_t block, const void *data, size_t size)
 {
-	struct kept *kept = context;
+	struct kept_capture *kept = context;
 
 	(void)block;
 	switch (part) {
@@ -40,7 +40,7 @@ keep_value(void *context, enum capture_part part, uint32_t block, const void *da
 }
 
 static inline void
-kept_fini(struct kept *kept)
+kept_fini(struct kept_capture *kept)
 {
 	writer_fini(&kept->symbols);
 	writer_fini(&kept->layout);
@@ -51,7 +51,7 @@ kept_fini(struct kept *kept)
 
 /* As profile_get_text(), which may meet parcels in any order. */
 static inline struct captured_text
-kept_text(const struct kept *kept)
+kept_text(const struct kept_capture *kept)
 {
 	struct captured_text text = {0};
 	uint32_t numbers[CAPTURED_PARCEL_MAX];

@@ -126,8 +126,8 @@ is_same_register(const struct machine_state *a, const struct machine_state *b, u
 
 /* Addresses lie in the memory, indexes are small, counts of strings smaller. */
 static void
-aim(const struct machine *machine, const struct instruction *instruction, const struct instruction_detail *detail,
-    struct machine_state *state)
+aim(const struct traced_machine *machine, const struct instruction *instruction,
+    const struct instruction_detail *detail, struct machine_state *state)
 {
 	uint64_t middle = (uint64_t)(uintptr_t)machine->memory + MIDDLE;
 
@@ -213,8 +213,8 @@ compare(struct form_run *run, const struct machine_state *a, const struct machin
 
 /* One pair of runs; false when the machine faulted. *fault: how. */
 static bool
-run_pair(struct machine *machine, struct form_run *run, const struct instruction_detail *detail, const uint8_t *bytes,
-         uint64_t *seed, int *fault)
+run_pair(struct traced_machine *machine, struct form_run *run, const struct instruction_detail *detail,
+         const uint8_t *bytes, uint64_t *seed, int *fault)
 {
 	static struct machine_state a, b, left, right;
 
@@ -245,15 +245,15 @@ run_pair(struct machine *machine, struct form_run *run, const struct instruction
 	return *fault == 0;
 }
 
-enum verdict {
+enum execution_verdict {
 	AGREES,
 	DIFFERS,
 	ABSENT, /* from this machine */
 	FAULTS,
 };
 
-static enum verdict
-run_form(struct machine *machine, struct decoder *decoder, const struct execution_form *form)
+static enum execution_verdict
+run_form(struct traced_machine *machine, struct decoder *decoder, const struct execution_form *form)
 {
 	struct instruction_detail detail;
 	struct instruction instruction;
@@ -285,7 +285,7 @@ static void
 instructions_read_and_write_what_is_said_of_them(void **state)
 {
 	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
-	struct machine *machine;
+	struct traced_machine *machine;
 	size_t counts[4] = {0};
 	cpu_set_t here;
 

@@ -10,7 +10,7 @@
 #define CODE  0x1000
 #define TABLE 0x2000
 
-struct image {
+struct jump_table_bytes {
 	const uint8_t *table;
 	size_t size;
 };
@@ -18,7 +18,7 @@ struct image {
 static const uint8_t *
 data_at(void *argument, uint64_t address, size_t *size)
 {
-	const struct image *image = argument;
+	const struct jump_table_bytes *image = argument;
 
 	if (address < TABLE || address - TABLE >= image->size)
 		return NULL;
@@ -30,7 +30,7 @@ static struct flow_graph *
 build(enum architecture architecture, const uint8_t *code, size_t code_size, const uint8_t *table, size_t table_size)
 {
 	const struct code_part part = {.address = CODE, .bytes = code, .size = code_size};
-	struct image image = {table, table_size};
+	struct jump_table_bytes image = {table, table_size};
 	const struct flow_source source = {
 		.architecture = architecture, .parts = &part, .part_count = 1, .argument = &image, .data = data_at};
 	struct decoder *decoder = decoder_new(architecture);

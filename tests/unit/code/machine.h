@@ -42,7 +42,7 @@ struct machine_layout {
 	uint32_t high128, mask, high256, high16, size;
 };
 
-struct machine {
+struct traced_machine {
 	pid_t child;
 	uint8_t *code, *memory;
 	struct machine_layout layout;
@@ -67,7 +67,7 @@ machine_child(void)
 }
 
 static inline void
-machine_free(struct machine *machine)
+machine_free(struct traced_machine *machine)
 {
 	if (machine->child > 0) {
 		kill(machine->child, SIGKILL);
@@ -79,10 +79,10 @@ machine_free(struct machine *machine)
 }
 
 /* NULL when the kernel does not let us trace, or has no executable memory for us. */
-static inline struct machine *
+static inline struct traced_machine *
 machine_new(void)
 {
-	struct machine *machine = calloc(1, sizeof(*machine));
+	struct traced_machine *machine = calloc(1, sizeof(*machine));
 	int status, protection = PROT_READ | PROT_WRITE;
 
 	if (!machine)
@@ -133,7 +133,7 @@ machine_vectors(const struct machine_layout *layout, struct machine_state *state
 
 /* Parts of registers that this CPU does not have are zero, before and after. */
 static inline void
-machine_clip(const struct machine *machine, struct machine_state *state)
+machine_clip(const struct traced_machine *machine, struct machine_state *state)
 {
 	const struct machine_layout *layout = &machine->layout;
 
@@ -165,7 +165,7 @@ machine_general(struct machine_state *state, struct user_regs_struct *regs, bool
 }
 
 static inline int
-machine_load(struct machine *machine, struct machine_state *state)
+machine_load(struct traced_machine *machine, struct machine_state *state)
 {
 	static const uint64_t enabled = 0xe7; /* x87, SSE, AVX, masks, both parts of AVX-512 */
 	static uint8_t area[16384];
@@ -194,7 +194,7 @@ machine_load(struct machine *machine, struct machine_state *state)
 }
 
 static inline int
-machine_store(struct machine *machine, struct machine_state *state)
+machine_store(struct traced_machine *machine, struct machine_state *state)
 {
 	static uint8_t area[16384];
 	struct iovec part = {area, sizeof(area)};
@@ -214,7 +214,7 @@ machine_store(struct machine *machine, struct machine_state *state)
 
 /* Run the instruction on *state, which becomes what it left. 0, the signal that it got instead, or -1. */
 static inline int
-machine_run(struct machine *machine, const uint8_t *bytes, size_t size, struct machine_state *state)
+machine_run(struct traced_machine *machine, const uint8_t *bytes, size_t size, struct machine_state *state)
 {
 	uint64_t start = (uint64_t)(uintptr_t)machine->code;
 	int status;

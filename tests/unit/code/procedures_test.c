@@ -50,7 +50,7 @@ __asm__(".text\n"
         ".text\n");
 #endif
 
-struct program {
+struct opened_program {
 	struct image_file *file;
 	struct image_contents *contents;
 	struct symbol_table *symbols;
@@ -60,7 +60,7 @@ struct program {
 static int
 program_open(void **state)
 {
-	static struct program program;
+	static struct opened_program program;
 	static char path[PATH_MAX];
 	struct image image = {.kind = IMAGE_USER};
 	struct stat status;
@@ -82,7 +82,7 @@ program_open(void **state)
 static int
 program_close(void **state)
 {
-	struct program *program = *state;
+	struct opened_program *program = *state;
 
 	procedures_free(program->procedures);
 	symbol_table_free(program->symbols);
@@ -92,7 +92,7 @@ program_close(void **state)
 }
 
 static const struct symbol *
-symbol_named(const struct program *program, const char *name)
+symbol_named(const struct opened_program *program, const char *name)
 {
 	for (size_t i = 0; i < symbol_table_size(program->symbols); i++) {
 		const struct symbol *symbol = symbol_table_at(program->symbols, i);
@@ -105,7 +105,7 @@ symbol_named(const struct program *program, const char *name)
 }
 
 static struct flow_graph *
-graph_named(const struct program *program, const char *name)
+graph_named(const struct opened_program *program, const char *name)
 {
 	struct flow_graph *graph = NULL;
 
@@ -182,7 +182,7 @@ a_name_that_only_begins_alike_has_no_part_in_it(void **state)
 static void
 what_is_not_in_the_image_has_no_graph(void **state)
 {
-	const struct program *program = *state;
+	const struct opened_program *program = *state;
 	const struct symbol symbol = {.offset = UINT64_C(1) << 40, .size = 16, .name = "elsewhere"};
 	struct flow_graph *graph = NULL;
 

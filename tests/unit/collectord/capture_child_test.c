@@ -22,7 +22,7 @@
 #include "profile/captured.h"
 #include "tests/remove_tree.h"
 
-struct stage {
+struct capture_child_stage {
 	char directory[64];
 	char program[PATH_MAX]; /* the real one */
 	char path[PATH_MAX];    /* a copy of sleep(1) */
@@ -65,7 +65,7 @@ copy_file(const char *from, const char *to)
 static int
 set_up(void **state)
 {
-	static struct stage stage;
+	static struct capture_child_stage stage;
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -88,7 +88,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 
 	capture_outcome_fini(&stage->outcome);
 	if (stage->sleeper > 0) {
@@ -99,7 +99,7 @@ tear_down(void **state)
 }
 
 static const struct capture_outcome *
-run_program(struct stage *stage, const char *program, const struct capture_request *request, int stop)
+run_program(struct capture_child_stage *stage, const char *program, const struct capture_request *request, int stop)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 
@@ -110,7 +110,7 @@ run_program(struct stage *stage, const char *program, const struct capture_reque
 }
 
 static const struct capture_outcome *
-run(struct stage *stage, const struct capture_request *request)
+run(struct capture_child_stage *stage, const struct capture_request *request)
 {
 	return run_program(stage, stage->program, request, -1);
 }
@@ -129,7 +129,7 @@ request_of_code(const struct request_place *place)
 }
 
 static const struct capture_outcome *
-run_with(struct stage *stage, const struct capture_request *request, const char *text)
+run_with(struct capture_child_stage *stage, const struct capture_request *request, const char *text)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 	int file = open(stage->path, O_RDWR | O_TRUNC | O_CLOEXEC);
@@ -150,7 +150,7 @@ static void
 what_a_process_told_about_its_code_is_taken(void **state)
 {
 	const struct request_place place = {.block = 0, .granules = 1};
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = request_of_code(&place);
 	const struct capture_outcome *outcome = run_with(stage, &request, "200010 20 f\n209000 20 elsewhere\n");
 	struct profile_symbol *symbols;
@@ -171,7 +171,7 @@ static void
 memory_that_a_process_used_again_is_told(void **state)
 {
 	const struct request_place place = {.block = 0, .granules = 1};
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = request_of_code(&place);
 	const struct capture_outcome *outcome;
 
@@ -192,7 +192,7 @@ without_a_file_nothing_is_taken_of_code(void **state)
 }
 
 static void
-start_sleeper(struct stage *stage)
+start_sleeper(struct capture_child_stage *stage)
 {
 	char link[64], target[PATH_MAX];
 
@@ -220,7 +220,7 @@ assert_taken(const struct capture_outcome *outcome)
 static void
 names_and_text_of_a_file_are_taken(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct request_place place = {.block = 2, .granules = 1};
 	const struct capture_request request = {
 		.image = stage->image, .names = true, .places = &place, .place_count = 1};
@@ -236,7 +236,7 @@ names_and_text_of_a_file_are_taken(void **state)
 static void
 what_was_taken_is_not_taken_again(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	uint32_t known[1000];
 	const struct capture_request request = {.image = stage->image, .known = known, .known_count = 1000};
 	const struct capture_outcome *outcome;
@@ -254,7 +254,7 @@ what_was_taken_is_not_taken_again(void **state)
 static void
 a_large_request_arrives(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const size_t count = 200000;
 	uint32_t *known = calloc(count, sizeof(*known));
 	const struct capture_request request = {
@@ -270,7 +270,7 @@ a_large_request_arrives(void **state)
 static void
 a_deleted_file_is_taken_from_its_process(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = {.image = stage->image, .names = true};
 
 	start_sleeper(stage);
@@ -284,7 +284,7 @@ a_deleted_file_is_taken_from_its_process(void **state)
 static void
 another_build_is_refused(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image, .names = true};
 
 	assert_int_equal(unlink(stage->path), 0);
@@ -295,7 +295,7 @@ another_build_is_refused(void **state)
 static void
 without_a_build_id_another_inode_is_refused(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = {.image = {.kind = IMAGE_USER, .path = stage->path}, .names = true};
 	struct stat status;
 
@@ -313,7 +313,7 @@ without_a_build_id_another_inode_is_refused(void **state)
 static void
 a_pipe_in_the_files_place_is_not_opened(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image, .names = true};
 
 	assert_int_equal(unlink(stage->path), 0);
@@ -324,7 +324,7 @@ a_pipe_in_the_files_place_is_not_opened(void **state)
 static void
 a_link_in_the_files_place_is_not_followed(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image, .names = true};
 
 	assert_int_equal(unlink(stage->path), 0);
@@ -335,7 +335,7 @@ a_link_in_the_files_place_is_not_followed(void **state)
 static void
 what_is_no_elf_file_is_said_to_be_none(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = {.names = true};
 	FILE *file = fopen(stage->path, "we");
 
@@ -349,7 +349,7 @@ what_is_no_elf_file_is_said_to_be_none(void **state)
 static void
 the_vdso_is_taken_from_memory(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	struct capture_request request = {.image = {.kind = IMAGE_VDSO, .path = "[vdso]"}, .names = true};
 
 	/* its build-id is not told: the one of the kernel's that runs is asked for by dcpid, and another is refused */
@@ -360,7 +360,7 @@ the_vdso_is_taken_from_memory(void **state)
 #define CORPUS "tests/fuzz/corpus/capture"
 
 static int
-run_on_file(struct stage *stage, const char *path)
+run_on_file(struct capture_child_stage *stage, const char *path)
 {
 	static const struct request_place places[] = {{0, UINT64_MAX}};
 	struct capture_request request = {.names = true, .places = places, .place_count = 1};
@@ -386,7 +386,7 @@ run_on_file(struct stage *stage, const char *path)
 static void
 hostile_files_do_no_harm(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct dirent *entry;
 	char path[PATH_MAX];
 	size_t count = 0;
@@ -415,7 +415,7 @@ hostile_files_do_no_harm(void **state)
 static void
 the_file_that_they_were_made_from_is_taken(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 
 	if (access(CORPUS "/whole", R_OK))
 		skip_because("not run from the top of the source");
@@ -427,7 +427,7 @@ the_file_that_they_were_made_from_is_taken(void **state)
 /* ---- a program in its place ---- */
 
 static const char *
-script(struct stage *stage, const char *text, char path[PATH_MAX])
+script(struct capture_child_stage *stage, const char *text, char path[PATH_MAX])
 {
 	FILE *file;
 
@@ -443,7 +443,7 @@ script(struct stage *stage, const char *text, char path[PATH_MAX])
 static void
 a_process_that_dies_is_told_from_one_that_ends(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	char path[PATH_MAX];
 
@@ -457,7 +457,7 @@ a_process_that_dies_is_told_from_one_that_ends(void **state)
 static void
 what_makes_no_sense_is_refused(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	char path[PATH_MAX];
 
@@ -467,7 +467,7 @@ what_makes_no_sense_is_refused(void **state)
 static void
 a_program_that_is_not_there_is_said(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 
 	assert_int_equal(run_program(stage, "/nonexistent/dcpi-capture", &request, -1)->error, -ENOENT);
@@ -476,7 +476,7 @@ a_program_that_is_not_there_is_said(void **state)
 static void
 who_must_stop_does_not_wait(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	int stop = eventfd(1, EFD_CLOEXEC);
 	char path[PATH_MAX];
@@ -490,7 +490,7 @@ who_must_stop_does_not_wait(void **state)
 static void
 who_waits_for_something_is_ended_soon(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	const uint64_t began_ns = monotonic_ns();
 	char path[PATH_MAX];
@@ -502,7 +502,7 @@ who_waits_for_something_is_ended_soon(void **state)
 static void
 who_computes_for_longer_is_waited_for(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	const uint64_t began_ns = monotonic_ns();
 	char path[PATH_MAX];
@@ -515,7 +515,7 @@ who_computes_for_longer_is_waited_for(void **state)
 static void
 who_says_too_much_is_ended(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_child_stage *stage = *state;
 	const struct capture_request request = {.image = stage->image};
 	char path[PATH_MAX];
 

@@ -18,7 +18,7 @@
 
 /* A user that has a number of runs to do, one after the other. */
 struct runner {
-	struct stage *stage;
+	struct capture_thread_stage *stage;
 	const char *program;
 	unsigned begun, ended, wanted;
 	bool is_own; /* its work is done on the thread itself */
@@ -28,7 +28,7 @@ struct runner {
 	struct capture_outcome outcome;
 };
 
-struct stage {
+struct capture_thread_stage {
 	char directory[64], hanging[96], good[96];
 	char order[16]; /* the first letters of what began */
 	struct capture_thread *thread;
@@ -48,7 +48,7 @@ write_script(const char *path, const char *text)
 static int
 set_up(void **state)
 {
-	static struct stage stage;
+	static struct capture_thread_stage stage;
 
 	memset(&stage, 0, sizeof(stage));
 	snprintf(stage.directory, sizeof(stage.directory), "/tmp/capture-thread-XXXXXX");
@@ -66,7 +66,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 
 	capture_thread_free(stage->thread);
 	capture_outcome_fini(&stage->first.outcome);
@@ -78,7 +78,7 @@ static bool
 begin(void *context, uint64_t now_ns, struct capture_child *child, uint64_t *due_ns)
 {
 	struct runner *runner = context;
-	struct stage *stage = runner->stage;
+	struct capture_thread_stage *stage = runner->stage;
 	const size_t length = strlen(stage->order);
 
 	assert_true(now_ns > 0);
@@ -110,7 +110,7 @@ end(void *context, const struct capture_child *child)
 }
 
 static void
-add(struct stage *stage, struct runner *runner, const char *program, unsigned wanted)
+add(struct capture_thread_stage *stage, struct runner *runner, const char *program, unsigned wanted)
 {
 	runner->stage = stage;
 	runner->program = program;
@@ -120,7 +120,7 @@ add(struct stage *stage, struct runner *runner, const char *program, unsigned wa
 }
 
 static void
-want(struct stage *stage, struct runner *runner, unsigned wanted)
+want(struct capture_thread_stage *stage, struct runner *runner, unsigned wanted)
 {
 	capture_thread_lock(stage->thread);
 	runner->wanted = wanted;
@@ -130,7 +130,7 @@ want(struct stage *stage, struct runner *runner, unsigned wanted)
 
 /* 0, or ETIMEDOUT. */
 static int
-wait_for(struct stage *stage, const unsigned *count, unsigned wanted)
+wait_for(struct capture_thread_stage *stage, const unsigned *count, unsigned wanted)
 {
 	const uint64_t until_ns = monotonic_ns() + PATIENCE_NS;
 	int err = 0;
@@ -145,7 +145,7 @@ wait_for(struct stage *stage, const unsigned *count, unsigned wanted)
 static void
 a_process_that_hangs_delays_no_other_user(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 
 	add(stage, &stage->first, stage->hanging, 1);
 	add(stage, &stage->second, stage->good, 5);
@@ -160,7 +160,7 @@ a_process_that_hangs_delays_no_other_user(void **state)
 static void
 work_that_comes_meanwhile_is_begun(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 
 	add(stage, &stage->first, stage->good, 0);
 	add(stage, &stage->second, stage->hanging, 1);
@@ -173,7 +173,7 @@ work_that_comes_meanwhile_is_begun(void **state)
 static void
 users_begin_in_turn_and_the_one_added_first_before(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 
 	stage->first.is_own = stage->second.is_own = true;
 	add(stage, &stage->first, NULL, 0);
@@ -189,7 +189,7 @@ users_begin_in_turn_and_the_one_added_first_before(void **state)
 static void
 a_thread_that_stops_ends_its_processes(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 	const uint64_t began_ns = monotonic_ns();
 
 	add(stage, &stage->first, stage->hanging, 1);
@@ -205,7 +205,7 @@ a_thread_that_stops_ends_its_processes(void **state)
 static void
 a_thread_with_nothing_to_do_sleeps(void **state)
 {
-	struct stage *stage = *state;
+	struct capture_thread_stage *stage = *state;
 	unsigned asked;
 
 	add(stage, &stage->first, stage->good, 1);

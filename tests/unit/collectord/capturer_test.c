@@ -22,8 +22,8 @@
 static const struct image built = {.kind = IMAGE_USER, .build_id = {7}, .build_id_size = 1, .path = "/home/u/a.out"};
 static const struct image packaged = {.kind = IMAGE_USER, .build_id = {8}, .build_id_size = 1, .path = "/usr/bin/x"};
 
-struct stage {
-	struct fixture *fixture;
+struct capturer_stage {
+	struct profile_fixture *fixture;
 	char program[128], reply[128], ran[128];
 	struct image_table *images;
 	struct context_table *contexts;
@@ -38,7 +38,7 @@ struct stage {
 static void
 take_line(void *context, enum log_level level, const char *text)
 {
-	struct stage *stage = context;
+	struct capturer_stage *stage = context;
 
 	(void)level;
 	snprintf(stage->said + strlen(stage->said), sizeof(stage->said) - strlen(stage->said), "%s\n", text);
@@ -48,7 +48,7 @@ static int
 set_up(void **state)
 {
 	static const struct attribution_options options = {.procfs = "/proc", .sysfs = "/sys", .cgroupfs = "/sys"};
-	static struct stage stage;
+	static struct capturer_stage stage;
 	void *made;
 
 	memset(&stage, 0, sizeof(stage));
@@ -67,7 +67,7 @@ set_up(void **state)
 }
 
 static void
-stop_capturer(struct stage *stage)
+stop_capturer(struct capturer_stage *stage)
 {
 	capture_thread_free(stage->thread);
 	capturer_free(stage->capturer);
@@ -78,7 +78,7 @@ stop_capturer(struct stage *stage)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	void *made = stage->fixture;
 
 	stop_capturer(stage);
@@ -100,7 +100,7 @@ write_file(const char *path, const void *data, size_t size, mode_t mode)
 }
 
 static void
-set_program(const struct stage *stage, const char *commands)
+set_program(const struct capturer_stage *stage, const char *commands)
 {
 	char script[1024];
 	int length = snprintf(script, sizeof(script), "#!/bin/sh\necho x >>'%s'\n%s\n", stage->ran, commands);
@@ -154,7 +154,7 @@ write_reply(const char *path, bool has_text)
 }
 
 static void
-set_program_of(struct stage *stage, int owner)
+set_program_of(struct capturer_stage *stage, int owner)
 {
 	char commands[256];
 
@@ -164,14 +164,14 @@ set_program_of(struct stage *stage, int owner)
 }
 
 static void
-set_good_program(struct stage *stage)
+set_good_program(struct capturer_stage *stage)
 {
 	set_program_of(stage, -1);
 }
 
 /* Its text only to those who ask again: a large one, of which nobody knew at first where samples would be. */
 static void
-set_large_program(struct stage *stage)
+set_large_program(struct capturer_stage *stage)
 {
 	char commands[1024], names[160];
 
@@ -184,7 +184,7 @@ set_large_program(struct stage *stage)
 }
 
 static void
-start_capturer_waiting(struct stage *stage, uint64_t limit, uint64_t packages_wait_ns)
+start_capturer_waiting(struct capturer_stage *stage, uint64_t limit, uint64_t packages_wait_ns)
 {
 	struct capturer_options options = {
 		.limit = limit,
@@ -202,14 +202,14 @@ start_capturer_waiting(struct stage *stage, uint64_t limit, uint64_t packages_wa
 }
 
 static void
-start_capturer(struct stage *stage, uint64_t limit)
+start_capturer(struct capturer_stage *stage, uint64_t limit)
 {
 	start_capturer_waiting(stage, limit, 0);
 }
 
 /* As the flusher calls the capturer; events from number 1 on are sums. */
 static void
-after_flush(struct stage *stage, const struct tally_entry *entries, size_t count)
+after_flush(struct capturer_stage *stage, const struct tally_entry *entries, size_t count)
 {
 	const struct flush flush = {.table = stage->images, .entries = entries, .entry_count = count, .first_sum = 1};
 	const struct flush_hook hook = capturer_hook(stage->capturer);
@@ -219,7 +219,7 @@ after_flush(struct stage *stage, const struct tally_entry *entries, size_t count
 
 /* Samples of `image`, seen and flushed: it is the first, or the one behind `packaged`. */
 static void
-sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64_t offset, uint64_t count)
+sample_at(struct capturer_stage *stage, const struct image *image, uint32_t place, uint64_t offset, uint64_t count)
 {
 	const struct tally_entry entry = {.image = place, .offset = offset, .count = count};
 	const struct image *images[] = {place ? &packaged : image, image};
@@ -245,26 +245,26 @@ sample_at(struct stage *stage, const struct image *image, uint32_t place, uint64
 }
 
 static void
-sample_often(struct stage *stage, const struct image *image, uint32_t place, uint64_t count)
+sample_often(struct capturer_stage *stage, const struct image *image, uint32_t place, uint64_t count)
 {
 	sample_at(stage, image, place, 0x1010, count);
 }
 
 /* As often as it takes to be worth a run. */
 static void
-sample(struct stage *stage, const struct image *image)
+sample(struct capturer_stage *stage, const struct image *image)
 {
 	sample_often(stage, image, 0, CAPTURE_FIRST_SAMPLES);
 }
 
 static void
-settle(struct stage *stage)
+settle(struct capturer_stage *stage)
 {
 	after_flush(stage, NULL, 0);
 }
 
 static size_t
-runs(const struct stage *stage)
+runs(const struct capturer_stage *stage)
 {
 	struct stat status;
 
@@ -273,7 +273,7 @@ runs(const struct stage *stage)
 
 /* Until so many answers came, or images were given up; what they cost has no limit in time. */
 static void
-wait_for(struct stage *stage, uint64_t taken, uint64_t failed)
+wait_for(struct capturer_stage *stage, uint64_t taken, uint64_t failed)
 {
 	struct capturer_stats stats;
 
@@ -284,7 +284,7 @@ wait_for(struct stage *stage, uint64_t taken, uint64_t failed)
 }
 
 static void
-assert_captured(struct stage *stage)
+assert_captured(struct capturer_stage *stage)
 {
 	struct profile_symbol *symbols;
 	struct captured_extent extent;
@@ -306,7 +306,7 @@ assert_captured(struct stage *stage)
 static void
 a_build_is_captured_at_first_sight(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct capturer_stats stats;
 	uint32_t number;
 
@@ -331,7 +331,7 @@ a_build_is_captured_at_first_sight(void **state)
 static void
 text_of_a_build_is_asked_for_as_soon_as_samples_tell_where(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct profile_symbol *symbols;
 	uint32_t number;
 	size_t count;
@@ -355,7 +355,7 @@ text_of_a_build_is_asked_for_as_soon_as_samples_tell_where(void **state)
 static void
 text_of_a_build_with_few_samples_can_wait(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	uint32_t number;
 
 	set_large_program(stage);
@@ -378,7 +378,7 @@ text_of_a_build_with_few_samples_can_wait(void **state)
 static void
 text_that_was_not_given_is_asked_for_again_later(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	char commands[256];
 
 	write_reply(stage->reply, false);
@@ -396,7 +396,7 @@ text_that_was_not_given_is_asked_for_again_later(void **state)
 static void
 a_package_is_captured_when_it_is_in_the_database(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	uint32_t number;
 
 	set_good_program(stage);
@@ -418,7 +418,7 @@ static void
 a_package_is_not_captured_before_its_time(void **state)
 {
 	const uint64_t wait_ns = 1500000000, began_ns = machine_clock_ns(CLOCK_MONOTONIC);
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 
 	set_good_program(stage);
 	start_capturer_waiting(stage, 1 << 20, wait_ns);
@@ -432,7 +432,7 @@ a_package_is_not_captured_before_its_time(void **state)
 static void
 a_build_does_not_wait_for_packages(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 
 	set_good_program(stage);
 	start_capturer_waiting(stage, 1 << 20, 1000 * HURRY_NS);
@@ -446,7 +446,7 @@ a_build_does_not_wait_for_packages(void **state)
 static void
 a_large_package_waits_until_samples_have_paid_for_it(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct image large = packaged;
 	struct stat status;
 
@@ -468,7 +468,7 @@ a_large_package_waits_until_samples_have_paid_for_it(void **state)
 static void
 packages_are_captured_as_samples_pay_for_them(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	const struct tally_entry sum = {.image = 1, .offset = 0x1010, .event = 1, .count = 1000000000}; /* no samples */
 	struct image other = packaged;
 	struct capturer_stats stats;
@@ -494,7 +494,7 @@ packages_are_captured_as_samples_pay_for_them(void **state)
 
 /* Another dcpid begins on the same database. */
 static void
-begin_again(struct stage *stage)
+begin_again(struct capturer_stage *stage)
 {
 	stop_capturer(stage);
 	profile_close(stage->writer.profile);
@@ -510,7 +510,7 @@ begin_again(struct stage *stage)
 static void
 a_few_samples_beside_what_is_there_can_wait(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 
 	set_good_program(stage);
 	start_capturer(stage, 1 << 20);
@@ -531,7 +531,7 @@ a_few_samples_beside_what_is_there_can_wait(void **state)
 static void
 a_small_part_at_new_places_can_wait(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 
 	set_good_program(stage);
 	start_capturer(stage, 1 << 20);
@@ -550,7 +550,7 @@ a_small_part_at_new_places_can_wait(void **state)
 static void
 blocks_that_are_there_are_not_stored_again(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct captured_text text;
 
 	a_build_is_captured_at_first_sight(state);
@@ -567,7 +567,7 @@ blocks_that_are_there_are_not_stored_again(void **state)
 static void
 who_dies_is_named_once_and_left_alone(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct profile_symbol *symbols;
 	size_t count;
 
@@ -586,7 +586,7 @@ who_dies_is_named_once_and_left_alone(void **state)
 static void
 a_limit_that_is_reached_is_said(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct capturer_stats stats;
 	struct profile_symbol *symbols;
 	size_t count;
@@ -606,7 +606,7 @@ a_limit_that_is_reached_is_said(void **state)
 static void
 a_file_that_is_not_found_is_looked_for_again_later(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct capturer_stats stats;
 
 	set_program(stage, "printf '\\004\\000\\000\\000\\001\\002'"); /* the end: ENOENT */
@@ -623,7 +623,7 @@ a_file_that_is_not_found_is_looked_for_again_later(void **state)
 static void
 a_new_database_gets_all_again(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct flush_hook hook;
 
 	a_build_is_captured_at_first_sight(state);
@@ -635,7 +635,7 @@ a_new_database_gets_all_again(void **state)
 
 /* The image is in the database with the name "another_way", a layout and block 2, of a file of `owner`. */
 static void
-store_before(struct stage *stage, const struct image *image, enum captured_owner owner)
+store_before(struct capturer_stage *stage, const struct image *image, enum captured_owner owner)
 {
 	static const struct profile_symbol name = {0x1000, "another_way", 64};
 	static const struct captured_layout layout = {.machine = 62};
@@ -677,7 +677,7 @@ store_before(struct stage *stage, const struct image *image, enum captured_owner
 static void
 what_roots_file_says_replaces_what_anothers_said(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 
 	set_program_of(stage, 1);
 	start_capturer(stage, 1 << 20);
@@ -698,7 +698,7 @@ what_roots_file_says_replaces_what_anothers_said(void **state)
 static void
 what_anothers_file_says_leaves_what_roots_said(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct captured_extent extent;
 	struct profile_symbol *symbols;
 	uint32_t number;
@@ -728,7 +728,7 @@ what_anothers_file_says_leaves_what_roots_said(void **state)
 static void
 images_of_a_session_are_forgotten_with_it(void **state)
 {
-	struct stage *stage = *state;
+	struct capturer_stage *stage = *state;
 	struct capturer_stats stats;
 	struct flush_hook hook;
 

@@ -20,7 +20,7 @@
 #define PATIENCE   UINT64_C(60000000000)
 #define GENERATION 9
 
-struct fixture {
+struct code_namer_fixture {
 	char directory[64], program[PATH_MAX], map[64], said[512];
 	struct log log;
 	struct jit_files *files;
@@ -35,7 +35,7 @@ struct fixture {
 static void
 hear(void *context, enum log_level level, const char *text)
 {
-	struct fixture *fixture = context;
+	struct code_namer_fixture *fixture = context;
 	const size_t length = strlen(fixture->said);
 
 	(void)level;
@@ -45,13 +45,13 @@ hear(void *context, enum log_level level, const char *text)
 static void
 be_ready(void *context)
 {
-	struct fixture *fixture = context;
+	struct code_namer_fixture *fixture = context;
 
 	fixture->calls++;
 }
 
 static void
-write_map(const struct fixture *fixture, const char *text)
+write_map(const struct code_namer_fixture *fixture, const char *text)
 {
 	int fd = open(fixture->map, O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
 
@@ -62,7 +62,7 @@ write_map(const struct fixture *fixture, const char *text)
 
 /* The image is in the database, with a sample. */
 static void
-store_image(struct fixture *fixture)
+store_image(struct code_namer_fixture *fixture)
 {
 	struct epoch epoch = {.start_ns = 1000, .event_count = 1};
 	struct slice slice = {.start_ns = 1000, .end_ns = 2000, .event_count = 1};
@@ -88,7 +88,7 @@ store_image(struct fixture *fixture)
 }
 
 static void
-find_program(struct fixture *fixture)
+find_program(struct code_namer_fixture *fixture)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -100,7 +100,7 @@ find_program(struct fixture *fixture)
 }
 
 static void
-start_namer(struct fixture *fixture, const char *program)
+start_namer(struct code_namer_fixture *fixture, const char *program)
 {
 	struct code_namer_options options = {
 		.files = fixture->files,
@@ -119,7 +119,7 @@ static int
 setup(void **state)
 {
 	const struct profile_options options = {.write = true, .size_limit = 16 << 20};
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct code_namer_fixture *fixture = calloc(1, sizeof(*fixture));
 	struct jit_process maker = {.generation = GENERATION, .base = BASE};
 
 	assert_non_null(fixture);
@@ -155,7 +155,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	capture_thread_free(fixture->thread);
 	code_namer_free(fixture->namer);
@@ -170,7 +170,7 @@ teardown(void **state)
 }
 
 static void
-note(struct fixture *fixture, uint64_t offset)
+note(struct code_namer_fixture *fixture, uint64_t offset)
 {
 	const struct image *images[] = {&fixture->image};
 	const struct tally_entry entry = {.offset = offset, .count = 1};
@@ -181,7 +181,7 @@ note(struct fixture *fixture, uint64_t offset)
 }
 
 static void
-have_named(struct fixture *fixture)
+have_named(struct code_namer_fixture *fixture)
 {
 	code_namer_drain(fixture->namer, PATIENCE);
 	code_namer_store(fixture->namer, fixture->profile);
@@ -189,7 +189,7 @@ have_named(struct fixture *fixture)
 
 /* Names in the database, one a line with its offset. */
 static void
-assert_names(struct fixture *fixture, const char *expected)
+assert_names(struct code_namer_fixture *fixture, const char *expected)
 {
 	struct profile_symbol *symbols;
 	char text[512] = "";
@@ -214,7 +214,7 @@ assert_names(struct fixture *fixture, const char *expected)
 static void
 what_was_sampled_is_named(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
@@ -231,7 +231,7 @@ what_was_sampled_is_named(void **state)
 static void
 what_a_process_tells_later_is_named_later(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
@@ -248,7 +248,7 @@ what_a_process_tells_later_is_named_later(void **state)
 static void
 memory_that_is_used_again_keeps_its_first_name_for_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
@@ -263,7 +263,7 @@ memory_that_is_used_again_keeps_its_first_name_for_once(void **state)
 static void
 an_image_of_anything_else_is_none_of_its_business(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	start_namer(fixture, fixture->program);
 	fixture->image.kind = IMAGE_USER;
@@ -277,7 +277,7 @@ an_image_of_anything_else_is_none_of_its_business(void **state)
 static void
 a_database_that_is_another_is_named_again(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 	struct flush_hook hook;
 
 	start_namer(fixture, fixture->program);
@@ -295,7 +295,7 @@ a_database_that_is_another_is_named_again(void **state)
 static void
 what_was_taken_can_be_stored_when_it_has_stopped(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 
 	start_namer(fixture, fixture->program);
 	note(fixture, 0x10);
@@ -309,7 +309,7 @@ what_was_taken_can_be_stored_when_it_has_stopped(void **state)
 static void
 a_process_that_dies_over_it_is_said_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 	char expected[256];
 
 	start_namer(fixture, "/bin/false");
@@ -328,7 +328,7 @@ a_process_that_dies_over_it_is_said_once(void **state)
 static void
 a_name_does_not_make_lines_in_the_log(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 	char expected[256];
 
 	fixture->image.path = "[jit:no\nde]";
@@ -346,7 +346,7 @@ a_name_does_not_make_lines_in_the_log(void **state)
 static void
 lines_that_make_no_sense_are_said_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 	char expected[512];
 
 	write_map(fixture, "this is\nno map\n");
@@ -372,7 +372,7 @@ a_map_beyond_its_limit_is_said_once(void **state)
 {
 	static const char line[] = "1 1 a\n";
 	const size_t length = strlen(line), count = 65536;
-	struct fixture *fixture = *state;
+	struct code_namer_fixture *fixture = *state;
 	char *lines = malloc(count * length + 1);
 	char expected[512];
 

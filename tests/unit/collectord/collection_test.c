@@ -16,7 +16,7 @@
 
 #define PATIENCE_NS UINT64_C(20000000000)
 
-struct site {
+struct collection_site {
 	struct config config;
 	struct collection *collection;
 	char why[512];
@@ -26,7 +26,7 @@ struct site {
 static int
 open_site(void **state)
 {
-	struct site *site = calloc(1, sizeof(*site));
+	struct collection_site *site = calloc(1, sizeof(*site));
 
 	dcpid_config_default(&site->config);
 	snprintf(site->config.database, sizeof(site->config.database), "/tmp/dcpi-collection.XXXXXX");
@@ -47,7 +47,7 @@ static int
 close_site(void **state)
 {
 	static const char *const files[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	char path[PATH_MAX + 16];
 
 	collection_close(site->collection);
@@ -68,7 +68,7 @@ close_site(void **state)
 	} while (0)
 
 static struct collection_view
-view_of(const struct site *site)
+view_of(const struct collection_site *site)
 {
 	struct collection_view view;
 
@@ -97,7 +97,7 @@ count_complaint(void *context, const char *text)
 
 /* Close the collection and read what it wrote: all epochs. */
 static struct selection *
-read_back(struct site *site, struct profile **profile)
+read_back(struct collection_site *site, struct profile **profile)
 {
 	const struct selection_request request = {.epoch = "all"};
 	const struct profile_options options = {.write = false};
@@ -117,7 +117,7 @@ read_back(struct site *site, struct profile **profile)
 static void
 what_was_sampled_is_in_the_database_after_a_commit(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	uint64_t samples;
@@ -141,7 +141,7 @@ what_was_sampled_is_in_the_database_after_a_commit(void **state)
 static void
 what_the_start_took_is_the_first_epochs(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	uint64_t start_ns;
@@ -163,7 +163,7 @@ what_the_start_took_is_the_first_epochs(void **state)
 static void
 a_ticket_is_served_by_the_flusher(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	uint64_t ticket = 0;
 
 	needs_perf_events(site);
@@ -179,7 +179,7 @@ a_ticket_is_served_by_the_flusher(void **state)
 static void
 slices_follow_each_other_without_a_gap(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	struct config config;
@@ -203,7 +203,7 @@ slices_follow_each_other_without_a_gap(void **state)
 static void
 flushes_within_a_slice_add_up(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 
@@ -221,7 +221,7 @@ flushes_within_a_slice_add_up(void **state)
 static void
 a_tally_too_small_is_flushed_and_not_lost(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	struct config config;
@@ -259,7 +259,7 @@ limit_file_size(rlim_t bytes)
 
 /* Hand over what there is, and let it fail. */
 static void
-flush_in_vain(struct site *site)
+flush_in_vain(struct collection_site *site)
 {
 	do {
 		assert_int_equal(collection_drain(site->collection), 0);
@@ -274,7 +274,7 @@ flush_in_vain(struct site *site)
 static void
 a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct collection_view view;
 	struct selection *selection;
 	struct profile *profile;
@@ -314,7 +314,7 @@ a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops(void **s
 static void
 a_new_epoch_begins_with_nothing(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct collection_view view;
 	struct profile *profile;
@@ -344,7 +344,7 @@ a_new_epoch_begins_with_nothing(void **state)
 static void
 other_events_begin_an_epoch_and_lose_nothing(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	struct config config;
@@ -377,7 +377,7 @@ other_events_begin_an_epoch_and_lose_nothing(void **state)
 static void
 another_interval_begins_no_epoch(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct config config;
 
 	needs_perf_events(site);
@@ -393,7 +393,7 @@ another_interval_begins_no_epoch(void **state)
 static void
 a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct collection *collection = site->collection;
 	struct capturer *capturer = collection->capturer;
 	struct code_namer *namer = collection->namer;
@@ -432,7 +432,7 @@ a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
 static void
 however_many_ask_for_a_refresh_there_is_one_flush_in_an_interval(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct collection *collection = site->collection;
 	uint64_t first, second;
 
@@ -458,7 +458,7 @@ however_many_ask_for_a_refresh_there_is_one_flush_in_an_interval(void **state)
 static void
 a_configuration_that_cannot_be_opened_leaves_the_old_one(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct config config;
 
 	needs_perf_events(site);
@@ -475,7 +475,7 @@ a_configuration_that_cannot_be_opened_leaves_the_old_one(void **state)
 static void
 a_second_one_on_the_database_is_told_who_has_it(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct collection *second;
 	char expected[512];
 
@@ -491,7 +491,7 @@ a_second_one_on_the_database_is_told_who_has_it(void **state)
 static void
 tables_that_are_too_large_are_begun_anew(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct selection *selection;
 	struct profile *profile;
 	uint64_t samples, ours = 0;
@@ -522,7 +522,7 @@ tables_that_are_too_large_are_begun_anew(void **state)
 static void
 compacting_loses_nothing_and_begins_no_epoch(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	struct compaction compaction;
 	struct selection *selection;
 	struct profile *profile;
@@ -558,7 +558,7 @@ compacting_loses_nothing_and_begins_no_epoch(void **state)
 static void
 a_plan_waits_for_the_end_of_a_compaction(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 
 	needs_perf_events(site);
 	site->collection->plan_reason = "the number of CPUs changed";
@@ -575,7 +575,7 @@ a_plan_waits_for_the_end_of_a_compaction(void **state)
 static void
 processor_time_is_of_the_cpus_that_were_sampled(void **state)
 {
-	struct site *site = *state;
+	struct collection_site *site = *state;
 	uint64_t begin_ns, elapsed_ns;
 
 	needs_perf_events(site);

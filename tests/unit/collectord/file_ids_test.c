@@ -12,7 +12,7 @@
 #include "process/build_id.h"
 #include "tests/unit/process/fake.h"
 
-struct site {
+struct file_ids_site {
 	struct fake fake;
 	struct file_ids *ids;
 };
@@ -20,7 +20,7 @@ struct site {
 static int
 setup(void **state)
 {
-	struct site *site = calloc(1, sizeof(*site));
+	struct file_ids_site *site = calloc(1, sizeof(*site));
 
 	fake_init(&site->fake);
 	site->ids = file_ids_new(NULL);
@@ -32,7 +32,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct site *site = *state;
+	struct file_ids_site *site = *state;
 
 	file_ids_free(site->ids);
 	fake_fini(&site->fake);
@@ -69,7 +69,7 @@ image_of(const char *path)
 }
 
 static void
-ask(const struct site *site, const struct image *image, uint32_t pid)
+ask(const struct file_ids_site *site, const struct image *image, uint32_t pid)
 {
 	const struct sampled_file file = {.image = image, .place.pid = pid};
 
@@ -95,12 +95,12 @@ a_file_that_got_samples_tells_its_build_id(void **state)
 	struct image image = image_of("/usr/bin/sleep"), other = image;
 	struct file_ids_stats stats;
 
-	assert_int_equal(file_ids_complete(((struct site *)*state)->ids, &other), FILE_WAITS);
+	assert_int_equal(file_ids_complete(((struct file_ids_site *)*state)->ids, &other), FILE_WAITS);
 	ask(*state, &image, 0);
-	assert_int_equal(file_ids_complete(((struct site *)*state)->ids, &image), FILE_KNOWN);
+	assert_int_equal(file_ids_complete(((struct file_ids_site *)*state)->ids, &image), FILE_KNOWN);
 	assert_true(image.is_roots);
 	assert_build_of(&image, "/usr/bin/sleep");
-	file_ids_stats(((struct site *)*state)->ids, &stats);
+	file_ids_stats(((struct file_ids_site *)*state)->ids, &stats);
 	assert_int_equal(stats.read, 1);
 	assert_int_equal(stats.unread + stats.waiting, 0);
 }
@@ -109,7 +109,7 @@ a_file_that_got_samples_tells_its_build_id(void **state)
 static void
 an_old_file_is_not_looked_at_again_at_once(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	char page[4096] = "no ELF file", path[PATH_MAX];
 	struct image old = image_of("/usr/bin/sleep"), young;
 	struct file_ids_stats stats;
@@ -136,16 +136,16 @@ another_file_at_its_path_is_not_taken_for_it(void **state)
 
 	image.inode++;
 	ask(*state, &image, 0);
-	assert_int_equal(file_ids_complete(((struct site *)*state)->ids, &image), FILE_UNREAD);
+	assert_int_equal(file_ids_complete(((struct file_ids_site *)*state)->ids, &image), FILE_UNREAD);
 	assert_int_equal(image.build_id_size, 0);
-	file_ids_stats(((struct site *)*state)->ids, &stats);
+	file_ids_stats(((struct file_ids_site *)*state)->ids, &stats);
 	assert_int_equal(stats.unread, 1);
 }
 
 static void
 a_file_without_a_build_id_has_none(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	char path[PATH_MAX], page[4096] = "no ELF file";
 	struct image image;
 
@@ -158,7 +158,7 @@ a_file_without_a_build_id_has_none(void **state)
 static void
 a_program_that_was_deleted_is_read_through_its_process(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	const struct timespec moment = {.tv_nsec = 10000000};
 	char path[PATH_MAX], exe[64], target[PATH_MAX];
 	struct image image;
@@ -187,7 +187,7 @@ a_program_that_was_deleted_is_read_through_its_process(void **state)
 static void
 a_file_that_was_written_to_in_place_is_another_image(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	struct image image, old, changed;
 	uint32_t content = 0;
 	char path[PATH_MAX];
@@ -212,7 +212,7 @@ a_file_that_was_written_to_in_place_is_another_image(void **state)
 static void
 a_file_that_was_only_touched_is_the_same(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	struct image image, changed;
 	uint32_t content;
 	char path[PATH_MAX];
@@ -229,7 +229,7 @@ a_file_that_was_only_touched_is_the_same(void **state)
 static void
 a_change_that_had_no_room_is_met_when_the_file_is_asked_about_again(void **state)
 {
-	const struct site *site = *state;
+	const struct file_ids_site *site = *state;
 	struct image image, changed;
 	uint32_t content, taken = 0;
 	char path[PATH_MAX], name[32];

@@ -18,14 +18,14 @@
 #define HOUR_NS   (3600 * SECOND_NS)
 #define LIMIT     (UINT64_C(1) << 20)
 
-struct fixture {
+struct flush_retention_fixture {
 	char directory[64];
 	struct profile *profile;
 	uint32_t newest;
 };
 
 static void
-add_slice(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
+add_slice(struct flush_retention_fixture *fixture, uint64_t start_ns, uint64_t end_ns)
 {
 	struct slice slice = {.epoch = 1, .start_ns = start_ns, .end_ns = end_ns, .event_count = 1};
 	struct profile_batch batch = {.slice = &slice};
@@ -40,7 +40,7 @@ setup(void **state)
 {
 	const struct profile_options options = {.write = true, .size_limit = 16 << 20};
 	const uint64_t now_ns = machine_clock_ns(CLOCK_REALTIME);
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct flush_retention_fixture *fixture = calloc(1, sizeof(*fixture));
 	struct epoch epoch = {.start_ns = 1000, .event_count = 1};
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/flush_retention_test.XXXXXX");
@@ -56,7 +56,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flush_retention_fixture *fixture = *state;
 	char command[128];
 
 	profile_close(fixture->profile);
@@ -66,7 +66,7 @@ teardown(void **state)
 }
 
 static uint64_t
-slices(const struct fixture *fixture)
+slices(const struct flush_retention_fixture *fixture)
 {
 	struct profile_stats stats;
 
@@ -75,7 +75,7 @@ slices(const struct fixture *fixture)
 }
 
 static bool
-step(struct fixture *fixture, struct flush_retention *retention, uint64_t max_age_ns, uint32_t slice,
+step(struct flush_retention_fixture *fixture, struct flush_retention *retention, uint64_t max_age_ns, uint32_t slice,
      uint64_t used_bytes)
 {
 	const struct retention_options options = {.max_age_ns = max_age_ns, .size_limit = LIMIT};
@@ -85,7 +85,7 @@ step(struct fixture *fixture, struct flush_retention *retention, uint64_t max_ag
 
 /* With nothing left to do; what is older than three hours is then too old, without anybody being told. */
 static struct flush_retention
-rest(struct fixture *fixture)
+rest(struct flush_retention_fixture *fixture)
 {
 	struct flush_retention retention = {0};
 
@@ -143,7 +143,7 @@ as_long_as_there_was_something_it_looks(void **state)
 	assert_false(retention.is_done);
 }
 
-struct told {
+struct logged_lines {
 	unsigned count;
 	char last[512];
 };
@@ -151,7 +151,7 @@ struct told {
 static void
 note_line(void *context, enum log_level level, const char *message)
 {
-	struct told *told = context;
+	struct logged_lines *told = context;
 
 	(void)level;
 	told->count++;
@@ -160,7 +160,8 @@ note_line(void *context, enum log_level level, const char *message)
 
 /* Until it rests; each round as after a minute. */
 static void
-retain_within(struct fixture *fixture, struct flush_retention *retention, uint64_t size_limit, const struct log *log)
+retain_within(struct flush_retention_fixture *fixture, struct flush_retention *retention, uint64_t size_limit,
+              const struct log *log)
 {
 	const struct retention_options options = {.size_limit = size_limit};
 
@@ -173,8 +174,8 @@ retain_within(struct fixture *fixture, struct flush_retention *retention, uint64
 static void
 at_the_limit_it_is_said_what_is_kept(void **state)
 {
-	struct fixture *fixture = *state;
-	struct told told = {0};
+	struct flush_retention_fixture *fixture = *state;
+	struct logged_lines told = {0};
 	const struct log log = {.hook = note_line, .context = &told, .limit = LOG_LEVEL_INFO};
 	struct flush_retention retention = {0};
 
@@ -265,7 +266,7 @@ start_stuck_reader(const char *directory)
 
 /* A database of 1 MiB, half full. */
 static void
-make_small(struct fixture *fixture, size_t keys)
+make_small(struct flush_retention_fixture *fixture, size_t keys)
 {
 	const struct retention_options options = {.size_limit = LIMIT};
 	struct profile_batch batch;
@@ -288,7 +289,7 @@ static void
 no_flush_fails_for_a_reader_that_is_stuck(void **state)
 {
 	const struct retention_options options = {.size_limit = LIMIT};
-	struct fixture *fixture = *state;
+	struct flush_retention_fixture *fixture = *state;
 	const size_t keys[] = {10, 60, 150, 300, KEYS_MAX};
 	struct profile_batch batch;
 	struct slice slice;
@@ -312,7 +313,7 @@ no_flush_fails_for_a_reader_that_is_stuck(void **state)
 static void
 a_flush_without_room_leaves_no_doubt_whether_it_was_written(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flush_retention_fixture *fixture = *state;
 	struct profile_batch batch;
 	struct slice slice;
 	pid_t reader;

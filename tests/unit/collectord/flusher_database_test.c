@@ -13,7 +13,7 @@
 static void
 a_deleted_database_is_followed_by_another_with_the_same_epoch(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0), second;
 	struct profile_stats stats;
 	struct flush_result result;
@@ -73,7 +73,7 @@ damage_epoch(struct profile *profile, void *context)
 static void
 a_damaged_database_is_put_aside_and_no_count_is_lost(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0), second;
 	struct profile_stats stats;
 	struct flush_result result;
@@ -102,7 +102,7 @@ a_damaged_database_is_put_aside_and_no_count_is_lost(void **state)
 static void
 what_is_damaged_again_at_once_waits(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result result;
 
@@ -124,7 +124,7 @@ static void
 what_is_too_old_goes_after_a_flush(void **state)
 {
 	const struct retention_options options = {.max_age_ns = WAIT_NS};
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct profile_stats stats;
 	struct flush_result result;
@@ -150,7 +150,7 @@ static void
 a_clock_that_leapt_makes_nothing_old(void **state)
 {
 	const struct retention_options options = {.max_age_ns = WAIT_NS};
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct profile_stats stats;
 
 	flusher_set_retention(fixture->flusher, &options);
@@ -173,7 +173,7 @@ make_small(struct profile *profile, void *context)
 
 /* A job of 500 blocks, about 15 KiB of the database. */
 static struct flush_job
-make_large_job(struct fixture *fixture)
+make_large_job(struct flusher_fixture *fixture)
 {
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 1, 0);
 	struct sample_key key = {0};
@@ -190,7 +190,7 @@ static void
 a_full_database_loses_its_oldest_slices_only(void **state)
 {
 	const struct retention_options never = {.blocks_max = 100};
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct profile_stats stats;
 
 	flusher_set_retention(fixture->flusher, &never);

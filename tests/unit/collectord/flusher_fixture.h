@@ -12,7 +12,7 @@
 
 #define WAIT_NS UINT64_C(20000000000)
 
-struct fixture {
+struct flusher_fixture {
 	char directory[64];
 	struct profile *profile;
 	struct image_table *images;
@@ -31,7 +31,7 @@ static inline int
 setup(void **state)
 {
 	const struct profile_options options = {.write = true, .size_limit = 16 << 20};
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct flusher_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/flusher_test.XXXXXX");
 	if (!mkdtemp(fixture->directory))
@@ -52,7 +52,7 @@ setup(void **state)
 static inline int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	char command[128];
 
 	flusher_free(fixture->flusher);
@@ -66,7 +66,7 @@ teardown(void **state)
 
 /* A job with `count` samples of one new image. */
 static inline struct flush_job
-make_job(struct fixture *fixture, const char *path, uint64_t inode, uint64_t count, uint32_t slice)
+make_job(struct flusher_fixture *fixture, const char *path, uint64_t inode, uint64_t count, uint32_t slice)
 {
 	const struct image image = {.kind = IMAGE_USER, .inode = inode, .path = path};
 	const struct context context = {.comm = "test", .cgroup = "/", .label = ""};
@@ -84,7 +84,7 @@ make_job(struct fixture *fixture, const char *path, uint64_t inode, uint64_t cou
 }
 
 static inline struct flush_result
-flush(struct fixture *fixture, const struct flush_job *job)
+flush(struct flusher_fixture *fixture, const struct flush_job *job)
 {
 	struct flush_result result;
 

@@ -38,7 +38,7 @@ count_epochs(struct profile *profile, void *context)
 
 /* Begin another epoch on a disk that hangs, and write a job when it does no more: it belongs to that epoch. */
 static void
-begin_on_a_hanging_disk(struct fixture *fixture, int error)
+begin_on_a_hanging_disk(struct flusher_fixture *fixture, int error)
 {
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct epoch late = fixture->epoch;

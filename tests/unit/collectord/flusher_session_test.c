@@ -10,7 +10,7 @@
 static void
 a_session_ends_with_the_job_that_has_its_tables(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result result = flush(fixture, &job);
 	struct profile_stats stats;
@@ -41,7 +41,7 @@ a_session_ends_with_the_job_that_has_its_tables(void **state)
 
 /* Fill the session's table with 3 MB of images; among them lies what stays. */
 static void
-fill_images(struct fixture *fixture, void *kept[TABLE_IMAGES / KEPT_EVERY])
+fill_images(struct flusher_fixture *fixture, void *kept[TABLE_IMAGES / KEPT_EVERY])
 {
 	char path[3000];
 	struct image image = {.kind = IMAGE_USER, .path = path};
@@ -60,7 +60,7 @@ fill_images(struct fixture *fixture, void *kept[TABLE_IMAGES / KEPT_EVERY])
 static void
 what_a_session_knew_is_given_back_at_its_end(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	void *kept[TABLE_IMAGES / KEPT_EVERY];
 	struct machine_memory before, after;
 	struct flush_result result;

@@ -7,7 +7,7 @@
 static void
 a_job_is_written_and_comes_back_empty(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result result = flush(fixture, &job);
 	struct profile_stats stats;
@@ -28,7 +28,7 @@ a_job_is_written_and_comes_back_empty(void **state)
 static void
 only_what_is_new_goes_with_the_second_job(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result result = flush(fixture, &first);
 	struct flush_job second = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
@@ -48,7 +48,7 @@ only_what_is_new_goes_with_the_second_job(void **state)
 static void
 a_second_job_has_to_wait(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job first = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_job second = make_job(fixture, "/bin/b", 2, 5, 0);
 	struct flush_result result;
@@ -66,7 +66,7 @@ a_second_job_has_to_wait(void **state)
 static void
 a_job_that_fails_is_kept_and_tried_again(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct epoch epoch = fixture->epoch;
 	struct flush_result result;
@@ -107,7 +107,7 @@ count_message(void *context, enum log_level level, const char *message)
 static void
 the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	const struct image kernel = {.kind = IMAGE_KERNEL, .path = "[kernel]"};
 	struct flush_job first, second;
 	struct flush_result result;
@@ -144,7 +144,7 @@ the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once(void **state)
 static void
 freeing_writes_the_job_under_way(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct profile_stats stats;
 
@@ -158,7 +158,7 @@ freeing_writes_the_job_under_way(void **state)
 static void
 a_thread_that_waits_for_its_disk_is_alive(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result result;
 
@@ -185,7 +185,7 @@ wait_for_word(struct profile *profile, void *context)
 static void
 what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct flusher_fixture *fixture = *state;
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct flush_result flushed;
 	int pipes[4], result = 0;

@@ -16,7 +16,7 @@
 #include "process/mapped_file.h"
 #include "tests/unit/process/fake.h"
 
-struct fixture {
+struct jit_files_fixture {
 	struct jit_files *files;
 	pid_t child; /* lives */
 	char map[64];
@@ -25,7 +25,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct jit_files_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fixture->files = jit_files_new("/proc", NULL);
@@ -41,7 +41,7 @@ setup(void **state)
 }
 
 static void
-end_child(struct fixture *fixture)
+end_child(struct jit_files_fixture *fixture)
 {
 	kill(fixture->child, SIGKILL);
 	waitpid(fixture->child, NULL, 0);
@@ -50,7 +50,7 @@ end_child(struct fixture *fixture)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 
 	end_child(fixture);
 	unlink(fixture->map);
@@ -60,7 +60,7 @@ teardown(void **state)
 }
 
 static void
-write_map(struct fixture *fixture, const char *text)
+write_map(struct jit_files_fixture *fixture, const char *text)
 {
 	int fd = open(fixture->map, O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
 
@@ -70,7 +70,7 @@ write_map(struct fixture *fixture, const char *text)
 }
 
 static void
-meet(struct fixture *fixture, uint64_t generation)
+meet(struct jit_files_fixture *fixture, uint64_t generation)
 {
 	const struct jit_process maker = {
 		.pid = (uint32_t)fixture->child,
@@ -85,21 +85,21 @@ meet(struct fixture *fixture, uint64_t generation)
 }
 
 static struct image
-image_of(const struct fixture *fixture, uint64_t generation)
+image_of(const struct jit_files_fixture *fixture, uint64_t generation)
 {
 	return (struct image){
 		.kind = IMAGE_JIT, .inode = (uint64_t)fixture->child, .inode_generation = generation, .path = "[jit]"};
 }
 
 static void
-settle(struct fixture *fixture)
+settle(struct jit_files_fixture *fixture)
 {
 	jit_files_wait(fixture->files, 20 * SECOND_NS);
 }
 
 /* As the flusher asks. */
 static bool
-tells(struct fixture *fixture, uint64_t generation)
+tells(struct jit_files_fixture *fixture, uint64_t generation)
 {
 	const struct image image = image_of(fixture, generation);
 
@@ -111,7 +111,7 @@ tells(struct fixture *fixture, uint64_t generation)
 static void
 a_process_with_a_map_tells(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 
 	write_map(fixture, "1000 10 f\n");
 	assert_false(tells(fixture, 1));
@@ -123,7 +123,7 @@ a_process_with_a_map_tells(void **state)
 static void
 what_it_told_is_there_when_it_and_its_file_are_gone(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const struct image image = image_of(fixture, 1);
 	struct jit_open_file note;
 	char text[32];
@@ -148,7 +148,7 @@ what_it_told_is_there_when_it_and_its_file_are_gone(void **state)
 static void
 a_file_is_news_when_it_has_grown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const struct image image = image_of(fixture, 1);
 	struct jit_open_file note;
 
@@ -170,7 +170,7 @@ a_file_is_news_when_it_has_grown(void **state)
 static void
 one_that_tells_late_is_renewed(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	uint64_t generation;
 	uint32_t pid;
 
@@ -191,7 +191,7 @@ one_that_tells_late_is_renewed(void **state)
 static void
 one_that_told_in_time_is_not_renewed(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	uint64_t generation;
 	uint32_t pid;
 
@@ -207,7 +207,7 @@ one_that_told_in_time_is_not_renewed(void **state)
 static void
 one_that_tells_before_it_was_asked_for_tells(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 
 	meet(fixture, 7);
 	settle(fixture);
@@ -219,7 +219,7 @@ one_that_tells_before_it_was_asked_for_tells(void **state)
 static void
 code_is_not_renewed_all_the_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const struct image image = image_of(fixture, 7), other = image_of(fixture, 8);
 
 	write_map(fixture, "1000 10 f\n");
@@ -232,7 +232,7 @@ code_is_not_renewed_all_the_time(void **state)
 static void
 one_that_ended_and_told_nothing_is_forgotten(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const struct image image = image_of(fixture, 1);
 	struct jit_open_file note;
 
@@ -259,7 +259,7 @@ count_descriptors(void)
 static void
 those_not_heard_of_for_longest_give_way(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const unsigned before = count_descriptors();
 
 	write_map(fixture, "1000 10 f\n");
@@ -290,7 +290,7 @@ make_silent(const struct fake *fake, const char *name)
 static void
 one_that_does_not_answer_delays_nobody_who_waits(void **state)
 {
-	struct fixture *fixture = *state;
+	struct jit_files_fixture *fixture = *state;
 	const struct jit_process silent = {.pid = 77, .generation = 1};
 	const struct image image = {.kind = IMAGE_JIT, .inode = 77, .inode_generation = 1, .path = "[jit]"};
 	char target[64], link[PATH_MAX], name[32];

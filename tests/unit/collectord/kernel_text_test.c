@@ -24,7 +24,7 @@
 		.kind = IMAGE_MODULE, .path = "[toy]"                                                                  \
 	}
 
-struct stage {
+struct kernel_text_stage {
 	char procfs[64];
 	uint32_t numbers[CAPTURED_PARCEL_MAX];
 	uint8_t bytes[CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE];
@@ -33,7 +33,7 @@ struct stage {
 };
 
 static void
-write_text(const struct stage *stage, const char *name, const void *data, size_t size)
+write_text(const struct kernel_text_stage *stage, const char *name, const void *data, size_t size)
 {
 	char path[128];
 	FILE *file;
@@ -47,7 +47,7 @@ write_text(const struct stage *stage, const char *name, const void *data, size_t
 
 /* Block N of the core is full of the letter 'a' + N: five of the kernel, two of the module. */
 static void
-write_core(const struct stage *stage)
+write_core(const struct kernel_text_stage *stage)
 {
 	const size_t size = (1 + BLOCKS) * CAPTURED_BLOCK_SIZE;
 	uint8_t *core = calloc(1, size);
@@ -84,7 +84,7 @@ set_up(void **state)
 				      "ffffffffc0001020 t last\t[toy]\n"
 				      "ffffffffc0009000 d data\t[toy]\n";
 	static const char modules[] = "toy 65536 0 - Live 0xffffffffc0000000\n";
-	static struct stage stage;
+	static struct kernel_text_stage stage;
 
 	memset(&stage, 0, sizeof(stage));
 	snprintf(stage.procfs, sizeof(stage.procfs), "/tmp/kernel-text-XXXXXX");
@@ -100,14 +100,14 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	free(stage->layout);
 	return remove_tree(stage->procfs);
 }
 
 static int
-run(const struct stage *stage, const struct capture_request *request, struct capture_outcome *outcome)
+run(const struct kernel_text_stage *stage, const struct capture_request *request, struct capture_outcome *outcome)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
 
@@ -118,7 +118,7 @@ run(const struct stage *stage, const struct capture_request *request, struct cap
 }
 
 static void
-take(struct stage *stage, const struct capture_request *request)
+take(struct kernel_text_stage *stage, const struct capture_request *request)
 {
 	struct capture_outcome outcome;
 	const struct captured *captured = &outcome.reply.captured;
@@ -139,7 +139,7 @@ take(struct stage *stage, const struct capture_request *request)
 }
 
 static void
-fails(const struct stage *stage, const struct capture_request *request, int err)
+fails(const struct kernel_text_stage *stage, const struct capture_request *request, int err)
 {
 	struct capture_outcome outcome;
 
@@ -152,7 +152,7 @@ blocks_with_samples_come_with_those_beside_them(void **state)
 {
 	static const struct request_place places[] = {{0, 1}, {4, 1}};
 	const struct capture_request request = {.image = KERNEL, .places = places, .place_count = 2, .names = true};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	take(stage, &request);
 	assert_int_equal(stage->count, 4); /* 0, 1; 3, 4: there is no 5 */
@@ -169,7 +169,7 @@ static void
 the_layout_has_distances_for_addresses(void **state)
 {
 	const struct capture_request request = {.image = KERNEL, .names = true};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	take(stage, &request);
 	assert_non_null(stage->layout);
@@ -189,7 +189,7 @@ known_blocks_are_left_out(void **state)
 	static const uint32_t known[] = {1, 2};
 	const struct capture_request request = {
 		.image = KERNEL, .places = &place, .place_count = 1, .known = known, .known_count = 2};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	take(stage, &request);
 	assert_int_equal(stage->count, 1);
@@ -203,7 +203,7 @@ a_module_ends_with_its_last_function(void **state)
 {
 	static const struct request_place place = {1, 1};
 	const struct capture_request request = {.image = MODULE, .places = &place, .place_count = 1, .names = true};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	take(stage, &request);
 	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
@@ -213,7 +213,7 @@ a_module_ends_with_its_last_function(void **state)
 }
 
 static void
-remove_file(const struct stage *stage, const char *name)
+remove_file(const struct kernel_text_stage *stage, const char *name)
 {
 	char path[128];
 
@@ -234,7 +234,7 @@ where_the_image_lies_is_known_and_no_symbol_listed(void **state)
 		.place_count = 1,
 		.names = true,
 	};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	remove_file(stage, "kallsyms");
 	take(stage, &request);
@@ -265,7 +265,7 @@ a_module_that_has_moved_is_looked_for(void **state)
 		.place_count = 1,
 		.names = true,
 	};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	take(stage, &request);
 	assert_int_equal(stage->layout->segments[0].size, 2 * 4096);
@@ -291,7 +291,7 @@ what_is_not_there_is_said(void **state)
 {
 	const struct capture_request gone = {.image = {.kind = IMAGE_MODULE, .path = "[gone]"}},
 				     odd = {.image = {IMAGE_MODULE, .path = "x"}}, kernel = {.image = KERNEL};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	fails(stage, &gone, -ENOENT);
 	fails(stage, &odd, -ENOENT);
@@ -303,7 +303,7 @@ static void
 a_core_that_is_none_is_refused(void **state)
 {
 	const struct capture_request request = {.image = KERNEL, .names = true};
-	struct stage *stage = *state;
+	struct kernel_text_stage *stage = *state;
 
 	write_text(stage, "kcore", "no core at all, but as long as the header of one would have to be, and some", 75);
 	fails(stage, &request, -DCPI_EDAMAGED);

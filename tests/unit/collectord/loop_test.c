@@ -11,7 +11,7 @@
 #include "collectord/machine.h"
 #include "tests/unit/test.h"
 
-struct counter {
+struct call_counter {
 	struct loop *loop;
 	int calls;
 	int leave_after;
@@ -21,7 +21,7 @@ struct counter {
 static void
 count_call(void *context)
 {
-	struct counter *counter = context;
+	struct call_counter *counter = context;
 	char byte;
 
 	if (counter->fd >= 0)
@@ -33,7 +33,7 @@ count_call(void *context)
 static int
 make_counter(void **state)
 {
-	struct counter *counter = calloc(1, sizeof(*counter));
+	struct call_counter *counter = calloc(1, sizeof(*counter));
 
 	counter->loop = loop_new();
 	counter->fd = -1;
@@ -44,7 +44,7 @@ make_counter(void **state)
 static int
 free_counter(void **state)
 {
-	struct counter *counter = *state;
+	struct call_counter *counter = *state;
 
 	loop_free(counter->loop);
 	free(counter);
@@ -54,7 +54,7 @@ free_counter(void **state)
 static void
 a_timer_comes_again_and_again(void **state)
 {
-	struct counter *counter = *state;
+	struct call_counter *counter = *state;
 	const uint64_t start_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	struct loop_watch *timer = loop_watch_timer(counter->loop, 20000000, count_call, counter);
 
@@ -67,7 +67,7 @@ a_timer_comes_again_and_again(void **state)
 static void
 an_alarm_comes_once_for_each_time_it_is_armed(void **state)
 {
-	struct counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	struct call_counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
 	struct loop_watch *alarm = loop_watch_alarm(counter->loop, count_call, counter);
 	struct loop_watch *timer = loop_watch_timer(counter->loop, 60000000, count_call, &end);
 
@@ -86,7 +86,7 @@ an_alarm_comes_once_for_each_time_it_is_armed(void **state)
 static void
 an_alarm_that_is_armed_again_gets_the_new_time(void **state)
 {
-	struct counter *counter = *state;
+	struct call_counter *counter = *state;
 	struct loop_watch *alarm = loop_watch_alarm(counter->loop, count_call, counter);
 
 	assert_int_equal(loop_watch_arm(alarm, UINT64_C(60000000000)), 0);
@@ -100,7 +100,7 @@ an_alarm_that_is_armed_again_gets_the_new_time(void **state)
 static void
 a_descriptor_is_watched_as_long_as_it_is_readable(void **state)
 {
-	struct counter *counter = *state;
+	struct call_counter *counter = *state;
 	struct loop_watch *watch;
 	int pipe_ends[2];
 
@@ -149,7 +149,7 @@ open_ring(void **memory)
 static void
 a_ring_that_is_disabled_wakes_nobody_nor_does_it_when_enabled_again(void **state)
 {
-	struct counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	struct call_counter *counter = *state, end = {.loop = counter->loop, .fd = -1, .leave_after = 1};
 	void *memory;
 	const int fd = open_ring(&memory);
 	struct loop_watch *ring = loop_watch_descriptor(counter->loop, fd, count_call, counter);
@@ -177,7 +177,7 @@ a_ring_that_is_disabled_wakes_nobody_nor_does_it_when_enabled_again(void **state
 static void
 a_signal_is_an_event_and_no_interruption(void **state)
 {
-	struct counter *counter = *state;
+	struct call_counter *counter = *state;
 	struct loop_watch *watch = loop_watch_signal(counter->loop, SIGUSR1, count_call, counter);
 
 	counter->leave_after = 1;
@@ -190,7 +190,7 @@ a_signal_is_an_event_and_no_interruption(void **state)
 static void
 what_is_no_longer_watched_calls_nobody(void **state)
 {
-	struct counter *counter = *state, other = {.loop = counter->loop, .fd = -1, .leave_after = 1};
+	struct call_counter *counter = *state, other = {.loop = counter->loop, .fd = -1, .leave_after = 1};
 	struct loop_watch *first = loop_watch_timer(counter->loop, 1000000, count_call, counter);
 	struct loop_watch *second = loop_watch_timer(counter->loop, 30000000, count_call, &other);
 

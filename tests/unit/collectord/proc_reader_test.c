@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "collectord/proc_reader.h"
 
-struct site {
+struct proc_reader_site {
 	struct story *story;
 	struct proc_reader *reader;
 };
@@ -15,7 +15,7 @@ struct site {
 static int
 setup(void **state)
 {
-	struct site *site = calloc(1, sizeof(*site));
+	struct proc_reader_site *site = calloc(1, sizeof(*site));
 	void *story;
 
 	assert_non_null(site);
@@ -30,7 +30,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 	void *story = site->story;
 
 	proc_reader_free(site->reader);
@@ -39,7 +39,7 @@ teardown(void **state)
 }
 
 static void
-put_name(struct site *site, uint32_t pid, const char *comm)
+put_name(struct proc_reader_site *site, uint32_t pid, const char *comm)
 {
 	char name[64];
 
@@ -48,7 +48,7 @@ put_name(struct site *site, uint32_t pid, const char *comm)
 }
 
 static void
-put_process(struct site *site, uint32_t pid)
+put_process(struct proc_reader_site *site, uint32_t pid)
 {
 	char name[64], text[128];
 
@@ -60,7 +60,7 @@ put_process(struct site *site, uint32_t pid)
 }
 
 static void
-put_silent(struct site *site, uint32_t pid)
+put_silent(struct proc_reader_site *site, uint32_t pid)
 {
 	char name[64], path[PATH_MAX];
 
@@ -70,7 +70,7 @@ put_silent(struct site *site, uint32_t pid)
 }
 
 static void
-assert_named(struct site *site, uint32_t pid)
+assert_named(struct proc_reader_site *site, uint32_t pid)
 {
 	char path[64];
 
@@ -81,7 +81,7 @@ assert_named(struct site *site, uint32_t pid)
 }
 
 static struct proc_reader_stats
-stats_of(const struct site *site)
+stats_of(const struct proc_reader_site *site)
 {
 	struct proc_reader_stats stats;
 
@@ -90,7 +90,7 @@ stats_of(const struct site *site)
 }
 
 static void
-wait_until_idle(struct site *site)
+wait_until_idle(struct proc_reader_site *site)
 {
 	proc_reader_wait(site->reader, monotonic_ns() + 60 * SECOND_NS);
 	assert_false(proc_reader_is_busy(site->reader));
@@ -99,7 +99,7 @@ wait_until_idle(struct site *site)
 static void
 all_processes_are_told(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 
 	for (uint32_t pid = 1; pid <= 1000; pid++) /* more than the socket holds */
 		put_process(site, pid);
@@ -117,7 +117,7 @@ all_processes_are_told(void **state)
 static void
 taking_does_not_wait(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 	uint64_t began_ns;
 
 	put_silent(site, 1);
@@ -132,7 +132,7 @@ taking_does_not_wait(void **state)
 static void
 a_process_that_does_not_answer_costs_its_mappings_and_nobody_else_anything(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 
 	put_process(site, 41);
 	put_silent(site, 42);
@@ -154,7 +154,7 @@ a_process_that_does_not_answer_costs_its_mappings_and_nobody_else_anything(void 
 static void
 what_did_not_answer_delays_no_second_reading(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 	uint64_t began_ns;
 
 	put_silent(site, 42);
@@ -172,7 +172,7 @@ what_did_not_answer_delays_no_second_reading(void **state)
 static void
 one_process_is_read_when_it_is_asked_for(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 
 	put_process(site, 41);
 	put_process(site, 42);
@@ -189,7 +189,7 @@ one_process_is_read_when_it_is_asked_for(void **state)
 static void
 single_processes_are_read_at_a_limited_rate(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 	unsigned asked = 0;
 
 	for (uint32_t pid = 1; pid <= 1000; pid++)
@@ -201,7 +201,7 @@ single_processes_are_read_at_a_limited_rate(void **state)
 static void
 without_proc_the_reading_ends_with_an_error(void **state)
 {
-	struct site *site = *state;
+	struct proc_reader_site *site = *state;
 	struct proc_reader *reader =
 		proc_reader_new("/no/such/proc", "/no/such/cgroup", site->story->attribution, NULL);
 	struct proc_reader_stats stats;

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "tests/unit/test.h"
 
-struct scene {
+struct status_scene {
 	struct config config;
 	struct epoch epoch;
 	struct collection_view view;
@@ -20,7 +20,7 @@ struct scene {
 static int
 make_scene(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct status_scene *scene = calloc(1, sizeof(*scene));
 
 	dcpid_config_default(&scene->config);
 	scene->epoch.id = 3;
@@ -95,7 +95,7 @@ assert_count(const json_t *object, const char *key, json_int_t expected)
 static void
 the_daemon_describes_itself(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	json_t *status = status_json(&scene->view, &scene->process);
 
 	assert_text(status, "schema", "dcpictl-status/1");
@@ -119,7 +119,7 @@ the_daemon_describes_itself(void **state)
 static void
 the_epoch_and_its_events_are_described(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	json_t *status = status_json(&scene->view, &scene->process);
 	const json_t *epoch = json_object_get(status, "epoch");
 	const json_t *event = json_array_get(json_object_get(status, "events"), 0);
@@ -149,7 +149,7 @@ the_epoch_and_its_events_are_described(void **state)
 static void
 totals_span_all_epochs(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	struct totals_event events[] = {
 		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1, .dropped = 4}},
 		{.name = "page-faults", .counts = {.samples = 30}},
@@ -185,7 +185,7 @@ totals_span_all_epochs(void **state)
 static void
 the_last_flush_has_an_error_only_when_it_failed(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	json_t *status = status_json(&scene->view, &scene->process);
 	const json_t *flush = json_object_get(status, "last_flush");
 
@@ -207,7 +207,7 @@ the_last_flush_has_an_error_only_when_it_failed(void **state)
 static void
 text_that_is_not_utf8_does_not_take_the_status_away(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	json_t *status;
 
 	snprintf(scene->epoch.host, sizeof(scene->epoch.host),
@@ -226,7 +226,7 @@ text_that_is_not_utf8_does_not_take_the_status_away(void **state)
 static void
 counts_beyond_what_json_holds_stay_positive(void **state)
 {
-	struct scene *scene = *state;
+	struct status_scene *scene = *state;
 	json_t *status;
 
 	scene->view.totals.events[0].samples = UINT64_MAX;

@@ -12,7 +12,7 @@ static char why[1024];
 static int
 choose(const struct columns_request *request)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 
 	fixture_init(&fixture);
 	return columns_choose(&fixture.selection, request, &columns, why, sizeof(why));

@@ -12,7 +12,7 @@
 #include "tests/unit/test.h"
 
 /* A daemon in a child process that answers one request with `reply` as it is, or repeats it until nobody listens. */
-struct server {
+struct reply_server {
 	char directory[64];
 	char path[128];
 	pid_t pid;
@@ -22,7 +22,7 @@ struct server {
 static int
 make_server(void **state)
 {
-	struct server *server = calloc(1, sizeof(*server));
+	struct reply_server *server = calloc(1, sizeof(*server));
 
 	snprintf(server->directory, sizeof(server->directory), "/tmp/dcpi-exchange.XXXXXX");
 	if (!mkdtemp(server->directory))
@@ -36,7 +36,7 @@ make_server(void **state)
 static int
 end_server(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 
 	if (server->pid)
 		waitpid(server->pid, NULL, 0);
@@ -48,7 +48,7 @@ end_server(void **state)
 }
 
 static void
-serve_with_pauses(struct server *server, const char *reply, bool again, useconds_t pause_us)
+serve_with_pauses(struct reply_server *server, const char *reply, bool again, useconds_t pause_us)
 {
 	char request[256];
 	int fd;
@@ -67,13 +67,13 @@ serve_with_pauses(struct server *server, const char *reply, bool again, useconds
 }
 
 static void
-serve(struct server *server, const char *reply, bool again)
+serve(struct reply_server *server, const char *reply, bool again)
 {
 	serve_with_pauses(server, reply, again, 0);
 }
 
 static int
-ask(const struct server *server, json_t **reply)
+ask(const struct reply_server *server, json_t **reply)
 {
 	const struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 60};
 
@@ -83,7 +83,7 @@ ask(const struct server *server, json_t **reply)
 static void
 a_reply_is_an_object_on_a_line(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	serve(server, "{\"ok\":true,\"epoch\":7}\nmore", false);
@@ -96,7 +96,7 @@ a_reply_is_an_object_on_a_line(void **state)
 static void
 a_reply_that_is_no_object_is_refused(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	serve(server, "[1]\n", false);
@@ -113,7 +113,7 @@ a_reply_that_would_drive_a_terminal_is_refused(void **state)
 		"{\"status\":{\"trouble\":[\"a\",\"b\\u009b31m\"]}}\n",
 		"{\"events\":[{\"unknown\":{\"no\\u007f\":1}}]}\n",
 	};
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
@@ -132,7 +132,7 @@ a_reply_that_would_drive_a_terminal_is_refused(void **state)
 static void
 a_reply_that_breaks_off_is_told(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	serve(server, "{\"ok\":", false);
@@ -142,7 +142,7 @@ a_reply_that_breaks_off_is_told(void **state)
 static void
 a_reply_without_an_end_is_given_up(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	serve(server, "                                                                                ", true);
@@ -153,7 +153,7 @@ a_reply_without_an_end_is_given_up(void **state)
 static void
 a_reply_that_does_not_end_in_time_is_not_waited_for(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	const struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 1};
 	json_t *reply;
 
@@ -165,7 +165,7 @@ a_reply_that_does_not_end_in_time_is_not_waited_for(void **state)
 static void
 another_process_than_the_owner_is_not_asked(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	struct control_peer peer = {.path = server->path, .connect_s = 60, .answer_s = 60};
 	json_t *reply;
 
@@ -181,7 +181,7 @@ another_process_than_the_owner_is_not_asked(void **state)
 static void
 nobody_there_is_told_from_nothing_there(void **state)
 {
-	struct server *server = *state;
+	struct reply_server *server = *state;
 	json_t *reply;
 
 	close(server->listener);

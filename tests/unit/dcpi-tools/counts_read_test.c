@@ -12,7 +12,7 @@
 #include "emulator/counts/counting.h"
 #include "tests/remove_tree.h"
 
-struct fixture {
+struct counts_read_fixture {
 	char directory[64];
 	struct counting *counting;
 	struct counted counted;
@@ -25,7 +25,7 @@ static const struct record_mmap library = {.build_id = {4}, .build_id_size = 1, 
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct counts_read_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-counts-XXXXXX");
 	if (!mkdtemp(fixture->directory) || counted_init(&fixture->counted))
@@ -41,7 +41,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 
 	counted_fini(&fixture->counted);
 	counting_free(fixture->counting);
@@ -52,7 +52,7 @@ teardown(void **state)
 
 /* A block of `count` instructions of 4 bytes each. */
 static uint32_t
-add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint8_t flags)
+add_block(struct counts_read_fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint8_t flags)
 {
 	const struct code_block block = {
 		.type = CODE_BLOCK, .flags = flags, .instruction_count = count, .image = image, .offset = offset};
@@ -67,14 +67,14 @@ add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t cou
 }
 
 static void
-enter(struct fixture *fixture, unsigned vcpu, uint32_t block, int times)
+enter(struct counts_read_fixture *fixture, unsigned vcpu, uint32_t block, int times)
 {
 	for (int i = 0; i < times; i++)
 		counting_enter(fixture->counting, vcpu, block);
 }
 
 static void
-read_counts(struct fixture *fixture)
+read_counts(struct counts_read_fixture *fixture)
 {
 	assert_int_equal(counts_read(fixture->directory, "", &fixture->counted, &fixture->summary), 0);
 	edge_list_merge(&fixture->counted.edges);
@@ -82,7 +82,7 @@ read_counts(struct fixture *fixture)
 
 /* Of the image with this number, in the order in which they were added. */
 static uint64_t
-count_of(struct fixture *fixture, uint32_t image, uint64_t offset)
+count_of(struct counts_read_fixture *fixture, uint32_t image, uint64_t offset)
 {
 	size_t count;
 	const struct tally_entry *entries = tally_sort(fixture->counted.tally, &count);
@@ -94,7 +94,7 @@ count_of(struct fixture *fixture, uint32_t image, uint64_t offset)
 }
 
 static uint64_t
-edge_of(const struct fixture *fixture, uint32_t image, uint64_t from, uint64_t to)
+edge_of(const struct counts_read_fixture *fixture, uint32_t image, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < fixture->counted.edges.count; i++) {
 		const struct profile_edge *edge = &fixture->counted.edges.edges[i];
@@ -108,7 +108,7 @@ edge_of(const struct fixture *fixture, uint32_t image, uint64_t from, uint64_t t
 static void
 instructions_and_edges_are_counted(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	const uint32_t head = add_block(fixture, 1, 0x100, 2, 0), loop = add_block(fixture, 1, 0x108, 3, 0);
 
 	enter(fixture, 0, head, 1);
@@ -128,7 +128,7 @@ instructions_and_edges_are_counted(void **state)
 static void
 a_block_may_be_entered_from_any_number_of_others(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	const uint32_t called = add_block(fixture, 1, 0x100000, 1, 0);
 
 	for (uint32_t i = 0; i < 3000; i++) {
@@ -149,7 +149,7 @@ a_block_may_be_entered_from_any_number_of_others(void **state)
 static void
 threads_are_added_up_and_transfers_between_images_are_left_out(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	const uint32_t here = add_block(fixture, 1, 0x100, 1, 0), there = add_block(fixture, 2, 0x100, 1, 0);
 
 	assert_int_equal(counting_add_vcpu(fixture->counting, 5), 0);
@@ -168,7 +168,7 @@ threads_are_added_up_and_transfers_between_images_are_left_out(void **state)
 static void
 an_instruction_that_repeats_is_executed_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	const uint32_t first = add_block(fixture, 1, 0x100, 2, CODE_BLOCK_REPEATS);
 	const uint32_t again = add_block(fixture, 1, 0x104, 1, CODE_BLOCK_REPEATS);
 	const uint32_t after = add_block(fixture, 1, 0x108, 1, 0);
@@ -187,7 +187,7 @@ an_instruction_that_repeats_is_executed_once(void **state)
 static void
 code_without_a_file_is_added_up(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 
 	enter(fixture, 0, add_block(fixture, 0, 0, 5, 0), 4);
 	read_counts(fixture);
@@ -199,7 +199,7 @@ code_without_a_file_is_added_up(void **state)
 static void
 a_child_counts_for_itself_from_zero(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	const uint32_t before = add_block(fixture, 1, 0x100, 1, 0), loop = add_block(fixture, 1, 0x200, 1, 0);
 	int status;
 	pid_t pid;
@@ -228,7 +228,7 @@ a_child_counts_for_itself_from_zero(void **state)
 static void
 a_file_that_contradicts_itself_is_damaged(void **state)
 {
-	struct fixture *fixture = *state;
+	struct counts_read_fixture *fixture = *state;
 	char name[128];
 	const uint32_t absurd = COUNTS_VCPUS_MAX + 1;
 	int fd;

@@ -32,7 +32,7 @@ mdb_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *value, MDB_cursor_op o
 static void
 a_report_cannot_be_stopped_in_a_transaction(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct tally_entry entry = {.offset = 0x1130, .count = 7};
 	const struct selection_request request = {0};
 	struct profile *profile = open_writer(fixture->directory, 0);

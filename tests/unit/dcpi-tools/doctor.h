@@ -15,7 +15,7 @@
 #include "tests/unit/event/fake_tree.h"
 #include "tests/unit/event/scripted_kernel.h"
 
-struct scene {
+struct doctor_scene {
 	struct fake_tree tree;
 	struct scripted_kernel kernel;
 	struct doctor_environment environment;
@@ -25,7 +25,7 @@ struct scene {
 static inline int
 make_scene(void **state)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct doctor_scene *scene = calloc(1, sizeof(*scene));
 
 	assert_non_null(scene);
 	fake_tree_init(&scene->tree);
@@ -48,7 +48,7 @@ make_scene(void **state)
 static inline int
 free_scene(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	findings_fini(&scene->findings);
 	json_decref(scene->environment.status);
@@ -61,20 +61,20 @@ free_scene(void **state)
 
 /* dcpid runs, and says `json`. */
 static inline void
-scene_status(struct scene *scene, const char *json)
+scene_status(struct doctor_scene *scene, const char *json)
 {
 	scene->environment.status = json_loads(json, 0, NULL);
 	assert_non_null(scene->environment.status);
 }
 
 static inline void
-scene_write(struct scene *scene, const char *path, const char *content)
+scene_write(struct doctor_scene *scene, const char *path, const char *content)
 {
 	fake_tree_write(&scene->tree, path, content);
 }
 
 static inline const struct ctl_finding *
-finding_of(const struct scene *scene, const char *check)
+finding_of(const struct doctor_scene *scene, const char *check)
 {
 	for (size_t i = 0; i < scene->findings.count; i++)
 		if (strcmp(scene->findings.list[i].check, check) == 0)
@@ -84,7 +84,8 @@ finding_of(const struct scene *scene, const char *check)
 
 /* `check` found this: a piece of its text, and of what mends it (NULL: nothing does). */
 static inline void
-assert_found(const struct scene *scene, enum severity severity, const char *check, const char *text, const char *mend)
+assert_found(const struct doctor_scene *scene, enum severity severity, const char *check, const char *text,
+             const char *mend)
 {
 	const struct ctl_finding *finding = finding_of(scene, check);
 

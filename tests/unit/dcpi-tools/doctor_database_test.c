@@ -5,7 +5,7 @@
 
 /* An empty database in the scene's tree. */
 static void
-make_database(struct scene *scene, char directory[PATH_MAX])
+make_database(struct doctor_scene *scene, char directory[PATH_MAX])
 {
 	const struct profile_options options = {.write = true};
 	struct profile *profile;
@@ -20,7 +20,7 @@ make_database(struct scene *scene, char directory[PATH_MAX])
 static void
 a_database_that_is_not_there_is_noted(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.directory = "/nowhere/db";
 	doctor_check_database(&scene->environment, &scene->findings);
@@ -31,7 +31,7 @@ a_database_that_is_not_there_is_noted(void **state)
 static void
 an_empty_database_can_be_read_and_has_no_samples(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 	char directory[PATH_MAX];
 
 	make_database(scene, directory);
@@ -44,7 +44,7 @@ an_empty_database_can_be_read_and_has_no_samples(void **state)
 static void
 a_damaged_database_is_to_be_checked(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 	char directory[PATH_MAX], noise[8192];
 
 	make_database(scene, directory);
@@ -59,7 +59,7 @@ a_damaged_database_is_to_be_checked(void **state)
 static void
 a_disk_that_is_too_small_for_the_limit_is_a_warning(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 	char directory[PATH_MAX];
 
 	make_database(scene, directory);

@@ -17,7 +17,7 @@ function_to_find(int value)
 
 /* A dpkg-query that knows what `answers` says: "case" branches of a shell, by the path that is asked for. */
 static void
-scene_dpkg(struct scene *scene, char program[PATH_MAX], const char *answers)
+scene_dpkg(struct doctor_scene *scene, char program[PATH_MAX], const char *answers)
 {
 	char script[4096];
 
@@ -32,7 +32,7 @@ scene_dpkg(struct scene *scene, char program[PATH_MAX], const char *answers)
 }
 
 static void
-examine(struct scene *scene, const struct fixture *fixture)
+examine(struct doctor_scene *scene, const struct selection_fixture *fixture)
 {
 	assert_int_equal(doctor_check_selection(&scene->environment, NULL, &fixture->selection, "the last day",
 	                                        &scene->findings),
@@ -42,8 +42,8 @@ examine(struct scene *scene, const struct fixture *fixture)
 static void
 names_that_are_there_are_said(void **state)
 {
-	struct scene *scene = *state;
-	struct fixture fixture;
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
 	struct image self;
 	char path[PATH_MAX];
 	uint32_t image;
@@ -61,10 +61,10 @@ names_that_are_there_are_said(void **state)
 static void
 a_stripped_file_has_a_debug_package(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 	char self_path[PATH_MAX], path[128], command[2 * PATH_MAX], answer[512], program[PATH_MAX];
 	const struct ctl_finding *finding;
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct image self;
 	uint32_t image;
 
@@ -94,7 +94,7 @@ a_stripped_file_has_a_debug_package(void **state)
 static void
 apt_with_an_archive_of_debug_packages_needs_no_other(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	assert_false(package_debug_archive(scene->tree.root));
 	scene_write(scene, "host_debian_dists_bookworm_main_binary-amd64_Packages", "");
@@ -106,8 +106,8 @@ apt_with_an_archive_of_debug_packages_needs_no_other(void **state)
 static void
 a_file_that_is_gone_cannot_be_mended(void **state)
 {
-	struct scene *scene = *state;
-	struct fixture fixture;
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
 
 	fixture_init(&fixture);
 	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/a\033b", "abc"), 0x10, 0, 5);
@@ -122,8 +122,8 @@ a_file_that_is_gone_cannot_be_mended(void **state)
 static void
 what_costs_little_is_not_named(void **state)
 {
-	struct scene *scene = *state;
-	struct fixture fixture;
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
 
 	fixture_init(&fixture);
 	fixture_count(&fixture, fixture_image(&fixture, IMAGE_USER, "/nowhere/one", "one"), 0x10, 0, 1);
@@ -140,8 +140,8 @@ what_costs_little_is_not_named(void **state)
 static void
 a_day_without_samples_is_noted(void **state)
 {
-	struct scene *scene = *state;
-	struct fixture fixture;
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
 
 	fixture_init(&fixture);
 	examine(scene, &fixture);
@@ -151,7 +151,7 @@ a_day_without_samples_is_noted(void **state)
 static void
 a_package_is_found_under_either_name_of_its_folder(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 	char package[PACKAGE_NAME_SIZE], debug[PACKAGE_NAME_SIZE], program[PATH_MAX];
 
 	scene_dpkg(scene, program,

@@ -33,7 +33,7 @@ be_killed(const struct doctor_environment *environment, struct ctl_findings *fin
 static void
 what_the_child_found_is_found(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	doctor_check_in_child(&scene->environment, find_two, &scene->findings);
 	assert_int_equal(scene->findings.count, 2);
@@ -44,7 +44,7 @@ what_the_child_found_is_found(void **state)
 static void
 a_fault_over_a_damaged_database_is_a_finding_among_others(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	findings_add(&scene->findings, SEVERITY_OK, "before", "kept");
 	doctor_check_in_child(&scene->environment, end_as_damaged, &scene->findings);
@@ -56,7 +56,7 @@ a_fault_over_a_damaged_database_is_a_finding_among_others(void **state)
 static void
 so_is_a_child_that_was_killed(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	doctor_check_in_child(&scene->environment, be_killed, &scene->findings);
 	assert_int_equal(scene->findings.count, 1);

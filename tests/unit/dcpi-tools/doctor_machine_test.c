@@ -4,7 +4,7 @@
 #include "tests/unit/dcpi-tools/doctor.h"
 
 static void
-refuse_everything(struct scene *scene, const struct answer *answer)
+refuse_everything(struct doctor_scene *scene, const struct answer *answer)
 {
 	scene->kernel.answers = answer;
 	scene->kernel.count = 1;
@@ -14,7 +14,7 @@ static void
 a_machine_with_counters_counts_everything(void **state)
 {
 	static const struct answer all = {.type = ANY, .config = ANY, .precise = ANY, .result = 0};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &all);
 	assert_true(doctor_check_events(&scene->environment, &scene->findings));
@@ -29,7 +29,7 @@ a_machine_with_counters_counts_everything(void **state)
 static void
 without_counters_a_clock_stands_in(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	assert_false(doctor_check_events(&scene->environment, &scene->findings));
 	assert_found(scene, SEVERITY_WARNING, "pmu", "cpu-clock, a timer, stands in for cycles: no hardware", NULL);
@@ -40,7 +40,7 @@ without_counters_a_clock_stands_in(void **state)
 static void
 a_virtual_machine_is_to_be_given_a_pmu(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_write(scene, "cpuinfo", "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n");
 	doctor_check_events(&scene->environment, &scene->findings);
@@ -51,7 +51,7 @@ static void
 counters_that_someone_holds_are_to_be_given_back(void **state)
 {
 	static const struct answer busy = {PERF_TYPE_HARDWARE, ANY, ANY, .result = -EBUSY};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &busy);
 	doctor_check_events(&scene->environment, &scene->findings);
@@ -62,7 +62,7 @@ static void
 root_whom_a_container_refuses_everything_has_a_problem(void **state)
 {
 	static const struct answer refused = {.type = ANY, .config = ANY, .precise = ANY, .result = -EPERM};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &refused);
 	scene_write(scene, "sys/kernel/perf_event_paranoid", "-1\n");
@@ -74,7 +74,7 @@ static void
 a_paranoid_kernel_has_a_sysctl(void **state)
 {
 	static const struct answer refused = {.type = ANY, .config = ANY, .precise = ANY, .result = -EACCES};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &refused);
 	scene_write(scene, "sys/kernel/perf_event_paranoid", "4\n");
@@ -87,7 +87,7 @@ static void
 a_kernel_without_perf_events_is_a_problem(void **state)
 {
 	static const struct answer none = {.type = ANY, .config = ANY, .precise = ANY, .result = -ENOSYS};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &none);
 	doctor_check_events(&scene->environment, &scene->findings);
@@ -98,7 +98,7 @@ static void
 a_user_who_may_not_ask_is_told_who_may(void **state)
 {
 	static const struct answer refused = {.type = ANY, .config = ANY, .precise = ANY, .result = -EACCES};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &refused);
 	scene->environment.uid = 1000;
@@ -110,7 +110,7 @@ static void
 a_user_who_may_not_ask_learns_what_dcpid_was_granted(void **state)
 {
 	static const struct answer refused = {.type = ANY, .config = ANY, .precise = ANY, .result = -EACCES};
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	refuse_everything(scene, &refused);
 	scene->environment.uid = 1000;
@@ -124,7 +124,7 @@ a_user_who_may_not_ask_learns_what_dcpid_was_granted(void **state)
 }
 
 static void
-link_to(struct scene *scene, const char *path, const char *target)
+link_to(struct doctor_scene *scene, const char *path, const char *target)
 {
 	char full[PATH_MAX];
 
@@ -137,7 +137,7 @@ link_to(struct scene *scene, const char *path, const char *target)
 static void
 root_of_the_machine_may_everything(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_write(scene, "self/status", "Name:\tdcpictl\nCapEff:\t000001ffffffffff\n");
 	link_to(scene, "self/ns/pid", "pid:[4026531836]");
@@ -149,7 +149,7 @@ root_of_the_machine_may_everything(void **state)
 static void
 root_of_a_container_lacks_capabilities(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_write(scene, "self/status", "CapEff:\t00000000a80425fb\n");
 	doctor_check_rights(&scene->environment, &scene->findings);
@@ -161,7 +161,7 @@ root_of_a_container_lacks_capabilities(void **state)
 static void
 other_users_have_the_service_for_that(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.uid = 1000;
 	scene_write(scene, "self/status", "CapEff:\t0000000000000000\n");
@@ -172,7 +172,7 @@ other_users_have_the_service_for_that(void **state)
 static void
 processes_outside_of_a_pid_namespace_stay_unknown(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	link_to(scene, "self/ns/pid", "pid:[4026532201]");
 	doctor_check_rights(&scene->environment, &scene->findings);
@@ -182,7 +182,7 @@ processes_outside_of_a_pid_namespace_stay_unknown(void **state)
 static void
 who_else_has_perf_events_open_is_named(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_write(scene, "812/comm", "dcpid\n");
 	link_to(scene, "812/fd/5", "anon_inode:[perf_event]");
@@ -202,7 +202,7 @@ who_else_has_perf_events_open_is_named(void **state)
 static void
 without_counters_there_is_nothing_to_share(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_write(scene, "900/comm", "perf\n");
 	link_to(scene, "900/fd/3", "anon_inode:[perf_event]");
@@ -212,7 +212,7 @@ without_counters_there_is_nothing_to_share(void **state)
 
 /* A kernel in whose settings nothing is in the way. */
 static void
-write_good_settings(struct scene *scene)
+write_good_settings(struct doctor_scene *scene)
 {
 	scene_write(scene, "sys/kernel/perf_event_paranoid", "2\n");
 	scene_write(scene, "sys/kernel/kptr_restrict", "1\n");
@@ -225,7 +225,7 @@ write_good_settings(struct scene *scene)
 static void
 settings_that_are_right_are_said(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	doctor_check_kernel(&scene->environment, true, &scene->findings);
@@ -238,7 +238,7 @@ settings_that_are_right_are_said(void **state)
 static void
 a_kernel_without_the_setting_for_perf_events_is_a_problem(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	doctor_check_kernel(&scene->environment, false, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "perf-event-paranoid", "no perf events", "CONFIG_PERF_EVENTS");
@@ -247,7 +247,7 @@ a_kernel_without_the_setting_for_perf_events_is_a_problem(void **state)
 static void
 hidden_kernel_names_have_a_sysctl(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "sys/kernel/kptr_restrict", "2\n");
@@ -258,7 +258,7 @@ hidden_kernel_names_have_a_sysctl(void **state)
 static void
 zeros_for_addresses_are_noticed_by_root_only(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "kallsyms", "0000000000000000 T _stext\n");
@@ -273,7 +273,7 @@ zeros_for_addresses_are_noticed_by_root_only(void **state)
 static void
 the_nmi_watchdog_matters_where_there_are_counters(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "sys/kernel/nmi_watchdog", "1\n");
@@ -287,7 +287,7 @@ the_nmi_watchdog_matters_where_there_are_counters(void **state)
 static void
 a_sample_rate_below_what_is_wanted_is_a_warning(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "sys/kernel/perf_event_max_sample_rate", "5000\n");
@@ -299,7 +299,7 @@ a_sample_rate_below_what_is_wanted_is_a_warning(void **state)
 static void
 a_lowered_sample_rate_is_enough_for_a_daemon_that_wants_less(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "sys/kernel/perf_event_max_sample_rate", "5000\n");
@@ -311,7 +311,7 @@ a_lowered_sample_rate_is_enough_for_a_daemon_that_wants_less(void **state)
 static void
 lockdown_is_said_and_not_in_the_way(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	write_good_settings(scene);
 	scene_write(scene, "kernel/security/lockdown", "none [integrity] confidentiality\n");

@@ -5,7 +5,7 @@
 static void
 a_service_that_is_not_running_is_to_be_started(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	doctor_check_service(&scene->environment, &scene->findings);
 	assert_found(scene, SEVERITY_PROBLEM, "service", "not running", "systemctl start dcpid");
@@ -14,7 +14,7 @@ a_service_that_is_not_running_is_to_be_started(void **state)
 static void
 a_daemon_by_hand_is_started_by_hand(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.is_service = false;
 	scene->environment.directory = "/tmp/db";
@@ -25,7 +25,7 @@ a_daemon_by_hand_is_started_by_hand(void **state)
 static void
 of_a_service_that_failed_the_log_is_to_be_read(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	snprintf(scene->environment.service_state, sizeof(scene->environment.service_state), "failed");
 	doctor_check_service(&scene->environment, &scene->findings);
@@ -35,7 +35,7 @@ of_a_service_that_failed_the_log_is_to_be_read(void **state)
 static void
 a_user_outside_of_the_group_is_told_how_to_join_it(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.uid = 1000;
 	scene->environment.has_group = true;
@@ -49,7 +49,7 @@ a_user_outside_of_the_group_is_told_how_to_join_it(void **state)
 static void
 a_user_who_joined_the_group_has_to_log_in_again(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.has_group = scene->environment.is_listed = true;
 	scene->environment.status_error = -EACCES;
@@ -60,7 +60,7 @@ a_user_who_joined_the_group_has_to_log_in_again(void **state)
 static void
 a_daemon_that_does_not_answer_is_a_problem(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene->environment.status_error = -ETIMEDOUT;
 	doctor_check_service(&scene->environment, &scene->findings);
@@ -70,7 +70,7 @@ a_daemon_that_does_not_answer_is_a_problem(void **state)
 static void
 a_daemon_that_is_well_gives_one_finding(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"version\":\"0.1.0\",\"pid\":812,\"epoch\":{\"id\":3},\"seconds\":100,"
 	                    "\"trouble\":[],\"tally\":{\"full\":false},\"sideband_lost\":0,"
@@ -86,7 +86,7 @@ a_daemon_that_is_well_gives_one_finding(void **state)
 static void
 what_is_missing_from_the_samples_is_a_warning(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"rings\":{\"sample_bytes\":262144,\"sideband_bytes\":524288},"
 	                    "\"sideband_lost\":4,\"events\":[{\"name\":\"cycles\",\"samples\":99600,\"lost\":400,"
@@ -104,7 +104,7 @@ what_is_missing_from_the_samples_is_a_warning(void **state)
 static void
 a_database_that_cannot_be_written_is_a_problem(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: No space left on device; 5 kept\","
 	                    "\"memory for counts is full\"]}");
@@ -117,7 +117,7 @@ a_database_that_cannot_be_written_is_a_problem(void **state)
 static void
 a_database_at_its_limit_is_to_be_given_more(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"trouble\":[\"cannot write: the database has reached its size limit; "
 	                    "size_limit_mib in dcpid.conf raises it; 5 kept\"]}");
@@ -128,7 +128,7 @@ a_database_at_its_limit_is_to_be_given_more(void **state)
 static void
 captured_names_that_find_no_room_are_a_warning(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":268435456,\"limit\":268435456,\"full\":true,"
 	                    "\"kernel\":true}}");
@@ -139,7 +139,7 @@ captured_names_that_find_no_room_are_a_warning(void **state)
 static void
 it_is_said_what_is_captured(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"capture\":{\"bytes\":5242880,\"limit\":268435456,\"full\":false,"
 	                    "\"kernel\":false}}");
@@ -150,7 +150,7 @@ it_is_said_what_is_captured(void **state)
 static void
 sampling_that_costs_more_than_allowed_is_a_warning(void **state)
 {
-	struct scene *scene = *state;
+	struct doctor_scene *scene = *state;
 
 	scene_status(scene, "{\"seconds\":100,\"overhead\":{\"limit_percent\":1,\"measured_percent\":1.6}}");
 	doctor_check_service(&scene->environment, &scene->findings);

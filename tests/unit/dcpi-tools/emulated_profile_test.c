@@ -20,7 +20,7 @@
 #define PROGRAM_OFFSET 0x1000
 #define LIBRARY_OFFSET 0x2000
 
-struct fixture {
+struct emulated_profile_fixture {
 	char directory[64], records[96], database[96];
 	struct recording *recording;
 	struct record_vcpu *vcpu;
@@ -37,7 +37,8 @@ static const uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX] = {4, 4, 4, 4, 4, 4, 4, 
 static const uint8_t bytes[64];
 
 static uint32_t
-add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint8_t flags, uint32_t *first)
+add_block(struct emulated_profile_fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint8_t flags,
+          uint32_t *first)
 {
 	const struct code_block block = {
 		.type = CODE_BLOCK, .flags = flags, .instruction_count = count, .image = image, .offset = offset};
@@ -48,7 +49,7 @@ add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t cou
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct emulated_profile_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-emulated-XXXXXX");
 	if (!mkdtemp(fixture->directory))
@@ -74,7 +75,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 
 	selection_free(fixture->selection);
 	profile_close(fixture->profile);
@@ -93,7 +94,7 @@ complain(void *context, const char *text)
 
 /* Write it, check the database, and select all of it. */
 static void
-keep(struct fixture *fixture)
+keep(struct emulated_profile_fixture *fixture)
 {
 	const struct emulated_profile profile = {
 		.setup = &fixture->setup,
@@ -113,7 +114,7 @@ keep(struct fixture *fixture)
 }
 
 static size_t
-event_number(const struct fixture *fixture, const char *name)
+event_number(const struct emulated_profile_fixture *fixture, const char *name)
 {
 	size_t i = 0;
 
@@ -123,7 +124,7 @@ event_number(const struct fixture *fixture, const char *name)
 }
 
 static uint32_t
-image_number(const struct fixture *fixture, const struct record_mmap *file)
+image_number(const struct emulated_profile_fixture *fixture, const struct record_mmap *file)
 {
 	for (size_t i = 0; i < fixture->selection->image_count; i++)
 		if (strcmp(fixture->selection->images[i].image->path, file->path) == 0)
@@ -133,7 +134,8 @@ image_number(const struct fixture *fixture, const struct record_mmap *file)
 }
 
 static uint64_t
-count_of(const struct fixture *fixture, const char *event, const struct record_mmap *file, uint64_t offset)
+count_of(const struct emulated_profile_fixture *fixture, const char *event, const struct record_mmap *file,
+         uint64_t offset)
 {
 	const size_t number = event_number(fixture, event);
 	const uint32_t image = image_number(fixture, file);
@@ -150,7 +152,7 @@ count_of(const struct fixture *fixture, const char *event, const struct record_m
 static void
 samples_and_executions_are_at_their_instructions(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	struct record_vcpu *other = recording_add_vcpu(fixture->recording, 3);
 
 	fixture->vcpu->executions[fixture->program_block] = 10;
@@ -172,7 +174,7 @@ static void
 the_label_has_the_time_of_the_emulation(void **state)
 {
 	const struct selection_request request = {.label = "try1"};
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	struct selection *selection;
 	char why[256];
 
@@ -188,7 +190,7 @@ the_label_has_the_time_of_the_emulation(void **state)
 static void
 the_epoch_tells_machine_label_and_periods(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	char machine[MACHINE_NAME_SIZE], pipeline[PIPELINE_NAME_SIZE];
 	const struct epoch *epoch;
 
@@ -211,7 +213,7 @@ the_epoch_tells_machine_label_and_periods(void **state)
 static void
 truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	const uint32_t first = fixture->program_first;
 	struct recorded_stalls truth;
 	uint32_t distance = 0;
@@ -247,7 +249,7 @@ truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 static void
 an_instruction_that_repeats_is_executed_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	uint32_t first;
 	const uint32_t ends = add_block(fixture, 1, 0x3000, 2, CODE_BLOCK_REPEATS, &first);
 	const uint32_t alone = add_block(fixture, 1, 0x3004, 1, CODE_BLOCK_REPEATS, &first);
@@ -265,7 +267,7 @@ an_instruction_that_repeats_is_executed_once(void **state)
 static void
 code_without_a_file_is_unknown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	uint32_t first;
 	const uint32_t block = add_block(fixture, 0, 0x7000, 3, 0, &first);
 
@@ -280,7 +282,7 @@ code_without_a_file_is_unknown(void **state)
 static void
 children_are_contexts_of_their_own_beside_their_parents(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	int status;
 	pid_t pid;
 
@@ -301,7 +303,7 @@ children_are_contexts_of_their_own_beside_their_parents(void **state)
 
 /* What the guest may do to the file that it has open. */
 static void
-damage(const struct fixture *fixture, const void *data, size_t size, uint64_t offset)
+damage(const struct emulated_profile_fixture *fixture, const void *data, size_t size, uint64_t offset)
 {
 	char name[160];
 	int fd;
@@ -314,7 +316,7 @@ damage(const struct fixture *fixture, const void *data, size_t size, uint64_t of
 }
 
 static int
-read_record(const struct fixture *fixture, record_stall_visit *visit)
+read_record(const struct emulated_profile_fixture *fixture, record_stall_visit *visit)
 {
 	struct image_table *images = image_table_new();
 	struct record_reading reading;
@@ -344,7 +346,7 @@ ignore_stall(void *context, const struct record_stall *stall)
 static void
 a_record_that_contradicts_itself_is_damaged(void **state)
 {
-	struct fixture *fixture = *state;
+	struct emulated_profile_fixture *fixture = *state;
 	const uint32_t absurd_cpus = RECORD_VCPUS_MAX + 1, one = 1;
 	const struct record_stall absurd_stall = {.stalled = 7}, absurd_culprit = {.stalled = 6, .culprit = 7},
 				  absurd_reason = {.stalled = 6, .reason = REASON_COUNT};

@@ -9,7 +9,7 @@
 #include "tests/unit/dcpi-tools/record_made.h"
 
 /* Two cores of 1000 MHz for two milliseconds. */
-struct stage {
+struct emulation_report_stage {
 	struct setup setup;
 	struct emulation_outcome outcome;
 	struct emulation_report report;
@@ -63,7 +63,7 @@ set_up(void **state)
 			.events = {[SETUP_EVENT_LEVEL1_DATA] = 100},
 		},
 	};
-	struct stage *stage = calloc(1, sizeof(*stage));
+	struct emulation_report_stage *stage = calloc(1, sizeof(*stage));
 	char directory[64];
 
 	record_made_directory(directory);
@@ -85,7 +85,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	struct stage *stage = *state;
+	struct emulation_report_stage *stage = *state;
 
 	emulation_fini(&stage->outcome);
 	free(stage);
@@ -93,7 +93,7 @@ tear_down(void **state)
 }
 
 static void
-assert_text(const struct stage *stage, const char *expected)
+assert_text(const struct emulation_report_stage *stage, const char *expected)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -156,7 +156,7 @@ what_was_not_modelled_is_not_reported(void **state)
 				       "\n"
 				       "Missing:   1 program that was started could not be followed\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
-	struct stage *stage = *state;
+	struct emulation_report_stage *stage = *state;
 
 	stage->setup.parts = SETUP_COUNTS | SETUP_BRANCHES;
 	stage->outcome.epoch = 0;
@@ -179,7 +179,7 @@ one_of_a_thing_is_told_as_one(void **state)
 				       "Missing:   1 process still runs; what it does from now on is not in it\n"
 				       "Missing:   the records of 1 process are damaged\n"
 				       "Waits:     1 of 9 for slower threads ended without them\n";
-	struct stage *stage = *state;
+	struct emulation_report_stage *stage = *state;
 
 	stage->setup.parts = SETUP_COUNTS | SETUP_BRANCHES;
 	stage->setup.threads = stage->setup.machine.cores = 1;
@@ -192,7 +192,7 @@ one_of_a_thing_is_told_as_one(void **state)
 static void
 json_has_all_of_it(void **state)
 {
-	struct stage *stage = *state;
+	struct emulation_report_stage *stage = *state;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);

@@ -13,7 +13,7 @@
 
 #define FIXTURE_MAX 32
 
-struct fixture {
+struct selection_fixture {
 	struct selection selection;
 	struct selection_event events[3];
 	struct epoch epoch;
@@ -31,7 +31,7 @@ fixture_event(struct selection_event *event, const char *name, const char *reque
 }
 
 static inline void
-fixture_init(struct fixture *fixture)
+fixture_init(struct selection_fixture *fixture)
 {
 	memset(fixture, 0, sizeof(*fixture));
 	fixture_event(&fixture->events[0], "cpu-clock", "cycles", true);
@@ -50,7 +50,7 @@ fixture_init(struct fixture *fixture)
 
 /* The index of the new image. */
 static inline uint32_t
-fixture_image(struct fixture *fixture, enum image_kind kind, const char *path, const char *build_id)
+fixture_image(struct selection_fixture *fixture, enum image_kind kind, const char *path, const char *build_id)
 {
 	size_t index = fixture->selection.image_count++;
 	struct image *image = &fixture->images[index];
@@ -63,7 +63,7 @@ fixture_image(struct fixture *fixture, enum image_kind kind, const char *path, c
 
 /* In the order of selection->counts: image, offset, event. */
 static inline void
-fixture_count(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t event, uint64_t count)
+fixture_count(struct selection_fixture *fixture, uint32_t image, uint64_t offset, uint16_t event, uint64_t count)
 {
 	fixture->counts[fixture->selection.count_count++] = (struct selection_count){
 		.image = image,

@@ -17,7 +17,7 @@ static const struct columns faults_only = {.count = 1, .events = {FAULTS}};
 
 /* Code of the kernel's making is an image of its own, so procedures need no file here. */
 static void
-make(struct fixture *fixture, const bool *wanted, bool by_image, struct histogram *histogram)
+make(struct selection_fixture *fixture, const bool *wanted, bool by_image, struct histogram *histogram)
 {
 	struct histogram_request request = {
 		.selection = &fixture->selection,
@@ -36,7 +36,7 @@ make(struct fixture *fixture, const bool *wanted, bool by_image, struct histogra
 
 /* gzip 50 + 10 with 2 faults, sh 30, cp 30 with 1 fault, cat 5 faults only */
 static void
-make_four_images(struct fixture *fixture)
+make_four_images(struct selection_fixture *fixture)
 {
 	uint32_t image;
 
@@ -65,7 +65,7 @@ assert_order(const struct histogram *histogram, const char *const *images, size_
 static void
 samples_of_an_image_add_up(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 
 	(void)state;
@@ -85,7 +85,7 @@ rows_are_sorted_by_the_first_column_then_the_others(void **state)
 {
 	static const char *const by_clock[] = {"gzip", "cp", "sh", "cat"};
 	static const char *const by_faults[] = {"cat", "gzip", "cp", "sh"};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 
 	(void)state;
@@ -102,7 +102,7 @@ static void
 equal_rows_are_sorted_by_name(void **state)
 {
 	static const char *const expected[] = {"a", "b", "c"};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 
 	(void)state;
@@ -123,7 +123,7 @@ what_processes_of_one_name_made_is_one_image(void **state)
 	static const char *const by_image[] = {"[jit:node]", "node", "[jit:java]"};
 	static const uint64_t samples[] = {7, 5, 1};
 	struct histogram histogram;
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	uint32_t image;
 
 	(void)state;
@@ -153,7 +153,7 @@ only_wanted_images_are_counted(void **state)
 {
 	static const bool wanted[] = {true, false, false, true};
 	static const char *const expected[] = {"sh", "cat"};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 
 	(void)state;
@@ -169,7 +169,7 @@ only_wanted_images_are_counted(void **state)
 static size_t
 cut(const struct columns *columns, double keep_percent, size_t limit)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 	size_t shown;
 
@@ -220,7 +220,7 @@ function_in_between(int value)
 static void
 a_procedure_in_pieces_is_one_row(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct histogram histogram;
 	char path[PATH_MAX];
 	uint32_t image;

@@ -18,7 +18,7 @@ enum {
 };
 
 static void
-make_images(struct fixture *fixture)
+make_images(struct selection_fixture *fixture)
 {
 	fixture_init(fixture);
 	fixture_image(fixture, IMAGE_USER, "/usr/bin/gzip", "\x12\x34\xab\xcd");
@@ -37,7 +37,7 @@ make_images(struct fixture *fixture)
 static unsigned
 match(const char *pattern)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	bool wanted[IMAGES] = {false};
 	unsigned found = 0, count = 0;
 
@@ -91,7 +91,7 @@ four_digits_of_a_build_id_are_enough(void **state)
 static void
 all_builds_whose_ids_begin_so_are_meant(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	bool wanted[3] = {false};
 
 	(void)state;
@@ -116,7 +116,7 @@ a_name_goes_before_a_build_id(void **state)
 static void
 a_path_that_leads_to_the_file_will_do(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	bool wanted[2] = {false};
 	char directory[] = "/tmp/image_nameXXXXXX", link[64];
 
@@ -136,7 +136,7 @@ a_path_that_leads_to_the_file_will_do(void **state)
 static void
 two_builds_at_one_path_have_different_titles(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	char **titles;
 
 	(void)state;
@@ -153,7 +153,7 @@ two_builds_at_one_path_have_different_titles(void **state)
 static void
 a_name_that_is_nearly_right_is_recognised(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 
 	(void)state;
 	make_images(&fixture);

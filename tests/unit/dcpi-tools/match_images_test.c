@@ -8,13 +8,13 @@
 
 #define IMAGES_MAX 4
 
-struct fixture {
+struct match_images_fixture {
 	struct image images[2][IMAGES_MAX];
 	struct match_input sides[2];
 };
 
 static struct match_image *
-add(struct fixture *fixture, unsigned side, const char *path, uint8_t build)
+add(struct match_images_fixture *fixture, unsigned side, const char *path, uint8_t build)
 {
 	struct match_input *to = &fixture->sides[side];
 	struct image *image = &fixture->images[side][to->count];
@@ -31,7 +31,7 @@ add(struct fixture *fixture, unsigned side, const char *path, uint8_t build)
 }
 
 static void
-finish(struct fixture *fixture)
+finish(struct match_images_fixture *fixture)
 {
 	match_input_fini(&fixture->sides[0]);
 	match_input_fini(&fixture->sides[1]);
@@ -52,7 +52,7 @@ origin(void *context, const struct image *image, enum match_question question)
 static void
 one_build_is_one_wherever_it_lies(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/usr/bin/server", 1);
 	struct match_image *after = add(&fixture, 1, "/overlay/42/x", 1);
 
@@ -67,7 +67,7 @@ one_build_is_one_wherever_it_lies(void **state)
 static void
 another_build_at_the_same_path_is_one_but_not_the_same_build(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/usr/bin/server", 1);
 	struct match_image *after = add(&fixture, 1, "/usr/bin/server", 2);
 	struct match_image *kernel = add(&fixture, 1, "[kernel]", 3);
@@ -84,7 +84,7 @@ another_build_at_the_same_path_is_one_but_not_the_same_build(void **state)
 static void
 a_build_of_both_sides_and_a_new_one_are_one_group(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/usr/bin/server", 1);
 	struct match_image *old = add(&fixture, 1, "/usr/bin/server", 1);
 	struct match_image *new = add(&fixture, 1, "/usr/bin/server", 2);
@@ -100,7 +100,7 @@ a_build_of_both_sides_and_a_new_one_are_one_group(void **state)
 static void
 libraries_meet_by_soname(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/opt/old/zlib-a", 1);
 	struct match_image *after = add(&fixture, 1, "/opt/new/zlib-b", 2);
 	unsigned asked = 0;
@@ -118,7 +118,7 @@ libraries_meet_by_soname(void **state)
 static void
 files_meet_by_name_in_another_folder(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/opt/v1/bin/server", 1);
 	struct match_image *after = add(&fixture, 1, "/opt/v2/bin/server", 2);
 
@@ -132,7 +132,7 @@ files_meet_by_name_in_another_folder(void **state)
 static void
 files_meet_by_name_without_version(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/usr/lib/libLLVM-14.so.1", 1);
 	struct match_image *after = add(&fixture, 1, "/usr/lib/libLLVM-15.so.1.2", 2);
 
@@ -147,7 +147,7 @@ files_meet_by_name_without_version(void **state)
 static void
 code_made_at_run_time_is_never_one_build(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 
 	(void)state;
 	add(&fixture, 0, "[jit:node]", 1);
@@ -161,7 +161,7 @@ code_made_at_run_time_is_never_one_build(void **state)
 static void
 a_number_that_is_part_of_a_name_is_no_version(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 
 	(void)state;
 	add(&fixture, 0, "/usr/lib/libbench12.so", 1);
@@ -173,7 +173,7 @@ a_number_that_is_part_of_a_name_is_no_version(void **state)
 static void
 renamed_programs_meet_by_their_source(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/tmp/made.old", 1);
 	struct match_image *after = add(&fixture, 1, "/tmp/made.fast", 2);
 	unsigned asked = 0;
@@ -192,7 +192,7 @@ renamed_programs_meet_by_their_procedures(void **state)
 	static const struct match_procedure old[] = {{"alpha", 50}, {"beta", 30}, {"gamma", 20}};
 	static const struct match_procedure new[] = {{"alpha", 20}, {"beta", 40}, {"delta", 40}};
 	static const struct match_procedure other[] = {{"alpha", 40}, {"epsilon", 60}};
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	struct match_image *before = add(&fixture, 0, "/tmp/one", 1);
 	struct match_image *third = add(&fixture, 1, "/tmp/three", 3);
 	struct match_image *after = add(&fixture, 1, "/tmp/two", 2);
@@ -214,7 +214,7 @@ renamed_programs_meet_by_their_procedures(void **state)
 static void
 strangers_stay_apart(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	unsigned asked = 0;
 
 	(void)state;
@@ -229,7 +229,7 @@ strangers_stay_apart(void **state)
 static void
 files_are_not_asked_when_none_is_alone_on_the_other_side(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 	unsigned asked = 0;
 
 	(void)state;
@@ -244,7 +244,7 @@ files_are_not_asked_when_none_is_alone_on_the_other_side(void **state)
 static void
 nothing_meets_nothing(void **state)
 {
-	struct fixture fixture = {0};
+	struct match_images_fixture fixture = {0};
 
 	(void)state;
 	assert_int_equal(match_images(fixture.sides, NULL, NULL), 0);

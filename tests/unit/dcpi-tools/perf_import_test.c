@@ -17,7 +17,7 @@
 #define FLAGS       16 /* behind it */
 #define FREQ        (UINT64_C(1) << 10)
 
-struct fixture {
+struct perf_import_fixture {
 	char directory[48];
 	struct profile *profile;
 	struct file_builder file;
@@ -29,7 +29,7 @@ static int
 setup(void **state)
 {
 	const struct profile_options options = {.write = true};
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct perf_import_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-import-XXXXXX");
@@ -43,7 +43,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 
 	selection_free(fixture->selection);
 	profile_close(fixture->profile);
@@ -63,7 +63,7 @@ set_bits(struct file_builder *file, size_t at, uint64_t bits)
 }
 
 static int
-import(struct fixture *fixture, const volatile sig_atomic_t *stop)
+import(struct perf_import_fixture *fixture, const volatile sig_atomic_t *stop)
 {
 	const struct perf_import_request request = {
 		.profile = fixture->profile,
@@ -79,7 +79,7 @@ import(struct fixture *fixture, const volatile sig_atomic_t *stop)
 }
 
 static void
-import_whole(struct fixture *fixture)
+import_whole(struct perf_import_fixture *fixture)
 {
 	static const volatile sig_atomic_t no_stop;
 	const struct selection_request request = {.epoch = "test"};
@@ -91,7 +91,7 @@ import_whole(struct fixture *fixture)
 }
 
 static uint64_t
-count_of(const struct fixture *fixture, const char *event, uint64_t offset)
+count_of(const struct perf_import_fixture *fixture, const char *event, uint64_t offset)
 {
 	const struct selection *selection = fixture->selection;
 
@@ -105,7 +105,7 @@ count_of(const struct fixture *fixture, const char *event, uint64_t offset)
 static void
 samples_are_counted_by_event_and_place(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
 	put_sample(&fixture->file, 11, 0x400010, 1000);
@@ -125,7 +125,7 @@ samples_are_counted_by_event_and_place(void **state)
 static void
 the_byte_order_of_a_recording_does_not_matter(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 
 	begin_pipe(&fixture->file, true);
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
@@ -144,7 +144,7 @@ samples_of_guests_and_hypervisors_are_unknown(void **state)
 {
 	static const uint8_t modes[] = {PERF_RECORD_MISC_GUEST_USER, PERF_RECORD_MISC_GUEST_KERNEL,
 	                                PERF_RECORD_MISC_HYPERVISOR, PERF_RECORD_MISC_CPUMODE_UNKNOWN};
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
 	put_sample(&fixture->file, 11, 0x400010, 1000);
@@ -163,7 +163,7 @@ samples_of_guests_and_hypervisors_are_unknown(void **state)
 static void
 records_are_taken_in_the_order_of_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x"); /* at 900 */
 	put_sample(&fixture->file, 11, 0x400010, 5000);
@@ -177,7 +177,7 @@ records_are_taken_in_the_order_of_time(void **state)
 static void
 samples_whose_period_varies_are_weighted_by_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	const struct selection_event *event;
 
 	set_bits(&fixture->file, FIRST_TYPE + FLAGS, FREQ);
@@ -230,7 +230,7 @@ branch_stacks_are_edges_and_runs(void **state)
 		{0x400120, 0x400200, 0}, {0x400500, 0x400600, 1 << 24}, {0x400180, 0x400100, 0},
 		{0x400220, 0x400140, 0}, {0x400300, 0x7f0000001000, 0},
 	};
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	struct edge_set set;
 
 	set_bits(&fixture->file, FIRST_TYPE, PERF_SAMPLE_BRANCH_STACK);
@@ -270,7 +270,7 @@ put_build_id(struct file_builder *file, const char *path)
 static void
 images_have_the_build_ids_that_come_behind_the_samples(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	const struct image *image;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
@@ -287,7 +287,7 @@ static void
 a_recording_without_samples_is_no_epoch(void **state)
 {
 	static const volatile sig_atomic_t no_stop;
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	struct profile_stats stats;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
@@ -301,7 +301,7 @@ static void
 what_is_told_to_stop_writes_nothing(void **state)
 {
 	static const volatile sig_atomic_t stop = SIGTERM;
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	struct profile_stats stats;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");
@@ -315,7 +315,7 @@ static void
 what_comes_before_the_damage_is_kept(void **state)
 {
 	static const volatile sig_atomic_t no_stop;
-	struct fixture *fixture = *state;
+	struct perf_import_fixture *fixture = *state;
 	size_t end;
 
 	put_mapping(&fixture->file, 0x400000, "/bin/x");

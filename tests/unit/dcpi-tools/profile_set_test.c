@@ -45,7 +45,7 @@ fill_epoch(struct profile *profile, uint32_t epoch, uint64_t count, bool first)
 static int
 database_setup(void **state)
 {
-	struct fixture *fixture;
+	struct profile_fixture *fixture;
 	struct profile *profile;
 
 	if (fixture_setup(state) < 0)
@@ -61,7 +61,7 @@ database_setup(void **state)
 }
 
 /* "run.2=5 run.10=1", by set. */
-struct seen {
+struct seen_sets {
 	char text[512];
 	size_t next;
 };
@@ -69,7 +69,7 @@ struct seen {
 static int
 see(void *context, const struct profile_set_visit *visit)
 {
-	struct seen *seen = context;
+	struct seen_sets *seen = context;
 	size_t used = strlen(seen->text);
 
 	assert_int_equal(visit->index, seen->next++);
@@ -97,7 +97,7 @@ parse_argument(int key, char *text, struct argp_state *state)
 
 /* What the blank-separated `options` name, in the fixture's database; an exit status. @ stands for its directory. */
 static int
-name_sets(const struct fixture *fixture, const char *options, size_t least, size_t most, struct seen *seen)
+name_sets(const struct profile_fixture *fixture, const char *options, size_t least, size_t most, struct seen_sets *seen)
 {
 	static const struct argp_child children[] = {{&profile_sets_options, 0, NULL, 0}, {0}};
 	static const struct argp argp = {.parser = parse_argument, .children = children};
@@ -120,7 +120,7 @@ name_sets(const struct fixture *fixture, const char *options, size_t least, size
 static void
 assert_sets(void **state, const char *options, const char *expected)
 {
-	struct seen seen;
+	struct seen_sets seen;
 
 	assert_int_equal(name_sets(*state, options, 1, 8, &seen), 0);
 	assert_string_equal(seen.text, expected);
@@ -181,9 +181,9 @@ each_group_is_one_set_however_much_it_matches(void **state)
 static void
 a_database_without_an_option_is_a_set(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char expected[256];
-	struct seen seen;
+	struct seen_sets seen;
 
 	snprintf(expected, sizeof(expected), "%s=150 %s=150", fixture->directory, fixture->directory);
 	assert_int_equal(name_sets(fixture, "@ @", 2, 2, &seen), 0);
@@ -195,7 +195,7 @@ a_database_without_an_option_is_a_set(void **state)
 static void
 too_few_and_too_many_are_refused(void **state)
 {
-	struct seen seen;
+	struct seen_sets seen;
 
 	assert_int_equal(name_sets(*state, "", 2, 8, &seen), STATUS_USAGE);
 	assert_int_equal(name_sets(*state, "--label run.2", 2, 8, &seen), STATUS_USAGE);
@@ -210,7 +210,7 @@ labels_that_look_like_patterns_match_themselves_only(void **state)
 {
 	static const struct context strange = {.comm = "x", .cgroup = "/", .label = "run.[0-9]*"};
 	static const struct context *const added[] = {&strange};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct tally_entry entry = {.offset = 0x1130, .count = 7};
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct slice slice = {

@@ -9,7 +9,7 @@
 #define SETS 3
 
 static void
-add(struct stats_rows *rows, size_t set, const struct fixture *fixture, struct symbolizer *symbolizer,
+add(struct stats_rows *rows, size_t set, const struct selection_fixture *fixture, struct symbolizer *symbolizer,
     uint64_t expected)
 {
 	const struct stats_addition addition = {.set = set, .selection = &fixture->selection, .symbolizer = symbolizer};
@@ -44,7 +44,7 @@ static void
 images_meet_by_build_id_and_by_path(void **state)
 {
 	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
-	struct fixture first, second;
+	struct selection_fixture first, second;
 
 	(void)state;
 	fixture_init(&first);
@@ -69,7 +69,7 @@ static void
 kinds_with_one_name_are_apart(void **state)
 {
 	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
-	struct fixture first, second;
+	struct selection_fixture first, second;
 
 	(void)state;
 	fixture_init(&first);
@@ -89,7 +89,7 @@ procedures_are_called_by_name(void **state)
 {
 	struct stats_rows *rows = rows_new(ROW_PROCEDURE, SETS, true);
 	struct symbolizer *symbolizer = symbolizer_new(NULL);
-	struct fixture first, second;
+	struct selection_fixture first, second;
 
 	(void)state;
 	fixture_init(&first);
@@ -113,7 +113,7 @@ instructions_meet_in_one_build_only(void **state)
 {
 	struct stats_rows *rows = rows_new(ROW_INSTRUCTION, SETS, true);
 	struct symbolizer *symbolizer = symbolizer_new(NULL);
-	struct fixture first, second;
+	struct selection_fixture first, second;
 
 	(void)state;
 	fixture_init(&first);
@@ -137,7 +137,7 @@ only_images_that_are_wanted_count(void **state)
 	struct stats_rows *rows = rows_new(ROW_IMAGE, SETS, true);
 	const bool wanted[] = {false, true};
 	struct stats_addition addition = {.wanted = wanted};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct stats_total total;
 
 	(void)state;

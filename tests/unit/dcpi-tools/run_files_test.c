@@ -11,7 +11,7 @@
 #include "dcpi-tools/emulated/run_directory.h"
 #include "tests/remove_tree.h"
 
-struct seen {
+struct seen_files {
 	unsigned files, damaged;
 	int pids, numbers; /* sums */
 	char bytes;        /* as much as the files begin with, in sum */
@@ -21,7 +21,7 @@ struct seen {
 static int
 see(void *context, const struct run_file *file)
 {
-	struct seen *seen = context;
+	struct seen_files *seen = context;
 	char byte = 0;
 
 	seen->files++;
@@ -67,7 +67,7 @@ make_file(const char *directory, const char *name, char byte)
 static void
 each_file_of_the_prefix_is_seen_with_process_and_program(void **state)
 {
-	struct seen seen = {0};
+	struct seen_files seen = {0};
 
 	make_file(*state, "record.1000.0", 1);
 	make_file(*state, "record.1000.1", 2);
@@ -83,7 +83,7 @@ each_file_of_the_prefix_is_seen_with_process_and_program(void **state)
 static void
 other_names_are_passed_by(void **state)
 {
-	struct seen seen = {0};
+	struct seen_files seen = {0};
 
 	make_file(*state, "counts.1.0", 1);
 	make_file(*state, "record.1", 1);
@@ -99,7 +99,7 @@ other_names_are_passed_by(void **state)
 static void
 what_is_no_file_is_handed_on_without_one(void **state)
 {
-	struct seen seen = {0};
+	struct seen_files seen = {0};
 	char path[128];
 
 	make_file(*state, "secret", 1);
@@ -117,7 +117,7 @@ what_is_no_file_is_handed_on_without_one(void **state)
 static void
 a_visit_that_fails_ends_the_walk(void **state)
 {
-	struct seen seen = {.result = -ENOMEM};
+	struct seen_files seen = {.result = -ENOMEM};
 
 	make_file(*state, "record.1.0", 1);
 	make_file(*state, "record.2.0", 1);
@@ -128,7 +128,7 @@ a_visit_that_fails_ends_the_walk(void **state)
 static void
 a_directory_that_is_not_there_is_said(void **state)
 {
-	struct seen seen = {0};
+	struct seen_files seen = {0};
 
 	(void)state;
 	assert_int_equal(run_directory_each_file("/nonexistent", "record.", see, &seen), -ENOENT);

@@ -5,13 +5,13 @@
 #include "dcpi-tools/emulated/run_reaper.h"
 
 /* A tool with its reaper, a process of its own, and an emulator. */
-struct scene {
+struct reaper_scene {
 	char parent[MADE_SIZE], directory[MADE_SIZE + 32];
 	pid_t tool, emulator;
 };
 
 static void
-begin(struct scene *scene)
+begin(struct reaper_scene *scene)
 {
 	int lock, ends[2];
 	char byte;
@@ -38,7 +38,7 @@ begin(struct scene *scene)
 static void
 who_is_killed_leaves_nothing(void **state)
 {
-	struct scene scene;
+	struct reaper_scene scene;
 
 	(void)state;
 	begin(&scene);

@@ -9,7 +9,7 @@
 #define FAULTS 1
 
 static void
-make(const struct fixture *fixture, const bool *wanted, struct sample_points *points)
+make(const struct selection_fixture *fixture, const bool *wanted, struct sample_points *points)
 {
 	struct sample_points_request request = {
 		.selection = &fixture->selection,
@@ -24,7 +24,7 @@ make(const struct fixture *fixture, const bool *wanted, struct sample_points *po
 static void
 events_of_one_offset_are_one_point(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points points;
 	uint32_t image;
 
@@ -47,7 +47,7 @@ events_of_one_offset_are_one_point(void **state)
 static void
 images_have_procedures_of_their_own(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points points;
 
 	(void)state;
@@ -76,7 +76,7 @@ static void
 offsets_of_a_function_are_in_one_procedure(void **state)
 {
 	const uint64_t offset = self_offset(function_of_two_points);
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points points;
 	char path[PATH_MAX];
 
@@ -98,7 +98,7 @@ static void
 only_wanted_images_have_points(void **state)
 {
 	static const bool wanted[] = {false, true};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points points;
 
 	(void)state;
@@ -115,7 +115,7 @@ static void
 only_offsets_with_samples_of_wanted_events_are_points(void **state)
 {
 	static const struct columns columns = {.count = 1, .events = {FAULTS}};
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points_request request = {.selection = &fixture.selection, .columns = &columns};
 	struct sample_points points;
 	uint32_t image;
@@ -137,7 +137,7 @@ only_offsets_with_samples_of_wanted_events_are_points(void **state)
 static void
 no_samples_are_no_points(void **state)
 {
-	struct fixture fixture;
+	struct selection_fixture fixture;
 	struct sample_points points;
 
 	(void)state;

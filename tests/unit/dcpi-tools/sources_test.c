@@ -10,7 +10,7 @@
 #include "dcpi-tools/common/sources.h"
 #include "tests/remove_tree.h"
 
-struct fixture {
+struct sources_fixture {
 	char directory[32];
 	char path[48];
 	struct sources sources;
@@ -19,7 +19,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct sources_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-sources-XXXXXX");
 	if (!mkdtemp(fixture->directory))
@@ -32,7 +32,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 
 	sources_fini(&fixture->sources);
 	remove_tree(fixture->directory);
@@ -41,7 +41,7 @@ teardown(void **state)
 }
 
 static void
-write_file(const struct fixture *fixture, const char *text, size_t size)
+write_file(const struct sources_fixture *fixture, const char *text, size_t size)
 {
 	FILE *file = fopen(fixture->path, "w");
 
@@ -51,7 +51,7 @@ write_file(const struct fixture *fixture, const char *text, size_t size)
 }
 
 static const struct source *
-add(struct fixture *fixture, const char *path)
+add(struct sources_fixture *fixture, const char *path)
 {
 	uint32_t index;
 
@@ -64,7 +64,7 @@ static void
 lines_have_blanks_for_tabs_and_no_ends(void **state)
 {
 	static const char text[] = "one\r\n\n\ttwo\ta\tb\nthe last";
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 	const struct source *source;
 
 	write_file(fixture, text, sizeof(text) - 1);
@@ -82,7 +82,7 @@ lines_have_blanks_for_tabs_and_no_ends(void **state)
 static void
 a_file_is_read_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 
 	write_file(fixture, "x\n", 2);
 	add(fixture, fixture->path);
@@ -94,7 +94,7 @@ a_file_is_read_once(void **state)
 static void
 why_a_file_cannot_be_read_is_kept(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 
 	assert_int_equal(add(fixture, "/nowhere/b.c")->trouble, -ENOENT);
 	assert_int_equal(add(fixture, fixture->directory)->trouble, -EISDIR);
@@ -103,7 +103,7 @@ why_a_file_cannot_be_read_is_kept(void **state)
 static void
 what_never_ends_is_not_waited_for(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 
 	assert_int_equal(mkfifo(fixture->path, 0600), 0);
 	assert_int_equal(add(fixture, fixture->path)->trouble, -DCPI_EDAMAGED);
@@ -114,7 +114,7 @@ what_never_ends_is_not_waited_for(void **state)
 static void
 all_files_together_have_a_limit(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 	char *text = malloc(SOURCE_LINES_MAX + 1), path[64];
 	const struct source *source = NULL;
 
@@ -135,7 +135,7 @@ all_files_together_have_a_limit(void **state)
 static void
 files_beyond_the_limit_are_not_known(void **state)
 {
-	struct fixture *fixture = *state;
+	struct sources_fixture *fixture = *state;
 	uint32_t index;
 	char path[64];
 

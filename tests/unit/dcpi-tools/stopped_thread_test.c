@@ -14,11 +14,11 @@
 #include "dcpi-tools/x/stopped_thread.h"
 
 /* Shared with a child. */
-struct shared {
+struct child_memory {
 	volatile int is_ready, turns, result, error;
 };
 
-static struct shared *shared;
+static struct child_memory *shared;
 static pid_t child;
 
 static void

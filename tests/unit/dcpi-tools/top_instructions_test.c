@@ -7,7 +7,7 @@
 #define INSTRUCTIONS 4
 
 /* A block of some instructions, each of which stalls for what the test says. */
-struct stage {
+struct top_instructions_stage {
 	struct instruction instructions[INSTRUCTIONS];
 	struct flow_block block;
 	struct flow_graph graph;
@@ -26,7 +26,7 @@ struct stage {
 /* An execution stalls for `cycles` of each instruction, all for a cache's misses; it was executed 10 times (samples).
  */
 static void
-set_stage(struct stage *stage, uint32_t image, const double cycles[INSTRUCTIONS])
+set_stage(struct top_instructions_stage *stage, uint32_t image, const double cycles[INSTRUCTIONS])
 {
 	memset(stage, 0, sizeof(*stage));
 	stage->block = (struct flow_block){.count = INSTRUCTIONS};
@@ -62,7 +62,7 @@ no_more_than_the_worst_are_kept(void **state)
 {
 	const double first[INSTRUCTIONS] = {1, 4, 2, 0}, second[INSTRUCTIONS] = {3, 0, 0, 5};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);
@@ -84,7 +84,7 @@ all_that_was_lost_is_counted(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {1, 4, 2, 0};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 1), 0);
@@ -101,7 +101,7 @@ reasons_are_in_samples_and_name_their_culprits(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);
@@ -121,7 +121,7 @@ a_few_of_many_culprits_are_kept(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);
@@ -138,7 +138,7 @@ executions_are_shown_as_far_as_they_are_known(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);
@@ -166,7 +166,7 @@ who_lost_the_same_is_in_the_order_of_places(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {2, 2, 2, 2};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);
@@ -183,7 +183,7 @@ a_block_whose_frequency_is_not_known_loses_nothing(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {2, 2, 2, 2};
 	struct top_instructions top;
-	struct stage stage;
+	struct top_instructions_stage stage;
 
 	(void)state;
 	assert_int_equal(top_instructions_init(&top, 3), 0);

@@ -25,7 +25,7 @@
 
 #define CALL_CYCLES 200
 
-struct fixture {
+struct clock_fixture {
 	struct setup setup;
 	struct clock *clock;
 	struct clock_step step;
@@ -35,7 +35,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct clock_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->setup = (struct setup){.threads = 4, .quantum_cycles = 100000, .seed = 1};
 	fixture->setup.machine.clock_mhz = 1000; /* a cycle is a nanosecond */
@@ -50,7 +50,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_free(fixture->clock);
 	free(fixture);
@@ -58,7 +58,8 @@ teardown(void **state)
 }
 
 static void
-begin(struct fixture *fixture, unsigned vcpu, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+begin(struct clock_fixture *fixture, unsigned vcpu, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c,
+      uint64_t d)
 {
 	const struct clock_call call = {.number = number, .arguments = {a, b, c, d}};
 
@@ -66,7 +67,7 @@ begin(struct fixture *fixture, unsigned vcpu, uint64_t now, long number, uint64_
 }
 
 static uint64_t
-call(struct fixture *fixture, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c)
+call(struct clock_fixture *fixture, uint64_t now, long number, uint64_t a, uint64_t b, uint64_t c)
 {
 	begin(fixture, 0, now, number, a, b, c, 0);
 	clock_call_ended(fixture->clock, 0, now, 0, &fixture->step);
@@ -76,7 +77,7 @@ call(struct fixture *fixture, uint64_t now, long number, uint64_t a, uint64_t b,
 static void
 a_call_takes_the_machine_s_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	assert_int_equal(clock_thread_begin(fixture->clock, 0, &fixture->counters[0]), 0);
 	assert_int_equal(call(fixture, 5000, SYS_getppid, 0, 0, 0), 5000 + CALL_CYCLES);
@@ -89,7 +90,7 @@ a_call_takes_the_machine_s_time(void **state)
 static void
 bytes_that_are_copied_take_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
 	begin(fixture, 0, 1000, SYS_read, 3, 0, 4096, 0);
@@ -100,7 +101,7 @@ bytes_that_are_copied_take_time(void **state)
 static void
 time_is_that_of_the_thread_s_clock(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	struct timespec shown = {0};
 	struct timeval of_day = {0}, later = {0};
 
@@ -118,7 +119,7 @@ time_is_that_of_the_thread_s_clock(void **state)
 static void
 a_bad_address_does_no_harm(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
 	assert_int_equal(call(fixture, 5000, SYS_clock_gettime, CLOCK_MONOTONIC, 16, 0), 5000 + CALL_CYCLES);
@@ -128,7 +129,7 @@ a_bad_address_does_no_harm(void **state)
 static void
 a_sleep_takes_the_time_that_was_asked_for(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const struct timespec span = {.tv_sec = 2, .tv_nsec = 7};
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -140,7 +141,7 @@ a_sleep_takes_the_time_that_was_asked_for(void **state)
 static void
 a_sleep_until_a_time_ends_then(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const struct timespec until = {.tv_sec = 1000, .tv_nsec = 9000};
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -152,7 +153,7 @@ a_sleep_until_a_time_ends_then(void **state)
 static void
 a_wait_that_times_out_ends_then(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const struct timespec span = {.tv_nsec = 30000};
 	uint32_t word = 0;
 
@@ -166,7 +167,7 @@ a_wait_that_times_out_ends_then(void **state)
 static void
 cpu_time_leaves_out_what_a_thread_waited(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const struct timespec span = {.tv_sec = 2};
 	struct timespec shown = {0};
 	struct rusage usage = {0};
@@ -186,7 +187,7 @@ cpu_time_leaves_out_what_a_thread_waited(void **state)
 static void
 a_thread_begins_at_its_parent_s_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
 	begin(fixture, 0, 77000, SYS_clone, CLONE_VM | CLONE_CHILD_CLEARTID, 0, 0, 0);
@@ -199,7 +200,7 @@ a_thread_begins_at_its_parent_s_time(void **state)
 static void *
 wait_for_word(void *argument)
 {
-	struct fixture *fixture = argument;
+	struct clock_fixture *fixture = argument;
 	static uint32_t word;
 
 	begin(fixture, 1, 20000, SYS_futex, (uintptr_t)&word, FUTEX_WAIT_PRIVATE, 0, 0);
@@ -212,7 +213,7 @@ wait_for_word(void *argument)
 static void
 a_woken_thread_continues_at_its_waker_s_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	pthread_t thread;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -226,7 +227,7 @@ a_woken_thread_continues_at_its_waker_s_time(void **state)
 static void
 a_joining_thread_continues_when_the_other_has_ended(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	uint32_t tid = 1;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -244,7 +245,7 @@ a_joining_thread_continues_when_the_other_has_ended(void **state)
 static void
 a_thread_that_joins_late_continues_when_the_other_has_ended(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	uint32_t tid = 1;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -261,7 +262,7 @@ a_thread_that_joins_late_continues_when_the_other_has_ended(void **state)
 static void
 the_guest_finds_the_target_s_processors(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	uint8_t mask[16];
 	uint32_t core = 99, node = 99;
 
@@ -281,7 +282,7 @@ the_guest_finds_the_target_s_processors(void **state)
 static void
 a_thousand_processors_need_a_larger_mask(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	uint8_t mask[136];
 
 	clock_free(fixture->clock);
@@ -307,7 +308,7 @@ a_thousand_processors_need_a_larger_mask(void **state)
 static void
 a_thread_is_pinned_to_a_core_that_the_host_does_not_have(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const uint8_t wanted[8] = {0x08};
 	uint8_t mask[8] = {0};
 	uint32_t core = 99;
@@ -326,7 +327,7 @@ a_thread_is_pinned_to_a_core_that_the_host_does_not_have(void **state)
 }
 
 static uint64_t
-ask_for_random(struct fixture *fixture, uint64_t now)
+ask_for_random(struct clock_fixture *fixture, uint64_t now)
 {
 	uint64_t bytes = 0;
 
@@ -338,7 +339,7 @@ ask_for_random(struct fixture *fixture, uint64_t now)
 static void
 random_numbers_are_the_seed_s(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	uint64_t first, second;
 
 	clock_thread_begin(fixture->clock, 0, NULL);
@@ -360,7 +361,7 @@ random_numbers_are_the_seed_s(void **state)
 static void
 the_random_device_is_the_seed_s_too_and_other_files_are_not(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	const int random = open("/dev/urandom", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	uint64_t bytes = 0;
 
@@ -378,7 +379,7 @@ the_random_device_is_the_seed_s_too_and_other_files_are_not(void **state)
 static void
 more_threads_than_cores_share_them(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_free(fixture->clock);
 	fixture->setup.threads = 2;
@@ -396,7 +397,7 @@ more_threads_than_cores_share_them(void **state)
 static void
 numbers_of_threads_beyond_all_are_harmless(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 
 	clock_thread_begin(fixture->clock, CLOCK_VCPUS_MAX, NULL);
 	begin(fixture, CLOCK_VCPUS_MAX, 5, SYS_getppid, 0, 0, 0, 0);
@@ -409,7 +410,7 @@ numbers_of_threads_beyond_all_are_harmless(void **state)
 static void
 a_reader_of_a_pipe_has_what_was_written_when_it_was(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
@@ -434,7 +435,7 @@ a_reader_of_a_pipe_has_what_was_written_when_it_was(void **state)
 static void
 a_wait_for_a_child_returns_at_its_last_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	pid_t child;
 	int status;
 
@@ -458,7 +459,7 @@ a_wait_for_a_child_returns_at_its_last_time(void **state)
 static void
 a_program_that_is_executed_goes_on(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	char directory[] = "/tmp/dcpi-clock-XXXXXX", path[64];
 
 	assert_non_null(mkdtemp(directory));
@@ -479,7 +480,7 @@ a_program_that_is_executed_goes_on(void **state)
 static void
 a_real_delay_spends_what_the_target_would(void **state)
 {
-	struct fixture *fixture = *state;
+	struct clock_fixture *fixture = *state;
 	struct timespec before, after;
 	int64_t ns;
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "emulator/clock/delay.h"
 
-struct fixture {
+struct delay_fixture {
 	struct setup setup;
 	struct guest_time time;
 	struct run_clock *run_clock;
@@ -16,7 +16,7 @@ struct fixture {
 static int
 start(void **state, enum setup_delay kind, double dilation)
 {
-	static struct fixture fixture;
+	static struct delay_fixture fixture;
 
 	fixture.setup = (struct setup){.delay = kind, .dilation = dilation};
 	guest_time_init(&fixture.time, 1000, 1);
@@ -47,7 +47,7 @@ setup_none(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 
 	delay_free(fixture->delay);
 	run_clock_free(fixture->run_clock);
@@ -57,7 +57,7 @@ teardown(void **state)
 static void
 the_host_has_come_as_far_as_the_target(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 	int64_t origin_ns;
 	double dilation;
 
@@ -71,7 +71,7 @@ the_host_has_come_as_far_as_the_target(void **state)
 static void
 a_late_thread_owes_nothing(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 
 	delay_spin(1000000, 1);
 	assert_int_equal(delay_settle(fixture->delay, 100000), 0); /* 0.3 ms */
@@ -81,7 +81,7 @@ a_late_thread_owes_nothing(void **state)
 static void
 a_thread_far_behind_moves_the_origin(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 	int64_t before_ns, after_ns;
 	double dilation;
 
@@ -95,7 +95,7 @@ a_thread_far_behind_moves_the_origin(void **state)
 static void
 without_a_delay_nothing_is_spent(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 
 	assert_false(delay_is_measuring(fixture->delay));
 	assert_int_equal(delay_settle(fixture->delay, UINT64_C(1000000000000)), 0);
@@ -105,7 +105,7 @@ without_a_delay_nothing_is_spent(void **state)
 static void
 the_slow_down_is_the_emulator_s_own(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 	int64_t origin_ns;
 	double dilation;
 
@@ -124,7 +124,7 @@ the_slow_down_is_the_emulator_s_own(void **state)
 static void
 a_program_that_mostly_waits_is_measured_by_less(void **state)
 {
-	struct fixture *fixture = *state;
+	struct delay_fixture *fixture = *state;
 
 	delay_measure(fixture->delay, 1000000, DELAY_WARM_NS, 100000);
 	delay_measure(fixture->delay, 9000000, DELAY_ENOUGH_NS, 40 * DELAY_ENOUGH_NS);

@@ -9,7 +9,7 @@
 #define LOCK  0x1000
 #define OTHER 0x2000
 
-struct fixture {
+struct futex_fixture {
 	struct quantum *quantum;
 	struct futex_model *futex_model;
 };
@@ -17,7 +17,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct futex_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->quantum = quantum_new(8, 1000, 2);
 	fixture->futex_model = futex_model_new(fixture->quantum, 8);
@@ -30,7 +30,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	futex_model_free(fixture->futex_model);
 	quantum_free(fixture->quantum);
@@ -39,14 +39,14 @@ teardown(void **state)
 }
 
 static void
-begin_wait(struct fixture *fixture, unsigned slot, uint64_t address)
+begin_wait(struct futex_fixture *fixture, unsigned slot, uint64_t address)
 {
 	futex_model_wait_begin(fixture->futex_model, slot, address);
 	quantum_leave(fixture->quantum, slot);
 }
 
 static void
-begin_wake(struct fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
+begin_wake(struct futex_fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
 {
 	const struct futex_wake wake = {.address = LOCK, .count = count};
 
@@ -56,7 +56,7 @@ begin_wake(struct fixture *fixture, unsigned slot, uint64_t count, uint64_t now)
 static void
 a_waiter_continues_at_the_time_of_its_waker(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
@@ -69,7 +69,7 @@ a_waiter_continues_at_the_time_of_its_waker(void **state)
 static void
 a_waiter_that_returns_before_its_waker_has_its_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wake(fixture, 0, 1, 500);
@@ -80,7 +80,7 @@ a_waiter_that_returns_before_its_waker_has_its_time(void **state)
 static void
 the_first_to_wait_is_woken_first(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 3, LOCK);
 	begin_wait(fixture, 1, LOCK);
@@ -95,7 +95,7 @@ the_first_to_wait_is_woken_first(void **state)
 static void
 a_woken_thread_runs_before_it_returns(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	assert_int_equal(quantum_running(fixture->quantum), 7);
@@ -107,7 +107,7 @@ a_woken_thread_runs_before_it_returns(void **state)
 static void
 one_that_was_mistaken_for_another_sleeps_on(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, LOCK);
@@ -124,7 +124,7 @@ one_that_was_mistaken_for_another_sleeps_on(void **state)
 static void
 all_waiters_are_woken_at_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	for (unsigned i = 1; i < 5; i++)
 		begin_wait(fixture, i, LOCK);
@@ -137,7 +137,7 @@ all_waiters_are_woken_at_once(void **state)
 static void
 a_moved_waiter_is_woken_where_it_is(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 	const struct futex_wake move = {.address = LOCK, .count = 1, .other = OTHER, .moves = true};
 	const struct futex_wake wake = {.address = OTHER, .count = 1};
 
@@ -154,7 +154,7 @@ a_moved_waiter_is_woken_where_it_is(void **state)
 static void
 one_call_wakes_at_two_addresses(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 	const struct futex_wake wake = {.address = LOCK, .count = 1, .other = OTHER};
 
 	begin_wait(fixture, 1, LOCK);
@@ -168,7 +168,7 @@ one_call_wakes_at_two_addresses(void **state)
 static void
 a_waiter_that_was_not_woken_takes_no_other_s_turn(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	begin_wait(fixture, 2, LOCK);
@@ -182,7 +182,7 @@ a_waiter_that_was_not_woken_takes_no_other_s_turn(void **state)
 static void
 a_thread_that_is_woken_from_outside_does_not_know_when(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wait(fixture, 1, LOCK);
 	assert_int_equal(futex_model_wait_end(fixture->futex_model, 1, true), QUANTUM_NONE);
@@ -191,7 +191,7 @@ a_thread_that_is_woken_from_outside_does_not_know_when(void **state)
 static void
 the_last_wake_at_an_address_is_remembered(void **state)
 {
-	struct fixture *fixture = *state;
+	struct futex_fixture *fixture = *state;
 
 	begin_wake(fixture, 0, 1, 400);
 	begin_wake(fixture, 0, 1, 700);

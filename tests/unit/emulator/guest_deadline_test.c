@@ -8,7 +8,7 @@
 
 #define NOW UINT64_C(5000)
 
-struct fixture {
+struct guest_deadline_fixture {
 	struct guest_deadlines deadlines;
 	struct guest_time time;
 };
@@ -16,7 +16,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	static struct fixture fixture;
+	static struct guest_deadline_fixture fixture;
 
 	guest_deadlines_init(&fixture.deadlines);
 	guest_time_init(&fixture.time, 1000, 1);
@@ -25,8 +25,8 @@ setup(void **state)
 }
 
 static struct guest_deadline
-begin(struct fixture *fixture, struct guest_deadline *deadline, enum syscall_kind kind, const uint64_t arguments[6],
-      double stretch)
+begin(struct guest_deadline_fixture *fixture, struct guest_deadline *deadline, enum syscall_kind kind,
+      const uint64_t arguments[6], double stretch)
 {
 	struct clock_call call = {0};
 
@@ -89,7 +89,7 @@ a_span_is_counted_from_now_and_stays_what_it_is(void **state)
 static void
 a_time_of_the_guest_s_clock_is_the_host_s_meanwhile(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_deadline_fixture *fixture = *state;
 	struct timespec until = {.tv_sec = 1060};
 	struct guest_deadline deadline;
 
@@ -105,7 +105,7 @@ a_time_of_the_guest_s_clock_is_the_host_s_meanwhile(void **state)
 static void
 a_time_that_is_over_is_now(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_deadline_fixture *fixture = *state;
 	struct timespec until = {.tv_sec = 3};
 	struct guest_deadline deadline;
 
@@ -119,7 +119,7 @@ a_time_that_is_over_is_now(void **state)
 static void
 the_host_waits_longer_for_threads_that_are_slow_but_not_much(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_deadline_fixture *fixture = *state;
 	struct timespec span = {.tv_nsec = 10000000};
 	struct guest_deadline deadline;
 
@@ -139,7 +139,7 @@ the_host_waits_longer_for_threads_that_are_slow_but_not_much(void **state)
 static void
 two_threads_wait_by_the_same_words(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_deadline_fixture *fixture = *state;
 	struct timespec until = {.tv_sec = 1060};
 	const uint64_t arguments[6] = {0, FUTEX_WAIT_BITSET, 0, (uintptr_t)&until};
 	struct guest_deadline first, second;
@@ -158,7 +158,7 @@ static void
 a_time_that_cannot_be_read_or_written_is_left_to_the_kernel(void **state)
 {
 	static const struct timespec constant = {.tv_sec = 1060};
-	struct fixture *fixture = *state;
+	struct guest_deadline_fixture *fixture = *state;
 	struct guest_deadline deadline;
 
 	begin(fixture, &deadline, CALL_NANOSLEEP, (const uint64_t[6]){16}, 1);

@@ -114,7 +114,7 @@ bits_are_as_often_set_as_not(void **state)
 	assert_in_range(ones, 27000, 29000); /* of 56,000 */
 }
 
-struct sleeper {
+struct reading_sleeper {
 	atomic_int thread;
 	int pipe[2];
 };
@@ -122,7 +122,7 @@ struct sleeper {
 static void *
 sleep_in_read(void *argument)
 {
-	struct sleeper *sleeper = argument;
+	struct reading_sleeper *sleeper = argument;
 	const uint64_t before = host_thread_sleep_count();
 	char byte;
 
@@ -135,7 +135,7 @@ sleep_in_read(void *argument)
 static void
 a_sleeping_thread_is_distinguished_from_a_running_one(void **state)
 {
-	struct sleeper sleeper = {0};
+	struct reading_sleeper sleeper = {0};
 	pthread_t thread;
 
 	(void)state;

@@ -21,7 +21,7 @@
 #define MMAP_X86_64   9
 #define CLONE_X86_64  56
 
-struct told {
+struct image_notes {
 	unsigned images, not_followed;
 	char path[PATH_MAX]; /* of the image that came last */
 };
@@ -29,7 +29,7 @@ struct told {
 static int
 add_image(void *context, const struct record_mmap *file)
 {
-	struct told *told = context;
+	struct image_notes *told = context;
 
 	told->images++;
 	snprintf(told->path, sizeof(told->path), "%s", file->path);
@@ -39,7 +39,7 @@ add_image(void *context, const struct record_mmap *file)
 static void
 not_followed(void *context)
 {
-	struct told *told = context;
+	struct image_notes *told = context;
 
 	told->not_followed++;
 }
@@ -51,7 +51,7 @@ self(void)
 }
 
 static struct guest *
-make_guest(const char *target, struct told *told)
+make_guest(const char *target, struct image_notes *told)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
 
@@ -108,7 +108,7 @@ a_target_that_is_not_known_is_refused(void **state)
 static void
 only_x86_64_is_x86(void **state)
 {
-	struct told told = {0};
+	struct image_notes told = {0};
 	struct guest *guest = make_guest("x86_64", &told);
 
 	(void)state;
@@ -123,7 +123,7 @@ static void
 a_block_gets_the_file_and_offset_of_its_code(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct told told = {0};
+	struct image_notes told = {0};
 	const uint8_t *page = map_page(name, 0x90);
 	struct guest *guest = make_guest("x86_64", &told);
 	uint64_t offset;
@@ -143,7 +143,7 @@ static void
 code_that_was_changed_is_no_file_s(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct told told = {0};
+	struct image_notes told = {0};
 	uint8_t *page = (uint8_t *)(uintptr_t)map_page(name, 0x90);
 	struct guest *guest = make_guest("x86_64", &told);
 	uint64_t offset;
@@ -172,7 +172,7 @@ static void
 a_thread_has_begun_when_its_clone_returns(void **state)
 {
 	const uint64_t arguments[5] = {CLONE_VM | CLONE_THREAD};
-	struct told told = {0};
+	struct image_notes told = {0};
 	struct guest *guest = make_guest("x86_64", &told);
 	pthread_t child;
 
@@ -194,7 +194,7 @@ static void
 what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 {
 	char first_name[] = "/tmp/guest_test.XXXXXX", later_name[] = "/tmp/guest_test.XXXXXX";
-	struct told told = {0};
+	struct image_notes told = {0};
 	const uint8_t *first = map_page(first_name, 0x90), *later;
 	struct guest *guest = make_guest("x86_64", &told);
 	uint64_t offset;
@@ -217,7 +217,7 @@ static void
 a_program_that_leaves_the_emulator_is_told_of(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct told told = {0};
+	struct image_notes told = {0};
 	struct guest *guest = make_guest("x86_64", &told);
 	const uint64_t arguments[5] = {(uintptr_t)name};
 	int fd = mkstemp(name);

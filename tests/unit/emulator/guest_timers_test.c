@@ -3,7 +3,7 @@
 
 #include "emulator/clock/guest_timers.h"
 
-struct fixture {
+struct guest_timers_fixture {
 	struct guest_timers timers;
 	struct guest_time time;
 };
@@ -11,7 +11,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	static struct fixture fixture;
+	static struct guest_timers_fixture fixture;
 
 	guest_timers_init(&fixture.timers);
 	guest_time_init(&fixture.time, 2000, 1);
@@ -20,7 +20,7 @@ setup(void **state)
 }
 
 static void
-set(struct fixture *fixture, enum guest_timer_kind kind, int id, uint64_t expires, uint64_t interval_ns,
+set(struct guest_timers_fixture *fixture, enum guest_timer_kind kind, int id, uint64_t expires, uint64_t interval_ns,
     uint64_t host_ns)
 {
 	const struct guest_timer timer = {kind, id, expires, interval_ns, host_ns};
@@ -29,7 +29,7 @@ set(struct fixture *fixture, enum guest_timer_kind kind, int id, uint64_t expire
 }
 
 static uint64_t
-signal_at(struct fixture *fixture, uint64_t host_ns)
+signal_at(struct guest_timers_fixture *fixture, uint64_t host_ns)
 {
 	return guest_timers_signal(&fixture->timers, &fixture->time, host_ns);
 }
@@ -65,7 +65,7 @@ the_first_of_several_comes_first(void **state)
 static void
 a_timer_that_is_set_again_forgets_what_it_was(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_timers_fixture *fixture = *state;
 
 	set(fixture, TIMER_POSIX, 1, 5000, 0, 900);
 	set(fixture, TIMER_POSIX, 1, 9000, 0, 2000);
@@ -78,7 +78,7 @@ a_timer_that_is_set_again_forgets_what_it_was(void **state)
 static void
 a_descriptor_is_read_when_it_ran_out_last(void **state)
 {
-	struct fixture *fixture = *state;
+	struct guest_timers_fixture *fixture = *state;
 
 	set(fixture, TIMER_DESCRIPTOR, 5, 5000, 100, 900);
 	assert_int_equal(guest_timers_read(&fixture->timers, &fixture->time, 4, 2000), TIMER_NONE);

@@ -12,7 +12,7 @@
 #include "emulator/program.h"
 #include "tests/remove_tree.h"
 
-struct fixture {
+struct program_fixture {
 	char directory[64];
 	char path[80];
 	struct program program;
@@ -21,7 +21,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct program_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-program-XXXXXX");
 	if (!mkdtemp(fixture->directory))
@@ -34,7 +34,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 
 	remove_tree(fixture->directory);
 	free(fixture);
@@ -42,7 +42,7 @@ teardown(void **state)
 }
 
 static void
-examine(struct fixture *fixture, const void *content, size_t size, mode_t mode)
+examine(struct program_fixture *fixture, const void *content, size_t size, mode_t mode)
 {
 	int fd = open(fixture->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
@@ -55,7 +55,7 @@ examine(struct fixture *fixture, const void *content, size_t size, mode_t mode)
 }
 
 static void
-examine_text(struct fixture *fixture, const char *text)
+examine_text(struct program_fixture *fixture, const char *text)
 {
 	examine(fixture, text, strlen(text), 0755);
 }
@@ -63,7 +63,7 @@ examine_text(struct fixture *fixture, const char *text)
 static void
 a_script_has_an_interpreter_and_one_argument(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 
 	examine_text(fixture, "#! /bin/sh  -e -x \t\necho\n");
 	assert_int_equal(fixture->program.kind, PROGRAM_SCRIPT);
@@ -81,7 +81,7 @@ a_script_has_an_interpreter_and_one_argument(void **state)
 static void
 an_elf_file_has_a_machine(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 	Elf64_Ehdr header = {.e_machine = EM_AARCH64};
 
 	memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -101,7 +101,7 @@ an_elf_file_has_a_machine(void **state)
 static void
 this_program_names_its_dynamic_linker(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 
 	program_examine("/proc/self/exe", &fixture->program);
 	assert_int_equal(fixture->program.kind, PROGRAM_ELF);
@@ -111,7 +111,7 @@ this_program_names_its_dynamic_linker(void **state)
 static void
 what_may_not_be_executed_is_refused_with_the_reason(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 
 	examine(fixture, "#!/bin/sh\n", 10, 0644);
 	assert_int_equal(fixture->program.kind, PROGRAM_NONE);
@@ -127,7 +127,7 @@ what_may_not_be_executed_is_refused_with_the_reason(void **state)
 static void
 one_that_becomes_another_user_is_privileged(void **state)
 {
-	struct fixture *fixture = *state;
+	struct program_fixture *fixture = *state;
 
 	if (geteuid() != 0)
 		skip_because("not root, who can give files away");

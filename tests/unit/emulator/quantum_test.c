@@ -198,7 +198,7 @@ waking_one_that_runs_does_not_set_it_back(void **state)
 	quantum_free(quantum);
 }
 
-struct sleeper {
+struct quantum_sleeper {
 	struct quantum *quantum;
 	bool is_in_call;
 	atomic_bool is_bound;
@@ -208,7 +208,7 @@ struct sleeper {
 static void *
 sleep_in_read(void *argument)
 {
-	struct sleeper *sleeper = argument;
+	struct quantum_sleeper *sleeper = argument;
 	char byte;
 
 	quantum_bind(sleeper->quantum, 1);
@@ -222,7 +222,7 @@ sleep_in_read(void *argument)
 static enum quantum_result
 wait_for_sleeper(bool is_in_call, unsigned *running)
 {
-	struct sleeper sleeper = {.quantum = quantum_new(4, QUANTUM, 2), .is_in_call = is_in_call};
+	struct quantum_sleeper sleeper = {.quantum = quantum_new(4, QUANTUM, 2), .is_in_call = is_in_call};
 	enum quantum_result wait;
 	pthread_t thread;
 

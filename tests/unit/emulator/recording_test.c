@@ -12,7 +12,7 @@
 #include "emulator/record/recording.h"
 #include "tests/remove_tree.h"
 
-struct fixture {
+struct recording_fixture {
 	char directory[64];
 	struct recording *recording;
 	struct record_vcpu *vcpu;
@@ -25,7 +25,7 @@ static const uint8_t bytes[16] = {1, 2, 3, 4};
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct recording_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->directory, sizeof(fixture->directory), "/tmp/dcpi-record-XXXXXX");
 	if (!mkdtemp(fixture->directory))
@@ -39,7 +39,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 
 	recording_free(fixture->recording);
 	remove_tree(fixture->directory);
@@ -48,7 +48,7 @@ teardown(void **state)
 }
 
 static int
-open_record(const struct fixture *fixture, pid_t pid)
+open_record(const struct recording_fixture *fixture, pid_t pid)
 {
 	char name[128];
 	int fd;
@@ -60,7 +60,7 @@ open_record(const struct fixture *fixture, pid_t pid)
 }
 
 static void
-read_header(const struct fixture *fixture, pid_t pid, struct record_header *header)
+read_header(const struct recording_fixture *fixture, pid_t pid, struct record_header *header)
 {
 	int fd = open_record(fixture, pid);
 
@@ -69,7 +69,8 @@ read_header(const struct fixture *fixture, pid_t pid, struct record_header *head
 }
 
 static uint32_t
-add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint64_t address, uint32_t *first)
+add_block(struct recording_fixture *fixture, uint32_t image, uint64_t offset, uint16_t count, uint64_t address,
+          uint32_t *first)
 {
 	const struct code_block block = {
 		.type = CODE_BLOCK, .instruction_count = count, .image = image, .offset = offset};
@@ -80,7 +81,7 @@ add_block(struct fixture *fixture, uint32_t image, uint64_t offset, uint16_t cou
 static void
 instructions_are_numbered_through_all_blocks(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	uint32_t first;
 
 	assert_int_equal(add_block(fixture, 1, 0x100, 3, 0x400100, &first), 1);
@@ -96,7 +97,7 @@ instructions_are_numbered_through_all_blocks(void **state)
 static void
 code_without_a_file_is_told_apart_by_its_address_and_its_bytes(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	const struct code_block block = {.type = CODE_BLOCK, .instruction_count = 4};
 	uint8_t others[16] = {1, 2, 3, 5};
 	uint32_t first;
@@ -110,7 +111,7 @@ code_without_a_file_is_told_apart_by_its_address_and_its_bytes(void **state)
 static void
 stalls_of_one_place_are_added_up(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	const struct record_stall *stall;
 	uint32_t distance = 0;
 
@@ -129,7 +130,7 @@ stalls_of_one_place_are_added_up(void **state)
 static void
 stalls_whose_places_meet_stay_apart(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	const uint32_t far = RECORD_STALLS / 2;
 	uint32_t distance = 3;
 
@@ -148,7 +149,7 @@ stalls_whose_places_meet_stay_apart(void **state)
 static void
 how_far_a_stall_is_from_its_first_place_is_told(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	const uint32_t other = 7 + RECORD_STALLS / 2;
 	uint32_t distance = 0;
 
@@ -165,7 +166,7 @@ how_far_a_stall_is_from_its_first_place_is_told(void **state)
 static void
 where_no_place_is_left_it_is_said(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	struct record_header header;
 	uint32_t added = 0, distance = 0;
 
@@ -180,7 +181,7 @@ where_no_place_is_left_it_is_said(void **state)
 static void
 a_killed_process_leaves_what_it_recorded(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	struct record_counters counters;
 	struct record_header header;
 	int status, fd;
@@ -208,7 +209,7 @@ a_killed_process_leaves_what_it_recorded(void **state)
 static void
 a_child_records_for_itself_from_its_parents_clock_on(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	struct record_header header;
 	uint32_t first;
 	int status;
@@ -243,7 +244,7 @@ a_child_records_for_itself_from_its_parents_clock_on(void **state)
 static void
 without_a_directory_the_child_records_nowhere(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	int status;
 	pid_t pid;
 
@@ -264,7 +265,7 @@ without_a_directory_the_child_records_nowhere(void **state)
 static void
 what_is_mapped_stays_when_a_virtual_cpu_before_it_is_added(void **state)
 {
-	struct fixture *fixture = *state;
+	struct recording_fixture *fixture = *state;
 	struct record_vcpu *fifth = recording_add_vcpu(fixture->recording, 5);
 
 	assert_non_null(fifth);

@@ -4,7 +4,7 @@
 static void
 without_a_pmu_cycles_become_the_clock_and_say_so(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct event *event = &fixture->event;
 	const struct perf_event_attr *last;
 
@@ -45,7 +45,7 @@ every_way_of_having_no_pmu_leads_to_the_clock(void **state)
 	         "someone else holds the hardware performance counters (firmware, a hypervisor, or another profiler's "
 	         "driver) (perf_event_open: Device or resource busy)"},
 	};
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, ways[i].err}), 0);
@@ -64,7 +64,7 @@ every_way_of_having_no_pmu_leads_to_the_clock(void **state)
 static void
 an_event_that_only_this_pmu_lacks_is_told_from_no_pmu(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "LLC-load-misses", {HARDWARE, CYCLES, ANY, 0}), 0);
 	assert_false(fixture->event.available);
@@ -80,7 +80,7 @@ an_event_that_only_this_pmu_lacks_is_told_from_no_pmu(void **state)
 static void
 a_clock_that_stands_in_keeps_the_rate_that_was_asked_for(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles");
 
 	spec.rate = 100;
@@ -93,7 +93,7 @@ a_clock_that_stands_in_keeps_the_rate_that_was_asked_for(void **state)
 static void
 a_clock_that_stands_in_for_a_period_of_cycles_has_no_rate_of_its_own(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles");
 
 	spec.period = 62000;
@@ -109,7 +109,7 @@ a_clock_that_stands_in_for_a_period_of_cycles_has_no_rate_of_its_own(void **stat
 static void
 a_clock_that_is_asked_for_keeps_its_own_rate(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cpu-clock"), 0);
 	assert_string_equal(fixture->event.note, "");
@@ -122,7 +122,7 @@ a_clock_that_is_asked_for_keeps_its_own_rate(void **state)
 static void
 what_has_neither_period_nor_rate_is_left_to_be_chosen(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles");
 
 	spec.rate = 0;
@@ -164,7 +164,7 @@ the_period_of_a_clock_for_a_rate_is_longer(void **state)
 static void
 the_kernels_limit_is_read(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(event_rate_limit(fixture->tree.root), 100000);
 	assert_int_equal(event_rate_limit("/nonexistent"), UINT64_MAX);
@@ -191,7 +191,7 @@ a_clock_does_not_keep_step_with_the_tick(void **state)
 {
 	static const uint64_t ticks[] = {100, 250, 300, 1000};
 	static const uint64_t rates[] = {20, 49, 50, 97, 99, 100, 200, 250, 300, 400, 500, 800, 997, 1000};
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cpu-clock");
 
 	for (size_t rate = 0; rate < sizeof(rates) / sizeof(rates[0]); rate++) {
@@ -205,7 +205,7 @@ a_clock_does_not_keep_step_with_the_tick(void **state)
 static void
 a_clock_runs_no_faster_than_the_kernel_lets_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("task-clock");
 
 	spec.rate = 1000000;
@@ -218,7 +218,7 @@ a_clock_runs_no_faster_than_the_kernel_lets_it(void **state)
 static void
 a_clock_period_that_the_kernel_stretches_is_told(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cpu-clock");
 
 	spec.rate = 0;
@@ -236,7 +236,7 @@ a_clock_period_that_the_kernel_stretches_is_told(void **state)
 static void
 a_rate_above_the_kernels_limit_is_lowered_and_said(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
 	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, CYCLES, ANY, 0}), 0);
@@ -249,7 +249,7 @@ a_rate_above_the_kernels_limit_is_lowered_and_said(void **state)
 static void
 a_limit_that_is_raised_again_is_followed(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event *event = &fixture->event;
 
 	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
@@ -268,7 +268,7 @@ a_limit_that_is_raised_again_is_followed(void **state)
 static int
 lower_limit_once(void *context, struct perf_event_attr *attr, int cpu)
 {
-	struct fixture *fixture = context;
+	struct resolving_fixture *fixture = context;
 
 	if (attr->freq && attr->sample_freq > 1500) {
 		fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_sample_rate", "1500\n");
@@ -281,7 +281,7 @@ static void
 a_limit_that_is_lowered_meanwhile_is_kept(void **state)
 {
 	const struct event_spec spec = {.name = "page-faults", .rate = 4000, .user = true, .kernel = true};
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	fixture->environment.open = lower_limit_once;
 	fixture->environment.open_context = fixture;

@@ -5,7 +5,7 @@
 static void
 what_the_kernel_grants_is_taken_as_it_is(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct event *event = &fixture->event;
 
 	assert_int_equal(RESOLVE(fixture, "cache-misses", {HARDWARE, MISSES, ANY, 0}), 0);
@@ -26,7 +26,7 @@ static void
 precise_goes_down_to_what_is_granted(void **state)
 {
 	static const int refusals[] = {-EOPNOTSUPP, -EINVAL, -ENOENT, -EBUSY, -ENODEV, -EACCES};
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, CYCLES, 3, refusals[i]},
@@ -43,7 +43,7 @@ precise_goes_down_to_what_is_granted(void **state)
 static void
 precise_begins_where_the_spec_says(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct answer granted = {HARDWARE, CYCLES, ANY, 0};
 	struct event_spec spec = spec_of("cycles");
 
@@ -62,7 +62,7 @@ precise_begins_where_the_spec_says(void **state)
 static void
 ibs_is_precise_for_both_modes_and_not_for_one(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct answer ibs[] = {
 		{HARDWARE, CYCLES, 3, -EOPNOTSUPP},
 		{HARDWARE, CYCLES, 2, -EINVAL, .excludes_only = true},
@@ -84,7 +84,7 @@ ibs_is_precise_for_both_modes_and_not_for_one(void **state)
 static void
 ibs_gets_periods_that_are_multiples_of_sixteen(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct answer ibs[] = {
 		{HARDWARE, CYCLES, 3, -EOPNOTSUPP},
 		{HARDWARE, CYCLES, 2, -EINVAL, .no_multiple_of = 16},
@@ -116,7 +116,7 @@ ibs_gets_periods_that_are_multiples_of_sixteen(void **state)
 static void
 so_does_ibs_under_its_own_name(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct answer ibs[] = {{11, ANY, ANY, -EINVAL, .no_multiple_of = 16}, {11, ANY, ANY, 0}};
 	struct event_spec spec = spec_of("ibs_op//");
 
@@ -133,7 +133,7 @@ so_does_ibs_under_its_own_name(void **state)
 static void
 where_ibs_takes_nothing_the_period_is_as_it_was(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	const struct answer refused[] = {{HARDWARE, CYCLES, 0, 0}, {HARDWARE, CYCLES, ANY, -EINVAL}};
 	struct event_spec spec = spec_of("cycles");
 
@@ -149,7 +149,7 @@ where_ibs_takes_nothing_the_period_is_as_it_was(void **state)
 static void
 a_pmu_that_tells_no_levels_is_not_asked_to_be_precise(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	fake_tree_fini(&fixture->tree);
 	fake_tree_init(&fixture->tree);
@@ -165,7 +165,7 @@ a_pmu_that_tells_no_levels_is_not_asked_to_be_precise(void **state)
 static void
 software_events_are_not_asked_to_be_precise(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "faults"), 0);
 	assert_string_equal(fixture->event.name, "page-faults");
@@ -178,7 +178,7 @@ software_events_are_not_asked_to_be_precise(void **state)
 static void
 a_software_event_that_the_kernel_does_not_know_is_not_available(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cgroup-switches", {SOFTWARE, PERF_COUNT_SW_CGROUP_SWITCHES, ANY, -EINVAL}),
 	                 0);
@@ -189,7 +189,7 @@ a_software_event_that_the_kernel_does_not_know_is_not_available(void **state)
 static void
 a_refusal_of_every_event_is_an_error_that_says_what_to_change(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -EACCES}), -EACCES);
 	assert_non_null(strstr(fixture->why, "kernel.perf_event_paranoid is 2 and must be 0 or less"));
@@ -200,7 +200,7 @@ a_refusal_of_every_event_is_an_error_that_says_what_to_change(void **state)
 static void
 a_refusal_of_hardware_alone_is_no_error(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -EACCES}), 0);
 	assert_string_equal(fixture->event.name, "cpu-clock");
@@ -213,7 +213,7 @@ a_refusal_of_hardware_alone_is_no_error(void **state)
 static void
 a_cpu_that_is_offline_is_not_taken_for_a_missing_pmu(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -ENODEV}), -ENODEV);
 	assert_string_equal(fixture->why, "CPU 2 is offline (perf_event_open: No such device)");
@@ -223,7 +223,7 @@ a_cpu_that_is_offline_is_not_taken_for_a_missing_pmu(void **state)
 static void
 a_lack_of_descriptors_is_an_error_at_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {ANY, ANY, ANY, -EMFILE}), -EMFILE);
 	assert_int_equal(fixture->kernel.asked, 1);
@@ -233,7 +233,7 @@ a_lack_of_descriptors_is_an_error_at_once(void **state)
 static void
 a_clock_that_cannot_stand_in_is_an_error(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -ENOENT}, {SOFTWARE, 0, ANY, -EINVAL}),
 	                 -EINVAL);
@@ -243,7 +243,7 @@ a_clock_that_cannot_stand_in_is_an_error(void **state)
 static void
 counters_that_count_but_cannot_sample_are_not_called_absent(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles", {HARDWARE, ANY, ANY, -EOPNOTSUPP, .samples_only = true},
 	                         {HARDWARE, ANY, ANY, 0}),
@@ -255,7 +255,7 @@ counters_that_count_but_cannot_sample_are_not_called_absent(void **state)
 static void
 modifiers_narrow_what_the_spec_says(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cpu-clock:k");
 
 	spec.idle = true;
@@ -277,7 +277,7 @@ modifiers_narrow_what_the_spec_says(void **state)
 static void
 the_clock_that_stands_in_counts_the_same_mode(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cycles:u"), 0);
 	assert_string_equal(fixture->event.name, "cpu-clock:u");
@@ -288,7 +288,7 @@ the_clock_that_stands_in_counts_the_same_mode(void **state)
 static void
 a_spec_that_leaves_nothing_to_count_is_refused(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 	struct event_spec spec = spec_of("cycles:k");
 
 	spec.kernel = false;
@@ -305,7 +305,7 @@ a_spec_that_leaves_nothing_to_count_is_refused(void **state)
 static void
 a_name_that_means_nothing_is_refused_before_the_kernel_is_asked(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cylces"), -DCPI_ENOEVENT);
 	assert_string_equal(fixture->why, "there is no event \"cylces\"; did you mean \"cycles\"?");
@@ -315,7 +315,7 @@ a_name_that_means_nothing_is_refused_before_the_kernel_is_asked(void **state)
 static void
 an_event_of_a_pmu_is_resolved_by_its_fields(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "cpu/event=0xc0,umask=1/p", {4, 0x1c0, 1, -EINVAL}, {4, 0x1c0, 0, 0}), 0);
 	assert_true(fixture->event.available);
@@ -328,7 +328,7 @@ an_event_of_a_pmu_is_resolved_by_its_fields(void **state)
 static void
 an_event_of_a_pmu_that_is_not_here_is_not_available(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(RESOLVE(fixture, "arm_spe_0/event=1/"), 0);
 	assert_false(fixture->event.available);

@@ -17,7 +17,7 @@
 #define CYCLES   PERF_COUNT_HW_CPU_CYCLES
 #define MISSES   PERF_COUNT_HW_CACHE_MISSES
 
-struct fixture {
+struct resolving_fixture {
 	struct fake_tree tree;
 	struct scripted_kernel kernel;
 	struct event_environment environment;
@@ -28,7 +28,7 @@ struct fixture {
 static inline int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct resolving_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fake_tree_init(&fixture->tree);
@@ -50,7 +50,7 @@ setup(void **state)
 static inline int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct resolving_fixture *fixture = *state;
 
 	fake_tree_fini(&fixture->tree);
 	free(fixture);
@@ -67,7 +67,7 @@ spec_of(const char *name)
 }
 
 static inline int
-resolve(struct fixture *fixture, const struct event_spec *spec, const struct answer *answers, size_t count)
+resolve(struct resolving_fixture *fixture, const struct event_spec *spec, const struct answer *answers, size_t count)
 {
 	unsigned before = open_descriptors();
 	int err;

@@ -41,7 +41,7 @@ a_program_without_section_headers_keeps_the_bounds_too(void **state)
 /* Every byte of code of a stripped program of the system that has a frame description has a symbol. */
 struct coverage {
 	const struct symbol_table *table;
-	struct layout layout;
+	struct elf_layout layout;
 	size_t frames;
 };
 

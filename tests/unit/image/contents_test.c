@@ -17,7 +17,7 @@ static const uint8_t constant[16] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9
 static const void *const pointers[] = {constant, constant + 8};
 static uint32_t variable = 7;
 
-struct program {
+struct program_contents {
 	struct image_file *file;
 	struct image_contents *contents;
 };
@@ -31,7 +31,7 @@ address_of(const void *object)
 static int
 program_open(void **state)
 {
-	static struct program program;
+	static struct program_contents program;
 	struct image image = {.kind = IMAGE_USER};
 	static char path[PATH_MAX];
 	struct stat status;
@@ -51,7 +51,7 @@ program_open(void **state)
 static int
 program_close(void **state)
 {
-	struct program *program = *state;
+	struct program_contents *program = *state;
 
 	image_contents_free(program->contents);
 	image_file_close(program->file);
@@ -61,7 +61,7 @@ program_close(void **state)
 static void
 constants_are_those_in_memory(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 	const uint8_t *bytes = image_contents_constants(program->contents, address_of(constant), &size);
 
@@ -73,7 +73,7 @@ constants_are_those_in_memory(void **state)
 static void
 addresses_that_the_dynamic_linker_writes_are_as_linked(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 	const uint8_t *bytes = image_contents_constants(program->contents, address_of(pointers), &size);
 	uint64_t linked[2];
@@ -88,7 +88,7 @@ addresses_that_the_dynamic_linker_writes_are_as_linked(void **state)
 static void
 what_may_be_written_is_no_constant(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 
 	variable++;
@@ -98,7 +98,7 @@ what_may_be_written_is_no_constant(void **state)
 static void
 code_is_that_in_memory(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 	const void *function = (const void *)(uintptr_t)program_open;
 	const uint8_t *bytes = image_contents_code(program->contents, address_of(function), &size);
@@ -111,7 +111,7 @@ code_is_that_in_memory(void **state)
 static void
 constants_are_no_code(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 
 	assert_null(image_contents_code(program->contents, address_of(constant), &size));
@@ -120,7 +120,7 @@ constants_are_no_code(void **state)
 static void
 nothing_lies_outside_of_the_image(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	size_t size;
 
 	assert_null(image_contents_constants(program->contents, 0, &size));
@@ -131,7 +131,7 @@ nothing_lies_outside_of_the_image(void **state)
 static void
 an_address_and_its_offset_are_not_confused(void **state)
 {
-	const struct program *program = *state;
+	const struct program_contents *program = *state;
 	uint64_t offset, address;
 
 	assert_int_equal(image_file_offset(program->file, address_of(constant), &offset), 0);

@@ -13,7 +13,7 @@
 	"static int data[5000] = {1};\nint main(int count, char **list)\n{\n\treturn data[count] + !list;\n}\n"
 
 static void
-assert_layout(const struct elf_segments *table, const struct layout *layout)
+assert_layout(const struct elf_segments *table, const struct elf_layout *layout)
 {
 	size_t executable = 0;
 
@@ -35,7 +35,7 @@ the_segments_are_those_that_readelf_prints(void **state)
 {
 	struct elf_segments table;
 	char path[PATH_MAX] = "";
-	struct layout layout;
+	struct elf_layout layout;
 	struct elf_file file;
 
 	(void)state;
@@ -54,7 +54,7 @@ assert_debug_file_tells_layout(const struct folder *folder, const char *flags)
 {
 	char path[PATH_MAX], debug[PATH_MAX];
 	struct elf_segments table;
-	struct layout layout;
+	struct elf_layout layout;
 	struct elf_file file;
 
 	write_file(folder, "program.c", "%s", DATA_PROGRAM);

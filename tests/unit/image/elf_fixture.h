@@ -126,7 +126,7 @@ each_line(visit_line *visit, void *context, const char *format, ...)
 }
 
 /* The loaded segments, as readelf prints them. */
-struct layout {
+struct elf_layout {
 	struct {
 		uint64_t offset, address, size;
 		bool executable;
@@ -137,7 +137,7 @@ struct layout {
 static inline void
 layout_line(void *context, const char *line)
 {
-	struct layout *layout = context;
+	struct elf_layout *layout = context;
 	uint64_t offset, address, size;
 	char flags[4] = "";
 
@@ -151,10 +151,10 @@ layout_line(void *context, const char *line)
 	layout->count++;
 }
 
-static inline struct layout
+static inline struct elf_layout
 layout_of(const char *path)
 {
-	struct layout layout = {.count = 0};
+	struct elf_layout layout = {.count = 0};
 
 	each_line(layout_line, &layout, "readelf -lW '%s' 2>/dev/null", path);
 	assert_true(layout.count > 0);
@@ -163,7 +163,7 @@ layout_of(const char *path)
 
 /* The file offset of an address; UINT64_MAX when it is not in an executable segment. */
 static inline uint64_t
-code_offset(const struct layout *layout, uint64_t address)
+code_offset(const struct elf_layout *layout, uint64_t address)
 {
 	for (size_t i = 0; i < layout->count; i++)
 		if (layout->loads[i].executable && address >= layout->loads[i].address &&
@@ -183,6 +183,33 @@ build_id_line(void *context, const char *line)
 		return;
 	for (at += strlen("Build ID: "); sscanf(at, "%2x", &byte) == 1; at += 2)
 		image->build_id[image->build_id_size++] = (uint8_t)byte;
+}
+
+struct nm_address {
+	const char *name;
+	uint64_t address;
+};
+
+static inline void
+find_nm_address(void *context, const char *line)
+{
+	struct nm_address *found = context;
+	uint64_t address;
+	char name[256];
+
+	if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && strcmp(name, found->name) == 0)
+		found->address = address;
+}
+
+/* Of a symbol of the file, as nm(1) lists it. */
+static inline uint64_t
+nm_address_of(const char *path, const char *name)
+{
+	struct nm_address found = {.name = name};
+
+	each_line(find_nm_address, &found, "nm '%s'", path);
+	assert_true(found.address != 0);
+	return found.address;
 }
 
 /* The image that a process which maps `path` would have: with its build-id, or else with its inode. */

@@ -37,7 +37,7 @@ an_offset_becomes_the_address_that_was_linked(void **state)
 	char path[PATH_MAX];
 	struct image_file *file;
 	struct image image;
-	struct layout layout;
+	struct elf_layout layout;
 	uint64_t address, start, end;
 
 	need_tool("gcc");
@@ -101,7 +101,7 @@ static void
 a_replaced_file_is_read_from_its_debug_file(void **state)
 {
 	const struct folder *folder = *state;
-	struct layout layout;
+	struct elf_layout layout;
 	struct image sampled;
 	struct image_file *file;
 	char path[PATH_MAX], root[PATH_MAX], hex[41];

@@ -10,9 +10,9 @@
  * The functions that nm lists: each must be found at its place, with its size, under one of the names that nm has
  * for that place. `unnamed` allows for functions whose names were stripped, but not for their bounds to be lost.
  */
-struct listing {
+struct nm_listing {
 	const struct symbol_table *table;
-	struct layout layout;
+	struct elf_layout layout;
 	bool unnamed;
 	struct function {
 		uint64_t offset, size;
@@ -24,7 +24,7 @@ struct listing {
 static inline void
 listing_line(void *context, const char *line)
 {
-	struct listing *listing = context;
+	struct nm_listing *listing = context;
 	struct function function = {0};
 	char type, name[4096];
 
@@ -45,7 +45,7 @@ listing_line(void *context, const char *line)
 }
 
 static inline bool
-is_name_of(const struct listing *listing, uint64_t offset, const char *name)
+is_name_of(const struct nm_listing *listing, uint64_t offset, const char *name)
 {
 	for (size_t i = 0; i < listing->count; i++)
 		if (listing->functions[i].offset == offset && strcmp(listing->functions[i].name, name) == 0)
@@ -55,7 +55,7 @@ is_name_of(const struct listing *listing, uint64_t offset, const char *name)
 
 /* Returns how many of them have names. */
 static inline size_t
-check_listing(const struct listing *listing)
+check_listing(const struct nm_listing *listing)
 {
 	size_t named = 0;
 
@@ -82,7 +82,7 @@ static inline size_t
 compare_with_nm(const struct folder *folder, const struct image *image, const char *twin, bool unnamed)
 {
 	struct symbol_table *table = symbols_of(folder, image);
-	struct listing listing = {.table = table, .unnamed = unnamed, .layout = layout_of(twin)};
+	struct nm_listing listing = {.table = table, .unnamed = unnamed, .layout = layout_of(twin)};
 	size_t named;
 
 	each_line(listing_line, &listing, "nm --defined-only -S '%s' 2>/dev/null", twin);
@@ -133,7 +133,7 @@ find_line(void *context, const char *line)
 static inline uint64_t
 offset_of(const char *path, const char *name)
 {
-	struct layout layout = layout_of(path);
+	struct elf_layout layout = layout_of(path);
 	char line[256] = "";
 	uint64_t address;
 

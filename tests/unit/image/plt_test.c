@@ -7,7 +7,7 @@
 /* The stubs that objdump disassembles. */
 struct stubs {
 	const struct symbol_table *table;
-	struct layout layout;
+	struct elf_layout layout;
 	size_t count;
 };
 
@@ -120,7 +120,7 @@ stubs_of_indirect_functions_have_their_names(void **state)
 		const struct symbol *symbol;
 		struct symbol_table *table;
 		uint64_t target = 0;
-		struct layout layout;
+		struct elf_layout layout;
 		struct image image;
 
 		assert_true(run_in(*state, "gcc -O1 %s -o indirect indirect.c", flags[i]));

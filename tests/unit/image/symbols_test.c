@@ -42,7 +42,7 @@ labels_in_assembly_are_functions_and_local_ones_are_not(void **state)
 static void
 mangled_line(void *context, const char *line)
 {
-	struct listing *listing = context;
+	struct nm_listing *listing = context;
 	const struct symbol *symbol;
 	uint64_t address;
 	char type, name[4096], *text;
@@ -63,7 +63,7 @@ count_demangled(const struct folder *folder, const char *path, const char *cut)
 {
 	struct image image = image_of(path);
 	struct symbol_table *table = symbols_of(folder, &image);
-	struct listing listing = {.table = table, .layout = layout_of(path)};
+	struct nm_listing listing = {.table = table, .layout = layout_of(path)};
 
 	each_line(mangled_line, &listing, "nm -S -C --defined-only '%s' | sed '%s'", path, cut);
 	symbol_table_free(table);
@@ -126,7 +126,7 @@ indirect_functions_of_the_c_library_have_names(void **state)
 	struct symbol_table *table;
 	struct image_file *file;
 	struct image image;
-	struct layout layout;
+	struct elf_layout layout;
 	char line[256] = "";
 	uint64_t address;
 

@@ -5,7 +5,7 @@
 #include "process/address_space.h"
 
 /* Images a, b and memory, and one address space to play with. */
-struct ground {
+struct address_space_fixture {
 	struct image_table *table;
 	struct mapped_images *images;
 	struct mapped_image *a, *b, *memory;
@@ -16,7 +16,7 @@ struct ground {
 static int
 setup(void **state)
 {
-	struct ground *ground = calloc(1, sizeof(*ground));
+	struct address_space_fixture *ground = calloc(1, sizeof(*ground));
 	struct image a = {.kind = IMAGE_USER, .path = "a", .build_id = {1}, .build_id_size = 20};
 	struct image b = {.kind = IMAGE_USER, .path = "b", .build_id = {2}, .build_id_size = 20};
 	struct image memory = {.kind = IMAGE_ANON, .path = "[anon]"};
@@ -34,7 +34,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	address_space_release(ground->space);
 	assert_int_equal(ground->budget.used, 0);
@@ -48,7 +48,8 @@ teardown(void **state)
 }
 
 static void
-put(struct ground *ground, uint64_t start, uint64_t end, uint64_t file_offset, struct mapped_image *image)
+put(struct address_space_fixture *ground, uint64_t start, uint64_t end, uint64_t file_offset,
+    struct mapped_image *image)
 {
 	assert_int_equal(address_space_insert(&ground->space, &ground->budget, start, end, file_offset, image), 0);
 	assert_int_equal(ground->budget.used, address_space_size(ground->space));
@@ -89,7 +90,7 @@ nothing_is_found_in_an_empty_space(void **state)
 static void
 mappings_are_found_from_their_first_to_their_last_address(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 30, 40, 0, ground->b);
 	put(ground, 10, 20, 5, ground->a);
@@ -103,7 +104,7 @@ mappings_are_found_from_their_first_to_their_last_address(void **state)
 static void
 a_new_mapping_splits_the_one_it_falls_into(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 40, 100, ground->a);
 	put(ground, 20, 25, 7, ground->b);
@@ -113,7 +114,7 @@ a_new_mapping_splits_the_one_it_falls_into(void **state)
 static void
 a_new_mapping_cuts_its_neighbours_and_removes_what_it_covers(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 20, 0, ground->a);
 	put(ground, 22, 24, 0, ground->a);
@@ -126,7 +127,7 @@ a_new_mapping_cuts_its_neighbours_and_removes_what_it_covers(void **state)
 static void
 mappings_that_only_touch_stay_whole(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 20, 0, ground->a);
 	put(ground, 30, 40, 0, ground->a);
@@ -137,7 +138,7 @@ mappings_that_only_touch_stay_whole(void **state)
 static void
 the_same_mapping_again_changes_nothing(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 20, 3, ground->a);
 	put(ground, 10, 20, 3, ground->a);
@@ -149,7 +150,7 @@ the_same_mapping_again_changes_nothing(void **state)
 static void
 what_is_removed_is_gone(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 40, 0, ground->a);
 	assert_int_equal(address_space_remove(&ground->space, &ground->budget, 20, 30), 0);
@@ -162,7 +163,7 @@ what_is_removed_is_gone(void **state)
 static void
 a_shared_space_is_copied_by_the_first_change(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 	struct address_space *child;
 
 	put(ground, 10, 20, 0, ground->a);
@@ -179,7 +180,7 @@ a_shared_space_is_copied_by_the_first_change(void **state)
 static void
 a_spent_budget_changes_nothing(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 	struct address_space *child;
 
 	put(ground, 10, 20, 0, ground->a);
@@ -197,7 +198,7 @@ a_spent_budget_changes_nothing(void **state)
 static void
 too_many_mappings_forget_old_memory_before_files(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 	size_t most = 0;
 
 	put(ground, 1, 2, 0, ground->a);
@@ -216,7 +217,7 @@ too_many_mappings_forget_old_memory_before_files(void **state)
 static void
 too_many_pieces_of_files_are_forgotten_too(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	for (uint64_t i = 1; i <= 3 * ADDRESS_SPACE_MAPPINGS_MAX; i++) {
 		put(ground, i * 16, i * 16 + 8, i, ground->b);
@@ -228,7 +229,7 @@ too_many_pieces_of_files_are_forgotten_too(void **state)
 static void
 pieces_that_continue_each_other_are_one_file(void **state)
 {
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 
 	put(ground, 10, 20, 100, ground->a);
 	put(ground, 20, 30, 110, ground->a);
@@ -248,7 +249,7 @@ static void
 it_agrees_with_an_array_of_addresses(void **state)
 {
 	enum { SIZE = 100 };
-	struct ground *ground = *state;
+	struct address_space_fixture *ground = *state;
 	struct mapped_image *plain[SIZE] = {0}, *images[3] = {ground->a, ground->b, ground->memory};
 	uint64_t offsets[SIZE] = {0}, seed = 12345;
 

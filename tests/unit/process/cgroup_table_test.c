@@ -5,7 +5,7 @@
 
 #include "process/cgroup_table.h"
 
-struct ground {
+struct cgroup_table_fixture {
 	struct fake fake;
 	struct cgroup_table *table;
 };
@@ -13,7 +13,7 @@ struct ground {
 static int
 setup(void **state)
 {
-	struct ground *ground = calloc(1, sizeof(*ground));
+	struct cgroup_table_fixture *ground = calloc(1, sizeof(*ground));
 
 	fake_init(&ground->fake);
 	ground->table = cgroup_table_new();
@@ -24,7 +24,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	cgroup_table_free(ground->table);
 	fake_fini(&ground->fake);
@@ -33,7 +33,7 @@ teardown(void **state)
 }
 
 static uint64_t
-inode_of(struct ground *ground, const char *name)
+inode_of(struct cgroup_table_fixture *ground, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat status;
@@ -45,7 +45,7 @@ inode_of(struct ground *ground, const char *name)
 static void
 a_path_is_known_by_its_number(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	assert_int_equal(cgroup_table_set(ground->table, 7, "/user.slice"), 0);
 	assert_int_equal(cgroup_table_set(ground->table, 8, "/system.slice"), 0);
@@ -60,7 +60,7 @@ a_path_is_known_by_its_number(void **state)
 static void
 directories_are_cgroups_numbered_by_inode(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	fake_text(&ground->fake, "system.slice/cron.service/cgroup.procs", "");
 	fake_directory(&ground->fake, "user.slice");
@@ -76,7 +76,7 @@ directories_are_cgroups_numbered_by_inode(void **state)
 static void
 in_a_hybrid_layout_the_unified_hierarchy_is_read(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	fake_directory(&ground->fake, "cpu/docker");
 	fake_directory(&ground->fake, "unified/a");
@@ -89,7 +89,7 @@ in_a_hybrid_layout_the_unified_hierarchy_is_read(void **state)
 static void
 a_perf_event_hierarchy_goes_before_it(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	fake_directory(&ground->fake, "unified/a");
 	fake_directory(&ground->fake, "perf_event/b");
@@ -101,7 +101,7 @@ a_perf_event_hierarchy_goes_before_it(void **state)
 static void
 a_loop_of_links_is_not_followed(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	char path[PATH_MAX];
 
 	fake_directory(&ground->fake, "a");
@@ -113,7 +113,7 @@ a_loop_of_links_is_not_followed(void **state)
 static void
 a_file_system_that_is_not_there_is_an_error(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	assert_int_equal(cgroup_table_scan(ground->table, "/no/such/directory"), -ENOENT);
 }
@@ -121,7 +121,7 @@ a_file_system_that_is_not_there_is_an_error(void **state)
 static void
 long_paths_have_a_limit_of_their_own(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	char path[4096];
 
 	memset(path, 'a', sizeof(path) - 1);
@@ -138,7 +138,7 @@ long_paths_have_a_limit_of_their_own(void **state)
 static void
 beyond_the_limit_the_longest_unused_is_forgotten(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	for (uint64_t id = 1; id <= CGROUP_TABLE_MAX; id++)
 		assert_int_equal(cgroup_table_set(ground->table, id, "/x"), 0);
@@ -152,7 +152,7 @@ beyond_the_limit_the_longest_unused_is_forgotten(void **state)
 #define SECOND UINT64_C(1000000000)
 
 static void
-expire(struct ground *ground, uint64_t now_s)
+expire(struct cgroup_table_fixture *ground, uint64_t now_s)
 {
 	cgroup_table_expire(ground->table, ground->fake.path, now_s * SECOND, 10 * SECOND);
 }
@@ -160,7 +160,7 @@ expire(struct ground *ground, uint64_t now_s)
 static void
 one_whose_directory_is_gone_is_forgotten_after_the_grace(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	char path[PATH_MAX];
 	uint64_t gone;
 
@@ -184,7 +184,7 @@ one_whose_directory_is_gone_is_forgotten_after_the_grace(void **state)
 static void
 one_that_is_made_again_is_another(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	uint64_t now;
 
 	fake_directory(&ground->fake, "a");
@@ -200,7 +200,7 @@ one_that_is_made_again_is_another(void **state)
 static void
 one_that_comes_back_begins_a_new_grace(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	assert_int_equal(cgroup_table_set(ground->table, 7, "/a"), 0);
 	expire(ground, 1);
@@ -215,7 +215,7 @@ one_that_comes_back_begins_a_new_grace(void **state)
 static void
 those_that_come_and_go_do_not_add_up(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	size_t most = 0;
 
 	for (uint64_t now_s = 1; now_s <= 86400; now_s += 5) {
@@ -231,7 +231,7 @@ those_that_come_and_go_do_not_add_up(void **state)
 static void
 without_a_hierarchy_to_look_at_nothing_is_forgotten(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	assert_int_equal(cgroup_table_set(ground->table, 7, "/a"), 0);
 	for (uint64_t now_s = 1; now_s < 100; now_s += 10)
@@ -242,7 +242,7 @@ without_a_hierarchy_to_look_at_nothing_is_forgotten(void **state)
 static void
 a_directory_that_is_no_hierarchy_is_not_the_machines(void **state)
 {
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 
 	assert_false(cgroup_table_sees_all(ground->fake.path));
 	assert_false(cgroup_table_sees_all("/no/such/directory"));
@@ -253,7 +253,7 @@ static void
 a_real_cgroup_is_found(void **state)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
-	struct ground *ground = *state;
+	struct cgroup_table_fixture *ground = *state;
 	char path[PATH_MAX], expected[64];
 	struct stat status;
 	bool made = false;

@@ -13,7 +13,7 @@
 
 #define TEXT "1000 10 f\n"
 
-struct child {
+struct jit_child {
 	struct jit_process maker;
 	int alive;     /* closed, it ends */
 	bool is_ready; /* it has done its work */
@@ -50,10 +50,10 @@ write_own_map(void)
 }
 
 /* A process that does `work` and then waits until it is let go. */
-static struct child
+static struct jit_child
 begin(void (*work)(void))
 {
-	struct child child = {.maker = {.begun_ns = monotonic_ns(), .ancestor_count = 2}};
+	struct jit_child child = {.maker = {.begun_ns = monotonic_ns(), .ancestor_count = 2}};
 	int alive[2], ready[2];
 	char byte;
 	pid_t pid;
@@ -82,7 +82,7 @@ begin(void (*work)(void))
 }
 
 static void
-end(struct child *child)
+end(struct jit_child *child)
 {
 	if (child->alive >= 0)
 		close(child->alive);
@@ -119,7 +119,7 @@ assert_opens(const struct jit_process *maker)
 static void
 a_process_tells_in_tmp(void **state)
 {
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 
 	(void)state;
 	assert_opens(&child.maker);
@@ -133,7 +133,7 @@ a_process_tells_in_tmp(void **state)
 static void
 what_a_process_told_is_there_when_it_ended(void **state)
 {
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 
 	(void)state;
 	end(&child);
@@ -152,7 +152,7 @@ do_nothing(void)
 static void
 a_process_that_tells_nothing_has_no_file(void **state)
 {
-	struct child child = begin(do_nothing);
+	struct jit_child child = begin(do_nothing);
 
 	(void)state;
 	assert_int_equal(find_file(&child.maker), -ENOENT);
@@ -164,7 +164,7 @@ static void
 a_file_that_is_older_than_its_process_is_not_its_own(void **state)
 {
 	const struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 
 	(void)state;
 	assert_int_equal(utimensat(AT_FDCWD, child.map, times, 0), 0);
@@ -178,7 +178,7 @@ a_file_that_is_older_than_its_process_is_not_its_own(void **state)
 static void
 a_file_that_anybody_could_have_written_is_refused(void **state)
 {
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 
 	(void)state;
 	assert_int_equal(chmod(child.map, 0666), 0);
@@ -190,7 +190,7 @@ a_file_that_anybody_could_have_written_is_refused(void **state)
 static void
 a_file_that_a_group_of_others_could_have_written_is_refused(void **state)
 {
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 	int fd;
 
 	(void)state;
@@ -213,7 +213,7 @@ a_file_that_a_group_of_others_could_have_written_is_refused(void **state)
 static void
 a_file_of_another_user_is_refused(void **state)
 {
-	struct child child;
+	struct jit_child child;
 
 	(void)state;
 	if (geteuid() != 0)
@@ -229,7 +229,7 @@ a_file_of_another_user_is_refused(void **state)
 static void
 a_link_or_a_pipe_is_not_followed(void **state)
 {
-	struct child child = begin(do_nothing);
+	struct jit_child child = begin(do_nothing);
 
 	(void)state;
 	assert_int_equal(symlink("/etc/passwd", child.map), 0);
@@ -255,7 +255,7 @@ write_dump(void)
 static void
 a_jitdump_comes_before_a_map(void **state)
 {
-	struct child child;
+	struct jit_child child;
 	struct fake fake = {0};
 
 	(void)state;
@@ -277,7 +277,7 @@ a_jitdump_comes_before_a_map(void **state)
 static void
 a_file_that_was_deleted_is_found_by_its_descriptor(void **state)
 {
-	struct child child;
+	struct jit_child child;
 	struct fake fake = {0};
 
 	(void)state;
@@ -314,7 +314,7 @@ write_in_namespaces(void)
 static void
 a_process_in_a_container_is_seen_as_it_sees_itself(void **state)
 {
-	struct child child;
+	struct jit_child child;
 	char path[64];
 	FILE *children;
 	unsigned inner;
@@ -341,7 +341,7 @@ a_process_in_a_container_is_seen_as_it_sees_itself(void **state)
 static void
 a_number_that_another_process_has_now_is_not_it(void **state)
 {
-	struct child child = begin(write_own_map);
+	struct jit_child child = begin(write_own_map);
 
 	(void)state;
 	assert_true(jit_process_is_alive("/proc", &child.maker));

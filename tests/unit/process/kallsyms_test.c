@@ -10,7 +10,7 @@
 
 /* ---- functions ---- */
 
-struct seen {
+struct seen_symbols {
 	char text[1024];
 	size_t used;
 	int stop_at; /* this symbol ends the pass */
@@ -19,7 +19,7 @@ struct seen {
 static int
 see(void *context, const struct kallsyms_symbol *symbol)
 {
-	struct seen *seen = context;
+	struct seen_symbols *seen = context;
 
 	seen->used += (size_t)snprintf(seen->text + seen->used, sizeof(seen->text) - seen->used, "%llx %c %s (%s)\n",
 	                               (unsigned long long)symbol->address, symbol->type, symbol->name, symbol->module);
@@ -45,7 +45,7 @@ teardown(void **state)
 }
 
 static int
-read_text(void **state, const char *text, struct seen *seen)
+read_text(void **state, const char *text, struct seen_symbols *seen)
 {
 	struct fake *fake = *state;
 
@@ -56,7 +56,7 @@ read_text(void **state, const char *text, struct seen *seen)
 static void
 symbols_come_with_their_module(void **state)
 {
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	assert_int_equal(read_text(state,
 	                           "ffffffff81000000 T _stext\n"
@@ -72,7 +72,7 @@ symbols_come_with_their_module(void **state)
 static void
 hidden_addresses_are_told(void **state)
 {
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	assert_int_equal(read_text(state, "0000000000000000 T _stext\n0000000000000000 t foo\t[ext4]\n", &seen),
 	                 -EACCES);
@@ -82,7 +82,7 @@ hidden_addresses_are_told(void **state)
 static void
 a_symbol_at_zero_is_left_out(void **state)
 {
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	assert_int_equal(read_text(state, "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n", &seen),
 	                 0);
@@ -92,7 +92,7 @@ a_symbol_at_zero_is_left_out(void **state)
 static void
 lines_of_another_form_are_left_out(void **state)
 {
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	assert_int_equal(
 		read_text(state,
@@ -106,7 +106,7 @@ lines_of_another_form_are_left_out(void **state)
 static void
 the_visitor_can_end_the_pass(void **state)
 {
-	struct seen seen = {.stop_at = 1};
+	struct seen_symbols seen = {.stop_at = 1};
 
 	assert_int_equal(read_text(state, "1 T one\n2 T two\n", &seen), 42);
 	assert_string_equal(seen.text, "1 T one ()\n");
@@ -116,7 +116,7 @@ static void
 a_kernel_without_the_list_is_an_error(void **state)
 {
 	struct fake *fake = *state;
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	assert_int_equal(kallsyms_read(fake->path, see, &seen), -ENOENT);
 }
@@ -126,7 +126,7 @@ static void
 a_list_that_is_hidden_here_is_read_as_the_first_process_sees_it(void **state)
 {
 	struct fake *fake = *state;
-	struct seen seen = {0};
+	struct seen_symbols seen = {0};
 
 	fake_text(fake, "1/root/proc/kallsyms", "ffffffff81000000 T _stext\n");
 	assert_int_equal(kallsyms_read(fake->path, see, &seen), 0);

@@ -7,7 +7,7 @@
 #include "process/attribution.h"
 #include "process/kernel_map.h"
 
-struct fixture {
+struct kernel_map_fixture {
 	struct image_table *images;
 	struct context_table *contexts;
 	struct attribution *attribution;
@@ -17,7 +17,7 @@ static int
 setup(void **state)
 {
 	static const struct attribution_options options = {.procfs = "", .sysfs = "", .cgroupfs = "", .offline = true};
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct kernel_map_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fixture->images = image_table_new();
@@ -31,7 +31,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_map_fixture *fixture = *state;
 
 	attribution_free(fixture->attribution);
 	image_table_free(fixture->images);
@@ -41,7 +41,7 @@ teardown(void **state)
 }
 
 static void
-place(struct fixture *fixture, const char *path, uint64_t start, uint64_t length, uint64_t file_offset)
+place(struct kernel_map_fixture *fixture, const char *path, uint64_t start, uint64_t length, uint64_t file_offset)
 {
 	struct record record = {.type = RECORD_MMAP, .mode = CPU_MODE_KERNEL, .pid = UINT32_MAX};
 
@@ -50,7 +50,7 @@ place(struct fixture *fixture, const char *path, uint64_t start, uint64_t length
 }
 
 static int
-look(struct fixture *fixture, uint64_t address, struct sample_key *key)
+look(struct kernel_map_fixture *fixture, uint64_t address, struct sample_key *key)
 {
 	struct record record = {.type = RECORD_SAMPLE, .mode = CPU_MODE_KERNEL, .pid = 42, .tid = 42};
 
@@ -59,7 +59,8 @@ look(struct fixture *fixture, uint64_t address, struct sample_key *key)
 }
 
 static void
-assert_place(struct fixture *fixture, uint64_t address, enum image_kind kind, const char *path, uint64_t offset)
+assert_place(struct kernel_map_fixture *fixture, uint64_t address, enum image_kind kind, const char *path,
+             uint64_t offset)
 {
 	const struct image *image;
 	struct sample_key key;
@@ -72,7 +73,7 @@ assert_place(struct fixture *fixture, uint64_t address, enum image_kind kind, co
 }
 
 static void
-assert_unknown(struct fixture *fixture, uint64_t address)
+assert_unknown(struct kernel_map_fixture *fixture, uint64_t address)
 {
 	struct sample_key key;
 

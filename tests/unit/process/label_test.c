@@ -52,7 +52,7 @@ one_text_is_one_label(void **state)
 	label_release(other);
 }
 
-struct taken {
+struct taken_label {
 	size_t count;
 	char text[16];
 	struct label_time time; /* of the last one */
@@ -62,7 +62,7 @@ struct taken {
 static int
 take(void *context, const struct label_time *time)
 {
-	struct taken *taken = context;
+	struct taken_label *taken = context;
 
 	taken->count++;
 	snprintf(taken->text, sizeof(taken->text), "%s", time->text);
@@ -70,17 +70,17 @@ take(void *context, const struct label_time *time)
 	return taken->answer;
 }
 
-static struct taken
+static struct taken_label
 take_all(struct label_set *labels, uint64_t now_ns)
 {
-	struct taken taken = {0};
+	struct taken_label taken = {0};
 
 	assert_int_equal(label_set_take(labels, now_ns, take, &taken), 0);
 	return taken;
 }
 
 static void
-assert_time(const struct taken *taken, uint64_t begin_ns, uint64_t end_ns, uint64_t elapsed_ns)
+assert_time(const struct taken_label *taken, uint64_t begin_ns, uint64_t end_ns, uint64_t elapsed_ns)
 {
 	assert_int_equal(taken->count, 1);
 	assert_int_equal(taken->time.begin_ns, begin_ns);
@@ -92,7 +92,7 @@ static void
 time_counts_while_any_process_has_the_label(void **state)
 {
 	struct label *label = label_set_get(*state, "run1");
-	struct taken taken;
+	struct taken_label taken;
 
 	label_begin_process(label, 100);
 	label_begin_process(label, 150); /* its child */
@@ -109,7 +109,7 @@ static void
 runs_of_one_label_add_up_and_what_lies_between_does_not_count(void **state)
 {
 	struct label *label = label_set_get(*state, "run1");
-	struct taken taken;
+	struct taken_label taken;
 
 	label_begin_process(label, 100);
 	label_end_process(label, 200);
@@ -127,7 +127,7 @@ static void
 a_run_that_goes_on_is_told_piece_by_piece(void **state)
 {
 	struct label *label = label_set_get(*state, "run1");
-	struct taken taken;
+	struct taken_label taken;
 
 	label_begin_process(label, 100);
 	taken = take_all(*state, 300);
@@ -144,7 +144,7 @@ static void
 who_tells_late_counts_no_time_twice(void **state)
 {
 	struct label *label = label_set_get(*state, "run1");
-	struct taken taken;
+	struct taken_label taken;
 
 	label_begin_process(label, 100);
 	label_end_process(label, 200);
@@ -161,7 +161,7 @@ static void
 what_could_not_be_told_is_told_the_next_time(void **state)
 {
 	struct label *label = label_set_get(*state, "run1");
-	struct taken taken = {.answer = -1};
+	struct taken_label taken = {.answer = -1};
 
 	label_begin_process(label, 100);
 	assert_int_equal(label_set_take(*state, 200, take, &taken), -1);

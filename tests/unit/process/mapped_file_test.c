@@ -13,7 +13,7 @@
 #define SOMEBODY 60123
 
 /* A folder that only root may write, /run being so, and a file in it. */
-struct site {
+struct mapped_file_site {
 	char folder[64], file[96];
 	int procfs;
 };
@@ -21,10 +21,11 @@ struct site {
 static int
 setup(void **state)
 {
-	static struct site site;
+	static struct mapped_file_site site;
 	int fd;
 
-	site = (struct site){.folder = "/run/mapped_file_test.XXXXXX", .procfs = open("/proc", O_RDONLY | O_DIRECTORY)};
+	site = (struct mapped_file_site){.folder = "/run/mapped_file_test.XXXXXX",
+	                                 .procfs = open("/proc", O_RDONLY | O_DIRECTORY)};
 	*state = &site;
 	if (geteuid() != 0)
 		return site.procfs < 0;
@@ -39,7 +40,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	const struct site *site = *state;
+	const struct mapped_file_site *site = *state;
 
 	close(site->procfs);
 	if (geteuid() != 0)
@@ -50,7 +51,7 @@ teardown(void **state)
 
 /* 0, or why it is not root's. */
 static int
-open_roots(const struct site *site, const char *path)
+open_roots(const struct mapped_file_site *site, const char *path)
 {
 	const int fd = mapped_file_open_roots(site->procfs, path);
 
@@ -89,7 +90,7 @@ what_lies_where_all_may_write_is_not(void **state)
 static void
 a_file_of_another_or_that_others_may_write_is_not(void **state)
 {
-	const struct site *site = *state;
+	const struct mapped_file_site *site = *state;
 
 	need_root();
 	assert_int_equal(open_roots(site, site->file), 0);
@@ -108,7 +109,7 @@ a_file_of_another_or_that_others_may_write_is_not(void **state)
 static void
 each_folder_on_the_way_counts(void **state)
 {
-	const struct site *site = *state;
+	const struct mapped_file_site *site = *state;
 
 	need_root();
 	assert_int_equal(chown(site->folder, SOMEBODY, 0), 0);
@@ -123,7 +124,7 @@ each_folder_on_the_way_counts(void **state)
 static void
 a_link_is_not_followed(void **state)
 {
-	const struct site *site = *state;
+	const struct mapped_file_site *site = *state;
 	char link[96];
 
 	need_root();
@@ -139,7 +140,7 @@ a_link_is_not_followed(void **state)
 static void
 another_file_than_that_of_the_path_is_not(void **state)
 {
-	const struct site *site = *state;
+	const struct mapped_file_site *site = *state;
 	const int sleep = open("/usr/bin/sleep", O_RDONLY), other = open("/usr/bin/env", O_RDONLY);
 
 	assert_true(sleep >= 0 && other >= 0);

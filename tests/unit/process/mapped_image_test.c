@@ -6,7 +6,7 @@
 
 #include "process/mapped_image.h"
 
-struct ground {
+struct mapped_image_fixture {
 	struct image_table *table;
 	struct mapped_images *images;
 };
@@ -14,7 +14,7 @@ struct ground {
 static int
 setup(void **state)
 {
-	struct ground *ground = calloc(1, sizeof(*ground));
+	struct mapped_image_fixture *ground = calloc(1, sizeof(*ground));
 
 	ground->table = image_table_new();
 	ground->images = mapped_images_new(ground->table);
@@ -25,7 +25,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 
 	mapped_images_free(ground->images);
 	image_table_free(ground->table);
@@ -39,7 +39,7 @@ static const struct image memory = {.kind = IMAGE_ANON, .path = "[anon]"};
 static void
 equal_images_are_one(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct image elsewhere = file;
 	struct mapped_image *one, *other;
 
@@ -60,7 +60,7 @@ equal_images_are_one(void **state)
 static void
 a_number_is_given_when_it_is_asked_for(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *first = mapped_image_get(ground->images, &file);
 	struct mapped_image *second = mapped_image_get(ground->images, &memory);
 	uint32_t number = 99;
@@ -79,7 +79,7 @@ a_number_is_given_when_it_is_asked_for(void **state)
 static void
 an_image_that_comes_back_has_the_number_it_had(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *image = mapped_image_get(ground->images, &memory);
 	uint32_t number;
 
@@ -98,7 +98,7 @@ an_image_that_comes_back_has_the_number_it_had(void **state)
 static void
 a_new_table_gives_each_image_a_new_number(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *first = mapped_image_get(ground->images, &file);
 	struct mapped_image *second = mapped_image_get(ground->images, &memory);
 	uint32_t number = 99;
@@ -122,7 +122,7 @@ a_new_table_gives_each_image_a_new_number(void **state)
 static void
 all_together_have_a_limit(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *held[MAPPED_IMAGES_BYTES_MAX / PATH_MAX + 2];
 	struct image image = file;
 	char path[PATH_MAX];
@@ -147,7 +147,7 @@ all_together_have_a_limit(void **state)
 
 /* Its number, and what it then holds. */
 static uint32_t
-content_of(struct ground *ground, struct mapped_image *mapped)
+content_of(struct mapped_image_fixture *ground, struct mapped_image *mapped)
 {
 	uint32_t number = UINT32_MAX;
 
@@ -159,7 +159,7 @@ static void
 a_file_that_changed_is_another_image_until_nobody_maps_it_and_after(void **state)
 {
 	const struct image written = {.kind = IMAGE_USER, .path = "/bin/b", .device_major = 8, .inode = 5};
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *mapped = mapped_image_get(ground->images, &written), *again;
 	uint32_t first, second;
 
@@ -184,7 +184,7 @@ a_file_that_changed_is_another_image_until_nobody_maps_it_and_after(void **state
 static void
 what_only_its_name_identifies_does_not_change(void **state)
 {
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *mapped = mapped_image_get(ground->images, &memory);
 
 	assert_int_equal(mapped_images_change(ground->images, &memory, 1), 0);
@@ -196,7 +196,7 @@ static void
 the_file_that_changed_first_is_forgotten_first(void **state)
 {
 	struct image written = {.kind = IMAGE_USER, .path = "/bin/b", .device_major = 8};
-	struct ground *ground = *state;
+	struct mapped_image_fixture *ground = *state;
 	struct mapped_image *mapped;
 
 	for (uint32_t i = 1; i <= MAPPED_IMAGES_CHANGED_MAX; i++) {

@@ -18,7 +18,7 @@
 
 #define SEEN_MAX 64
 
-struct seen {
+struct seen_mappings {
 	struct record_mmap mmaps[SEEN_MAX];
 	char paths[SEEN_MAX][256];
 	size_t count;
@@ -27,7 +27,7 @@ struct seen {
 static int
 see(void *context, const struct record_mmap *mmap)
 {
-	struct seen *seen = context;
+	struct seen_mappings *seen = context;
 
 	if (seen->count == SEEN_MAX)
 		return 0;
@@ -38,17 +38,17 @@ see(void *context, const struct record_mmap *mmap)
 	return 0;
 }
 
-struct ground {
+struct proc_maps_fixture {
 	struct fake fake;
 	struct proc_maps maps;
-	struct seen seen;
+	struct seen_mappings seen;
 	pid_t child;
 };
 
 static int
 setup(void **state)
 {
-	struct ground *ground = calloc(1, sizeof(*ground));
+	struct proc_maps_fixture *ground = calloc(1, sizeof(*ground));
 
 	fake_init(&ground->fake);
 	ground->maps.procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -61,7 +61,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 
 	if (ground->child > 0) {
 		kill(ground->child, SIGKILL);
@@ -153,7 +153,7 @@ lines_of_another_form_are_refused(void **state)
 static void
 a_process_that_is_gone_is_an_error(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 
 	assert_int_equal(proc_maps_read(&ground->maps, 0x7ffffffe, see, &ground->seen), -ENOENT);
 }
@@ -162,8 +162,8 @@ a_process_that_is_gone_is_an_error(void **state)
 static void
 text_and_answers_say_the_same_of_this_process(void **state)
 {
-	struct ground *ground = *state;
-	struct seen text = {0};
+	struct proc_maps_fixture *ground = *state;
+	struct seen_mappings text = {0};
 	size_t compared = 0;
 
 	assert_int_equal(proc_maps_read(&ground->maps, (uint32_t)getpid(), see, &ground->seen), 0);
@@ -208,7 +208,7 @@ copy_file(const char *from, const char *to)
 /* Run the program at `path` with "60"; returns when exec has happened. With `tmpfs`, in a mount namespace of its own
  * where `tmpfs` is an empty file system to which /bin/sleep is copied first. False: not allowed. */
 static bool
-run(struct ground *ground, const char *path, const char *tmpfs)
+run(struct proc_maps_fixture *ground, const char *path, const char *tmpfs)
 {
 	int ready[2];
 	char byte;
@@ -238,7 +238,7 @@ run(struct ground *ground, const char *path, const char *tmpfs)
 /* The mapping of `path`; NULL when there is none after two seconds: exec closes descriptors before it maps the program.
  */
 static const struct record_mmap *
-find_program(struct ground *ground, const char *path)
+find_program(struct proc_maps_fixture *ground, const char *path)
 {
 	const struct timespec moment = {.tv_nsec = 10000000};
 
@@ -254,7 +254,7 @@ find_program(struct ground *ground, const char *path)
 }
 
 static void
-assert_main_program(struct ground *ground, const char *path, const char *same_build_as)
+assert_main_program(struct proc_maps_fixture *ground, const char *path, const char *same_build_as)
 {
 	uint8_t expected[BUILD_ID_SIZE_MAX] = {0};
 	int fd = open(same_build_as, O_RDONLY | O_CLOEXEC), size = build_id_from_file(fd, expected);
@@ -273,7 +273,7 @@ assert_main_program(struct ground *ground, const char *path, const char *same_bu
 }
 
 static void
-assert_both_ways(struct ground *ground, const char *path, const char *same_build_as)
+assert_both_ways(struct proc_maps_fixture *ground, const char *path, const char *same_build_as)
 {
 	assert_main_program(ground, path, same_build_as);
 	ground->maps.no_query = true;
@@ -283,7 +283,7 @@ assert_both_ways(struct ground *ground, const char *path, const char *same_build
 static void
 a_deleted_program_still_has_its_build_id(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	char path[PATH_MAX], shown[PATH_MAX + 16];
 
 	copy_file("/bin/sleep", fake_path(&ground->fake, "program", path));
@@ -296,7 +296,7 @@ a_deleted_program_still_has_its_build_id(void **state)
 static void
 the_file_that_replaced_a_program_is_not_taken_for_it(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	char path[PATH_MAX], other[PATH_MAX], shown[PATH_MAX + 16];
 
 	copy_file("/bin/sleep", fake_path(&ground->fake, "program", path));
@@ -310,7 +310,7 @@ the_file_that_replaced_a_program_is_not_taken_for_it(void **state)
 static void
 a_program_that_only_its_mount_namespace_has_is_read_there(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	char directory[PATH_MAX], path[PATH_MAX];
 
 	fake_directory(&ground->fake, "mount");
@@ -325,7 +325,7 @@ a_program_that_only_its_mount_namespace_has_is_read_there(void **state)
 static void
 a_process_with_another_root_has_paths_below_it(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	char program[PATH_MAX] = "", root[PATH_MAX];
 	bool found = false;
 	int ready[2];
@@ -357,7 +357,7 @@ a_process_with_another_root_has_paths_below_it(void **state)
 
 /* `name` and `depth` long directories below each other in it; their path, below that of `ground`, is in `path`. */
 static void
-put_deep_directory(struct ground *ground, const char *name, unsigned depth, char path[PATH_MAX])
+put_deep_directory(struct proc_maps_fixture *ground, const char *name, unsigned depth, char path[PATH_MAX])
 {
 	size_t length;
 
@@ -373,7 +373,7 @@ put_deep_directory(struct ground *ground, const char *name, unsigned depth, char
 static void
 a_program_whose_path_is_too_long_is_known_and_so_is_what_follows(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	char name[PATH_MAX], moved[PATH_MAX], path[PATH_MAX], from[PATH_MAX], to[PATH_MAX];
 	unsigned long_ones = 0, behind = 0;
 
@@ -402,7 +402,7 @@ a_program_whose_path_is_too_long_is_known_and_so_is_what_follows(void **state)
 static void
 a_file_without_a_build_id_has_its_inodes_generation(void **state)
 {
-	struct ground *ground = *state;
+	struct proc_maps_fixture *ground = *state;
 	union {
 		unsigned generation;
 		long room;

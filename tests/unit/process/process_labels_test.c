@@ -283,7 +283,7 @@ who_ends_before_the_exec_changes_who_has_a_label(void **state)
 
 /* ---- for how long ---- */
 
-struct taken {
+struct taken_time {
 	size_t count;
 	struct label_time time; /* of the last */
 };
@@ -291,7 +291,7 @@ struct taken {
 static int
 take_time(void *context, const struct label_time *time)
 {
-	struct taken *taken = context;
+	struct taken_time *taken = context;
 
 	taken->count++;
 	taken->time = *time;
@@ -302,7 +302,7 @@ take_time(void *context, const struct label_time *time)
 static void
 assert_counted(struct story *story, uint64_t at, uint64_t begin, uint64_t end, uint64_t elapsed)
 {
-	struct taken taken = {0};
+	struct taken_time taken = {0};
 
 	assert_int_equal(process_labels_take_times(attribution_labels(story->attribution), at * MS, take_time, &taken),
 	                 0);

@@ -5,8 +5,8 @@
 #include "tally/tally.h"
 #include "tests/recording.h"
 
-struct fixture {
-	struct recording recording;
+struct attributed_recording {
+	struct ring_recording recording;
 	struct image_table *images;
 	struct context_table *contexts;
 	struct attribution *attribution;
@@ -28,7 +28,7 @@ clock_of_scan(void)
 static int
 take(void *context, uint32_t cpu, const struct record *record)
 {
-	struct fixture *fixture = context;
+	struct attributed_recording *fixture = context;
 	struct sample_key key = {0};
 
 	(void)cpu;
@@ -44,7 +44,7 @@ take(void *context, uint32_t cpu, const struct record *record)
 
 /* The way of a sample, from the rings to the sorted tally. */
 static void
-replay(struct fixture *fixture)
+replay(struct attributed_recording *fixture)
 {
 	struct merge *merge = merge_new();
 	struct ring *rings[RECORDING_RINGS];
@@ -67,7 +67,7 @@ replay(struct fixture *fixture)
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct attributed_recording *fixture = calloc(1, sizeof(*fixture));
 	const struct attribution_options options = {
 		.procfs = RECORDING_ARM64 "/proc",
 		.sysfs = RECORDING_ARM64 "/sys",
@@ -92,7 +92,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct attributed_recording *fixture = *state;
 
 	attribution_free(fixture->attribution);
 	tally_free(fixture->tally);
@@ -105,7 +105,7 @@ teardown(void **state)
 
 /* Samples of an event at offsets from `start` to before `end` of an image. */
 static uint64_t
-counted(const struct fixture *fixture, const char *event, const char *image, uint64_t start, uint64_t end)
+counted(const struct attributed_recording *fixture, const char *event, const char *image, uint64_t start, uint64_t end)
 {
 	uint64_t sum = 0;
 
@@ -131,7 +131,7 @@ open_expected(void)
 static void
 every_image_of_a_real_recording_has_the_samples_that_perf_gives_it(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct attributed_recording *fixture = *state;
 	unsigned long long samples, sum = 0, all = 0, unknown[RECORDING_EVENTS] = {0};
 	char line[512], event[32], image[256];
 	FILE *file = open_expected();
@@ -159,7 +159,7 @@ every_image_of_a_real_recording_has_the_samples_that_perf_gives_it(void **state)
 static void
 every_procedure_of_a_real_recording_has_the_samples_that_perf_gives_it(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct attributed_recording *fixture = *state;
 	unsigned long long start, end, samples, procedures = 0;
 	char line[512], event[32], image[256];
 	FILE *file = open_expected();

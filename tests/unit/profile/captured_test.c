@@ -58,7 +58,7 @@ put_parcel(struct profile *profile, uint32_t image, const struct captured_block 
 static void
 blocks_of_several_parcels_come_back_in_order(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	const struct captured_block first[] = {{3, page_of_a}, {70000, page_of_b}}, second[] = {{5, page_of_c}};
 	struct captured_extent extent;
@@ -130,7 +130,7 @@ assert_has(struct profile *profile, uint32_t image, const char *name, const uint
 static void
 roots_file_takes_the_place_of_anothers(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 
 	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "forged", 3), 0);
@@ -148,7 +148,7 @@ roots_file_takes_the_place_of_anothers(void **state)
 static void
 anothers_file_never_takes_the_place_of_roots(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	struct captured_extent extent;
 
@@ -180,7 +180,7 @@ learn_build_id(struct profile *profile)
 static void
 anothers_file_loses_its_names_to_roots_with_the_same_build_id(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	struct captured_extent extent;
 
@@ -198,7 +198,7 @@ anothers_file_loses_its_names_to_roots_with_the_same_build_id(void **state)
 static void
 anothers_file_keeps_its_names_beside_anothers_with_the_same_build_id(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 
 	assert_int_equal(put_of(writer.profile, LIBC, CAPTURED_OTHERS, "inflate", 3), 0);
@@ -212,7 +212,7 @@ anothers_file_keeps_its_names_beside_anothers_with_the_same_build_id(void **stat
 static void
 names_and_layout_come_back_as_they_were(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct profile_symbol names[] = {{0x1000, "main", 32}, {0x1020, NULL, 16}, {0x1030, "f", 0}};
 	struct captured_segment segments[] = {{0, 0x400000, 0x2000, true}, {0x2000, 0x603000, 0x100, false}};
 	struct captured_section sections[] = {{0x401000, 0x1000, true}, {0x603000, 0x80, false}};
@@ -265,7 +265,7 @@ names_and_layout_come_back_as_they_were(void **state)
 static void
 an_image_is_found_by_its_identity(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct image other = {.kind = IMAGE_USER, .build_id = {9}, .build_id_size = 1, .path = "/bin/gzip"};
 	struct writer writer = make_images(fixture->directory);
 	uint32_t number = 0;
@@ -279,7 +279,7 @@ an_image_is_found_by_its_identity(void **state)
 static void
 what_is_past_the_limit_is_not_stored(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	const struct captured_block block = {3, page_of_a};
 	struct captured_text text;
@@ -303,7 +303,7 @@ the_only_text_goes_with_its_image(void **state)
 {
 	static const struct tally_entry libc_only[] = {{.image = 1, .context = 1, .offset = 0, .count = 1}};
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	const struct captured_block block = {3, page_of_a};
 	uint64_t bytes;
@@ -325,7 +325,7 @@ text_goes_with_its_image(void **state)
 {
 	static const struct tally_entry libc_only[] = {{.image = 1, .context = 1, .offset = 0, .count = 1}};
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_images(fixture->directory);
 	const struct captured_block first = {3, page_of_a}, second = {9, page_of_b};
 	struct captured_text text;

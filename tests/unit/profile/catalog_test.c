@@ -28,7 +28,7 @@ database_setup(void **state)
 		.contexts = list,
 		.slice = &slice,
 	};
-	const struct fixture *fixture;
+	const struct profile_fixture *fixture;
 	struct profile *profile;
 
 	if (fixture_setup(state) < 0)
@@ -49,7 +49,7 @@ database_setup(void **state)
 static void
 assert_labels(void **state, const struct selection_request *request, const char *expected)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_reader(fixture->directory);
 	char text[256] = "", why[256], **labels;
 	size_t count, used = 0;
@@ -81,7 +81,7 @@ only_those_of_contexts_that_match(void **state)
 static void
 what_there_is_not_is_said(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct selection_request request = {.label = "walk*"};
 	struct profile *profile = open_reader(fixture->directory);
 	char why[256], **labels;
@@ -103,7 +103,7 @@ what_there_is_not_is_said(void **state)
 static void
 epochs_are_listed_by_number(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_reader(fixture->directory);
 	char why[256];
 	uint32_t *ids;
@@ -129,7 +129,7 @@ epochs_are_listed_by_number(void **state)
 static void
 epochs_are_summarized_again_and_again(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_reader(fixture->directory);
 	struct epoch_summary *epochs;
 	size_t count;

@@ -53,7 +53,7 @@ assert_complaints(const char *directory, const char *first, const char *second)
 static void
 a_sound_database_has_nothing_to_complain_about(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	assert_complaints(fixture->directory, "", "");
@@ -62,7 +62,7 @@ a_sound_database_has_nothing_to_complain_about(void **state)
 static void
 an_epoch_that_is_missing_is_missed_by_its_slices(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_delete_once(fixture->directory, "epochs", NUMBER_KEY(1), 4);
@@ -72,7 +72,7 @@ an_epoch_that_is_missing_is_missed_by_its_slices(void **state)
 static void
 a_slice_that_is_missing_is_missed_by_its_counts(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_delete_once(fixture->directory, "slices", NUMBER_KEY(1), 4);
@@ -82,7 +82,7 @@ a_slice_that_is_missing_is_missed_by_its_counts(void **state)
 static void
 an_image_that_is_missing_is_missed_by_its_identity_and_counts(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_delete_once(fixture->directory, "images", NUMBER_KEY(2), 4);
@@ -92,7 +92,7 @@ an_image_that_is_missing_is_missed_by_its_identity_and_counts(void **state)
 static void
 a_context_that_is_missing_is_missed_by_its_identity_and_counts(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_delete_once(fixture->directory, "contexts", NUMBER_KEY(1), 4);
@@ -103,7 +103,7 @@ a_context_that_is_missing_is_missed_by_its_identity_and_counts(void **state)
 static void
 an_identity_that_is_missing_is_missed_by_its_image(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct raw_entry entry = {0};
 	char expected[80];
 	struct raw raw;
@@ -123,7 +123,7 @@ an_identity_that_is_missing_is_missed_by_its_image(void **state)
 static void
 an_identity_that_leads_to_another_image_is_found(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const uint8_t wrong[12] = {1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 2};
 
 	make_database(fixture->directory);
@@ -134,7 +134,7 @@ an_identity_that_leads_to_another_image_is_found(void **state)
 static void
 counts_of_an_event_the_slice_has_not_are_found(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct counts_key key = {.slice = 1, .event = 1, .image = 1, .context = 1};
 	uint8_t data[COUNTS_KEY_SIZE];
 
@@ -147,7 +147,7 @@ counts_of_an_event_the_slice_has_not_are_found(void **state)
 static void
 totals_that_do_not_add_up_are_found(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct counts_key key = {.slice = 1, .event = 0, .image = 1, .context = 1, .block = 9};
 	uint8_t data[COUNTS_KEY_SIZE];
 
@@ -161,7 +161,7 @@ totals_that_do_not_add_up_are_found(void **state)
 static void
 a_block_that_cannot_be_read_is_named(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct counts_key key = {.slice = 1, .event = 0, .image = 2, .context = 2, .block = 2};
 	uint8_t data[COUNTS_KEY_SIZE];
 
@@ -175,7 +175,7 @@ a_block_that_cannot_be_read_is_named(void **state)
 static void
 values_that_cannot_be_read_are_named(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_put_once(fixture->directory, "symbols", NUMBER_KEY(1), 4, "\1\5junk!", 7);
@@ -192,7 +192,7 @@ values_that_cannot_be_read_are_named(void **state)
 static void
 captured_text_that_cannot_be_read_is_named(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_put_once(fixture->directory, "text", "\0\0\0\1\0\0\0\7", 8, "\1\1\7junk", 7);
@@ -204,7 +204,7 @@ captured_text_that_cannot_be_read_is_named(void **state)
 static void
 keys_of_a_wrong_size_are_named(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	raw_put_once(fixture->directory, "slices", "x", 1, "\1", 1);

@@ -55,7 +55,7 @@ sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
 }
 
 static struct profile *
-make_database(const struct fixture *fixture, uint32_t *epoch)
+make_database(const struct profile_fixture *fixture, uint32_t *epoch)
 {
 	static struct tally_entry entries[ENTRIES];
 	struct profile *profile = open_writer(fixture->directory, 0);
@@ -71,7 +71,7 @@ make_database(const struct fixture *fixture, uint32_t *epoch)
 }
 
 static ino_t
-inode_of_data(const struct fixture *fixture)
+inode_of_data(const struct profile_fixture *fixture)
 {
 	struct stat stat_data;
 	char path[128];
@@ -99,7 +99,7 @@ assert_samples(struct profile *profile, uint64_t expected)
 
 /* The old file is what it was, nothing lies beside it, and it goes on. */
 static void
-assert_broken_off(const struct fixture *fixture, struct profile *profile, uint32_t epoch)
+assert_broken_off(const struct profile_fixture *fixture, struct profile *profile, uint32_t epoch)
 {
 	static const struct tally_entry more[] = {{.offset = 8, .count = 2}};
 	const ino_t inode = inode_of_data(fixture);
@@ -123,7 +123,7 @@ assert_broken_off(const struct fixture *fixture, struct profile *profile, uint32
 static void
 a_compaction_is_broken_off_while_it_writes(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	uint32_t epoch;
 	struct profile *profile = make_database(fixture, &epoch);
 
@@ -137,7 +137,7 @@ a_compaction_is_broken_off_while_it_writes(void **state)
 static void
 a_compaction_is_broken_off_while_it_waits_for_the_disk(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	uint32_t epoch;
 	struct profile *profile = make_database(fixture, &epoch);
 
@@ -150,7 +150,7 @@ a_compaction_is_broken_off_while_it_waits_for_the_disk(void **state)
 static void
 a_compaction_after_the_end_does_not_begin(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	uint32_t epoch;
 	struct profile *profile = make_database(fixture, &epoch);
 
@@ -163,7 +163,7 @@ a_compaction_after_the_end_does_not_begin(void **state)
 static void
 a_compaction_that_nobody_breaks_off_is_done_in_several_steps(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct compaction compaction;
 	uint32_t epoch;
 	struct profile *profile = make_database(fixture, &epoch);

@@ -92,7 +92,7 @@ file_size(const char *directory)
 static void
 compaction_gives_back_what_is_not_in_use(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct compaction compaction;
 	struct profile *profile;
 	uint64_t before, samples;
@@ -116,7 +116,7 @@ compaction_gives_back_what_is_not_in_use(void **state)
 static void
 the_new_file_is_as_private_as_the_old_one(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct compaction compaction;
 	struct stat stat_data;
 	struct profile *profile;
@@ -195,7 +195,7 @@ end_reader(const struct reader *reader)
 static void
 readers_of_the_old_file_go_on_and_new_ones_see_the_new(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct compaction compaction;
 	struct profile *profile;
 	uint64_t samples;
@@ -250,7 +250,7 @@ compact_until_killed(const char *directory)
 static void
 a_kill_leaves_the_old_or_the_new_file_and_nothing_else(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile;
 	unsigned leftovers = 0;
 	uint64_t samples;
@@ -286,7 +286,7 @@ a_kill_leaves_the_old_or_the_new_file_and_nothing_else(void **state)
 static void
 what_a_killed_compaction_left_is_removed_by_the_next_writer(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile;
 	uint32_t epoch;
 	char path[128];
@@ -309,7 +309,7 @@ what_a_killed_compaction_left_is_removed_by_the_next_writer(void **state)
 static void
 a_reader_cannot_compact(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct compaction compaction;
 	struct profile *profile;
 	uint32_t epoch;

@@ -109,7 +109,7 @@ assert_all_equal(const char *directory)
 static void
 a_kill_at_any_moment_loses_no_flush_and_tears_none(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	uint64_t before = 0;
 
 	srand(1997);

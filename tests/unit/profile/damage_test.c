@@ -163,7 +163,7 @@ damage_table(const char *directory, const char *table, struct outcome *outcome)
 static void
 no_damaged_byte_crashes_a_reader(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	assert_int_equal(read_everything(fixture->directory), 0);
@@ -183,7 +183,7 @@ no_damaged_byte_crashes_a_reader(void **state)
 static void
 no_cut_value_is_taken_for_a_whole_one(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_database(fixture->directory);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
@@ -207,7 +207,7 @@ no_cut_value_is_taken_for_a_whole_one(void **state)
 static void
 a_flush_into_a_damaged_block_is_refused_whole(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct slice slice = {.epoch = 1, .id = 1, .event_count = 1, .events[0].samples = 1};
 	static const struct tally_entry entry = {.offset = 0x1000, .count = 1};
 	struct profile_batch batch = {

@@ -40,7 +40,7 @@ local_file_systems_are_not_refused(void **state)
 		assert_false(directory_is_network(local[i]));
 }
 
-struct fixture {
+struct directory_fixture {
 	char path[32];
 	int directory;
 };
@@ -48,7 +48,7 @@ struct fixture {
 static int
 begin(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct directory_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	snprintf(fixture->path, sizeof(fixture->path), "/tmp/dcpi-lock-XXXXXX");
@@ -62,7 +62,7 @@ begin(void **state)
 static int
 end(void **state)
 {
-	struct fixture *fixture = *state;
+	struct directory_fixture *fixture = *state;
 
 	close(fixture->directory);
 	remove_tree(fixture->path);
@@ -72,7 +72,7 @@ end(void **state)
 
 /* A process has the lock and ends at once; a child of it, whose id is the result, has its descriptors for so long. */
 static pid_t
-leave_child(const struct fixture *fixture, unsigned microseconds)
+leave_child(const struct directory_fixture *fixture, unsigned microseconds)
 {
 	int report[2], status;
 	pid_t owner, child = 0;
@@ -100,7 +100,7 @@ leave_child(const struct fixture *fixture, unsigned microseconds)
 static void
 the_second_is_told_who_has_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct directory_fixture *fixture = *state;
 	const int lock = directory_lock(fixture->directory);
 
 	assert_true(lock >= 0);
@@ -113,7 +113,7 @@ the_second_is_told_who_has_it(void **state)
 static void
 what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for(void **state)
 {
-	struct fixture *fixture = *state;
+	struct directory_fixture *fixture = *state;
 	int lock;
 
 	leave_child(fixture, 100000);
@@ -126,7 +126,7 @@ what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for(void **state)
 static void
 but_not_for_long(void **state)
 {
-	struct fixture *fixture = *state;
+	struct directory_fixture *fixture = *state;
 	const pid_t child = leave_child(fixture, 60000000);
 
 	assert_int_equal(directory_lock(fixture->directory), -DCPI_ERUNNING);

@@ -100,7 +100,7 @@ complaints(struct profile *profile)
 static void
 edges_are_read_as_they_were_written(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	const uint32_t epoch = begin_counted_epoch(profile, "dcpix");
 	struct edge_set set;
@@ -126,7 +126,7 @@ edges_are_read_as_they_were_written(void **state)
 static void
 slices_of_one_epoch_add_up_and_the_newest_epoch_is_taken(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct profile_edge newer = {.from = 0x1010, .to = 0x1000, .count = 7, .image = 0};
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_counted_epoch(profile, "dcpix");
@@ -155,7 +155,7 @@ slices_of_one_epoch_add_up_and_the_newest_epoch_is_taken(void **state)
 static void
 edges_that_come_later_into_a_slice_add_up(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct slice slice = {.epoch = begin_counted_epoch(profile, "dcpix")};
 	struct edge_set set;
@@ -175,7 +175,7 @@ edges_that_come_later_into_a_slice_add_up(void **state)
 static void
 edges_go_with_their_slice(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct retention_options options = {.max_age_ns = DAY_NS, .blocks_max = 1};
 	struct profile *profile = open_writer(fixture->directory, 0);
 	const uint32_t first = begin_counted_epoch(profile, "old");
@@ -200,7 +200,7 @@ edges_go_with_their_slice(void **state)
 static void
 edges_of_merged_slices_add_up(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct retention_options options = {.day_after_ns = DAY_NS, .hour_after_ns = DAY_NS, .blocks_max = 1};
 	struct profile *profile = open_writer(fixture->directory, 0);
 	const uint32_t epoch = begin_counted_epoch(profile, "dcpix");
@@ -242,7 +242,7 @@ an_edge_that_breaks_the_order_is_damage(void **state)
 static void
 who_writes_beside_needs_no_lock_and_both_see_both(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct profile_options options = {.write = true, .beside = true};
 	struct profile *daemon = open_writer(fixture->directory, 0), *beside;
 	const struct tally_entry entry = {.offset = 1, .count = 1};
@@ -274,7 +274,7 @@ who_writes_beside_needs_no_lock_and_both_see_both(void **state)
 static void
 who_writes_beside_does_not_write_to_a_file_that_was_compacted(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct profile_options options = {.write = true, .beside = true};
 	struct profile *daemon = open_writer(fixture->directory, 0), *beside;
 	const struct tally_entry entry = {.offset = 1, .count = 1};
@@ -310,7 +310,7 @@ who_writes_beside_does_not_write_to_a_file_that_was_compacted(void **state)
 static void
 an_epoch_without_slices_stays_although_a_newer_one_was_written_beside(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct profile_options beside_options = {.write = true, .beside = true};
 	const struct retention_options options = {.max_age_ns = DAY_NS};
 	struct profile *daemon = open_writer(fixture->directory, 0), *beside;
@@ -352,7 +352,7 @@ chosen_epoch(struct profile *profile, const char *expression)
 static void
 the_latest_epoch_is_one_of_samples_if_there_is_any(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	const struct tally_entry entry = {.offset = 1, .count = 1};
 	uint32_t slice = 0, sampled, counted = begin_counted_epoch(profile, "first");

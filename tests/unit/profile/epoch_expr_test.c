@@ -10,7 +10,7 @@ static const struct tally_entry one_sample[] = {{.offset = 0x1000, .count = 5, .
 
 /* Epochs 1 and 3 of alpha, 2 and 4 of beta, each with 5 samples. */
 static struct profile *
-four_epochs(const struct fixture *fixture)
+four_epochs(const struct profile_fixture *fixture)
 {
 	static const char *const names[] = {"cpu-clock"}, *const hosts[] = {"alpha", "beta"};
 	struct profile *profile = open_writer(fixture->directory, 0);

@@ -18,7 +18,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-struct fixture {
+struct profile_fixture {
 	char directory[64]; /* not there yet */
 	char other[64];     /* of a second database: not there yet, either */
 	char parent[48];
@@ -27,7 +27,7 @@ struct fixture {
 static UNUSED int
 fixture_setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct profile_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	snprintf(fixture->parent, sizeof(fixture->parent), "/tmp/dcpi-profile-XXXXXX");
 	if (!mkdtemp(fixture->parent))
@@ -41,7 +41,7 @@ fixture_setup(void **state)
 static UNUSED int
 fixture_teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct profile_fixture *fixture = *state;
 
 	remove_tree(fixture->parent);
 	free(fixture);

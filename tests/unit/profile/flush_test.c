@@ -27,7 +27,7 @@ assert_whole(struct profile *profile)
 static void
 later_flushes_are_added_to_the_blocks_that_are_there(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct tally_entry first[] = {
 		{.offset = 0x1000, .count = 1, .image = 0, .context = 0},
 		{.offset = 0x1ffc, .count = 2, .image = 0, .context = 0},
@@ -63,7 +63,7 @@ later_flushes_are_added_to_the_blocks_that_are_there(void **state)
 static void
 what_was_flushed_is_counted(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct tally_entry entries[] = {
 		{.offset = 0x1000, .count = 5, .image = 0, .context = 0},
 		{.offset = 0x1004, .count = 1, .image = 0, .context = 0},
@@ -90,7 +90,7 @@ what_was_flushed_is_counted(void **state)
 static void
 an_epoch_ends_with_its_last_flush(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 	struct selection *selection;
@@ -107,7 +107,7 @@ an_epoch_ends_with_its_last_flush(void **state)
 static void
 an_image_keeps_its_number_in_the_next_session(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct tally_entry entry = {.offset = 0x1000, .count = 1, .image = 0, .context = 0};
 	struct profile_stats stats;
 	struct selection *selection;
@@ -173,7 +173,7 @@ assert_paths(const char *directory, const char *const *paths, size_t count)
 static void
 an_image_of_the_same_build_id_is_the_same_wherever_it_lies(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const paths[] = {"/opt/gzip"};
 	struct image moved = gzip_image, deleted = gzip_image;
 
@@ -190,7 +190,7 @@ an_image_of_the_same_build_id_is_the_same_wherever_it_lies(void **state)
 static void
 the_path_of_roots_file_is_kept_and_preferred(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const forged[] = {"/home/m/gzip"}, *const roots[] = {"/usr/bin/gzip"},
 				 *const moved[] = {"/usr/local/bin/gzip"};
 	struct image theirs = gzip_image, ours = gzip_image, elsewhere = gzip_image;
@@ -211,7 +211,7 @@ the_path_of_roots_file_is_kept_and_preferred(void **state)
 static void
 an_image_of_another_build_kind_or_inode_is_another(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const paths[] = {"/usr/bin/gzip",      "/usr/bin/gzip",      "/usr/bin/gzip",
 	                                    "/usr/lib/libc.so.6", "/usr/lib/libc.so.6", "/usr/lib/libm.so.6"};
 	struct image build = gzip_image, kind = gzip_image, inode = libc_image, path = libc_image;
@@ -232,7 +232,7 @@ an_image_of_another_build_kind_or_inode_is_another(void **state)
 static void
 a_file_that_tells_its_build_id_later_is_the_same_image(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const paths[] = {"/usr/lib/libc.so.6"};
 	struct image known = libc_image;
 
@@ -255,7 +255,7 @@ a_file_that_tells_its_build_id_later_is_the_same_image(void **state)
 static void
 a_file_that_was_written_to_in_place_is_the_later_build(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const paths[] = {"/usr/lib/libc.so.6", "/usr/lib/libc.so.6"};
 	struct image before = libc_image, after = libc_image;
 
@@ -281,7 +281,7 @@ a_file_that_was_written_to_in_place_is_the_later_build(void **state)
 static void
 an_image_of_a_session_is_identified_later(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct tally_entry entries[] = {{.image = 0, .offset = 0x1000, .count = 1},
 	                                      {.image = 1, .offset = 0x1000, .count = 2}};
 	struct profile *profile = open_writer(fixture->directory, 0);
@@ -316,7 +316,7 @@ an_image_of_a_session_is_identified_later(void **state)
 static void
 names_far_longer_than_an_lmdb_key_are_kept_apart(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char first[4001], second[4001];
 	const char *const paths[] = {first, second};
 	struct image image = libc_image;
@@ -338,7 +338,7 @@ names_far_longer_than_an_lmdb_key_are_kept_apart(void **state)
 static void
 identities_with_one_hash_are_kept_apart(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const paths[] = {"/usr/lib/libc.so.6", "/usr/bin/gzip"};
 	struct byte_writer identity = BYTE_WRITER_INIT;
 	uint8_t key[RECORD_ID_SIZE];
@@ -372,7 +372,7 @@ identities_with_one_hash_are_kept_apart(void **state)
 static void
 two_numbers_of_a_session_for_one_image_are_added_up(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct image *const twice[] = {&gzip_image, &gzip_image};
 	static const struct tally_entry entries[] = {
 		{.offset = 0x1000, .count = 1, .image = 0},
@@ -409,7 +409,7 @@ two_numbers_of_a_session_for_one_image_are_added_up(void **state)
 static void
 a_sample_too_far_away_for_a_block_is_counted_as_unknown(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct tally_entry entries[] = {
 		{.offset = COUNTS_OFFSET_MAX, .count = 1, .image = 0},
 		{.offset = COUNTS_OFFSET_MAX + 1, .count = 2, .image = 0},
@@ -433,7 +433,7 @@ a_sample_too_far_away_for_a_block_is_counted_as_unknown(void **state)
 static void
 a_batch_that_contradicts_itself_or_the_database_is_refused_whole(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct tally_entry good = {.offset = 1, .count = 1};
 	static const struct tally_entry bad[] = {
 		{.offset = 1, .count = 1, .image = 7},
@@ -463,7 +463,7 @@ a_batch_that_contradicts_itself_or_the_database_is_refused_whole(void **state)
 static void
 a_reader_cannot_write(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile_symbol symbol = {.offset = 0, .name = "main"};
 	struct epoch epoch = {.event_count = 0};
 	uint32_t slice = 0;
@@ -480,7 +480,7 @@ a_reader_cannot_write(void **state)
 static void
 captured_symbols_come_back_by_the_databases_number(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct profile_symbol names[] = {{0, "_stext"}, {16, "schedule"}, {16, "__schedule"}};
 	static const struct tally_entry entries[] = {{.offset = 20, .count = 1, .image = 1}};
 	struct profile *profile = open_writer(fixture->directory, 0);

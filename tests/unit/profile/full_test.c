@@ -113,7 +113,7 @@ holds_rounds(struct profile *profile, unsigned last)
 static void
 a_full_map_takes_nothing_and_the_batch_again_when_there_is_room(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const uint64_t limit = 512 * KIB;
 	struct rounds *rounds = calloc(1, sizeof(*rounds));
 	struct profile *profile = open_writer(fixture->directory, limit);
@@ -142,7 +142,7 @@ a_full_map_takes_nothing_and_the_batch_again_when_there_is_room(void **state)
 static void
 a_full_map_takes_the_batch_when_the_limit_is_raised(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const uint64_t limit = 512 * KIB;
 	struct rounds *rounds = calloc(1, sizeof(*rounds));
 	struct profile *profile = open_writer(fixture->directory, limit);
@@ -167,7 +167,7 @@ a_full_map_takes_the_batch_when_the_limit_is_raised(void **state)
 static void
 a_limit_below_the_size_of_the_file_still_opens_it(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct rounds *rounds = calloc(1, sizeof(*rounds));
 	struct profile *profile = open_writer(fixture->directory, 4096 * KIB);
 	struct profile_stats stats;
@@ -194,7 +194,7 @@ a_limit_below_the_size_of_the_file_still_opens_it(void **state)
 static void
 a_limit_is_rounded_up_to_pages(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 4096 * KIB + 1);
 	struct profile_stats stats;
 
@@ -206,7 +206,7 @@ a_limit_is_rounded_up_to_pages(void **state)
 static void
 a_limit_too_small_for_anything_is_full_at_once(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct profile_options options = {.write = true, .size_limit = 1};
 	struct profile *profile;
 
@@ -260,7 +260,7 @@ fill_disk(const char *directory)
 static void
 a_full_disk_takes_nothing_and_the_batch_again_when_there_is_room(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	pid_t child = fork();
 	int status;
 

@@ -6,7 +6,7 @@ static void
 what_the_session_may_refer_to_is_kept(void **state)
 {
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_stats stats;
 
@@ -29,7 +29,7 @@ what_nothing_refers_to_is_swept(void **state)
 	static const struct profile_symbol symbols[] = {{.offset = 0, .name = "start"}};
 	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_symbol *found;
 	struct profile_stats stats;
@@ -62,7 +62,7 @@ static void
 a_merge_under_a_sweep_hides_nothing(void **state)
 {
 	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	const struct retention_options sweep_options = {.blocks_max = 1};
 	struct profile_stats stats;
@@ -89,7 +89,7 @@ a_session_that_ended_keeps_nothing(void **state)
 {
 	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_stats stats;
 
@@ -118,7 +118,7 @@ the_end_of_a_session_under_a_sweep_hides_nothing(void **state)
 {
 	static const struct tally_entry kernel[] = {{.image = 2, .context = 2, .offset = 0, .count = 1}};
 	const struct retention_options options = {.blocks_max = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t epoch = writer.epoch;
 	struct profile_stats stats;

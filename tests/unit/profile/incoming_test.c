@@ -103,7 +103,7 @@ listed(struct profile *profile)
 	return count;
 }
 
-struct watched {
+struct incoming_watch {
 	struct profile *profile;
 	uint64_t looks, blocks;
 };
@@ -111,7 +111,7 @@ struct watched {
 static int
 see_nothing(void *context, uint64_t done, uint64_t all)
 {
-	struct watched *watched = context;
+	struct incoming_watch *watched = context;
 	struct profile_stats stats;
 
 	assert_true(done <= all);
@@ -130,8 +130,8 @@ see_nothing(void *context, uint64_t done, uint64_t all)
 static void
 nobody_sees_a_part_of_what_comes_in_pieces(void **state)
 {
-	const struct fixture *fixture = *state;
-	struct watched watched = {0};
+	const struct profile_fixture *fixture = *state;
+	struct incoming_watch watched = {0};
 	const struct database_merge_options options = {.proceed = see_nothing, .context = &watched, .piece = PIECE};
 	struct profile *to, *from;
 	struct database_merge adoption;
@@ -227,7 +227,7 @@ write_beside(const char *directory, uint32_t epoch, struct beside *beside)
 static void
 a_dcpid_writes_between_two_pieces(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct database_merge_options options = {.piece = PIECE};
 	const uint32_t epoch = make_target(fixture->directory);
 	struct beside *beside = mmap(NULL, sizeof(*beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -277,7 +277,7 @@ die_after(void *context, uint64_t done, uint64_t all)
 
 /* A process that imports and is killed at the `calls`th look; false when it came to its end. */
 static bool
-kill_import(const struct fixture *fixture, unsigned calls)
+kill_import(const struct profile_fixture *fixture, unsigned calls)
 {
 	const struct database_merge_options options = {.proceed = die_after, .context = &calls, .piece = PIECE};
 	struct profile *to = NULL, *from = NULL;
@@ -326,7 +326,7 @@ assert_removed(const char *directory, const struct profile_stats *before)
 static void
 what_a_kill_leaves_nobody_sees_and_the_next_writer_removes(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile_stats before;
 	struct profile *profile;
 	uint64_t most = 0;
@@ -361,7 +361,7 @@ what_a_kill_leaves_nobody_sees_and_the_next_writer_removes(void **state)
 static void
 the_next_import_removes_it_as_well(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	make_target(fixture->directory);
 	make_source(fixture->other);
@@ -389,7 +389,7 @@ refuse_later(void *context, uint64_t done, uint64_t all)
 static void
 an_import_that_is_broken_off_removes_what_it_brought(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	unsigned calls = 0;
 	const struct database_merge_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
 	struct profile *to, *from;
@@ -426,7 +426,7 @@ lock_imports(const char *directory)
 static void
 imports_wait_for_each_other(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	unsigned calls = 0;
 	const struct database_merge_options options = {.proceed = refuse_later, .context = &calls, .piece = PIECE};
 	struct profile *to, *from;
@@ -450,7 +450,7 @@ imports_wait_for_each_other(void **state)
 static void
 what_an_import_brings_is_dropped_only_when_it_has_ended(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct retention_options options = {.max_age_ns = 1, .day_after_ns = 1};
 	struct profile *profile;
 	uint64_t blocks;
@@ -494,7 +494,7 @@ remove_lock(void *context, uint64_t done, uint64_t all)
 static void
 an_import_whose_lock_was_removed_shows_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct database_merge_options options = {
 		.proceed = remove_lock, .context = (void *)fixture->directory, .piece = PIECE};
 	const struct database_merge_options plain = {0};
@@ -517,7 +517,7 @@ an_import_whose_lock_was_removed_shows_nothing(void **state)
 static void
 what_cannot_fit_is_not_begun(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct database_merge_options options = {.piece = PIECE};
 	struct profile *to, *from;
 	struct database_merge adoption;
@@ -536,7 +536,7 @@ what_cannot_fit_is_not_begun(void **state)
 static void
 the_lock_is_for_writers_only(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct database_merge_options options = {0};
 	struct profile *to, *from;
 	struct database_merge adoption;

@@ -8,7 +8,7 @@
 
 #include "profile/kernel_names.h"
 
-struct fixture {
+struct kernel_names_fixture {
 	char directory[64];
 	struct profile *profile;
 	struct image kernel;
@@ -18,7 +18,7 @@ static int
 setup(void **state)
 {
 	const struct profile_options options = {.write = true, .size_limit = 64 << 20};
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct kernel_names_fixture *fixture = calloc(1, sizeof(*fixture));
 	const struct image *images[] = {&fixture->kernel};
 	struct epoch epoch = {.start_ns = 1000, .event_count = 1};
 	struct slice slice = {.start_ns = 1000, .end_ns = 2000, .event_count = 1};
@@ -38,7 +38,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	char command[128];
 
 	profile_close(fixture->profile);
@@ -48,7 +48,7 @@ teardown(void **state)
 }
 
 static int
-store(struct fixture *fixture)
+store(struct kernel_names_fixture *fixture)
 {
 	struct kernel_names_image image = {.number = 0, .image = &fixture->kernel};
 
@@ -65,7 +65,7 @@ store(struct fixture *fixture)
 static void
 distances_are_those_of_kallsyms(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct profile_symbol *symbols;
 	char name[512];
 	uint64_t address, stext;
@@ -97,7 +97,7 @@ distances_are_those_of_kallsyms(void **state)
 static void
 names_are_ascending_and_no_address(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct profile_symbol *symbols;
 	size_t count;
 
@@ -112,7 +112,7 @@ names_are_ascending_and_no_address(void **state)
 static void
 a_module_that_is_not_loaded_has_no_names(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	const struct image module = {.kind = IMAGE_MODULE, .path = "[no_such_module]"};
 	struct kernel_names_image image = {.number = 0, .image = &module};
 
@@ -122,7 +122,7 @@ a_module_that_is_not_loaded_has_no_names(void **state)
 }
 
 static void
-write_file(const struct fixture *fixture, const char *name, const char *text)
+write_file(const struct kernel_names_fixture *fixture, const char *name, const char *text)
 {
 	char path[128];
 	FILE *file;
@@ -136,7 +136,7 @@ write_file(const struct fixture *fixture, const char *name, const char *text)
 
 /* "DISTANCE NAME" of each stored name of image `number` of the database. */
 static void
-assert_names(const struct fixture *fixture, uint32_t number, const char *expected)
+assert_names(const struct kernel_names_fixture *fixture, uint32_t number, const char *expected)
 {
 	struct profile_symbol *symbols;
 	char text[512] = "";
@@ -154,7 +154,7 @@ assert_names(const struct fixture *fixture, uint32_t number, const char *expecte
 static void
 mapping_symbols_name_no_function(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	const struct image lz4 = {.kind = IMAGE_MODULE, .path = "[lz4]"},
 			   zstd = {.kind = IMAGE_MODULE, .path = "[zstd]"};
 	const struct image *modules[] = {&lz4, &zstd};
@@ -192,7 +192,7 @@ static const char some_symbols[] = "ffffffff81000000 T _stext\nffffffff81000010 
 				   "ffffffffc0000040 t second\t[m]\nffffffffc0000000 t first\t[m]\n";
 
 static void
-store_kernel_and_module(struct fixture *fixture, const char *modules, struct kernel_names_image images[2])
+store_kernel_and_module(struct kernel_names_fixture *fixture, const char *modules, struct kernel_names_image images[2])
 {
 	static const struct image module = {.kind = IMAGE_MODULE, .path = "[m]"};
 	static const struct image *new[] = {&module};
@@ -215,7 +215,7 @@ store_kernel_and_module(struct fixture *fixture, const char *modules, struct ker
 static void
 a_copy_of_the_list_does_as_well(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct kernel_names_image images[2];
 
 	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0000000\n", images);
@@ -231,7 +231,7 @@ names_tell_how_long_text_is(void **state)
 {
 	static const struct image module = {.kind = IMAGE_MODULE, .path = "[m]"},
 				  other = {.kind = IMAGE_MODULE, .path = "[other]"};
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct kernel_names_image images[2];
 
 	assert_int_equal(kernel_names_text_size(fixture->profile, &fixture->kernel), 0);
@@ -246,7 +246,7 @@ static void
 names_without_an_end_tell_no_length(void **state)
 {
 	const struct profile_symbol symbols[] = {{.offset = 0, .name = "_stext"}, {.offset = 16, .name = "a"}};
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 
 	assert_int_equal(profile_put_symbols(fixture->profile, 0, symbols, 2), 0);
 	assert_int_equal(kernel_names_text_size(fixture->profile, &fixture->kernel), 0);
@@ -256,7 +256,7 @@ names_without_an_end_tell_no_length(void **state)
 static void
 padding_belongs_to_the_function_behind_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct kernel_names_image image = {.number = 0, .image = &fixture->kernel};
 
 	write_file(fixture, "modules", "");
@@ -277,7 +277,7 @@ padding_belongs_to_the_function_behind_it(void **state)
 static void
 a_module_that_moved_since_the_copy_gets_no_names_of_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct kernel_names_fixture *fixture = *state;
 	struct kernel_names_image images[2];
 
 	store_kernel_and_module(fixture, "m 4096 0 - Live 0xffffffffc0100000\n", images);

@@ -154,7 +154,7 @@ a_key_is_a_slice_and_a_label(void **state)
 static void
 a_label_has_the_time_of_its_runs_and_not_of_its_slice(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct selection_run run;
 	uint32_t slice = 0;
@@ -175,7 +175,7 @@ a_label_has_the_time_of_its_runs_and_not_of_its_slice(void **state)
 static void
 several_labels_are_read_in_one_pass(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct selection_request one = {.label = "run.1"}, two = {.label = "run.2"}, none = {.label = "walk"};
 	const struct selection_request all = {.epoch = "all"};
 	const struct selection_request *const requests[] = {&one, &none, &two, &all};
@@ -200,7 +200,7 @@ several_labels_are_read_in_one_pass(void **state)
 static void
 a_run_over_several_slices_is_counted_once(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	const struct selection_request late = {.label = "run.1", .since_ns = TIME(START_S + 650)};
 	uint32_t slices[3] = {0};
@@ -219,7 +219,7 @@ a_run_over_several_slices_is_counted_once(void **state)
 static void
 an_epoch_that_does_not_know_makes_the_time_unknown(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const names[] = {"cpu-clock"};
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t slice = 0, older = 0;
@@ -240,7 +240,7 @@ an_epoch_that_does_not_know_makes_the_time_unknown(void **state)
 static void
 times_without_a_label_or_a_length_are_passed_by(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t slice = 0;
 
@@ -257,7 +257,7 @@ times_without_a_label_or_a_length_are_passed_by(void **state)
 static void
 times_are_merged_with_their_slices(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t slice;
 	struct selection_run run;
@@ -286,7 +286,7 @@ times_are_merged_with_their_slices(void **state)
 static void
 times_are_dropped_with_their_slices(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	const struct retention_options options = {.max_age_ns = TIME(DAY_S), .blocks_max = 1};
 	uint32_t first = 0, second = 0, third = 0;
@@ -316,7 +316,7 @@ times_are_dropped_with_their_slices(void **state)
 static void
 times_are_adopted_with_their_slices_and_once(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct database_merge_options plain = {0};
 	struct writer from, to = make_writer(fixture->directory);
 	uint32_t own = 0, slice = 0;
@@ -348,7 +348,7 @@ times_are_adopted_with_their_slices_and_once(void **state)
 static void
 an_older_database_has_no_times(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	uint32_t slice = 0;
 	struct raw raw;
@@ -368,7 +368,7 @@ an_older_database_has_no_times(void **state)
 static void
 what_is_wrong_with_times_is_complained_of(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct {
 		const char *key;
 		size_t size;

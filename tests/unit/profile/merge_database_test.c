@@ -17,7 +17,7 @@ struct pair {
 };
 
 static struct pair
-open_pair(const struct fixture *fixture)
+open_pair(const struct profile_fixture *fixture)
 {
 	return (struct pair){.to = open_writer(fixture->directory, 0), .from = open_writer(fixture->other, 0)};
 }
@@ -247,7 +247,7 @@ edges_and_what_was_captured_come_along(void **state)
 static void
 a_database_without_room_takes_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct tally_entry *entries = calloc(20000, sizeof(*entries));
 	static const char *const names[] = {"cpu-clock"};
 	struct profile_stats stats;

@@ -61,7 +61,7 @@ try_open_beside(const char *directory)
 static void
 file_modes_do_not_depend_on_the_umask(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const mode_t masks[] = {0, 0077};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -82,7 +82,7 @@ file_modes_do_not_depend_on_the_umask(void **state)
 static void
 a_directory_that_exists_keeps_its_mode(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	assert_int_equal(mkdir(fixture->directory, 0700), 0);
 	assert_int_equal(chmod(fixture->directory, 02755), 0);
@@ -93,7 +93,7 @@ a_directory_that_exists_keeps_its_mode(void **state)
 static void
 a_symbolic_link_in_the_place_of_the_directory_is_refused(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char link[80], with_slash[96];
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
@@ -108,7 +108,7 @@ a_symbolic_link_in_the_place_of_the_directory_is_refused(void **state)
 static void
 a_directory_of_another_user_is_not_written(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	if (geteuid() != 0)
 		skip_because("only root can give a directory away");
@@ -127,7 +127,7 @@ a_directory_of_another_user_is_not_written(void **state)
 static void
 a_directory_that_all_may_write_is_not_written(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
 	assert_int_equal(chmod(fixture->directory, 0777), 0);
@@ -142,7 +142,7 @@ a_directory_that_all_may_write_is_not_written(void **state)
 static void
 data_that_others_may_write_are_not_written(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[96];
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
@@ -160,7 +160,7 @@ data_that_others_may_write_are_not_written(void **state)
 static void
 a_group_may_write_where_it_is_the_owners_own(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	if (geteuid() != 0)
 		skip_because("only root can give a directory to any group");
@@ -189,7 +189,7 @@ hear(void *context, enum log_level level, const char *message)
 static void
 root_is_warned_of_a_database_that_another_user_can_change(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct heard heard = {0};
 	const struct log log = {.hook = hear, .context = &heard, .limit = LOG_LEVEL_WARNING};
 	const struct profile_options options = {.log = &log};
@@ -216,7 +216,7 @@ root_is_warned_of_a_database_that_another_user_can_change(void **state)
 static void
 a_reader_follows_no_link_to_the_data(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char other[96], link[128], target[128];
 
 	snprintf(other, sizeof(other), "%s/other", fixture->parent);
@@ -234,7 +234,7 @@ static void
 files_of_another_user_are_not_written(void **state)
 {
 	static const char *const names[] = {"data.mdb", "lock.mdb", "dcpid.lock", "readers.lock"};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[96];
 
 	if (geteuid() != 0)
@@ -252,7 +252,7 @@ files_of_another_user_are_not_written(void **state)
 static void
 symbolic_links_in_the_place_of_files_are_refused(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char target[80], link[96];
 
 	snprintf(target, sizeof(target), "%s/target", fixture->parent);
@@ -275,7 +275,7 @@ symbolic_links_in_the_place_of_files_are_refused(void **state)
 static void
 a_missing_parent_is_told_from_a_missing_database(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char deep[96];
 
 	snprintf(deep, sizeof(deep), "%s/no/db", fixture->parent);
@@ -302,7 +302,7 @@ fill_data_file(const char *directory, size_t size)
 static void
 a_file_that_never_got_its_first_pages_is_begun_anew(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	assert_int_equal(mkdir(fixture->directory, 0700), 0);
 	fill_data_file(fixture->directory, 8191);
@@ -342,7 +342,7 @@ hold_database(const char *directory)
 static void
 a_second_writer_is_refused_and_the_first_is_known(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	pid_t child = hold_database(fixture->directory);
 
 	assert_int_equal(try_open(fixture->directory, true), -DCPI_ERUNNING);
@@ -373,7 +373,7 @@ begin_an_epoch(const char *directory)
 static void
 a_lock_file_left_half_made_costs_no_transaction(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const off_t after_mutex = 8 + sizeof(pthread_mutex_t); /* where LMDB 0.9 has the number */
 	const uint64_t none = 0;
 	uint32_t epochs = 0;
@@ -411,7 +411,7 @@ a_lock_file_left_half_made_costs_no_transaction(void **state)
 static void
 a_directory_without_a_writer_ever_has_no_owner(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 
 	assert_int_equal(profile_owner(fixture->parent), 0);
 	assert_int_equal(profile_owner(fixture->directory), -ENOENT);
@@ -438,7 +438,7 @@ read_as_stranger(const char *directory)
 static void
 the_group_may_read_and_others_may_not(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[128];
 
 	if (geteuid() != 0)
@@ -470,7 +470,7 @@ read_on_read_only_mount(const char *directory)
 static void
 a_read_only_file_system_can_be_read(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char lock[96];
 	int status;
 
@@ -487,7 +487,7 @@ a_read_only_file_system_can_be_read(void **state)
 static void
 a_reader_makes_and_changes_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const names[] = {"lock.mdb", "readers.lock", "dcpid.lock"};
 	char path[96];
 	struct stat stat;
@@ -508,7 +508,7 @@ a_reader_makes_and_changes_nothing(void **state)
 static void
 a_lock_file_that_others_could_write_is_replaced(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct stat before, after;
 	char path[96];
 	int held;
@@ -530,7 +530,7 @@ a_lock_file_that_others_could_write_is_replaced(void **state)
 static void
 a_lock_file_that_is_in_use_is_closed_to_others(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct stat before, after;
 	char path[96];
 	pid_t child;
@@ -550,7 +550,7 @@ a_lock_file_that_is_in_use_is_closed_to_others(void **state)
 static void
 what_root_makes_beside_the_data_belongs_to_their_owner(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const char *const names[] = {"lock.mdb", "readers.lock"};
 	char path[96];
 	char caller[16];
@@ -580,7 +580,7 @@ what_root_makes_beside_the_data_belongs_to_their_owner(void **state)
 static void
 a_newer_schema_is_refused_and_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct raw_entry entry = {0};
 	struct raw raw;
 
@@ -602,7 +602,7 @@ a_newer_schema_is_refused_and_left_alone(void **state)
 static void
 an_older_schema_is_read_and_a_writer_makes_it_the_present_one(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct {
 		bool write;
 		const char *value;
@@ -627,7 +627,7 @@ an_older_schema_is_read_and_a_writer_makes_it_the_present_one(void **state)
 static void
 a_schema_that_cannot_be_read_is_damage(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const struct {
 		const char *value;
 		size_t size;
@@ -646,7 +646,7 @@ a_schema_that_cannot_be_read_is_damage(void **state)
 static void
 a_table_that_is_missing_is_damage_to_a_reader(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct raw raw;
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
@@ -659,7 +659,7 @@ a_table_that_is_missing_is_damage_to_a_reader(void **state)
 static void
 a_database_of_someone_else_is_refused_and_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct raw raw;
 	MDB_stat stat;
 
@@ -677,7 +677,7 @@ a_database_of_someone_else_is_refused_and_left_alone(void **state)
 static void
 a_database_that_is_overwritten_by_what_looks_like_a_leaf_is_damage(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[96], text[4096];
 	int fd;
 
@@ -698,7 +698,7 @@ a_database_that_is_overwritten_by_what_looks_like_a_leaf_is_damage(void **state)
 static void
 a_file_that_is_no_database_is_damage(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[96], garbage[8192];
 	FILE *file;
 
@@ -718,7 +718,7 @@ a_file_that_is_no_database_is_damage(void **state)
 static void
 an_empty_file_is_no_database_yet(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[96];
 
 	assert_int_equal(mkdir(fixture->directory, 0700), 0);

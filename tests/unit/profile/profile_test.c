@@ -16,7 +16,7 @@ static const struct tally_entry entries[] = {
 
 /* data.mdb of a new directory `name` in the fixture's. */
 static void
-take(const struct fixture *fixture, struct profile *profile, const char *name, char *directory, size_t size)
+take(const struct profile_fixture *fixture, struct profile *profile, const char *name, char *directory, size_t size)
 {
 	char path[128];
 	int fd;
@@ -50,7 +50,7 @@ samples_in(const char *directory)
 static void
 a_copy_is_the_database_as_it_was(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t slice = 0, epoch = begin_clock_epoch(profile);
 	char directory[64];
@@ -66,7 +66,7 @@ a_copy_is_the_database_as_it_was(void **state)
 static void
 a_reader_copies_too(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t slice = 0, epoch = begin_clock_epoch(profile);
 	char directory[64];
@@ -82,7 +82,7 @@ a_reader_copies_too(void **state)
 static void
 what_cannot_be_written_is_told(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
@@ -149,7 +149,7 @@ resident_kib(const char *directory)
 static void
 pages_that_are_forgotten_are_not_resident_and_come_again(void **state)
 {
-	struct fixture *fixture = *state;
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 
 	write_blocks(profile, begin_clock_epoch(profile));

@@ -9,7 +9,7 @@
 
 /* How many entries of the directory begin with "damaged-". */
 static unsigned
-count_kept(const struct fixture *fixture)
+count_kept(const struct profile_fixture *fixture)
 {
 	char command[160];
 	unsigned count = 0;
@@ -24,7 +24,7 @@ count_kept(const struct fixture *fixture)
 }
 
 static bool
-exists(const struct fixture *fixture, const char *name, const char *file)
+exists(const struct profile_fixture *fixture, const char *name, const char *file)
 {
 	char path[160];
 
@@ -34,7 +34,7 @@ exists(const struct fixture *fixture, const char *name, const char *file)
 
 /* As if it had been put there `seconds` ago, and under a name of that time. */
 static void
-make_older(const struct fixture *fixture, char name[QUARANTINE_NAME_SIZE], time_t seconds)
+make_older(const struct profile_fixture *fixture, char name[QUARANTINE_NAME_SIZE], time_t seconds)
 {
 	const time_t then = time(NULL) - seconds;
 	const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
@@ -50,7 +50,7 @@ make_older(const struct fixture *fixture, char name[QUARANTINE_NAME_SIZE], time_
 }
 
 static void
-set_aside_one(const struct fixture *fixture, char name[QUARANTINE_NAME_SIZE], time_t seconds)
+set_aside_one(const struct profile_fixture *fixture, char name[QUARANTINE_NAME_SIZE], time_t seconds)
 {
 	profile_close(open_writer(fixture->directory, 0));
 	assert_int_equal(profile_quarantine_at(fixture->directory, name), 0);
@@ -60,7 +60,7 @@ set_aside_one(const struct fixture *fixture, char name[QUARANTINE_NAME_SIZE], ti
 static void
 the_files_are_moved_and_a_writer_begins_anew(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char name[QUARANTINE_NAME_SIZE];
 	struct quarantined aside;
 
@@ -79,7 +79,7 @@ the_files_are_moved_and_a_writer_begins_anew(void **state)
 static void
 one_that_is_open_is_recovered_from_as_from_any_that_was_moved(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	char name[QUARANTINE_NAME_SIZE];
 
@@ -92,7 +92,7 @@ one_that_is_open_is_recovered_from_as_from_any_that_was_moved(void **state)
 static void
 a_database_that_is_in_use_is_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	char name[QUARANTINE_NAME_SIZE];
 
@@ -105,7 +105,7 @@ a_database_that_is_in_use_is_left_alone(void **state)
 static void
 within_a_minute_nothing_is_set_aside_again(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char name[QUARANTINE_NAME_SIZE];
 
 	set_aside_one(fixture, name, QUARANTINE_PAUSE_S - 10);
@@ -117,7 +117,7 @@ within_a_minute_nothing_is_set_aside_again(void **state)
 static void
 the_first_and_the_latest_are_kept(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char first[QUARANTINE_NAME_SIZE], second[QUARANTINE_NAME_SIZE], third[QUARANTINE_NAME_SIZE];
 	struct quarantined aside;
 
@@ -135,7 +135,7 @@ the_first_and_the_latest_are_kept(void **state)
 static void
 what_is_not_there_leaves_no_directory_behind(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char name[QUARANTINE_NAME_SIZE];
 
 	assert_int_equal(profile_quarantine_at(fixture->directory, name), -ENOENT);
@@ -148,7 +148,7 @@ what_is_not_there_leaves_no_directory_behind(void **state)
 static void
 only_directories_with_a_database_count(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char path[160];
 	struct quarantined aside;
 

@@ -27,13 +27,13 @@ flush_keys(struct profile *profile, unsigned round, uint32_t *slice, uint64_t st
 	return flush_entries(profile, 1, 1, slice, round == 0, entries, KEYS);
 }
 
-struct peer {
+struct reader_process {
 	pid_t pid;
 	int to, from; /* pipes: a byte each way */
 };
 
 /* Another process, since one process opens a database once. */
-static struct peer
+static struct reader_process
 start_peer(const char *directory, void (*body)(const char *directory, int from, int to))
 {
 	int to[2], from[2];
@@ -51,11 +51,11 @@ start_peer(const char *directory, void (*body)(const char *directory, int from, 
 	}
 	close(to[0]);
 	close(from[1]);
-	return (struct peer){pid, to[1], from[0]};
+	return (struct reader_process){pid, to[1], from[0]};
 }
 
 static void
-wait_for_peer(const struct peer *peer)
+wait_for_peer(const struct reader_process *peer)
 {
 	char byte;
 
@@ -70,7 +70,7 @@ say_ready(int to)
 }
 
 static void
-stop_peer(const struct peer *peer)
+stop_peer(const struct reader_process *peer)
 {
 	kill(peer->pid, SIGKILL);
 	waitpid(peer->pid, NULL, 0);
@@ -100,8 +100,8 @@ write_forever(const char *directory, int from, int to)
 static void
 a_reader_never_sees_half_a_flush(void **state)
 {
-	const struct fixture *fixture = *state;
-	struct peer writer = start_peer(fixture->directory, write_forever);
+	const struct profile_fixture *fixture = *state;
+	struct reader_process writer = start_peer(fixture->directory, write_forever);
 	uint64_t first = 0, last = 0;
 	struct profile *profile;
 
@@ -156,10 +156,10 @@ file_size_after_flushes(struct profile *profile, unsigned count, uint32_t *slice
 static void
 a_reader_that_was_killed_does_not_make_the_file_grow(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint64_t settled, held, after;
-	struct peer reader;
+	struct reader_process reader;
 	uint32_t slice = 0;
 
 	begin_clock_epoch(profile);
@@ -188,12 +188,12 @@ count_warnings(void *context, enum log_level level, const char *message)
 static void
 a_reader_that_does_not_go_on_is_named_once(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	unsigned warnings = 0;
 	const struct log log = {.hook = count_warnings, .context = &warnings, .limit = LOG_LEVEL_WARNING};
 	const struct profile_options options = {.write = true, .log = &log};
 	struct profile *profile;
-	struct peer reader;
+	struct reader_process reader;
 	uint32_t slice = 0;
 
 	assert_int_equal(profile_open(fixture->directory, &options, &profile), 0);
@@ -254,7 +254,7 @@ read_twice(const char *directory, int from, int to)
 
 /* Tell it to go on, 'r' to read again and 'x' only to ask whether it is told; what it ends with. */
 static int
-go_on(const struct peer *peer, char how)
+go_on(const struct reader_process *peer, char how)
 {
 	int status;
 
@@ -271,9 +271,9 @@ go_on(const struct peer *peer, char how)
 static void
 what_a_reader_sees_is_kept_while_others_write(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
-	struct peer readers[3];
+	struct reader_process readers[3];
 	uint32_t slice = 0;
 
 	begin_clock_epoch(profile);
@@ -292,13 +292,13 @@ what_a_reader_sees_is_kept_while_others_write(void **state)
 static void
 a_version_that_nobody_keeps_is_told_to_have_gone_when_its_pages_may_be_used(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	char locks[96];
 
 	snprintf(locks, sizeof(locks), "%s/readers.lock", fixture->directory);
 	for (unsigned writes = 0; writes < 4; writes++) {
 		struct profile *profile = open_writer(fixture->directory, 0);
-		struct peer reader;
+		struct reader_process reader;
 		uint32_t slice = 0;
 
 		begin_clock_epoch(profile);
@@ -323,10 +323,10 @@ a_version_that_nobody_keeps_is_told_to_have_gone_when_its_pages_may_be_used(void
 static void
 a_reader_is_cut_off_after_its_time(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct profile_stats stats;
-	struct peer reader;
+	struct reader_process reader;
 	uint32_t slice = 0;
 	uint64_t held;
 
@@ -351,10 +351,10 @@ a_reader_is_cut_off_after_its_time(void **state)
 static void
 a_reader_that_does_not_go_on_is_cut_off_and_told(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, SMALL_LIMIT);
 	struct profile_stats stats;
-	struct peer reader;
+	struct reader_process reader;
 	uint32_t slice = 0;
 	int err;
 
@@ -385,10 +385,10 @@ a_reader_that_does_not_go_on_is_cut_off_and_told(void **state)
 static void
 a_compaction_leaves_its_version_to_a_reader(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct compaction compaction;
-	struct peer old, new;
+	struct reader_process old, new;
 	uint32_t slice = 0;
 
 	begin_clock_epoch(profile);
@@ -409,7 +409,7 @@ a_compaction_leaves_its_version_to_a_reader(void **state)
 #define MEMBER_GROUP 64999
 
 static void
-let_members_in(const struct fixture *fixture)
+let_members_in(const struct profile_fixture *fixture)
 {
 	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock", "/readers.lock"};
 	char path[128];
@@ -453,9 +453,9 @@ lock_everything(const char *directory, int from, int to)
 static void
 who_locks_everything_for_ever_stops_nobody(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, SMALL_LIMIT);
-	struct peer hostile, reader;
+	struct reader_process hostile, reader;
 	uint32_t slice = 0;
 	unsigned full = 0;
 
@@ -515,7 +515,7 @@ fault_in_what_has_gone(const char *directory, int from, int to)
 static void
 a_fault_in_what_has_gone_is_no_damage(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	char said[512] = "";
 	uint32_t slice = 0;
@@ -523,7 +523,7 @@ a_fault_in_what_has_gone_is_no_damage(void **state)
 	begin_clock_epoch(profile);
 	assert_int_equal(flush_keys(profile, 0, &slice, 4096), 0);
 	for (int gone = 0; gone < 2; gone++) {
-		struct peer reader = start_peer(fixture->directory, fault_in_what_has_gone);
+		struct reader_process reader = start_peer(fixture->directory, fault_in_what_has_gone);
 		int status;
 
 		wait_for_peer(&reader);
@@ -571,10 +571,10 @@ read_when_told(const char *directory, int from, int to)
 static void
 a_reader_follows_a_limit_that_was_raised(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 128 << 10);
 	struct profile_stats stats;
-	struct peer reader;
+	struct reader_process reader;
 	uint32_t slice = 0;
 	int status;
 

@@ -35,7 +35,7 @@ static const struct tally_entry some[] = {
 
 /* The samples in the newest epoch of a database that is found to be sound. */
 static uint64_t
-samples_in(const struct fixture *fixture)
+samples_in(const struct profile_fixture *fixture)
 {
 	const struct selection_request request = {.epoch = "latest"};
 	struct profile *profile = open_reader(fixture->directory);
@@ -52,13 +52,13 @@ samples_in(const struct fixture *fixture)
 }
 
 static void
-path_of(const struct fixture *fixture, const char *name, char path[128])
+path_of(const struct profile_fixture *fixture, const char *name, char path[128])
 {
 	snprintf(path, 128, "%s/%s", fixture->directory, name);
 }
 
 static void
-remove_file(const struct fixture *fixture, const char *name)
+remove_file(const struct profile_fixture *fixture, const char *name)
 {
 	char path[128];
 
@@ -69,7 +69,7 @@ remove_file(const struct fixture *fixture, const char *name)
 static void
 what_is_well_is_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 
@@ -85,7 +85,7 @@ what_is_well_is_left_alone(void **state)
 static void
 a_reader_cannot_recover(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 
 	begin_clock_epoch(profile);
@@ -98,7 +98,7 @@ a_reader_cannot_recover(void **state)
 static void
 a_disk_that_failed_once_costs_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 
@@ -117,7 +117,7 @@ a_disk_that_failed_once_costs_nothing(void **state)
 static void
 what_a_failing_disk_wrote_nevertheless_is_not_written_twice(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 
@@ -136,7 +136,7 @@ what_a_failing_disk_wrote_nevertheless_is_not_written_twice(void **state)
 static void
 a_deleted_database_is_begun_anew(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 
@@ -156,9 +156,9 @@ a_deleted_database_is_begun_anew(void **state)
 static void
 a_database_that_was_moved_away_is_left_and_another_begun(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
-	struct fixture away = *fixture;
+	struct profile_fixture away = *fixture;
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 
 	assert_int_equal(flush_entries(profile, epoch, 1, &slice, true, some, 2), 0);
@@ -176,7 +176,7 @@ a_database_that_was_moved_away_is_left_and_another_begun(void **state)
 static void
 the_lock_is_taken_again_when_it_was_deleted(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	const struct profile_options options = {.write = true};
 	struct profile *profile = open_writer(fixture->directory, 0), *second = NULL;
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
@@ -192,7 +192,7 @@ the_lock_is_taken_again_when_it_was_deleted(void **state)
 static void
 a_compacted_database_is_still_the_same(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 	struct compaction compaction;
@@ -209,7 +209,7 @@ a_compacted_database_is_still_the_same(void **state)
 static void
 a_deleted_table_of_readers_is_made_again(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 	char path[128];
@@ -228,7 +228,7 @@ a_deleted_table_of_readers_is_made_again(void **state)
 static void
 while_there_is_no_place_for_it_everything_is_an_error(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 	struct profile_stats stats;
@@ -260,7 +260,7 @@ while_there_is_no_place_for_it_everything_is_an_error(void **state)
 static void
 a_directory_that_cannot_be_made_again_is_waited_for(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	uint32_t epoch = begin_clock_epoch(profile), slice = 0;
 

@@ -11,7 +11,7 @@
 static void
 an_empty_database_has_nothing_to_retain(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct retention_options options;
 	int steps = 0;
@@ -41,7 +41,7 @@ the_defaults_are_a_month_and_two_gibibytes(void **state)
 static void
 a_reader_cannot_retain(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 
 	profile_close(profile);
@@ -55,7 +55,7 @@ a_reader_cannot_retain(void **state)
 static void
 the_only_slice_is_kept_as_it_is(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	const struct retention_options options = {.max_age_ns = 1, .size_limit = 1, .hour_after_ns = 1};
 
@@ -78,7 +78,7 @@ write_two_days(struct writer *writer)
 static void
 slices_become_hours_after_a_day_and_days_after_a_week(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 
 	write_two_days(&writer);
@@ -102,7 +102,7 @@ slices_become_hours_after_a_day_and_days_after_a_week(void **state)
 static void
 the_merged_slice_has_the_first_time_and_the_whole_hour(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct selection *selection;
 
@@ -121,7 +121,7 @@ the_merged_slice_has_the_first_time_and_the_whole_hour(void **state)
 static void
 a_reader_between_steps_sees_every_sample_once(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	int steps = 0;
 
@@ -140,7 +140,7 @@ a_reader_between_steps_sees_every_sample_once(void **state)
 static void
 slices_with_a_gap_or_a_set_clock_between_stay_apart(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 
 	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
@@ -160,7 +160,7 @@ static void
 slices_merge_over_those_of_other_epochs(void **state)
 {
 	static const char *const names[] = {"cpu-clock"};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	const uint32_t own = writer.epoch;
 	struct profile_stats stats;
@@ -182,7 +182,7 @@ static void
 slices_of_two_epochs_stay_apart(void **state)
 {
 	static const char *const names[] = {"cpu-clock"};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 
 	write_plain_slice(&writer, START_NS, 10 * MINUTE_NS);
@@ -248,7 +248,7 @@ assert_crash_totals(struct profile *profile)
 static void
 a_kill_between_steps_loses_and_doubles_nothing(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 
 	write_crash_slices(&writer);
@@ -310,7 +310,7 @@ what_is_too_old_is_dropped_with_its_epoch(void **state)
 {
 	static const char *const names[] = {"cpu-clock"};
 	const struct retention_options options = {.max_age_ns = DAY_NS, .blocks_max = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_stats stats;
 
@@ -339,7 +339,7 @@ what_is_kept_stays(void **state)
 	static const char *const names[] = {"cpu-clock"};
 	const struct retention_options old = {.max_age_ns = DAY_NS}, large = {.size_limit = 1};
 	const uint64_t later_ns = START_NS + 40 * DAY_NS;
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_stats stats;
 
@@ -370,7 +370,7 @@ what_cannot_be_read_goes_with_its_slice(void **state)
 {
 	static const char *const tables[] = {"counts", "edges", "label_times"};
 	const struct retention_options options = {.max_age_ns = DAY_NS, .blocks_max = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	int result;
 
@@ -399,7 +399,7 @@ static void
 the_slice_that_ended_first_goes_first(void **state)
 {
 	const struct retention_options options = {.size_limit = 1};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct selection *selection;
 
@@ -420,7 +420,7 @@ a_database_at_its_limit_does_not_grow(void **state)
 {
 	const struct retention_options options = {.size_limit = 1 << 20};
 	static struct tally_entry entries[500];
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct profile_stats stats;
 	uint64_t half_bytes = 0, dropped = 0;
@@ -450,7 +450,7 @@ a_full_database_gives_way(void **state)
 	static const char *const names[] = {"cpu-clock"};
 	const struct retention_options options = {.size_limit = 1, .blocks_max = 100};
 	static struct tally_entry entries[500];
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = {.profile = open_writer(fixture->directory, 512 << 10)};
 	struct slice slice = {.event_count = 1, .events[0].samples = 500};
 	struct profile_batch batch = {.entries = entries,

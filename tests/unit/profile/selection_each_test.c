@@ -101,8 +101,8 @@ flush_epoch(struct profile *profile, unsigned number, struct samples *samples, u
 	free(entries);
 }
 
-struct made {
-	struct fixture *fixture;
+struct sampled_profile {
+	struct profile_fixture *fixture;
 	struct samples samples;
 	struct profile *profile;
 };
@@ -110,7 +110,7 @@ struct made {
 static int
 made_setup(void **state)
 {
-	struct made *made = calloc(1, sizeof(*made));
+	struct sampled_profile *made = calloc(1, sizeof(*made));
 	uint64_t random = 1997;
 	void *fixture;
 
@@ -128,7 +128,7 @@ made_setup(void **state)
 static int
 made_teardown(void **state)
 {
-	struct made *made = *state;
+	struct sampled_profile *made = *state;
 	void *fixture = made->fixture;
 
 	profile_close(made->profile);
@@ -180,7 +180,7 @@ assert_counts(const struct samples *samples, const struct selection *selection, 
 static void
 each_has_what_it_would_have_alone(void **state)
 {
-	const struct made *made = *state;
+	const struct sampled_profile *made = *state;
 	const struct selection_request requests[] = {
 		{.epoch = "all", .label = "run*"},    {.epoch = "all", .label = "run1"},
 		{.epoch = "all", .label = "odd*"},    {.epoch = "all", .label = "*5"},
@@ -206,7 +206,7 @@ each_has_what_it_would_have_alone(void **state)
 static void
 everything_may_be_among_them(void **state)
 {
-	const struct made *made = *state;
+	const struct sampled_profile *made = *state;
 	const struct selection_request one = {.epoch = "all", .label = "run21"}, all = {.epoch = "all"};
 	const struct selection_request *const list[] = {&one, &all};
 	struct selection *selections[2];
@@ -222,7 +222,7 @@ everything_may_be_among_them(void **state)
 static void
 contexts_far_apart_are_found(void **state)
 {
-	const struct made *made = *state;
+	const struct sampled_profile *made = *state;
 	const struct selection_request request = {.epoch = "all", .label = "*9"};
 	struct selection *selection;
 	char why[64];
@@ -247,7 +247,7 @@ epoch_sum(const struct samples *samples, size_t epoch, size_t context)
 static void
 a_match_is_where_samples_are(void **state)
 {
-	const struct made *made = *state;
+	const struct sampled_profile *made = *state;
 	const struct selection_request request = {.epoch = "all", .label = "run5"};
 	const struct selection_event *event;
 	struct selection *selection;

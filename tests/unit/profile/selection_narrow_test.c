@@ -43,7 +43,7 @@ flush_slice(struct profile *profile, uint32_t epoch, uint64_t start_s, uint64_t 
 
 /* Four epochs; of slices 100-110, 110-120, 200-205, 300-350 and 400-410 s the second and the third have the label. */
 static struct profile *
-make_epochs(const struct fixture *fixture)
+make_epochs(const struct profile_fixture *fixture)
 {
 	struct profile *profile = open_writer(fixture->directory, 0);
 

@@ -67,7 +67,7 @@ static const struct tally_entry third_entries[] = {
  * Epoch 3: no slice.
  */
 static struct profile *
-three_epochs(const struct fixture *fixture, bool with_empty)
+three_epochs(const struct profile_fixture *fixture, bool with_empty)
 {
 	struct profile *profile = open_writer(fixture->directory, 0);
 
@@ -238,7 +238,7 @@ what_is_no_epoch_expression_is_refused(void **state)
 static void
 a_database_without_an_epoch_says_so(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 
 	assert_refused(profile, &(struct selection_request){0}, -DCPI_ENOSELECTION, "the database holds no epoch yet");
@@ -354,7 +354,7 @@ patterns_that_match_nothing_are_answered_with_what_there_is(void **state)
 static void
 a_selection_by_a_reader_is_the_writers(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct selection *selection;
 	struct profile *profile;
 

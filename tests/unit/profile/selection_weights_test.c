@@ -5,7 +5,7 @@
 
 #define EVENTS 2
 
-struct taken {
+struct taken_count {
 	uint16_t event;
 	uint32_t image;
 	uint64_t offset, count;
@@ -14,7 +14,7 @@ struct taken {
 /* One epoch with one slice: cycles of `period`, with a sum when `has_sum`: that of idle CPUs with an `idle_period`. */
 static void
 write_idle_epoch(struct profile *profile, uint64_t period, bool has_sum, uint64_t idle_period, const char *label,
-                 const struct taken *taken, size_t count, const struct slice *totals)
+                 const struct taken_count *taken, size_t count, const struct slice *totals)
 {
 	static uint64_t start_s = 100;
 	const struct context context = {.comm = "x", .cgroup = "/", .label = label};
@@ -61,7 +61,7 @@ write_idle_epoch(struct profile *profile, uint64_t period, bool has_sum, uint64_
 }
 
 static void
-write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *label, const struct taken *taken,
+write_epoch(struct profile *profile, uint64_t period, bool has_sum, const char *label, const struct taken_count *taken,
             size_t count, const struct slice *totals)
 {
 	write_idle_epoch(profile, period, has_sum, 0, label, taken, count, totals);
@@ -98,8 +98,8 @@ assert_squares(const struct selection *selection, size_t index, double squares)
 static void
 samples_of_one_period_are_as_they_were_taken(void **state)
 {
-	const struct taken first[] = {{0, 0, 0x10, 5}, {0, 1, 0x20, 7}}, second[] = {{0, 0, 0x10, 4}};
-	struct fixture *fixture = *state;
+	const struct taken_count first[] = {{0, 0, 0x10, 5}, {0, 1, 0x20, 7}}, second[] = {{0, 0, 0x10, 4}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -123,10 +123,10 @@ samples_of_one_period_are_as_they_were_taken(void **state)
 static void
 samples_of_different_periods_count_as_events(void **state)
 {
-	const struct taken first[] = {{0, 0, 0x10, 60}, {0, 1, 0x20, 20}};
-	const struct taken second[] = {{0, 0, 0x10, 2}, {0, 1, 0x20, 6}};
+	const struct taken_count first[] = {{0, 0, 0x10, 60}, {0, 1, 0x20, 20}};
+	const struct taken_count second[] = {{0, 0, 0x10, 2}, {0, 1, 0x20, 6}};
 	const struct slice unknown = {.events[0] = {.samples = 3, .unknown[UNKNOWN_PROCESS] = 3, .lost = 1}};
-	struct fixture *fixture = *state;
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	const struct selection_event *event;
 	struct selection *selection;
@@ -159,8 +159,8 @@ samples_of_different_periods_count_as_events(void **state)
 static void
 a_sum_adds_what_samples_stand_for_beyond_their_period(void **state)
 {
-	const struct taken taken[] = {{0, 0, 0x10, 1}, {0, 1, 0x20, 1}, {1, 1, 0x20, 259000}};
-	struct fixture *fixture = *state;
+	const struct taken_count taken[] = {{0, 0, 0x10, 1}, {0, 1, 0x20, 1}, {1, 1, 0x20, 259000}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -185,10 +185,10 @@ a_sum_adds_what_samples_stand_for_beyond_their_period(void **state)
 static void
 squares_are_of_the_samples_of_busy_and_of_idle_cpus(void **state)
 {
-	const struct taken taken[] = {
+	const struct taken_count taken[] = {
 		{0, 0, 0x10, 20}, {0, 0, 0x20, 5}, {0, 1, 0x30, 3}, {1, 0, 0x10, 49000}, {1, 1, 0x30, 147000}};
-	const struct taken slower[] = {{0, 0, 0x20, 4}};
-	struct fixture *fixture = *state;
+	const struct taken_count slower[] = {{0, 0, 0x20, 4}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -210,8 +210,8 @@ squares_are_of_the_samples_of_busy_and_of_idle_cpus(void **state)
 static void
 where_the_kernel_chose_the_periods_their_mean_is_the_unit(void **state)
 {
-	const struct taken taken[] = {{0, 0, 0x10, 10}, {0, 1, 0x20, 10}, {1, 0, 0x10, 100}, {1, 1, 0x20, 99900}};
-	struct fixture *fixture = *state;
+	const struct taken_count taken[] = {{0, 0, 0x10, 10}, {0, 1, 0x20, 10}, {1, 0, 0x10, 100}, {1, 1, 0x20, 99900}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -231,9 +231,9 @@ where_the_kernel_chose_the_periods_their_mean_is_the_unit(void **state)
 static void
 what_is_left_over_goes_to_the_next_place(void **state)
 {
-	const struct taken unit[] = {{0, 0, 0x8, 1}};
-	const struct taken taken[] = {{0, 0, 0x10, 1}, {0, 0, 0x20, 1}, {0, 0, 0x30, 1}};
-	struct fixture *fixture = *state;
+	const struct taken_count unit[] = {{0, 0, 0x8, 1}};
+	const struct taken_count taken[] = {{0, 0, 0x10, 1}, {0, 0, 0x20, 1}, {0, 0, 0x30, 1}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -254,8 +254,8 @@ what_is_left_over_goes_to_the_next_place(void **state)
 static void
 a_label_of_one_period_is_not_weighted(void **state)
 {
-	const struct taken first[] = {{0, 0, 0x10, 60}}, second[] = {{0, 0, 0x10, 2}};
-	struct fixture *fixture = *state;
+	const struct taken_count first[] = {{0, 0, 0x10, 60}}, second[] = {{0, 0, 0x10, 2}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 
@@ -274,8 +274,8 @@ a_label_of_one_period_is_not_weighted(void **state)
 static void
 samples_that_nobody_can_weigh_stay_samples(void **state)
 {
-	const struct taken first[] = {{0, 0, 0x10, 60}}, second[] = {{0, 0, 0x10, 2}};
-	struct fixture *fixture = *state;
+	const struct taken_count first[] = {{0, 0, 0x10, 60}}, second[] = {{0, 0, 0x10, 2}};
+	struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct selection *selection;
 

@@ -25,7 +25,7 @@ struct copy {
 
 /* Blocks, names on pages of their own, and free pages: what was flushed again and dropped left them. */
 static struct copy
-make_database(const struct fixture *fixture)
+make_database(const struct profile_fixture *fixture)
 {
 	static struct tally_entry entries[BLOCKS];
 	static struct profile_symbol symbols[BLOCKS];
@@ -330,7 +330,7 @@ use_database(const char *directory)
 static void
 whatever_passes_does_lmdb_no_harm(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct copy copy = make_database(fixture);
 	unsigned passed = 0, used = 0;
 	char why[VERIFY_WHY_SIZE];

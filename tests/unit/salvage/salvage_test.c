@@ -55,16 +55,16 @@ make_database(const char *directory)
 	profile_close(profile);
 }
 
-struct file {
+struct database_file {
 	uint8_t *data;
 	size_t size;
 	char path[128];
 };
 
-static struct file
+static struct database_file
 load(const char *directory)
 {
-	struct file file;
+	struct database_file file;
 	struct stat stat;
 	int fd;
 
@@ -80,7 +80,7 @@ load(const char *directory)
 
 /* Make `size` bytes of it the database. */
 static void
-store(const struct file *file, size_t size)
+store(const struct database_file *file, size_t size)
 {
 	int fd = open(file->path, O_WRONLY | O_TRUNC);
 
@@ -111,7 +111,7 @@ fail_on_complaint(void *context, const char *text)
 
 /* Salvage: the new database is sound, holds what the result says, and never more than there was. */
 static struct salvage_result
-salvage(const struct fixture *fixture)
+salvage(const struct profile_fixture *fixture)
 {
 	struct salvage_result result;
 	struct profile_stats stats;
@@ -135,7 +135,7 @@ salvage(const struct fixture *fixture)
 static void
 a_sound_database_is_kept_whole(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
 
 	make_database(fixture->directory);
@@ -160,7 +160,7 @@ a_sound_database_is_kept_whole(void **state)
 static void
 edges_are_those_that_were_counted(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
 	struct profile *profile;
 	struct edge_set set;
@@ -186,9 +186,9 @@ edges_are_those_that_were_counted(void **state)
 static void
 one_page_costs_little(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	uint8_t before[PAGE];
-	struct file file;
+	struct database_file file;
 
 	make_database(fixture->directory);
 	file = load(fixture->directory);
@@ -213,9 +213,9 @@ one_page_costs_little(void **state)
 static void
 without_meta_pages_single_pages_are_found(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
-	struct file file;
+	struct database_file file;
 
 	make_database(fixture->directory);
 	file = load(fixture->directory);
@@ -235,9 +235,9 @@ without_meta_pages_single_pages_are_found(void **state)
 static void
 a_file_cut_short_gives_what_is_before_the_cut(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
-	struct file file;
+	struct database_file file;
 	size_t some = 0;
 
 	make_database(fixture->directory);
@@ -254,8 +254,8 @@ a_file_cut_short_gives_what_is_before_the_cut(void **state)
 static void
 flipped_bits_do_no_harm(void **state)
 {
-	const struct fixture *fixture = *state;
-	struct file file;
+	const struct profile_fixture *fixture = *state;
+	struct database_file file;
 
 	make_database(fixture->directory);
 	file = load(fixture->directory);
@@ -281,9 +281,9 @@ flipped_bits_do_no_harm(void **state)
 static void
 a_lost_epoch_gets_another(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
-	struct file file;
+	struct database_file file;
 	size_t found = 0;
 
 	make_database(fixture->directory);
@@ -309,7 +309,7 @@ static void
 what_root_salvages_is_its_owners(void **state)
 {
 	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "/dcpid.lock", "/readers.lock"};
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
 	char target[80], path[160];
 	struct stat stat;
@@ -333,7 +333,7 @@ what_root_salvages_is_its_owners(void **state)
 static void
 a_target_that_is_not_empty_is_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
 
 	make_database(fixture->directory);
@@ -344,7 +344,7 @@ a_target_that_is_not_empty_is_left_alone(void **state)
 static void
 a_database_in_use_is_left_alone(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct salvage_result result;
 	struct profile *profile;
 	char target[80];

@@ -79,7 +79,7 @@ assert_run(const struct selection_run *run, uint64_t begin_s, uint64_t end_s, ui
 static void
 a_salvaged_database_keeps_its_text(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	static const uint8_t page_of_a[CAPTURED_BLOCK_SIZE] = {'a', 'b'};
 	struct writer writer = make_writer(fixture->directory);
 	const struct captured_block block = {3, page_of_a};
@@ -114,7 +114,7 @@ a_salvaged_database_keeps_its_text(void **state)
 static void
 times_are_salvaged(void **state)
 {
-	const struct fixture *fixture = *state;
+	const struct profile_fixture *fixture = *state;
 	struct writer writer = make_writer(fixture->directory);
 	struct salvage_result result;
 	struct selection_run run;

@@ -17,7 +17,7 @@
 #define PAGES     64
 #define PERIOD_NS 50000
 
-struct seen {
+struct seen_records {
 	pid_t child;
 	bool forked, executed, exited;
 	struct record_mmap program; /* the child's mapping of it; its path is not kept */
@@ -27,13 +27,13 @@ struct seen {
 	uint64_t sample_id, foreign_ids;
 };
 
-struct fixture {
+struct live_fixture {
 	int cpu;
 	int sideband, clock; /* descriptors */
 	struct ring *ring;
 	struct merge *merge;
 	struct event_features features;
-	struct seen seen;
+	struct seen_records seen;
 };
 
 static uint64_t
@@ -47,7 +47,7 @@ now_ns(void)
 
 /* Open both events on one CPU with one ring; false when the kernel refuses. */
 static bool
-open_events(struct fixture *fixture)
+open_events(struct live_fixture *fixture)
 {
 	struct event_environment environment = {.open = event_open_system, .cpu = fixture->cpu};
 	struct event event = {
@@ -81,7 +81,7 @@ open_events(struct fixture *fixture)
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct live_fixture *fixture = calloc(1, sizeof(*fixture));
 	cpu_set_t cpus;
 
 	assert_non_null(fixture);
@@ -99,7 +99,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct live_fixture *fixture = *state;
 
 	merge_free(fixture->merge);
 	ring_free(fixture->ring);
@@ -122,7 +122,7 @@ static void __attribute__((noinline)) burn(uint64_t duration_ns)
 }
 
 static void
-see_sample(struct seen *seen, const struct record *record)
+see_sample(struct seen_records *seen, const struct record *record)
 {
 	uint64_t burn_start = (uintptr_t)burn;
 
@@ -137,7 +137,7 @@ see_sample(struct seen *seen, const struct record *record)
 static int
 see(void *context, uint32_t cpu, const struct record *record)
 {
-	struct seen *seen = context;
+	struct seen_records *seen = context;
 	bool is_child = record->pid == (uint32_t)seen->child;
 
 	(void)cpu;
@@ -162,7 +162,7 @@ see(void *context, uint32_t cpu, const struct record *record)
 }
 
 static void
-run_true(struct fixture *fixture)
+run_true(struct live_fixture *fixture)
 {
 	int status;
 
@@ -179,8 +179,8 @@ run_true(struct fixture *fixture)
 static void
 a_process_is_seen_from_fork_to_exit_with_samples_around_it(void **state)
 {
-	struct fixture *fixture = *state;
-	struct seen *seen = &fixture->seen;
+	struct live_fixture *fixture = *state;
+	struct seen_records *seen = &fixture->seen;
 	uint64_t before = now_ns();
 	uint64_t after;
 
@@ -216,7 +216,7 @@ a_process_is_seen_from_fork_to_exit_with_samples_around_it(void **state)
 static void
 a_ring_that_nobody_reads_counts_what_it_lost(void **state)
 {
-	struct fixture *fixture = *state;
+	struct live_fixture *fixture = *state;
 	struct event event = {
 		.encoding = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
 		.period = PERIOD_NS,

@@ -9,7 +9,7 @@ static const struct record_layout plain = {.sample_type = PLAIN_SAMPLE, .sample_
 
 #define CPUS 3
 
-struct fixture {
+struct merge_fixture {
 	struct merge *merge;
 	struct fake_ring cpus[CPUS];
 	size_t count; /* records handed over */
@@ -23,7 +23,7 @@ struct fixture {
 static int
 see(void *context, uint32_t cpu, const struct record *record)
 {
-	struct fixture *fixture = context;
+	struct merge_fixture *fixture = context;
 
 	assert_true(fixture->count < sizeof(fixture->seen) / sizeof(fixture->seen[0]));
 	fixture->seen[fixture->count].cpu = cpu;
@@ -36,7 +36,7 @@ see(void *context, uint32_t cpu, const struct record *record)
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct merge_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fixture->merge = merge_new();
@@ -52,7 +52,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	merge_free(fixture->merge);
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
@@ -62,7 +62,7 @@ teardown(void **state)
 }
 
 static void
-drain(struct fixture *fixture, uint64_t horizon)
+drain(struct merge_fixture *fixture, uint64_t horizon)
 {
 	assert_int_equal(merge_drain(fixture->merge, horizon, see, fixture), 0);
 }
@@ -78,7 +78,7 @@ drain(struct fixture *fixture, uint64_t horizon)
 static void
 records_of_all_cpus_come_in_time_order(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_sample(&fixture->cpus[0], 0, 110);
@@ -97,7 +97,7 @@ records_of_all_cpus_come_in_time_order(void **state)
 static void
 what_is_later_than_the_horizon_stays_in_its_ring(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_sample(&fixture->cpus[0], 0, 200);
@@ -114,7 +114,7 @@ what_is_later_than_the_horizon_stays_in_its_ring(void **state)
 static void
 a_time_that_steps_back_in_its_ring_comes_at_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_sample(&fixture->cpus[0], 0, 90); /* the interrupt came while this was being written */
@@ -127,7 +127,7 @@ a_time_that_steps_back_in_its_ring_comes_at_once(void **state)
 static void
 a_record_without_a_time_goes_with_the_one_before_it(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_comm(&fixture->cpus[0], "timeless");
@@ -141,7 +141,7 @@ a_record_without_a_time_goes_with_the_one_before_it(void **state)
 static void
 at_the_same_time_a_map_change_comes_before_samples(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_sample(&fixture->cpus[0], 0, 200);
@@ -163,7 +163,7 @@ at_the_same_time_a_map_change_comes_before_samples(void **state)
 static void
 records_written_after_a_drain_come_with_the_next(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	drain(fixture, 1000);
 	assert_int_equal(fixture->count, 0);
@@ -175,7 +175,7 @@ records_written_after_a_drain_come_with_the_next(void **state)
 static void
 a_ring_that_was_removed_is_left_alone(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 100);
 	fake_ring_sample(&fixture->cpus[1], 0, 200);
@@ -191,7 +191,7 @@ static void
 space_of_damaged_records_is_given_back(void **state)
 {
 	static const uint8_t no_size[16] = {PERF_RECORD_SAMPLE};
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_write(&fixture->cpus[0], no_size, sizeof(no_size));
 	drain(fixture, 1000);
@@ -202,7 +202,7 @@ space_of_damaged_records_is_given_back(void **state)
 static int
 see_three(void *context, uint32_t cpu, const struct record *record)
 {
-	struct fixture *fixture = context;
+	struct merge_fixture *fixture = context;
 
 	if (fixture->count == 3)
 		return -ENOSPC;
@@ -212,7 +212,7 @@ see_three(void *context, uint32_t cpu, const struct record *record)
 static void
 a_sink_that_is_full_gets_the_same_record_next_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	for (uint64_t time = 1; time <= 6; time++)
 		fake_ring_sample(&fixture->cpus[time % 2], 0, time);
@@ -226,7 +226,7 @@ a_sink_that_is_full_gets_the_same_record_next_time(void **state)
 static int
 write_more_while_there_is_room(void *context, uint32_t cpu, const struct record *record)
 {
-	struct fixture *fixture = context;
+	struct merge_fixture *fixture = context;
 	struct fake_ring *fake = &fixture->cpus[cpu];
 
 	fixture->count++;
@@ -238,7 +238,7 @@ write_more_while_there_is_room(void *context, uint32_t cpu, const struct record 
 static void
 space_comes_back_during_a_long_drain(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 
 	fake_ring_sample(&fixture->cpus[0], 0, 1);
 	assert_int_equal(merge_drain(fixture->merge, UINT64_MAX, write_more_while_there_is_room, fixture), 0);
@@ -249,7 +249,7 @@ space_comes_back_during_a_long_drain(void **state)
 static void
 many_rings_are_merged_in_order(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 	struct fake_ring more[40];
 	uint32_t random = 1;
 
@@ -278,7 +278,7 @@ many_rings_are_merged_in_order(void **state)
 static void
 samples_keep_their_order_with_maps_but_not_among_themselves(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merge_fixture *fixture = *state;
 	struct fake_ring samples[2];
 
 	for (uint32_t i = 0; i < 2; i++) {

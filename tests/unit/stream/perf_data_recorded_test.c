@@ -11,7 +11,7 @@
 /* Recordings of real machines, and what `perf script` makes of them: event, image, samples. */
 #define RECORDED "tests/recorded/perf_data/"
 
-struct counts {
+struct perf_data_counts {
 	uint64_t samples, lost, records, skipped;
 	uint64_t of_event[8];
 	int result;
@@ -32,10 +32,10 @@ open_recorded(const char *name, int *fd)
 	return data;
 }
 
-static struct counts
+static struct perf_data_counts
 count(struct perf_data *data)
 {
-	struct counts counts = {0};
+	struct perf_data_counts counts = {0};
 	struct record record;
 	uint32_t event;
 
@@ -83,7 +83,7 @@ real_recordings_have_the_samples_that_perf_finds(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct perf_data_event *events;
 		struct perf_data *data;
-		struct counts counts;
+		struct perf_data_counts counts;
 		size_t event_count;
 		int fd;
 
@@ -119,7 +119,7 @@ static void
 a_record_without_a_size_ends_the_recording_and_tells_where(void **state)
 {
 	struct perf_data *data;
-	struct counts counts;
+	struct perf_data_counts counts;
 	int fd;
 
 	(void)state;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "stream/perf_data.h"
 
-struct fixture {
+struct perf_data_fixture {
 	struct file_builder file, records;
 	struct perf_data *data;
 	int fd;
@@ -15,7 +15,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct perf_data_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fixture->fd = -1;
@@ -26,7 +26,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 
 	perf_data_free(fixture->data);
 	if (fixture->fd >= 0)
@@ -36,7 +36,7 @@ teardown(void **state)
 }
 
 static void
-begin_reading(struct fixture *fixture, size_t size)
+begin_reading(struct perf_data_fixture *fixture, size_t size)
 {
 	struct perf_data_fault fault;
 
@@ -46,7 +46,7 @@ begin_reading(struct fixture *fixture, size_t size)
 }
 
 static struct record
-next(struct fixture *fixture, uint32_t expected_event)
+next(struct perf_data_fixture *fixture, uint32_t expected_event)
 {
 	struct record record;
 	uint32_t event;
@@ -57,7 +57,7 @@ next(struct fixture *fixture, uint32_t expected_event)
 }
 
 static void
-assert_end(struct fixture *fixture)
+assert_end(struct perf_data_fixture *fixture)
 {
 	struct record record;
 	uint32_t event;
@@ -67,7 +67,7 @@ assert_end(struct fixture *fixture)
 }
 
 static void
-assert_fault(struct fixture *fixture, uint64_t offset, const char *text)
+assert_fault(struct perf_data_fixture *fixture, uint64_t offset, const char *text)
 {
 	struct record record;
 	uint32_t event;
@@ -79,7 +79,7 @@ assert_fault(struct fixture *fixture, uint64_t offset, const char *text)
 }
 
 static void
-assert_sample(struct fixture *fixture, uint32_t event, uint64_t address, uint64_t time)
+assert_sample(struct perf_data_fixture *fixture, uint32_t event, uint64_t address, uint64_t time)
 {
 	struct record record = next(fixture, event);
 
@@ -93,7 +93,7 @@ assert_sample(struct fixture *fixture, uint32_t event, uint64_t address, uint64_
 }
 
 static void
-assert_mapping(struct fixture *fixture)
+assert_mapping(struct perf_data_fixture *fixture)
 {
 	struct record record = next(fixture, 0);
 
@@ -121,7 +121,7 @@ put_records(struct file_builder *file)
 }
 
 static void
-assert_records(struct fixture *fixture)
+assert_records(struct perf_data_fixture *fixture)
 {
 	assert_mapping(fixture);
 	assert_sample(fixture, 0, 0x400010, 1000);
@@ -134,7 +134,7 @@ static void
 a_pipe_of_either_byte_order_gives_the_same_records(void **state)
 {
 	for (int is_big = 0; is_big < 2; is_big++) {
-		struct fixture *fixture;
+		struct perf_data_fixture *fixture;
 		size_t count;
 
 		setup(state);
@@ -155,7 +155,7 @@ static void
 a_file_of_either_byte_order_gives_the_same_records(void **state)
 {
 	for (int is_big = 0; is_big < 2; is_big++) {
-		struct fixture *fixture;
+		struct perf_data_fixture *fixture;
 
 		setup(state);
 		fixture = *state;
@@ -174,7 +174,7 @@ static void
 the_first_header_of_perf_is_read_in_either_byte_order(void **state)
 {
 	for (int is_big = 0; is_big < 2; is_big++) {
-		struct fixture *fixture;
+		struct perf_data_fixture *fixture;
 
 		setup(state);
 		fixture = *state;
@@ -192,7 +192,7 @@ the_first_header_of_perf_is_read_in_either_byte_order(void **state)
 static void
 compressed_records_are_one_stream(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	struct file_builder *file = &fixture->file;
 	ZSTD_CStream *stream = ZSTD_createCStream();
 	size_t cut;
@@ -225,7 +225,7 @@ compressed_records_are_one_stream(void **state)
 static void
 what_zstd_cannot_read_is_damage(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	size_t offset;
 
 	begin_pipe(&fixture->file, false);
@@ -240,7 +240,7 @@ what_zstd_cannot_read_is_damage(void **state)
 static void
 a_pipe_that_ends_inside_a_record_gives_what_came_before(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	size_t offset;
 
 	begin_pipe(&fixture->file, false);
@@ -256,7 +256,7 @@ a_pipe_that_ends_inside_a_record_gives_what_came_before(void **state)
 static void
 a_file_that_was_cut_gives_what_is_there(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	size_t begin, first;
 
 	put_sample(&fixture->records, 11, 0x400010, 1000);
@@ -272,7 +272,7 @@ a_file_that_was_cut_gives_what_is_there(void **state)
 static void
 a_damaged_description_is_told_after_the_records(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 
 	put_sample(&fixture->records, 11, 0x400010, 1000);
 	build_file(&fixture->file, &fixture->records);
@@ -285,7 +285,7 @@ a_damaged_description_is_told_after_the_records(void **state)
 static void
 tracing_data_and_auxiliary_areas_are_passed_over(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	static const uint8_t anything[48] = {0xff, 0xff};
 
 	begin_pipe(&fixture->file, false);
@@ -306,7 +306,7 @@ tracing_data_and_auxiliary_areas_are_passed_over(void **state)
 static void
 the_end_of_a_round_is_told(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	struct record record;
 
 	begin_pipe(&fixture->file, false);
@@ -322,7 +322,7 @@ the_end_of_a_round_is_told(void **state)
 static void
 a_sample_of_an_unknown_counter_belongs_to_no_event(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 
 	begin_pipe(&fixture->file, false);
 	put_sample(&fixture->file, 99, 0x400010, 1000);
@@ -333,7 +333,7 @@ a_sample_of_an_unknown_counter_belongs_to_no_event(void **state)
 static void
 a_sample_before_every_event_is_damage(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 
 	put_bytes(&fixture->file, "PERFILE2", 8);
 	put_number(&fixture->file, 16, 8);
@@ -345,7 +345,7 @@ a_sample_before_every_event_is_damage(void **state)
 static void
 what_is_no_recording_is_refused(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	struct perf_data_fault fault;
 
 	put_text(&fixture->file, "#!/bin/sh - and more that perf did not write");
@@ -358,7 +358,7 @@ what_is_no_recording_is_refused(void **state)
 static void
 records_behind_the_end_of_the_file_are_damage(void **state)
 {
-	struct fixture *fixture = *state;
+	struct perf_data_fixture *fixture = *state;
 	struct perf_data_fault fault;
 
 	build_file(&fixture->file, &fixture->records);

@@ -10,8 +10,8 @@ static const char *const names[] = {
 };
 #define KINDS (sizeof(names) / sizeof(names[0]))
 
-struct fixture {
-	struct recording recording;
+struct merged_recording {
+	struct ring_recording recording;
 	struct merge *merge;
 	struct ring *rings[RECORDING_RINGS];
 	unsigned counts[KINDS];
@@ -22,7 +22,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct merged_recording *fixture = calloc(1, sizeof(*fixture));
 
 	recording_open(&fixture->recording);
 	fixture->merge = merge_new();
@@ -41,7 +41,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merged_recording *fixture = *state;
 
 	merge_free(fixture->merge);
 	for (int i = 0; i < RECORDING_RINGS; i++)
@@ -54,7 +54,7 @@ teardown(void **state)
 static int
 count(void *context, uint32_t cpu, const struct record *record)
 {
-	struct fixture *fixture = context;
+	struct merged_recording *fixture = context;
 
 	if (record->type < KINDS && names[record->type])
 		fixture->counts[record->type]++;
@@ -84,7 +84,7 @@ expected(const char *name)
 static void
 a_real_recording_has_the_records_that_perf_finds(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merged_recording *fixture = *state;
 
 	assert_int_equal(merge_drain(fixture->merge, UINT64_MAX, count, fixture), 0);
 	for (size_t i = 0; i < KINDS; i++)
@@ -103,7 +103,7 @@ a_real_recording_has_the_records_that_perf_finds(void **state)
 static void
 the_rings_of_a_real_recording_merge_in_time_order(void **state)
 {
-	struct fixture *fixture = *state;
+	struct merged_recording *fixture = *state;
 
 	assert_int_equal(merge_drain(fixture->merge, UINT64_MAX, count, fixture), 0);
 	assert_int_equal(fixture->backwards, 0);

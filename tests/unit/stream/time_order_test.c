@@ -7,7 +7,7 @@
 
 #include "stream/time_order.h"
 
-struct fixture {
+struct time_order_fixture {
 	struct time_order *order;
 	size_t count;
 	uint64_t times[4096];
@@ -21,7 +21,7 @@ struct fixture {
 static int
 see(void *context, const struct record *record, uint32_t event)
 {
-	struct fixture *fixture = context;
+	struct time_order_fixture *fixture = context;
 
 	assert_true(fixture->count < sizeof(fixture->times) / sizeof(fixture->times[0]));
 	fixture->times[fixture->count++] = record->time;
@@ -37,7 +37,7 @@ see(void *context, const struct record *record, uint32_t event)
 static int
 setup_with(void **state, size_t limit)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct time_order_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
 	fixture->order = time_order_new(limit, see, fixture);
@@ -61,7 +61,7 @@ setup_small(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	time_order_free(fixture->order);
 	free(fixture);
@@ -69,7 +69,7 @@ teardown(void **state)
 }
 
 static void
-put(struct fixture *fixture, uint64_t time)
+put(struct time_order_fixture *fixture, uint64_t time)
 {
 	const struct record record = {.type = RECORD_SAMPLE, .time = time};
 
@@ -87,7 +87,7 @@ static void
 all_that_waits_comes_in_the_order_of_time_at_the_end(void **state)
 {
 	static const uint64_t times[] = {5, 9, 2, 6, 7, 1, 3, 4, 8};
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		put(fixture, times[i]);
@@ -99,7 +99,7 @@ all_that_waits_comes_in_the_order_of_time_at_the_end(void **state)
 static void
 rounds_of_nothing_hand_over_nothing(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	assert_int_equal(time_order_round(fixture->order), 0);
 	assert_int_equal(time_order_round(fixture->order), 0);
@@ -111,7 +111,7 @@ rounds_of_nothing_hand_over_nothing(void **state)
 static void
 the_end_of_a_round_lets_go_what_the_round_before_had_seen(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	put(fixture, 10);
 	put(fixture, 4);
@@ -130,7 +130,7 @@ the_end_of_a_round_lets_go_what_the_round_before_had_seen(void **state)
 static void
 records_of_one_time_stay_as_they_came(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 	struct record record = {.type = RECORD_MMAP, .time = 5};
 
 	put(fixture, 6);
@@ -149,7 +149,7 @@ records_of_one_time_stay_as_they_came(void **state)
 static void
 a_record_without_a_time_is_not_held_back(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	put(fixture, 3);
 	put(fixture, 0);
@@ -163,7 +163,7 @@ what_a_record_points_to_is_kept_with_it(void **state)
 	struct perf_branch_entry branches[2] = {{.from = 0x10, .to = 0x20}, {.from = 0x30, .to = 0x40}};
 	struct record mapping = {.type = RECORD_MMAP, .time = 2, .pid = 42};
 	struct record sample = {.type = RECORD_SAMPLE, .time = 1};
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 	char path[] = "/lib/libz.so";
 
 	mapping.mmap.path = path;
@@ -188,7 +188,7 @@ what_a_record_points_to_is_kept_with_it(void **state)
 static void
 what_waits_has_a_limit(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 	size_t at_first;
 
 	for (uint64_t time = 1; time <= 2000; time++)
@@ -208,7 +208,7 @@ what_waits_has_a_limit(void **state)
 static void
 what_the_sink_says_is_told(void **state)
 {
-	struct fixture *fixture = *state;
+	struct time_order_fixture *fixture = *state;
 
 	put(fixture, 1);
 	fixture->answer = -ENOSPC;

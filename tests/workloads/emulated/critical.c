@@ -13,14 +13,14 @@
 #define LINES       ((size_t)1 << 19) /* 32 MiB of a thread's own */
 #define LINE_WORDS  8
 
-enum place {
+enum access_place {
 	INSIDE,
 	OUTSIDE,
 	NEVER,
 };
 
-struct share {
-	enum place place;
+struct critical_share {
+	enum access_place place;
 	size_t turns;
 	pthread_mutex_t *lock;
 	uint64_t *counter;
@@ -29,7 +29,7 @@ struct share {
 };
 
 uint64_t miss(const uint64_t *memory, uint64_t at);
-uint64_t hold(struct share *share, uint64_t at);
+uint64_t hold(struct critical_share *share, uint64_t at);
 
 /* A line's number comes out of the one before: zeros, so that the next is known here, but not to who executes it. */
 __attribute__((noinline)) uint64_t
@@ -41,7 +41,7 @@ miss(const uint64_t *memory, uint64_t at)
 }
 
 __attribute__((noinline)) uint64_t
-hold(struct share *share, uint64_t at)
+hold(struct critical_share *share, uint64_t at)
 {
 	pthread_mutex_lock(share->lock);
 	if (share->place == INSIDE)
@@ -54,7 +54,7 @@ hold(struct share *share, uint64_t at)
 static void *
 work(void *data)
 {
-	struct share *share = data;
+	struct critical_share *share = data;
 	uint64_t at = 1;
 
 	for (size_t i = 0; i < share->turns; i++) {
@@ -72,7 +72,7 @@ main(int argc, char **argv)
 	const bool timed = asked_for_time(&argc, argv);
 	const size_t threads = argument(argc, argv, 2, 2), turns = argument(argc, argv, 3, 1000);
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	struct share shares[THREADS_MAX];
+	struct critical_share shares[THREADS_MAX];
 	pthread_t ids[THREADS_MAX];
 	uint64_t counter = 0, sum = 0;
 	double begin, seconds;
@@ -83,7 +83,7 @@ main(int argc, char **argv)
 	}
 	begin = now_s();
 	for (size_t i = 0; i < threads; i++) {
-		shares[i] = (struct share){
+		shares[i] = (struct critical_share){
 			.place = !strcmp(argv[1], "inside")    ? INSIDE
 		                 : !strcmp(argv[1], "outside") ? OUTSIDE
 		                                               : NEVER,

@@ -10,15 +10,15 @@
 #define ROW_VALUES 8
 #define COLUMNS    1024
 
-struct node {
-	struct node *next;
+struct chased_node {
+	struct chased_node *next;
 	uint64_t value, others[6];
 };
 
 void update_randomly(uint64_t *table);
 double multiply_sparsely(const double *values, const uint32_t *columns, const double *vector);
 uint64_t walk_columns(const uint64_t *matrix);
-uint64_t walk_list(const struct node *node);
+uint64_t walk_list(const struct chased_node *node);
 
 __attribute__((noinline)) void
 update_randomly(uint64_t *table)
@@ -58,7 +58,7 @@ walk_columns(const uint64_t *matrix)
 }
 
 __attribute__((noinline)) uint64_t
-walk_list(const struct node *node)
+walk_list(const struct chased_node *node)
 {
 	uint64_t sum = 0;
 
@@ -68,11 +68,11 @@ walk_list(const struct node *node)
 }
 
 /* Nodes in an order that memory does not have them in: PLACES / 8 is a power of two, 40503 is odd. */
-static struct node *
+static struct chased_node *
 list_make(void)
 {
 	const size_t count = PLACES / 8;
-	struct node *nodes = get_memory(count * sizeof(*nodes));
+	struct chased_node *nodes = get_memory(count * sizeof(*nodes));
 
 	for (size_t i = 0; i < count; i++) {
 		nodes[i * 40503 & (count - 1)].next = i + 1 < count ? &nodes[(i + 1) * 40503 & (count - 1)] : NULL;
@@ -89,7 +89,7 @@ main(int argc, char **argv)
 	double *values = get_memory(ROWS * ROW_VALUES * sizeof(*values)), *vector = get_memory(ROWS * sizeof(*vector)),
 	       all = 0;
 	uint32_t *columns = get_memory(ROWS * ROW_VALUES * sizeof(*columns));
-	struct node *list = list_make();
+	struct chased_node *list = list_make();
 
 	for (size_t i = 0; i < ROWS * ROW_VALUES; i++) {
 		values[i] = (double)(i & 15);

@@ -13,7 +13,7 @@
 #define LINE_WORDS 8
 #define TURN       16 /* loads with the lock held */
 
-struct share {
+struct paced_share {
 	const uint64_t *memory;
 	size_t loads;
 	pthread_mutex_t *lock; /* NULL: none is needed */
@@ -52,7 +52,7 @@ look(void)
 static void *
 load(void *data)
 {
-	struct share *share = data;
+	struct paced_share *share = data;
 	uint64_t at = 1;
 
 	for (size_t i = 0; i < share->loads; i += TURN) {
@@ -71,12 +71,13 @@ load(void *data)
 static struct moment
 phase(size_t loads, size_t threads, pthread_mutex_t *lock)
 {
-	struct share shares[2];
+	struct paced_share shares[2];
 	struct moment begin, end;
 	pthread_t other;
 
 	for (size_t i = 0; i < threads; i++)
-		shares[i] = (struct share){get_memory(LINES * LINE_WORDS * sizeof(uint64_t)), loads / threads, lock, 0};
+		shares[i] = (struct paced_share){get_memory(LINES * LINE_WORDS * sizeof(uint64_t)), loads / threads,
+		                                 lock, 0};
 	begin = look();
 	if (threads == 2 && pthread_create(&other, NULL, load, &shares[1]))
 		exit(1);
