@@ -46,12 +46,9 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct calc_request, options), options_add_image,
-                    "Look in this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_TEXT(1, "event", "EVENT", struct calc_request, event,
-                    "Take the samples of EVENT for time (default: cycles, else a clock)"),
-	OPTION_TEXT(1, "cpu", "MODEL", struct calc_request, cpu,
-                    "The pipeline: a model's name, or its file (default: that of the epoch's CPU)"),
+	OPTION_PROCEDURE_IMAGE(struct calc_request, options),
+	OPTION_TIME_EVENT(struct calc_request, event),
+	OPTION_CPU(struct calc_request, cpu),
 	OPTION_CALL(1, "from", 0, "SOURCE", offsetof(struct calc_request, from), parse_from,
                     "Frequencies from exact counts, branches, instructions, bursts or samples (default: the best there "
                     "is)"),
@@ -64,8 +61,7 @@ static const struct option_row rows[] = {
                     "Draw the flow graph into FILE (.svg, .png, .pdf or .dot) instead"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct calc_request, procedure.syntax), procedure_options_syntax,
-                    "Instructions of x86-64: att (default) or intel"),
+	OPTION_SYNTAX(struct calc_request, procedure.syntax, SYNTAX_HELP),
 	OPTION_TRUE(3, "legend", 0, struct calc_request, legend, "Explain letters and words below"),
 	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,

@@ -12,15 +12,13 @@ const char *argp_program_version = "dcpicat " DCPI_VERSION;
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct cat_request, options), options_add_image,
-                    "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct cat_request, columns), options_add_event,
-                    "Only the columns of this event"),
+	OPTION_IMAGE(struct cat_request, options),
+	OPTION_EVENT_COLUMNS(struct cat_request, columns, "Only the columns of this event"),
 	OPTION_TRUE(1, "names", 0, struct cat_request, names, "The procedure that each offset is in, too"),
-	OPTION_FALSE(1, "no-demangle", struct cat_request, demangle, "Names as the linker knows them"),
+	OPTION_NO_DEMANGLE(struct cat_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_ARGUMENT(offsetof(struct cat_request, options), options_add_image),
+	OPTION_IMAGE_ARGUMENTS(struct cat_request, options),
 	OPTION_END,
 };
 

@@ -20,10 +20,8 @@ take_argument(void *member, char *text, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct list_request, options), options_add_image,
-                    "Look in this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct list_request, columns), options_add_event,
-                    "Only the column of this event"),
+	OPTION_PROCEDURE_IMAGE(struct list_request, options),
+	OPTION_EVENT_COLUMNS(struct list_request, columns, "Only the column of this event"),
 	OPTION_TRUE(1, "frequency", 0, struct list_request, frequency,
                     "And how often each ran, by the best source there is"),
 	OPTION_TEXT(1, "cpu", "MODEL", struct list_request, cpu,
@@ -32,8 +30,7 @@ static const struct option_row rows[] = {
 	OPTION_ENUM(1, "instructions", 0, struct list_request, mode, LIST_INSTRUCTIONS, "Only instructions"),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct list_request, procedure.syntax), procedure_options_syntax,
-                    "Instructions of x86-64: att (default) or intel"),
+	OPTION_SYNTAX(struct list_request, procedure.syntax, SYNTAX_HELP),
 	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,
 };

@@ -13,18 +13,16 @@ const char *argp_program_version = "dcpiprof " DCPI_VERSION;
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_TRUE(1, "by-image", 'i', struct prof_request, by_image, "A row for each image, not each procedure"),
-	OPTION_CALL(1, "image", 0, "IMAGE", offsetof(struct prof_request, options), options_add_image,
-                    "Only this image: a file name, a path, a pattern or a build-id's beginning"),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct prof_request, columns), options_add_event,
-                    "Only the columns of this event"),
+	OPTION_IMAGE(struct prof_request, options),
+	OPTION_EVENT_COLUMNS(struct prof_request, columns, "Only the columns of this event"),
 	OPTION_TEXT(1, "sort", "EVENT", struct prof_request, columns.sort, "Sort by this event"),
 	OPTION_DOUBLE(1, "keep", "PERCENT", struct prof_request, keep_percent, 0, 100,
                       "Only the rows that PERCENT of the samples need"),
-	OPTION_COUNT(1, "limit", "N", struct prof_request, limit, "At most N rows"),
-	OPTION_FALSE(1, "no-demangle", struct prof_request, demangle, "Names as the linker knows them"),
+	OPTION_ROW_LIMIT(struct prof_request, limit),
+	OPTION_NO_DEMANGLE(struct prof_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_ARGUMENT(offsetof(struct prof_request, options), options_add_image),
+	OPTION_IMAGE_ARGUMENTS(struct prof_request, options),
 	OPTION_END,
 };
 

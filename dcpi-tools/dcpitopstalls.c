@@ -13,16 +13,16 @@ const char *argp_program_version = "dcpitopstalls " DCPI_VERSION;
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
+	OPTIONS_SURVEY(struct topstalls_request, survey),
 	OPTION_COUNT(1, "limit", "N", struct topstalls_request, limit, "At most N instructions (default: 20)"),
 	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct topstalls_request, cutoff_percent, 0, 100,
                       "Leave out instructions that lost less of all samples"),
 	OPTION_TRUE(1, "source", 0, struct topstalls_request, source,
                     "Source lines, too, where there is debug information"),
-	OPTION_FALSE(1, "no-demangle", struct topstalls_request, demangle, "Names as the linker knows them"),
+	OPTION_NO_DEMANGLE(struct topstalls_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_CALL(3, "asm", 0, "SYNTAX", offsetof(struct topstalls_request, syntax), procedure_options_syntax,
-                    "Instructions of x86-64: att (default) or intel"),
+	OPTION_SYNTAX(struct topstalls_request, syntax, SYNTAX_HELP),
 	OPTION_END,
 };
 
@@ -33,8 +33,6 @@ static const struct command_line line = {
 	       "Without options: the latest epoch, all images. See dcpitopstalls(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT | SHARED_TABLE,
 	.options = offsetof(struct topstalls_request, survey.options),
-	.child = &options_survey,
-	.child_offset = offsetof(struct topstalls_request, survey),
 };
 
 TOOL_FUNCTIONS(topstalls)

@@ -22,6 +22,7 @@ take_stall(void *member, char *text, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
+	OPTIONS_SURVEY(struct whatcg_request, survey),
 	OPTION_TRUE(1, "by-image", 'i', struct whatcg_request, by_image, "Also of each image"),
 	OPTION_TRUE(1, "by-procedure", 'p', struct whatcg_request, by_procedure, "Also of each procedure"),
 	OPTION_CALL(1, "stall", 0, "REASON", 0, take_stall,
@@ -29,7 +30,7 @@ static const struct option_row rows[] = {
 	OPTION_COUNT(1, "limit", "N", struct whatcg_request, limit, "At most N images, and N procedures (default: 10)"),
 	OPTION_DOUBLE(1, "cutoff", "PERCENT", struct whatcg_request, cutoff_percent, 0, 100,
                       "Leave out images and procedures with less of all samples"),
-	OPTION_FALSE(1, "no-demangle", struct whatcg_request, demangle, "Names as the linker knows them"),
+	OPTION_NO_DEMANGLE(struct whatcg_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_END,
@@ -42,8 +43,6 @@ static const struct command_line line = {
 	       "Without options: the latest epoch, all images. See dcpiwhatcg(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
 	.options = offsetof(struct whatcg_request, survey.options),
-	.child = &options_survey,
-	.child_offset = offsetof(struct whatcg_request, survey),
 };
 
 TOOL_FUNCTIONS(whatcg)

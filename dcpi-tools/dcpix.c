@@ -73,8 +73,8 @@ static const struct option_row rows[] = {
 	OPTION_DOUBLE(3, "seconds", "N", struct x_request, bursts.seconds, 0.1, 1e6,
                       "For N seconds (10), or until it ends"),
 	OPTION_HEADING(4, "The report:"),
-	OPTION_TRUE(4, "json", 0, struct x_request, json, "Print it as JSON"),
-	OPTION_TEXT(4, "output", "FILE", struct x_request, output, "Write it to FILE, not to standard error"),
+	OPTION_REPORT_JSON(4, struct x_request, json),
+	OPTION_REPORT_FILE(4, struct x_request, output),
 	OPTION_ARGUMENT(offsetof(struct x_request, command), take_program),
 	OPTION_END,
 };

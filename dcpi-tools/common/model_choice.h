@@ -10,6 +10,7 @@
 
 #include "analysis/skid.h"
 #include "code/pipeline.h"
+#include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
@@ -18,6 +19,14 @@ struct model_choice {
 	struct skid skid; /* of the event that is time */
 	char note[256];   /* why this model was chosen, where the CPU's name does not say it; else "" */
 };
+
+/* Rows of options.h for --event and --cpu: what time_event_ask() and model_ask() take as `name`. */
+#define OPTION_TIME_EVENT(request, event)                                                                              \
+	OPTION_TEXT(1, "event", "EVENT", request, event,                                                               \
+	            "Take the samples of EVENT for time (default: cycles, else a clock)")
+#define OPTION_CPU(request, cpu)                                                                                       \
+	OPTION_TEXT(1, "cpu", "MODEL", request, cpu,                                                                   \
+	            "The pipeline: a model's name, or its file (default: that of the epoch's CPU)")
 
 /* The event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
 int time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event);

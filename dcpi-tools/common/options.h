@@ -153,6 +153,22 @@ struct option_row {
 	OPTION_ROW(group, name, letter, argument, help, OPTION_KIND_CALL, offset, 0, 0, 0, take)
 #define OPTION_ARGUMENT(offset, take) OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_ARGUMENT, offset, 0, 0, 0, take)
 
+/* Rows that several tools have. Others of the kind are with what they ask for: procedure_choice.h, model_choice.h. */
+#define OPTION_IMAGE(request, member)                                                                                  \
+	OPTION_CALL(1, "image", 0, "IMAGE", OPTION_MEMBER(request, member, struct options), options_add_image,         \
+	            "Only this image: a file name, a path, a pattern or a build-id's beginning")
+#define OPTION_IMAGE_ARGUMENTS(request, member)                                                                        \
+	OPTION_ARGUMENT(OPTION_MEMBER(request, member, struct options), options_add_image)
+#define OPTION_EVENT_COLUMNS(request, columns, help)                                                                   \
+	OPTION_CALL(1, "event", 0, "EVENT", OPTION_MEMBER(request, columns, struct columns_request),                   \
+	            options_add_event, help)
+#define OPTION_ROW_LIMIT(request, limit) OPTION_COUNT(1, "limit", "N", request, limit, "At most N rows")
+#define OPTION_NO_DEMANGLE(request, demangle)                                                                          \
+	OPTION_FALSE(1, "no-demangle", request, demangle, "Names as the linker knows them")
+#define OPTION_REPORT_JSON(group, request, json) OPTION_TRUE(group, "json", 0, request, json, "Print it as JSON")
+#define OPTION_REPORT_FILE(group, request, output)                                                                     \
+	OPTION_TEXT(group, "output", "FILE", request, output, "Write it to FILE, not to standard error")
+
 /* The sets of options that tools share: options_database and so on. */
 enum command_line_shared {
 	SHARED_DATABASE = 1 << 0,

@@ -29,6 +29,15 @@ void procedure_options_argument(struct procedure_options *procedure, struct opti
 /* --asm, as an option_take of options.h; `listing_syntax` is an enum listing_syntax. */
 void procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *state);
 
+/* Rows of options.h for --image and --asm of a tool that shows one procedure. */
+#define OPTION_PROCEDURE_IMAGE(request, member)                                                                        \
+	OPTION_CALL(1, "image", 0, "IMAGE", OPTION_MEMBER(request, member, struct options), options_add_image,         \
+	            "Look in this image: a file name, a path, a pattern or a build-id's beginning")
+#define OPTION_SYNTAX(request, syntax, help)                                                                           \
+	OPTION_CALL(3, "asm", 0, "SYNTAX", OPTION_MEMBER(request, syntax, enum listing_syntax),                        \
+	            procedure_options_syntax, help)
+#define SYNTAX_HELP "Instructions of x86-64: att (default) or intel"
+
 /* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
 struct guard procedure_guard(const char *shown);
 

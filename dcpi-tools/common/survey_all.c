@@ -18,43 +18,6 @@
 
 static const char unknown[] = "it is not known which image they are of: dcpiprof says why";
 
-enum survey_key {
-	KEY_IMAGE = 0x2000,
-	KEY_EVENT,
-	KEY_CPU,
-};
-
-static error_t
-parse_option(int key, char *text, struct argp_state *state)
-{
-	struct survey_request *request = state->input;
-
-	switch (key) {
-	case KEY_IMAGE:
-	case ARGP_KEY_ARG:
-		options_add_image(&request->options, text, state);
-		return 0;
-	case KEY_EVENT:
-		request->event = text;
-		return 0;
-	case KEY_CPU:
-		request->cpu = text;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_option entries[] = {
-	{"image", KEY_IMAGE, "IMAGE", 0, "Only this image: a file name, a path, a pattern or a build-id's beginning",
-         1},
-	{"event", KEY_EVENT, "EVENT", 0, "Take the samples of EVENT for time (default: cycles, else a clock)", 1},
-	{"cpu", KEY_CPU, "MODEL", 0, "The pipeline: a model's name, or its file (default: that of the epoch's CPU)", 1},
-	{0},
-};
-
-const struct argp options_survey = {.options = entries, .parser = parse_option};
-
 static bool
 is_wanted(const struct survey_all *survey, uint32_t image)
 {

@@ -22,7 +22,10 @@ struct survey_request {
 	const char *cpu;   /* NULL: the model of the epoch's CPU */
 };
 
-extern const struct argp options_survey; /* [IMAGE...] --image --event --cpu; its input is a struct survey_request */
+/* Rows of options.h for [IMAGE...] --image --event --cpu; `survey` is a struct survey_request. */
+#define OPTIONS_SURVEY(request, survey)                                                                                \
+	OPTION_IMAGE(request, survey.options), OPTION_TIME_EVENT(request, survey.event),                               \
+		OPTION_CPU(request, survey.cpu), OPTION_IMAGE_ARGUMENTS(request, survey.options)
 
 /* Samples of one image that are in no procedure that was analysed. */
 struct survey_gap {

@@ -51,6 +51,7 @@ struct judging {
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is judged:"),
+	OPTIONS_SURVEY(struct inferred_request, survey),
 	OPTION_TEXT(1, "procedure", "NAME", struct inferred_request, procedure,
                     "Only procedures of this name, and their stalls by instruction"),
 	OPTION_HEADING(2, "Which samples:"),
@@ -63,8 +64,6 @@ static const struct command_line line = {
 	.doc = "Print how right what is inferred from samples is, as JSON.",
 	.shared = SHARED_DATABASE | SHARED_SELECTION,
 	.options = offsetof(struct inferred_request, survey.options),
-	.child = &options_survey,
-	.child_offset = offsetof(struct inferred_request, survey),
 };
 
 static json_t *
