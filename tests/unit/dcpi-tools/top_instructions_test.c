@@ -1,13 +1,16 @@
 #include "tests/unit/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "dcpi-tools/topstalls/top_instructions.h"
 
 #define INSTRUCTIONS 4
+#define LIMIT        3
 
-/* A block of some instructions, each of which stalls for what the test says. */
+/* A block of some instructions, each of which stalls for what the test says, and those that lost most. */
 struct top_instructions_stage {
+	struct top_instructions top;
 	struct instruction instructions[INSTRUCTIONS];
 	struct flow_block block;
 	struct flow_graph graph;
@@ -23,12 +26,42 @@ struct top_instructions_stage {
 	struct procedure_input input;
 };
 
+static int
+setup(void **state)
+{
+	struct top_instructions_stage *stage = calloc(1, sizeof(*stage));
+
+	*state = stage;
+	return stage && top_instructions_init(&stage->top, LIMIT) == 0 ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	struct top_instructions_stage *stage = *state;
+
+	top_instructions_fini(&stage->top);
+	free(stage);
+	return 0;
+}
+
+/* Empty the list; it keeps `limit` instructions from now on. */
+static void
+begin_again(struct top_instructions_stage *stage, size_t limit)
+{
+	top_instructions_fini(&stage->top);
+	assert_int_equal(top_instructions_init(&stage->top, limit), 0);
+}
+
 /* An execution stalls for `cycles` of each instruction, all for a cache's misses; it was executed 10 times (samples).
  */
 static void
 set_stage(struct top_instructions_stage *stage, uint32_t image, const double cycles[INSTRUCTIONS])
 {
+	struct top_instructions top = stage->top;
+
 	memset(stage, 0, sizeof(*stage));
+	stage->top = top;
 	stage->block = (struct flow_block){.count = INSTRUCTIONS};
 	stage->frequency = (struct frequency){.value = 10, .confidence = CONFIDENCE_MEDIUM};
 	for (uint32_t i = 0; i < INSTRUCTIONS; i++) {
@@ -58,78 +91,69 @@ set_stage(struct top_instructions_stage *stage, uint32_t image, const double cyc
 }
 
 static void
+add(struct top_instructions_stage *stage)
+{
+	top_instructions_add(&stage->top, &stage->input, &stage->analysis);
+}
+
+static void
 no_more_than_the_worst_are_kept(void **state)
 {
 	const double first[INSTRUCTIONS] = {1, 4, 2, 0}, second[INSTRUCTIONS] = {3, 0, 0, 5};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, first);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	set_stage(&stage, 1, second);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	top_instructions_sort(&top);
-	assert_int_equal(top.count, 3);
-	assert_true(top.stalls[0].lost == 50 && top.stalls[0].image == 1);
-	assert_int_equal(top.stalls[0].place.address, 0x100c);
-	assert_true(top.stalls[1].lost == 40 && top.stalls[1].image == 0);
-	assert_true(top.stalls[2].lost == 30 && top.stalls[2].image == 1);
-	top_instructions_fini(&top);
+	set_stage(stage, 0, first);
+	add(stage);
+	set_stage(stage, 1, second);
+	add(stage);
+	top_instructions_sort(&stage->top);
+	assert_int_equal(stage->top.count, 3);
+	assert_true(stage->top.stalls[0].lost == 50 && stage->top.stalls[0].image == 1);
+	assert_int_equal(stage->top.stalls[0].place.address, 0x100c);
+	assert_true(stage->top.stalls[1].lost == 40 && stage->top.stalls[1].image == 0);
+	assert_true(stage->top.stalls[2].lost == 30 && stage->top.stalls[2].image == 1);
 }
 
 static void
 all_that_was_lost_is_counted(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {1, 4, 2, 0};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 1), 0);
-	set_stage(&stage, 0, cycles);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_true(top.lost == 70);
-	assert_int_equal(top.instruction_count, 3);
-	assert_true(top.well_known_samples == 74);
-	top_instructions_fini(&top);
+	begin_again(stage, 1);
+	set_stage(stage, 0, cycles);
+	add(stage);
+	assert_true(stage->top.lost == 70);
+	assert_int_equal(stage->top.instruction_count, 3);
+	assert_true(stage->top.well_known_samples == 74);
 }
 
 static void
 reasons_are_in_samples_and_name_their_culprits(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, cycles);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_int_equal(top.count, 1);
-	assert_int_equal(top.stalls[0].reason_count, 1);
-	assert_int_equal(top.stalls[0].reasons[0].cause, CAUSE_DATA_CACHE);
-	assert_true(top.stalls[0].reasons[0].low == 20 && top.stalls[0].reasons[0].high == 40);
-	assert_int_equal(top.stalls[0].reasons[0].culprit_count, 1);
-	assert_int_equal(top.stalls[0].reasons[0].culprits[0].address, 0x1000);
-	top_instructions_fini(&top);
+	set_stage(stage, 0, cycles);
+	add(stage);
+	assert_int_equal(stage->top.count, 1);
+	assert_int_equal(stage->top.stalls[0].reason_count, 1);
+	assert_int_equal(stage->top.stalls[0].reasons[0].cause, CAUSE_DATA_CACHE);
+	assert_true(stage->top.stalls[0].reasons[0].low == 20 && stage->top.stalls[0].reasons[0].high == 40);
+	assert_int_equal(stage->top.stalls[0].reasons[0].culprit_count, 1);
+	assert_int_equal(stage->top.stalls[0].reasons[0].culprits[0].address, 0x1000);
 }
 
 static void
 a_few_of_many_culprits_are_kept(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, cycles);
-	stage.stalls[1].culprit_count = 8;
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_int_equal(top.stalls[0].reasons[0].culprit_count, TOP_CULPRITS);
-	top_instructions_fini(&top);
+	set_stage(stage, 0, cycles);
+	stage->stalls[1].culprit_count = 8;
+	add(stage);
+	assert_int_equal(stage->top.stalls[0].reasons[0].culprit_count, TOP_CULPRITS);
 }
 
 /* 10 samples of 1,000 cycles each are 10,000 executions, unless it was counted or only shares are known. */
@@ -137,75 +161,61 @@ static void
 executions_are_shown_as_far_as_they_are_known(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {0, 4, 0, 0};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, cycles);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_true(top.stalls[0].executions == 10000);
-	top_instructions_fini(&top);
+	set_stage(stage, 0, cycles);
+	add(stage);
+	assert_true(stage->top.stalls[0].executions == 10000);
 
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	stage.analysis.frequencies.is_relative = true;
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_true(top.stalls[0].executions < 0);
-	top_instructions_fini(&top);
+	begin_again(stage, LIMIT);
+	stage->analysis.frequencies.is_relative = true;
+	add(stage);
+	assert_true(stage->top.stalls[0].executions < 0);
 
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	stage.executions[1] = 9876;
-	stage.analysis.executions = stage.executions;
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_true(top.stalls[0].executions == 9876);
-	top_instructions_fini(&top);
+	begin_again(stage, LIMIT);
+	stage->executions[1] = 9876;
+	stage->analysis.executions = stage->executions;
+	add(stage);
+	assert_true(stage->top.stalls[0].executions == 9876);
 }
 
 static void
 who_lost_the_same_is_in_the_order_of_places(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {2, 2, 2, 2};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, cycles);
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	top_instructions_sort(&top);
+	set_stage(stage, 0, cycles);
+	add(stage);
+	top_instructions_sort(&stage->top);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(top.stalls[i].place.address, 0x1000 + 4 * i);
-	top_instructions_fini(&top);
+		assert_int_equal(stage->top.stalls[i].place.address, 0x1000 + 4 * i);
 }
 
 static void
 a_block_whose_frequency_is_not_known_loses_nothing(void **state)
 {
 	const double cycles[INSTRUCTIONS] = {2, 2, 2, 2};
-	struct top_instructions top;
-	struct top_instructions_stage stage;
+	struct top_instructions_stage *stage = *state;
 
-	(void)state;
-	assert_int_equal(top_instructions_init(&top, 3), 0);
-	set_stage(&stage, 0, cycles);
-	stage.frequency.confidence = CONFIDENCE_NONE;
-	top_instructions_add(&top, &stage.input, &stage.analysis);
-	assert_int_equal(top.count, 0);
-	assert_true(top.lost == 0 && top.well_known_samples == 0);
-	top_instructions_fini(&top);
+	set_stage(stage, 0, cycles);
+	stage->frequency.confidence = CONFIDENCE_NONE;
+	add(stage);
+	assert_int_equal(stage->top.count, 0);
+	assert_true(stage->top.lost == 0 && stage->top.well_known_samples == 0);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_more_than_the_worst_are_kept),
-		cmocka_unit_test(all_that_was_lost_is_counted),
-		cmocka_unit_test(reasons_are_in_samples_and_name_their_culprits),
-		cmocka_unit_test(a_few_of_many_culprits_are_kept),
-		cmocka_unit_test(executions_are_shown_as_far_as_they_are_known),
-		cmocka_unit_test(who_lost_the_same_is_in_the_order_of_places),
-		cmocka_unit_test(a_block_whose_frequency_is_not_known_loses_nothing),
+		cmocka_unit_test_setup_teardown(no_more_than_the_worst_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_that_was_lost_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(reasons_are_in_samples_and_name_their_culprits, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_few_of_many_culprits_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(executions_are_shown_as_far_as_they_are_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_lost_the_same_is_in_the_order_of_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_block_whose_frequency_is_not_known_loses_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
