@@ -7,6 +7,7 @@
 
 #include "analysis/skid.h"
 #include "analysis/statistics.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -202,23 +203,6 @@ procedure_edge_find(const struct flow_graph *graph, uint64_t from, uint64_t to)
 	return edge_to(graph, source, target);
 }
 
-/* The first visit at `offset` or behind it. */
-static size_t
-visit_at(const struct procedure_paths *paths, uint64_t offset)
-{
-	size_t low = 0, high = paths->visit_count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (paths->visits[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* An instruction is in one stretch; offsets ascend in each. */
 uint64_t *
 procedure_visits(const struct procedure_input *input, const struct flow_graph *graph,
@@ -230,7 +214,8 @@ procedure_visits(const struct procedure_input *input, const struct flow_graph *g
 	while (visits && procedure_stretch_next(input, graph, &stretch)) {
 		uint32_t at = stretch.first;
 
-		for (size_t i = visit_at(paths, stretch.start); i < paths->visit_count; i++) {
+		for (size_t i = ARRAY_LOWER_BOUND(paths->visits, paths->visit_count, offset, stretch.start);
+		     i < paths->visit_count; i++) {
 			const struct selection_count *count = &paths->visits[i];
 
 			if (count->offset >= stretch.end)
@@ -247,26 +232,11 @@ struct edge_range {
 	const struct procedure_edge *first, *last; /* last is one behind */
 };
 
-static uint64_t
-edge_end(const struct procedure_edge *edge, bool is_arrival)
-{
-	return is_arrival ? edge->to : edge->from;
-}
-
 static const struct procedure_edge *
 edge_at(const struct procedure_edge *edges, size_t count, bool is_arrival, uint64_t offset)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (edge_end(&edges[middle], is_arrival) < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return edges + low;
+	return edges + (is_arrival ? ARRAY_LOWER_BOUND(edges, count, to, offset)
+	                           : ARRAY_LOWER_BOUND(edges, count, from, offset));
 }
 
 static struct edge_range

@@ -1,10 +1,11 @@
 /*
- * array.h - arrays that grow while they are filled, or are sorted
+ * array.h - arrays that grow while they are filled, or are sorted, or searched
  */
 #ifndef DCPI_BASE_ARRAY_H
 #define DCPI_BASE_ARRAY_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,5 +55,34 @@ array_make_gap_u32(void *array, size_t count, size_t size, uint32_t number)
 	memmove(bytes + (at + 1) * size, bytes + at * size, (count - at) * size);
 	return at;
 }
+
+/* As ARRAY_LOWER_BOUND(), of elements of `size` bytes with the number at `offset`, 8 bytes of it or 4. */
+static inline size_t
+array_lower_bound(const void *array, size_t count, size_t size, size_t offset, bool is_wide, uint64_t number)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const void *member = (const uint8_t *)array + middle * size + offset;
+
+		if ((is_wide ? *(const uint64_t *)member : *(const uint32_t *)member) < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The index of the first of `count` elements whose `member`, a uint64_t or uint32_t by which they ascend, is not below
+ * `number`; `count` when there is none.
+ */
+#define ARRAY_LOWER_BOUND(array, count, member, number)                                                                \
+	array_lower_bound(array, count, sizeof(*(array)), offsetof(__typeof__(*(array)), member),                      \
+	                  _Generic((array)->member, uint64_t                                                           \
+	                           : true, uint32_t                                                                    \
+	                           : false),                                                                           \
+	                  number)
 
 #endif

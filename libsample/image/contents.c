@@ -226,17 +226,7 @@ find_offset(const struct captured_layout *layout, uint64_t address, uint64_t *of
 static size_t
 first_block(const struct captured_text *text, uint64_t number)
 {
-	size_t low = 0, high = text->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (text->blocks[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(text->blocks, text->count, number, number);
 }
 
 /* A hostile layout, where many sections lie on the same blocks, must not take all memory. */

@@ -473,17 +473,10 @@ static bool
 is_sampled(const struct jit_capture_request *request, uint64_t offset, uint64_t size)
 {
 	const uint64_t first = offset / BLOCK, last = (offset + size - 1) / BLOCK;
-	size_t low = 0, high = request->block_count;
+	const size_t at =
+		array_lower_bound(request->blocks, request->block_count, sizeof(*request->blocks), 0, false, first);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (request->blocks[middle] < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < request->block_count && request->blocks[low] <= last;
+	return at < request->block_count && request->blocks[at] <= last;
 }
 
 static int

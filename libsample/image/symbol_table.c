@@ -175,20 +175,13 @@ sort(struct symbol_builder *builder)
 const struct symbol_candidate *
 symbol_builder_best(struct symbol_builder *builder, uint64_t offset)
 {
-	size_t low = 0, high = builder->count;
+	const struct symbol_candidate *candidate;
+	size_t at;
 
 	sort(builder);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (builder->candidates[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == builder->count || builder->candidates[low].offset != offset || !builder->candidates[low].name)
-		return NULL;
-	return &builder->candidates[low];
+	at = ARRAY_LOWER_BOUND(builder->candidates, builder->count, offset, offset);
+	candidate = &builder->candidates[at];
+	return at < builder->count && candidate->offset == offset && candidate->name ? candidate : NULL;
 }
 
 /* ---- overlapping stretches of code made disjoint ---- */

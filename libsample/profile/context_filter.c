@@ -165,21 +165,12 @@ context_filter_init(const struct store *store, MDB_txn *txn, const struct select
 bool
 context_filter_has(const struct context_filter *filter, uint32_t number)
 {
-	size_t low = 0, high = filter->count;
+	size_t at;
 
 	if (filter->all)
 		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (filter->numbers[middle] == number)
-			return true;
-		if (filter->numbers[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	at = array_lower_bound(filter->numbers, filter->count, sizeof(*filter->numbers), 0, false, number);
+	return at < filter->count && filter->numbers[at] == number;
 }
 
 void

@@ -468,17 +468,7 @@ list_wanted(struct stream_merge *merge)
 static size_t
 find_wanted(const struct stream_merge *merge, uint32_t context)
 {
-	size_t low = 0, high = merge->wanted_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (merge->wanted[middle].context < context)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(merge->wanted, merge->wanted_count, context, context);
 }
 
 static int

@@ -137,19 +137,9 @@ salvage_things_choose(struct salvage_things *things)
 struct salvage_thing *
 salvage_things_find(const struct salvage_things *things, uint32_t id)
 {
-	size_t low = 0, high = things->count;
+	const size_t at = ARRAY_LOWER_BOUND(things->things, things->count, id, id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (things->things[middle].id == id)
-			return &things->things[middle];
-		if (things->things[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < things->count && things->things[at].id == id ? &things->things[at] : NULL;
 }
 
 static void

@@ -280,19 +280,9 @@ salvage_put_things(struct salvage *salvage)
 static struct salvage_slice *
 find_slice(const struct salvage *salvage, uint32_t id)
 {
-	size_t low = 0, high = salvage->slice_count;
+	const size_t at = ARRAY_LOWER_BOUND(salvage->slices, salvage->slice_count, slice.id, id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (salvage->slices[middle].slice.id == id)
-			return &salvage->slices[middle];
-		if (salvage->slices[middle].slice.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < salvage->slice_count && salvage->slices[at].slice.id == id ? &salvage->slices[at] : NULL;
 }
 
 static uint64_t

@@ -67,17 +67,7 @@ recorded_stalls_fini(struct recorded_stalls *recorded)
 size_t
 recorded_stalls_at(const struct recorded_stalls *recorded, uint64_t offset)
 {
-	size_t low = 0, high = recorded->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (recorded->stalls[middle].from < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(recorded->stalls, recorded->count, from, offset);
 }
 
 static uint8_t

@@ -1,0 +1,60 @@
+#include "base/array.h"
+#include "tests/unit/test.h"
+
+struct numbered {
+	const char *name;
+	uint32_t number;
+	struct {
+		uint64_t offset;
+	} place;
+};
+
+static const struct numbered ascending[] = {
+	{"a", 2, {UINT64_C(0x100000000)}},
+	{"b", 4, {UINT64_C(0x100000002)}},
+	{"c", 4, {UINT64_C(0x100000002)}},
+	{"d", 7, {UINT64_MAX}},
+};
+
+static void
+the_lower_bound_is_the_first_that_is_not_below(void **state)
+{
+	(void)state;
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, 0), 0);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, 3), 1);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, 4), 1);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, 5), 3);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, 8), 4);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, place.offset, 2), 0);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, place.offset, UINT64_C(0x100000001)), 1);
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, place.offset, UINT64_MAX), 3);
+}
+
+/* What is looked for may be wider than what is there. */
+static void
+a_number_of_64_bits_is_above_all_of_32(void **state)
+{
+	(void)state;
+	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, UINT64_C(0x100000000)), 4);
+}
+
+static void
+nothing_has_no_element_that_is_not_below(void **state)
+{
+	const struct numbered *none = NULL;
+
+	(void)state;
+	assert_int_equal(ARRAY_LOWER_BOUND(none, 0, number, 1), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_lower_bound_is_the_first_that_is_not_below),
+		cmocka_unit_test(a_number_of_64_bits_is_above_all_of_32),
+		cmocka_unit_test(nothing_has_no_element_that_is_not_below),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
