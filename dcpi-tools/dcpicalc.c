@@ -79,8 +79,6 @@ static const struct command_line line = {
 	.check = check,
 };
 
-TOOL_FUNCTIONS(calc)
-
 static int
 draw(const struct report *report)
 {
@@ -89,14 +87,7 @@ draw(const struct report *report)
 	return drawn->request->graph ? calc_report_draw(drawn) : TOOL_PRINTS;
 }
 
-static const struct tool tool = {
-	.line = &line,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.act = draw,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(calc, .act = draw)
 
 int
 main(int argc, char **argv)

@@ -31,17 +31,8 @@ static const struct command_line line = {
 	.options = offsetof(struct cat_request, options),
 };
 
-TOOL_FUNCTIONS(cat)
 TOOL_CSV_FUNCTION(cat)
-
-static const struct tool tool = {
-	.line = &line,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.print_csv = tool_print_csv,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(cat, .print_csv = tool_print_csv)
 
 int
 main(int argc, char **argv)

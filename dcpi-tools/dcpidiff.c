@@ -153,18 +153,8 @@ static const struct command_line line = {
 	.check = check,
 };
 
-TOOL_FUNCTIONS(diff)
 TOOL_CSV_FUNCTION(diff)
-
-static const struct tool tool = {
-	.line = &line,
-	.without_database = true,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.print_csv = tool_print_csv,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(diff, .without_database = true, .print_csv = tool_print_csv)
 
 int
 main(int argc, char **argv)

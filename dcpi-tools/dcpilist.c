@@ -46,15 +46,7 @@ static const struct command_line line = {
 	.argument_missing = PROCEDURE_MISSING,
 };
 
-TOOL_FUNCTIONS(list)
-
-static const struct tool tool = {
-	.line = &line,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(list)
 
 int
 main(int argc, char **argv)

@@ -35,17 +35,8 @@ static const struct command_line line = {
 	.options = offsetof(struct prof_request, options),
 };
 
-TOOL_FUNCTIONS(prof)
 TOOL_CSV_FUNCTION(prof)
-
-static const struct tool tool = {
-	.line = &line,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.print_csv = tool_print_csv,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(prof, .print_csv = tool_print_csv)
 
 int
 main(int argc, char **argv)

@@ -119,7 +119,6 @@ static const struct command_line line = {
 	.child_offset = offsetof(struct stats_command, sets),
 };
 
-TOOL_FUNCTIONS(stats)
 TOOL_CSV_FUNCTION(stats)
 
 static int
@@ -131,16 +130,7 @@ draw(const struct report *report)
 	return status ? status : TOOL_PRINTS;
 }
 
-static const struct tool tool = {
-	.line = &line,
-	.without_database = true,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.print_csv = tool_print_csv,
-	.act = draw,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(stats, .without_database = true, .print_csv = tool_print_csv, .act = draw)
 
 int
 main(int argc, char **argv)

@@ -45,15 +45,7 @@ static const struct command_line line = {
 	.options = offsetof(struct whatcg_request, survey.options),
 };
 
-TOOL_FUNCTIONS(whatcg)
-
-static const struct tool tool = {
-	.line = &line,
-	.make = tool_make,
-	.print_text = tool_print_text,
-	.print_json = tool_print_json,
-	.fini = tool_fini,
-};
+TOOL_DEFINE(whatcg)
 
 int
 main(int argc, char **argv)

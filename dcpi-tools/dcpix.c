@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -241,20 +242,19 @@ main(int argc, char **argv)
 	struct x_request request = {
 		.bursts = {.budget_percent = BURSTS_BUDGET_PERCENT, .seconds = BURSTS_SECONDS},
 	};
-	struct guard guard = {
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
+	struct guard guard;
+	char *shown;
 	int status = command_line_read(&line, &request, argc, argv);
 
 	if (status)
 		return status;
-	guard.subject = text_shown(request.options.directory);
-	if (!guard.subject)
+	shown = text_shown(request.options.directory);
+	if (!shown)
 		return message_cannot(NULL, "start", -ENOMEM, NULL);
+	guard = database_guard(shown);
 	guard_enter(&guard);
 	status = request.is_bursts ? run_bursts(&request) : run(&request);
 	guard_leave(&guard);
+	free(shown);
 	return status;
 }

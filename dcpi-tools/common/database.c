@@ -32,6 +32,17 @@ open_hint(int err)
 	}
 }
 
+struct guard
+database_guard(const char *shown)
+{
+	return (struct guard){
+		.subject = shown,
+		.claim = "the database is damaged",
+		.advice = DATABASE_DAMAGE_ADVICE,
+		.status = STATUS_DAMAGED,
+	};
+}
+
 int
 database_open(struct database *database, const char *directory)
 {
@@ -43,12 +54,7 @@ database_open(struct database *database, const char *directory)
 	database->shown = text_shown(directory);
 	if (!database->shown)
 		return message_cannot(directory, "open the profile database", -ENOMEM, NULL);
-	database->guard = (struct guard){
-		.subject = database->shown,
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
+	database->guard = database_guard(database->shown);
 	refresh_database(directory);
 	guard_enter(&database->guard);
 	err = profile_open(directory, &options, &database->profile);

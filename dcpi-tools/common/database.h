@@ -14,6 +14,9 @@
 /* What to do about one that is damaged. */
 #define DATABASE_DAMAGE_ADVICE "'dcpictl check' says what is wrong, 'dcpictl salvage' saves what is whole"
 
+/* Around the use of one that is opened by profile_open(); database_open() has it. `shown` is the directory, escaped. */
+struct guard database_guard(const char *shown);
+
 struct database {
 	struct profile *profile;
 	const char *directory;

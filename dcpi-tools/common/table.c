@@ -144,6 +144,14 @@ table_width(const struct table *table, size_t limit)
 	return limit && width > limit ? limit : width;
 }
 
+void
+table_print_rule(const struct table *table, const struct output *output)
+{
+	for (size_t i = table_width(table, output->width); i > 0; i--)
+		fputc('=', output->stream);
+	fputc('\n', output->stream);
+}
+
 /* The widest column that may be cut further; column_count when there is none. */
 static size_t
 widest_to_cut(const struct table *table, const size_t *widths)

@@ -48,6 +48,9 @@ void table_format(struct table *table, enum style style, const char *format, ...
 
 size_t table_width(const struct table *table, size_t limit); /* columns of a line, at most `limit` unless that is 0 */
 
+/* A line of '=', as wide as the table is printed. */
+void table_print_rule(const struct table *table, const struct output *output);
+
 /* 0, or -ENOMEM when a cell could not be kept (then nothing is printed). */
 int table_print(const struct table *table, const struct output *output, bool heading);
 

@@ -35,8 +35,11 @@ struct tool {
 
 #define TOOL_PRINTS (-1)
 
-/* Define tool_make(), tool_print_text(), tool_print_json() and tool_fini() of the tool `name` for its struct tool. */
-#define TOOL_FUNCTIONS(name)                                                                                           \
+/*
+ * Define `tool`, the struct tool of the tool `name` whose command line is `line`; behind the name stand initializers of
+ * the members that not every tool has.
+ */
+#define TOOL_DEFINE(name, ...)                                                                                         \
 	static int tool_make(struct report *report, const struct request *request, struct database *database)          \
 	{                                                                                                              \
 		return name##_report_make((void *)report, (const void *)request, database);                            \
@@ -52,9 +55,15 @@ struct tool {
 	static void tool_fini(struct report *report)                                                                   \
 	{                                                                                                              \
 		name##_report_fini((void *)report);                                                                    \
-	}
+	}                                                                                                              \
+	static const struct tool tool = {.line = &line,                                                                \
+	                                 .make = tool_make,                                                            \
+	                                 .print_text = tool_print_text,                                                \
+	                                 .print_json = tool_print_json,                                                \
+	                                 .fini = tool_fini,                                                            \
+	                                 __VA_ARGS__};
 
-/* Define tool_print_csv() of the tool `name`. */
+/* Before that, for a tool that has CSV: define tool_print_csv(), its .print_csv. */
 #define TOOL_CSV_FUNCTION(name)                                                                                        \
 	static int tool_print_csv(const struct report *report, FILE *stream)                                           \
 	{                                                                                                              \

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/status_text.h"
@@ -85,18 +86,14 @@ ctl_check(const struct ctl_request *request)
 {
 	const char *directory = request->options.directory;
 	const struct profile_options options = {.write = false};
-	struct guard guard = {
-		.claim = "the database is damaged",
-		.advice = DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
 	char *shown = text_shown(directory);
+	struct guard guard = database_guard(shown);
 	struct profile *profile = NULL;
 	int status, err;
 
 	if (!shown)
 		return message_cannot(directory, "check the profile database", -ENOMEM, NULL);
-	guard.subject = shown;
+	guard.advice = DAMAGE_ADVICE;
 	guard_enter(&guard);
 	err = profile_open(directory, &options, &profile);
 	if (err)

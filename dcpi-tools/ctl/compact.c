@@ -72,18 +72,13 @@ compact(struct profile *profile, const char *directory)
 int
 ctl_compact(const char *directory)
 {
-	struct guard guard = {
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
 	char *shown = text_shown(directory);
+	struct guard guard = database_guard(shown);
 	struct profile *profile = NULL;
 	int status, err;
 
 	if (!shown)
 		return message_cannot(directory, "compact the profile database", -ENOMEM, NULL);
-	guard.subject = shown;
 	guard_enter(&guard);
 	err = open_existing(directory, &profile);
 	status = err ? print_cannot_open(directory, err) : compact(profile, directory);

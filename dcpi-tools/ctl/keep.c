@@ -125,19 +125,14 @@ int
 ctl_keep(const struct ctl_request *request)
 {
 	const char *directory = request->options.directory;
-	struct guard guard = {
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
 	char *shown = text_shown(directory);
+	struct guard guard = database_guard(shown);
 	uint32_t *ids = NULL;
 	size_t count = 0;
 	int status = STATUS_OK;
 
 	if (!shown)
 		return message_cannot(directory, "read the profile database", -ENOMEM, NULL);
-	guard.subject = shown;
 	guard_enter(&guard);
 	if (request->epoch) {
 		status = find_epochs(directory, request->epoch, &ids, &count);

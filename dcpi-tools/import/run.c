@@ -404,12 +404,7 @@ import_run(const struct import_request *request)
 {
 	struct import_run run = {.request = request};
 	char *shown = text_shown(request->options.directory);
-	struct guard guard = {
-		.subject = shown,
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
+	struct guard guard = database_guard(shown);
 	int status;
 
 	if (!shown)

@@ -157,9 +157,7 @@ print_table(const struct prof_report *report, const struct columns_fit *fit, con
 	fill_table(report, table);
 	if (header) {
 		print_totals(report, fit, output);
-		for (size_t i = table_width(table, output->width); i > 0; i--)
-			fputc('=', output->stream);
-		fputc('\n', output->stream);
+		table_print_rule(table, output);
 	}
 	err = table_print(table, output, header);
 	if (!err && header)

@@ -471,9 +471,7 @@ stats_report_print_text(const struct stats_report *report, const struct output *
 	fill_table(report, table);
 	if (header) {
 		print_head(report, output->stream);
-		for (size_t i = table_width(table, output->width); i > 0; i--)
-			fputc('=', output->stream);
-		fputc('\n', output->stream);
+		table_print_rule(table, output);
 	}
 	err = table_print(table, output, header);
 	if (!err && header)

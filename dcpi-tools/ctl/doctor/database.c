@@ -467,12 +467,7 @@ doctor_check_database(const struct doctor_environment *environment, struct ctl_f
 {
 	const struct profile_options options = {.write = false};
 	char *shown = text_shown(environment->directory);
-	struct guard guard = {
-		.subject = shown ? shown : "?",
-		.claim = "the database is damaged",
-		.advice = DATABASE_DAMAGE_ADVICE,
-		.status = STATUS_DAMAGED,
-	};
+	struct guard guard = database_guard(shown ? shown : "?");
 	struct profile *profile = NULL;
 	int err;
 
