@@ -5,13 +5,11 @@
  * that bring a page. All that it does itself is to become empty. It stops behind `svc`, which is for dcpix to use.
  */
 #if defined(__aarch64__)
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "dcpi-tools/x/shadow/call_filter.h"
 #include "dcpi-tools/x/shadow/shadow.h"
 
 #define STACK_SIZE 16384
@@ -44,11 +42,6 @@ call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
 	return (long)x0;
 }
-
-#define ALLOW             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define KILL              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-#define LOAD(what)        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, what))
-#define UNLESS(value, by) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, by)
 
 /* What is executed here is another program's code: only the calls that bring pages, and exit_group(), are allowed. */
 static long

@@ -7,9 +7,6 @@
  * conditional branch, and not one for each instruction as the trap flag would, which on virtual machines is five times
  * slower. A page that is missing is brought by the handler of SIGSEGV.
  */
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +17,7 @@
 #include <ucontext.h>
 
 #include "dcpi-tools/x/shadow/branch_x86_64.h"
+#include "dcpi-tools/x/shadow/call_filter.h"
 #include "dcpi-tools/x/shadow/shadow.h"
 
 #define MEMORY_PAGE    UINT64_C(4096)
@@ -75,11 +73,6 @@ kernel_leave(void)
 	for (;;)
 		kernel_call(SYS_exit_group, 1, 0, 0, 0, 0, 0);
 }
-
-#define ALLOW             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define KILL              BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-#define LOAD(what)        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, what))
-#define UNLESS(value, by) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, by)
 
 /*
  * What is executed here is another program's code: from now on only the calls that bring pages, those between dcpix and
