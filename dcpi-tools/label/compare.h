@@ -15,7 +15,10 @@
 /* Become dcpistats. Returns only when that cannot be: an exit status, after a message. */
 int series_compare(const struct series *series);
 
-/* Its JSON output, the caller's; NULL: it printed none. Its exit status, or another after a message. */
+/*
+ * Run dcpistats --json and parse what it prints into *statistics, which the caller releases with json_decref(); NULL
+ * where that is no JSON. Returns the exit status of dcpistats; or, where it could not be run, another after a message.
+ */
 int series_compare_as_json(const struct series *series, json_t **statistics);
 
 #endif

@@ -21,11 +21,14 @@ struct x_report {
 	uint32_t epoch;
 };
 
-/* 0, -ENOMEM, -EIO. */
+/* The report of a run that was counted from its beginning. 0, -ENOMEM, -EIO. */
 int x_report_print_text(const struct x_report *report, FILE *stream);
 int x_report_print_json(const struct x_report *report, FILE *stream);
 
-/* Of --bursts. 0, -ENOMEM, -EIO. */
+/*
+ * The report of dcpix --bursts, which counted a running process in short bursts. `database`: as it was named; `epoch`:
+ * that the counts were written to, 0 where nothing was counted. 0, -ENOMEM, -EIO.
+ */
 int bursts_print_text(const struct bursts_request *request, const struct bursts_summary *summary, const char *database,
                       uint32_t epoch, FILE *stream);
 int bursts_print_json(const struct bursts_request *request, const struct bursts_summary *summary,
