@@ -107,11 +107,11 @@ measure_branches(const struct machine *machine)
 	start = bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (unsigned i = 0; i < ACCESSES; i++) {
 		const uint32_t site = (uint32_t)next_random(&random) & 1023;
-		const bool is_right = predictor_branch_right(&predictor, site, i % 7 == 0, predictor.has_history);
+		const bool is_accurate = predictor_branch_right(&predictor, site, i % 7 == 0, predictor.has_history);
 
-		if (!is_right)
+		if (!is_accurate)
 			predictor_branch_wrong(&predictor, site, i % 7 == 0, predictor.has_history);
-		wrong += !is_right;
+		wrong += !is_accurate;
 	}
 	printf("%-34s %6.1f ns; wrong %5.1f %%\n", "a branch",
 	       (double)(bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start) / ACCESSES, 100.0 * wrong / ACCESSES);

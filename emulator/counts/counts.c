@@ -27,7 +27,7 @@ enter_block(unsigned vcpu, void *data)
 }
 
 static void
-pass_block(unsigned vcpu, void *data)
+count_unrecorded(unsigned vcpu, void *data)
 {
 	(void)vcpu;
 	(void)data;
@@ -49,7 +49,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_block, QEMU_PLUGIN_CB_NO_REGS,
 		                                     (void *)(uintptr_t)number);
 	else
-		qemu_plugin_register_vcpu_tb_exec_cb(tb, pass_block, QEMU_PLUGIN_CB_NO_REGS, NULL);
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, count_unrecorded, QEMU_PLUGIN_CB_NO_REGS, NULL);
 }
 
 static int

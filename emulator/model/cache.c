@@ -128,16 +128,16 @@ set_renew(uint8_t *set, uint32_t way, const struct cache_set_kind kind)
 		lru_bytes_use(set + kind.order_at, kind.order_bytes, way);
 }
 
-/* Puts the tag where another leaves. */
+/* Put the line in the place of the victim. */
 SET_INLINE struct cache_found
 set_replace(const struct cache *cache, const struct set_place place, uint8_t flags, const struct cache_set_kind kind)
 {
-	const uint32_t way = set_victim(cache, place.set, kind), left = set_tags(place.set)[way];
+	const uint32_t way = set_victim(cache, place.set, kind), tag = set_tags(place.set)[way];
 	uint8_t *there = place.set + kind.flags_at + way;
-	struct cache_found found = {.left = CACHE_NO_LINE, .what = *there & CACHE_WAS_WRITTEN};
+	struct cache_found found = {.victim = CACHE_NO_LINE, .flags = *there & CACHE_WAS_WRITTEN};
 
-	if (left != TAG_NONE)
-		found.left = (uint64_t)left * cache->set_count + place.index;
+	if (tag != TAG_NONE)
+		found.victim = (uint64_t)tag * cache->set_count + place.index;
 	set_tags(place.set)[way] = place.tag;
 	*there = flags;
 	if (kind.is_lru || !cache->is_random)
@@ -149,7 +149,7 @@ SET_INLINE struct cache_found
 set_use(uint8_t *set, uint32_t way, bool writes, const struct cache_set_kind kind)
 {
 	uint8_t *flags = set + kind.flags_at + way;
-	const struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT | *flags};
+	const struct cache_found found = {.victim = CACHE_NO_LINE, .flags = CACHE_HIT | *flags};
 
 	*flags = (uint8_t)((*flags & CACHE_WAS_WRITTEN) | (writes ? CACHE_WAS_WRITTEN : 0));
 	if (kind.is_lru)
@@ -329,7 +329,7 @@ cache_prefetch(struct cache *cache, uint64_t line)
 {
 	const struct cache_set_kind kind = set_kind_any(cache);
 	const struct set_place place = enter(cache, line, kind);
-	struct cache_found found = {.left = CACHE_NO_LINE, .what = CACHE_HIT};
+	struct cache_found found = {.victim = CACHE_NO_LINE, .flags = CACHE_HIT};
 
 	if (!tags_match(set_tags(place.set), place.tag, kind.slots))
 		found = set_replace(cache, place, CACHE_WAS_PREFETCHED, kind);

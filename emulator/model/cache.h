@@ -50,8 +50,8 @@ struct cache {
 
 /* What an access found; small, to be handed back in registers. */
 struct cache_found {
-	uint64_t left; /* on a miss the line that was evicted; CACHE_NO_LINE if the way was empty */
-	uint32_t what; /* CACHE_... */
+	uint64_t victim; /* on a miss the line that was evicted; CACHE_NO_LINE if the way was empty */
+	uint32_t flags;  /* CACHE_... */
 };
 
 /* 0 or -ENOMEM. */
@@ -76,9 +76,9 @@ bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
 /* The access evicted a dirty line. */
 static inline bool
-cache_found_writes_back(struct cache_found found)
+cache_found_evicts_dirty(struct cache_found found)
 {
-	return !(found.what & CACHE_HIT) && (found.what & CACHE_WAS_WRITTEN);
+	return !(found.flags & CACHE_HIT) && (found.flags & CACHE_WAS_WRITTEN);
 }
 
 static inline uint32_t
@@ -119,15 +119,15 @@ cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 	return flags;
 }
 
-/* The line comes in where the oldest leaves. */
+/* The line replaces the least recently used one. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
 {
 	const uint32_t way = lru_oldest(set->order, cache->present), tag = set->tags[way];
-	struct cache_found found = {.left = CACHE_NO_LINE, .what = set->flags[way] & CACHE_WAS_WRITTEN};
+	struct cache_found found = {.victim = CACHE_NO_LINE, .flags = set->flags[way] & CACHE_WAS_WRITTEN};
 
 	if (tag != TAG_NONE)
-		found.left = (uint64_t)tag << cache->set_shift | cache_small_index(cache, line);
+		found.victim = (uint64_t)tag << cache->set_shift | cache_small_index(cache, line);
 	set->tags[way] = (uint32_t)(line >> cache->set_shift);
 	set->flags[way] = flags;
 	set->order = lru_used(set->order, way);

@@ -16,7 +16,7 @@
 #define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */
 
 /* The first TLB, of data or code, and what it takes when it misses. */
-struct first_pages {
+struct first_tlb {
 	struct l1 level;
 	uint32_t second_cycles; /* the second TLB had the page */
 	uint32_t walk_cycles;
@@ -32,7 +32,7 @@ struct hierarchy {
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
 	struct l1 data, code;
-	struct first_pages data_pages, code_pages;
+	struct first_tlb data_tlb, code_tlb;
 	struct hit_filter *data_filter, *code_filter;
 	struct filter_room room; /* for data_filter */
 	struct page_map_recent regions;
@@ -43,7 +43,7 @@ struct hierarchy {
 	unsigned prefetcher_count;
 	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
 	struct arrival arrivals[ARRIVALS];
-	struct path_user *users;          /* of controllers, and then of links */
+	struct memory_path_user *users;   /* of controllers, and then of links */
 	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
 };
 
@@ -92,18 +92,19 @@ node_of(const struct hierarchy *hierarchy, uint64_t line)
 /* A line goes between the core and the memory of `node`: how long that waits; *user: the core's of the controller. */
 static uint64_t
 transfer_line(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bool writes,
-              struct path_user **user)
+              struct memory_path_user **user)
 {
 	const struct machine *machine = &hierarchy->system->machine;
 	const unsigned from = writes ? hierarchy->node : node, to = writes ? node : hierarchy->node;
 	uint64_t wait;
 
 	*user = &hierarchy->users[node * machine->controllers + controller_of(machine->controllers, line)];
-	wait = path_move(*user, now);
-	path_count(*user, now, &hierarchy->system->curve);
+	wait = memory_path_transfer(*user, now);
+	memory_path_count(*user, now, &hierarchy->system->curve);
 	if (from != to)
-		wait += path_move(&hierarchy->users[machine->nodes * machine->controllers + from * machine->nodes + to],
-		                  now + wait);
+		wait += memory_path_transfer(
+			&hierarchy->users[machine->nodes * machine->controllers + from * machine->nodes + to],
+			now + wait);
 	return wait;
 }
 
@@ -119,7 +120,7 @@ read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencie
             struct access_result *result)
 {
 	const unsigned node = node_of(hierarchy, line);
-	struct path_user *user;
+	struct memory_path_user *user;
 	const uint64_t wait = transfer_line(hierarchy, line, node, now, false, &user);
 
 	result->level = HIERARCHY_MEMORY;
@@ -136,7 +137,7 @@ read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencie
 static void
 write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
-	struct path_user *user;
+	struct memory_path_user *user;
 
 	for (; level < hierarchy->level_count; level++) {
 		if (cache_mark_written(hierarchy->levels[level], line))
@@ -162,7 +163,7 @@ use_prefetched_line(struct hierarchy *hierarchy, uint64_t line, uint64_t now, st
 
 /* Fill a prefetched line into level 1, which does not hold it; a dirty victim is written back. */
 static void
-prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+prefetch_fill_l1(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	struct l1 *level = &hierarchy->data;
 	const struct l1_found found = l1_use_any(level, line, level->filter->use += FILTER_USE);
@@ -170,12 +171,12 @@ prefetch_into_first(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 
 	found.entry->key = FILTER_PREFETCHED;
 	if (was_written)
-		write_back(hierarchy, l1_left(level, line, found.left), 1, now);
+		write_back(hierarchy, l1_victim_line(level, line, found.victim_tag), 1, now);
 }
 
 /* Fill a prefetched line into an outer level, which does not hold it; a dirty victim is written back. */
 static void
-prefetch_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
+prefetch_fill_outer(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
 {
 	struct cache *cache = hierarchy->levels[level];
 	struct cache_found found;
@@ -184,12 +185,12 @@ prefetch_into(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64
 		found = cache_small_replace(cache, cache_small_set(cache, line), line, CACHE_WAS_PREFETCHED);
 	else
 		found = cache_prefetch(cache, line);
-	if (cache_found_writes_back(found))
-		write_back(hierarchy, found.left, level + 1, now);
+	if (cache_found_evicts_dirty(found))
+		write_back(hierarchy, found.victim, level + 1, now);
 }
 
 static uint64_t
-read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
+prefetch_from_memory(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 {
 	struct access_result result;
 
@@ -199,48 +200,48 @@ read_ahead(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
 
 /* Fill a prefetched line into the levels outside `level`, up to the one that holds it: when it arrives. */
 static uint64_t
-bring_ahead(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
+prefetch_through_outer_levels(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
 {
 	while (++level < hierarchy->level_count) {
 		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
 
-		if (found.what & CACHE_HIT)
+		if (found.flags & CACHE_HIT)
 			return now + hierarchy->system->data_cycles[level];
-		if (cache_found_writes_back(found))
-			write_back(hierarchy, found.left, level + 1, now);
+		if (cache_found_evicts_dirty(found))
+			write_back(hierarchy, found.victim, level + 1, now);
 	}
-	return read_ahead(hierarchy, line, now);
+	return prefetch_from_memory(hierarchy, line, now);
 }
 
 /* An inaccurate prefetch: it costs bandwidth and fills no cache. */
 static void
-fetch_useless_line(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+prefetch_useless_line(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
 	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
 		if (cache_has(hierarchy->levels[level], line))
 			return;
 	}
-	read_ahead(hierarchy, line, now);
+	prefetch_from_memory(hierarchy, line, now);
 }
 
 /* A line that the prefetcher's level does not have. */
 APART void
-fetch_ahead(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
+prefetch_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	const bool is_right = prefetcher_next_is_right(prefetcher);
+	const bool is_accurate = prefetcher_next_is_accurate(prefetcher);
 
-	prefetcher_count(prefetcher, is_right);
+	prefetcher_count(prefetcher, is_accurate);
 	hierarchy->traffic.prefetched++;
-	if (!is_right) {
-		fetch_useless_line(hierarchy, prefetcher, line, now);
+	if (!is_accurate) {
+		prefetch_useless_line(hierarchy, prefetcher, line, now);
 		return;
 	}
 	if (prefetcher->level == 0)
-		prefetch_into_first(hierarchy, line, now);
+		prefetch_fill_l1(hierarchy, line, now);
 	else
-		prefetch_into(hierarchy, prefetcher->level, line, now);
+		prefetch_fill_outer(hierarchy, prefetcher->level, line, now);
 	hierarchy->arrivals[line % ARRIVALS] =
-		(struct arrival){line, bring_ahead(hierarchy, line, prefetcher->level, now)};
+		(struct arrival){line, prefetch_through_outer_levels(hierarchy, line, prefetcher->level, now)};
 }
 
 INLINE bool
@@ -255,8 +256,8 @@ is_in_level(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
 
 /* Prefetchers see an access that reached levels up to result->level, of code without `instruction`. */
 static void
-prefetch(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint64_t now,
-         const struct access_result *result)
+run_prefetchers(struct hierarchy *hierarchy, uint64_t physical, uint64_t instruction, uint64_t now,
+                const struct access_result *result)
 {
 	const unsigned reached = result->level;
 	const bool used_prefetch = result->used_prefetch;
@@ -268,13 +269,13 @@ prefetch(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint
 
 		if (reached < level || (level == 0 && !instruction))
 			continue;
-		count = prefetcher_watch(
-			prefetcher, (struct prefetch_access){known, instruction, reached > level || used_prefetch});
+		count = prefetcher_train(
+			prefetcher, (struct prefetch_access){physical, instruction, reached > level || used_prefetch});
 		for (unsigned k = 0; k < count; k++) {
 			const uint64_t line = prefetcher_line(prefetcher, k);
 
 			if (!is_in_level(hierarchy, level, line))
-				fetch_ahead(hierarchy, prefetcher, line, now);
+				prefetch_line(hierarchy, prefetcher, line, now);
 		}
 	}
 }
@@ -286,7 +287,7 @@ prefetch(struct hierarchy *hierarchy, uint64_t known, uint64_t instruction, uint
  * set is fetched into the host's cache meanwhile.
  */
 APART void
-translate(struct hierarchy *hierarchy, struct first_pages *pages, uint64_t address, struct access_result *result)
+translate(struct hierarchy *hierarchy, struct first_tlb *pages, uint64_t address, struct access_result *result)
 {
 	const uint64_t page = address >> hierarchy->page_shift, numbered = number_of(hierarchy, address);
 	const uint64_t number = numbered >> hierarchy->page_shift;
@@ -315,22 +316,22 @@ fetch_far_set(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
 
 /* A miss of level 1: look the line up in the outer levels, fill those that miss, write back their dirty victims. */
 INLINE void
-look_up_outer_levels(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-                     struct access_result *result)
+access_outer_levels(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
+                    struct access_result *result)
 {
 	for (unsigned level = 1; level < hierarchy->level_count; level++) {
 		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
 
-		if (found.what & CACHE_HIT) {
+		if (found.flags & CACHE_HIT) {
 			result->level = (uint8_t)level;
 			result->cycles = latencies[level];
-			if (__builtin_expect(found.what & CACHE_WAS_PREFETCHED, 0))
+			if (__builtin_expect(found.flags & CACHE_WAS_PREFETCHED, 0))
 				use_prefetched_line(hierarchy, line, now, result);
 			return;
 		}
 		fetch_far_set(hierarchy, level + 1, line);
-		if (cache_found_writes_back(found))
-			write_back(hierarchy, found.left, level + 1, now);
+		if (cache_found_evicts_dirty(found))
+			write_back(hierarchy, found.victim, level + 1, now);
 	}
 	read_memory(hierarchy, line, latencies, now, result);
 }
@@ -343,16 +344,16 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	const uint64_t guest_line = address >> filter->line_shift;
 	struct l1 *level = &hierarchy->data;
 	struct l1_found found;
-	uint64_t known, line, key;
+	uint64_t physical, line, key;
 
 	*result = (struct access_result){.level = 0};
 	if (!filter_use_page(filter, address >> filter->page_shift))
-		translate(hierarchy, &hierarchy->data_pages, address, result);
+		translate(hierarchy, &hierarchy->data_tlb, address, result);
 	if (filter_use_line(filter, guest_line, writes))
 		return result->tlb_missed;
 
-	known = follow(hierarchy, number_of(hierarchy, address));
-	line = known >> hierarchy->line_shift;
+	physical = follow(hierarchy, number_of(hierarchy, address));
+	line = physical >> hierarchy->line_shift;
 	found = l1_use(level, line, filter->use += FILTER_USE);
 	key = found.entry->key;
 	l1_put_line(level, found.entry, guest_line, writes || (found.hit && key & FILTER_WRITTEN));
@@ -362,11 +363,11 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 		use_prefetched_line(hierarchy, line, now, result);
 	} else {
 		if (key & FILTER_WRITTEN)
-			write_back(hierarchy, l1_left(level, line, found.left), 1, now);
-		look_up_outer_levels(hierarchy, line, hierarchy->system->data_cycles, now, result);
+			write_back(hierarchy, l1_victim_line(level, line, found.victim_tag), 1, now);
+		access_outer_levels(hierarchy, line, hierarchy->system->data_cycles, now, result);
 	}
 	if (hierarchy->prefetcher_count)
-		prefetch(hierarchy, known, instruction, now, result);
+		run_prefetchers(hierarchy, physical, instruction, now, result);
 	return result->level || result->tlb_missed || result->cycles;
 }
 
@@ -390,22 +391,22 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	struct hit_filter *filter = hierarchy->code_filter;
 	const uint64_t guest_line = address >> filter->line_shift;
 	struct l1_found found;
-	uint64_t known;
+	uint64_t physical;
 
 	*result = (struct access_result){.level = 0};
 	if (!filter_use_page(filter, address >> filter->page_shift))
-		translate(hierarchy, &hierarchy->code_pages, address, result);
+		translate(hierarchy, &hierarchy->code_tlb, address, result);
 	if (filter_use_line(filter, guest_line, false))
 		return result->tlb_missed;
 
-	known = follow(hierarchy, number_of(hierarchy, address));
-	found = l1_use(&hierarchy->code, known >> hierarchy->line_shift, filter->use += FILTER_USE);
+	physical = follow(hierarchy, number_of(hierarchy, address));
+	found = l1_use(&hierarchy->code, physical >> hierarchy->line_shift, filter->use += FILTER_USE);
 	l1_put_line(&hierarchy->code, found.entry, guest_line, false);
 	if (found.hit)
 		return result->tlb_missed;
-	look_up_outer_levels(hierarchy, known >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
+	access_outer_levels(hierarchy, physical >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
 	if (hierarchy->prefetcher_count)
-		prefetch(hierarchy, known, 0, now, result);
+		run_prefetchers(hierarchy, physical, 0, now, result);
 	return true;
 }
 
@@ -452,7 +453,7 @@ far_level(const struct hierarchy *hierarchy)
 }
 
 static int
-make_first_lines(struct hierarchy *hierarchy)
+make_l1(struct hierarchy *hierarchy)
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
@@ -469,7 +470,7 @@ make_first_lines(struct hierarchy *hierarchy)
 }
 
 static int
-make_pages(struct first_pages *pages, const struct machine_tlb *model, const struct machine_tlb *shared, bool is_used)
+make_first_tlb(struct first_tlb *pages, const struct machine_tlb *model, const struct machine_tlb *shared, bool is_used)
 {
 	struct machine_cache cache;
 
@@ -494,9 +495,9 @@ make_users(struct hierarchy *hierarchy)
 	if (!hierarchy->users)
 		return -ENOMEM;
 	for (unsigned i = 0; i < controllers; i++)
-		path_user_init(&hierarchy->users[i], &system->controllers[i], hierarchy->core);
+		memory_path_user_init(&hierarchy->users[i], &system->controllers[i], hierarchy->core);
 	for (unsigned i = 0; i < links; i++)
-		path_user_init(&hierarchy->users[controllers + i], &system->links[i], hierarchy->core);
+		memory_path_user_init(&hierarchy->users[controllers + i], &system->links[i], hierarchy->core);
 	return 0;
 }
 
@@ -505,12 +506,12 @@ make_rest(struct hierarchy *hierarchy)
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
-	int err = make_first_lines(hierarchy);
+	int err = make_l1(hierarchy);
 
 	if (!err)
-		err = make_pages(&hierarchy->data_pages, &machine->data_tlb, &machine->shared_tlb, system->has_tlbs);
+		err = make_first_tlb(&hierarchy->data_tlb, &machine->data_tlb, &machine->shared_tlb, system->has_tlbs);
 	if (!err)
-		err = make_pages(&hierarchy->code_pages, &machine->code_tlb, &machine->shared_tlb, system->has_tlbs);
+		err = make_first_tlb(&hierarchy->code_tlb, &machine->code_tlb, &machine->shared_tlb, system->has_tlbs);
 	if (!err && machine->shared_tlb.entries)
 		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
 	if (!err)
@@ -532,9 +533,9 @@ fill(struct hierarchy *hierarchy)
 	if (err)
 		return err;
 	hierarchy->far = far_level(hierarchy);
-	hierarchy->data_filter = l1_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_pages.level,
+	hierarchy->data_filter = l1_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_tlb.level,
 	                                 hierarchy->page_shift, hierarchy->room);
-	hierarchy->code_filter = l1_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_pages.level,
+	hierarchy->code_filter = l1_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_tlb.level,
 	                                 hierarchy->page_shift, FILTER_NO_ROOM);
 	if (!hierarchy->data_filter || !hierarchy->code_filter)
 		return -ENOMEM;
@@ -579,9 +580,9 @@ hierarchy_free(struct hierarchy *hierarchy)
 		cache_fini(&hierarchy->own[i]);
 	tlb_fini(&hierarchy->shared_tlb);
 	l1_fini(&hierarchy->data);
-	l1_fini(&hierarchy->data_pages.level);
+	l1_fini(&hierarchy->data_tlb.level);
 	l1_fini(&hierarchy->code);
-	l1_fini(&hierarchy->code_pages.level);
+	l1_fini(&hierarchy->code_tlb.level);
 	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++)
 		prefetcher_fini(&hierarchy->prefetchers[i]);
 	if (hierarchy->data_filter != hierarchy->room.at)
@@ -613,7 +614,8 @@ hierarchy_restart_traffic(struct hierarchy *hierarchy)
 
 	hierarchy->traffic = (struct hierarchy_traffic){.written_back = 0};
 	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++) {
-		hierarchy->users[i].told_lines -= hierarchy->users[i].lines; /* their difference is what is not told */
+		hierarchy->users[i].published_lines -=
+			hierarchy->users[i].lines; /* their difference is what is not told */
 		hierarchy->users[i].lines = 0;
 	}
 }

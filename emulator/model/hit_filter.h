@@ -202,7 +202,7 @@ filter_fetch_lines(struct hit_filter *filter, uint64_t first, uint64_t end)
  * the sum in a register.
  */
 FILTER_INLINE struct hit_filter *
-filter_again(struct hit_filter *filter)
+filter_hide(struct hit_filter *filter)
 {
 	__asm__("" : "+r"(filter));
 	return filter;
@@ -213,10 +213,10 @@ filter_stamp(struct hit_filter *filter, uint16_t line_at, uint16_t page_at, cons
 {
 	uint64_t use;
 
-	filter = filter_again(filter);
+	filter = filter_hide(filter);
 	if (marks_written)
 		filter_entry_at(filter, line_at)->key |= FILTER_WRITTEN;
-	filter = filter_again(filter);
+	filter = filter_hide(filter);
 	use = filter->use += FILTER_USE;
 	filter_entry_at(filter, line_at)->stamp = use;
 	filter_entry_at(filter, page_at)->stamp = use;
@@ -228,7 +228,7 @@ filter_stamp_two(struct hit_filter *filter, uint16_t first_at, uint16_t last_at,
 {
 	uint64_t use;
 
-	filter = filter_again(filter);
+	filter = filter_hide(filter);
 	use = filter->use += 2 * FILTER_USE;
 	filter_entry_at(filter, first_at)->stamp = use - FILTER_USE;
 	filter_entry_at(filter, last_at)->stamp = use;
@@ -290,7 +290,7 @@ filter_fetch_line(struct hit_filter *filter, uint16_t index, uint64_t key)
 
 	if (__builtin_expect(filter_entry_at(filter, at)->key != key, 0))
 		return false;
-	filter = filter_again(filter);
+	filter = filter_hide(filter);
 	filter_entry_at(filter, at)->stamp = filter->use += FILTER_USE;
 	return true;
 }

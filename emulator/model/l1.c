@@ -164,7 +164,7 @@ next_way(const struct l1 *level, uint32_t set)
 }
 
 static uint32_t
-victim(const struct l1 *level, uint32_t set, const uint32_t *tags, struct filter_entry *entries)
+victim_way(const struct l1 *level, uint32_t set, const uint32_t *tags, struct filter_entry *entries)
 {
 	if (level->replacement == REPLACEMENT_LRU)
 		return lru_oldest_stamp(&entries->stamp, level->slots, FILTER_STRIDE);
@@ -183,8 +183,8 @@ l1_use_any(struct l1 *level, uint64_t number, uint64_t stamp)
 	struct l1_found found = {.hit = way < level->slots};
 
 	if (!found.hit) {
-		way = victim(level, set, tags, entries);
-		found.left = tags[way];
+		way = victim_way(level, set, tags, entries);
+		found.victim_tag = tags[way];
 		tags[way] = tag;
 	}
 	found.entry = entries + way;

@@ -30,7 +30,7 @@ struct l1 {
 /* What was found. */
 struct l1_found {
 	struct filter_entry *entry; /* its key is still that of what the way had until now */
-	uint32_t left;              /* with a miss: the tag of what made room */
+	uint32_t victim_tag;        /* on a miss: the tag of the line or page that was evicted */
 	bool hit;
 };
 
@@ -88,7 +88,7 @@ l1_use_lru(struct l1 *level, uint64_t number, uint64_t stamp, const unsigned slo
 		way = (uint32_t)__builtin_ctz(matches);
 	} else {
 		way = lru_oldest_stamp(&entries->stamp, slots, FILTER_STRIDE);
-		found.left = tags[way];
+		found.victim_tag = tags[way];
 		tags[way] = tag;
 	}
 	found.entry = entries + way;
@@ -107,11 +107,11 @@ l1_use(struct l1 *level, uint64_t number, uint64_t stamp)
 	return l1_use_any(level, number, stamp);
 }
 
-/* The number of what left the set of `number`. */
+/* The number of the evicted line, which was in the set of `number`. */
 static inline uint64_t
-l1_left(const struct l1 *level, uint64_t number, uint32_t left)
+l1_victim_line(const struct l1 *level, uint64_t number, uint32_t victim_tag)
 {
-	return (uint64_t)left << level->set_shift | (number & level->set_mask);
+	return (uint64_t)victim_tag << level->set_shift | (number & level->set_mask);
 }
 
 #endif

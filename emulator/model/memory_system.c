@@ -10,7 +10,7 @@
 #define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 static unsigned
-path_count_of(const struct machine *machine)
+controller_count(const struct machine *machine)
 {
 	return machine->nodes * machine->controllers;
 }
@@ -39,14 +39,14 @@ make_paths(struct memory_system *system, uint64_t quantum)
 	double link = machine->remote_bandwidth_gb_s * GB_PER_US / machine->clock_mhz / machine->line_bytes;
 	int err = 0;
 
-	system->controllers = calloc(path_count_of(machine), sizeof(*system->controllers));
+	system->controllers = calloc(controller_count(machine), sizeof(*system->controllers));
 	system->links = calloc((size_t)machine->nodes * machine->nodes, sizeof(*system->links));
 	if (!system->controllers || !system->links)
 		return -ENOMEM;
-	for (unsigned i = 0; !err && i < path_count_of(machine); i++)
-		err = path_init(&system->controllers[i], system->curve.lines_per_cycle, machine->cores, quantum);
+	for (unsigned i = 0; !err && i < controller_count(machine); i++)
+		err = memory_path_init(&system->controllers[i], system->curve.lines_per_cycle, machine->cores, quantum);
 	for (unsigned i = 0; !err && machine->nodes > 1 && i < machine->nodes * machine->nodes; i++)
-		err = path_init(&system->links[i], link, machine->cores, quantum);
+		err = memory_path_init(&system->links[i], link, machine->cores, quantum);
 	return err;
 }
 
@@ -108,10 +108,10 @@ memory_system_free(struct memory_system *system)
 			cache_fini(&system->shared[i][j]);
 		free(system->shared[i]);
 	}
-	for (unsigned i = 0; system->controllers && i < path_count_of(machine); i++)
-		path_fini(&system->controllers[i]);
+	for (unsigned i = 0; system->controllers && i < controller_count(machine); i++)
+		memory_path_fini(&system->controllers[i]);
 	for (unsigned i = 0; system->links && i < machine->nodes * machine->nodes; i++)
-		path_fini(&system->links[i]);
+		memory_path_fini(&system->links[i]);
 	free(system->controllers);
 	free(system->links);
 	page_map_free(system->pages);
@@ -152,10 +152,10 @@ begin_to_share(struct memory_system *system)
 		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
 			cache_begin_to_lock(&system->shared[i][j]);
 	}
-	for (unsigned i = 0; i < path_count_of(&system->machine); i++)
-		path_begin_to_share(&system->controllers[i]);
+	for (unsigned i = 0; i < controller_count(&system->machine); i++)
+		memory_path_begin_to_share(&system->controllers[i]);
 	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)
-		path_begin_to_share(&system->links[i]);
+		memory_path_begin_to_share(&system->links[i]);
 }
 
 void

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "emulator/model/cache.h"
-#include "emulator/model/controller.h"
+#include "emulator/model/memory_path.h"
 #include "emulator/model/page_map.h"
 #include "machine/machine.h"
 
@@ -22,9 +22,9 @@ struct memory_system {
 	bool has_caches, has_tlbs;
 	uint64_t seed;
 	struct page_map *pages;
-	uint64_t moves;           /* of pages; atomically */
-	struct path *controllers; /* of each node in turn */
-	struct path *links;       /* from node * nodes + to; between two nodes */
+	uint64_t moves;                  /* of pages; atomically */
+	struct memory_path *controllers; /* of each node in turn */
+	struct memory_path *links;       /* from node * nodes + to; between two nodes */
 	struct load_curve curve;
 	uint32_t data_cycles[MACHINE_LEVELS_MAX + 1]; /* beyond level 1; [HIERARCHY_MEMORY]: memory */
 	uint32_t code_cycles[MACHINE_LEVELS_MAX + 1];

@@ -50,14 +50,14 @@ predictor_counter(const struct predictor *predictor, uint32_t site, bool has_his
 }
 
 static inline void
-predictor_remember_way(struct predictor *predictor, uint32_t taken)
+predictor_shift_history(struct predictor *predictor, uint32_t taken)
 {
 	predictor->history = (2 * predictor->history + taken) & predictor->history_mask;
 }
 
 /* The same counter, of which the compiler does not know that: it need not be kept for what is rarely done. */
 static inline uint8_t *
-predictor_again(uint8_t *counter)
+predictor_hide(uint8_t *counter)
 {
 	__asm__("" : "+r"(counter));
 	return counter;
@@ -73,26 +73,26 @@ predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, b
 	uint8_t *counter = predictor_counter(predictor, site, has_history);
 
 	if (__builtin_expect(*counter != predictor_sure(taken), 0)) {
-		counter = predictor_again(counter);
+		counter = predictor_hide(counter);
 		if ((*counter & 1) != taken)
 			return false;
 		*counter = predictor_sure(taken);
 	}
 	if (has_history)
-		predictor_remember_way(predictor, taken);
+		predictor_shift_history(predictor, taken);
 	return true;
 }
 
 static inline void
 predictor_branch_wrong(struct predictor *predictor, uint32_t site, bool taken, bool has_history)
 {
-	uint8_t *counter = predictor_again(predictor_counter(predictor, site, has_history));
+	uint8_t *counter = predictor_hide(predictor_counter(predictor, site, has_history));
 	const bool says_taken = *counter & PREDICTOR_WEAK ? taken : !taken;
 
 	if (!predictor->is_static)
 		*counter = says_taken | PREDICTOR_WEAK;
 	if (has_history)
-		predictor_remember_way(predictor, taken);
+		predictor_shift_history(predictor, taken);
 }
 
 /* A call that returns to `address`. */

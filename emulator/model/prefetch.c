@@ -76,7 +76,7 @@ prefetch_replace(const struct prefetcher *prefetcher, struct prefetch_set *set, 
 	set->tags[way] = (uint32_t)key;
 	entry->key = key;
 	entry->last = at;
-	entry->course = prefetcher->begun;
+	entry->course = prefetcher->initial;
 	return entry;
 }
 
@@ -99,14 +99,14 @@ prefetch_step(const struct prefetcher *prefetcher, struct prefetch_entry *entry,
 
 /* How far it is to the end of the page; `down`: all bits, if it goes down. */
 static inline uint64_t
-prefetch_left_in_page(const struct prefetcher *prefetcher, uint64_t at, uint64_t down)
+prefetch_rest_of_page(const struct prefetcher *prefetcher, uint64_t at, uint64_t down)
 {
 	return (at ^ ~down) & prefetcher->page_mask;
 }
 
 /* What is left of `ahead` behind `apart` of it. */
 static inline uint32_t
-prefetch_left_ahead(uint32_t ahead, uint64_t apart)
+prefetch_still_ahead(uint32_t ahead, uint64_t apart)
 {
 	return (ahead - (uint32_t)apart) & -(uint32_t)(ahead > apart);
 }
@@ -115,13 +115,13 @@ prefetch_left_ahead(uint32_t ahead, uint64_t apart)
 static inline unsigned
 prefetch_ask_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint32_t ahead)
 {
-	const uint64_t step = entry->course.step, in_page = prefetch_left_in_page(prefetcher, at, -(step >> 63));
+	const uint64_t step = entry->course.step, in_page = prefetch_rest_of_page(prefetcher, at, -(step >> 63));
 	const uint64_t reach = prefetcher->model.distance, most = in_page < reach ? in_page : reach;
 	const uint64_t left = most > ahead ? most - ahead : 0;
 	const unsigned count = left < prefetcher->degree ? (unsigned)left : prefetcher->degree;
 
-	prefetcher->place = at + step * (ahead + UINT64_C(1));
-	prefetcher->apart = step;
+	prefetcher->first = at + step * (ahead + UINT64_C(1));
+	prefetcher->stride = step;
 	entry->course.ahead = ahead + count;
 	return count;
 }
@@ -134,7 +134,7 @@ prefetch_turn_stream(const struct prefetcher *prefetcher, struct prefetch_entry 
 
 	const uint64_t step = apart <= entry->course.most ? down | 1 : 0;
 
-	entry->course = prefetcher->begun;
+	entry->course = prefetcher->initial;
 	entry->course.step = step;
 }
 
@@ -154,7 +154,7 @@ prefetch_follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *ent
 		return 0;
 	}
 	entry->course.most = prefetcher->model.distance;
-	return prefetch_ask_stream(prefetcher, entry, at, prefetch_left_ahead(entry->course.ahead, apart));
+	return prefetch_ask_stream(prefetcher, entry, at, prefetch_still_ahead(entry->course.ahead, apart));
 }
 
 _Static_assert(sizeof(struct prefetch_entry) == HOST_LINE && sizeof(struct prefetch_set) % HOST_LINE == 0,
@@ -200,9 +200,9 @@ prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *
 	prefetcher->degree = model->degree < PREFETCH_LINES_MAX ? model->degree : PREFETCH_LINES_MAX;
 	prefetcher->page_shift = (unsigned)__builtin_ctz(machine->page_bytes);
 	prefetcher->line_shift = line_shift;
-	prefetcher->place_shift = is_stream ? 0 : line_shift;
+	prefetcher->unit_shift = is_stream ? 0 : line_shift;
 	prefetcher->page_mask = (machine->page_bytes >> (is_stream ? line_shift : 0)) - 1;
-	prefetcher->begun.most = model->distance < NEAR_LINES ? model->distance : NEAR_LINES;
+	prefetcher->initial.most = model->distance < NEAR_LINES ? model->distance : NEAR_LINES;
 	if (model->kind == PREFETCH_NEXT_LINE)
 		return 0;
 	return make_sets(prefetcher, model->entries);
@@ -239,40 +239,40 @@ ask(struct prefetcher *prefetcher, uint64_t at, uint64_t step, uint64_t most, ui
 	uint64_t place = at + ((*ahead ^ down) - down);
 	unsigned count = 0;
 
-	prefetcher->apart = step;
+	prefetcher->stride = step;
 	while (count < prefetcher->degree && *ahead + width <= most) {
 		place += step;
 		*ahead += (uint32_t)width;
 		if ((place ^ at) >> prefetcher->line_shift && !count++)
-			prefetcher->place = place;
+			prefetcher->first = place;
 	}
 	return count;
 }
 
 /* The instruction goes to `at` once more as far: how many lines are wanted. */
 static unsigned
-follow_steady(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
+prefetch_steady(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
 {
 	const uint64_t step = entry->course.step, down = -(step >> 63), apart = (step ^ down) - down;
 	const uint64_t reach = apart * prefetcher->model.distance;
-	const uint64_t in_page = prefetch_left_in_page(prefetcher, at, down);
+	const uint64_t in_page = prefetch_rest_of_page(prefetcher, at, down);
 
 	prefetch_use(entry);
 	entry->last = at;
-	entry->course.ahead = prefetch_left_ahead(entry->course.ahead, apart);
+	entry->course.ahead = prefetch_still_ahead(entry->course.ahead, apart);
 	return ask(prefetcher, at, step, in_page < reach ? in_page : reach, &entry->course.ahead);
 }
 
 static unsigned
-follow_stride(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
+train_stride(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
 	struct prefetch_entry *entry = find_entry(prefetcher, key, at);
 
-	return prefetch_step(prefetcher, entry, at) ? 0 : follow_steady(prefetcher, entry, at);
+	return prefetch_step(prefetcher, entry, at) ? 0 : prefetch_steady(prefetcher, entry, at);
 }
 
 static unsigned
-follow_stream(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
+train_stream(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 {
 	struct prefetch_entry *entry = find_entry(prefetcher, key, at);
 	const uint64_t moved = at - entry->last;
@@ -282,26 +282,26 @@ follow_stream(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
 }
 
 static unsigned
-follow_miss(struct prefetcher *prefetcher, uint64_t at)
+train_next_line(struct prefetcher *prefetcher, uint64_t at)
 {
 	uint32_t ahead = 0;
 
-	return ask(prefetcher, at, UINT64_C(1) << prefetcher->line_shift, prefetch_left_in_page(prefetcher, at, 0),
+	return ask(prefetcher, at, UINT64_C(1) << prefetcher->line_shift, prefetch_rest_of_page(prefetcher, at, 0),
 	           &ahead);
 }
 
 unsigned
-prefetcher_watch(struct prefetcher *prefetcher, struct prefetch_access access)
+prefetcher_train(struct prefetcher *prefetcher, struct prefetch_access access)
 {
 	const uint64_t address = access.address;
 
 	switch (prefetcher->model.kind) {
 	case PREFETCH_NEXT_LINE:
-		return access.missed ? follow_miss(prefetcher, address) : 0;
+		return access.missed ? train_next_line(prefetcher, address) : 0;
 	case PREFETCH_STREAM:
-		return follow_stream(prefetcher, address >> prefetcher->page_shift, address >> prefetcher->line_shift);
+		return train_stream(prefetcher, address >> prefetcher->page_shift, address >> prefetcher->line_shift);
 	case PREFETCH_STRIDE:
-		return access.instruction ? follow_stride(prefetcher, access.instruction, address) : 0;
+		return access.instruction ? train_stride(prefetcher, access.instruction, address) : 0;
 	}
 	return 0;
 }

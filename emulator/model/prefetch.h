@@ -4,8 +4,8 @@
  * It sees each access that reaches its level, and names lines of the same page: behind one that missed or that was
  * prefetched (next line); ahead of three that follow each other closely (stream), up or down, by no more than its
  * distance each time; ahead of three of one instruction a constant distance apart (stride). Up to eight entries are
- * found by their page or instruction, more of them in sets of eight; who was not needed for the longest time makes
- * room. Who asks decides what becomes of them, and whether they are among those that help: prefetcher_next_is_right().
+ * found by their page or instruction, more of them in sets of eight ways that replace the least recently used entry.
+ * The caller fills the lines, or drops those that are to be inaccurate: prefetcher_next_is_accurate().
  *
  * Thread rule: of one thread.
  */
@@ -19,7 +19,7 @@
 
 #define PREFETCH_LINES_MAX 32       /* that one access makes it ask for */
 #define PREFETCH_RECENT    64       /* keys that are found without looking; a power of two */
-#define PREFETCH_CREDIT    0.999999 /* for one that is right; 1 but for what sums of fractions lose */
+#define PREFETCH_CREDIT    0.999999 /* for an accurate one; 1 but for what sums of fractions lose */
 
 struct prefetch_entry; /* a stream, or an instruction */
 struct prefetch_set;   /* eight of them */
@@ -35,15 +35,15 @@ struct prefetcher {
 	struct machine_prefetcher model;
 	unsigned level, degree;          /* index of the level; lines that an access makes it ask for at most */
 	unsigned line_shift, page_shift; /* of bytes */
-	struct prefetch_course begun;    /* nothing is known but where it was */
+	struct prefetch_course initial;  /* of an entry that has seen one access */
 	uint32_t set_mask;
 	uint64_t page_mask; /* of places: a stream's are lines, others' bytes */
 	struct prefetch_set *sets;
 	uint64_t present;                               /* lru_present() of a set */
 	struct prefetch_entry *recent[PREFETCH_RECENT]; /* by key: the entry that may be its */
-	double credit;                                  /* of fetches that are right */
-	uint64_t place, apart; /* of those that are wanted: the first, and how far from each other; prefetcher_line() */
-	unsigned place_shift;  /* of a place, for its line */
+	double credit;                                  /* accuracy so far less accurate prefetches */
+	uint64_t first, stride; /* of the lines to prefetch now, in lines (stream) or bytes; prefetcher_line() */
+	unsigned unit_shift;    /* of `first`, for its line */
 };
 
 struct prefetch_access {
@@ -57,27 +57,27 @@ int prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetch
                     const struct machine *machine);
 void prefetcher_fini(struct prefetcher *prefetcher);
 
-/* An access: how many lines are wanted then. */
-unsigned prefetcher_watch(struct prefetcher *prefetcher, struct prefetch_access access);
+/* Train the prefetcher with an access. Returns how many lines it prefetches now: prefetcher_line(). */
+unsigned prefetcher_train(struct prefetcher *prefetcher, struct prefetch_access access);
 
-/* The number of the line that is wanted as number `i`, from 0 on. */
+/* The number of line `i` of those, from 0 on. */
 static inline uint64_t
 prefetcher_line(const struct prefetcher *prefetcher, unsigned i)
 {
-	return (prefetcher->place + i * prefetcher->apart) >> prefetcher->place_shift;
+	return (prefetcher->first + i * prefetcher->stride) >> prefetcher->unit_shift;
 }
 
-/* Whether the next fetch is right; of those counted so far model.accuracy were, evenly. */
+/* Whether the next prefetch is of use: a share of model.accuracy is, evenly. */
 static inline bool
-prefetcher_next_is_right(const struct prefetcher *prefetcher)
+prefetcher_next_is_accurate(const struct prefetcher *prefetcher)
 {
 	return prefetcher->credit + prefetcher->model.accuracy >= PREFETCH_CREDIT;
 }
 
 static inline void
-prefetcher_count(struct prefetcher *prefetcher, bool is_right)
+prefetcher_count(struct prefetcher *prefetcher, bool is_accurate)
 {
-	prefetcher->credit += prefetcher->model.accuracy - (is_right ? 1 : 0);
+	prefetcher->credit += prefetcher->model.accuracy - (is_accurate ? 1 : 0);
 }
 
 #endif

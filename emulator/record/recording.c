@@ -188,14 +188,14 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 		known.offset = identify(address, bytes, sizes, known.instruction_count);
 	number = code_log_add_block(&recording->file.log, &recording->header->log_size, &known, sizes, first);
 	if (!number)
-		recording_pass(recording);
+		recording_count_unrecorded(recording);
 	else if (recording->expects_stalls)
 		prepare_stalls(recording, *first + known.instruction_count);
 	return number;
 }
 
 void
-recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does)
+recording_describe_block(struct recording *recording, uint32_t block, const struct code_block *does)
 {
 	code_log_tell_block(&recording->file.log, block, does);
 }
@@ -207,7 +207,7 @@ recording_not_followed(struct recording *recording)
 }
 
 void
-recording_pass(struct recording *recording)
+recording_count_unrecorded(struct recording *recording)
 {
 	__atomic_fetch_add(&recording->header->unrecorded, 1, __ATOMIC_RELAXED);
 }

@@ -49,10 +49,10 @@ uint32_t recording_add_block(struct recording *recording, const struct code_bloc
                              const uint8_t *bytes, uint64_t address, uint32_t *first);
 
 /* Record how many of the block's instructions load, store and branch, as in `does`. */
-void recording_tell_block(struct recording *recording, uint32_t block, const struct code_block *does);
+void recording_describe_block(struct recording *recording, uint32_t block, const struct code_block *does);
 
 void recording_not_followed(struct recording *recording); /* count a program that is executed without the emulator */
-void recording_pass(struct recording *recording);         /* count a block or stall for which there is no room */
+void recording_count_unrecorded(struct recording *recording); /* count a block or stall for which there is no room */
 
 /* The slot of a stall, added if there was none; NULL: no slot is left. */
 struct record_stall *record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason);
@@ -137,7 +137,7 @@ record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit
 
 /*
  * Add a stall: it is `distance` slots behind its first, or wherever a search finds it or adds it, and then `distance`
- * is set. False: no room; recording_pass() is due.
+ * is set. False: no room; recording_count_unrecorded() is due.
  */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,

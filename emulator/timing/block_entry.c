@@ -22,7 +22,7 @@ static struct {
 
 /* A sample is due, or a turn. */
 static __attribute__((noinline)) void
-reach(struct thread *thread)
+take_sample_or_turn(struct thread *thread)
 {
 	struct clock_step step;
 
@@ -42,7 +42,7 @@ limit_reached(struct thread *thread)
 	if (thread->waiting_count)
 		in_order_begin_block(thread);
 	if (thread_clock(thread) > thread->next_sample || thread_clock(thread) >= thread->next_turn)
-		reach(thread);
+		take_sample_or_turn(thread);
 	thread_set_limit(thread);
 }
 
@@ -55,8 +55,8 @@ advance(struct thread *thread, struct edge *edge, const uint32_t parts)
 		return;
 	if (!(parts & IN_ORDER)) /* the history is for what addresses are made of */
 		thread->history[++thread->sequence % THREAD_HISTORY] = edge;
-	thread->since.all += (int64_t)edge->variant.time;
-	if (!LIKELY(thread->since.all < 0))
+	thread->until_limit.all += (int64_t)edge->variant.time;
+	if (!LIKELY(thread->until_limit.all < 0))
 		limit_reached(thread);
 }
 
@@ -165,11 +165,11 @@ was_predicted(struct thread *thread, const struct edge *edge, const uint32_t par
 
 	if (LIKELY(ending == CODE_BRANCHES))
 		return LIKELY(predictor_branch_right(predictor, edge->site, edge->taken, parts & HISTORY));
-	if (ending == CODE_ENDS_PLAINLY)
+	if (ending == CODE_FALLS_OR_JUMPS)
 		return true;
 	if (ending == CODE_RETURNS)
 		return LIKELY(predictor_return_right(predictor, edge->address));
-	if (ending != CODE_JUMPS_ANYWHERE)
+	if (ending != CODE_JUMPS_INDIRECT)
 		predictor_call(predictor, before->code->fall);
 	return ending == CODE_CALLS || LIKELY(predictor_indirect_right(predictor, before->code->end, edge->address));
 }
@@ -212,10 +212,10 @@ find_edge(struct thread *thread, struct code *code)
 	struct edge *before = thread->edge, *edge = edges_next(before, code);
 
 	if (edge) {
-		edges_lead(edge);
+		edges_set_recent(edge);
 		return edge;
 	}
-	edge = edges_look(&thread->timing->edges, before, code);
+	edge = edges_find(&thread->timing->edges, before, code);
 	if (!edge)
 		edge = edges_make(thread->timing, before, code);
 	edges_remember(before, edge);
@@ -232,9 +232,9 @@ find_edge(struct thread *thread, struct code *code)
 	{                                                                                                              \
 		enter_as(thread, edge, parts, edge->kind.ending, edge->kind.fetch);                                    \
 	}                                                                                                              \
-	APART void enter_other_##name(struct thread *thread, struct code *code)                                        \
+	APART void enter_recent_##name(struct thread *thread, struct code *code)                                       \
 	{                                                                                                              \
-		struct edge *edge = edge_other(code);                                                                  \
+		struct edge *edge = edge_recent(code);                                                                 \
                                                                                                                        \
 		if (!LIKELY(edge_is_from(edge, thread->edge)))                                                         \
 			edge = find_edge(thread, code);                                                                \
@@ -247,7 +247,7 @@ find_edge(struct thread *thread, struct code *code)
 		const struct edge_kind kind = code->edge.kind;                                                         \
                                                                                                                        \
 		if (!LIKELY(edge_is_from(&code->edge, thread->edge)))                                                  \
-			enter_other_##name(thread, code);                                                              \
+			enter_recent_##name(thread, code);                                                             \
 		else if (LIKELY(kind.ending == CODE_BRANCHES && kind.fetch == EDGE_FETCHES_NOTHING))                   \
 			enter_as(thread, &code->edge, parts, CODE_BRANCHES, EDGE_FETCHES_NOTHING);                     \
 		else                                                                                                   \

@@ -68,7 +68,7 @@ is_beyond(struct thread *thread, const struct access *access, uint64_t address)
 INLINE bool
 filter_has(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
 {
-	return filter_access(thread_data(thread), is_store, address, callback_last_byte(address, data),
+	return filter_access(thread_filter(thread), is_store, address, callback_last_byte(address, data),
 	                     address >> TIMING_PAGE_SHIFT);
 }
 
@@ -77,7 +77,7 @@ filter_has_group(const struct thread *thread, uint64_t address, const void *data
 {
 	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
 
-	return filter_access_span(thread_data(thread), is_store, first, last, first >> TIMING_PAGE_SHIFT,
+	return filter_access_span(thread_filter(thread), is_store, first, last, first >> TIMING_PAGE_SHIFT,
 	                          (first ^ last) >> TIMING_PAGE_SHIFT == 0);
 }
 
@@ -120,7 +120,7 @@ asked(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!filter_access(thread_data(thread), info & state.store_bits, address, address,
+	if (!filter_access(thread_filter(thread), info & state.store_bits, address, address,
 	                   address >> TIMING_PAGE_SHIFT))
 		asked_missed(thread, info, address, data);
 }
@@ -221,5 +221,5 @@ callbacks_choose(const struct timing *timing, struct thread *first)
 	state.store_bits = find_store_bits();
 	if (!timing->memory)
 		return NULL;
-	return timing->is_common && thread_has_data(first) ? filtered : any;
+	return timing->is_common && thread_has_filter(first) ? filtered : any;
 }

@@ -12,10 +12,10 @@
 enum access_kind {
 	ACCESS_LOAD,
 	ACCESS_STORE,
-	ACCESS_BOTH,       /* a load, and then a store, of as many bytes each: two callbacks */
-	ACCESS_UPDATE,     /* the same of one place, of 1, 2, 4, 8 bytes: one callback */
-	ACCESS_ASKED,      /* alone as those above; the emulator must be asked how many bytes */
-	ACCESS_FIRST_HALF, /* a load alone that reads beyond (block.h) */
+	ACCESS_LOAD_STORE,        /* a load, and then a store, of as many bytes each: two callbacks */
+	ACCESS_READ_MODIFY_WRITE, /* the same of one place, of 1, 2, 4, 8 bytes: one callback */
+	ACCESS_UNKNOWN_SIZE,      /* alone as those above; the emulator must be asked how many bytes */
+	ACCESS_FIRST_HALF,        /* a load alone that reads beyond (block.h) */
 	ACCESS_GROUP_LOADS,
 	ACCESS_GROUP_STORES, /* some of it */
 	ACCESS_KINDS,

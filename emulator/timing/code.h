@@ -29,12 +29,12 @@ struct access {
 
 /* What the predictor has to do with a block's end. */
 enum code_ending {
-	CODE_ENDS_PLAINLY,
+	CODE_FALLS_OR_JUMPS,
 	CODE_BRANCHES,
 	CODE_CALLS,
 	CODE_RETURNS,
-	CODE_JUMPS_ANYWHERE,
-	CODE_CALLS_ANYWHERE,
+	CODE_JUMPS_INDIRECT,
+	CODE_CALLS_INDIRECT,
 };
 
 /* Which lines of a block are to be looked at behind another: the one that was used last need not be, nor its page. */
@@ -57,12 +57,12 @@ struct edge_kind {
  * two say of caches and predictor. What each execution needs is on one line of the host's cache.
  */
 struct edge {
-	const struct variant *of;   /* that `variant` is a copy of */
-	const struct variant *from; /* `of` of the edge to the block before; atomically */
+	const struct variant *variant_id;      /* that `variant` is a copy of */
+	const struct variant *from_variant_id; /* variant_id of the edge to the block before; atomically */
 	union {
-		struct edge *other; /* of the code's first edge: the last of the others that was taken, or none;
-		                       atomically */
-		struct edge *same;  /* of another: the next that has the same place in the table of edges */
+		struct edge *recent; /* of the code's first edge: the last of the others that was taken, or none;
+		                        atomically */
+		struct edge *next_in_bucket; /* of another edge: the next in its bucket of the table of edges */
 	};
 	uint64_t line_key;    /* of the line that is fetched, of two the last (hit_filter.h); of the usual size, its
 	                         address */
@@ -101,7 +101,7 @@ struct code {
 	bool is_loop;                   /* by itself: where it went before is itself, mostly */
 	uint16_t second_line_from;      /* of two lines: the first instruction that has a byte in the second */
 	struct load_stall *load_stalls; /* of the first access_end instructions */
-	struct code *same;              /* with this number, at another address */
+	struct code *alias;             /* with this number, at another address */
 	struct access accesses[];       /* that have callbacks */
 };
 
@@ -111,21 +111,21 @@ extern struct edge edge_none; /* from nowhere, of no code; nobody writes to it *
 static inline bool
 edge_is_made(const struct edge *edge)
 {
-	return __atomic_load_n(&edge->from, __ATOMIC_ACQUIRE) != NULL;
+	return __atomic_load_n(&edge->from_variant_id, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* Whether it is the edge from the block that was entered by `before`. */
 static inline bool
 edge_is_from(const struct edge *edge, const struct edge *before)
 {
-	return __atomic_load_n(&edge->from, __ATOMIC_ACQUIRE) == before->of;
+	return __atomic_load_n(&edge->from_variant_id, __ATOMIC_ACQUIRE) == before->variant_id;
 }
 
 /* The last edge to it that was taken, of all but the first, or none. */
 static inline struct edge *
-edge_other(const struct code *code)
+edge_recent(const struct code *code)
 {
-	return __atomic_load_n(&code->edge.other, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&code->edge.recent, __ATOMIC_ACQUIRE);
 }
 
 #endif

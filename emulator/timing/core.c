@@ -3,13 +3,13 @@
 #include "emulator/timing/stall.h"
 
 void
-core_forget_flights(struct thread *thread)
+core_reset_mshrs(struct thread *thread)
 {
 	const unsigned count = thread->timing->misses_in_flight;
 
 	for (unsigned i = 0; i < count; i++)
-		thread->in_flight[i] = (struct flight){.next = &thread->in_flight[(i + 1) % count]};
-	thread->oldest_flight = &thread->in_flight[0];
+		thread->mshrs[i] = (struct mshr){.next = &thread->mshrs[(i + 1) % count]};
+	thread->oldest_mshr = &thread->mshrs[0];
 }
 
 struct load_cost
@@ -51,24 +51,24 @@ core_load_missed(struct thread *thread, unsigned index, const struct access_resu
 
 /* Out of order, a front-end stall drains the reorder buffer, which refills behind it. */
 static void
-front_pass(struct thread *thread, uint64_t cycles)
+frontend_stall_pass(struct thread *thread, uint64_t cycles)
 {
 	const bool is_in_order = thread->timing->is_in_order;
 
 	if (!is_in_order)
-		out_of_order_remember_stall(thread, thread_clock(thread) - thread->other);
+		out_of_order_record_stall(thread, thread_clock(thread) - thread->stall_cycles);
 	stall_pass(thread, cycles);
 	if (!is_in_order)
-		out_of_order_restart_front(thread);
+		out_of_order_restart_frontend(thread);
 }
 
 static void
-stall_front(struct thread *thread, uint32_t instruction, enum record_reason reason, uint64_t cycles)
+frontend_stall(struct thread *thread, uint32_t instruction, enum record_reason reason, uint64_t cycles)
 {
 	if (cycles == 0)
 		return;
-	front_pass(thread, cycles);
-	stall_tell(thread, instruction, instruction, reason, cycles);
+	frontend_stall_pass(thread, cycles);
+	stall_record(thread, instruction, instruction, reason, cycles);
 	stall_sample(thread, instruction);
 }
 
@@ -76,9 +76,9 @@ void
 core_fetch_missed(struct thread *thread, uint32_t instruction, const struct access_result *result)
 {
 	core_settle(thread);
-	stall_front(thread, instruction, REASON_CODE_TLB, result->tlb_cycles);
-	stall_front(thread, instruction, REASON_CODE_CACHE, result->cycles);
-	stall_front(thread, instruction, REASON_BANDWIDTH, result->wait_cycles);
+	frontend_stall(thread, instruction, REASON_CODE_TLB, result->tlb_cycles);
+	frontend_stall(thread, instruction, REASON_CODE_CACHE, result->cycles);
+	frontend_stall(thread, instruction, REASON_BANDWIDTH, result->wait_cycles);
 }
 
 void
@@ -89,7 +89,7 @@ core_mispredicted(struct thread *thread, struct edge *edge)
 	core_settle(thread);
 	if (cycles == 0)
 		return;
-	front_pass(thread, cycles);
+	frontend_stall_pass(thread, cycles);
 	thread->record->counters.cycles[REASON_MISPREDICT] += cycles;
 	stall_record_at(thread, &edge->misprediction, REASON_MISPREDICT, cycles, &edge->misprediction_at);
 	stall_sample(thread, edge->misprediction.stalled);
@@ -122,7 +122,7 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 		const uint32_t oldest = (thread->store_count - timing->write_buffer_entries) % THREAD_STORES;
 
 		if (!timing->is_in_order)
-			out_of_order_remember_stall(thread, now - thread->other);
+			out_of_order_record_stall(thread, now - thread->stall_cycles);
 		stall_add(thread, number, thread->store_culprits[oldest], REASON_WRITE_BUFFER,
 		          thread->store_room - now);
 	}
@@ -130,15 +130,15 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	thread->store_culprits[at] = number;
 	thread->store_count++;
 	thread->store_room = done_before(thread, timing->write_buffer_entries);
-	thread->store_turn = done_before(thread, timing->misses_in_flight);
+	thread->store_mshr_free_at = done_before(thread, timing->misses_in_flight);
 }
 
 void
 core_restart(struct thread *thread)
 {
 	core_settle(thread);
-	in_order_forget(thread);
+	in_order_reset(thread);
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->edge = &thread->timing->nothing->edge;
-	out_of_order_restart_front(thread);
+	out_of_order_restart_frontend(thread);
 }

@@ -27,7 +27,7 @@ core_store_begins(const struct thread *thread, unsigned index)
 {
 	const uint64_t now = core_time(thread, index), begins = now > thread->store_room ? now : thread->store_room;
 
-	return begins > thread->store_turn ? begins : thread->store_turn;
+	return begins > thread->store_mshr_free_at ? begins : thread->store_mshr_free_at;
 }
 
 /* In order: the block that ran waits for what its instructions need. */
@@ -68,22 +68,22 @@ core_cycles(const struct load_cost *cost)
  */
 void core_issue_later(struct load_cost *cost, uint32_t load_cycles, uint64_t asked, uint64_t issue);
 
-/* Misses in flight: none is; when the next one may be; it is, until `ready`. */
-void core_forget_flights(struct thread *thread);
+/* MSHRs: free all; when one is free; allocate that one until `ready`. */
+void core_reset_mshrs(struct thread *thread);
 
 static inline uint64_t
-core_flight_turn(const struct thread *thread)
+core_mshr_free_at(const struct thread *thread)
 {
-	return thread->oldest_flight->ready;
+	return thread->oldest_mshr->ready;
 }
 
 static inline void
-core_flight_add(struct thread *thread, uint64_t ready)
+core_mshr_allocate(struct thread *thread, uint64_t ready)
 {
-	struct flight *flight = thread->oldest_flight;
+	struct mshr *mshr = thread->oldest_mshr;
 
-	flight->ready = ready;
-	thread->oldest_flight = flight->next;
+	mshr->ready = ready;
+	thread->oldest_mshr = mshr->next;
 }
 
 #endif

@@ -6,9 +6,9 @@
 #include "emulator/timing/stall.h"
 
 static void
-wait_for(struct thread *thread, const struct waiting_load *load)
+wait_for(struct thread *thread, const struct load_use *load)
 {
-	const uint64_t now = load->user_position + thread->other;
+	const uint64_t now = load->user_position + thread->stall_cycles;
 	const struct record_pair pair = {load->user, load->culprit};
 
 	if (load->ready > now)
@@ -37,7 +37,7 @@ remove_waiting(struct thread *thread, unsigned at)
 }
 
 void
-in_order_forget(struct thread *thread)
+in_order_reset(struct thread *thread)
 {
 	thread->waiting_count = 0;
 	thread->first_user = BLOCK_NOT_USED;
@@ -48,7 +48,7 @@ in_order_settle_some(struct thread *thread, unsigned index)
 {
 	while (thread->first_user <= index) {
 		const unsigned first = first_waiting(thread);
-		const struct waiting_load load = thread->waiting[first];
+		const struct load_use load = thread->waiting[first];
 
 		remove_waiting(thread, first);
 		wait_for(thread, &load);
@@ -57,7 +57,7 @@ in_order_settle_some(struct thread *thread, unsigned index)
 
 /* Whether the block reads or writes a register of the load. */
 static bool
-is_needed(const struct waiting_load *load, const struct block *block)
+is_needed(const struct load_use *load, const struct block *block)
 {
 	return (load->registers[0] != REGISTER_NONE && block_mentions(block, load->registers[0])) ||
 	       (load->registers[1] != REGISTER_NONE && block_mentions(block, load->registers[1]));
@@ -65,7 +65,7 @@ is_needed(const struct waiting_load *load, const struct block *block)
 
 /* The block that runs needs it; it began at `begin`. */
 static void
-add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
+add_user(struct thread *thread, struct load_use *load, uint64_t begin)
 {
 	const struct variant *variant = &thread->edge->variant;
 	uint16_t reader = BLOCK_NOT_USED;
@@ -79,7 +79,7 @@ add_user(struct thread *thread, struct waiting_load *load, uint64_t begin)
 	}
 	load->user = variant->block->first + reader;
 	load->user_index = reader;
-	load->user_position = begin - thread->other + variant->issue_cycles[reader];
+	load->user_position = begin - thread->stall_cycles + variant->issue_cycles[reader];
 	if (reader < thread->first_user)
 		thread->first_user = reader;
 }
@@ -97,7 +97,7 @@ in_order_begin_block(struct thread *thread)
 	}
 	begin = thread_clock(thread) - cycles;
 	for (unsigned i = 0; i < thread->waiting_count;) {
-		struct waiting_load *load = &thread->waiting[i];
+		struct load_use *load = &thread->waiting[i];
 
 		if (is_needed(load, thread->edge->variant.block))
 			add_user(thread, load, begin);
@@ -113,7 +113,7 @@ in_order_begin_block(struct thread *thread)
 static uint64_t
 wait_for_turn(struct thread *thread, uint32_t number, uint64_t issue)
 {
-	const uint64_t turn = core_flight_turn(thread);
+	const uint64_t turn = core_mshr_free_at(thread);
 
 	if (turn <= issue)
 		return issue;
@@ -137,7 +137,7 @@ static void
 begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
               const struct load_cost *cost)
 {
-	struct waiting_load *load;
+	struct load_use *load;
 
 	if (thread->waiting_count == THREAD_HISTORY) /* full: the load whose value comes first is forgotten */
 		remove_waiting(thread, first_ready(thread));
@@ -149,11 +149,11 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	load->user_index = instruction->use;
 	if (instruction->use != BLOCK_NOT_USED) {
 		load->user = thread->edge->variant.block->first + instruction->use;
-		load->user_position = core_time(thread, instruction->use) - thread->other;
+		load->user_position = core_time(thread, instruction->use) - thread->stall_cycles;
 		if (instruction->use < thread->first_user)
 			thread->first_user = instruction->use;
 	}
-	thread_reach_limit(thread);
+	thread_expire_limit(thread);
 }
 
 void
@@ -169,7 +169,7 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	issue = wait_for_turn(thread, block->first + index, core_time(thread, index));
 	core_issue_later(&cost, result->load_cycles, asked, issue);
 	ready = issue + thread->load_cycles + core_cycles(&cost);
-	core_flight_add(thread, ready);
+	core_mshr_allocate(thread, ready);
 	if (!instruction->is_used_first || thread->waiting_count) {
 		begin_waiting(thread, instruction, block->first + index, ready, &cost);
 		return;

@@ -15,7 +15,7 @@
 void in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /* No value is waited for. */
-void in_order_forget(struct thread *thread);
+void in_order_reset(struct thread *thread);
 
 /*
  * A block has just begun, with its static time in the clock, while values are waited for: stall for those that the

@@ -8,7 +8,7 @@
 /* ---- stalls that are remembered ---- */
 
 void
-out_of_order_forget_stalls(struct thread *thread)
+out_of_order_reset(struct thread *thread)
 {
 	for (unsigned i = 0; i < THREAD_STALLS; i++)
 		thread->stalls[i] = (struct past_stall){
@@ -17,19 +17,19 @@ out_of_order_forget_stalls(struct thread *thread)
 		};
 	thread->oldest_stall = &thread->stalls[0];
 	thread->next_stall = thread->found_stall = &thread->stalls[THREAD_HISTORY];
-	thread->next_stall->position = thread->next_stall->other = UINT64_MAX;
+	thread->next_stall->position = thread->next_stall->stall_cycles = UINT64_MAX;
 }
 
 void
-out_of_order_remember_stall(struct thread *thread, uint64_t position)
+out_of_order_record_stall(struct thread *thread, uint64_t position)
 {
 	struct past_stall *stall = thread->next_stall, *next = stall->on[1], *oldest = thread->oldest_stall;
 
 	stall->position = position;
-	stall->other = thread->other;
+	stall->stall_cycles = thread->stall_cycles;
 	next->position = UINT64_MAX;
 	next->before = position;
-	next->other = UINT64_MAX;
+	next->stall_cycles = UINT64_MAX;
 	thread->next_stall = next;
 	oldest->position = 0;
 	oldest->on[1]->before = 0;
@@ -37,10 +37,10 @@ out_of_order_remember_stall(struct thread *thread, uint64_t position)
 }
 
 void
-out_of_order_restart_front(struct thread *thread)
+out_of_order_restart_frontend(struct thread *thread)
 {
-	thread->front_position = thread_clock(thread) - thread->other;
-	thread->front_other = thread->other;
+	thread->frontend_position = thread_clock(thread) - thread->stall_cycles;
+	thread->frontend_stall_cycles = thread->stall_cycles;
 }
 
 /*
@@ -66,9 +66,10 @@ entry_time(struct thread *thread, uint64_t position)
 {
 	const uint64_t lead = thread->edge->variant.lead, entered = position > lead ? position - lead : 0;
 	const struct past_stall *stall = stall_behind(thread, entered);
-	const uint64_t time = entered + (stall->other < thread->other ? stall->other : thread->other);
-	const bool is_refilled = position < lead + thread->front_position; /* the front end began anew meanwhile */
-	const uint64_t refilled = is_refilled ? position + thread->front_other : 0;
+	const uint64_t time =
+		entered + (stall->stall_cycles < thread->stall_cycles ? stall->stall_cycles : thread->stall_cycles);
+	const bool is_refilled = position < lead + thread->frontend_position; /* the front end began anew meanwhile */
+	const uint64_t refilled = is_refilled ? position + thread->frontend_stall_cycles : 0;
 
 	return time > refilled ? time : refilled;
 }
@@ -84,9 +85,9 @@ dependence_reset(struct dependence *dependence, uint32_t sequence)
 	dependence->count = 0;
 }
 
-/* Registers wait for what is there at `ready`; `behind`: those that another reached already. */
+/* Registers `reached` wait until `ready`; `behind`: those that wait already. Returns all that do. */
 static inline uint32_t
-reach(struct dependence *dependence, uint32_t behind, uint32_t reached, uint64_t ready, uint64_t issue)
+propagate(struct dependence *dependence, uint32_t behind, uint32_t reached, uint64_t ready, uint64_t issue)
 {
 	if (ready <= issue)
 		return behind;
@@ -113,11 +114,11 @@ follow_block(struct dependence *dependence, const struct block *block, uint64_t 
 	for (uint32_t left = waiting; left; left &= left - 1) {
 		const unsigned reg = (unsigned)__builtin_ctz(left);
 
-		behind = reach(dependence, behind, block->reaches[reg], ready[reg], issue);
+		behind = propagate(dependence, behind, block->reaches[reg], ready[reg], issue);
 	}
 	for (; first < dependence->count && dependence->missing[first].sequence == sequence; first++)
-		behind = reach(dependence, behind, dependence->missing[first].load->reaches,
-		               dependence->missing[first].ready, issue);
+		behind = propagate(dependence, behind, dependence->missing[first].load->reaches,
+		                   dependence->missing[first].ready, issue);
 	if (first) {
 		dependence->count -= first;
 		memmove(dependence->missing, dependence->missing + first,
@@ -184,8 +185,8 @@ void
 out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct block_dependence *load = &thread->edge->variant.block->dependences[index];
-	const uint64_t retires = core_time(thread, index), position = retires - thread->other;
-	const uint64_t turn = core_flight_turn(thread);
+	const uint64_t retires = core_time(thread, index), position = retires - thread->stall_cycles;
+	const uint64_t turn = core_mshr_free_at(thread);
 	struct load_cost cost = core_load_cost(thread, result);
 	uint64_t issue = entry_time(thread, position), ready = address_ready(thread, load, issue);
 
@@ -193,10 +194,10 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	issue = turn > issue ? turn : issue;
 	core_issue_later(&cost, result->load_cycles, thread_clock(thread), issue);
 	ready = issue + thread->load_cycles + core_cycles(&cost);
-	core_flight_add(thread, ready);
+	core_mshr_allocate(thread, ready);
 	add_missing(thread, load, ready);
 	if (ready <= retires)
 		return;
-	out_of_order_remember_stall(thread, position);
+	out_of_order_record_stall(thread, position);
 	load_stall(thread, &thread->edge->code->load_stalls[index], ready - retires, &cost);
 }

@@ -17,13 +17,13 @@
 void out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /* The program never stood still. */
-void out_of_order_forget_stalls(struct thread *thread);
+void out_of_order_reset(struct thread *thread);
 
 /* It is about to, at `position` on the static clock. */
-void out_of_order_remember_stall(struct thread *thread, uint64_t position);
+void out_of_order_record_stall(struct thread *thread, uint64_t position);
 
 /* What comes now was not in the reorder buffer before: behind a stall of the front end, which is the last one. */
-void out_of_order_restart_front(struct thread *thread);
+void out_of_order_restart_frontend(struct thread *thread);
 
 /* No load is missing, as block `sequence` begins. */
 void dependence_reset(struct dependence *dependence, uint32_t sequence);

@@ -57,7 +57,7 @@ fetch_of(const struct code *before, const struct code *code)
 }
 
 static void
-fill(const struct code *before, struct code *code, const struct variant *of, struct edge *edge)
+fill(const struct code *before, struct code *code, const struct variant *variant, struct edge *edge)
 {
 	edge->code = code;
 	edge->next = &edge_none;
@@ -71,8 +71,8 @@ fill(const struct code *before, struct code *code, const struct variant *of, str
 	edge->first_index = (uint16_t)(code->first_line % FILTER_LINES);
 	edge->page_key = code->page;
 	edge->page_index = (uint16_t)(code->page % FILTER_PAGES);
-	edge->variant = *of;
-	edge->of = of;
+	edge->variant = *variant;
+	edge->variant_id = variant;
 	edge->misprediction = (struct record_pair){.stalled = code->first, .culprit = before->last};
 	edge->misprediction_at = record_stall_place(code->first, before->last, REASON_MISPREDICT) *
 	                         (uint32_t)sizeof(struct record_stall);
@@ -86,44 +86,45 @@ edges_make_first(const struct timing *timing, struct code *code)
 
 /* How long it takes depends in order on what ran before, out of order on whether that was the same. */
 static const struct variant *
-variant_behind(const struct timing *timing, const struct edge *before, const struct code *code)
+variant_after(const struct timing *timing, const struct edge *before, const struct code *code)
 {
 	const struct variant *first = blocks_first_variant(timing->blocks, code->block);
 
 	if (!(timing->parts & SETUP_CLOCK))
 		return first;
 	if (timing->is_in_order)
-		return blocks_find_variant(timing->blocks, before->of, code->block);
+		return blocks_find_variant(timing->blocks, before->variant_id, code->block);
 	return before->code == code ? blocks_find_variant(timing->blocks, first, code->block) : first;
 }
 
 /* Whether the edge takes the place in the code. */
 static bool
-is_first(const struct edge *before, const struct code *code, const struct variant *of)
+is_first(const struct edge *before, const struct code *code, const struct variant *variant)
 {
-	return !edge_is_made(&code->edge) && (!code->is_loop || (before->code == code && before->of == of));
+	return !edge_is_made(&code->edge) &&
+	       (!code->is_loop || (before->code == code && before->variant_id == variant));
 }
 
 /* The first is part of the code; the others are found in the table. Under the lock. */
 static struct edge *
 make(struct timing *timing, const struct edge *before, struct code *code)
 {
-	const struct variant *of = variant_behind(timing, before, code);
+	const struct variant *variant = variant_after(timing, before, code);
 	struct edge **place, *edge = NULL;
 
-	if (!is_first(before, code, of))
+	if (!is_first(before, code, variant))
 		edge = arena_take(&timing->edges.arena, sizeof(*edge), _Alignof(struct edge));
 	if (!edge) {
 		edge = &code->edge;
 		if (edge_is_made(edge))
 			return edge;
 	}
-	fill(before->code, code, of, edge);
-	__atomic_store_n(&edge->from, before->of, __ATOMIC_RELEASE);
+	fill(before->code, code, variant, edge);
+	__atomic_store_n(&edge->from_variant_id, before->variant_id, __ATOMIC_RELEASE);
 	if (edge == &code->edge)
 		return edge;
 	place = edges_place(&timing->edges, before, code);
-	edge->same = *place;
+	edge->next_in_bucket = *place;
 	__atomic_store_n(place, edge, __ATOMIC_RELEASE);
 	return edge;
 }
@@ -137,7 +138,7 @@ edges_make(struct timing *timing, const struct edge *before, struct code *code)
 	if (edge_is_from(&code->edge, before)) {
 		edge = &code->edge;
 	} else {
-		edge = edges_look(&timing->edges, before, code);
+		edge = edges_find(&timing->edges, before, code);
 		edge = edge ? edge : make(timing, before, code);
 	}
 	pthread_mutex_unlock(&timing->edges.lock);

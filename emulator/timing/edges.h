@@ -6,7 +6,7 @@
  * block is part of it; the others are in a table. Of a loop of one block it is the one from itself to itself, behind
  * which it takes as long again.
  *
- * Thread rule: edges_look() by any thread; only edges_make() locks. What it gave stays until edges_fini().
+ * Thread rule: edges_find() by any thread; only edges_make() locks. What it gave stays until edges_fini().
  */
 #ifndef DCPI_EMULATOR_TIMING_EDGES_H
 #define DCPI_EMULATOR_TIMING_EDGES_H
@@ -54,12 +54,12 @@ edges_place(const struct edges *edges, const struct edge *before, const struct c
 
 /* The edge to `code` that is not the first, wherever it is; NULL: nobody went there. */
 static inline struct edge *
-edges_look(const struct edges *edges, const struct edge *before, const struct code *code)
+edges_find(const struct edges *edges, const struct edge *before, const struct code *code)
 {
 	struct edge *edge = __atomic_load_n(edges_place(edges, before, code), __ATOMIC_ACQUIRE);
 
 	while (edge && (!edge_is_from(edge, before) || edge->code != code))
-		edge = edge->same;
+		edge = edge->next_in_bucket;
 	return edge;
 }
 
@@ -78,19 +78,19 @@ edges_next(const struct edge *before, const struct code *code)
 
 /* It is at hand from now on where it leads to. */
 static inline void
-edges_lead(struct edge *edge)
+edges_set_recent(struct edge *edge)
 {
 	struct edge *first = &edge->code->edge;
 
 	if (edge != first)
-		__atomic_store_n(&first->other, edge, __ATOMIC_RELEASE);
+		__atomic_store_n(&first->recent, edge, __ATOMIC_RELEASE);
 }
 
 /* The same, and where it comes from. */
 static inline void
 edges_remember(struct edge *before, struct edge *edge)
 {
-	edges_lead(edge);
+	edges_set_recent(edge);
 	if (edge != &edge->code->edge)
 		__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
 }

@@ -51,11 +51,11 @@ instrument_other_begins(unsigned parent)
 }
 
 static void
-pass_block(unsigned vcpu, void *data)
+count_unrecorded(unsigned vcpu, void *data)
 {
 	(void)vcpu;
 	(void)data;
-	recording_pass(state.timing->recording);
+	recording_count_unrecorded(state.timing->recording);
 }
 
 static void
@@ -118,13 +118,13 @@ static enum access_kind
 alone_kind_of(const struct block_instruction *instruction)
 {
 	if (instruction->group_to == 0)
-		return ACCESS_ASKED;
+		return ACCESS_UNKNOWN_SIZE;
 	if (instruction->reads_beyond)
 		return ACCESS_FIRST_HALF;
 	if (instruction->updates)
-		return ACCESS_UPDATE;
+		return ACCESS_READ_MODIFY_WRITE;
 	if (instruction->loads && instruction->stores)
-		return ACCESS_BOTH;
+		return ACCESS_LOAD_STORE;
 	return instruction->stores ? ACCESS_STORE : ACCESS_LOAD;
 }
 
@@ -152,14 +152,14 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 	const enum access_kind kind = kind_of(block, access);
 
 	qemu_plugin_register_vcpu_mem_cb(insn, state.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
-	                                 kind == ACCESS_UPDATE ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
+	                                 kind == ACCESS_READ_MODIFY_WRITE ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }
 
 /* Threads that have a time each. */
 static bool
-can_meet(void)
+threads_are_timed(void)
 {
 	return (state.timing->parts & SETUP_CLOCK) && has_threads();
 }
@@ -179,7 +179,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,
 			                                       QEMU_PLUGIN_CB_NO_REGS, NULL);
-		if (instruction->is_atomic && can_meet())
+		if (instruction->is_atomic && threads_are_timed())
 			qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), atomic_done,
 			                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
 	}
@@ -188,5 +188,5 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 void
 instrument_passed(struct qemu_plugin_tb *tb)
 {
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, pass_block, QEMU_PLUGIN_CB_NO_REGS, NULL);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count_unrecorded, QEMU_PLUGIN_CB_NO_REGS, NULL);
 }

@@ -31,7 +31,7 @@ static __thread struct {
 
 /* What the block asks of caches and predictor each time, for who adds it up. */
 static void
-tell_block(const struct block *block)
+describe_block(const struct block *block)
 {
 	struct code_block does = {.branches = block->end == BLOCK_BRANCHES || block->end == BLOCK_JUMPS_INDIRECT ||
 	                                      block->end == BLOCK_CALLS_INDIRECT || block->end == BLOCK_RETURNS};
@@ -40,7 +40,7 @@ tell_block(const struct block *block)
 		does.loads += block->instructions[i].loads;
 		does.stores += block->instructions[i].stores;
 	}
-	recording_tell_block(state.timing.recording, block->number, &does);
+	recording_describe_block(state.timing.recording, block->number, &does);
 }
 
 static struct code *
@@ -51,7 +51,7 @@ add_code(const struct translation *translation, uint32_t number, uint32_t first)
 
 	if (!block)
 		return NULL;
-	tell_block(block);
+	describe_block(block);
 	return timing_add_code(&state.timing, block);
 }
 

@@ -8,7 +8,7 @@ record_elsewhere(struct thread *thread, const struct record_pair *pair, enum rec
 	struct record_stall *there = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
 
 	if (!there) {
-		recording_pass(thread->timing->recording);
+		recording_count_unrecorded(thread->timing->recording);
 		return;
 	}
 	__atomic_store_n(at, record_stall_bytes(thread->record, there), __ATOMIC_RELAXED);
@@ -31,7 +31,7 @@ stall_record_at(struct thread *thread, const struct record_pair *pair, enum reco
 }
 
 void
-stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
 	uint32_t *distance;
 
@@ -41,14 +41,14 @@ stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum recor
 	distance = &thread->stall_distances[(stalled * 8 + record_stall_offset(stalled, culprit, reason)) %
 	                                    THREAD_DISTANCES];
 	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
-		recording_pass(thread->timing->recording);
+		recording_count_unrecorded(thread->timing->recording);
 }
 
 void
 stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
 	stall_pass(thread, cycles);
-	stall_tell(thread, stalled, culprit, reason, cycles);
+	stall_record(thread, stalled, culprit, reason, cycles);
 	stall_sample(thread, stalled);
 }
 
@@ -74,11 +74,11 @@ stall_for_load(struct thread *thread, const struct record_pair *pair, uint64_t c
 
 	stall_pass(thread, cycles);
 	if (parts.waiting)
-		stall_tell(thread, pair->stalled, pair->culprit, REASON_BANDWIDTH, parts.waiting);
+		stall_record(thread, pair->stalled, pair->culprit, REASON_BANDWIDTH, parts.waiting);
 	if (parts.caching)
-		stall_tell(thread, pair->stalled, pair->culprit, REASON_DATA_CACHE, parts.caching);
+		stall_record(thread, pair->stalled, pair->culprit, REASON_DATA_CACHE, parts.caching);
 	if (parts.translating)
-		stall_tell(thread, pair->stalled, pair->culprit, REASON_DATA_TLB, parts.translating);
+		stall_record(thread, pair->stalled, pair->culprit, REASON_DATA_TLB, parts.translating);
 	stall_sample(thread, pair->stalled);
 }
 
@@ -90,7 +90,7 @@ load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, cons
 
 	stall_pass(thread, cycles);
 	if (__builtin_expect(parts.waiting != 0, 0))
-		stall_tell(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, parts.waiting);
+		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, parts.waiting);
 	if (parts.caching) {
 		counters[REASON_DATA_CACHE] += parts.caching;
 		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, parts.caching, &load->cache_at);

@@ -36,11 +36,12 @@ static inline __attribute__((always_inline)) void
 stall_pass(struct thread *thread, uint64_t cycles)
 {
 	thread_pass(thread, cycles);
-	thread->other += cycles;
+	thread->stall_cycles += cycles;
 }
 
 /* Part of what has passed was for this: into the counters and the record. */
-void stall_tell(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
+void stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
+                  uint64_t cycles);
 
 /* Call after the stall is recorded: takes due samples. */
 static inline __attribute__((always_inline)) void

@@ -7,7 +7,7 @@
 static int
 make_core(struct timing *timing, struct thread *thread)
 {
-	const struct filter_room room = {thread_data(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	const struct filter_room room = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
 	int err;
 
 	thread->hierarchy = NULL;
@@ -30,16 +30,16 @@ static void
 start_clock(struct thread *thread, uint64_t clock)
 {
 	thread->limit = clock;
-	thread->since.all = 0;
-	thread->other = clock;
+	thread->until_limit.all = 0;
+	thread->stall_cycles = clock;
 	thread->published_static = 0;
-	in_order_forget(thread);
+	in_order_reset(thread);
 	thread->store_count = 0;
-	thread->store_room = thread->store_turn = 0;
-	out_of_order_forget_stalls(thread);
-	core_forget_flights(thread);
+	thread->store_room = thread->store_mshr_free_at = 0;
+	out_of_order_reset(thread);
+	core_reset_mshrs(thread);
 	memset(thread->store_done, 0, sizeof(thread->store_done));
-	thread->front_position = thread->front_other = 0;
+	thread->frontend_position = thread->frontend_stall_cycles = 0;
 	dependence_reset(&thread->dependence, thread->sequence);
 	thread->next_turn = clock;
 	sample_begin(thread);
@@ -115,7 +115,7 @@ void
 thread_publish(struct thread *thread)
 {
 	struct record_counters *counters = &thread->record->counters;
-	const uint64_t position = thread_clock(thread) - thread->other;
+	const uint64_t position = thread_clock(thread) - thread->stall_cycles;
 
 	counters->cycles[REASON_EXECUTION] += position - thread->published_static;
 	thread->published_static = position;
@@ -139,14 +139,14 @@ thread_set_limit(struct thread *thread)
 	if (limit > clock && !thread->waiting_count) /* else at the next block */
 		left = limit - clock < THREAD_LIMIT ? limit - clock : THREAD_LIMIT;
 	thread->limit = clock + left;
-	thread->since.all = (int64_t)(thread->since.fraction - (left << 32));
+	thread->until_limit.all = (int64_t)(thread->until_limit.fraction - (left << 32));
 }
 
 static void
 pass_blocked(struct thread *thread, uint64_t cycles)
 {
 	thread->limit += cycles; /* with the clock, as it may be long; sample_skip() sets it */
-	thread->other += cycles;
+	thread->stall_cycles += cycles;
 	thread->record->counters.cycles[REASON_BLOCKED] += cycles;
 	sample_skip(thread, cycles);
 }
@@ -189,7 +189,7 @@ thread_fork(struct thread *thread)
 {
 	struct record_counters *counters = &thread->record->counters;
 
-	thread->published_static = thread_clock(thread) - thread->other;
+	thread->published_static = thread_clock(thread) - thread->stall_cycles;
 	counters->clock = thread_clock(thread);
 	counters->began = thread_clock(thread);
 	counters->threads = 1;

@@ -2,8 +2,8 @@
  * thread.h - a guest's thread on a core of the target: its time, and what its callbacks look at
  *
  * What each block and each access needs comes first and together. Time is in the target's cycles. The static clock is
- * `clock - other`: what the schedules alone make of the time that has passed; misses that overlap are laid out on it.
- * Thread rule: of the thread that is this virtual CPU; what others look at is in emulator/clock/.
+ * `clock - stall_cycles`: what the schedules alone make of the time that has passed; misses that overlap are laid out
+ * on it. Thread rule: of the thread that is this virtual CPU; what others look at is in emulator/clock/.
  */
 #ifndef DCPI_EMULATOR_TIMING_THREAD_H
 #define DCPI_EMULATOR_TIMING_THREAD_H
@@ -37,7 +37,7 @@ struct load_cost {
 };
 
 /* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
-struct waiting_load {
+struct load_use {
 	uint64_t ready;
 	uint64_t user_position; /* on the static clock */
 	uint32_t culprit, user; /* instructions */
@@ -46,17 +46,17 @@ struct waiting_load {
 	struct load_cost cost;
 };
 
-/* A load that missed, of as many as may be in flight. */
-struct flight {
-	uint64_t ready;      /* when it is done */
-	struct flight *next; /* of a ring, and the next that was begun */
+/* A miss status holding register: one for each miss that may be in flight. */
+struct mshr {
+	uint64_t ready;    /* when its miss is done, and it is free */
+	struct mshr *next; /* in the ring, in the order in which they were allocated */
 };
 
 /* A stall that is remembered, in a ring. */
 struct past_stall {
-	uint64_t position; /* on the static clock; of the next one: that never comes; of one that is forgotten: 0 */
-	uint64_t before;   /* where the one before it was; of the oldest: 0 */
-	uint64_t other;    /* the thread's, before it; of the next one more than that can be */
+	uint64_t position;     /* on the static clock; of the next one: that never comes; of one that is forgotten: 0 */
+	uint64_t before;       /* where the one before it was; of the oldest: 0 */
+	uint64_t stall_cycles; /* the thread's, before it; of the next one more than that can be */
 	struct past_stall *on[2], *back; /* itself and the next; the one before */
 };
 
@@ -95,10 +95,10 @@ union thread_time {
 };
 
 struct thread {
-	union thread_time since; /* the clock's time since `limit`, less than 0 until then: thread_clock() */
-	uint64_t limit;          /* when the clock has reached it there is something to do */
-	uint32_t sequence;       /* of the block that runs */
-	struct edge *edge;       /* by which the block that runs was entered */
+	union thread_time until_limit; /* the clock less `limit`: negative until it is reached; thread_clock() */
+	uint64_t limit;                /* when the clock has reached it there is something to do */
+	uint32_t sequence;             /* of the block that runs */
+	struct edge *edge;             /* by which the block that runs was entered */
 	uint64_t *executions;
 	struct timing *timing;
 	struct hit_filter *data_filter, *code_filter;
@@ -109,15 +109,15 @@ struct thread {
 	struct record_vcpu *record;
 	unsigned vcpu;
 	bool is_used;
-	uint64_t other;                  /* of the clock: stalls, calls, waiting, and what it began with */
+	uint64_t stall_cycles;           /* of the clock: all but the static schedules; with what it began with */
 	uint64_t published_static;       /* of it, what is in the record */
 	uint64_t next_sample, next_turn; /* THREAD_NEVER: none */
 	uint64_t random;
 	uint32_t call;                          /* instruction that makes a system call */
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
 
-	struct flight *oldest_flight; /* the next load that misses takes its place, not before it is done */
-	uint64_t load_cycles;         /* of a hit in level 1, as the schedules have it */
+	struct mshr *oldest_mshr; /* allocated for the next load that misses, when it is free */
+	uint64_t load_cycles;     /* of a hit in level 1, as the schedules have it */
 	uint32_t mispredict_cycles;
 	bool records_stalls;
 	unsigned waiting_count; /* of `waiting` */
@@ -125,21 +125,22 @@ struct thread {
 	struct half_load half;
 
 	/* in order */
-	struct waiting_load waiting[THREAD_HISTORY];
+	struct load_use waiting[THREAD_HISTORY];
 
 	/* out of order */
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_STALLS];
 	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */
-	uint64_t front_position, front_other; /* when the front end began anew: where, and `other` of then */
+	uint64_t frontend_position, frontend_stall_cycles; /* position and stall_cycles when the front end restarted */
 
-	struct flight in_flight[THREAD_HISTORY];
+	struct mshr mshrs[THREAD_HISTORY];
 
 	/* stores that missed */
 	uint64_t store_done[THREAD_STORES];
 	uint32_t store_culprits[THREAD_STORES];
 	uint32_t store_count;
-	uint64_t store_room, store_turn; /* for the next: when the write buffer has room; when it may be in flight */
+	uint64_t store_room,
+		store_mshr_free_at; /* for the next: when the write buffer has room, when an MSHR is free */
 
 	/* how far behind its first place in the record one stall or another was that was not there */
 	uint32_t stall_distances[THREAD_DISTANCES];
@@ -152,43 +153,43 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "union thread_time, an
 static inline uint64_t
 thread_clock(const struct thread *thread)
 {
-	return thread->limit + (uint64_t)(int64_t)thread->since.cycles;
+	return thread->limit + (uint64_t)(int64_t)thread->until_limit.cycles;
 }
 
 /* So many more have passed; fewer than THREAD_LIMIT. */
 static inline void
 thread_pass(struct thread *thread, uint64_t cycles)
 {
-	thread->since.all += (int64_t)(cycles << 32);
+	thread->until_limit.all += (int64_t)(cycles << 32);
 }
 
 /* The clock has not reached the limit: neither a sample nor a turn is due. */
 static inline bool
 thread_is_below_limit(const struct thread *thread)
 {
-	return thread->since.all < 0;
+	return thread->until_limit.all < 0;
 }
 
-/* There is something to do when the next block begins. */
+/* Let the limit be reached: there is something to do when the next block begins. */
 static inline void
-thread_reach_limit(struct thread *thread)
+thread_expire_limit(struct thread *thread)
 {
 	thread->limit = thread_clock(thread);
-	thread->since.all = thread->since.fraction;
+	thread->until_limit.all = thread->until_limit.fraction;
 }
 
-/* Its filter of data, where that is with it. */
+/* Its filter of data accesses, where that is in the thread's own area. */
 static inline struct hit_filter *
-thread_data(const struct thread *thread)
+thread_filter(const struct thread *thread)
 {
 	return (struct hit_filter *)((uintptr_t)thread + THREAD_DATA);
 }
 
-/* Whether it is: that of a large level 1 has no room there. Of all threads alike. */
+/* Whether it is there: that of a large level 1 is not. All threads are alike. */
 static inline bool
-thread_has_data(const struct thread *thread)
+thread_has_filter(const struct thread *thread)
 {
-	return thread->data_filter == thread_data(thread);
+	return thread->data_filter == thread_filter(thread);
 }
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */

@@ -127,9 +127,9 @@ static void
 fill_code(const struct timing *timing, const struct block *block, struct code *code)
 {
 	static const uint8_t endings[] = {
-		[BLOCK_FALLS] = CODE_ENDS_PLAINLY, [BLOCK_BRANCHES] = CODE_BRANCHES,
-		[BLOCK_JUMPS] = CODE_ENDS_PLAINLY, [BLOCK_JUMPS_INDIRECT] = CODE_JUMPS_ANYWHERE,
-		[BLOCK_CALLS] = CODE_CALLS,        [BLOCK_CALLS_INDIRECT] = CODE_CALLS_ANYWHERE,
+		[BLOCK_FALLS] = CODE_FALLS_OR_JUMPS, [BLOCK_BRANCHES] = CODE_BRANCHES,
+		[BLOCK_JUMPS] = CODE_FALLS_OR_JUMPS, [BLOCK_JUMPS_INDIRECT] = CODE_JUMPS_INDIRECT,
+		[BLOCK_CALLS] = CODE_CALLS,          [BLOCK_CALLS_INDIRECT] = CODE_CALLS_INDIRECT,
 		[BLOCK_RETURNS] = CODE_RETURNS,
 	};
 
@@ -155,7 +155,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 
 	/* the same code at several addresses: a library that was mapped again */
 	while (code && code->block != block)
-		code = code->same;
+		code = code->alias;
 	if (code)
 		return code;
 	code = new_code(timing, block);
@@ -165,8 +165,8 @@ timing_add_code(struct timing *timing, const struct block *block)
 	if (!code->load_stalls)
 		return NULL;
 	fill_code(timing, block, code);
-	code->edge.other = &edge_none;
-	code->same = known;
+	code->edge.recent = &edge_none;
+	code->alias = known;
 	timing->codes[block->number] = code;
 	return code;
 }

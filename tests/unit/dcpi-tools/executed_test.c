@@ -14,7 +14,7 @@ add_block(struct recording *recording, uint64_t offset, uint16_t count, uint16_t
 	const struct code_block block = {.type = CODE_BLOCK, .instruction_count = count, .image = 1, .offset = offset};
 	uint32_t first, number = recording_add_block(recording, &block, sizes, bytes, offset, &first);
 
-	recording_tell_block(recording, number, &does);
+	recording_describe_block(recording, number, &does);
 	return number;
 }
 

@@ -60,9 +60,9 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 		line = next_line(&random, line, sets, (uint64_t)sets * ways);
 		wanted = reference_access(&reference, line, writes);
 		found = cache_access(&cache, line, writes);
-		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
-		assert_int_equal(found.left, wanted.left);
-		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
+		assert_int_equal(found.flags & CACHE_HIT, wanted.hit);
+		assert_int_equal(found.victim, wanted.victim);
+		assert_int_equal((found.flags & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
 	}
 	reference_free(&reference);
 	cache_fini(&cache);
@@ -89,9 +89,9 @@ compare_large_numbers(unsigned sets, unsigned ways, bool is_shared)
 			cache_begin_to_lock(&cache);
 		wanted = reference_access(&reference, line, writes);
 		found = cache_access(&cache, line, writes);
-		assert_int_equal(found.what & CACHE_HIT, wanted.hit);
-		assert_int_equal(found.left, wanted.left);
-		assert_int_equal((found.what & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
+		assert_int_equal(found.flags & CACHE_HIT, wanted.hit);
+		assert_int_equal(found.victim, wanted.victim);
+		assert_int_equal((found.flags & CACHE_WAS_WRITTEN) != 0, wanted.was_written);
 	}
 	reference_free(&reference);
 	cache_fini(&cache);
@@ -158,15 +158,15 @@ a_random_victim_may_be_any_way(void **state)
 	for (uint64_t i = 0; i < 8; i++) {
 		lines[i] = i;
 		found = cache_access(&cache, i, false);
-		assert_int_equal(found.left, CACHE_NO_LINE);
+		assert_int_equal(found.victim, CACHE_NO_LINE);
 	}
 	for (uint64_t i = 8; i < 8008; i++) {
 		bool was_there = false;
 
 		found = cache_access(&cache, i, false);
-		assert_false(found.what & CACHE_HIT);
+		assert_false(found.flags & CACHE_HIT);
 		for (unsigned way = 0; way < 8; way++) {
-			if (lines[way] != found.left)
+			if (lines[way] != found.victim)
 				continue;
 			left[way]++;
 			lines[way] = i;
@@ -192,16 +192,16 @@ a_written_line_is_known_until_it_leaves(void **state)
 	found = cache_access(&cache, 1, true);
 	found = cache_access(&cache, 2, false);
 	found = cache_access(&cache, 3, false);
-	assert_int_equal(found.left, 1);
-	assert_true(found.what & CACHE_WAS_WRITTEN);
+	assert_int_equal(found.victim, 1);
+	assert_true(found.flags & CACHE_WAS_WRITTEN);
 	assert_false(cache_mark_written(&cache, 1));
 	assert_true(cache_mark_written(&cache, 2));
 	found = cache_access(&cache, 4, false);
-	assert_int_equal(found.left, 2);
-	assert_true(found.what & CACHE_WAS_WRITTEN);
+	assert_int_equal(found.victim, 2);
+	assert_true(found.flags & CACHE_WAS_WRITTEN);
 	found = cache_access(&cache, 5, false);
-	assert_int_equal(found.left, 3);
-	assert_false(found.what & CACHE_WAS_WRITTEN);
+	assert_int_equal(found.victim, 3);
+	assert_false(found.flags & CACHE_WAS_WRITTEN);
 	cache_fini(&cache);
 }
 
@@ -221,12 +221,12 @@ ask_without_access(unsigned sets, unsigned ways, bool locks)
 	assert_true(cache_mark_written(&cache, first));
 	assert_false(cache_mark_written(&cache, next));
 	found = cache_prefetch(&cache, first);
-	assert_true(found.what & CACHE_HIT);
+	assert_true(found.flags & CACHE_HIT);
 	found = cache_prefetch(&cache, next);
-	assert_int_equal(found.left, first);
-	assert_true(found.what == CACHE_WAS_WRITTEN);
+	assert_int_equal(found.victim, first);
+	assert_true(found.flags == CACHE_WAS_WRITTEN);
 	found = cache_access(&cache, next, false);
-	assert_true(found.what == (CACHE_HIT | CACHE_WAS_PREFETCHED));
+	assert_true(found.flags == (CACHE_HIT | CACHE_WAS_PREFETCHED));
 	cache_fini(&cache);
 }
 
@@ -250,11 +250,11 @@ a_prefetched_line_is_met_for_the_first_time_once(void **state)
 
 	(void)state;
 	found = cache_prefetch(&cache, 9);
-	assert_false(found.what & CACHE_HIT);
+	assert_false(found.flags & CACHE_HIT);
 	found = cache_access(&cache, 9, false);
-	assert_true((found.what & 3) == (CACHE_HIT | CACHE_WAS_PREFETCHED));
+	assert_true((found.flags & 3) == (CACHE_HIT | CACHE_WAS_PREFETCHED));
 	found = cache_access(&cache, 9, false);
-	assert_true((found.what & 3) == CACHE_HIT);
+	assert_true((found.flags & 3) == CACHE_HIT);
 	cache_fini(&cache);
 }
 
@@ -267,9 +267,9 @@ a_prefetched_line_that_left_is_forgotten(void **state)
 	(void)state;
 	found = cache_prefetch(&cache, 9);
 	found = cache_access(&cache, 10, false);
-	assert_int_equal(found.left, 9);
+	assert_int_equal(found.victim, 9);
 	found = cache_access(&cache, 10, false);
-	assert_false(found.what & CACHE_WAS_PREFETCHED);
+	assert_false(found.flags & CACHE_WAS_PREFETCHED);
 	cache_fini(&cache);
 }
 
@@ -316,11 +316,11 @@ hammer_together(unsigned sets, unsigned ways)
 		struct cache_found found;
 
 		found = strike(&anvil, 100 + i, false);
-		assert_false(found.what & CACHE_HIT);
-		assert_int_equal(found.left % sets, sets - 1);
-		assert_in_range(found.left / sets, 0, 39);
-		assert_int_equal(seen >> (found.left / sets) & 1, 0);
-		seen |= UINT64_C(1) << (found.left / sets);
+		assert_false(found.flags & CACHE_HIT);
+		assert_int_equal(found.victim % sets, sets - 1);
+		assert_in_range(found.victim / sets, 0, 39);
+		assert_int_equal(seen >> (found.victim / sets) & 1, 0);
+		seen |= UINT64_C(1) << (found.victim / sets);
 	}
 	cache_fini(&anvil.cache);
 }

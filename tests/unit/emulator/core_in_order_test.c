@@ -115,7 +115,7 @@ no_more_than_may_be_are_in_flight(void **state)
 	struct code *code = CODE_OF(fixture, LOAD_RAX, LOAD_RDX, NOP);
 
 	fixture->timing.misses_in_flight = 1;
-	core_forget_flights(fixture->thread);
+	core_reset_mshrs(fixture->thread);
 	execute(fixture, code);
 	miss(fixture, 0, 100);
 	miss(fixture, 1, 100);

@@ -222,7 +222,7 @@ one_miss_in_flight_at_a_time_makes_them_follow_each_other(void **state)
 	struct timing_fixture *fixture = *state;
 
 	fixture->timing.misses_in_flight = 1;
-	core_forget_flights(fixture->thread);
+	core_reset_mshrs(fixture->thread);
 	execute(fixture, CODE_OF(fixture, LOAD_RAX, LOAD_RBX));
 	miss(fixture, 0, MISS);
 	miss(fixture, 1, MISS);
@@ -319,7 +319,7 @@ a_window_that_was_emptied_holds_what_came_since(void **state)
 		core_mispredicted(thread, &load->edge);
 		execute(fixture, load);
 		for (unsigned stall = 0; stall < count; stall++) {
-			out_of_order_remember_stall(thread, core_time(thread, 0) - thread->other);
+			out_of_order_record_stall(thread, core_time(thread, 0) - thread->stall_cycles);
 			stall_add(thread, 3, 3, REASON_WRITE_BUFFER, 1);
 		}
 		before = waited(fixture);

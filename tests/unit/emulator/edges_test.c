@@ -12,7 +12,7 @@ known(const struct edge *before, struct code *code)
 {
 	if (edge_is_from(&code->edge, before))
 		return &code->edge;
-	return edge_is_from(edge_other(code), before) ? edge_other(code) : NULL;
+	return edge_is_from(edge_recent(code), before) ? edge_recent(code) : NULL;
 }
 
 static struct edge *
@@ -21,7 +21,7 @@ find(struct timing_fixture *fixture, struct edge *before, struct code *code)
 	struct edge *edge = known(before, code);
 
 	if (!edge)
-		edge = edges_look(&fixture->timing.edges, before, code);
+		edge = edges_find(&fixture->timing.edges, before, code);
 	if (!edge)
 		edge = edges_make(&fixture->timing, before, code);
 	edges_remember(before, edge);
@@ -135,8 +135,8 @@ a_block_behind_itself_is_a_variant_of_its_own(void **state)
 	struct edge *first = enter(fixture, code), *again = find(fixture, first, code);
 
 	assert_true(again->variant.cycles > first->variant.cycles);
-	assert_ptr_equal(find(fixture, again, code)->of, again->of);
-	assert_ptr_equal(find(fixture, enter(fixture, CODE_OF(fixture, NOP)), code)->of, first->of);
+	assert_ptr_equal(find(fixture, again, code)->variant_id, again->variant_id);
+	assert_ptr_equal(find(fixture, enter(fixture, CODE_OF(fixture, NOP)), code)->variant_id, first->variant_id);
 }
 
 /* mov (%rax),%rax; jne to itself: all iterations but the first ones begin by the edge that is known first. */

@@ -77,8 +77,9 @@ compare_with_reference(unsigned sets, unsigned ways, enum machine_replacement re
 		found = use(&level, line);
 		assert_int_equal(found.hit, wanted.hit);
 		if (!found.hit)
-			assert_int_equal(found.left == TAG_NONE ? REFERENCE_NONE : l1_left(&level, line, found.left),
-			                 wanted.left);
+			assert_int_equal(found.victim_tag == TAG_NONE ? REFERENCE_NONE
+			                                              : l1_victim_line(&level, line, found.victim_tag),
+			                 wanted.victim);
 		assert_int_equal(hits(&level, line), filter_entry_to(level.filter, found.entry) != FILTER_NOWHERE);
 	}
 	reference_free(&reference);
@@ -216,7 +217,7 @@ a_random_victim_may_be_any_way(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 8; i++)
-		assert_int_equal(use(&level, i).left, TAG_NONE);
+		assert_int_equal(use(&level, i).victim_tag, TAG_NONE);
 	for (uint64_t i = 8; i < 8008; i++) {
 		struct l1_found found = use(&level, i);
 

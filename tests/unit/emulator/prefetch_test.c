@@ -30,7 +30,7 @@ begin(enum machine_prefetch kind, unsigned entries, unsigned degree, unsigned di
 static unsigned
 watch(uint64_t address, uint64_t instruction, bool missed)
 {
-	return prefetcher_watch(&prefetcher, (struct prefetch_access){address, instruction, missed});
+	return prefetcher_train(&prefetcher, (struct prefetch_access){address, instruction, missed});
 }
 
 /* Lines of PAGE from `first` on, `step` apart, and no others. */
@@ -234,10 +234,10 @@ a_share_of_fetches_is_right_evenly(void **state)
 	begin(PREFETCH_NEXT_LINE, 0, 1, 1);
 	prefetcher.model.accuracy = 0.9;
 	for (unsigned i = 0; i < 1000; i++) {
-		bool is_right = prefetcher_next_is_right(&prefetcher);
+		bool is_accurate = prefetcher_next_is_accurate(&prefetcher);
 
-		prefetcher_count(&prefetcher, is_right);
-		right += is_right;
+		prefetcher_count(&prefetcher, is_accurate);
+		right += is_accurate;
 		if (i % 10 == 9)
 			assert_int_equal(right, (i + 1) / 10 * 9);
 	}

@@ -173,7 +173,7 @@ where_no_place_is_left_it_is_said(void **state)
 	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1, &distance))
 		added++;
 	assert_true(added >= 1000 && added < RECORD_STALLS);
-	recording_pass(fixture->recording);
+	recording_count_unrecorded(fixture->recording);
 	read_header(fixture, getpid(), &header);
 	assert_int_equal(header.unrecorded, 1);
 }

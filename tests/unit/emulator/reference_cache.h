@@ -27,8 +27,8 @@ struct reference_cache {
 };
 
 struct reference_found {
-	bool hit, was_written; /* it, or what left */
-	uint64_t left;         /* REFERENCE_NONE */
+	bool hit, was_written; /* it, or the victim */
+	uint64_t victim;       /* REFERENCE_NONE */
 };
 
 static inline struct reference_cache
@@ -86,7 +86,7 @@ reference_access(struct reference_cache *cache, uint64_t line, bool writes)
 	cache->time++;
 	if (!way) {
 		way = reference_victim(cache, line);
-		found.left = way->line;
+		found.victim = way->line;
 		found.was_written = way->written;
 		*way = (struct reference_way){.line = line, .came = cache->time};
 	} else {

@@ -72,10 +72,10 @@ reference_core_free(struct reference_core *core)
 static inline void
 reference_left(struct reference_core *core, const struct reference_found *found, unsigned level)
 {
-	if (found->left == REFERENCE_NONE || !found->was_written)
+	if (found->victim == REFERENCE_NONE || !found->was_written)
 		return;
 	for (; level < core->level_count; level++) {
-		struct reference_way *way = reference_find(&core->levels[level], found->left);
+		struct reference_way *way = reference_find(&core->levels[level], found->victim);
 
 		if (way) {
 			way->written = true;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "emulator/model/controller.h"
+#include "emulator/model/memory_path.h"
 
 #define WINDOW_LINES    4 /* that a window has room for at least */
 #define SHIFT_LEAST     5 /* of its cycles */
@@ -45,18 +45,19 @@ load_curve_init(struct load_curve *curve, const struct machine *machine)
 
 	curve->lines_per_cycle = limit * NS_PER_US / machine->clock_mhz / machine->line_bytes;
 	curve->least_cycles = cycles_of(machine, latency_at(machine, 0));
-	for (unsigned i = 0; i <= PATH_LOADS; i++) {
-		uint32_t cycles = cycles_of(machine, latency_at(machine, limit * i / PATH_LOADS));
+	for (unsigned i = 0; i <= MEMORY_PATH_LOADS; i++) {
+		uint32_t cycles = cycles_of(machine, latency_at(machine, limit * i / MEMORY_PATH_LOADS));
 
 		curve->more_cycles[i] = cycles > curve->least_cycles ? cycles - curve->least_cycles : 0;
 	}
 }
 
 int
-path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles)
+memory_path_init(struct memory_path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles)
 {
-	*path = (struct path){.core_count = core_count, .window_shift = SHIFT_LEAST};
-	path->patience_cycles = quantum_cycles ? quantum_cycles * 2 + PATH_TELL_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
+	*path = (struct memory_path){.core_count = core_count, .window_shift = SHIFT_LEAST};
+	path->stale_cycles =
+		quantum_cycles ? quantum_cycles * 2 + MEMORY_PATH_PUBLISH_CYCLES * UINT64_C(8) : UNBOUNDED_TRUST;
 	while (path->window_shift < SHIFT_MOST &&
 	       lines_per_cycle * (double)(UINT64_C(1) << path->window_shift) < WINDOW_LINES)
 		path->window_shift++;
@@ -70,12 +71,12 @@ path_init(struct path *path, double lines_per_cycle, unsigned core_count, uint64
 	path->reports = calloc(core_count, sizeof(*path->reports));
 	if (path->windows && path->reports)
 		return 0;
-	path_fini(path);
+	memory_path_fini(path);
 	return -ENOMEM;
 }
 
 void
-path_fini(struct path *path)
+memory_path_fini(struct memory_path *path)
 {
 	free(path->windows);
 	free(path->reports);
@@ -84,20 +85,20 @@ path_fini(struct path *path)
 }
 
 void
-path_begin_to_share(struct path *path)
+memory_path_begin_to_share(struct memory_path *path)
 {
 	path->is_shared = true;
 }
 
 void
-path_user_init(struct path_user *user, struct path *path, unsigned core)
+memory_path_user_init(struct memory_path_user *user, struct memory_path *path, unsigned core)
 {
-	*user = (struct path_user){.path = path, .core = core, .tells = PATH_TELL_CYCLES};
+	*user = (struct memory_path_user){.path = path, .core = core, .next_publish = MEMORY_PATH_PUBLISH_CYCLES};
 }
 
 /* Lines that window `number` has room for: one more or less, so that their mean is right. */
 static inline uint64_t
-path_room_in(const struct path *path, uint64_t number)
+memory_path_capacity(const struct memory_path *path, uint64_t number)
 {
 	return ((number * path->window_lines_q16 & UINT16_MAX) + path->window_lines_q16) >> 16;
 }
@@ -105,63 +106,64 @@ path_room_in(const struct path *path, uint64_t number)
 /* What window `number` is with a line more, when it was `there`; `there` itself: newer ones have its place. 0: it is
  * full. */
 static inline uint64_t
-path_with_one_more(const struct path *path, uint64_t number, uint64_t there)
+memory_path_with_one_more(const struct memory_path *path, uint64_t number, uint64_t there)
 {
-	const uint64_t empty = number << PATH_LINES_BITS;
+	const uint64_t empty = number << MEMORY_PATH_LINES_BITS;
 
 	if (there < empty)
 		return empty + 1;
-	if (there - empty < path_room_in(path, number))
+	if (there - empty < memory_path_capacity(path, number))
 		return there + 1;
-	return (there - empty) >> PATH_LINES_BITS ? there : 0;
+	return (there - empty) >> MEMORY_PATH_LINES_BITS ? there : 0;
 }
 
 /* Whether the line found room in window `number`. `is_shared`: path->is_shared. Alone, the host need not wait for all
  * that went before. */
 static inline bool
-path_take(struct path *path, uint64_t number, const bool is_shared)
+memory_path_take(struct memory_path *path, uint64_t number, const bool is_shared)
 {
 	uint64_t *window = &path->windows[number & path->window_mask];
-	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED), then = path_with_one_more(path, number, there);
+	uint64_t there = __atomic_load_n(window, __ATOMIC_RELAXED),
+		 then = memory_path_with_one_more(path, number, there);
 
 	if (!is_shared && then)
 		*window = then;
 	while (is_shared && then &&
 	       !__atomic_compare_exchange_n(window, &there, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		then = path_with_one_more(path, number, there);
+		then = memory_path_with_one_more(path, number, there);
 	return then != 0;
 }
 
 uint64_t
-path_move(struct path_user *user, uint64_t now)
+memory_path_transfer(struct memory_path_user *user, uint64_t now)
 {
-	struct path *path = user->path;
+	struct memory_path *path = user->path;
 	const uint64_t window = now >> path->window_shift, last = window + path->reach;
 	uint64_t number = window;
 
 	if (!path->window_lines_q16)
 		return 0;
-	if (user->asked <= window && window <= user->found)
-		number = user->found;
+	if (user->first_full <= window && window <= user->first_free)
+		number = user->first_free;
 	else
-		user->asked = window;
-	while (number < last && !path_take(path, number, path->is_shared))
+		user->first_full = window;
+	while (number < last && !memory_path_take(path, number, path->is_shared))
 		number++;
-	user->found = number;
+	user->first_free = number;
 	return number == window ? 0 : (number << path->window_shift) - now;
 }
 
 static double
-load_of(const struct path *path, uint64_t now)
+load_of(const struct memory_path *path, uint64_t now)
 {
 	double load = 0;
 
 	for (unsigned i = 0; i < path->core_count; i++) {
-		const struct path_report *report = &path->reports[i];
-		uint64_t heard = __atomic_load_n(&report->heard, __ATOMIC_RELAXED);
+		const struct memory_path_report *report = &path->reports[i];
+		uint64_t published = __atomic_load_n(&report->published, __ATOMIC_RELAXED);
 		double rate;
 
-		if (!heard || heard + path->patience_cycles < now)
+		if (!published || published + path->stale_cycles < now)
 			continue;
 		__atomic_load(&report->rate, &rate, __ATOMIC_RELAXED);
 		load += rate;
@@ -170,19 +172,19 @@ load_of(const struct path *path, uint64_t now)
 }
 
 void
-path_tell(struct path_user *user, uint64_t now, const struct load_curve *curve)
+memory_path_publish(struct memory_path_user *user, uint64_t now, const struct load_curve *curve)
 {
-	struct path *path = user->path;
-	struct path_report *report = &path->reports[user->core];
-	const double cycles = (double)(now - (user->tells - PATH_TELL_CYCLES));
-	const double lines = (double)(user->lines - user->told_lines);
+	struct memory_path *path = user->path;
+	struct memory_path_report *report = &path->reports[user->core];
+	const double cycles = (double)(now - (user->next_publish - MEMORY_PATH_PUBLISH_CYCLES));
+	const double lines = (double)(user->lines - user->published_lines);
 	double load;
 
 	user->average += (lines / cycles - user->average) * cycles / (cycles + AVERAGE_CYCLES);
-	user->tells = now + PATH_TELL_CYCLES;
-	user->told_lines = user->lines;
+	user->next_publish = now + MEMORY_PATH_PUBLISH_CYCLES;
+	user->published_lines = user->lines;
 	__atomic_store(&report->rate, &user->average, __ATOMIC_RELAXED);
-	__atomic_store_n(&report->heard, now, __ATOMIC_RELAXED);
-	load = load_of(path, now) / curve->lines_per_cycle * PATH_LOADS;
-	user->load_cycles = curve->more_cycles[load < PATH_LOADS ? (unsigned)load : PATH_LOADS];
+	__atomic_store_n(&report->published, now, __ATOMIC_RELAXED);
+	load = load_of(path, now) / curve->lines_per_cycle * MEMORY_PATH_LOADS;
+	user->load_cycles = curve->more_cycles[load < MEMORY_PATH_LOADS ? (unsigned)load : MEMORY_PATH_LOADS];
 }

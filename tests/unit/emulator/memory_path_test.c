@@ -1,16 +1,16 @@
-/* Tests of emulator/model/controller.h. */
+/* Tests of emulator/model/memory_path.h. */
 #include "tests/unit/test.h"
 
 #include <math.h>
 #include <pthread.h>
 
-#include "emulator/model/controller.h"
+#include "emulator/model/memory_path.h"
 
 #define CORES   18
 #define QUANTUM 100000
 
-static struct path path;
-static struct path_user users[CORES];
+static struct memory_path path;
+static struct memory_path_user users[CORES];
 static struct load_curve curve;
 
 /* 1 GHz and lines of 64 bytes: 12.8 GB/s are a line each 5 cycles. */
@@ -28,15 +28,15 @@ setup(void **state)
 	(void)state;
 	load_curve_init(&curve, &machine);
 	for (unsigned i = 0; i < CORES; i++)
-		path_user_init(&users[i], &path, i);
-	return path_init(&path, curve.lines_per_cycle, CORES, QUANTUM);
+		memory_path_user_init(&users[i], &path, i);
+	return memory_path_init(&path, curve.lines_per_cycle, CORES, QUANTUM);
 }
 
 static int
 teardown(void **state)
 {
 	(void)state;
-	path_fini(&path);
+	memory_path_fini(&path);
 	return 0;
 }
 
@@ -46,11 +46,11 @@ the_curve_is_straight_between_its_points(void **state)
 	(void)state;
 	assert_int_equal(curve.least_cycles, 100);
 	assert_int_equal(curve.more_cycles[0], 0);
-	assert_int_equal(curve.more_cycles[PATH_LOADS / 4], 5);
-	assert_int_equal(curve.more_cycles[PATH_LOADS / 2], 10);
-	assert_int_equal(curve.more_cycles[PATH_LOADS * 3 / 4], 30);
-	assert_int_equal(curve.more_cycles[PATH_LOADS * 7 / 8], 65);
-	assert_int_equal(curve.more_cycles[PATH_LOADS], 100);
+	assert_int_equal(curve.more_cycles[MEMORY_PATH_LOADS / 4], 5);
+	assert_int_equal(curve.more_cycles[MEMORY_PATH_LOADS / 2], 10);
+	assert_int_equal(curve.more_cycles[MEMORY_PATH_LOADS * 3 / 4], 30);
+	assert_int_equal(curve.more_cycles[MEMORY_PATH_LOADS * 7 / 8], 65);
+	assert_int_equal(curve.more_cycles[MEMORY_PATH_LOADS], 100);
 	assert_true(fabs(curve.lines_per_cycle - 0.2) < 1e-9);
 }
 
@@ -60,7 +60,7 @@ who_waits_for_each_line_finds_room(void **state)
 {
 	(void)state;
 	for (uint64_t now = 0; now < 100000; now += 100)
-		assert_int_equal(path_move(&users[0], now), 0);
+		assert_int_equal(memory_path_transfer(&users[0], now), 0);
 }
 
 /* Cycles until `count` lines have moved, asked for by cores in turn as soon as each may: ten in flight each. */
@@ -78,8 +78,8 @@ move_lines(unsigned cores, uint64_t count)
 			core = now[j] < now[core] ? j : core;
 		slot = counts[core]++ % 10;
 		now[core] = now[core] > ready[core][slot] ? now[core] : ready[core][slot];
-		wait = path_move(&users[core], now[core]);
-		path_count(&users[core], now[core], &curve);
+		wait = memory_path_transfer(&users[core], now[core]);
+		memory_path_count(&users[core], now[core], &curve);
 		wait = wait > users[core].load_cycles ? wait : users[core].load_cycles;
 		ready[core][slot] = now[core] + 100 + wait;
 		last = ready[core][slot] > last ? ready[core][slot] : last;
@@ -105,8 +105,8 @@ a_limit_need_not_be_a_whole_number(void **state)
 	uint64_t cycles;
 
 	(void)state;
-	path_fini(&path);
-	assert_int_equal(path_init(&path, 7.3 / 64, CORES, QUANTUM), 0);
+	memory_path_fini(&path);
+	assert_int_equal(memory_path_init(&path, 7.3 / 64, CORES, QUANTUM), 0);
 	cycles = move_lines(4, 50000);
 	assert_in_range(cycles, 434000, 443000);
 }
@@ -121,7 +121,7 @@ the_limit_holds_for_clocks_that_differ(void **state)
 	for (uint64_t end = QUANTUM; end <= 20 * QUANTUM; end += QUANTUM) {
 		for (unsigned core = 0; core < 4; core++) {
 			for (; now[core] < end; moved++)
-				now[core] += 10 + path_move(&users[core], now[core]);
+				now[core] += 10 + memory_path_transfer(&users[core], now[core]);
 		}
 	}
 	/* Asked for: four lines each 10 cycles, twice the limit. What a core got late it has beyond the end. */
@@ -134,9 +134,9 @@ who_is_behind_finds_room_where_there_was_some(void **state)
 {
 	(void)state;
 	for (uint64_t now = QUANTUM; now < 2 * QUANTUM; now += 5)
-		path_move(&users[0], now);
+		memory_path_transfer(&users[0], now);
 	for (uint64_t now = 0; now < QUANTUM / 2; now += 100)
-		assert_int_equal(path_move(&users[1], now), 0);
+		assert_int_equal(memory_path_transfer(&users[1], now), 0);
 }
 
 /* Ten in flight at B bytes a cycle, each taking the latency of that load: 640 / latency. */
@@ -161,12 +161,12 @@ who_was_not_heard_of_for_long_is_no_load(void **state)
 {
 	(void)state;
 	for (uint64_t now = 10; now < 500000; now += 10)
-		path_count(&users[0], now, &curve);
+		memory_path_count(&users[0], now, &curve);
 	for (uint64_t now = 400000; now < 500000; now += 1000)
-		path_count(&users[1], now, &curve);
+		memory_path_count(&users[1], now, &curve);
 	assert_in_range(users[1].load_cycles, 9, 11);
 	for (uint64_t now = 1000000; now < 1100000; now += 1000)
-		path_count(&users[1], now, &curve);
+		memory_path_count(&users[1], now, &curve);
 	assert_int_equal(users[1].load_cycles, 0);
 }
 
@@ -174,24 +174,24 @@ static void
 without_a_limit_nothing_waits(void **state)
 {
 	(void)state;
-	path_fini(&path);
-	assert_int_equal(path_init(&path, 0, CORES, QUANTUM), 0);
+	memory_path_fini(&path);
+	assert_int_equal(memory_path_init(&path, 0, CORES, QUANTUM), 0);
 	for (unsigned i = 0; i < 10000; i++)
-		assert_int_equal(path_move(&users[0], 0), 0);
+		assert_int_equal(memory_path_transfer(&users[0], 0), 0);
 }
 
 /* Who is alone waits as long where threads could come, also where its times go back and forth. */
 static void
 sharing_with_nobody_changes_no_wait(void **state)
 {
-	struct path_user *other = &users[1];
-	struct path shared;
+	struct memory_path_user *other = &users[1];
+	struct memory_path shared;
 	uint64_t random = 1, now = 0;
 
 	(void)state;
-	assert_int_equal(path_init(&shared, curve.lines_per_cycle, CORES, QUANTUM), 0);
-	path_begin_to_share(&shared);
-	path_user_init(other, &shared, 0);
+	assert_int_equal(memory_path_init(&shared, curve.lines_per_cycle, CORES, QUANTUM), 0);
+	memory_path_begin_to_share(&shared);
+	memory_path_user_init(other, &shared, 0);
 	for (unsigned i = 0; i < 100000; i++) {
 		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		now += random >> 60; /* 7.5 in the mean; a line takes 5 */
@@ -199,9 +199,9 @@ sharing_with_nobody_changes_no_wait(void **state)
 			now += random >> 61;
 		else
 			now -= now > 200 ? random >> 57 : 0;
-		assert_int_equal(path_move(&users[0], now), path_move(other, now));
+		assert_int_equal(memory_path_transfer(&users[0], now), memory_path_transfer(other, now));
 	}
-	path_fini(&shared);
+	memory_path_fini(&shared);
 }
 
 #define TURNS 20000
@@ -209,10 +209,10 @@ sharing_with_nobody_changes_no_wait(void **state)
 static void *
 move_many(void *context)
 {
-	struct path_user *user = context;
+	struct memory_path_user *user = context;
 
 	for (uint64_t i = 0; i < TURNS; i++)
-		path_move(user, i * 8);
+		memory_path_transfer(user, i * 8);
 	return NULL;
 }
 
@@ -224,13 +224,13 @@ threads_lose_no_line(void **state)
 	uint64_t lines = 0;
 
 	(void)state;
-	path_begin_to_share(&path);
+	memory_path_begin_to_share(&path);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, move_many, &users[i]), 0);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	for (uint64_t i = 0; i <= path.window_mask; i++)
-		lines += path.windows[i] & ((1 << PATH_LINES_BITS) - 1);
+		lines += path.windows[i] & ((1 << MEMORY_PATH_LINES_BITS) - 1);
 	assert_int_equal(lines, 2 * TURNS);
 }
 
