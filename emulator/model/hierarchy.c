@@ -269,8 +269,7 @@ run_prefetchers(struct hierarchy *hierarchy, uint64_t physical, uint64_t instruc
 
 		if (reached < level || (level == 0 && !instruction))
 			continue;
-		count = prefetcher_train(
-			prefetcher, (struct prefetch_access){physical, instruction, reached > level || used_prefetch});
+		count = prefetcher_train(prefetcher, physical, instruction, reached > level || used_prefetch);
 		for (unsigned k = 0; k < count; k++) {
 			const uint64_t line = prefetcher_line(prefetcher, k);
 

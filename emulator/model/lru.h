@@ -24,23 +24,6 @@
 #define LRU_BYTES 16   /* at least, where it is in bytes */
 #define LRU_NEVER 0x7f /* where there is no way */
 
-/* What a use of each of eight ways sets, and what it leaves. */
-struct lru_uses {
-	uint64_t rows[LRU_WAYS], others[LRU_WAYS];
-};
-extern const struct lru_uses lru_uses;
-
-/* lru_uses of a single way. */
-struct lru_use {
-	uint64_t row, others;
-};
-
-static inline struct lru_use
-lru_use_of(uint32_t way)
-{
-	return (struct lru_use){lru_uses.rows[way], lru_uses.others[way]};
-}
-
 /* Mask of the order bits of ways 0 to ways - 1; lru_used() also sets bits above them. */
 static inline uint64_t
 lru_present(unsigned ways)
@@ -62,7 +45,7 @@ lru_first(unsigned ways)
 static inline __attribute__((always_inline)) uint64_t
 lru_used(uint64_t order, uint32_t way)
 {
-	return (order | lru_uses.rows[way]) & lru_uses.others[way];
+	return (order | UINT64_C(0xff) << way * 8) & ~(LRU_LOWS << way);
 }
 
 /* `present`: lru_present(). */

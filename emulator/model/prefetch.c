@@ -15,150 +15,17 @@ struct prefetch_entry {
 	uint64_t key;  /* page, or instruction */
 	uint64_t last; /* where it was last */
 	struct prefetch_course course;
-	uint64_t *order;    /* of its set, */
-	struct lru_use use; /* and what a use makes of it */
-	uint64_t unused;
-};
+	struct prefetch_set *set;
+	uint32_t way; /* in the set */
+} __attribute__((aligned(HOST_LINE)));
 
 struct prefetch_set {
 	uint32_t tags[PREFETCH_WAYS]; /* of each the lower half of its key */
-	uint64_t order;
-	uint64_t unused[3];
+	uint64_t order;               /* lru.h */
 	struct prefetch_entry entries[PREFETCH_WAYS];
 };
 
-static inline struct prefetch_set *
-prefetch_set_of(const struct prefetcher *prefetcher, uint64_t key)
-{
-	return &prefetcher->sets[(uint32_t)key & prefetcher->set_mask];
-}
-
-/* The entry that may be the key's: it is, if it has it. */
-static inline struct prefetch_entry *
-prefetch_recent(const struct prefetcher *prefetcher, uint64_t key)
-{
-	return prefetcher->recent[key % PREFETCH_RECENT];
-}
-
-/* The key's, if the set has one; else NULL. */
-static inline struct prefetch_entry *
-prefetch_find(struct prefetch_set *set, uint64_t key)
-{
-	for (uint32_t left = tags_match(set->tags, (uint32_t)key, PREFETCH_WAYS); left; left &= left - 1) {
-		struct prefetch_entry *entry = &set->entries[__builtin_ctz(left)];
-
-		if (entry->key == key)
-			return entry;
-	}
-	return NULL;
-}
-
-static inline void
-prefetch_use_in(uint64_t *order, const struct prefetch_entry *entry)
-{
-	*order = (*order | entry->use.row) & entry->use.others;
-}
-
-static inline void
-prefetch_use(struct prefetch_entry *entry)
-{
-	prefetch_use_in(entry->order, entry);
-}
-
-/* Who was not needed for the longest time makes room for the key, which begins at `at`; it is used. */
-static inline struct prefetch_entry *
-prefetch_replace(const struct prefetcher *prefetcher, struct prefetch_set *set, uint64_t key, uint64_t at)
-{
-	const size_t way = lru_oldest(set->order, prefetcher->present);
-	struct prefetch_entry *entry = &set->entries[way];
-
-	prefetch_use_in(&set->order, entry);
-	set->tags[way] = (uint32_t)key;
-	entry->key = key;
-	entry->last = at;
-	entry->course = prefetcher->initial;
-	return entry;
-}
-
-/* An instruction goes to `at`, and nothing is wanted for that. False: something may be, and nothing was done. */
-static inline bool
-prefetch_step(const struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
-{
-	const uint64_t moved = at - entry->last;
-
-	if (entry->course.step != moved && moved) {
-		entry->course.step = moved;
-		entry->course.ahead = 0;
-	} else if (moved + prefetcher->page_mask <= 2 * prefetcher->page_mask && moved) {
-		return false;
-	}
-	entry->last = at;
-	prefetch_use(entry);
-	return true;
-}
-
-/* How far it is to the end of the page; `down`: all bits, if it goes down. */
-static inline uint64_t
-prefetch_rest_of_page(const struct prefetcher *prefetcher, uint64_t at, uint64_t down)
-{
-	return (at ^ ~down) & prefetcher->page_mask;
-}
-
-/* What is left of `ahead` behind `apart` of it. */
-static inline uint32_t
-prefetch_still_ahead(uint32_t ahead, uint64_t apart)
-{
-	return (ahead - (uint32_t)apart) & -(uint32_t)(ahead > apart);
-}
-
-/* Lines from `ahead` on, at most `degree` of them, in the page and in reach. */
-static inline unsigned
-prefetch_ask_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint32_t ahead)
-{
-	const uint64_t step = entry->course.step, in_page = prefetch_rest_of_page(prefetcher, at, -(step >> 63));
-	const uint64_t reach = prefetcher->model.distance, most = in_page < reach ? in_page : reach;
-	const uint64_t left = most > ahead ? most - ahead : 0;
-	const unsigned count = left < prefetcher->degree ? (unsigned)left : prefetcher->degree;
-
-	prefetcher->first = at + step * (ahead + UINT64_C(1));
-	prefetcher->stride = step;
-	entry->course.ahead = ahead + count;
-	return count;
-}
-
-/* It does not go on as it did: perhaps the other way. */
-static inline void
-prefetch_turn_stream(const struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t moved)
-{
-	const uint64_t down = -(moved >> 63), apart = (moved ^ down) - down;
-
-	const uint64_t step = apart <= entry->course.most ? down | 1 : 0;
-
-	entry->course = prefetcher->initial;
-	entry->course.step = step;
-}
-
-/*
- * A stream goes by `moved`, not 0, to line `at`: how many lines are wanted. Whether it goes on, turns or begins anew
- * nobody can foresee: the host has one branch for it.
- */
-static inline unsigned
-prefetch_follow_stream(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at, uint64_t moved)
-{
-	const uint64_t apart =
-		moved * entry->course.step; /* in its direction; against it, or without one, it is no stream */
-
-	entry->last = at;
-	if (apart - 1 >= entry->course.most) {
-		prefetch_turn_stream(prefetcher, entry, moved);
-		return 0;
-	}
-	entry->course.most = prefetcher->model.distance;
-	return prefetch_ask_stream(prefetcher, entry, at, prefetch_still_ahead(entry->course.ahead, apart));
-}
-
-_Static_assert(sizeof(struct prefetch_entry) == HOST_LINE && sizeof(struct prefetch_set) % HOST_LINE == 0,
-               "an entry is a line of the host's cache");
+_Static_assert(sizeof(struct prefetch_entry) == HOST_LINE, "an entry is a line of the host's cache");
 
 static void
 clear(struct prefetch_set *set, unsigned ways)
@@ -166,7 +33,7 @@ clear(struct prefetch_set *set, unsigned ways)
 	set->order = lru_first(ways);
 	for (uint32_t i = 0; i < PREFETCH_WAYS; i++) {
 		set->tags[i] = TAG_NONE;
-		set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .order = &set->order, .use = lru_use_of(i)};
+		set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .set = set, .way = i};
 	}
 }
 
@@ -215,25 +82,54 @@ prefetcher_fini(struct prefetcher *prefetcher)
 	prefetcher->sets = NULL;
 }
 
-/* The key's entry; if there was none it begins at `at`. */
+/* The key's entry in the set; else the least recently used one, which the key has from now on, beginning at `at`. */
 static struct prefetch_entry *
-find_entry(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
+find_in_set(const struct prefetcher *prefetcher, struct prefetch_set *set, uint64_t key, uint64_t at)
 {
-	struct prefetch_set *set = prefetch_set_of(prefetcher, key);
-	struct prefetch_entry *entry = prefetch_recent(prefetcher, key);
+	struct prefetch_entry *entry;
 
-	if (entry->key == key)
-		return entry;
-	entry = prefetch_find(set, key);
-	if (!entry)
-		entry = prefetch_replace(prefetcher, set, key, at);
-	prefetcher->recent[key % PREFETCH_RECENT] = entry;
+	for (uint32_t ways = tags_match(set->tags, (uint32_t)key, PREFETCH_WAYS); ways; ways &= ways - 1) {
+		entry = &set->entries[__builtin_ctz(ways)];
+		if (entry->key == key)
+			return entry;
+	}
+	entry = &set->entries[lru_oldest(set->order, prefetcher->present)];
+	set->tags[entry->way] = (uint32_t)key;
+	entry->key = key;
+	entry->last = at;
+	entry->course = prefetcher->initial;
 	return entry;
 }
 
-/* Places from `ahead` on, each `step` from the last and `most` ahead at most: lines, but for the one at `at`. */
+/* The key's entry, which is used; if there was none it begins at `at`. */
+static inline struct prefetch_entry *
+find_entry(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
+{
+	struct prefetch_entry **recent = &prefetcher->recent[key % PREFETCH_RECENT];
+
+	if ((*recent)->key != key)
+		*recent = find_in_set(prefetcher, &prefetcher->sets[(uint32_t)key & prefetcher->set_mask], key, at);
+	(*recent)->set->order = lru_used((*recent)->set->order, (*recent)->way);
+	return *recent;
+}
+
+/* How far it is to the end of the page; `down`: all bits, if it goes down. */
+static inline uint64_t
+rest_of_page(const struct prefetcher *prefetcher, uint64_t at, uint64_t down)
+{
+	return (at ^ ~down) & prefetcher->page_mask;
+}
+
+/* What of `ahead` is still ahead when the program has gone on by `moved`. */
+static inline uint32_t
+still_ahead(uint32_t ahead, uint64_t moved)
+{
+	return ahead > moved ? ahead - (uint32_t)moved : 0;
+}
+
+/* Places from *ahead on, each `step` from the last and `most` ahead at most: lines, but for the one at `at`. */
 static unsigned
-ask(struct prefetcher *prefetcher, uint64_t at, uint64_t step, uint64_t most, uint32_t *ahead)
+prefetch_steps(struct prefetcher *prefetcher, uint64_t at, uint64_t step, uint64_t most, uint32_t *ahead)
 {
 	const uint64_t down = -(step >> 63), width = (step ^ down) - down;
 	uint64_t place = at + ((*ahead ^ down) - down);
@@ -249,36 +145,59 @@ ask(struct prefetcher *prefetcher, uint64_t at, uint64_t step, uint64_t most, ui
 	return count;
 }
 
-/* The instruction goes to `at` once more as far: how many lines are wanted. */
+/* An instruction that went as far as the last time, within a page, prefetches what is ahead of it. */
 static unsigned
-prefetch_steady(struct prefetcher *prefetcher, struct prefetch_entry *entry, uint64_t at)
+train_stride(struct prefetcher *prefetcher, uint64_t instruction, uint64_t at)
 {
-	const uint64_t step = entry->course.step, down = -(step >> 63), apart = (step ^ down) - down;
-	const uint64_t reach = apart * prefetcher->model.distance;
-	const uint64_t in_page = prefetch_rest_of_page(prefetcher, at, down);
+	struct prefetch_entry *entry = find_entry(prefetcher, instruction, at);
+	const uint64_t step = at - entry->last, down = -(step >> 63), width = (step ^ down) - down;
+	const uint64_t reach = width * prefetcher->model.distance, in_page = rest_of_page(prefetcher, at, down);
 
-	prefetch_use(entry);
 	entry->last = at;
-	entry->course.ahead = prefetch_still_ahead(entry->course.ahead, apart);
-	return ask(prefetcher, at, step, in_page < reach ? in_page : reach, &entry->course.ahead);
+	if (step == 0)
+		return 0;
+	if (step != entry->course.step) {
+		entry->course.step = step;
+		entry->course.ahead = 0;
+		return 0;
+	}
+	if (width > prefetcher->page_mask)
+		return 0;
+	entry->course.ahead = still_ahead(entry->course.ahead, width);
+	return prefetch_steps(prefetcher, at, step, in_page < reach ? in_page : reach, &entry->course.ahead);
 }
 
+/* A stream that goes on in its direction prefetches at most `degree` lines, in its page and its distance. */
 static unsigned
-train_stride(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
+train_stream(struct prefetcher *prefetcher, uint64_t page, uint64_t at)
 {
-	struct prefetch_entry *entry = find_entry(prefetcher, key, at);
+	struct prefetch_entry *entry = find_entry(prefetcher, page, at);
+	struct prefetch_course *course = &entry->course;
+	const uint64_t moved = at - entry->last, down = -(moved >> 63), distance = prefetcher->model.distance;
+	const uint64_t forward = moved * course->step; /* 0, or huge: against its direction, or it has none yet */
+	uint64_t most, left;
+	unsigned count;
 
-	return prefetch_step(prefetcher, entry, at) ? 0 : prefetch_steady(prefetcher, entry, at);
-}
+	entry->last = at;
+	if (moved == 0)
+		return 0;
+	if (forward - 1 >= course->most) { /* it begins anew, perhaps the other way */
+		const uint64_t step = (moved ^ down) - down <= course->most ? down | 1 : 0;
 
-static unsigned
-train_stream(struct prefetcher *prefetcher, uint64_t key, uint64_t at)
-{
-	struct prefetch_entry *entry = find_entry(prefetcher, key, at);
-	const uint64_t moved = at - entry->last;
-
-	prefetch_use(entry);
-	return moved ? prefetch_follow_stream(prefetcher, entry, at, moved) : 0;
+		*course = prefetcher->initial;
+		course->step = step;
+		return 0;
+	}
+	course->most = prefetcher->model.distance;
+	course->ahead = still_ahead(course->ahead, forward);
+	most = rest_of_page(prefetcher, at, -(course->step >> 63));
+	most = most < distance ? most : distance;
+	left = most > course->ahead ? most - course->ahead : 0;
+	count = left < prefetcher->degree ? (unsigned)left : prefetcher->degree;
+	prefetcher->first = at + course->step * (course->ahead + UINT64_C(1));
+	prefetcher->stride = course->step;
+	course->ahead += count;
+	return count;
 }
 
 static unsigned
@@ -286,22 +205,20 @@ train_next_line(struct prefetcher *prefetcher, uint64_t at)
 {
 	uint32_t ahead = 0;
 
-	return ask(prefetcher, at, UINT64_C(1) << prefetcher->line_shift, prefetch_rest_of_page(prefetcher, at, 0),
-	           &ahead);
+	return prefetch_steps(prefetcher, at, UINT64_C(1) << prefetcher->line_shift, rest_of_page(prefetcher, at, 0),
+	                      &ahead);
 }
 
 unsigned
-prefetcher_train(struct prefetcher *prefetcher, struct prefetch_access access)
+prefetcher_train(struct prefetcher *prefetcher, uint64_t address, uint64_t instruction, bool missed)
 {
-	const uint64_t address = access.address;
-
 	switch (prefetcher->model.kind) {
 	case PREFETCH_NEXT_LINE:
-		return access.missed ? train_next_line(prefetcher, address) : 0;
+		return missed ? train_next_line(prefetcher, address) : 0;
 	case PREFETCH_STREAM:
 		return train_stream(prefetcher, address >> prefetcher->page_shift, address >> prefetcher->line_shift);
 	case PREFETCH_STRIDE:
-		return access.instruction ? train_stride(prefetcher, access.instruction, address) : 0;
+		return instruction ? train_stride(prefetcher, instruction, address) : 0;
 	}
 	return 0;
 }

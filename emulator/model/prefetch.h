@@ -46,19 +46,17 @@ struct prefetcher {
 	unsigned unit_shift;    /* of `first`, for its line */
 };
 
-struct prefetch_access {
-	uint64_t address;     /* as caches know it: a line's number << line_shift, and where in it */
-	uint64_t instruction; /* 0: it is fetched itself */
-	bool missed;          /* the prefetcher's level did not have it, or only because it was prefetched */
-};
-
 /* 0 or -ENOMEM. */
 int prefetcher_init(struct prefetcher *prefetcher, const struct machine_prefetcher *model,
                     const struct machine *machine);
 void prefetcher_fini(struct prefetcher *prefetcher);
 
-/* Train the prefetcher with an access. Returns how many lines it prefetches now: prefetcher_line(). */
-unsigned prefetcher_train(struct prefetcher *prefetcher, struct prefetch_access access);
+/*
+ * Train the prefetcher with an access to `address` as caches know it, a line's number << line_shift and where in it.
+ * `instruction` 0: code is fetched; `missed`: its level did not have the line, or only because it was prefetched.
+ * Returns how many lines it prefetches now: prefetcher_line().
+ */
+unsigned prefetcher_train(struct prefetcher *prefetcher, uint64_t address, uint64_t instruction, bool missed);
 
 /* The number of line `i` of those, from 0 on. */
 static inline uint64_t

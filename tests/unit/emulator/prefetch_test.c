@@ -30,7 +30,7 @@ begin(enum machine_prefetch kind, unsigned entries, unsigned degree, unsigned di
 static unsigned
 watch(uint64_t address, uint64_t instruction, bool missed)
 {
-	return prefetcher_train(&prefetcher, (struct prefetch_access){address, instruction, missed});
+	return prefetcher_train(&prefetcher, address, instruction, missed);
 }
 
 /* Lines of PAGE from `first` on, `step` apart, and no others. */
