@@ -238,8 +238,8 @@ answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t 
 
 /*
  * sched_setaffinity(thread, size, mask): the host may have failed with -EINVAL because it has none of these processors,
- * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that moves uses the
- * caches of the new core from the next thread on that gets its virtual CPU.
+ * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that moves keeps
+ * the caches of the core on which it began.
  */
 static void
 answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)

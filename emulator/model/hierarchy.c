@@ -591,32 +591,35 @@ hierarchy_free(struct hierarchy *hierarchy)
 	free(hierarchy);
 }
 
-const struct hierarchy_traffic *
-hierarchy_traffic(struct hierarchy *hierarchy)
+int
+hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room)
 {
-	const struct machine *machine = &hierarchy->system->machine;
+	struct hit_filter *moved = l1_move_filter(&hierarchy->data, &hierarchy->data_tlb.level, room);
 
-	for (unsigned i = 0; i < machine->nodes; i++) {
-		uint64_t lines = 0;
-
-		for (unsigned j = 0; j < machine->controllers; j++)
-			lines += hierarchy->users[i * machine->controllers + j].lines;
-		hierarchy->traffic.node_bytes[i] = lines * machine->line_bytes;
-	}
-	return &hierarchy->traffic;
+	if (!moved)
+		return -ENOMEM;
+	if (hierarchy->data_filter != hierarchy->room.at)
+		free(hierarchy->data_filter);
+	hierarchy->data_filter = moved;
+	hierarchy->room = room;
+	return 0;
 }
 
-void
-hierarchy_restart_traffic(struct hierarchy *hierarchy)
+struct hierarchy_traffic
+hierarchy_take_traffic(struct hierarchy *hierarchy)
 {
 	const struct machine *machine = &hierarchy->system->machine;
+	struct hierarchy_traffic taken = hierarchy->traffic;
 
-	hierarchy->traffic = (struct hierarchy_traffic){.written_back = 0};
 	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++) {
-		hierarchy->users[i].published_lines -=
-			hierarchy->users[i].lines; /* their difference is what is not told */
-		hierarchy->users[i].lines = 0;
+		struct memory_path_user *user = &hierarchy->users[i];
+
+		taken.node_bytes[i / machine->controllers] += user->lines * machine->line_bytes;
+		user->published_lines -= user->lines; /* their difference is what is not published yet */
+		user->lines = 0;
 	}
+	hierarchy->traffic = (struct hierarchy_traffic){.written_back = 0};
+	return taken;
 }
 
 struct hit_filter *

@@ -1,10 +1,11 @@
 /*
  * hierarchy.h - where an access is served: TLBs, caches, prefetchers, memory controllers, page placement
  *
- * One struct hierarchy for each core of the target that a thread runs on. Guest addresses stand for physical ones,
- * until pages are moved. What misses is brought into each level that did not have it, also for a store; levels neither
- * include nor exclude each other. A dirty line that is evicted is written back to the nearest outer level that holds
- * it, else to memory, which takes bandwidth, and no core waits (write_back()). docs/emulation.md says more.
+ * One struct hierarchy for each core of the target that a thread runs on, which a later thread of that core goes on
+ * with. Guest addresses stand for physical ones, until pages are moved. What misses is brought into each level that did
+ * not have it, also for a store; levels neither include nor exclude each other. A dirty line that is evicted is written
+ * back to the nearest outer level that holds it, else to memory, which takes bandwidth, and no core waits
+ * (write_back()). docs/emulation.md says more.
  *
  * The filter of hits (hit_filter.h) knows of lines that are in level 1 and of pages that its TLB has. What it knows
  * changes nothing but when they were used last, which is stamped: returning early for it is exact.
@@ -36,7 +37,7 @@ struct access_result {
 	bool used_prefetch; /* first use of a prefetched line */
 };
 
-/* What a core moved, in bytes and lines, since its hierarchy was made. */
+/* What a core moved, in bytes and lines. */
 struct hierarchy_traffic {
 	uint64_t node_bytes[MACHINE_NODES_MAX]; /* between it and each node's memory, prefetched and written too */
 	uint64_t written_back;                  /* lines, to memory */
@@ -49,6 +50,12 @@ struct hierarchy_traffic {
  */
 struct hierarchy *hierarchy_new(struct memory_system *system, unsigned core, struct filter_room room);
 void hierarchy_free(struct hierarchy *hierarchy);
+
+/*
+ * Its filter of data is in `room` from now on, or in memory of its own when that is not enough; so that another thread
+ * can go on with the core's caches. 0 or -ENOMEM: nothing has changed.
+ */
+int hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room);
 
 /*
  * An access within a line, that the filter does not know perhaps. `instruction`: its number, not 0, for prefetchers;
@@ -68,9 +75,8 @@ bool hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
-/* Until now, from the beginning or the last hierarchy_restart_traffic(); what was handed out before is that, too. */
-const struct hierarchy_traffic *hierarchy_traffic(struct hierarchy *hierarchy);
-void hierarchy_restart_traffic(struct hierarchy *hierarchy);
+/* The traffic since it was made or since it was taken last. */
+struct hierarchy_traffic hierarchy_take_traffic(struct hierarchy *hierarchy);
 
 /* The filters, which are asked at each access before. Of code no line is written. */
 struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);

@@ -90,12 +90,23 @@ new_filter(size_t bytes, struct filter_room room)
 	return room.at;
 }
 
+/* Entries of pages, so many that those of lines begin where a line of the host does. */
+static size_t
+page_entries(const struct l1 *pages)
+{
+	return (slots_of(pages) + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
+}
+
+static size_t
+filter_bytes(const struct l1 *lines, const struct l1 *pages)
+{
+	return sizeof(struct hit_filter) + (page_entries(pages) + slots_of(lines)) * sizeof(struct filter_entry);
+}
+
 struct hit_filter *
 l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pages, unsigned page_shift, struct filter_room room)
 {
-	const size_t page_slots = (slots_of(pages) + SETS_ALIGN - 1) & ~(size_t)(SETS_ALIGN - 1);
-	const size_t count = page_slots + slots_of(lines);
-	struct hit_filter *filter = new_filter(sizeof(*filter) + count * sizeof(*filter->entries), room);
+	struct hit_filter *filter = new_filter(filter_bytes(lines, pages), room);
 
 	if (!filter)
 		return NULL;
@@ -104,11 +115,26 @@ l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pages, unsigned page_s
 	filter->page_shift = (uint8_t)(is_modelled(pages) ? page_shift : ABSENT_SHIFT);
 	filter->nowhere.key = FILTER_NOTHING;
 	set_entries(pages, filter, filter->entries);
-	set_entries(lines, filter, filter->entries + page_slots);
+	set_entries(lines, filter, filter->entries + page_entries(pages));
 	if (!is_modelled(lines))
 		l1_put_line(lines, &filter->a_line, 0, true);
 	if (!is_modelled(pages))
 		l1_put_page(pages, &filter->a_page, 0);
+	return filter;
+}
+
+struct hit_filter *
+l1_move_filter(struct l1 *lines, struct l1 *pages, struct filter_room room)
+{
+	const size_t bytes = filter_bytes(lines, pages);
+	struct hit_filter *filter = new_filter(bytes, room);
+
+	if (!filter)
+		return NULL;
+	memcpy(filter, lines->filter, bytes); /* its tables have offsets, not addresses */
+	pages->filter = lines->filter = filter;
+	pages->entries = filter->entries;
+	lines->entries = filter->entries + page_entries(pages);
 	return filter;
 }
 

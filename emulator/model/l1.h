@@ -49,6 +49,12 @@ void l1_fini(struct l1 *level);
 struct hit_filter *l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pages, unsigned page_shift,
                            struct filter_room room);
 
+/*
+ * Moves that filter, with all that it knows, as l1_join() would place it. The caller frees where it was. NULL: ENOMEM,
+ * nothing has changed.
+ */
+struct hit_filter *l1_move_filter(struct l1 *lines, struct l1 *pages, struct filter_room room);
+
 /* The filter knows of no line any more. */
 void l1_forget(struct l1 *level);
 

@@ -162,20 +162,14 @@ static void
 about_to_fork(void)
 {
 	forked_cpus_note(&state.guest.forked, state.timing.thread_count);
-	edges_before_fork(&state.timing.edges);
-	if (state.timing.memory)
-		memory_system_before_fork(state.timing.memory);
-	blocks_before_fork(state.timing.blocks);
+	timing_before_fork(&state.timing);
 	recording_before_fork(state.timing.recording);
 }
 
 static void
 forked_from(void)
 {
-	blocks_after_fork(state.timing.blocks);
-	if (state.timing.memory)
-		memory_system_after_fork(state.timing.memory);
-	edges_after_fork(&state.timing.edges);
+	timing_after_fork(&state.timing);
 }
 
 static void
@@ -184,10 +178,7 @@ forked(void)
 	int err;
 
 	guest_forked(&state.guest);
-	blocks_after_fork(state.timing.blocks);
-	if (state.timing.memory)
-		memory_system_after_fork(state.timing.memory);
-	edges_after_fork(&state.timing.edges);
+	timing_after_fork(&state.timing);
 	lock_model_fork(state.locks);
 	err = timing_fork(&state.timing, calling);
 	/* dcpiemu may have ended, and its directory with it: then nobody wants to know. */

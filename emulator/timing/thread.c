@@ -1,29 +1,108 @@
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emulator/timing/core.h"
 #include "emulator/timing/stall.h"
 
-static int
-make_core(struct timing *timing, struct thread *thread)
+static void
+free_core(struct target_core *core)
 {
-	const struct filter_room room = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	hierarchy_free(core->hierarchy);
+	predictor_fini(&core->predictor);
+	free(core);
+}
+
+/* NULL and errno. */
+static struct target_core *
+new_core(struct timing *timing, unsigned number, struct filter_room room)
+{
+	struct target_core *core = calloc(1, sizeof(*core));
 	int err;
 
-	thread->hierarchy = NULL;
-	if (timing->memory) {
-		thread->hierarchy = hierarchy_new(timing->memory, clock_thread_core(timing->clock, thread->vcpu), room);
-		if (!thread->hierarchy)
-			return -errno;
+	if (!core)
+		return NULL;
+	core->number = number;
+	err = predictor_init(&core->predictor, &timing->setup->machine);
+	if (!err && timing->memory) {
+		core->hierarchy = hierarchy_new(timing->memory, number, room);
+		err = core->hierarchy ? 0 : -errno;
+	}
+	if (!err)
+		return core;
+	free_core(core);
+	errno = -err;
+	return NULL;
+}
+
+/* The core that was given back last of those with this number, with its filter in `room`; NULL: none is idle. */
+static struct target_core *
+take_idle_core(struct timing *timing, unsigned number, struct filter_room room)
+{
+	struct target_core **place, *core;
+
+	pthread_mutex_lock(&timing->idle_lock);
+	for (place = &timing->idle_cores; *place && (*place)->number != number;)
+		place = &(*place)->next;
+	core = *place;
+	if (core)
+		*place = core->next;
+	pthread_mutex_unlock(&timing->idle_lock);
+	if (core && core->hierarchy && hierarchy_move_filter(core->hierarchy, room)) {
+		free_core(core);
+		return NULL;
+	}
+	return core;
+}
+
+static int
+take_core(struct timing *timing, struct thread *thread)
+{
+	const struct filter_room room = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	const unsigned number = clock_thread_core(timing->clock, thread->vcpu);
+
+	thread->core = take_idle_core(timing, number, room);
+	if (!thread->core)
+		thread->core = new_core(timing, number, room);
+	if (!thread->core)
+		return -errno;
+	thread->predictor = thread->core->predictor;
+	thread->hierarchy = thread->core->hierarchy;
+	if (thread->hierarchy) {
 		thread->data_filter = hierarchy_data_filter(thread->hierarchy);
 		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
 	}
-	err = predictor_init(&thread->predictor, &timing->setup->machine);
-	if (err) {
-		hierarchy_free(thread->hierarchy);
-		thread->hierarchy = NULL;
+	return 0;
+}
+
+/* The filter leaves the thread's area, which the next thread on this virtual CPU needs. */
+static void
+give_core_back(struct timing *timing, struct thread *thread)
+{
+	struct target_core *core = thread->core;
+
+	core->predictor = thread->predictor;
+	thread->core = NULL;
+	thread->hierarchy = NULL;
+	if (core->hierarchy && hierarchy_move_filter(core->hierarchy, FILTER_NO_ROOM)) {
+		free_core(core); /* no memory: the next thread finds its caches empty */
+		return;
 	}
-	return err;
+	pthread_mutex_lock(&timing->idle_lock);
+	core->next = timing->idle_cores;
+	timing->idle_cores = core;
+	pthread_mutex_unlock(&timing->idle_lock);
+}
+
+void
+thread_free_idle_cores(struct timing *timing)
+{
+	while (timing->idle_cores) {
+		struct target_core *core = timing->idle_cores;
+
+		timing->idle_cores = core->next;
+		free_core(core);
+	}
 }
 
 static void
@@ -61,7 +140,7 @@ int
 thread_begin(struct timing *timing, unsigned vcpu)
 {
 	struct thread *thread;
-	int err = 0;
+	int err;
 
 	if (vcpu >= RECORD_VCPUS_MAX)
 		return -ENOSPC;
@@ -75,11 +154,10 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->mispredict_cycles = timing->setup->pipeline.mispredict_cycles;
 	thread->records_stalls = timing->parts & SETUP_TRUTH;
 	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
-	if (!thread->is_used)
-		err = make_core(timing, thread);
+	err = take_core(timing, thread);
 	if (err)
 		return err;
-	thread->is_used = true;
+	thread->is_alive = true;
 	thread->executions = thread->record->executions;
 	thread->edge = &timing->nothing->edge;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
@@ -94,21 +172,25 @@ thread_begin(struct timing *timing, unsigned vcpu)
 void
 thread_end(struct thread *thread)
 {
-	if (!thread->is_used)
+	if (!thread->is_alive)
 		return;
 	core_settle(thread);
 	thread_publish(thread);
+	thread->is_alive = false;
+	give_core_back(thread->timing, thread); /* before the clock gives the core to another thread */
 	clock_thread_end(thread->timing->clock, thread->vcpu, thread_clock(thread));
 }
 
 void
 thread_free(struct thread *thread)
 {
-	if (!thread->is_used)
+	if (!thread->is_alive)
 		return;
-	hierarchy_free(thread->hierarchy);
-	predictor_fini(&thread->predictor);
-	thread->is_used = false;
+	thread->core->predictor = thread->predictor;
+	free_core(thread->core);
+	thread->core = NULL;
+	thread->hierarchy = NULL;
+	thread->is_alive = false;
 }
 
 void
@@ -121,11 +203,12 @@ thread_publish(struct thread *thread)
 	thread->published_static = position;
 	counters->clock = thread_clock(thread);
 	if (thread->hierarchy) {
-		const struct hierarchy_traffic *traffic = hierarchy_traffic(thread->hierarchy);
+		const struct hierarchy_traffic traffic = hierarchy_take_traffic(thread->hierarchy);
 
-		memcpy(counters->node_bytes, traffic->node_bytes, sizeof(counters->node_bytes));
-		counters->prefetched = traffic->prefetched;
-		counters->prefetched_used = traffic->prefetched_used;
+		for (unsigned i = 0; i < MACHINE_NODES_MAX; i++)
+			counters->node_bytes[i] += traffic.node_bytes[i];
+		counters->prefetched += traffic.prefetched;
+		counters->prefetched_used += traffic.prefetched_used;
 	}
 }
 
@@ -194,5 +277,5 @@ thread_fork(struct thread *thread)
 	counters->began = thread_clock(thread);
 	counters->threads = 1;
 	if (thread->hierarchy) /* what it moved before is the parent's */
-		hierarchy_restart_traffic(thread->hierarchy);
+		hierarchy_take_traffic(thread->hierarchy);
 }

@@ -31,6 +31,17 @@
 
 struct timing;
 
+/*
+ * What a core of the target keeps when the thread that ran on it ends: the next thread that begins on that core goes on
+ * with it, on whatever virtual CPU. Threads that share a core have one each.
+ */
+struct target_core {
+	struct target_core *next;    /* in timing->idle_cores */
+	unsigned number;             /* from 0 on */
+	struct hierarchy *hierarchy; /* NULL: not modelled */
+	struct predictor predictor;  /* while no thread runs on it */
+};
+
 /* What a load takes longer than a hit. */
 struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
@@ -105,10 +116,11 @@ struct thread {
 	struct predictor predictor;
 	const struct edge *history[THREAD_HISTORY]; /* to the blocks that ran, by sequence */
 
-	struct hierarchy *hierarchy;
+	struct hierarchy *hierarchy; /* the core's */
+	struct target_core *core;
 	struct record_vcpu *record;
 	unsigned vcpu;
-	bool is_used;
+	bool is_alive;
 	uint64_t stall_cycles;           /* of the clock: all but the static schedules; with what it began with */
 	uint64_t published_static;       /* of it, what is in the record */
 	uint64_t next_sample, next_turn; /* THREAD_NEVER: none */
@@ -196,6 +208,9 @@ thread_has_filter(const struct thread *thread)
 int thread_begin(struct timing *timing, unsigned vcpu);
 void thread_end(struct thread *thread);
 void thread_free(struct thread *thread);
+
+/* The cores on which threads have ended. */
+void thread_free_idle_cores(struct timing *timing);
 
 /* What is in the record is what has happened. */
 void thread_publish(struct thread *thread);

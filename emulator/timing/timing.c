@@ -228,6 +228,7 @@ timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, 
 	*timing = (struct timing){.setup = setup, .parts = setup->parts, .recording = recording, .clock = clock};
 	read_machine(timing, setup);
 	timing->is_common = has_geometry(timing);
+	pthread_mutex_init(&timing->idle_lock, NULL);
 	threads = mmap(NULL, THREADS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	timing->threads = threads == MAP_FAILED ? NULL : threads;
 	timing->codes = calloc(CODE_BLOCKS_MAX, sizeof(timing->codes[0]));
@@ -246,6 +247,8 @@ timing_fini(struct timing *timing)
 {
 	for (unsigned i = 0; i < timing->thread_count && timing->threads; i++)
 		thread_free(timing_thread(timing, i));
+	thread_free_idle_cores(timing);
+	pthread_mutex_destroy(&timing->idle_lock);
 	free(timing->codes);
 	edges_fini(&timing->edges);
 	arena_fini(&timing->arena);
@@ -261,8 +264,28 @@ void
 timing_publish(struct timing *timing)
 {
 	for (unsigned i = 0; i < timing->thread_count; i++)
-		if (timing_thread(timing, i)->is_used)
+		if (timing_thread(timing, i)->is_alive)
 			thread_publish(timing_thread(timing, i));
+}
+
+void
+timing_before_fork(struct timing *timing)
+{
+	edges_before_fork(&timing->edges);
+	pthread_mutex_lock(&timing->idle_lock);
+	if (timing->memory)
+		memory_system_before_fork(timing->memory);
+	blocks_before_fork(timing->blocks);
+}
+
+void
+timing_after_fork(struct timing *timing)
+{
+	blocks_after_fork(timing->blocks);
+	if (timing->memory)
+		memory_system_after_fork(timing->memory);
+	pthread_mutex_unlock(&timing->idle_lock);
+	edges_after_fork(&timing->edges);
 }
 
 int

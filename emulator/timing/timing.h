@@ -7,6 +7,7 @@
 #define DCPI_EMULATOR_TIMING_TIMING_H
 
 #include <limits.h>
+#include <pthread.h>
 
 #include "emulator/block/arena.h"
 #include "emulator/clock/clock.h"
@@ -24,10 +25,12 @@ struct timing {
 	struct blocks *blocks;
 	struct memory_system *memory;
 	struct clock *clock;
-	uint8_t *threads;          /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
-	unsigned thread_count;     /* highest that there was, and one */
-	unsigned load_cycles;      /* of a hit in level 1, as the schedules have it */
-	int64_t level1_difference; /* what the machine says more than the pipeline */
+	uint8_t *threads;      /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
+	unsigned thread_count; /* highest that there was, and one */
+	pthread_mutex_t idle_lock;
+	struct target_core *idle_cores; /* the last that was given back first; under idle_lock */
+	unsigned load_cycles;           /* of a hit in level 1, as the schedules have it */
+	int64_t level1_difference;      /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;
 	unsigned line_bytes, level_count; /* of the machine */
 	bool is_in_order;
@@ -55,6 +58,10 @@ void timing_fini(struct timing *timing);
 
 /* The record has what happened until now in all threads, or nearly: they may go on. */
 void timing_publish(struct timing *timing);
+
+/* Around a fork, in the parent and in the child: no other thread is inside of what locks. */
+void timing_before_fork(struct timing *timing);
+void timing_after_fork(struct timing *timing);
 
 /* In the child of a fork, whose only thread was `calling`: it records on its own from now on. 0, or -errno: nowhere. */
 int timing_fork(struct timing *timing, struct thread *calling);

@@ -219,33 +219,39 @@ a_link_between_nodes_has_a_limit_of_its_own(void **state)
 static void
 a_page_is_where_it_was_touched_first(void **state)
 {
+	struct hierarchy_traffic traffic;
+
 	(void)state;
 	machine.placement = PLACEMENT_FIRST_TOUCH;
 	begin(4);
 	assert_int_equal(load(2, HEAP).node, 1);
 	assert_int_equal(load(0, HEAP + 64).node, 1);
 	assert_int_equal(load(0, HEAP + 4096).node, 0);
-	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[0], 64);
-	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[1], 64);
+	traffic = hierarchy_take_traffic(cores[0]);
+	assert_int_equal(traffic.node_bytes[0], 64);
+	assert_int_equal(traffic.node_bytes[1], 64);
+	assert_int_equal(hierarchy_take_traffic(cores[0]).node_bytes[0], 0);
 }
 
 /* What was written goes down level by level as it is pushed out, and to memory from the last. */
 static void
 what_was_written_goes_back_to_memory_once(void **state)
 {
-	const struct hierarchy_traffic *traffic;
+	struct hierarchy_traffic traffic;
 
 	(void)state;
 	begin(1);
 	store(0, HEAP);
 	for (uint64_t i = 1; i <= 8; i++)
 		load(0, HEAP + i * 32768); /* out of levels 1 and 2 */
-	assert_int_equal(hierarchy_traffic(cores[0])->written_back, 0);
+	traffic = hierarchy_take_traffic(cores[0]);
+	assert_int_equal(traffic.written_back, 0);
+	assert_int_equal(traffic.node_bytes[0], (1 + 8) * 64);
 	for (uint64_t i = 9; i <= 160; i++)
 		load(0, HEAP + i * 65536); /* and out of the third, whose set has 20 ways */
-	traffic = hierarchy_traffic(cores[0]);
-	assert_int_equal(traffic->written_back, 1);
-	assert_int_equal(traffic->node_bytes[0], (1 + 8 + 152 + 1) * 64);
+	traffic = hierarchy_take_traffic(cores[0]);
+	assert_int_equal(traffic.written_back, 1);
+	assert_int_equal(traffic.node_bytes[0], (152 + 1) * 64);
 }
 
 static bool
@@ -304,6 +310,8 @@ of_twelve_ways_each_is_a_plain_hit_until_it_leaves(void **state)
 static void
 begin_with_prefetcher(unsigned level, double accuracy)
 {
+	struct hierarchy_traffic traffic;
+
 	machine.prefetcher_count = 1;
 	machine.prefetchers[0] = (struct machine_prefetcher){.kind = PREFETCH_STREAM,
 	                                                     .level = level,
@@ -314,8 +322,9 @@ begin_with_prefetcher(unsigned level, double accuracy)
 	begin(1);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(load(0, HEAP + i * 64).level, HIERARCHY_MEMORY);
-	assert_int_equal(hierarchy_traffic(cores[0])->prefetched, 2);
-	assert_int_equal(hierarchy_traffic(cores[0])->node_bytes[0], 5 * 64);
+	traffic = hierarchy_take_traffic(cores[0]);
+	assert_int_equal(traffic.prefetched, 2);
+	assert_int_equal(traffic.node_bytes[0], 5 * 64);
 }
 
 static void
@@ -329,7 +338,7 @@ a_prefetched_line_is_where_it_was_brought(void **state)
 	assert_int_equal(result.level, 1);
 	assert_int_equal(result.cycles, 8);
 	assert_true(result.used_prefetch);
-	assert_int_equal(hierarchy_traffic(cores[0])->prefetched_used, 1);
+	assert_int_equal(hierarchy_take_traffic(cores[0]).prefetched_used, 1);
 	assert_false(load(0, HEAP + 3 * 64).used_prefetch);
 	assert_true(load(0, HEAP + 4 * 64).used_prefetch);
 }
@@ -505,7 +514,7 @@ compare_trace(void)
 
 		compare_access(&reference, &access);
 	}
-	assert_int_equal(hierarchy_traffic(cores[0])->written_back, reference.written_back);
+	assert_int_equal(hierarchy_take_traffic(cores[0]).written_back, reference.written_back);
 	assert_in_range(reference.written_back, 1000, 300000);
 	reference_core_free(&reference);
 }

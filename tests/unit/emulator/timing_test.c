@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/timing.c. */
+/* Tests of emulator/timing/timing.c and thread.c. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #include <errno.h>
@@ -78,15 +78,109 @@ a_thread_too_many_is_refused(void **state)
 	assert_int_equal(thread_begin(&fixture->timing, RECORD_VCPUS_MAX), -ENOSPC);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
+/* ---- cores ---- */
+
+#define LINE_OF(thread) (UINT64_C(0x100000) + (thread)*UINT64_C(0x10000))
+
+static int
+three_cores(void **state)
+{
+	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
+
+	fixture->setup.threads = 3;
+	fixture->setup.machine.prefetcher_count = 0;
+	timing_fixture_begin(fixture, SETUP_EVERYTHING);
+	*state = fixture;
+	return 0;
+}
+
+static struct thread *
+begin_thread(struct timing_fixture *fixture, unsigned vcpu)
+{
+	assert_int_equal(thread_begin(&fixture->timing, vcpu), 0);
+	return timing_thread(&fixture->timing, vcpu);
+}
+
+/* Whether level 1 and its TLB had it; afterwards they do. */
+static bool
+load_hits(struct thread *thread, uint64_t address)
+{
+	struct access_result result;
+
+	return filter_use_address(thread->data_filter, false, address) ||
+	       !hierarchy_load(thread->hierarchy, address, 1, thread_clock(thread), &result);
+}
+
+/* QEMU gives a new thread the number behind the highest one in use; the clock gives it the idlest core. */
+static void
+a_thread_finds_the_caches_of_its_core(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct thread *one = begin_thread(fixture, 1), *two = begin_thread(fixture, 2);
+
+	assert_int_equal(clock_thread_core(fixture->clock, 1), 1);
+	assert_int_equal(clock_thread_core(fixture->clock, 2), 2);
+	assert_false(load_hits(one, LINE_OF(1)));
+	assert_false(load_hits(two, LINE_OF(2)));
+	thread_end(one);
+	thread_end(two);
+	two = begin_thread(fixture, 2);
+	assert_int_equal(clock_thread_core(fixture->clock, 2), 1);
+	assert_true(load_hits(two, LINE_OF(1)));
+	assert_false(load_hits(two, LINE_OF(2)));
+	two = begin_thread(fixture, 1);
+	assert_int_equal(clock_thread_core(fixture->clock, 1), 2);
+	assert_true(load_hits(two, LINE_OF(2)));
+}
+
+static void
+threads_that_share_a_core_have_caches_each(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct thread *last = NULL;
+
+	for (unsigned vcpu = 1; vcpu <= 3; vcpu++)
+		last = begin_thread(fixture, vcpu);
+	assert_int_equal(clock_thread_core(fixture->clock, 0), clock_thread_core(fixture->clock, 3));
+	assert_false(load_hits(fixture->thread, LINE_OF(0)));
+	assert_false(load_hits(last, LINE_OF(0)));
+}
+
+/* What a core moved counts for the thread that ran on it then, once. */
+static void
+a_core_s_traffic_is_of_its_thread(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct record_counters *one = &begin_thread(fixture, 1)->record->counters, *two;
+
+	assert_false(load_hits(timing_thread(&fixture->timing, 1), LINE_OF(1)));
+	thread_end(timing_thread(&fixture->timing, 1));
+	assert_int_equal(one->node_bytes[0] + one->node_bytes[1], 64);
+	two = &begin_thread(fixture, 2)->record->counters;
+	assert_int_equal(clock_thread_core(fixture->clock, 2), 1);
+	assert_false(load_hits(timing_thread(&fixture->timing, 2), LINE_OF(2)));
+	thread_end(timing_thread(&fixture->timing, 2));
+	timing_publish(&fixture->timing);
+	assert_int_equal(one->node_bytes[0] + one->node_bytes[1], 64);
+	assert_int_equal(two->node_bytes[0] + two->node_bytes[1], 64);
+}
+
+#define TEST_CORES(name) cmocka_unit_test_setup_teardown(name, three_cores, timing_teardown)
+#define TEST(name)       cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_setup_is_found_as_it_was_written),  TEST(no_setup_is_an_error),
-		TEST(a_setup_of_another_build_is_refused), TEST(code_that_is_translated_again_is_the_same),
-		TEST(code_at_another_address_is_another),  TEST(a_thread_too_many_is_refused),
+		TEST(a_setup_is_found_as_it_was_written),
+		TEST(no_setup_is_an_error),
+		TEST(a_setup_of_another_build_is_refused),
+		TEST(code_that_is_translated_again_is_the_same),
+		TEST(code_at_another_address_is_another),
+		TEST(a_thread_too_many_is_refused),
+		TEST_CORES(a_thread_finds_the_caches_of_its_core),
+		TEST_CORES(threads_that_share_a_core_have_caches_each),
+		TEST_CORES(a_core_s_traffic_is_of_its_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
