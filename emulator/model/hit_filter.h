@@ -62,6 +62,13 @@ struct filter_room {
 
 #define FILTER_NO_ROOM ((struct filter_room){.at = NULL})
 
+/* Let a filter in zeroed memory know of nothing. */
+static inline void
+hit_filter_clear(struct hit_filter *filter)
+{
+	filter->nowhere.key = FILTER_NOTHING;
+}
+
 /* Where an entry is, in bytes from the beginning of all. One that is too far up is not found. */
 static inline uint16_t
 filter_entry_to(const struct hit_filter *filter, const struct filter_entry *entry)

@@ -2,27 +2,250 @@
 
 #include <stdatomic.h>
 
+#include "emulator/model/hit_filter.h"
 #include "emulator/tb_flush.h"
+#include "emulator/timing/access.h"
 #include "emulator/timing/block_entry.h"
-#include "emulator/timing/callback_data.h"
-#include "emulator/timing/callbacks.h"
 #include "emulator/timing/core.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define APART  static __attribute__((noinline)) /* a call that ends a callback: one that hits saves no registers */
+
+enum access_kind {
+	ACCESS_LOAD,
+	ACCESS_STORE,
+	ACCESS_LOAD_STORE,        /* a load, and then a store, of as many bytes each: two callbacks */
+	ACCESS_READ_MODIFY_WRITE, /* the same of one place, of 1, 2, 4, 8 bytes: one callback */
+	ACCESS_UNKNOWN_SIZE,      /* alone as those above; the emulator must be asked how many bytes */
+	ACCESS_FIRST_HALF,        /* a load alone that reads beyond (block.h) */
+	ACCESS_GROUP_LOADS,
+	ACCESS_GROUP_STORES, /* some of it */
+	ACCESS_KINDS,
+};
 
 /* Callbacks have no place for a context. */
 static struct {
+	uint8_t *threads;
+	qemu_plugin_meminfo_t store_bits; /* of what the emulator tells of an access: it is a store */
 	struct timing *timing;
 	const struct guest *guest;
 	struct lock_model *locks;
 	qemu_plugin_vcpu_udata_cb_t enter;
-	const qemu_plugin_vcpu_mem_cb_t *accesses; /* by enum access_kind; NULL: none is wanted */
 	struct tb_flush tb_flush;
 	atomic_bool has_threads; /* a second one begins, or what is translated now will be kept when one begins */
 } state;
+
+/*
+ * ---- what the callback of an access is given: one word ----
+ *
+ * Its struct access is at the lower 48 bits; above them are the first and the last byte that are touched, from the
+ * access's address on.
+ */
+
+#define CALLBACK_DATA_ADDRESS UINT64_C(0xffffffffffff)
+
+/* `first`, `last`: -128 to 127. */
+static inline void *
+callback_data(const struct access *access, int first, int last)
+{
+	return (void *)(uintptr_t)(((uint64_t)(uintptr_t)access & CALLBACK_DATA_ADDRESS) |
+	                           (uint64_t)(uint8_t)first << 48 | (uint64_t)(uint8_t)last << 56);
+}
+
+static inline const struct access *
+callback_access(const void *data)
+{
+	return (const struct access *)(uintptr_t)((uint64_t)(uintptr_t)data & CALLBACK_DATA_ADDRESS);
+}
+
+static inline int
+callback_first(const void *data)
+{
+	return (int8_t)((uint64_t)(uintptr_t)data >> 48);
+}
+
+static inline int
+callback_last(const void *data)
+{
+	return (int)((int64_t)(uintptr_t)data >> 56);
+}
+
+/* The first and the last byte that are touched. */
+static inline uint64_t
+callback_first_byte(uint64_t address, const void *data)
+{
+	return address + (uint64_t)(int64_t)callback_first(data);
+}
+
+static inline uint64_t
+callback_last_byte(uint64_t address, const void *data)
+{
+	return address + (uint64_t)(int64_t)callback_last(data);
+}
+
+/* ---- accesses: the hit filter, and the caches where that does not know them ---- */
+
+INLINE struct thread *
+thread_of(unsigned vcpu)
+{
+	return (struct thread *)(state.threads + (vcpu << THREAD_SHIFT));
+}
+
+APART void
+access_missed(struct thread *thread, uint64_t address, const void *data, bool is_store)
+{
+	access_bytes(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, is_store);
+}
+
+APART void
+read_modify_write_missed(struct thread *thread, uint64_t address, const void *data)
+{
+	access_update(thread, callback_access(data), address, (unsigned)callback_last(data) + 1);
+}
+
+APART void
+group_missed(struct thread *thread, uint64_t address, const void *data)
+{
+	access_group(thread, callback_access(data), address);
+}
+
+/* How many bytes it is, the emulator knows. */
+APART void
+unknown_size_missed(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, const void *data)
+{
+	access_bytes(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	             info & state.store_bits);
+}
+
+/*
+ * Whether the load is behind the bytes that a reads_beyond instruction needs (block.h). Its callbacks come in ascending
+ * order; an unexpected address starts a new load.
+ */
+static bool
+is_beyond(struct thread *thread, const struct access *access, uint64_t address)
+{
+	const struct block_instruction *instruction = &access->code->block->instructions[access->index];
+	const uint64_t step = instruction->callback_size;
+	const uint64_t size = block_beyond_bytes(instruction);
+	struct half_load *half = &thread->half;
+
+	if (address != half->next)
+		half->from = address;
+	half->next = address + step < half->from + size ? address + step : THREAD_NEVER;
+	return address >= half->from + size / 2;
+}
+
+INLINE bool
+filter_has(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
+{
+	return filter_access(thread_filter(thread), is_store, address, callback_last_byte(address, data),
+	                     address >> TIMING_PAGE_SHIFT);
+}
+
+INLINE bool
+filter_has_group(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
+{
+	const uint64_t first = callback_first_byte(address, data), last = callback_last_byte(address, data);
+
+	return filter_access_span(thread_filter(thread), is_store, first, last, first >> TIMING_PAGE_SHIFT,
+	                          (first ^ last) >> TIMING_PAGE_SHIFT == 0);
+}
+
+static void
+load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, false))
+		access_missed(thread_of(vcpu), address, data, false);
+}
+
+static void
+store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true))
+		access_missed(thread_of(vcpu), address, data, true);
+}
+
+static void
+load_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (info & state.store_bits)
+		store(vcpu, info, address, data);
+	else
+		load(vcpu, info, address, data);
+}
+
+static void
+read_modify_write(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true))
+		read_modify_write_missed(thread_of(vcpu), address, data);
+}
+
+/* Of unknown size: one that hits in its first line is not looked up in a second line. */
+static void
+unknown_size(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	struct thread *thread = thread_of(vcpu);
+
+	if (!filter_access(thread_filter(thread), info & state.store_bits, address, address,
+	                   address >> TIMING_PAGE_SHIFT))
+		unknown_size_missed(thread, info, address, data);
+}
+
+static void
+first_half(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (!is_beyond(thread_of(vcpu), callback_access(data), address))
+		load(vcpu, info, address, data);
+}
+
+static void
+group_loads(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has_group(thread_of(vcpu), address, data, false))
+		group_missed(thread_of(vcpu), address, data);
+}
+
+static void
+group_stores(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has_group(thread_of(vcpu), address, data, true))
+		group_missed(thread_of(vcpu), address, data);
+}
+
+static const qemu_plugin_vcpu_mem_cb_t access_callbacks[ACCESS_KINDS] = {
+	[ACCESS_LOAD] = load,
+	[ACCESS_STORE] = store,
+	[ACCESS_LOAD_STORE] = load_store,
+	[ACCESS_READ_MODIFY_WRITE] = read_modify_write,
+	[ACCESS_UNKNOWN_SIZE] = unknown_size,
+	[ACCESS_FIRST_HALF] = first_half,
+	[ACCESS_GROUP_LOADS] = group_loads,
+	[ACCESS_GROUP_STORES] = group_stores,
+};
+
+/* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
+static qemu_plugin_meminfo_t
+find_store_bits(void)
+{
+	qemu_plugin_meminfo_t bits = 0;
+
+	for (qemu_plugin_meminfo_t bit = 1; bit; bit <<= 1)
+		bits |= qemu_plugin_mem_is_store(bit) ? bit : 0;
+	return bits;
+}
 
 void
 instrument_init(struct timing *timing, const struct guest *guest, struct lock_model *locks)
 {
 	state.timing = timing;
+	state.threads = timing->threads;
+	state.store_bits = find_store_bits();
 	state.guest = guest;
 	state.locks = locks;
 	atomic_store_explicit(&state.has_threads, !tb_flush_init(&state.tb_flush), memory_order_relaxed);
@@ -33,12 +256,6 @@ static bool
 has_threads(void)
 {
 	return atomic_load_explicit(&state.has_threads, memory_order_relaxed);
-}
-
-void
-instrument_first_began(void)
-{
-	state.accesses = callbacks_choose(state.timing, timing_thread(state.timing, 0));
 }
 
 void
@@ -151,7 +368,7 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 	const struct block_instruction *instruction = &block->instructions[access->index];
 	const enum access_kind kind = kind_of(block, access);
 
-	qemu_plugin_register_vcpu_mem_cb(insn, state.accesses[kind], QEMU_PLUGIN_CB_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(insn, access_callbacks[kind], QEMU_PLUGIN_CB_NO_REGS,
 	                                 kind == ACCESS_READ_MODIFY_WRITE ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
@@ -174,7 +391,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 	for (uint16_t i = 0; i < block->count; i++) {
 		const struct block_instruction *instruction = &block->instructions[i];
 
-		if (state.accesses && block_instruction_is_called_for(instruction, i))
+		if (state.timing->memory && block_instruction_is_called_for(instruction, i))
 			register_access(qemu_plugin_tb_get_insn(tb, i), block, access++);
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,

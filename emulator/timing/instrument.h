@@ -1,5 +1,10 @@
 /*
- * instrument.h - what the emulator is asked to call in a block of code that it translates
+ * instrument.h - what the emulator is asked to call in a block of code that it translates, and the callbacks of
+ * accesses
+ *
+ * A callback of an access asks the hit filter in the area of its thread; what that does not know goes to access.h.
+ * Where lines or pages have other sizes than the callbacks are made for, that filter is one that knows of nothing
+ * (thread.h).
  *
  * Calls the emulator: of the plugin only. Thread rule: as the emulator translates, one thread at a time.
  */
@@ -15,10 +20,9 @@
 void instrument_init(struct timing *timing, const struct guest *guest, struct lock_model *locks);
 
 /*
- * The first thread says what is called, before anything is translated. A second one makes more necessary, and so all is
- * translated again: by the thread that begins another, which is `parent`, before that executes anything.
+ * A second thread makes more callbacks necessary, and so all is translated again: by the thread that begins another,
+ * which is `parent`, before that executes anything.
  */
-void instrument_first_began(void);
 void instrument_other_begins(unsigned parent);
 
 /* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */

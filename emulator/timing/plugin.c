@@ -92,8 +92,6 @@ thread_began(qemu_plugin_id_t id, unsigned vcpu)
 	int err = thread_begin(&state.timing, vcpu);
 
 	(void)id;
-	if (vcpu == 0)
-		instrument_first_began();
 	guest_thread_began(&state.guest);
 	if (!err)
 		return;

@@ -58,7 +58,8 @@ take_idle_core(struct timing *timing, unsigned number, struct filter_room room)
 static int
 take_core(struct timing *timing, struct thread *thread)
 {
-	const struct filter_room room = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	const struct filter_room area = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
+	const struct filter_room room = timing->is_common ? area : FILTER_NO_ROOM;
 	const unsigned number = clock_thread_core(timing->clock, thread->vcpu);
 
 	thread->core = take_idle_core(timing, number, room);
@@ -72,6 +73,8 @@ take_core(struct timing *timing, struct thread *thread)
 		thread->data_filter = hierarchy_data_filter(thread->hierarchy);
 		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
 	}
+	if (thread->data_filter != thread_filter(thread))
+		hit_filter_clear(thread_filter(thread));
 	return 0;
 }
 

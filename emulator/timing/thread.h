@@ -190,18 +190,14 @@ thread_expire_limit(struct thread *thread)
 	thread->until_limit.all = thread->until_limit.fraction;
 }
 
-/* Its filter of data accesses, where that is in the thread's own area. */
+/*
+ * The filter in the thread's own area, which callbacks ask: of its data accesses, or one that knows of nothing where
+ * that one has no room there, or its lines and pages are not of the usual sizes.
+ */
 static inline struct hit_filter *
 thread_filter(const struct thread *thread)
 {
 	return (struct hit_filter *)((uintptr_t)thread + THREAD_DATA);
-}
-
-/* Whether it is there: that of a large level 1 is not. All threads are alike. */
-static inline bool
-thread_has_filter(const struct thread *thread)
-{
-	return thread->data_filter == thread_filter(thread);
 }
 
 /* Thread `vcpu` of the program begins. 0 or -errno: it is not modelled. */
