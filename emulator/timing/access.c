@@ -2,7 +2,7 @@
 
 #include "emulator/model/hit_filter.h"
 #include "emulator/timing/core.h"
-#include "emulator/timing/miss_counters.h"
+#include "emulator/timing/sample.h"
 
 static void
 load_line(struct thread *thread, unsigned index, uint64_t address)

@@ -2,7 +2,7 @@
 
 #include "emulator/model/hit_filter.h"
 #include "emulator/timing/core.h"
-#include "emulator/timing/miss_counters.h"
+#include "emulator/timing/sample.h"
 
 #define INLINE    static inline __attribute__((always_inline))
 #define APART     static __attribute__((noinline)) /* a call that ends a callback */
@@ -40,7 +40,7 @@ APART void
 limit_reached(struct thread *thread)
 {
 	if (thread->waiting_count)
-		in_order_begin_block(thread);
+		core_begin_block(thread);
 	if (thread_clock(thread) > thread->next_sample || thread_clock(thread) >= thread->next_turn)
 		take_sample_or_turn(thread);
 	thread_set_limit(thread);

@@ -1,18 +1,18 @@
 /*
  * core.h - what a miss costs on the target's core
  *
- * In order, an instruction that needs a value waits for it; loads themselves do not (core_in_order.h). Out of order, a
+ * In order, an instruction that needs a value waits for it; loads themselves do not. Out of order, a
  * load that missed holds up retirement as far as the reorder buffer does not hide it: it was issued that much earlier,
- * unless its address is made of what other missing loads bring, or as many as the core may have were in flight
- * (core_out_of_order.h). docs/emulation.md says more.
+ * unless its address is made of what other missing loads bring, or as many as the core may have were in flight.
+ * docs/emulation.md says more.
  *
  * Thread rule: of the thread.
  */
 #ifndef DCPI_EMULATOR_TIMING_CORE_H
 #define DCPI_EMULATOR_TIMING_CORE_H
 
-#include "emulator/timing/core_in_order.h"
-#include "emulator/timing/core_out_of_order.h"
+#include "emulator/timing/thread.h"
+#include "emulator/timing/timing.h"
 
 /* When instruction `index` of the block that runs is at the head, with all stalls so far. */
 static inline uint64_t
@@ -30,16 +30,41 @@ core_store_begins(const struct thread *thread, unsigned index)
 	return begins > thread->store_mshr_free_at ? begins : thread->store_mshr_free_at;
 }
 
-/* In order: the block that ran waits for what its instructions need. */
+/* In order: stall for the values that instructions up to `index` of the block that runs use; there is at least one. */
+void core_settle_users(struct thread *thread, unsigned index);
+
+/* In order: stall for the values that they use, if there are any. */
+static inline void
+core_settle_until(struct thread *thread, unsigned index)
+{
+	if (__builtin_expect(thread->first_user <= index, 0))
+		core_settle_users(thread, index);
+}
+
 static inline void
 core_settle(struct thread *thread)
 {
-	in_order_settle(thread, BLOCK_INSTRUCTIONS_MAX);
+	core_settle_until(thread, BLOCK_INSTRUCTIONS_MAX);
 }
+
+/* A thread begins: no stall was, nothing is in flight, and the write buffer is empty. */
+void core_begin(struct thread *thread);
+
+/* All MSHRs are free, and as many as the machine has. */
+void core_reset_mshrs(struct thread *thread);
+
+/*
+ * In order, while values are waited for, a block has just begun, with its static time in the clock: stall for those
+ * that the block before uses, and find which of the others this one uses.
+ */
+void core_begin_block(struct thread *thread);
 
 /* Of the block that runs: the load of instruction `index` missed something; its store. */
 void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
 void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
+
+/* Instruction `index` of the block that runs is at the head, and holds everything up for `cycles`, not 0. */
+void core_stall(struct thread *thread, unsigned index, uint32_t culprit, enum record_reason reason, uint64_t cycles);
 
 /*
  * Before a block, whose first instruction it is, or which is entered by `edge`: its static time is not in the clock
@@ -50,40 +75,5 @@ void core_mispredicted(struct thread *thread, struct edge *edge);
 
 /* Everything is ready, and nothing is known of what was before: behind a system call. */
 void core_restart(struct thread *thread);
-
-/* ---- for the two cores ---- */
-
-/* What a load that missed takes beyond a hit, as the schedules have it. */
-struct load_cost core_load_cost(const struct thread *thread, const struct access_result *result);
-
-static inline uint64_t
-core_cycles(const struct load_cost *cost)
-{
-	return (uint64_t)cost->cache_cycles + cost->tlb_cycles + cost->wait_cycles;
-}
-
-/*
- * Memory was asked at `asked`, and it is issued at `issue`: when that is later, its turn comes no later for it. It
- * takes `load_cycles` longer whenever that is.
- */
-void core_issue_later(struct load_cost *cost, uint32_t load_cycles, uint64_t asked, uint64_t issue);
-
-/* MSHRs: free all; when one is free; allocate that one until `ready`. */
-void core_reset_mshrs(struct thread *thread);
-
-static inline uint64_t
-core_mshr_free_at(const struct thread *thread)
-{
-	return thread->oldest_mshr->ready;
-}
-
-static inline void
-core_mshr_allocate(struct thread *thread, uint64_t ready)
-{
-	struct mshr *mshr = thread->oldest_mshr;
-
-	mshr->ready = ready;
-	thread->oldest_mshr = mshr->next;
-}
 
 #endif

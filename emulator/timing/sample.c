@@ -1,7 +1,5 @@
 #include "emulator/timing/sample.h"
 
-#include "emulator/timing/timing.h"
-
 /* Periods differ by a sixteenth of their mean, so that no loop keeps step with them. */
 #define SPREAD 16
 

@@ -8,7 +8,6 @@
 #define DCPI_EMULATOR_TIMING_STALL_H
 
 #include "emulator/timing/sample.h"
-#include "emulator/timing/timing.h"
 
 /*
  * The stall for a load, of which it is known who waits. In order that is its first user, when it comes before any other

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "emulator/timing/core.h"
 #include "emulator/timing/stall.h"
@@ -115,14 +114,7 @@ start_clock(struct thread *thread, uint64_t clock)
 	thread->until_limit.all = 0;
 	thread->stall_cycles = clock;
 	thread->published_static = 0;
-	in_order_reset(thread);
-	thread->store_count = 0;
-	thread->store_room = thread->store_mshr_free_at = 0;
-	out_of_order_reset(thread);
-	core_reset_mshrs(thread);
-	memset(thread->store_done, 0, sizeof(thread->store_done));
-	thread->frontend_position = thread->frontend_stall_cycles = 0;
-	dependence_reset(&thread->dependence, thread->sequence);
+	core_begin(thread);
 	thread->next_turn = clock;
 	sample_begin(thread);
 	thread_set_limit(thread);

@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/core_in_order.c: two instructions a cycle, a load's value after 3 cycles. */
+/* Tests of emulator/timing/core.c, in order: two instructions a cycle, a load's value after 3 cycles. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #define LOAD_RAX "48 8b 07" /* mov (%rdi),%rax */

@@ -1,5 +1,5 @@
 /*
- * Tests of emulator/timing/core_out_of_order.c: a window of 60 and 6 a cycle, which is 10 cycles; a
+ * Tests of emulator/timing/core.c, out of order: a window of 60 and 6 a cycle, which is 10 cycles; a
  * load's value after 5 cycles, and here 100 later.
  */
 #include "tests/unit/emulator/timing_fixture.h"
@@ -318,10 +318,8 @@ a_window_that_was_emptied_holds_what_came_since(void **state)
 		fill_window(fixture);
 		core_mispredicted(thread, &load->edge);
 		execute(fixture, load);
-		for (unsigned stall = 0; stall < count; stall++) {
-			out_of_order_record_stall(thread, core_time(thread, 0) - thread->stall_cycles);
-			stall_add(thread, 3, 3, REASON_WRITE_BUFFER, 1);
-		}
+		for (unsigned stall = 0; stall < count; stall++)
+			core_stall(thread, 0, 3, REASON_WRITE_BUFFER, 1);
 		before = waited(fixture);
 		miss(fixture, 0, MISS);
 		assert_int_equal(waited(fixture) - before,
