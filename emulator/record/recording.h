@@ -57,17 +57,11 @@ void recording_count_unrecorded(struct recording *recording); /* count a block o
 /* The slot of a stall, added if there was none; NULL: no slot is left. */
 struct record_stall *record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason);
 
-static inline uint32_t
-record_stall_offset(uint32_t stalled, uint32_t culprit, uint32_t reason)
-{
-	return ((stalled - culprit) * 5 + reason * 3) % 8;
-}
-
 /* The first slot of a search. Stalls of neighbouring instructions are near each other, on few pages of the file. */
 static inline uint32_t
 record_stall_place(uint32_t stalled, uint32_t culprit, uint32_t reason)
 {
-	return (stalled * 2 + record_stall_offset(stalled, culprit, reason)) & (RECORD_STALLS - 1);
+	return (stalled * 2 + ((stalled - culprit) * 5 + reason * 3) % 8) & (RECORD_STALLS - 1);
 }
 
 /* The instruction that waited, and the one that it waited for: the first fields of record_stall. */
@@ -105,55 +99,16 @@ record_stall_count(struct record_stall *stall, uint64_t cycles)
 	stall->cycles += cycles;
 }
 
-/* The first slot of its search, and whether the stall is in it. */
-static inline struct record_stall *
-record_stall_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason)
-{
-	return &vcpu->stalls[record_stall_place(stalled, culprit, reason)];
-}
-
-static inline bool
-record_stall_is_first(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason)
-{
-	const struct record_stall *stall = record_stall_first(vcpu, stalled, culprit, reason);
-
-	return __builtin_expect(
-		stall->stalled == stalled && stall->culprit == culprit && stall->reason == (uint32_t)reason, 1);
-}
-
-/* Add a stall that is expected `distance` slots behind its first. False, and nothing added: it is not there. */
-static inline bool
-record_stall_add_at(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                    uint64_t cycles, uint32_t distance)
-{
-	const uint32_t place = (record_stall_place(stalled, culprit, reason) + distance) & (RECORD_STALLS - 1);
-	struct record_stall *stall = &vcpu->stalls[place];
-
-	if (__builtin_expect(stall->stalled != stalled || stall->culprit != culprit || stall->reason != reason, 0))
-		return false;
-	record_stall_count(stall, cycles);
-	return true;
-}
-
-/*
- * Add a stall: it is `distance` slots behind its first, or wherever a search finds it or adds it, and then `distance`
- * is set. False: no room; recording_count_unrecorded() is due.
- */
+/* Add a stall, in its slot. False: no slot is left, and recording_count_unrecorded() is due. */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
-                 uint64_t cycles, uint32_t *distance)
+                 uint64_t cycles)
 {
-	struct record_stall *stall;
+	struct record_stall *stall = record_stall_find(vcpu, stalled, culprit, reason);
 
-	if (record_stall_add_at(vcpu, stalled, culprit, reason, cycles, *distance))
-		return true;
-	stall = record_stall_find(vcpu, stalled, culprit, reason);
-	if (!stall)
-		return false;
-	record_stall_count(stall, cycles);
-	*distance =
-		((uint32_t)(stall - vcpu->stalls) - record_stall_place(stalled, culprit, reason)) & (RECORD_STALLS - 1);
-	return true;
+	if (stall)
+		record_stall_count(stall, cycles);
+	return stall;
 }
 
 #endif

@@ -72,10 +72,10 @@ static void
 wait_for(struct thread *thread, const struct load_use *load)
 {
 	const uint64_t now = load->user_position + thread->stall_cycles;
-	const struct record_pair pair = {load->user, load->culprit};
+	struct load_stall stall = load_stall_of(load->user, load->culprit);
 
 	if (load->ready > now)
-		stall_for_load(thread, &pair, load->ready - now, &load->cost);
+		stall_for_load(thread, &stall, load->ready - now, &load->cost);
 }
 
 /* Of those that wait, the one whose user comes first. */
@@ -244,7 +244,7 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	}
 	used = core_time(thread, instruction->use);
 	if (ready > used)
-		load_stall(thread, &thread->edge->code->load_stalls[index], ready - used, &cost);
+		stall_for_load(thread, &thread->edge->code->load_stalls[index], ready - used, &cost);
 }
 
 /* ---- out of order: stalls that are remembered ---- */
@@ -450,7 +450,7 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	if (ready <= retires)
 		return;
 	out_of_order_record_stall(thread, position);
-	load_stall(thread, &thread->edge->code->load_stalls[index], ready - retires, &cost);
+	stall_for_load(thread, &thread->edge->code->load_stalls[index], ready - retires, &cost);
 }
 
 /* ---- both ---- */

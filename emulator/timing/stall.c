@@ -33,14 +33,8 @@ stall_record_at(struct thread *thread, const struct record_pair *pair, enum reco
 void
 stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
 {
-	uint32_t *distance;
-
 	thread->record->counters.cycles[reason] += cycles;
-	if (!thread->records_stalls || record_stall_add_at(thread->record, stalled, culprit, reason, cycles, 0))
-		return;
-	distance = &thread->stall_distances[(stalled * 8 + record_stall_offset(stalled, culprit, reason)) %
-	                                    THREAD_DISTANCES];
-	if (!record_stall_add(thread->record, stalled, culprit, reason, cycles, distance))
+	if (thread->records_stalls && !record_stall_add(thread->record, stalled, culprit, reason, cycles))
 		recording_count_unrecorded(thread->timing->recording);
 }
 
@@ -52,52 +46,25 @@ stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record
 	stall_sample(thread, stalled);
 }
 
-/* What `cycles` of a load's cost were for: waiting for memory, its line, its page. */
-struct load_parts {
-	uint64_t waiting, caching, translating;
-};
-
-static inline struct load_parts
-parts_of(uint64_t cycles, const struct load_cost *cost)
+void
+stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost)
 {
+	/* What is hidden came first: the line's page, then the line, then waiting for memory. */
 	const uint64_t waiting = cycles < cost->wait_cycles ? cycles : cost->wait_cycles, left = cycles - waiting;
 	const uint64_t most = left > cost->cache_cycles ? left - cost->cache_cycles : 0;
-	const uint64_t translating = most < cost->tlb_cycles ? most : cost->tlb_cycles;
-
-	return (struct load_parts){waiting, left - translating, translating};
-}
-
-void
-stall_for_load(struct thread *thread, const struct record_pair *pair, uint64_t cycles, const struct load_cost *cost)
-{
-	const struct load_parts parts = parts_of(cycles, cost);
-
-	stall_pass(thread, cycles);
-	if (parts.waiting)
-		stall_record(thread, pair->stalled, pair->culprit, REASON_BANDWIDTH, parts.waiting);
-	if (parts.caching)
-		stall_record(thread, pair->stalled, pair->culprit, REASON_DATA_CACHE, parts.caching);
-	if (parts.translating)
-		stall_record(thread, pair->stalled, pair->culprit, REASON_DATA_TLB, parts.translating);
-	stall_sample(thread, pair->stalled);
-}
-
-void
-load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost)
-{
-	const struct load_parts parts = parts_of(cycles, cost);
+	const uint64_t translating = most < cost->tlb_cycles ? most : cost->tlb_cycles, caching = left - translating;
 	uint64_t *counters = thread->record->counters.cycles;
 
 	stall_pass(thread, cycles);
-	if (__builtin_expect(parts.waiting != 0, 0))
-		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, parts.waiting);
-	if (parts.caching) {
-		counters[REASON_DATA_CACHE] += parts.caching;
-		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, parts.caching, &load->cache_at);
+	if (__builtin_expect(waiting != 0, 0))
+		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, waiting);
+	if (caching) {
+		counters[REASON_DATA_CACHE] += caching;
+		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
 	}
-	if (parts.translating) {
-		counters[REASON_DATA_TLB] += parts.translating;
-		stall_record_at(thread, &load->pair, REASON_DATA_TLB, parts.translating, &load->tlb_at);
+	if (translating) {
+		counters[REASON_DATA_TLB] += translating;
+		stall_record_at(thread, &load->pair, REASON_DATA_TLB, translating, &load->tlb_at);
 	}
 	stall_sample(thread, load->pair.stalled);
 }
@@ -114,13 +81,7 @@ load_stalls_take(struct arena *arena, const struct block *block)
 
 		if (block->is_in_order && !instruction->is_used_first)
 			continue;
-		stalls[i] = (struct load_stall){
-			.pair = {stalled, culprit},
-			.cache_at = (uint32_t)sizeof(struct record_stall) *
-		                    record_stall_place(stalled, culprit, REASON_DATA_CACHE),
-			.tlb_at = (uint32_t)sizeof(struct record_stall) *
-		                  record_stall_place(stalled, culprit, REASON_DATA_TLB),
-		};
+		stalls[i] = load_stall_of(stalled, culprit);
 	}
 	return stalls;
 }

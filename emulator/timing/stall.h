@@ -23,8 +23,21 @@ struct load_stall {
 /* Of the first access_end instructions of a block; in order, of what is no such load, it is empty. NULL: no memory. */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
+/* Of any load: its places in the record are the first slots of their searches. */
+static inline struct load_stall
+load_stall_of(uint32_t stalled, uint32_t culprit)
+{
+	const uint32_t size = sizeof(struct record_stall);
+
+	return (struct load_stall){
+		.pair = {stalled, culprit},
+		.cache_at = size * record_stall_place(stalled, culprit, REASON_DATA_CACHE),
+		.tlb_at = size * record_stall_place(stalled, culprit, REASON_DATA_TLB),
+	};
+}
+
 /* It waits for `cycles`, not 0, of what the load's cost is: what is hidden is what came first. */
-void load_stall(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost);
+void stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost);
 
 /* Part of what has passed is recorded, and *at, where it was last, is where it is. */
 void stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
@@ -52,9 +65,5 @@ stall_sample(struct thread *thread, uint32_t stalled)
 
 /* Instruction `stalled` holds up everything for `cycles`, not 0, because of `culprit`. */
 void stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
-
-/* The same for a load, into what of its cost it was for. */
-void stall_for_load(struct thread *thread, const struct record_pair *pair, uint64_t cycles,
-                    const struct load_cost *cost);
 
 #endif

@@ -23,7 +23,6 @@
 #define THREAD_HISTORY       64                 /* blocks, misses and stalls that are remembered; a power of two */
 #define THREAD_STORES        256
 #define THREAD_STALLS        (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
-#define THREAD_DISTANCES     512
 #define DEPENDENCE_REGISTERS 32
 #define DEPENDENCE_MISSING   64
 #define THREAD_NEVER         UINT64_MAX
@@ -153,9 +152,6 @@ struct thread {
 	uint32_t store_count;
 	uint64_t store_room,
 		store_mshr_free_at; /* for the next: when the write buffer has room, when an MSHR is free */
-
-	/* how far behind its first place in the record one stall or another was that was not there */
-	uint32_t stall_distances[THREAD_DISTANCES];
 };
 
 _Static_assert(sizeof(struct thread) <= THREAD_DATA, "a thread has its place");

@@ -216,13 +216,12 @@ truth_is_kept_beside_the_samples_and_not_among_them(void **state)
 	struct emulated_profile_fixture *fixture = *state;
 	const uint32_t first = fixture->program_first;
 	struct recorded_stalls truth;
-	uint32_t distance = 0;
 
 	fixture->vcpu->executions[fixture->program_block] = 1;
-	record_stall_add(fixture->vcpu, first + 2, first, REASON_DATA_CACHE, 100, &distance);
-	record_stall_add(fixture->vcpu, first + 2, first, REASON_DATA_CACHE, 20, &distance);
-	record_stall_add(fixture->vcpu, first + 2, fixture->library_first, REASON_MISPREDICT, 9, &distance);
-	record_stall_add(fixture->vcpu, first + 1, 0, REASON_CODE_CACHE, 7, &distance);
+	record_stall_add(fixture->vcpu, first + 2, first, REASON_DATA_CACHE, 100);
+	record_stall_add(fixture->vcpu, first + 2, first, REASON_DATA_CACHE, 20);
+	record_stall_add(fixture->vcpu, first + 2, fixture->library_first, REASON_MISPREDICT, 9);
+	record_stall_add(fixture->vcpu, first + 1, 0, REASON_CODE_CACHE, 7);
 	keep(fixture);
 	assert_int_equal(recorded_stalls_read(fixture->profile,
 	                                      fixture->selection->images[image_number(fixture, &program)].number,

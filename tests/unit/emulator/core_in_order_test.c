@@ -168,10 +168,9 @@ a_stall_is_told_wherever_its_place_is(void **state)
 	const struct access_result both = {.level = 1, .tlb_missed = true, .cycles = 20, .tlb_cycles = 50};
 	struct code *code = CODE_OF(fixture, LOAD_RAX, ADD_RBX);
 	const struct record_stall *cache, *tlb;
-	uint32_t distance = 0;
 
 	assert_int_equal(record_stall_place(2, 9, REASON_DATA_CACHE), record_stall_place(2, 1, REASON_DATA_CACHE));
-	assert_true(record_stall_add(record, 2, 9, REASON_DATA_CACHE, 7, &distance));
+	assert_true(record_stall_add(record, 2, 9, REASON_DATA_CACHE, 7));
 	for (int i = 0; i < 3; i++) {
 		execute(fixture, code);
 		core_load_missed(fixture->thread, 0, &both);

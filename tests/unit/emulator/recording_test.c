@@ -113,12 +113,11 @@ stalls_of_one_place_are_added_up(void **state)
 {
 	struct recording_fixture *fixture = *state;
 	const struct record_stall *stall;
-	uint32_t distance = 0;
 
 	for (int i = 0; i < 3; i++)
-		assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_CACHE, 100, &distance));
-	assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_TLB, 30, &distance));
-	assert_true(record_stall_add(fixture->vcpu, 7, 6, REASON_DATA_CACHE, 20, &distance));
+		assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_CACHE, 100));
+	assert_true(record_stall_add(fixture->vcpu, 7, 5, REASON_DATA_TLB, 30));
+	assert_true(record_stall_add(fixture->vcpu, 7, 6, REASON_DATA_CACHE, 20));
 	stall = record_stall_find(fixture->vcpu, 7, 5, REASON_DATA_CACHE);
 	assert_int_equal(stall->times, 3);
 	assert_int_equal(stall->cycles, 300);
@@ -132,12 +131,11 @@ stalls_whose_places_meet_stay_apart(void **state)
 {
 	struct recording_fixture *fixture = *state;
 	const uint32_t far = RECORD_STALLS / 2;
-	uint32_t distance = 3;
 
 	for (uint32_t i = 1; i <= 100; i++)
 		for (uint32_t k = 0; k < 8; k++)
-			assert_true(record_stall_add(fixture->vcpu, i + k % 4 * far, i, REASON_CODE_CACHE + k / 4,
-			                             i + k, &distance));
+			assert_true(
+				record_stall_add(fixture->vcpu, i + k % 4 * far, i, REASON_CODE_CACHE + k / 4, i + k));
 	for (uint32_t i = 1; i <= 100; i++)
 		for (uint32_t k = 0; k < 8; k++)
 			assert_int_equal(
@@ -145,20 +143,18 @@ stalls_whose_places_meet_stay_apart(void **state)
 				i + k);
 }
 
-/* Two that begin at one place: where the second is it is found at once from then on. */
+/* Two stalls with one first slot: the second is in the next slot. */
 static void
-how_far_a_stall_is_from_its_first_place_is_told(void **state)
+stalls_with_one_first_slot_are_apart(void **state)
 {
 	struct recording_fixture *fixture = *state;
 	const uint32_t other = 7 + RECORD_STALLS / 2;
-	uint32_t distance = 0;
 
-	assert_true(record_stall_add(fixture->vcpu, 7, 7, REASON_DATA_CACHE, 10, &distance));
-	assert_int_equal(distance, 0);
-	assert_true(record_stall_add(fixture->vcpu, other, other, REASON_DATA_CACHE, 20, &distance));
-	assert_int_equal(distance, 1);
-	assert_false(record_stall_add_at(fixture->vcpu, other, other, REASON_DATA_CACHE, 40, 0));
-	assert_true(record_stall_add_at(fixture->vcpu, other, other, REASON_DATA_CACHE, 40, distance));
+	assert_true(record_stall_add(fixture->vcpu, 7, 7, REASON_DATA_CACHE, 10));
+	assert_true(record_stall_add(fixture->vcpu, other, other, REASON_DATA_CACHE, 20));
+	assert_true(record_stall_add(fixture->vcpu, other, other, REASON_DATA_CACHE, 40));
+	assert_ptr_equal(record_stall_find(fixture->vcpu, other, other, REASON_DATA_CACHE),
+	                 record_stall_find(fixture->vcpu, 7, 7, REASON_DATA_CACHE) + 1);
 	assert_int_equal(record_stall_find(fixture->vcpu, other, other, REASON_DATA_CACHE)->cycles, 60);
 	assert_int_equal(record_stall_find(fixture->vcpu, 7, 7, REASON_DATA_CACHE)->cycles, 10);
 }
@@ -168,9 +164,9 @@ where_no_place_is_left_it_is_said(void **state)
 {
 	struct recording_fixture *fixture = *state;
 	struct record_header header;
-	uint32_t added = 0, distance = 0;
+	uint32_t added = 0;
 
-	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1, &distance))
+	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1))
 		added++;
 	assert_true(added >= 1000 && added < RECORD_STALLS);
 	recording_count_unrecorded(fixture->recording);
@@ -286,7 +282,7 @@ main(void)
 		TEST(code_without_a_file_is_told_apart_by_its_address_and_its_bytes),
 		TEST(stalls_of_one_place_are_added_up),
 		TEST(stalls_whose_places_meet_stay_apart),
-		TEST(how_far_a_stall_is_from_its_first_place_is_told),
+		TEST(stalls_with_one_first_slot_are_apart),
 		TEST(where_no_place_is_left_it_is_said),
 		TEST(a_killed_process_leaves_what_it_recorded),
 		TEST(a_child_records_for_itself_from_its_parents_clock_on),
