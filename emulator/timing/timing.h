@@ -9,9 +9,8 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include "emulator/block/arena.h"
 #include "emulator/clock/clock.h"
-#include "emulator/timing/edges.h"
+#include "emulator/timing/code.h"
 #include "emulator/timing/thread.h"
 
 #define TIMING_LINE_SHIFT FILTER_LINE_SHIFT
@@ -65,8 +64,5 @@ void timing_after_fork(struct timing *timing);
 
 /* In the child of a fork, whose only thread was `calling`: it records on its own from now on. 0, or -errno: nowhere. */
 int timing_fork(struct timing *timing, struct thread *calling);
-
-/* What callbacks of the block need, made once for each of its numbers. NULL: no memory. */
-struct code *timing_add_code(struct timing *timing, const struct block *block);
 
 #endif

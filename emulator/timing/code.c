@@ -1,11 +1,123 @@
-#include "emulator/timing/edges.h"
+#include "emulator/timing/code.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "emulator/timing/stall.h"
 #include "emulator/timing/timing.h"
 
 struct edge edge_none;
+
+/* ---- code ---- */
+
+/* The instruction of the block that the byte at `address` is of, near its end. */
+static uint16_t
+instruction_at(const struct block *block, uint64_t address)
+{
+	uint16_t i = block->count - 1;
+
+	while (i > 0 && block->address + block->instructions[i].offset > address)
+		i--;
+	return i;
+}
+
+/* What is on more lines or pages than the callback looks at, or on lines of one set, is looked at whole, each time. */
+static void
+place_code(const struct timing *timing, struct code *code)
+{
+	const struct machine *machine = &timing->setup->machine;
+	const uint64_t last = code->address + code->block->size - 1;
+	const unsigned line_shift = (unsigned)__builtin_ctz(machine->line_bytes);
+	const bool has_pages =
+		timing->parts & SETUP_TLBS && machine->code_tlb.entries; /* else the filter's is page 0 */
+	const unsigned page_shift = has_pages ? (unsigned)__builtin_ctz(machine->page_bytes) : 63;
+
+	code->page = code->address >> page_shift;
+	code->first_line = code->address >> line_shift;
+	code->last_line = last >> line_shift;
+	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
+	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
+		code->last_line = CODE_NO_LINE;
+	else if (code->last_line > code->first_line)
+		code->second_line_from = instruction_at(code->block, last & ~(uint64_t)(machine->line_bytes - 1));
+}
+
+/* Room for a block's code and its accesses, whose beginnings are there. */
+static struct code *
+new_code(struct timing *timing, const struct block *block)
+{
+	struct code *code;
+	unsigned count = 0;
+
+	for (uint16_t i = 0; i < block->count; i++)
+		count += block_instruction_is_called_for(&block->instructions[i], i);
+	code = arena_take(&timing->arena, sizeof(*code) + count * sizeof(code->accesses[0]), ARENA_PAIR);
+	if (!code)
+		return NULL;
+	count = 0;
+	for (uint16_t i = 0; i < block->count; i++)
+		if (block_instruction_is_called_for(&block->instructions[i], i))
+			code->accesses[count++] = (struct access){.code = code, .index = i};
+	return code;
+}
+
+/* It goes on with itself, for more than one iteration mostly. */
+static bool
+is_loop(const struct block *block)
+{
+	return (block->end == BLOCK_BRANCHES && block->target == block->address) ||
+	       (block->repeats && block->count == 1);
+}
+
+static void
+fill_code(const struct timing *timing, const struct block *block, struct code *code)
+{
+	static const uint8_t endings[] = {
+		[BLOCK_FALLS] = CODE_FALLS_OR_JUMPS, [BLOCK_BRANCHES] = CODE_BRANCHES,
+		[BLOCK_JUMPS] = CODE_FALLS_OR_JUMPS, [BLOCK_JUMPS_INDIRECT] = CODE_JUMPS_INDIRECT,
+		[BLOCK_CALLS] = CODE_CALLS,          [BLOCK_CALLS_INDIRECT] = CODE_CALLS_INDIRECT,
+		[BLOCK_RETURNS] = CODE_RETURNS,
+	};
+
+	code->block = block;
+	code->address = block->address;
+	code->fall = block->fall;
+	code->end = block->fall - block->end_size;
+	code->number = block->number;
+	code->first = block->first;
+	code->last = block->first + block->count - 1u;
+	code->ending = endings[block->end];
+	code->is_loop = is_loop(block);
+	code->edge.number = code->number;
+	place_code(timing, code);
+	if (code->ending == CODE_BRANCHES)
+		code->site = predictor_site(&timing->sites, code->end, block->target);
+}
+
+struct code *
+timing_add_code(struct timing *timing, const struct block *block)
+{
+	struct code *known = timing->codes[block->number], *code = known;
+
+	/* the same code at several addresses: a library that was mapped again */
+	while (code && code->block != block)
+		code = code->alias;
+	if (code)
+		return code;
+	code = new_code(timing, block);
+	if (!code)
+		return NULL;
+	code->load_stalls = load_stalls_take(&timing->arena, block);
+	if (!code->load_stalls)
+		return NULL;
+	fill_code(timing, block, code);
+	code->edge.recent = &edge_none;
+	code->alias = known;
+	timing->codes[block->number] = code;
+	return code;
+}
+
+/* ---- edges ---- */
 
 int
 edges_init(struct edges *edges)

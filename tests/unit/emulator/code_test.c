@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/edges.c: what is kept of going from one block to another. */
+/* Tests of emulator/timing/code.c: what is kept of going from one block to another. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #define MOVABS "48 b8 11 22 33 44 55 66 77 08" /* of ten bytes */
