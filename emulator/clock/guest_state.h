@@ -1,8 +1,11 @@
 /*
- * guest_state.h - the guest's memory, at addresses that it may have made up, and the result of its system calls
+ * guest_state.h - what the guest gets instead of the kernel's answers: in its memory, at addresses that it may have
+ * made up, as the result of a system call, and as random numbers
  *
  * Memory is copied by the kernel: a bad address is refused, as it is to the guest, and raises no signal.
- * Thread rule: any thread; guest_result_write() for its own virtual CPU.
+ * Random numbers do not change from run to run: each thread has a sequence of its own, so that other threads do not
+ * change it.
+ * Thread rule: any thread; guest_result_write() for its own virtual CPU, random numbers from its own sequence.
  */
 #ifndef DCPI_EMULATOR_GUEST_STATE_H
 #define DCPI_EMULATOR_GUEST_STATE_H
@@ -34,5 +37,14 @@ bool guest_result_init(struct guest_result *result, const char *target);
 
 /* In a callback of a block's beginning. */
 void guest_result_write(const struct guest_result *result, unsigned vcpu, int64_t value);
+
+struct guest_random {
+	uint64_t state;
+};
+
+/* `seed` of the run; when the process began, in cycles, and `vcpu` tell its threads' sequences apart. */
+void guest_random_init(struct guest_random *random, uint64_t seed, uint64_t when, unsigned vcpu);
+
+void guest_random_fill(struct guest_random *random, void *bytes, size_t size);
 
 #endif

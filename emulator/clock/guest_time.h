@@ -1,15 +1,30 @@
 /*
- * guest_time.h - cycles of the target as the times that the guest reads, and back
+ * guest_time.h - the guest's own time: what its clocks show, when its waits time out, when its timers expire
  *
- * Cycle 0 is a fixed date, so that runs are alike; with seed 0 it is the host's present.
- * Thread rule: constant once made, for any thread.
+ * Clocks: cycles of the target as the times that the guest reads, and back. Cycle 0 is a fixed date, so that runs are
+ * alike; with seed 0 it is the host's present.
+ *
+ * Deadlines: a time that the guest waits for is one of its own clocks, which the host's kernel does not know. While the
+ * call is under way the host's time is written over it, and afterwards the original is restored. Several threads may
+ * wait by one struct timespec in memory.
+ *
+ * Timers: the host runs them for the span that the guest asked for. A thread that waits when one expires there - in a
+ * call that the timer's signal interrupts, or in a read of its descriptor - continues at the time when it expires in
+ * the guest's time. A program that computes meanwhile gets its signal by the host's time.
+ *
+ * Thread rule: any thread, each with its own deadline; the clocks are constant once made, deadlines and timers lock by
+ * themselves.
  */
 #ifndef DCPI_EMULATOR_GUEST_TIME_H
 #define DCPI_EMULATOR_GUEST_TIME_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "emulator/clock/clock.h"
+#include "emulator/clock/syscalls.h"
 
 #define GUEST_TIME_REAL_S      INT64_C(1893456000) /* 2030-01-01: later than any file is */
 #define GUEST_TIME_MONOTONIC_S 1000                /* since the machine was started */
@@ -30,5 +45,76 @@ bool guest_time_read(const struct guest_time *time, int id, uint64_t cycles, str
 
 /* When clock `id` shows that: cycles, 0 for times before cycle 0. False: it does not show virtual time. */
 bool guest_time_when(const struct guest_time *time, int id, const struct timespec *shown, uint64_t *cycles);
+
+/* ---- deadlines of calls that wait, or set a timer ---- */
+
+#define DEADLINE_EXTRA_NS                                                                                              \
+	1000000000 /* that the host waits longer at most, as other threads are slowed down by the emulator */
+
+struct guest_deadline {
+	uint64_t cycles;  /* of the target; QUANTUM_NONE: never */
+	uint64_t address; /* of the guest's struct timespec, or timeval; 0: the time is an argument, or there is none */
+	uint64_t base;    /* that is added to it */
+	int clock_id;     /* with is_absolute: the clock that shows the time */
+	bool is_absolute;
+	bool is_written; /* the host's time is in its place; `original` is to be restored */
+	struct timespec original;
+	struct guest_deadline *next; /* in the list of those that are written */
+};
+
+struct guest_deadlines {
+	pthread_mutex_t lock;
+	struct guest_deadline *written;
+};
+
+void guest_deadlines_init(struct guest_deadlines *deadlines);
+
+/*
+ * The call is about to be made, at `now`. `stretch`: how many times as long the host shall wait for a futex, because
+ * other threads are that much slower than on the target; at least 1.
+ */
+void guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum syscall_kind kind,
+                          const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline);
+
+/* It has returned. */
+void guest_deadline_end(struct guest_deadlines *deadlines, struct guest_deadline *deadline);
+
+/* ---- timers ---- */
+
+#define GUEST_TIMERS_MAX 64
+#define TIMER_NONE       UINT64_MAX /* no timer has expired */
+
+enum guest_timer_kind {
+	TIMER_FREE,
+	TIMER_INTERVAL,   /* of setitimer() and alarm(): one per process */
+	TIMER_POSIX,      /* of timer_settime() */
+	TIMER_DESCRIPTOR, /* of timerfd_settime() */
+};
+
+struct guest_timer {
+	enum guest_timer_kind kind;
+	int id;
+	uint64_t expires; /* cycles */
+	uint64_t interval_ns;
+	uint64_t host_ns; /* when it expires on the host: CLOCK_MONOTONIC */
+};
+
+struct guest_timers {
+	pthread_mutex_t lock;
+	struct guest_timer timers[GUEST_TIMERS_MAX];
+};
+
+void guest_timers_init(struct guest_timers *timers);
+
+/* A timer is set, or set again. When there is no room for it, it is not known. */
+void guest_timers_set(struct guest_timers *timers, const struct guest_timer *timer);
+void guest_timers_clear(struct guest_timers *timers, enum guest_timer_kind kind, int id);
+
+/*
+ * When a timer expired, in cycles; TIMER_NONE. After a signal: the first of the timers that send one and have expired
+ * by `host_ns`; after a read of `fd`: the last time that its timer has. A timer with an interval continues.
+ */
+uint64_t guest_timers_signal(struct guest_timers *timers, const struct guest_time *time, uint64_t host_ns);
+uint64_t guest_timers_read(struct guest_timers *timers, const struct guest_time *time, int fd, uint64_t host_ns);
 
 #endif

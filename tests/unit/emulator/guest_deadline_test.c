@@ -1,9 +1,9 @@
-/* Tests of emulator/clock/guest_deadline.h. A cycle is a nanosecond; a guest's clock shows 1000 s at cycle 0. */
+/* Tests of emulator/clock/guest_time.h. A cycle is a nanosecond; a guest's clock shows 1000 s at cycle 0. */
 #include "tests/unit/test.h"
 
 #include <linux/futex.h>
 
-#include "emulator/clock/guest_deadline.h"
+#include "emulator/clock/guest_time.h"
 #include "emulator/clock/quantum.h"
 
 #define NOW UINT64_C(5000)

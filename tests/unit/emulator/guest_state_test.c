@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "emulator/clock/guest_random.h"
 #include "emulator/clock/guest_state.h"
 #include "emulator/clock/host_thread.h"
 

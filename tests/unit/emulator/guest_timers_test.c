@@ -1,7 +1,7 @@
-/* Tests of emulator/clock/guest_timers.h. A cycle is half a nanosecond. */
+/* Tests of emulator/clock/guest_time.h. A cycle is half a nanosecond. */
 #include "tests/unit/test.h"
 
-#include "emulator/clock/guest_timers.h"
+#include "emulator/clock/guest_time.h"
 
 struct guest_timers_fixture {
 	struct guest_timers timers;
