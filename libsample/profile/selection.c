@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,6 @@
 #include "profile/epoch_table.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
-#include "profile/selection_error.h"
 #include "profile/selection_internal.h"
 
 void
@@ -675,7 +675,7 @@ read_all(struct profile *profile, struct selection_reader *reader, const struct 
 	if (err)
 		goto out;
 	if (reader->must_match && is_empty(&reader->builders[0])) {
-		selection_error_append(why, size, "what matches the patterns has no samples in the selected time");
+		snprintf(why, size, "what matches the patterns has no samples in the selected time");
 		err = -DCPI_ENOSELECTION;
 		goto out;
 	}

@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/context_filter.h"
-#include "profile/epoch_expr.h"
+#include "profile/catalog.h"
 #include "profile/selection.h"
 #include "profile/store.h"
 

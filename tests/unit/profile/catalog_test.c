@@ -146,6 +146,147 @@ epochs_are_summarized_again_and_again(void **state)
 	profile_close(profile);
 }
 
+/* ---- which epochs, when the database has those of several hosts ---- */
+
+static const struct tally_entry one_sample[] = {{.offset = 0x1000, .count = 5, .image = 0}};
+
+/* Epochs 1 and 3 of alpha, 2 and 4 of beta, each with 5 samples. */
+static struct profile *
+four_epochs(const struct profile_fixture *fixture)
+{
+	static const char *const names[] = {"cpu-clock"}, *const hosts[] = {"alpha", "beta"};
+	struct profile *profile = open_writer(fixture->directory, 0);
+
+	for (uint64_t i = 0; i < 4; i++) {
+		uint32_t slice = 0, epoch;
+
+		epoch = begin_epoch_of(profile, hosts[i % 2], (100 + i) * SECOND_NS, "", names, 1);
+		assert_int_equal(flush_entries(profile, epoch, 1, &slice, i == 0, one_sample, 1), 0);
+	}
+	return profile;
+}
+
+static void
+assert_epochs(struct profile *profile, const char *epoch, const char *host, uint32_t first, size_t count)
+{
+	const struct selection_request request = {.epoch = epoch, .host = host};
+	struct selection *selection = NULL;
+	char why[256];
+
+	assert_int_equal(selection_read(profile, &request, &selection, why, sizeof(why)), 0);
+	assert_int_equal(selection->epoch_count, count);
+	assert_int_equal(selection->epochs[0].id, first);
+	assert_int_equal(selection->counts[0].count, 5 * count);
+	selection_free(selection);
+}
+
+static void
+assert_refused(struct profile *profile, const char *epoch, const char *host, const char *sentence)
+{
+	const struct selection_request request = {.epoch = epoch, .host = host};
+	struct selection *selection = NULL;
+	char why[256];
+
+	assert_int_equal(selection_read(profile, &request, &selection, why, sizeof(why)), -DCPI_ENOSELECTION);
+	assert_string_equal(why, sentence);
+}
+
+static void
+the_latest_epoch_is_the_latest_of_the_host(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	assert_epochs(profile, NULL, NULL, 4, 1);
+	assert_epochs(profile, NULL, "alpha", 3, 1);
+	assert_epochs(profile, "latest-1", "alpha", 1, 1);
+	profile_close(profile);
+}
+
+/* One more epoch of alpha, with 5 samples. */
+static void
+one_more(struct profile *profile, bool is_imported, bool continues)
+{
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	uint32_t slice = 0;
+
+	epoch->start_ns = epoch->end_ns = 200 * SECOND_NS;
+	snprintf(epoch->host, sizeof(epoch->host), "alpha");
+	epoch->is_imported = is_imported;
+	epoch->continues = continues;
+	epoch->event_count = 1;
+	snprintf(epoch->events[0].name, sizeof(epoch->events[0].name), "cpu-clock");
+	epoch->events[0].period = 1000;
+	epoch->events[0].available = true;
+	assert_int_equal(profile_begin_epoch(profile, epoch), 0);
+	assert_int_equal(flush_entries(profile, epoch->id, 1, &slice, false, one_sample, 1), 0);
+	free(epoch);
+}
+
+static void
+an_import_is_none_of_the_latest_epochs(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	one_more(profile, true, false);
+	assert_epochs(profile, NULL, NULL, 4, 1);
+	assert_epochs(profile, "latest", "alpha", 3, 1);
+	assert_epochs(profile, "all", "alpha", 1, 3);
+	profile_close(profile);
+}
+
+/* dcpid changed its rates twice since it began with epoch 4. */
+static void
+the_latest_is_all_that_continues_it(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	one_more(profile, false, true);
+	one_more(profile, true, false); /* an import between them */
+	one_more(profile, false, true);
+	assert_epochs(profile, NULL, NULL, 4, 3);
+	assert_epochs(profile, "latest-1", NULL, 3, 1);
+	profile_close(profile);
+}
+
+static void
+all_epochs_are_all_of_the_hosts_that_match(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	assert_epochs(profile, "all", "alpha", 1, 2);
+	assert_epochs(profile, "all", "b*", 2, 2);
+	assert_epochs(profile, "all", "*a", 1, 4);
+	profile_close(profile);
+}
+
+static void
+what_no_host_matches_is_told_with_the_hosts_there_are(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+
+	assert_refused(profile, NULL, "gamma", "no epoch is of a host that matches 'gamma'; there are alpha, beta");
+	assert_refused(profile, "2", "alpha", "there is no epoch 2; there are 1, 3");
+	profile_close(profile);
+}
+
+static void
+a_list_of_epochs_is_of_the_host_too(void **state)
+{
+	struct profile *profile = four_epochs(*state);
+	uint32_t *ids;
+	char why[256];
+	size_t count;
+
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "all", .host = "beta"},
+	                                       &ids, &count, why, sizeof(why)),
+	                 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(ids[0], 2);
+	assert_int_equal(ids[1], 4);
+	free(ids);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -156,6 +297,15 @@ main(void)
 		cmocka_unit_test(epochs_are_listed_by_number),
 		cmocka_unit_test(epochs_are_summarized_again_and_again),
 	};
+	const struct CMUnitTest hosts[] = {
+		CASE(the_latest_epoch_is_the_latest_of_the_host),
+		CASE(an_import_is_none_of_the_latest_epochs),
+		CASE(the_latest_is_all_that_continues_it),
+		CASE(all_epochs_are_all_of_the_hosts_that_match),
+		CASE(what_no_host_matches_is_told_with_the_hosts_there_are),
+		CASE(a_list_of_epochs_is_of_the_host_too),
+	};
 
-	return cmocka_run_group_tests(tests, database_setup, fixture_teardown);
+	return cmocka_run_group_tests(tests, database_setup, fixture_teardown) +
+	       cmocka_run_group_tests(hosts, NULL, NULL);
 }
