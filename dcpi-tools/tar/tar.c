@@ -17,9 +17,9 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/tar/archive.h"
 #include "dcpi-tools/tar/images.h"
+#include "profile/lmdb_pages.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
-#include "profile/verify.h"
 
 #define ROOM_BYTES (UINT64_C(8) << 30) /* that a copy may grow by */
 
@@ -229,7 +229,7 @@ unpack(const struct tar_request *request, const char *data, uint64_t *bytes)
 	return err ? print_failure(request, err, why) : STATUS_OK;
 }
 
-/* LMDB trusts the content of its file, and the archive is not trusted: see profile/verify.h. */
+/* LMDB trusts the content of its file, and the archive is not trusted: see profile/lmdb_pages.h. */
 static int
 verify(const struct tar_request *request, const char *data)
 {

@@ -1,7 +1,9 @@
-#include "profile/lmdb_pages_internal.h"
+#include "profile/lmdb_pages.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,20 +11,56 @@
 #include "base/error.h"
 #include "base/file.h"
 
+#define DEPTH_MAX    32 /* LMDB's own cursors go no deeper */
 #define PAGES_MAX    (UINT64_C(1) << 28)
 #define PAGE_MIN     4096
 #define PAGE_MAX     65536
 #define META_MAGIC   0xbeefc0deu
 #define DATA_VERSION 1
 #define VALUE_READS  16 /* times the file, that values are read in one go */
+#define FIRST_PAGE   2  /* behind the meta pages */
+#define KEY_SIZE_MAX 511
 
-bool
+struct pages {
+	int fd;
+	size_t page_size;
+	uint64_t count;
+	uint8_t *seen;              /* a bit a page */
+	uint8_t *levels[DEPTH_MAX]; /* a page each, made when needed */
+	uint8_t *value;             /* the last one from overflow pages */
+	size_t value_capacity;
+	uint64_t value_budget; /* bytes of them that may still be read: many entries can point to one */
+};
+
+struct pages_leaf {
+	struct pages *pages;
+	const uint8_t *page;
+	size_t count;
+};
+
+/* Size of a value, or the lower bits of a child's page number: where the two halves lie depends on the machine. */
+static uint32_t
+node_number(const struct node_header *node)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? node->low | (uint32_t)node->high << 16
+	                                                 : node->high | (uint32_t)node->low << 16;
+}
+
+static uint64_t
+node_child(const struct node_header *node)
+{
+	return node_number(node) | (uint64_t)node->flags << 32;
+}
+
+/* False when not all of it could be read. */
+static bool
 pages_read_at(int fd, void *data, size_t size, uint64_t offset)
 {
 	return file_read_at(fd, data, size, offset) == (ssize_t)size;
 }
 
-bool
+/* The meta page there; false when it is none. */
+static bool
 pages_read_meta(int fd, uint64_t offset, struct meta_record *meta)
 {
 	struct page_header header;
@@ -133,12 +171,6 @@ pages_newest(int fd, size_t page_size, uint64_t *transaction)
 	return true;
 }
 
-struct pages_leaf {
-	struct pages *pages;
-	const uint8_t *page;
-	size_t count;
-};
-
 void
 pages_begin(struct pages *pages)
 {
@@ -158,7 +190,8 @@ mark_seen(struct pages *pages, uint64_t number)
 	return true;
 }
 
-size_t
+/* Pointers to nodes: their number, or 0 when the header makes no sense for a branch or leaf page. */
+static size_t
 pages_node_count(const struct pages *pages, const uint8_t *page, uint64_t number, unsigned kind)
 {
 	struct page_header header;
@@ -170,7 +203,8 @@ pages_node_count(const struct pages *pages, const uint8_t *page, uint64_t number
 	return (header.lower - sizeof(header)) / sizeof(uint16_t);
 }
 
-size_t
+/* Node `index`, whose header and key lie inside the page: where its data begin, or 0. */
+static size_t
 pages_find_node(const struct pages *pages, const uint8_t *page, size_t index, struct node_header *node)
 {
 	uint16_t offset;
@@ -254,22 +288,13 @@ pages_entry_tree(const struct pages_entry *entry, struct pages_tree *tree)
 	return 0;
 }
 
-uint8_t *
+/* A page's memory for this level of a walk; NULL: there is none. */
+static uint8_t *
 pages_level(struct pages *pages, size_t level)
 {
 	if (!pages->levels[level])
 		pages->levels[level] = malloc(pages->page_size);
 	return pages->levels[level];
-}
-
-static uint64_t
-child_of(const struct pages *pages, const uint8_t *page, size_t index)
-{
-	struct node_header node = {0};
-
-	if (pages_find_node(pages, page, index, &node) == 0)
-		return NO_PAGE;
-	return node_child(&node);
 }
 
 static int
@@ -295,8 +320,12 @@ walk(struct pages *pages, uint64_t number, size_t level, pages_visit *visit, voi
 	children = pages_node_count(pages, page, number, PAGE_BRANCH);
 	if (children == 0)
 		++*damaged;
-	for (size_t i = 0; i < children && !err; i++)
-		err = walk(pages, child_of(pages, page, i), level + 1, visit, context, damaged);
+	for (size_t i = 0; i < children && !err; i++) {
+		struct node_header node = {0};
+		const bool is_there = pages_find_node(pages, page, i, &node) > 0;
+
+		err = walk(pages, is_there ? node_child(&node) : NO_PAGE, level + 1, visit, context, damaged);
+	}
 	return err;
 }
 
@@ -322,5 +351,253 @@ pages_scan(struct pages *pages, pages_visit *visit, void *context)
 		if (leaf.count > 0)
 			err = visit(context, &leaf);
 	}
+	return err;
+}
+
+/* ---- is a foreign file safe to be opened by LMDB? ---- */
+
+enum tree_flags {
+	TREE_INTEGER_KEYS = 0x08, /* of the free pages' tree only */
+	TREE_STRANGE = 0x77,      /* keys backwards, duplicates, mappings at fixed addresses */
+};
+
+enum tree_kind { KIND_FREE, KIND_MAIN, KIND_TABLE };
+
+struct verifier {
+	struct pages *pages;
+	uint64_t end;    /* pages in use are below */
+	uint8_t *inside; /* PAGE_MAX / 2: halfwords of a page that are a node's */
+	char *why;
+	size_t why_size;
+};
+
+/* The tree that is being verified. */
+struct verify_tree {
+	enum tree_kind kind;
+	unsigned depth;
+	uint64_t entries;
+};
+
+static int verify_tree(struct verifier *verifier, enum tree_kind kind, const struct tree_record *record);
+
+static int
+refuse(struct verifier *verifier, uint64_t page, const char *what)
+{
+	snprintf(verifier->why, verifier->why_size, "page %" PRIu64 " %s", page, what);
+	return -DCPI_EDAMAGED;
+}
+
+/* Mark pages as used. False: one of them is used already, or does not exist. */
+static bool
+claim(struct verifier *verifier, uint64_t number, uint64_t count)
+{
+	if (number < FIRST_PAGE || number >= verifier->end || count > verifier->end - number)
+		return false;
+	for (uint64_t page = number; page < number + count; page++)
+		if (!mark_seen(verifier->pages, page))
+			return false;
+	return true;
+}
+
+/* A node's bytes, in a page whose nodes begin at `upper`, are its own. */
+static bool
+claim_node(struct verifier *verifier, const uint8_t *page, size_t begin, size_t end)
+{
+	struct page_header header;
+
+	memcpy(&header, page, sizeof(header));
+	end += end & 1;
+	if (begin & 1 || begin < header.upper || end > verifier->pages->page_size)
+		return false;
+	for (size_t i = begin / 2; i < end / 2; i++) {
+		if (verifier->inside[i])
+			return false;
+		verifier->inside[i] = 1;
+	}
+	return true;
+}
+
+/* A value that has pages of its own: where it begins in the file. */
+static int
+verify_overflow(struct verifier *verifier, uint64_t leaf, const uint8_t *data, uint32_t size, uint64_t *offset)
+{
+	const size_t page_size = verifier->pages->page_size;
+	struct page_header header;
+	uint64_t number;
+
+	memcpy(&number, data, sizeof(number));
+	if (number >= verifier->end ||
+	    !pages_read_at(verifier->pages->fd, &header, sizeof(header), number * page_size) ||
+	    header.number != number || header.flags != PAGE_OVERFLOW || header.overflow_pages == 0 ||
+	    (uint64_t)header.overflow_pages * page_size < (uint64_t)size + sizeof(header))
+		return refuse(verifier, leaf, "has a value on pages that are not its own");
+	if (!claim(verifier, number, header.overflow_pages))
+		return refuse(verifier, number, "is used twice, or lies outside");
+	*offset = number * page_size + sizeof(header);
+	return 0;
+}
+
+/* A list of free pages: how many, and their numbers. `data` is the value, or NULL: it is in the file at `offset`. */
+static int
+verify_free(struct verifier *verifier, uint64_t leaf, const uint8_t *data, uint32_t size, uint64_t offset)
+{
+	uint64_t number, before = UINT64_MAX;
+
+	if (size == 0 || size % sizeof(number))
+		return refuse(verifier, leaf, "has a list of free pages that is none");
+	for (uint32_t at = 0; at < size; at += sizeof(number)) {
+		if (data)
+			memcpy(&number, data + at, sizeof(number));
+		else if (!pages_read_at(verifier->pages->fd, &number, sizeof(number), offset + at))
+			return refuse(verifier, leaf, "cannot be read");
+		if (at == 0 && number != size / sizeof(number) - 1)
+			return refuse(verifier, leaf, "has a list of free pages of another length");
+		if (at > 0 && (number >= before || !claim(verifier, number, 1)))
+			return refuse(verifier, number, "is free and in use, or lies outside");
+		before = at > 0 ? number : UINT64_MAX;
+	}
+	return 0;
+}
+
+static int
+verify_entry(struct verifier *verifier, const struct verify_tree *branch, uint64_t number, const uint8_t *page,
+             size_t index)
+{
+	struct node_header node = {0};
+	const size_t data = pages_find_node(verifier->pages, page, index, &node);
+	const uint32_t size = node_number(&node);
+	const bool is_apart = node.flags & NODE_OVERFLOW;
+	uint64_t offset = 0;
+	struct tree_record record;
+	int err;
+
+	if (data == 0 || node.key_size == 0 || node.key_size > KEY_SIZE_MAX ||
+	    size > (is_apart ? UINT32_MAX : verifier->pages->page_size) ||
+	    !claim_node(verifier, page, data - node.key_size - sizeof(node),
+	                data + (is_apart ? sizeof(uint64_t) : size)))
+		return refuse(verifier, number, "has an entry that does not lie in it");
+	if (node.flags != (branch->kind == KIND_MAIN ? NODE_TREE : node.flags & NODE_OVERFLOW))
+		return refuse(verifier, number, "has an entry of another kind");
+	if (is_apart) {
+		err = verify_overflow(verifier, number, page + data, size, &offset);
+		if (err)
+			return err;
+	}
+	if (branch->kind == KIND_FREE)
+		return verify_free(verifier, number, is_apart ? NULL : page + data, size, offset);
+	if (branch->kind != KIND_MAIN)
+		return 0;
+	if (size != sizeof(record))
+		return refuse(verifier, number, "has a table that is none");
+	memcpy(&record, page + data, sizeof(record));
+	return verify_tree(verifier, KIND_TABLE, &record);
+}
+
+static int
+verify_page(struct verifier *verifier, struct verify_tree *branch, uint64_t number, unsigned level)
+{
+	struct pages *pages = verifier->pages;
+	const bool is_leaf = level + 1 == branch->depth;
+	/* tables are walked while a leaf of the main tree is looked at */
+	uint8_t *page = pages_level(pages, level + (branch->kind == KIND_TABLE ? DEPTH_MAX / 2 : 0));
+	struct page_header header;
+	size_t count;
+	int err = 0;
+
+	if (!page)
+		return -ENOMEM;
+	if (!claim(verifier, number, 1))
+		return refuse(verifier, number, "is used twice, or lies outside");
+	if (!pages_read_at(pages->fd, page, pages->page_size, number * pages->page_size))
+		return refuse(verifier, number, "cannot be read");
+	memcpy(&header, page, sizeof(header));
+	count = pages_node_count(pages, page, number, is_leaf ? PAGE_LEAF : PAGE_BRANCH);
+	if (header.flags & PAGE_DIRTY || header.lower & 1 || count == 0 ||
+	    (!is_leaf && count == 1 && branch->kind != KIND_FREE))
+		return refuse(verifier, number, "is not what its place in the tree says");
+	/* of branches first all nodes: the map of the page is the children's after that */
+	memset(verifier->inside, 0, PAGE_MAX / 2);
+	for (size_t i = 0; i < count && !is_leaf; i++) {
+		struct node_header node = {0};
+		const size_t data = pages_find_node(pages, page, i, &node);
+
+		if (data == 0 || node.key_size > KEY_SIZE_MAX ||
+		    !claim_node(verifier, page, data - node.key_size - sizeof(node), data))
+			return refuse(verifier, number, "has an entry that does not lie in it");
+	}
+	for (size_t i = 0; i < count && !err && !is_leaf; i++) {
+		struct node_header node = {0};
+
+		pages_find_node(pages, page, i, &node);
+		err = verify_page(verifier, branch, node_child(&node), level + 1);
+	}
+	for (size_t i = 0; i < count && !err && is_leaf; i++)
+		err = verify_entry(verifier, branch, number, page, i);
+	branch->entries += is_leaf ? count : 0;
+	return err;
+}
+
+static int
+verify_tree(struct verifier *verifier, enum tree_kind kind, const struct tree_record *record)
+{
+	struct verify_tree branch = {.kind = kind, .depth = record->depth};
+	uint8_t *inside = verifier->inside;
+	int err;
+
+	if (record->flags & TREE_STRANGE || (kind == KIND_FREE) != !!(record->flags & TREE_INTEGER_KEYS) ||
+	    record->depth >= DEPTH_MAX / 2 || (record->root == NO_PAGE) != (record->depth == 0)) {
+		snprintf(verifier->why, verifier->why_size, "a table is of a kind that is not known here");
+		return -DCPI_EDAMAGED;
+	}
+	if (record->root == NO_PAGE)
+		return 0;
+	verifier->inside = malloc(PAGE_MAX / 2);
+	err = verifier->inside ? verify_page(verifier, &branch, record->root, 0) : -ENOMEM;
+	free(verifier->inside);
+	verifier->inside = inside;
+	if (!err && branch.entries != record->entries)
+		err = refuse(verifier, record->root, "is the root of a table that has fewer entries, or more");
+	return err;
+}
+
+static int
+verify_metas(struct verifier *verifier, struct meta_record *newest)
+{
+	struct pages *pages = verifier->pages;
+	struct meta_record metas[2];
+
+	for (uint64_t number = 0; number < 2; number++) {
+		struct page_header header;
+
+		if (!pages_read_meta(pages->fd, number * pages->page_size, &metas[number]) ||
+		    !pages_read_at(pages->fd, &header, sizeof(header), number * pages->page_size) ||
+		    header.flags != PAGE_META || metas[number].free.pad != pages->page_size)
+			return refuse(verifier, number, "does not say what an LMDB file is");
+		if (metas[number].last_page < 1 || metas[number].last_page >= pages->count)
+			return refuse(verifier, number, "says that there are more pages than there are");
+	}
+	*newest = metas[metas[1].transaction > metas[0].transaction];
+	return 0;
+}
+
+int
+profile_verify_file(int fd, char *why, size_t size)
+{
+	struct verifier verifier = {.why = why, .why_size = size};
+	struct meta_record meta;
+	int err;
+
+	why[0] = '\0';
+	err = pages_open(fd, &verifier.pages);
+	if (err)
+		return err;
+	err = verify_metas(&verifier, &meta);
+	if (!err) {
+		verifier.end = meta.last_page + 1;
+		err = verify_tree(&verifier, KIND_FREE, &meta.free);
+	}
+	if (!err)
+		err = verify_tree(&verifier, KIND_MAIN, &meta.main);
+	pages_free(verifier.pages);
 	return err;
 }

@@ -3,7 +3,7 @@
  *
  * The input is a list of edits of a sound database: page (one byte), offset in it (two bytes, big-endian; its highest
  * bit: the edit ends the file there), how many bytes (one byte), the bytes. What comes out must be sound. And what
- * passes for a file that LMDB may be given (verify.h) is given to it, to the last value.
+ * passes for a file that LMDB may be given (lmdb_pages.h) is given to it, to the last value.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "profile/lmdb_pages.h"
 #include "profile/profile.h"
-#include "profile/verify.h"
 #include "salvage/salvage.h"
 #include "tests/remove_tree.h"
 

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "profile/lmdb_pages_internal.h"
-#include "profile/verify.h"
+#include "profile/lmdb_pages.h"
 
 #define PAGE    4096
 #define BLOCKS  900
