@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "profile/ids.h"
 #include "profile/profile_internal.h"
-#include "profile/records.h"
 
 #define PARCEL_BYTES ((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE)
 

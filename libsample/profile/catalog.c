@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "profile/codec.h"
 #include "profile/epoch_table.h"
+#include "profile/ids.h"
 #include "profile/profile_internal.h"
-#include "profile/records.h"
 
 #define NAME_SIZE 128 /* what is shown of a name */
 #define LIST_MAX  8   /* things that a sentence lists before "..." */

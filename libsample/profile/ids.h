@@ -1,22 +1,66 @@
 /*
  * ids.h - each image and each context once in the database, and their numbers (for profile/ and salvage/)
  *
- * Thread rule: one thread.
+ * An image's identity is its kind and its build-id; without one its kind, device, inode, generation and path. The path
+ * belongs to it because a database outlives mounts: device numbers and inodes are reused. An image with a build-id may
+ * name a file, too, and is found by that as well: samples from before its build-id was read, or while it could not be
+ * read, count for one image. The identity of a context is its value. Both are found by a 64-bit hash of the identity:
+ * the key of image_ids and context_ids is the hash and then the number, so that an identity of any length fits below
+ * LMDB's limit; two identities of one hash are two entries, and are compared by the values that they lead to.
+ * Thread rule: one thread; records are stateless.
  */
 #ifndef DCPI_PROFILE_IDS_H
 #define DCPI_PROFILE_IDS_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "profile/store.h"
 
-struct image_record;
+#define RECORD_PATH_SIZE  (PATH_MAX + 16) /* with its NUL; room for what the kernel appends, as " (deleted)" */
+#define RECORD_LABEL_SIZE 256
+#define RECORD_ID_SIZE    12 /* key of image_ids and context_ids */
+
+struct image_record {
+	struct image
+		image; /* its path is the one below; is_roots: the file at that path was root's when it was seen last */
+	bool has_roots_names; /* what was captured of it comes from root's file */
+	char path[RECORD_PATH_SIZE];
+};
+
+struct context_record {
+	struct context context; /* its strings are those below */
+	char comm[COMM_SIZE];
+	char cgroup[RECORD_PATH_SIZE];
+	char label[RECORD_LABEL_SIZE];
+};
+
+/* Strings that are too long are cut. */
+void image_record_encode(const struct image *image, bool has_roots_names, struct byte_writer *writer);
+void context_record_encode(const struct context *context, struct byte_writer *writer);
+
+/* 0 or -DCPI_EDAMAGED. */
+int image_record_decode(const void *data, size_t size, struct image_record *record);
+int context_record_decode(const void *data, size_t size, struct context_record *record);
+
+/* The identity of the image. */
+void image_record_identity(const struct image *image, struct byte_writer *writer);
+
+/* The second identity of an image with a build-id: that of its file, as if it had none. Nothing is written when it has
+ * no second identity. */
+void image_record_file_identity(const struct image *image, struct byte_writer *writer);
+
+uint64_t record_identity_hash(const void *data, size_t size);
+void record_id_encode(uint64_t hash, uint32_t number, uint8_t key[RECORD_ID_SIZE]);
+int record_id_decode(const void *data, size_t size, uint64_t *hash, uint32_t *number); /* 0 or -DCPI_EDAMAGED */
 
 /*
- * The number of the image or context that has this identity (records.h); it is stored when it is new. An image with a
+ * The number of the image or context that has this identity; it is stored when it is new. An image with a
  * build-id is also found by its file, if that was stored without a build-id. 0 or an error.
  */
 int ids_intern_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number);
@@ -32,13 +76,14 @@ int ids_read_image(const struct store *store, MDB_txn *txn, uint32_t number, str
 int ids_set_roots_names(const struct store *store, MDB_txn *txn, uint32_t number);
 
 /* One of the two kinds of things that are found by identity. */
+typedef int ids_identify(const MDB_val *value, struct byte_writer *identity);
 struct ids_kind {
 	enum store_table things; /* number -> value */
 	enum store_table ids;    /* hash of identity, number -> nothing */
 	/* Append the identity of an encoded value to `identity`: 0 or -DCPI_EDAMAGED. */
-	int (*identify)(const MDB_val *value, struct byte_writer *identity);
+	ids_identify *identify;
 	/* Likewise a second identity, or nothing when the value has none. NULL: this kind has no second identities. */
-	int (*identify_also)(const MDB_val *value, struct byte_writer *identity);
+	ids_identify *identify_also;
 };
 extern const struct ids_kind ids_images;
 extern const struct ids_kind ids_contexts;

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "profile/ids.h"
 #include "profile/profile.h"
-#include "profile/records.h"
 #include "profile/store.h"
 
 /* ---- lists, before a flush ---- */

@@ -19,7 +19,6 @@
 #include "profile/incoming.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
-#include "profile/records.h"
 
 #define LOOK_EVERY       1024 /* blocks */
 #define PIECE_BYTES      (4u << 20)

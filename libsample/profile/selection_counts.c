@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/records.h"
+#include "profile/ids.h"
 
 #define SKIP_STEPS    4 /* blocks; seeking a key takes at least as long as so many steps */
 #define DIGITS        4 /* bytes of a number */

@@ -13,7 +13,7 @@
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/directory.h"
-#include "profile/records.h"
+#include "profile/ids.h"
 #include "salvage/salvage_internal.h"
 
 #define PUTS_MAX   20000 /* in one transaction: a few MiB of pages */

@@ -16,7 +16,6 @@
 #include "profile/edges.h"
 #include "profile/epoch_table.h"
 #include "profile/ids.h"
-#include "profile/records.h"
 
 #define LOST_MAX 4096 /* things of a kind that get a name each */
 

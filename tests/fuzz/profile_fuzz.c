@@ -9,7 +9,7 @@
 #include "profile/captured.h"
 #include "profile/counts.h"
 #include "profile/epoch.h"
-#include "profile/records.h"
+#include "profile/ids.h"
 #include "profile/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

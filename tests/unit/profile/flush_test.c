@@ -4,7 +4,7 @@
 
 #include "profile/captured.h"
 #include "profile/counts.h"
-#include "profile/records.h"
+#include "profile/ids.h"
 #include "profile/selection.h"
 
 static struct selection *

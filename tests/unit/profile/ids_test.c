@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/records.h"
+#include "profile/ids.h"
 
 static void
 an_image_comes_back_as_it_was_written(void **state)
