@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 #include "profile/directory.h"
-#include "profile/gc.h"
 #include "profile/ids.h"
 #include "profile/profile.h"
+#include "profile/retention.h"
 #include "profile/store.h"
 
 /* A flush whose commit failed: it may be on the disk nevertheless. */

@@ -13,10 +13,14 @@
 #ifndef DCPI_PROFILE_RETENTION_H
 #define DCPI_PROFILE_RETENTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/counts.h"
 #include "profile/profile.h"
+
+struct ids_map;
 
 #define RETENTION_BLOCKS 2048 /* of a step: 1.5 ms of processor time, and a sync */
 
@@ -55,7 +59,7 @@ int profile_merge_slices(struct profile *profile, const struct retention_options
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Remove images, their symbols and text, and contexts that no count refers to (gc.h). Goes through all counts once
+ * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once
  * after the profile was opened, and once after slices were dropped; not while an import is under way.
  */
 int profile_collect_garbage(struct profile *profile, const struct retention_options *options);
@@ -70,5 +74,37 @@ int profile_cut_reader_off(struct profile *profile, bool at_once);
 
 /* A step of dropping or, when there is nothing to drop, one of garbage collection and one of merging. */
 int profile_retain(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
+
+/* ---- for profile/: the state of a garbage collection ---- */
+
+/* A mark phase walks the keys of all counts, a removal phase the tables of images and contexts. */
+struct gc_marks {
+	uint8_t *bits; /* by the database's number */
+	uint32_t end;  /* the highest number when marking began: it and later ones are kept */
+};
+
+enum gc_phase {
+	GC_MARK,
+	GC_IMAGES,
+	GC_CONTEXTS,
+};
+
+struct gc {
+	bool active;
+	uint32_t epochs; /* the next epoch's id when marking began: another id means that another writer began an epoch
+	                  */
+	bool done;       /* nothing was dropped since the last collection began */
+	enum gc_phase phase;
+	struct counts_key at; /* where marking continues */
+	uint32_t next;        /* where removing continues */
+	struct gc_marks images;
+	struct gc_marks contexts;
+};
+
+void gc_fini(struct gc *gc); /* it can be used again, from the beginning */
+
+/* Mark everything that the session has numbers for: a count of it may have come after marking had passed its key. */
+void gc_end_session(struct gc *gc, const struct ids_map *images, const struct ids_map *contexts);
+void gc_mark(struct gc_marks *marks, uint32_t number);
 
 #endif
