@@ -3,7 +3,7 @@
  *
  * A block is a list of (varint distance from the offset before, varint count) pairs, offsets ascending within
  * the block. The key is big-endian, so that LMDB's order is slice, event, image, context, block.
- * Thread rule: stateless.
+ * Thread rule: stateless; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_COUNTS_H
 #define DCPI_PROFILE_COUNTS_H
@@ -12,6 +12,11 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "event/event.h"
+
+struct MDB_txn;
+struct profile;
+struct tally_entry;
 
 #define COUNTS_BLOCK_SHIFT 12
 #define COUNTS_BLOCK_SIZE  (1u << COUNTS_BLOCK_SHIFT) /* bytes of an image in one block */
@@ -43,5 +48,21 @@ int counts_decode(const void *data, size_t size, struct counts_pair *pairs);
 /* Both lists ascending; `sum` has room for COUNTS_BLOCK_SIZE. Returns its length. Counts saturate at UINT64_MAX. */
 size_t counts_merge(const struct counts_pair *a, size_t a_count, const struct counts_pair *b, size_t b_count,
                     struct counts_pair *sum);
+
+/* ---- for profile/: in the store ---- */
+
+/*
+ * Add `entries` (sorted as tally_sort() does) to the blocks of `slice`, in key order. Offsets past COUNTS_OFFSET_MAX
+ * are left out. 0; -EINVAL for entries that are not sorted or whose image or context has not been given; an error.
+ */
+int counts_put(const struct profile *profile, struct MDB_txn *txn, uint32_t slice, const struct tally_entry *entries,
+               size_t count);
+
+/*
+ * Take at most `max` blocks from slice `from` and add them to `to`, or drop them when it is 0. taken[event] is the
+ * samples that were in them. How many blocks, or an error.
+ */
+int64_t counts_take(struct profile *profile, struct MDB_txn *txn, uint32_t from, uint32_t to, size_t max,
+                    uint64_t taken[EVENTS_MAX]);
 
 #endif

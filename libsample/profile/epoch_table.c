@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/edges_codec.h"
 #include "profile/label_times.h"
@@ -159,88 +158,12 @@ slice_subtract(struct slice *slice, const uint64_t taken[EVENTS_MAX])
 	}
 }
 
-struct block_mover {
-	struct profile *profile;
-	uint32_t to;
-	uint64_t *samples; /* of each event that were taken */
-	struct byte_writer value;
-	struct counts_pair taken[COUNTS_BLOCK_SIZE];
-	struct counts_pair stored[COUNTS_BLOCK_SIZE];
-	struct counts_pair sum[COUNTS_BLOCK_SIZE];
-};
-
-/* Add the pairs of a block that was removed to the same block of slice `to`. */
-static int
-put_taken(struct block_mover *mover, MDB_txn *txn, struct counts_key block, size_t count)
-{
-	const MDB_dbi table = mover->profile->store.tables[TABLE_COUNTS];
-	uint8_t data[COUNTS_KEY_SIZE];
-	MDB_val key = {sizeof(data), data}, value;
-	const struct counts_pair *pairs = mover->taken;
-	int stored, err;
-
-	block.slice = mover->to;
-	counts_key_encode(&block, data);
-	err = store_error(mdb_get(txn, table, &key, &value));
-	if (err && err != -ENOENT)
-		return err;
-	if (!err) {
-		stored = counts_decode(value.mv_data, value.mv_size, mover->stored);
-		if (stored < 0)
-			return stored;
-		count = counts_merge(mover->taken, count, mover->stored, (size_t)stored, mover->sum);
-		pairs = mover->sum;
-	}
-	writer_reset(&mover->value);
-	counts_encode(pairs, count, &mover->value);
-	if (mover->value.failed)
-		return -ENOMEM;
-	value = (MDB_val){mover->value.size, mover->value.data};
-	/* The new key may lie before the position that garbage collection has already marked up to. */
-	gc_mark(&mover->profile->gc.images, block.image);
-	gc_mark(&mover->profile->gc.contexts, block.context);
-	return store_error(mdb_put(txn, table, &key, &value, 0));
-}
-
-/*
- * Count the samples of a block that was removed, and add it to slice `to`. A block that cannot be decoded can be
- * dropped, but not moved.
- */
-static int
-move_block(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value, void *context)
-{
-	struct block_mover *mover = context;
-	struct counts_key block;
-	int count = counts_key_decode(key->mv_data, key->mv_size, &block);
-
-	(void)store;
-	if (count == 0)
-		count = counts_decode(value->mv_data, value->mv_size, mover->taken);
-	if (count >= 0 && block.event >= EVENTS_MAX)
-		count = -DCPI_EDAMAGED;
-	if (count < 0)
-		return mover->to ? count : 0;
-	for (int i = 0; i < count; i++)
-		mover->samples[block.event] = add_saturating(mover->samples[block.event], mover->taken[i].count);
-	return mover->to ? put_taken(mover, txn, block, (size_t)count) : 0;
-}
-
 int64_t
 slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, size_t max,
                   uint64_t taken[EVENTS_MAX])
 {
-	struct block_mover *mover = calloc(1, sizeof(*mover));
-	int64_t count, more;
+	int64_t more, count = counts_take(profile, txn, from, to, max, taken);
 
-	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
-	if (!mover)
-		return -ENOMEM;
-	mover->profile = profile;
-	mover->to = to;
-	mover->samples = taken;
-	count = store_take(&profile->store, txn, TABLE_COUNTS, from, max, move_block, mover);
-	writer_fini(&mover->value);
-	free(mover);
 	if (count < 0)
 		return count;
 	more = edges_take(&profile->store, txn, from, to, max - (size_t)count);

@@ -11,8 +11,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "profile/codec.h"
+#include "profile/counts.h"
 #include "profile/directory.h"
+#include "profile/edges_codec.h"
 #include "profile/epoch_table.h"
+#include "profile/label_times.h"
 #include "profile/profile_internal.h"
 
 /* In whole pages; 0 asks for the default. */
@@ -92,6 +96,172 @@ profile_close(struct profile *profile)
 	pthread_mutex_destroy(&profile->copy.lock);
 	free(profile->path);
 	free(profile);
+}
+
+int
+profile_begin_epoch(struct profile *profile, struct epoch *epoch)
+{
+	struct epoch new = *epoch;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write || epoch->event_count > EVENTS_MAX)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = store_next_id(&profile->store, txn, TABLE_EPOCHS, &new.id);
+	if (!err)
+		err = epoch_write(&profile->store, txn, &new);
+	err = store_end(&profile->store, txn, err);
+	if (err)
+		return err;
+	epoch->id = new.id;
+	profile->begun = new.id;
+	return 0;
+}
+
+int
+profile_keep_epoch(struct profile *profile, uint32_t id, bool is_kept)
+{
+	struct epoch epoch;
+	MDB_txn *txn;
+	int err;
+
+	if (!profile->store.write)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	err = epoch_read(&profile->store, txn, id, &epoch);
+	if (!err && epoch.is_incoming)
+		err = -ENOENT;
+	epoch.is_kept = is_kept;
+	if (!err)
+		err = epoch_write(&profile->store, txn, &epoch);
+	return store_end(&profile->store, txn, err);
+}
+
+/* Add `more` to the stored slice of its id, or store it. */
+static int
+put_slice(const struct store *store, MDB_txn *txn, const struct slice *more)
+{
+	struct slice slice;
+	int err;
+
+	err = slice_read(store, txn, more->id, &slice);
+	if (err == -ENOENT)
+		return slice_write(store, txn, more);
+	if (err)
+		return err;
+	err = slice_add(&slice, more);
+	if (!err)
+		err = slice_write(store, txn, &slice);
+	slice_fini(&slice);
+	return err;
+}
+
+/*
+ * Samples at an offset that is too large for a block number count as unknown: a hostile mapping of a sparse file must
+ * not make the flush fail, and no sample may be lost.
+ */
+static int
+count_far_offsets(const struct profile_batch *batch, struct slice *slice)
+{
+	for (size_t i = 0; i < batch->entry_count; i++) {
+		const struct tally_entry *entry = &batch->entries[i];
+		uint64_t *unknown;
+
+		if (entry->event >= slice->event_count)
+			return -EINVAL;
+		if (entry->offset <= COUNTS_OFFSET_MAX)
+			continue;
+		unknown = &slice->events[entry->event].unknown[UNKNOWN_ADDRESS];
+		*unknown = add_saturating(*unknown, entry->count);
+	}
+	return 0;
+}
+
+/* Intern the images and contexts of a batch. */
+static int
+put_ids(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch)
+{
+	const struct store *store = &profile->store;
+	int err = ids_map_add_images(&profile->images, store, txn, batch->images, batch->image_count);
+
+	return err ? err : ids_map_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+}
+
+static int
+put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch, struct slice *slice)
+{
+	const struct store *store = &profile->store;
+	struct epoch epoch;
+	int err;
+
+	err = epoch_read(store, txn, slice->epoch, &epoch);
+	if (err)
+		return err;
+	if (slice->event_count != epoch.event_count)
+		return -EINVAL;
+	err = put_ids(profile, txn, batch);
+	if (err)
+		return err;
+	if (slice->id == 0) {
+		err = store_next_id(store, txn, TABLE_SLICES, &slice->id);
+		if (err)
+			return err;
+	}
+	err = count_far_offsets(batch, slice);
+	if (err)
+		return err;
+	err = put_slice(store, txn, slice);
+	if (err)
+		return err;
+	err = counts_put(profile, txn, slice->id, batch->entries, batch->entry_count);
+	if (err)
+		return err;
+	err = edges_put(profile, txn, slice->id, batch->edges, batch->edge_count);
+	if (err)
+		return err;
+	err = label_times_put(store, txn, slice->id, batch->times, batch->time_count);
+	if (err)
+		return err;
+	epoch.end_ns = slice->end_ns;
+	epoch.start_cpu_ns = add_saturating(epoch.start_cpu_ns, batch->start_cpu_ns);
+	return epoch_write(store, txn, &epoch);
+}
+
+int
+profile_flush(struct profile *profile, const struct profile_batch *batch)
+{
+	struct slice slice = *batch->slice; /* borrows its cpus */
+	size_t transaction;
+	MDB_txn *txn;
+	int err, put_err;
+
+	if (!profile->store.write || batch->first_image != profile->images.count ||
+	    batch->first_context != profile->contexts.count || slice.event_count > EVENTS_MAX)
+		return -EINVAL;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	transaction = mdb_txn_id(txn);
+	put_err = profile->uncertain.is_written ? put_ids(profile, txn, batch) : put_batch(profile, txn, batch, &slice);
+	err = store_end(&profile->store, txn, put_err);
+	if (err) {
+		/* a commit that fails with -DCPI_EFULL has written nothing */
+		if (!put_err && err != -DCPI_EFULL && !profile->uncertain.is_written)
+			profile->uncertain = (struct uncertain_commit){.transaction = transaction, .slice = slice.id};
+		ids_map_abort(&profile->images);
+		ids_map_abort(&profile->contexts);
+		return err;
+	}
+	ids_map_commit(&profile->images);
+	ids_map_commit(&profile->contexts);
+	batch->slice->id = profile->uncertain.is_written ? profile->uncertain.slice : slice.id;
+	profile->uncertain = (struct uncertain_commit){0};
+	return 0;
 }
 
 void
