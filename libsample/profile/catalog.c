@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "profile/codec.h"
-#include "profile/epoch_table.h"
 #include "profile/ids.h"
 #include "profile/profile_internal.h"
 

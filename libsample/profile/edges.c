@@ -9,7 +9,6 @@
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/edges_codec.h"
-#include "profile/epoch_table.h"
 #include "profile/profile_internal.h"
 
 #define MERGE_FIRST    ((size_t)1 << 18) /* edges: 10 MiB */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "profile/directory.h"
-#include "profile/epoch_table.h"
+#include "profile/epoch.h"
 
 #define LOCK_MODE  0600     /* a user who can open the file can lock it and keep imports out */
 #define RETRY_NS   20000000 /* between two tries to take the lock */

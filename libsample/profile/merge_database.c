@@ -14,7 +14,6 @@
 #include "profile/captured_store.h"
 #include "profile/counts.h"
 #include "profile/edges_codec.h"
-#include "profile/epoch_table.h"
 #include "profile/ids.h"
 #include "profile/incoming.h"
 #include "profile/label_times.h"

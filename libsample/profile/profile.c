@@ -15,7 +15,6 @@
 #include "profile/counts.h"
 #include "profile/directory.h"
 #include "profile/edges_codec.h"
-#include "profile/epoch_table.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
 

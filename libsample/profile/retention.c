@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "profile/captured_store.h"
 #include "profile/codec.h"
-#include "profile/epoch_table.h"
 #include "profile/incoming.h"
 #include "profile/profile_internal.h"
 

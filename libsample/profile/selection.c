@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "profile/codec.h"
-#include "profile/epoch_table.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
 #include "profile/selection_internal.h"

@@ -14,7 +14,6 @@
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/edges.h"
-#include "profile/epoch_table.h"
 #include "profile/ids.h"
 
 #define LOST_MAX 4096 /* things of a kind that get a name each */
