@@ -1,5 +1,5 @@
 /* What was captured of images, in the store: see captured.h. */
-#include "profile/captured_store.h"
+#include "profile/captured.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/edges_codec.h"
 #include "profile/profile_internal.h"
 
 #define MERGE_FIRST    ((size_t)1 << 18) /* edges: 10 MiB */

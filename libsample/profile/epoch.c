@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
-#include "profile/edges_codec.h"
+#include "profile/edges.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
 

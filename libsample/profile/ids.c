@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "profile/captured_store.h"
+#include "profile/captured.h"
 #include "profile/codec.h"
 
 static void

@@ -14,7 +14,7 @@
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/directory.h"
-#include "profile/edges_codec.h"
+#include "profile/edges.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
 

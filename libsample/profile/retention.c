@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/captured_store.h"
+#include "profile/captured.h"
 #include "profile/codec.h"
 #include "profile/incoming.h"
 #include "profile/profile_internal.h"

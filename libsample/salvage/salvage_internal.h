@@ -7,7 +7,6 @@
 #define DCPI_SALVAGE_SALVAGE_INTERNAL_H
 
 #include "profile/edges.h"
-#include "profile/edges_codec.h"
 #include "profile/epoch.h"
 #include "profile/label_times.h"
 #include "profile/lmdb_pages.h"

@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "profile/captured.h"
-#include "profile/captured_store.h"
 #include "profile/codec.h"
 #include "profile/counts.h"
 #include "profile/edges.h"

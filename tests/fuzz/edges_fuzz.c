@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "profile/edges.h"
-#include "profile/edges_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,6 @@
 
 #include "profile/compact.h"
 #include "profile/edges.h"
-#include "profile/edges_codec.h"
 #include "profile/retention.h"
 #include "profile/selection.h"
 
