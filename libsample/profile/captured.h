@@ -168,7 +168,7 @@ int captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t
 int captured_value_check(uint32_t block, const void *data, size_t size);
 
 /* The image's values one by one: 1 with walk->key and ->value, *block set; 0 at the end; or an error. */
-int captured_walk_begin(const struct store *store, struct MDB_txn *txn, uint32_t image, struct store_walk *walk);
+void captured_walk_begin(const struct store *store, struct MDB_txn *txn, uint32_t image, struct store_walk *walk);
 int captured_walk_next(struct store_walk *walk, uint32_t image, uint32_t *block);
 
 int captured_table_put(const struct store *store, struct MDB_txn *txn, uint32_t image, uint32_t block, const void *data,

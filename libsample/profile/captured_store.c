@@ -62,19 +62,14 @@ captured_value_check(uint32_t block, const void *data, size_t size)
 	return err;
 }
 
-int
+void
 captured_walk_begin(const struct store *store, MDB_txn *txn, uint32_t image, struct store_walk *walk)
 {
 	uint8_t key[CAPTURED_KEY_SIZE];
-	int err = store_walk_begin(store, txn, TABLE_TEXT, walk);
 
-	if (err)
-		return err;
 	captured_key_encode(image, 0, key);
-	err = store_walk_seek(walk, key, sizeof(key));
-	if (err)
-		store_walk_end(walk);
-	return err;
+	store_walk_begin(store, txn, TABLE_TEXT, walk);
+	store_walk_seek(walk, key, sizeof(key));
 }
 
 int
@@ -346,10 +341,9 @@ each_value(const struct store *store, MDB_txn *txn, uint32_t image,
 {
 	struct store_walk walk;
 	uint32_t block;
-	int result = captured_walk_begin(store, txn, image, &walk);
+	int result;
 
-	if (result)
-		return result;
+	captured_walk_begin(store, txn, image, &walk);
 	while ((result = captured_walk_next(&walk, image, &block)) > 0) {
 		result = take(context, block, &walk.value);
 		if (result < 0)

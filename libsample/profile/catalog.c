@@ -99,9 +99,7 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 	struct epoch epoch;
 	int result;
 
-	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return result;
+	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
 		if (host && fnmatch(host, epoch.host, 0) != 0) {
 			note_host(list, epoch.host);
@@ -370,11 +368,9 @@ choose_slices(const struct store *store, MDB_txn *txn, struct scope_choice *choi
 	struct store_walk walk;
 	struct slice_head head;
 	uint32_t id;
-	int result, err;
+	int result, err = 0;
 
-	err = store_walk_begin(store, txn, TABLE_SLICES, &walk);
-	if (err)
-		return err;
+	store_walk_begin(store, txn, TABLE_SLICES, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		err = store_key_number(&walk.key, &id);
 		if (!err)
@@ -543,11 +539,9 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 	struct store_walk walk;
 	size_t capacity = 0;
 	uint32_t number;
-	int result, err;
+	int result, err = 0;
 
-	err = store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
-	if (err)
-		return err;
+	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		err = store_key_number(&walk.key, &number);
 		if (!err)
@@ -665,11 +659,9 @@ labels_read(const struct store *store, MDB_txn *txn, const struct context_filter
 	struct context_record record;
 	struct store_walk walk;
 	uint32_t number;
-	int result, err;
+	int result, err = 0;
 
-	err = store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
-	if (err)
-		return err;
+	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		err = store_key_number(&walk.key, &number);
 		if (!err && !context_filter_has(filter, number))
@@ -788,9 +780,7 @@ catalog_read_epochs(struct profile *profile, struct epoch_summary **epochs, size
 	result = store_begin(&profile->store, false, &txn);
 	if (result)
 		return result;
-	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return store_leave(&profile->store, txn, result);
+	store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
 		struct epoch_summary *list = array_grow(*epochs, &capacity, *count + 1, sizeof(*list));
 

@@ -82,14 +82,12 @@ check_table(struct check *check, enum store_table table,
             int (*visit)(struct check *check, const MDB_val *key, const MDB_val *value))
 {
 	struct store_walk walk;
-	int result, err = 0;
+	int result = 0, err = 0;
 
-	result = store_walk_begin(check->store, check->txn, table, &walk);
-	if (!result) {
-		while (!err && (result = store_walk_next(&walk)) > 0)
-			err = visit(check, &walk.key, &walk.value);
-		store_walk_end(&walk);
-	}
+	store_walk_begin(check->store, check->txn, table, &walk);
+	while (!err && (result = store_walk_next(&walk)) > 0)
+		err = visit(check, &walk.key, &walk.value);
+	store_walk_end(&walk);
 	if (!err && result < 0)
 		check_complain(check, "%s: cannot be read: %s", store_table_name(table), error_text(result));
 	return err;

@@ -290,9 +290,7 @@ find_epochs(struct edge_search *search, const char *event)
 	struct epoch epoch;
 	int result;
 
-	result = store_walk_begin(search->store, search->txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return result;
+	store_walk_begin(search->store, search->txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
 		result = note_epoch(search, &epoch, event);
 		if (result)
@@ -312,15 +310,15 @@ read_slice(struct edge_search *search, uint32_t slice, uint16_t event)
 	int result;
 
 	edges_key_encode(&first, data);
-	result = store_walk_begin(search->store, search->txn, TABLE_EDGES, &walk);
-	if (result)
-		return result;
-	result = store_walk_seek(&walk, data, sizeof(data));
-	while (!result && (result = store_walk_next(&walk)) > 0) {
+	store_walk_begin(search->store, search->txn, TABLE_EDGES, &walk);
+	store_walk_seek(&walk, data, sizeof(data));
+	while ((result = store_walk_next(&walk)) > 0) {
 		result = edges_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
 		if (result || key.slice != slice || key.event != event || key.image != search->image)
 			break;
 		result = edges_decode(walk.value.mv_data, walk.value.mv_size, &key, &search->edges);
+		if (result)
+			break;
 	}
 	store_walk_end(&walk);
 	return result;

@@ -469,9 +469,7 @@ slice_list_read(const struct store *store, MDB_txn *txn, struct slice_list *list
 	int result;
 
 	memset(list, 0, sizeof(*list));
-	result = store_walk_begin(store, txn, TABLE_SLICES, &walk);
-	if (result)
-		return result;
+	store_walk_begin(store, txn, TABLE_SLICES, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = store_key_number(&walk.key, &id);
 		if (!result)
@@ -505,9 +503,7 @@ epoch_table_marks(const struct store *store, MDB_txn *txn, struct slice_list *li
 	int result;
 
 	*marks = (struct epoch_marks){0};
-	result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return result;
+	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		const bool is_incoming = epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size);
 		const bool is_kept = !is_incoming && epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size);

@@ -244,12 +244,9 @@ find_identity(const struct ids_kind *kind, const struct store *store, MDB_txn *t
 		return -ENOMEM;
 	hash = record_identity_hash(identity->data, identity->size);
 	record_id_encode(hash, 0, first);
-	result = store_walk_begin(store, txn, kind->ids, &walk);
-	if (result)
-		return result;
-	result = store_walk_seek(&walk, first, sizeof(first));
-	if (!result)
-		result = store_walk_next(&walk);
+	store_walk_begin(store, txn, kind->ids, &walk);
+	store_walk_seek(&walk, first, sizeof(first));
+	result = store_walk_next(&walk);
 	while (result > 0) {
 		result = record_id_decode(walk.key.mv_data, walk.key.mv_size, &at, number);
 		if (result || at != hash)

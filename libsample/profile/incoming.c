@@ -90,10 +90,9 @@ static int
 find_first(const struct store *store, MDB_txn *txn, uint32_t *id)
 {
 	struct store_walk walk;
-	int result = store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	int result;
 
-	if (result)
-		return result;
+	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	while ((result = store_walk_next(&walk)) > 0)
 		if (epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size) &&
 		    store_key_number(&walk.key, id) == 0)

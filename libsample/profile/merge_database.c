@@ -240,13 +240,12 @@ has_text(struct merger *merger, uint32_t image)
 {
 	struct store_walk walk;
 	uint32_t block;
-	int result = captured_walk_begin(merger->to_store, merger->to_txn, image, &walk);
+	int result;
 
-	if (result)
-		return true; /* keep what is stored */
+	captured_walk_begin(merger->to_store, merger->to_txn, image, &walk);
 	result = captured_walk_next(&walk, image, &block);
 	store_walk_end(&walk);
-	return result != 0;
+	return result != 0; /* after an error, too: keep what is stored */
 }
 
 /* Copy layout and text, unless the image has text here: parcels of an image must not have a block in common. */
@@ -259,9 +258,7 @@ merge_text(struct merger *merger, const struct number_pair *image)
 
 	if (!merger->from_store->has[TABLE_TEXT] || has_text(merger, image->to))
 		return 0;
-	result = captured_walk_begin(merger->from_store, merger->from_txn, image->from, &walk);
-	if (result)
-		return result;
+	captured_walk_begin(merger->from_store, merger->from_txn, image->from, &walk);
 	while ((result = captured_walk_next(&walk, image->from, &block)) > 0) {
 		merge_note(merger, walk.value.mv_size);
 		result = captured_table_put(merger->to_store, merger->to_txn, image->to, block, walk.value.mv_data,
@@ -395,9 +392,7 @@ merge_table(struct merger *merger, enum store_table table,
 
 	if (!merger->from_store->has[table])
 		return 0; /* the other database is older than the table */
-	result = store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
-	if (result)
-		return result;
+	store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = table == TABLE_LABEL_TIMES ? 0 : count_block(merger);
 		if (!result)
@@ -432,9 +427,7 @@ find_epoch(struct merger *merger, const struct epoch *epoch, struct epoch *here)
 	struct store_walk walk;
 	int result;
 
-	result = store_walk_begin(merger->to_store, merger->to_txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return result;
+	store_walk_begin(merger->to_store, merger->to_txn, TABLE_EPOCHS, &walk);
 	do {
 		result = epoch_walk_next(&walk, here);
 	} while (result > 0 && !is_same_epoch(epoch, here));
@@ -499,11 +492,7 @@ merge_epochs(struct merger *merger)
 
 	if (!epoch)
 		return -ENOMEM;
-	result = store_walk_begin(merger->from_store, merger->from_txn, TABLE_EPOCHS, &walk);
-	if (result) {
-		free(epoch);
-		return result;
-	}
+	store_walk_begin(merger->from_store, merger->from_txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch[0])) > 0) {
 		result = merge_step(merger);
 		if (!result)
@@ -548,11 +537,7 @@ merge_slices(struct merger *merger)
 
 	if (!slice)
 		return -ENOMEM;
-	result = store_walk_begin(merger->from_store, merger->from_txn, TABLE_SLICES, &walk);
-	if (result) {
-		free(slice);
-		return result;
-	}
+	store_walk_begin(merger->from_store, merger->from_txn, TABLE_SLICES, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = store_key_number(&walk.key, &id);
 		if (!result)
@@ -577,9 +562,7 @@ add_sizes(struct merger *merger, enum store_table table, uint64_t *bytes)
 	struct store_walk walk;
 	int result;
 
-	result = store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
-	if (result)
-		return result;
+	store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = merge_step(merger);
 		if (result)

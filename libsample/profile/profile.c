@@ -327,14 +327,11 @@ find_address(struct store *store, uintptr_t *address)
 	err = store_begin(store, false, &txn);
 	if (err)
 		return err;
-	err = store_walk_begin(store, txn, TABLE_META, &walk);
-	if (!err) {
-		found = store_walk_next(&walk);
-		*address = found > 0 ? (uintptr_t)walk.value.mv_data : 0;
-		err = found < 0 ? found : 0;
-		store_walk_end(&walk);
-	}
-	err = store_leave(store, txn, err);
+	store_walk_begin(store, txn, TABLE_META, &walk);
+	found = store_walk_next(&walk);
+	*address = found > 0 ? (uintptr_t)walk.value.mv_data : 0;
+	store_walk_end(&walk);
+	err = store_leave(store, txn, found < 0 ? found : 0);
 	return err || *address ? err : -ENOENT;
 }
 

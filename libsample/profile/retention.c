@@ -104,9 +104,7 @@ find_empty_epoch(const struct profile *profile, MDB_txn *txn, const struct slice
 	struct store_walk walk;
 	int result;
 
-	result = store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
-	if (result)
-		return result;
+	store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = store_key_number(&walk.key, id);
 		if (result || *id >= end)
@@ -539,11 +537,9 @@ find_unmarked(const struct store *store, MDB_txn *txn, enum store_table table, c
 
 	*count = 0;
 	*next = 0;
-	result = store_walk_begin(store, txn, table, &walk);
-	if (result)
-		return result;
-	result = store_walk_seek(&walk, first, sizeof(first));
-	for (size_t i = 0; !result && (result = store_walk_next(&walk)) > 0; i++) {
+	store_walk_begin(store, txn, table, &walk);
+	store_walk_seek(&walk, first, sizeof(first));
+	for (size_t i = 0; (result = store_walk_next(&walk)) > 0; i++) {
 		result = store_key_number(&walk.key, &number);
 		if (result || number >= marks->end)
 			break;

@@ -540,12 +540,13 @@ read_runs(struct selection_builder *builders, size_t count)
 		return 0;
 	for (size_t i = 0; i < sizeof(first); i++)
 		first[i] = (uint8_t)(lead->scope->slices[0].id >> 8 * (3 - i));
-	result = store_walk_begin(lead->store, lead->txn, TABLE_LABEL_TIMES, &walk);
-	if (result)
-		return result;
-	result = store_walk_seek(&walk, first, sizeof(first));
-	while (!result && (result = store_walk_next(&walk)) > 0)
+	store_walk_begin(lead->store, lead->txn, TABLE_LABEL_TIMES, &walk);
+	store_walk_seek(&walk, first, sizeof(first));
+	while ((result = store_walk_next(&walk)) > 0) {
 		result = add_run_time(builders, count, lead->scope, &walk);
+		if (result)
+			break;
+	}
 	store_walk_end(&walk);
 	for (size_t i = 0; i < count && !result; i++)
 		if (!builders[i].is_skipped)

@@ -60,15 +60,10 @@ block_stream_open(const struct store *store, MDB_txn *txn, const struct counts_k
 	*stream = NULL;
 	if (!new)
 		return -ENOMEM;
-	result = store_walk_begin(store, txn, TABLE_COUNTS, &new->walk);
-	if (result) {
-		free(new);
-		return result;
-	}
 	counts_key_encode(key, first);
-	result = store_walk_seek(&new->walk, first, sizeof(first));
-	if (!result)
-		result = store_walk_next(&new->walk);
+	store_walk_begin(store, txn, TABLE_COUNTS, &new->walk);
+	store_walk_seek(&new->walk, first, sizeof(first));
+	result = store_walk_next(&new->walk);
 	if (result > 0) {
 		result = counts_key_decode(new->walk.key.mv_data, new->walk.key.mv_size, &new->key);
 		if (!result)
@@ -105,8 +100,8 @@ block_stream_skip(struct block_stream *stream, uint32_t image, uint32_t context)
 	if (result <= 0)
 		return result;
 	counts_key_encode(&key, first);
-	result = store_walk_seek(&stream->walk, first, sizeof(first));
-	return result ? result : block_stream_step(stream);
+	store_walk_seek(&stream->walk, first, sizeof(first));
+	return block_stream_step(stream);
 }
 
 /* ---- lists of blocks ---- */

@@ -863,24 +863,24 @@ store_table_bytes(const struct store *store, MDB_txn *txn, enum store_table tabl
 	return err;
 }
 
-int
+void
 store_walk_begin(const struct store *store, MDB_txn *txn, enum store_table table, struct store_walk *walk)
 {
-	walk->next = MDB_FIRST;
-	walk->ended = false;
-	return store_error(mdb_cursor_open(txn, store->tables[table], &walk->cursor));
+	*walk = (struct store_walk){.next = MDB_FIRST};
+	walk->err = store_error(mdb_cursor_open(txn, store->tables[table], &walk->cursor));
 }
 
-int
+void
 store_walk_seek(struct store_walk *walk, const void *key, size_t size)
 {
-	int err;
-
+	if (walk->err)
+		return;
 	walk->key = (MDB_val){size, (void *)key};
-	err = store_error(mdb_cursor_get(walk->cursor, &walk->key, &walk->value, MDB_SET_RANGE));
+	walk->err = store_error(mdb_cursor_get(walk->cursor, &walk->key, &walk->value, MDB_SET_RANGE));
 	walk->next = MDB_GET_CURRENT;
-	walk->ended = err == -ENOENT;
-	return walk->ended ? 0 : err;
+	walk->ended = walk->err == -ENOENT;
+	if (walk->ended)
+		walk->err = 0;
 }
 
 int
@@ -888,8 +888,8 @@ store_walk_next(struct store_walk *walk)
 {
 	int err;
 
-	if (walk->ended)
-		return 0;
+	if (walk->err || walk->ended)
+		return walk->err;
 	err = store_error(mdb_cursor_get(walk->cursor, &walk->key, &walk->value, walk->next));
 	walk->next = MDB_NEXT;
 	walk->ended = err == -ENOENT;
@@ -901,5 +901,6 @@ store_walk_next(struct store_walk *walk)
 void
 store_walk_end(struct store_walk *walk)
 {
-	mdb_cursor_close(walk->cursor);
+	if (walk->cursor)
+		mdb_cursor_close(walk->cursor);
 }

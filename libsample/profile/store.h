@@ -112,19 +112,20 @@ int store_key_number(const MDB_val *key, uint32_t *number);
 
 /*
  * Step through a table: `store_walk_next` gives 1 with key and value (valid until the transaction ends), 0 at the end,
- * or an error.
+ * or an error, also of store_walk_begin() and store_walk_seek().
  */
 struct store_walk {
 	MDB_cursor *cursor;
 	MDB_cursor_op next;
+	int err; /* of beginning and seeking, which the next step returns */
 	bool ended;
 	MDB_val key;
 	MDB_val value;
 };
-int store_walk_begin(const struct store *store, MDB_txn *txn, enum store_table table, struct store_walk *walk);
+void store_walk_begin(const struct store *store, MDB_txn *txn, enum store_table table, struct store_walk *walk);
 
 /* From the first key that is not below the `size` bytes at `key`. */
-int store_walk_seek(struct store_walk *walk, const void *key, size_t size);
+void store_walk_seek(struct store_walk *walk, const void *key, size_t size);
 int store_walk_next(struct store_walk *walk);
 void store_walk_end(struct store_walk *walk); /* before the transaction ends */
 

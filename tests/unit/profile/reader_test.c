@@ -218,7 +218,8 @@ sum_of_counts(const struct store *store, MDB_txn *txn)
 	struct store_walk walk;
 	uint64_t sum = 0;
 
-	if (store_walk_begin(store, txn, TABLE_COUNTS, &walk))
+	store_walk_begin(store, txn, TABLE_COUNTS, &walk);
+	if (walk.err)
 		_exit(2);
 	while (store_walk_next(&walk) == 1) {
 		sum = sum * 31 + walk.value.mv_size;
