@@ -49,7 +49,7 @@ why_append_name(char *why, size_t size, const char *name)
 /* ---- epochs ---- */
 
 struct epoch_name {
-	uint32_t id;
+	uint32_t id;     /* first, for array_compare_u32() */
 	bool is_counted; /* by dcpix or dcpiemu, of one program */
 	bool is_imported;
 	bool continues; /* the one before */
@@ -174,13 +174,8 @@ parse_latest(const char *expression, uint32_t *back)
 static size_t
 find_number(const struct epoch_names *list, uint32_t number, uint32_t *ids)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->names[i].id != number)
-			continue;
-		ids[0] = number;
-		return 1;
-	}
-	return 0;
+	ids[0] = number;
+	return list->count > 0 && bsearch(&number, list->names, list->count, sizeof(*list->names), array_compare_u32);
 }
 
 /* "latest" prefers sampled epochs to imported ones, and these to those of dcpix and dcpiemu. */
@@ -520,25 +515,13 @@ first_asked(const struct selection_request *request, const struct context *conte
 }
 
 static int
-append_context(struct context_filter *filter, size_t *capacity, uint32_t number)
-{
-	uint32_t *numbers = array_grow(filter->numbers, capacity, filter->count + 1, sizeof(*numbers));
-
-	if (!numbers)
-		return -ENOMEM;
-	filter->numbers = numbers;
-	numbers[filter->count++] = number;
-	return 0;
-}
-
-static int
 read_contexts(const struct store *store, MDB_txn *txn, const struct selection_request *request,
               struct context_filter *filter, struct unmatched *seen)
 {
 	struct context_record record;
 	struct store_walk walk;
 	size_t capacity = 0;
-	uint32_t number;
+	uint32_t number, *numbers;
 	int result, err = 0;
 
 	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
@@ -548,12 +531,17 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 			err = context_record_decode(walk.value.mv_data, walk.value.mv_size, &record);
 		if (err)
 			break;
-		if (matches(request, &record.context))
-			err = append_context(filter, &capacity, number);
-		else
+		if (!matches(request, &record.context)) {
 			unmatched_add(seen, first_asked(request, &record.context));
-		if (err)
+			continue;
+		}
+		numbers = array_grow(filter->numbers, &capacity, filter->count + 1, sizeof(*numbers));
+		if (!numbers) {
+			err = -ENOMEM;
 			break;
+		}
+		filter->numbers = numbers;
+		numbers[filter->count++] = number;
 	}
 	store_walk_end(&walk);
 	return err ? err : result;
@@ -607,21 +595,8 @@ context_filter_init(const struct store *store, MDB_txn *txn, const struct select
 bool
 context_filter_has(const struct context_filter *filter, uint32_t number)
 {
-	size_t low = 0, high = filter->count;
-
-	if (filter->all)
-		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (filter->numbers[middle] == number)
-			return true;
-		if (filter->numbers[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	return filter->all || (filter->count > 0 && bsearch(&number, filter->numbers, filter->count,
+	                                                    sizeof(*filter->numbers), array_compare_u32));
 }
 
 void

@@ -44,7 +44,8 @@ struct check_slice {
 struct check {
 	const struct store *store;
 	MDB_txn *txn;
-	int gone; /* an error: what is read cannot be trusted any more */
+	enum store_table table; /* that is walked */
+	int gone;               /* an error: what is read cannot be trusted any more */
 	profile_complaint *complain;
 	void *context;
 	int64_t complaints;
@@ -84,6 +85,7 @@ check_table(struct check *check, enum store_table table,
 	struct store_walk walk;
 	int result = 0, err = 0;
 
+	check->table = table;
 	store_walk_begin(check->store, check->txn, table, &walk);
 	while (!err && (result = store_walk_next(&walk)) > 0)
 		err = visit(check, &walk.key, &walk.value);
@@ -217,11 +219,11 @@ remember(struct check_numbers *numbers, uint32_t number)
 	return 0;
 }
 
-/* Does the value under `key` decode, and does the table of ids have its identity? */
+/* Of an image or context: does the value under `key` decode, and does the table of ids have its identity? */
 static int
-visit_thing(struct check *check, const struct ids_kind *kind, struct check_numbers *numbers, const MDB_val *key,
-            const MDB_val *value)
+visit_thing(struct check *check, const MDB_val *key, const MDB_val *value)
 {
+	const struct ids_kind *kind = check->table == TABLE_IMAGES ? &ids_images : &ids_contexts;
 	const char *things = store_table_name(kind->things), *ids = store_table_name(kind->ids);
 	uint32_t number;
 	int err;
@@ -237,13 +239,14 @@ visit_thing(struct check *check, const struct ids_kind *kind, struct check_numbe
 		check_complain(check, "%s: %u cannot be read", things, number);
 	else if (err)
 		check_complain(check, "%s: %u cannot be found in %s: %s", things, number, ids, error_text(err));
-	return remember(numbers, number);
+	return remember(check->table == TABLE_IMAGES ? &check->images : &check->contexts, number);
 }
 
 static int
-visit_id(struct check *check, const struct ids_kind *kind, const struct check_numbers *numbers, const MDB_val *key,
-         const MDB_val *value)
+visit_id(struct check *check, const MDB_val *key, const MDB_val *value)
 {
+	const bool is_image = check->table == TABLE_IMAGE_IDS;
+	const struct ids_kind *kind = is_image ? &ids_images : &ids_contexts;
 	const char *ids = store_table_name(kind->ids);
 	uint64_t hash;
 	uint32_t number;
@@ -253,7 +256,7 @@ visit_id(struct check *check, const struct ids_kind *kind, const struct check_nu
 		check_complain(check, "%s: an entry cannot be read", ids);
 		return 0;
 	}
-	if (!check_numbers_have(numbers, number)) {
+	if (!check_numbers_have(is_image ? &check->images : &check->contexts, number)) {
 		check_complain(check, "%s: %u is not in %s", ids, number, store_table_name(kind->things));
 		return 0;
 	}
@@ -263,30 +266,6 @@ visit_id(struct check *check, const struct ids_kind *kind, const struct check_nu
 	if (err)
 		check_complain(check, "%s: %u stands under another identity", ids, number);
 	return 0;
-}
-
-static int
-visit_image(struct check *check, const MDB_val *key, const MDB_val *value)
-{
-	return visit_thing(check, &ids_images, &check->images, key, value);
-}
-
-static int
-visit_image_id(struct check *check, const MDB_val *key, const MDB_val *value)
-{
-	return visit_id(check, &ids_images, &check->images, key, value);
-}
-
-static int
-visit_context(struct check *check, const MDB_val *key, const MDB_val *value)
-{
-	return visit_thing(check, &ids_contexts, &check->contexts, key, value);
-}
-
-static int
-visit_context_id(struct check *check, const MDB_val *key, const MDB_val *value)
-{
-	return visit_id(check, &ids_contexts, &check->contexts, key, value);
 }
 
 static int
@@ -435,18 +414,10 @@ check_all(struct check *check)
 		enum store_table table;
 		int (*visit)(struct check *check, const MDB_val *key, const MDB_val *value);
 	} tables[] = {
-		{TABLE_META, visit_meta},
-		{TABLE_EPOCHS, visit_epoch},
-		{TABLE_SLICES, visit_slice},
-		{TABLE_IMAGES, visit_image},
-		{TABLE_IMAGE_IDS, visit_image_id},
-		{TABLE_CONTEXTS, visit_context},
-		{TABLE_CONTEXT_IDS, visit_context_id},
-		{TABLE_COUNTS, visit_block},
-		{TABLE_EDGES, visit_edges},
-		{TABLE_SYMBOLS, visit_symbols},
-		{TABLE_TEXT, visit_text},
-		{TABLE_LABEL_TIMES, visit_label_time},
+		{TABLE_META, visit_meta},       {TABLE_EPOCHS, visit_epoch}, {TABLE_SLICES, visit_slice},
+		{TABLE_IMAGES, visit_thing},    {TABLE_IMAGE_IDS, visit_id}, {TABLE_CONTEXTS, visit_thing},
+		{TABLE_CONTEXT_IDS, visit_id},  {TABLE_COUNTS, visit_block}, {TABLE_EDGES, visit_edges},
+		{TABLE_SYMBOLS, visit_symbols}, {TABLE_TEXT, visit_text},    {TABLE_LABEL_TIMES, visit_label_time},
 	};
 	int err;
 

@@ -106,23 +106,10 @@ block_stream_skip(struct block_stream *stream, uint32_t image, uint32_t context)
 
 /* ---- lists of blocks ---- */
 
-/* How often each value of each digit occurs. */
-struct digit_histogram {
-	size_t counts[DIGITS][DIGIT_COUNT];
-};
-
 static unsigned
 digit_of(const struct counts_block *block, unsigned digit)
 {
 	return block->number >> 8 * digit & (DIGIT_COUNT - 1);
-}
-
-static void
-count_digits(const struct block_list *list, struct digit_histogram *histogram)
-{
-	for (size_t i = 0; i < list->count; i++)
-		for (unsigned digit = 0; digit < DIGITS; digit++)
-			histogram->counts[digit][digit_of(&list->blocks[i], digit)]++;
 }
 
 /* Stable, from one array to the other. */
@@ -140,18 +127,6 @@ move_by_digit(const struct counts_block *from, struct counts_block *to, size_t c
 		to[next[digit_of(&from[i], digit)]++] = from[i];
 }
 
-static void
-swap_spare(struct block_list *list)
-{
-	struct counts_block *blocks = list->blocks;
-	const size_t capacity = list->capacity;
-
-	list->blocks = list->spare;
-	list->capacity = list->spare_capacity;
-	list->spare = blocks;
-	list->spare_capacity = capacity;
-}
-
 /*
  * Sort by number; blocks of one number keep their order. 0 or -ENOMEM. Radix sort, from the lowest byte: in most images
  * all numbers agree in two of the four bytes, whose passes are skipped, and two passes are faster than comparisons.
@@ -159,7 +134,7 @@ swap_spare(struct block_list *list)
 static int
 block_list_sort(struct block_list *list)
 {
-	struct digit_histogram histogram = {0};
+	size_t histogram[DIGITS][DIGIT_COUNT] = {0}; /* how often each value of each digit occurs */
 	struct counts_block *spare;
 
 	if (list->count < 2)
@@ -168,14 +143,20 @@ block_list_sort(struct block_list *list)
 	if (!spare)
 		return -ENOMEM;
 	list->spare = spare;
-	count_digits(list, &histogram);
+	for (size_t i = 0; i < list->count; i++)
+		for (unsigned digit = 0; digit < DIGITS; digit++)
+			histogram[digit][digit_of(&list->blocks[i], digit)]++;
 	for (unsigned digit = 0; digit < DIGITS; digit++) {
-		const size_t *counts = histogram.counts[digit];
+		const size_t *counts = histogram[digit];
+		const struct block_list before = *list;
 
 		if (counts[digit_of(&list->blocks[0], digit)] == list->count)
 			continue;
 		move_by_digit(list->blocks, list->spare, list->count, digit, counts);
-		swap_spare(list);
+		list->blocks = before.spare;
+		list->capacity = before.spare_capacity;
+		list->spare = before.blocks;
+		list->spare_capacity = before.capacity;
 	}
 	return 0;
 }
@@ -408,7 +389,7 @@ block_adder_add(struct block_adder *adder, struct block_list *list, uint32_t ima
 
 /* A context, and the selection that wants its samples. */
 struct wanted_context {
-	uint32_t context;
+	uint32_t context; /* first, for array_compare_u32() */
 	uint32_t builder;
 };
 
@@ -424,14 +405,6 @@ struct stream_merge {
 	size_t count, capacity;
 	struct block_adder *adder;
 };
-
-static int
-compare_wanted(const void *left, const void *right)
-{
-	const struct wanted_context *a = left, *b = right;
-
-	return (a->context > b->context) - (a->context < b->context);
-}
 
 static int
 list_wanted(struct stream_merge *merge)
@@ -455,7 +428,7 @@ list_wanted(struct stream_merge *merge)
 				(struct wanted_context){.context = builder->filter.numbers[j], .builder = (uint32_t)i};
 	}
 	if (merge->wanted_count > 0)
-		qsort(merge->wanted, merge->wanted_count, sizeof(*merge->wanted), compare_wanted);
+		qsort(merge->wanted, merge->wanted_count, sizeof(*merge->wanted), array_compare_u32);
 	return 0;
 }
 

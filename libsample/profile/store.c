@@ -223,38 +223,21 @@ store_leave(struct store *store, MDB_txn *txn, int err)
 
 /* ---- the table meta: what a database says of itself ---- */
 
+/* Store `text`, or `number` when that is NULL. */
 static int
-put_meta(const struct store *store, MDB_txn *txn, const char *name, const struct byte_writer *writer)
-{
-	MDB_val key = {strlen(name), (void *)name}, value = {writer->size, writer->data};
-
-	if (writer->failed)
-		return -ENOMEM;
-	return store_error(mdb_put(txn, store->tables[TABLE_META], &key, &value, 0));
-}
-
-static int
-put_meta_number(const struct store *store, MDB_txn *txn, const char *name, uint64_t number)
+put_meta(const struct store *store, MDB_txn *txn, const char *name, uint64_t number, const char *text)
 {
 	struct byte_writer writer = BYTE_WRITER_INIT;
+	MDB_val key = {strlen(name), (void *)name}, value;
 	int err;
 
 	write_u8(&writer, FORMAT_1);
-	write_varint(&writer, number);
-	err = put_meta(store, txn, name, &writer);
-	writer_fini(&writer);
-	return err;
-}
-
-static int
-put_meta_text(const struct store *store, MDB_txn *txn, const char *name, const char *text)
-{
-	struct byte_writer writer = BYTE_WRITER_INIT;
-	int err;
-
-	write_u8(&writer, FORMAT_1);
-	write_string(&writer, text);
-	err = put_meta(store, txn, name, &writer);
+	if (text)
+		write_string(&writer, text);
+	else
+		write_varint(&writer, number);
+	value = (MDB_val){writer.size, writer.data};
+	err = writer.failed ? -ENOMEM : store_error(mdb_put(txn, store->tables[TABLE_META], &key, &value, 0));
 	writer_fini(&writer);
 	return err;
 }
@@ -268,12 +251,12 @@ create_meta(const struct store *store, MDB_txn *txn)
 
 	if (uname(&names) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return -errno;
-	err = put_meta_number(store, txn, "schema", PROFILE_SCHEMA);
+	err = put_meta(store, txn, "schema", PROFILE_SCHEMA, NULL);
 	if (err)
 		return err;
-	err = put_meta_number(store, txn, "created",
-	                      (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec);
-	return err ? err : put_meta_text(store, txn, "host", names.nodename);
+	err = put_meta(store, txn, "created", (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec,
+	               NULL);
+	return err ? err : put_meta(store, txn, "host", 0, names.nodename);
 }
 
 static int
@@ -308,7 +291,7 @@ check_schema(const struct store *store, MDB_txn *txn)
 	if (schema > PROFILE_SCHEMA)
 		return -DCPI_ENEWER;
 	/* All older value formats can still be read; only what is written from here on is of this schema. */
-	return store->write ? put_meta_number(store, txn, "schema", PROFILE_SCHEMA) : 0;
+	return store->write ? put_meta(store, txn, "schema", PROFILE_SCHEMA, NULL) : 0;
 }
 
 static bool
@@ -578,22 +561,15 @@ is_ours(const struct store *store, MDB_txn *txn)
 	return present > TABLE_COUNT / 2;
 }
 
+/* A table that an older database may lack, from TABLE_EDGES on, is made by a writer; a reader does without it. */
 static int
 open_table(struct store *store, MDB_txn *txn, enum store_table table, unsigned flags)
 {
 	int err = store_error(mdb_dbi_open(txn, store_table_name(table), flags, &store->tables[table]));
 
 	store->has[table] = err == 0;
-	return err == -ENOENT ? -DCPI_EDAMAGED : err;
-}
-
-/* A table that an older database may lack; a reader does without it. */
-static int
-open_optional_table(struct store *store, MDB_txn *txn, enum store_table table, unsigned flags)
-{
-	int err = store_error(mdb_dbi_open(txn, store_table_name(table), flags, &store->tables[table]));
-
-	store->has[table] = err == 0;
+	if (err == -ENOENT && table < TABLE_EDGES)
+		return -DCPI_EDAMAGED;
 	return err == -ENOENT && !store->write ? 0 : err;
 }
 
@@ -617,10 +593,8 @@ open_tables(struct store *store, MDB_txn *txn)
 		err = check_schema(store, txn);
 	if (err == -DCPI_EDAMAGED && !is_ours(store, txn))
 		return -DCPI_EFOREIGN;
-	for (enum store_table table = TABLE_META + 1; !err && table < TABLE_EDGES; table++)
+	for (enum store_table table = TABLE_META + 1; !err && table < TABLE_COUNT; table++)
 		err = open_table(store, txn, table, flags);
-	for (enum store_table table = TABLE_EDGES; !err && table < TABLE_COUNT; table++)
-		err = open_optional_table(store, txn, table, flags);
 	return err;
 }
 
