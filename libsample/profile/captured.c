@@ -115,16 +115,6 @@ decompress_text(const void *data, size_t size, size_t *text_size, bool *is_old, 
 	return NULL;
 }
 
-static size_t
-count_nuls(const char *text, size_t size)
-{
-	size_t count = 0;
-
-	for (const char *at = text; at < text + size; at++)
-		count += *at == '\0';
-	return count;
-}
-
 /* Split `text` into `capacity` symbols at most; how many, or -DCPI_EDAMAGED. Names point into the text. */
 static int
 split_text(const char *text, size_t size, bool is_old, struct profile_symbol *symbols, size_t capacity, size_t *count)
@@ -161,7 +151,9 @@ captured_symbols_decode(const void *data, size_t size, struct profile_symbol **s
 	if (!text)
 		return err;
 	/* Each symbol ends with a NUL (and a distance of 0 is one, too): this bounds their number. */
-	capacity = count_nuls(text, text_size);
+	capacity = 0;
+	for (const char *at = text; at < text + text_size; at++)
+		capacity += *at == '\0';
 	list = malloc(capacity * sizeof(*list) + text_size + 1);
 	err = -ENOMEM;
 	if (list) {

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "profile/codec.h"
 #include "profile/ids.h"
 #include "profile/profile_internal.h"
 
@@ -15,10 +16,8 @@
 static void
 captured_key_encode(uint32_t image, uint32_t block, uint8_t data[CAPTURED_KEY_SIZE])
 {
-	const uint64_t key = (uint64_t)image << 32 | block;
-
-	for (size_t i = 0; i < CAPTURED_KEY_SIZE; i++)
-		data[i] = (uint8_t)(key >> 8 * (CAPTURED_KEY_SIZE - 1 - i));
+	put_be(data, image, 4);
+	put_be(data + 4, block, 4);
 }
 
 int
@@ -32,34 +31,26 @@ captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t *bl
 	return reader.failed || reader_left(&reader) > 0 ? -DCPI_EDAMAGED : 0;
 }
 
-static int
-check_parcel(uint32_t block, const void *data, size_t size)
-{
-	uint8_t *bytes = malloc(CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
-	uint32_t blocks[CAPTURED_PARCEL_MAX];
-	int count;
-
-	if (!bytes)
-		return -ENOMEM;
-	count = captured_parcel_decode(data, size, blocks, bytes);
-	free(bytes);
-	if (count < 0)
-		return count;
-	return blocks[0] == block ? 0 : -DCPI_EDAMAGED;
-}
-
 int
 captured_value_check(uint32_t block, const void *data, size_t size)
 {
+	uint32_t blocks[CAPTURED_PARCEL_MAX];
 	struct captured_layout *layout;
-	int err;
+	uint8_t *bytes;
+	int result;
 
-	if (block != CAPTURED_BLOCK_NONE)
-		return check_parcel(block, data, size);
-	err = captured_layout_decode(data, size, &layout);
-	if (!err)
-		free(layout);
-	return err;
+	if (block == CAPTURED_BLOCK_NONE) {
+		result = captured_layout_decode(data, size, &layout);
+		if (!result)
+			free(layout);
+		return result;
+	}
+	bytes = malloc(PARCEL_BYTES);
+	if (!bytes)
+		return -ENOMEM;
+	result = captured_parcel_decode(data, size, blocks, bytes);
+	free(bytes);
+	return result < 0 ? result : blocks[0] == block ? 0 : -DCPI_EDAMAGED;
 }
 
 void
@@ -116,18 +107,6 @@ count_bytes(const struct store *store, MDB_txn *txn, uint64_t *bytes)
 	return err;
 }
 
-static int
-put_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured_value *symbols)
-{
-	struct byte_writer writer = BYTE_WRITER_INIT;
-	int err;
-
-	write_bytes(&writer, symbols->data, symbols->size);
-	err = store_put(store, txn, TABLE_SYMBOLS, image, &writer);
-	writer_fini(&writer);
-	return err;
-}
-
 /*
  * Several files may have one build-id, and any user can make one with wrong names of functions. So what is captured
  * from root's file removes what was captured from another user's, and is never replaced by it: -EEXIST. Without an
@@ -174,7 +153,9 @@ put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct ca
 		return err;
 	err = check_owner(store, txn, image, captured->owner);
 	if (!err && captured->symbols.data)
-		err = put_symbols(store, txn, image, &captured->symbols);
+		err = store_put(store, txn, TABLE_SYMBOLS, image,
+		                &(struct byte_writer){.data = (uint8_t *)captured->symbols.data,
+		                                      .size = captured->symbols.size});
 	if (!err && captured->layout.data)
 		err = captured_table_put(store, txn, image, CAPTURED_BLOCK_NONE, captured->layout.data,
 		                         captured->layout.size, 0);
@@ -264,22 +245,12 @@ profile_captured_bytes(struct profile *profile, uint64_t *bytes)
 	return store_leave(&profile->store, txn, count_bytes(&profile->store, txn, bytes));
 }
 
-static int
-put_new_symbols(const struct store *store, MDB_txn *txn, uint32_t image, const struct byte_writer *encoded)
-{
-	MDB_val value;
-	int err = store_get(store, txn, TABLE_SYMBOLS, image, &value);
-
-	if (err == -ENOENT)
-		return store_put(store, txn, TABLE_SYMBOLS, image, encoded);
-	return err ? err : -EEXIST;
-}
-
 int
 profile_put_symbols(struct profile *profile, uint32_t session_image, const struct profile_symbol *symbols, size_t count)
 {
 	uint32_t image = ids_map_get(&profile->images, session_image);
 	struct byte_writer encoded = BYTE_WRITER_INIT;
+	MDB_val value;
 	MDB_txn *txn;
 	int err;
 
@@ -287,10 +258,18 @@ profile_put_symbols(struct profile *profile, uint32_t session_image, const struc
 		return -EINVAL;
 	/* Before the transaction begins: compressing takes longer than writing. */
 	err = captured_symbols_encode(symbols, count, &encoded);
+	if (err)
+		goto out;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		goto out;
+	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
 	if (!err)
-		err = store_begin(&profile->store, true, &txn);
-	if (!err)
-		err = store_end(&profile->store, txn, put_new_symbols(&profile->store, txn, image, &encoded));
+		err = -EEXIST;
+	else if (err == -ENOENT)
+		err = store_put(&profile->store, txn, TABLE_SYMBOLS, image, &encoded);
+	err = store_end(&profile->store, txn, err);
+out:
 	writer_fini(&encoded);
 	return err;
 }

@@ -9,6 +9,7 @@
 #define DCPI_PROFILE_CODEC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -76,6 +77,14 @@ static inline bool
 reader_done(const struct byte_reader *reader)
 {
 	return !reader->failed && reader->at == reader->end;
+}
+
+/* Keys are big-endian, so that LMDB's order is that of the numbers. */
+static inline void
+put_be(uint8_t *data, uint64_t value, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(value >> 8 * (size - 1 - i));
 }
 
 static inline uint64_t

@@ -9,13 +9,6 @@
 #include "profile/profile_internal.h"
 #include "tally/tally.h"
 
-static void
-put_be(uint8_t *data, uint32_t value, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		data[i] = (uint8_t)(value >> 8 * (size - 1 - i));
-}
-
 void
 counts_key_encode(const struct counts_key *key, uint8_t data[COUNTS_KEY_SIZE])
 {

@@ -83,14 +83,10 @@ edge_list_fini(struct edge_list *list)
 void
 edges_key_encode(const struct edges_key *key, uint8_t data[EDGES_KEY_SIZE])
 {
-	const uint64_t parts[] = {(uint64_t)key->slice << 16 | key->event, key->image, key->block};
-
-	for (size_t i = 0; i < 6; i++)
-		data[i] = (uint8_t)(parts[0] >> 8 * (5 - i));
-	for (size_t i = 0; i < 4; i++) {
-		data[6 + i] = (uint8_t)(parts[1] >> 8 * (3 - i));
-		data[10 + i] = (uint8_t)(parts[2] >> 8 * (3 - i));
-	}
+	put_be(data, key->slice, 4);
+	put_be(data + 4, key->event, 2);
+	put_be(data + 6, key->image, 4);
+	put_be(data + 10, key->block, 4);
 }
 
 int

@@ -146,10 +146,8 @@ record_identity_hash(const void *data, size_t size)
 void
 record_id_encode(uint64_t hash, uint32_t number, uint8_t key[RECORD_ID_SIZE])
 {
-	for (size_t i = 0; i < 8; i++)
-		key[i] = (uint8_t)(hash >> 8 * (7 - i));
-	for (size_t i = 0; i < 4; i++)
-		key[8 + i] = (uint8_t)(number >> 8 * (3 - i));
+	put_be(key, hash, 8);
+	put_be(key + 8, number, 4);
 }
 
 int

@@ -39,8 +39,7 @@ label_times_key_encode(uint32_t slice, const char *label, uint8_t data[LABEL_TIM
 {
 	const size_t length = strnlen(label, RECORD_LABEL_SIZE - 1);
 
-	for (size_t i = 0; i < 4; i++)
-		data[i] = (uint8_t)(slice >> 8 * (3 - i));
+	put_be(data, slice, 4);
 	memcpy(data + 4, label, length);
 	return length ? 4 + length : 0;
 }

@@ -218,7 +218,6 @@ merge_context(struct merger *merger, uint32_t from, uint32_t *to)
 static int
 merge_symbols(struct merger *merger, const struct number_pair *image)
 {
-	struct byte_writer writer = BYTE_WRITER_INIT;
 	MDB_val value, here;
 	int err;
 
@@ -228,11 +227,9 @@ merge_symbols(struct merger *merger, const struct number_pair *image)
 	err = store_get(merger->to_store, merger->to_txn, TABLE_SYMBOLS, image->to, &here);
 	if (err != -ENOENT)
 		return err;
-	write_bytes(&writer, value.mv_data, value.mv_size);
 	merge_note(merger, value.mv_size);
-	err = store_put(merger->to_store, merger->to_txn, TABLE_SYMBOLS, image->to, &writer);
-	writer_fini(&writer);
-	return err;
+	return store_put(merger->to_store, merger->to_txn, TABLE_SYMBOLS, image->to,
+	                 &(struct byte_writer){.data = value.mv_data, .size = value.mv_size});
 }
 
 static bool
@@ -292,11 +289,7 @@ merge_captured(struct merger *merger)
 static int
 count_block(struct merger *merger)
 {
-	const struct database_merge_options *options = merger->options;
-
-	if (merger->done++ % LOOK_EVERY != 0 || !options->proceed)
-		return 0;
-	return options->proceed(options->context, merger->done, merger->all);
+	return merger->done++ % LOOK_EVERY == 0 ? proceed(merger) : 0;
 }
 
 /* Two images there are never one here, so a key that exists already means that the other database is damaged. */

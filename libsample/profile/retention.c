@@ -156,27 +156,14 @@ drop_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max, bool
 	return err;
 }
 
-static int
-drop_from_list(struct profile *profile, MDB_txn *txn, const struct slice_list *list, uint64_t ended_ns, size_t max,
-               bool *dropped, bool *last)
-{
-	const struct slice_entry *slice = oldest_slice(list);
-	int err;
-
-	*dropped = slice && slice->end_ns <= ended_ns;
-	if (!*dropped)
-		return 0;
-	err = drop_blocks(profile, txn, slice->id, max, last);
-	return err || !*last ? err : drop_empty_epochs(profile, txn, list, slice->id);
-}
-
 /* One step with the oldest slice that ended before `ended_ns`. */
 static int
 drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 {
-	bool dropped = false, last = false;
+	const struct slice_entry *oldest = NULL;
 	struct epoch_marks marks;
 	struct slice_list list;
+	bool dropped, last = false;
 	MDB_txn *txn;
 	int err;
 
@@ -187,7 +174,12 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 	if (!err)
 		err = epoch_table_marks(&profile->store, txn, &list, &marks);
 	if (!err)
-		err = drop_from_list(profile, txn, &list, ended_ns, max, &dropped, &last);
+		oldest = oldest_slice(&list);
+	dropped = oldest && oldest->end_ns <= ended_ns;
+	if (dropped)
+		err = drop_blocks(profile, txn, oldest->id, max, &last);
+	if (!err && last)
+		err = drop_empty_epochs(profile, txn, &list, oldest->id);
 	slice_list_fini(&list);
 	err = store_end(&profile->store, txn, err);
 	if (!err && last)
@@ -352,30 +344,15 @@ merge_pair(struct profile *profile, MDB_txn *txn, uint32_t first, uint32_t secon
 	return err;
 }
 
-static int
-merge_step(struct profile *profile, MDB_txn *txn, const struct retention_options *options, uint64_t now_ns,
-           bool *merged)
-{
-	struct epoch_marks marks;
-	struct slice_list list;
-	uint32_t first, second;
-	int err;
-
-	err = slice_list_read(&profile->store, txn, &list);
-	if (!err)
-		err = epoch_table_marks(&profile->store, txn, &list, &marks);
-	*merged = !err && choose_pair(&list, options, now_ns, &first, &second);
-	slice_list_fini(&list);
-	if (!*merged)
-		return err;
-	return merge_pair(profile, txn, first, second, options->blocks_max ? options->blocks_max : RETENTION_BLOCKS);
-}
-
 int
 profile_merge_slices(struct profile *profile, const struct retention_options *options, uint64_t now_ns)
 {
-	MDB_txn *txn;
+	const size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
+	uint32_t first, second;
+	struct epoch_marks marks;
+	struct slice_list list;
 	bool merged;
+	MDB_txn *txn;
 	int err;
 
 	if (!profile->store.write)
@@ -383,7 +360,13 @@ profile_merge_slices(struct profile *profile, const struct retention_options *op
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
-	err = merge_step(profile, txn, options, now_ns, &merged);
+	err = slice_list_read(&profile->store, txn, &list);
+	if (!err)
+		err = epoch_table_marks(&profile->store, txn, &list, &marks);
+	merged = !err && choose_pair(&list, options, now_ns, &first, &second);
+	slice_list_fini(&list);
+	if (merged)
+		err = merge_pair(profile, txn, first, second, max);
 	err = store_end(&profile->store, txn, err);
 	return err ? err : merged;
 }
@@ -529,12 +512,12 @@ static int
 find_unmarked(const struct store *store, MDB_txn *txn, enum store_table table, const struct gc_marks *marks, size_t max,
               uint32_t *numbers, size_t *count, uint32_t *next)
 {
-	const uint8_t first[4] = {(uint8_t)(*next >> 24), (uint8_t)(*next >> 16), (uint8_t)(*next >> 8),
-	                          (uint8_t)*next};
+	uint8_t first[4];
 	struct store_walk walk;
 	uint32_t number;
 	int result;
 
+	put_be(first, *next, sizeof(first));
 	*count = 0;
 	*next = 0;
 	store_walk_begin(store, txn, table, &walk);

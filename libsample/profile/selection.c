@@ -538,8 +538,7 @@ read_runs(struct selection_builder *builders, size_t count)
 			lead = &builders[i];
 	if (!lead || !lead->store->has[TABLE_LABEL_TIMES] || lead->scope->slice_count == 0)
 		return 0;
-	for (size_t i = 0; i < sizeof(first); i++)
-		first[i] = (uint8_t)(lead->scope->slices[0].id >> 8 * (3 - i));
+	put_be(first, lead->scope->slices[0].id, sizeof(first));
 	store_walk_begin(lead->store, lead->txn, TABLE_LABEL_TIMES, &walk);
 	store_walk_seek(&walk, first, sizeof(first));
 	while ((result = store_walk_next(&walk)) > 0) {

@@ -686,13 +686,6 @@ store_close(struct store *store)
 
 /* ---- entries ---- */
 
-static void
-number_key(uint32_t number, uint8_t data[NUMBER_KEY_SIZE])
-{
-	for (size_t i = 0; i < NUMBER_KEY_SIZE; i++)
-		data[i] = (uint8_t)(number >> 8 * (NUMBER_KEY_SIZE - 1 - i));
-}
-
 int
 store_key_number(const MDB_val *key, uint32_t *number)
 {
@@ -709,7 +702,7 @@ store_get(const struct store *store, MDB_txn *txn, enum store_table table, uint3
 	uint8_t data[NUMBER_KEY_SIZE];
 	MDB_val key = {sizeof(data), data};
 
-	number_key(id, data);
+	put_be(data, id, sizeof(data));
 	return store_error(mdb_get(txn, store->tables[table], &key, value));
 }
 
@@ -722,7 +715,7 @@ store_put(const struct store *store, MDB_txn *txn, enum store_table table, uint3
 
 	if (writer->failed)
 		return -ENOMEM;
-	number_key(id, data);
+	put_be(data, id, sizeof(data));
 	return store_error(mdb_put(txn, store->tables[table], &key, &value, 0));
 }
 
@@ -732,7 +725,7 @@ store_remove(const struct store *store, MDB_txn *txn, enum store_table table, ui
 	uint8_t data[NUMBER_KEY_SIZE];
 	MDB_val key = {sizeof(data), data};
 
-	number_key(id, data);
+	put_be(data, id, sizeof(data));
 	return store_error(mdb_del(txn, store->tables[table], &key, NULL));
 }
 
@@ -768,7 +761,7 @@ store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint
 	int64_t count = 0;
 	int err;
 
-	number_key(number, first);
+	put_be(first, number, sizeof(first));
 	err = store_error(mdb_cursor_open(txn, store->tables[table], &cursor));
 	if (err)
 		return err;
