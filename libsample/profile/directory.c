@@ -52,16 +52,6 @@ directory_is_network(uint32_t magic)
 	return false;
 }
 
-static int
-check_file_system(int directory)
-{
-	struct statfs statfs;
-
-	if (fstatfs(directory, &statfs) < 0)
-		return -errno;
-	return directory_is_network((uint32_t)statfs.f_type) ? -DCPI_ENETWORKFS : 0;
-}
-
 bool
 directory_trusts(uid_t owner)
 {
@@ -114,17 +104,6 @@ check_owners(int directory)
 	return 0;
 }
 
-/* Trailing slashes are removed: with them the kernel follows a symbolic link in spite of O_NOFOLLOW. */
-static char *
-path_without_slashes(const char *path)
-{
-	size_t size = strlen(path);
-
-	while (size > 1 && path[size - 1] == '/')
-		size--;
-	return strndup(path, size);
-}
-
 static int
 open_directory(const char *path)
 {
@@ -142,10 +121,16 @@ open_directory(const char *path)
 int
 directory_open(const char *path, bool write)
 {
-	char *name = path_without_slashes(path);
+	size_t size = strlen(path);
+	struct statfs statfs;
 	bool made = false;
 	int directory, err = 0;
+	char *name;
 
+	/* Trailing slashes are removed: with them the kernel follows a symbolic link in spite of O_NOFOLLOW. */
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	name = strndup(path, size);
 	if (!name)
 		return -ENOMEM;
 	if (write) {
@@ -157,9 +142,12 @@ directory_open(const char *path, bool write)
 	free(name);
 	if (directory < 0)
 		return err ? err : directory;
-	err = write ? check_file_system(directory) : 0;
-	if (!err && write)
-		err = check_owners(directory);
+	if (!write)
+		return directory;
+	if (fstatfs(directory, &statfs) < 0)
+		err = -errno;
+	else
+		err = directory_is_network((uint32_t)statfs.f_type) ? -DCPI_ENETWORKFS : check_owners(directory);
 	if (!err && made && fchmod(directory, DIRECTORY_MODE) < 0) /* independent of the umask */
 		err = -errno;
 	if (!err)
@@ -234,14 +222,6 @@ read_pid(int lock)
 	return errno || *end != '\n' || pid <= 0 || pid > INT32_MAX ? -EAGAIN : (pid_t)pid;
 }
 
-static bool
-is_owner_gone(int lock)
-{
-	const pid_t owner = read_pid(lock);
-
-	return owner > 0 && kill(owner, 0) < 0 && errno == ESRCH;
-}
-
 /*
  * A writer that was killed while it started a program may have left a forked child that holds the lock until its
  * execve(2): wait up to a second when the recorded owner is gone.
@@ -251,11 +231,13 @@ take_lock(int lock)
 {
 	const struct timespec moment = {.tv_nsec = 1000000000 / STALE_TRIES};
 	struct flock range = whole_file();
+	pid_t owner;
 
 	for (unsigned tries = 0; fcntl(lock, F_OFD_SETLK, &range) < 0; tries++) {
 		if (errno != EAGAIN && errno != EACCES)
 			return -errno;
-		if (tries == STALE_TRIES || !is_owner_gone(lock))
+		owner = read_pid(lock);
+		if (tries == STALE_TRIES || owner <= 0 || kill(owner, 0) == 0 || errno != ESRCH)
 			return -DCPI_ERUNNING;
 		nanosleep(&moment, NULL);
 	}

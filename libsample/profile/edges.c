@@ -260,37 +260,28 @@ struct edge_search {
 };
 
 static int
-note_epoch(struct edge_search *search, const struct epoch *epoch, const char *event)
-{
-	struct epoch_with_event *grown;
-
-	if (search->epoch && epoch->id != search->epoch)
-		return 0;
-	for (size_t i = 0; i < epoch->event_count; i++) {
-		if (strcmp(epoch->events[i].name, event) != 0)
-			continue;
-		grown = array_grow(search->epochs, &search->capacity, search->count + 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		search->epochs = grown;
-		grown[search->count++] = (struct epoch_with_event){epoch->id, (uint16_t)i};
-		return 0;
-	}
-	return 0;
-}
-
-static int
 find_epochs(struct edge_search *search, const char *event)
 {
+	struct epoch_with_event *grown;
 	struct store_walk walk;
 	struct epoch epoch;
 	int result;
 
 	store_walk_begin(search->store, search->txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
-		result = note_epoch(search, &epoch, event);
-		if (result)
+		size_t i = 0;
+
+		while (i < epoch.event_count && strcmp(epoch.events[i].name, event) != 0)
+			i++;
+		if (i == epoch.event_count || (search->epoch && epoch.id != search->epoch))
+			continue;
+		grown = array_grow(search->epochs, &search->capacity, search->count + 1, sizeof(*grown));
+		if (!grown) {
+			result = -ENOMEM;
 			break;
+		}
+		search->epochs = grown;
+		grown[search->count++] = (struct epoch_with_event){epoch.id, (uint16_t)i};
 	}
 	store_walk_end(&walk);
 	return result;

@@ -30,27 +30,11 @@ retention_default(struct retention_options *options)
 	};
 }
 
-/* How much of the time from `from_ns` to `to_ns` is covered by slices. */
-static uint64_t
-covered_ns(const struct slice_list *list, uint64_t from_ns, uint64_t to_ns)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < list->count; i++) {
-		const struct slice_entry *slice = &list->slices[i];
-		const uint64_t start_ns = slice->start_ns > from_ns ? slice->start_ns : from_ns;
-		const uint64_t end_ns = slice->end_ns < to_ns ? slice->end_ns : to_ns;
-
-		if (end_ns > start_ns)
-			sum = add_saturating(sum, end_ns - start_ns);
-	}
-	return sum;
-}
-
 int
 profile_clock_is_plausible(struct profile *profile, uint64_t now_ns)
 {
 	const uint64_t from_ns = now_ns > 7 * DAY_NS ? now_ns - 7 * DAY_NS : 0;
+	uint64_t covered_ns = 0;
 	struct slice_list list;
 	MDB_txn *txn;
 	int result;
@@ -59,8 +43,15 @@ profile_clock_is_plausible(struct profile *profile, uint64_t now_ns)
 	if (result)
 		return result;
 	result = slice_list_read(&profile->store, txn, &list);
+	for (size_t i = 0; !result && i < list.count; i++) {
+		const uint64_t start_ns = list.slices[i].start_ns > from_ns ? list.slices[i].start_ns : from_ns;
+		const uint64_t end_ns = list.slices[i].end_ns < now_ns ? list.slices[i].end_ns : now_ns;
+
+		if (end_ns > start_ns)
+			covered_ns = add_saturating(covered_ns, end_ns - start_ns);
+	}
 	if (!result)
-		result = covered_ns(&list, from_ns, now_ns) >= HOUR_NS;
+		result = covered_ns >= HOUR_NS;
 	slice_list_fini(&list);
 	return store_leave(&profile->store, txn, result);
 }
@@ -562,36 +553,11 @@ remove_some(struct profile *profile, MDB_txn *txn, size_t max, uint32_t *next)
 	return err;
 }
 
-static void
-gc_advance(struct gc *gc, uint32_t next)
-{
-	const bool done = gc->done;
-
-	gc->next = next;
-	if (next)
-		return;
-	if (gc->phase == GC_IMAGES) {
-		gc->phase = GC_CONTEXTS;
-		return;
-	}
-	gc_fini(gc);
-	gc->done = done;
-}
-
-/* Has an epoch begun since marking began? Its counts refer to things that may not be marked. */
-static int
-is_outdated(const struct profile *profile, MDB_txn *txn)
-{
-	uint32_t epochs;
-	int err = store_next_id(&profile->store, txn, TABLE_EPOCHS, &epochs);
-
-	return err ? err : epochs != profile->gc.epochs;
-}
-
 static int
 remove_step(struct profile *profile, size_t max)
 {
-	uint32_t next = profile->gc.next;
+	struct gc *gc = &profile->gc;
+	uint32_t epochs, next = gc->next;
 	MDB_txn *txn;
 	int err;
 
@@ -601,21 +567,33 @@ remove_step(struct profile *profile, size_t max)
 	err = incoming_exist(&profile->store, txn);
 	if (err > 0) {
 		mdb_txn_abort(txn);
-		gc_fini(&profile->gc); /* as in mark_step() */
+		gc_fini(gc); /* as in mark_step() */
 		return 0;
 	}
 	if (!err)
-		err = is_outdated(profile, txn);
+		err = store_next_id(&profile->store, txn, TABLE_EPOCHS, &epochs);
 	if (err) {
 		mdb_txn_abort(txn);
-		if (err > 0)
-			gc_fini(&profile->gc); /* begin again */
-		return err < 0 ? err : 1;
+		return err;
+	}
+	if (epochs != gc->epochs) { /* counts of a new epoch refer to things that may not be marked */
+		mdb_txn_abort(txn);
+		gc_fini(gc); /* begin again */
+		return 1;
 	}
 	err = store_end(&profile->store, txn, remove_some(profile, txn, max, &next));
-	if (!err)
-		gc_advance(&profile->gc, next);
-	return err ? err : 1;
+	if (err)
+		return err;
+	gc->next = next;
+	if (!next && gc->phase == GC_IMAGES) {
+		gc->phase = GC_CONTEXTS;
+	} else if (!next) {
+		const bool done = gc->done;
+
+		gc_fini(gc);
+		gc->done = done;
+	}
+	return 1;
 }
 
 int

@@ -56,26 +56,12 @@ selection_epoch_index(const struct selection *selection, uint32_t id)
 	return low;
 }
 
-static void
-event_begin(struct selection_event *event, const struct event *from)
-{
-	memcpy(event->name, from->name, sizeof(event->name));
-	memcpy(event->requested, from->requested, sizeof(event->requested));
-	memcpy(event->unit, from->encoding.unit, sizeof(event->unit));
-	memcpy(event->note, from->note, sizeof(event->note));
-	event->period = from->period;
-	event->rate = from->rate;
-	event->cost_ns = from->cost_ns;
-	event->is_truth = from->encoding.type == EVENT_TYPE_TRUTH;
-	event->available = from->available && !event->is_truth;
-}
-
 /* Find or make the event of the name of `from`; its index, or an error. */
 static int
 merge_event(struct selection_builder *builder, const struct event *from)
 {
 	struct selection *selection = builder->selection;
-	struct selection_event *events = selection->events;
+	struct selection_event *event, *events = selection->events;
 	size_t count = selection->event_count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -92,9 +78,19 @@ merge_event(struct selection_builder *builder, const struct event *from)
 	if (!events)
 		return -ENOMEM;
 	selection->events = events;
-	memset(&events[count], 0, sizeof(events[count]));
-	event_begin(&events[count], from);
-	return (int)selection->event_count++;
+	event = &events[selection->event_count++];
+	*event = (struct selection_event){
+		.period = from->period,
+		.rate = from->rate,
+		.cost_ns = from->cost_ns,
+		.is_truth = from->encoding.type == EVENT_TYPE_TRUTH,
+		.available = from->available && from->encoding.type != EVENT_TYPE_TRUTH,
+	};
+	memcpy(event->name, from->name, sizeof(event->name));
+	memcpy(event->requested, from->requested, sizeof(event->requested));
+	memcpy(event->unit, from->encoding.unit, sizeof(event->unit));
+	memcpy(event->note, from->note, sizeof(event->note));
+	return (int)count;
 }
 
 static void
@@ -411,16 +407,6 @@ move_sums(const struct selection_event *from, struct selection_event *to)
 	to->weights.matched = from->weights.matched;
 }
 
-static uint16_t
-find_event(const struct selection *selection, const char *name)
-{
-	size_t i = 0;
-
-	while (i < selection->event_count && strcmp(selection->events[i].name, name) != 0)
-		i++;
-	return (uint16_t)i;
-}
-
 /* Renumber the events of counts, which stay ascending by image, offset, event. */
 static void
 move_counts(struct selection *selection, const uint16_t *indices)
@@ -453,9 +439,13 @@ keep_matched_events(struct selection_builder *builder)
 	selection->event_count = builder->event_capacity = 0;
 	err = merge_all_events(builder);
 	for (size_t i = 0; !err && i < count; i++) {
-		indices[i] = find_event(selection, before[i].name);
-		if (indices[i] < selection->event_count)
-			move_sums(&before[i], &selection->events[indices[i]]);
+		uint16_t index = 0;
+
+		while (index < selection->event_count && strcmp(selection->events[index].name, before[i].name) != 0)
+			index++;
+		indices[i] = index;
+		if (index < selection->event_count)
+			move_sums(&before[i], &selection->events[index]);
 	}
 	if (!err)
 		move_counts(selection, indices);
@@ -478,19 +468,6 @@ narrow_to_label(struct selection_builder *builder)
 	return err ? err : keep_matched_events(builder);
 }
 
-static void
-add_time(struct selection_builder *builder, const struct scope_slice *slice, const struct profile_label_time *time)
-{
-	struct selection_run *run = &builder->selection->run;
-
-	if (run->elapsed_ns == 0 || time->begin_ns < run->begin_ns)
-		run->begin_ns = time->begin_ns;
-	if (time->end_ns > run->end_ns)
-		run->end_ns = time->end_ns;
-	run->elapsed_ns = add_saturating(run->elapsed_ns, time->elapsed_ns);
-	builder->timed[selection_epoch_index(builder->selection, slice->epoch)] = true;
-}
-
 /* Add an entry of label_times of a selected slice to the selections whose label matches. */
 static int
 add_run_time(struct selection_builder *builders, size_t count, const struct scope *scope, const struct store_walk *walk)
@@ -507,9 +484,20 @@ add_run_time(struct selection_builder *builders, size_t count, const struct scop
 	if (!slice)
 		return 0;
 	err = label_time_decode(walk->value.mv_data, walk->value.mv_size, &time);
-	for (size_t i = 0; i < count && !err; i++)
-		if (builders[i].label && !builders[i].is_skipped && fnmatch(builders[i].label, key.label, 0) == 0)
-			add_time(&builders[i], slice, &time);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct selection_builder *builder = &builders[i];
+		struct selection_run *run;
+
+		if (!builder->label || builder->is_skipped || fnmatch(builder->label, key.label, 0) != 0)
+			continue;
+		run = &builder->selection->run;
+		if (run->elapsed_ns == 0 || time.begin_ns < run->begin_ns)
+			run->begin_ns = time.begin_ns;
+		if (time.end_ns > run->end_ns)
+			run->end_ns = time.end_ns;
+		run->elapsed_ns = add_saturating(run->elapsed_ns, time.elapsed_ns);
+		builder->timed[selection_epoch_index(builder->selection, slice->epoch)] = true;
+	}
 	return err;
 }
 
