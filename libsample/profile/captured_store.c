@@ -435,22 +435,11 @@ append_blocks(void *context, uint32_t block, const MDB_val *value)
 	return 0;
 }
 
-static int
-note_owner(const struct store *store, MDB_txn *txn, uint32_t image, struct captured_extent *extent)
-{
-	struct image_record record;
-	MDB_val value;
-	const int err = store_get(store, txn, TABLE_IMAGES, image, &value);
-
-	extent->is_roots =
-		!err && image_record_decode(value.mv_data, value.mv_size, &record) == 0 && record.has_roots_names;
-	return err == -ENOENT ? 0 : err;
-}
-
 int
 profile_get_extent(struct profile *profile, uint32_t image, struct captured_extent *extent)
 {
 	struct extent_reader reader = {.extent = extent};
+	struct image_record record;
 	MDB_val value;
 	MDB_txn *txn;
 	int err;
@@ -462,7 +451,11 @@ profile_get_extent(struct profile *profile, uint32_t image, struct captured_exte
 	err = store_get(&profile->store, txn, TABLE_SYMBOLS, image, &value);
 	extent->has_symbols = err == 0;
 	if (!err || err == -ENOENT)
-		err = note_owner(&profile->store, txn, image, extent);
+		err = store_get(&profile->store, txn, TABLE_IMAGES, image, &value);
+	extent->is_roots =
+		!err && !image_record_decode(value.mv_data, value.mv_size, &record) && record.has_roots_names;
+	if (err == -ENOENT)
+		err = 0;
 	if (!err && profile->store.has[TABLE_TEXT])
 		err = each_value(&profile->store, txn, image, append_blocks, &reader);
 	err = store_leave(&profile->store, txn, err);

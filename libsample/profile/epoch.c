@@ -225,14 +225,6 @@ slice_cpu_compare(const struct slice_cpu *a, const struct slice_cpu *b)
 	return (a->event > b->event) - (a->event < b->event);
 }
 
-static void
-slice_cpu_add(struct slice_cpu *cpu, const struct slice_cpu *more)
-{
-	cpu->lost = add_saturating(cpu->lost, more->lost);
-	cpu->throttled = add_saturating(cpu->throttled, more->throttled);
-	cpu->skipped = add_saturating(cpu->skipped, more->skipped);
-}
-
 static int
 slice_add_cpus(struct slice *slice, const struct slice *more)
 {
@@ -250,8 +242,13 @@ slice_add_cpus(struct slice *slice, const struct slice *more)
 		                                   : slice_cpu_compare(&slice->cpus[i], &more->cpus[j]);
 
 		sum[count] = order <= 0 ? slice->cpus[i++] : more->cpus[j++];
-		if (order == 0)
-			slice_cpu_add(&sum[count], &more->cpus[j++]);
+		if (order == 0) {
+			const struct slice_cpu *cpu = &more->cpus[j++];
+
+			sum[count].lost = add_saturating(sum[count].lost, cpu->lost);
+			sum[count].throttled = add_saturating(sum[count].throttled, cpu->throttled);
+			sum[count].skipped = add_saturating(sum[count].skipped, cpu->skipped);
+		}
 		count++;
 	}
 	free(slice->cpus);

@@ -352,15 +352,6 @@ put_value(const struct ids_kind *kind, const struct store *store, MDB_txn *txn, 
 	return err ? err : store_put(store, txn, kind->things, number, value);
 }
 
-static int
-add_value(const struct ids_kind *kind, const struct store *store, MDB_txn *txn, const struct byte_writer *value,
-          uint32_t *number)
-{
-	int err = store_next_id(store, txn, kind->things, number);
-
-	return err ? err : put_value(kind, store, txn, *number, value);
-}
-
 int
 ids_find_image(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
 {
@@ -395,19 +386,6 @@ put_image(const struct store *store, MDB_txn *txn, uint32_t number, const struct
 }
 
 /*
- * Image `holder` has been found to have the build-id of image `number`. When the names of `number` come from root's
- * file, those of `holder`, captured before its build-id was known, are removed: they would name both images.
- */
-static int
-drop_others_names(const struct store *store, MDB_txn *txn, uint32_t number, uint32_t holder)
-{
-	struct image_record record;
-	int err = ids_read_image(store, txn, number, &record);
-
-	return err || !record.has_roots_names ? err : captured_remove(store, txn, holder);
-}
-
-/*
  * `image` has a build-id and a file. An image that was stored for this file without a build-id gets this one, and
  * becomes *number when that is 0. An image with another build-id has been overwritten by `image`: its file is removed
  * from it.
@@ -416,7 +394,7 @@ static int
 take_file(const struct store *store, MDB_txn *txn, const struct image *image, uint32_t *number)
 {
 	struct byte_writer file = BYTE_WRITER_INIT;
-	struct image_record record;
+	struct image_record record, found;
 	uint32_t holder;
 	int err;
 
@@ -431,10 +409,17 @@ take_file(const struct store *store, MDB_txn *txn, const struct image *image, ui
 	if (record.image.build_id_size == 0) {
 		record.image.build_id_size = image->build_id_size;
 		memcpy(record.image.build_id, image->build_id, sizeof(image->build_id));
-		if (*number)
-			err = drop_others_names(store, txn, *number, holder);
-		else
+		if (*number == 0) {
 			*number = holder;
+		} else {
+			/*
+			 * When the names of *number come from root's file, those of `holder`, captured before its
+			 * build-id was known, are removed: they would name both images.
+			 */
+			err = ids_read_image(store, txn, *number, &found);
+			if (!err && found.has_roots_names)
+				err = captured_remove(store, txn, holder);
+		}
 	} else {
 		record.image.device_major = record.image.device_minor = 0;
 		record.image.inode = record.image.inode_generation = 0;
@@ -480,7 +465,9 @@ ids_intern_image(const struct store *store, MDB_txn *txn, const struct image *im
 		return update_image(store, txn, found, image);
 	}
 	image_record_encode(image, false, &value);
-	err = add_value(&ids_images, store, txn, &value, number);
+	err = store_next_id(store, txn, TABLE_IMAGES, number);
+	if (!err)
+		err = put_value(&ids_images, store, txn, *number, &value);
 	writer_fini(&value);
 	return err;
 }
@@ -502,8 +489,11 @@ ids_intern_context(const struct store *store, MDB_txn *txn, const struct context
 
 	context_record_encode(context, &value);
 	err = find_identity(&ids_contexts, store, txn, &value, number); /* the value is the identity */
-	if (err == -ENOENT)
-		err = add_value(&ids_contexts, store, txn, &value, number);
+	if (err == -ENOENT) {
+		err = store_next_id(store, txn, TABLE_CONTEXTS, number);
+		if (!err)
+			err = put_value(&ids_contexts, store, txn, *number, &value);
+	}
 	writer_fini(&value);
 	return err;
 }

@@ -590,31 +590,25 @@ check_room(struct merger *merger)
 	return stats.used_bytes > stats.size_limit || bytes > stats.size_limit - stats.used_bytes ? -DCPI_EFULL : 0;
 }
 
-/* Hide the replaced epoch, which is then removed; *is_kept is whether it was kept, for the new one. */
+/* Show a merged epoch; the one that it replaces is hidden, then removed, and hands down whether it was kept. */
 static int
-hide_replaced(struct merger *merger, uint32_t id, struct epoch *old, bool *is_kept)
+show_epoch(struct merger *merger, uint32_t id, struct epoch *new, struct epoch *old)
 {
-	int err = epoch_read(merger->to_store, merger->to_txn, id, old);
+	const uint32_t replaced = number_map_find(&merger->replaced, id);
+	int err = epoch_read(merger->to_store, merger->to_txn, id, new);
 
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	*is_kept = old->is_kept;
-	old->is_incoming = true;
-	return put_epoch(merger, old);
-}
-
-static int
-show_epoch(struct merger *merger, uint32_t id, struct epoch epoch[2])
-{
-	const uint32_t old = number_map_find(&merger->replaced, id);
-	int err = epoch_read(merger->to_store, merger->to_txn, id, &epoch[0]);
-
-	if (!err && old)
-		err = hide_replaced(merger, old, &epoch[1], &epoch[0].is_kept);
-	if (err)
-		return err;
-	epoch[0].is_incoming = false;
-	return put_epoch(merger, &epoch[0]);
+	if (!err && replaced) {
+		err = epoch_read(merger->to_store, merger->to_txn, replaced, old);
+		if (!err) {
+			new->is_kept = old->is_kept;
+			old->is_incoming = true;
+			err = put_epoch(merger, old);
+		} else if (err == -ENOENT) {
+			err = 0;
+		}
+	}
+	new->is_incoming = false;
+	return err ? err : put_epoch(merger, new);
 }
 
 /* All in one piece: readers see all merged epochs from then on, and none that they replace. */
@@ -625,7 +619,7 @@ show_all(struct merger *merger)
 	int err = epoch ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < merger->epochs.count; i++)
-		err = show_epoch(merger, merger->epochs.pairs[i].to, epoch);
+		err = show_epoch(merger, merger->epochs.pairs[i].to, &epoch[0], &epoch[1]);
 	free(epoch);
 	return err;
 }

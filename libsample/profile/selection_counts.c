@@ -77,12 +77,6 @@ block_stream_open(const struct store *store, MDB_txn *txn, const struct counts_k
 	return 0;
 }
 
-static bool
-is_before(const struct counts_key *key, uint32_t image, uint32_t context)
-{
-	return key->image < image || (key->image == image && key->context < context);
-}
-
 /* To the first block that is not below `context` in `image`, which lies ahead. As block_stream_step(). */
 static int
 block_stream_skip(struct block_stream *stream, uint32_t image, uint32_t context)
@@ -94,7 +88,8 @@ block_stream_skip(struct block_stream *stream, uint32_t image, uint32_t context)
 
 	for (int i = 0; i < SKIP_STEPS && result > 0; i++) {
 		result = block_stream_step(stream);
-		if (result > 0 && !is_before(&stream->key, image, context))
+		if (result > 0 &&
+		    (stream->key.image > image || (stream->key.image == image && stream->key.context >= context)))
 			return result;
 	}
 	if (result <= 0)
@@ -213,14 +208,6 @@ block_adder_new(size_t event_count, bool weighs)
 		return adder;
 	free(adder);
 	return NULL;
-}
-
-static void
-block_adder_free(struct block_adder *adder)
-{
-	if (adder)
-		free(adder->squares);
-	free(adder);
 }
 
 /*
@@ -583,44 +570,31 @@ read_blocks(struct stream_merge *merge, struct block_stream *stream)
 	return result;
 }
 
-/* A copy in one piece, path and all; NULL when memory ends. */
-static struct image *
-copy_image(const struct image *image)
-{
-	size_t path_size = strlen(image->path) + 1;
-	struct image *copy = malloc(sizeof(*copy) + path_size);
-
-	if (!copy)
-		return NULL;
-	*copy = *image;
-	copy->path = memcpy(copy + 1, image->path, path_size);
-	return copy;
-}
-
 static int
 read_image(struct selection_builder *builder, uint32_t number)
 {
 	struct selection *selection = builder->selection;
 	struct selection_image *images;
 	struct image_record record;
-	MDB_val value;
+	struct image *copy;
+	size_t path_size;
 	int err;
 
 	images = array_grow(selection->images, &builder->image_capacity, selection->image_count + 1, sizeof(*images));
 	if (!images)
 		return -ENOMEM;
 	selection->images = images;
-	err = store_get(builder->store, builder->txn, TABLE_IMAGES, number, &value);
+	err = ids_read_image(builder->store, builder->txn, number, &record);
 	if (err)
 		return err == -ENOENT ? -DCPI_EDAMAGED : err;
-	err = image_record_decode(value.mv_data, value.mv_size, &record);
-	if (err)
-		return err;
-	images += selection->image_count;
-	*images = (struct selection_image){number, copy_image(&record.image)};
-	if (!images->image)
+	/* a copy in one piece, path and all */
+	path_size = strlen(record.image.path) + 1;
+	copy = malloc(sizeof(*copy) + path_size);
+	if (!copy)
 		return -ENOMEM;
-	selection->image_count++;
+	*copy = record.image;
+	copy->path = memcpy(copy + 1, record.image.path, path_size);
+	images[selection->image_count++] = (struct selection_image){number, copy};
 	return 0;
 }
 
@@ -657,16 +631,6 @@ read_first_image(struct stream_merge *merge)
 	return err;
 }
 
-static void
-merge_fini(struct stream_merge *merge)
-{
-	for (size_t i = 0; i < merge->count; i++)
-		block_stream_free(merge->streams[i]);
-	free(merge->streams);
-	free(merge->wanted);
-	block_adder_free(merge->adder);
-}
-
 int
 selection_read_counts(struct selection_builder *builders, size_t count)
 {
@@ -684,6 +648,12 @@ selection_read_counts(struct selection_builder *builders, size_t count)
 		err = open_streams(&merge, i);
 	while (!err && merge.count > 0)
 		err = read_first_image(&merge);
-	merge_fini(&merge);
+	for (size_t i = 0; i < merge.count; i++)
+		block_stream_free(merge.streams[i]);
+	free(merge.streams);
+	free(merge.wanted);
+	if (merge.adder)
+		free(merge.adder->squares);
+	free(merge.adder);
 	return err;
 }

@@ -192,23 +192,17 @@ store_begin(struct store *store, bool write, MDB_txn **txn)
 	return 0;
 }
 
-/* LMDB reports a partial write on a full disk as EIO. */
-static bool
-disk_is_full(const struct store *store)
-{
-	struct statvfs statvfs;
-
-	return fstatvfs(store->directory, &statvfs) == 0 && statvfs.f_bavail == 0;
-}
-
 int
 store_end(const struct store *store, MDB_txn *txn, int err)
 {
+	struct statvfs statvfs;
+
 	if (err)
 		mdb_txn_abort(txn);
 	else
 		err = store_error(mdb_txn_commit(txn));
-	return err == -EIO && disk_is_full(store) ? -ENOSPC : err;
+	/* LMDB reports a partial write on a full disk as EIO. */
+	return err == -EIO && fstatvfs(store->directory, &statvfs) == 0 && statvfs.f_bavail == 0 ? -ENOSPC : err;
 }
 
 int
@@ -598,22 +592,11 @@ open_tables(struct store *store, MDB_txn *txn)
 	return err;
 }
 
-/* LMDB keeps the handles of tables that a transaction opened only when it is committed, also when it wrote nothing. */
-static int
-end_opening(struct store *store, MDB_txn *txn, int err)
-{
-	const int gone = readers_check(store);
-
-	err = store_end(store, txn, gone ? gone : err);
-	readers_leave(store);
-	return err;
-}
-
 static int
 open_files(struct store *store)
 {
 	MDB_txn *txn;
-	int err;
+	int err, gone;
 
 	err = store_error(mdb_env_create(&store->env));
 	if (err)
@@ -631,7 +614,10 @@ open_files(struct store *store)
 	if (err)
 		goto out;
 	err = open_tables(store, txn);
-	err = store->write ? store_end(store, txn, err) : end_opening(store, txn, err);
+	gone = readers_check(store); /* 0 of a writer */
+	/* LMDB keeps the handles of tables only of a transaction that is committed, also when it wrote nothing. */
+	err = store_end(store, txn, gone ? gone : err);
+	readers_leave(store);
 out:
 	if (err)
 		store_close(store);
