@@ -196,68 +196,43 @@ captured_layout_encode(const struct captured_layout *layout, struct byte_writer 
 	return writer->failed ? -ENOMEM : 0;
 }
 
-static void
-read_segments(struct byte_reader *reader, struct captured_layout *layout)
-{
-	for (size_t i = 0; i < layout->segment_count; i++) {
-		struct captured_segment *segment = &layout->segments[i];
-
-		segment->offset = read_varint(reader);
-		segment->address = read_varint(reader);
-		segment->size = read_varint(reader);
-		segment->executable = read_varint_below(reader, FLAG + 1);
-		reader->failed |=
-			segment->size > UINT64_MAX - segment->offset || segment->size > UINT64_MAX - segment->address;
-	}
-}
-
-static void
-read_sections(struct byte_reader *reader, struct captured_layout *layout)
-{
-	uint64_t end = 0;
-
-	for (size_t i = 0; i < layout->section_count; i++) {
-		struct captured_section *section = &layout->sections[i];
-
-		section->address = read_varint(reader);
-		section->size = read_varint(reader);
-		section->is_code = read_varint_below(reader, FLAG + 1);
-		if (section->address < end || section->size > UINT64_MAX - section->address)
-			reader->failed = true;
-		end = section->address + section->size;
-	}
-}
-
-/* An empty one with room for the most there can be. */
-static struct captured_layout *
-layout_new(void)
-{
-	struct captured_layout *layout =
-		calloc(1, sizeof(*layout) + CAPTURED_SEGMENTS_MAX * sizeof(struct captured_segment) +
-	                          CAPTURED_SECTIONS_MAX * sizeof(struct captured_section));
-
-	if (!layout)
-		return NULL;
-	layout->segments = (struct captured_segment *)(layout + 1);
-	layout->sections = (struct captured_section *)(layout->segments + CAPTURED_SEGMENTS_MAX);
-	return layout;
-}
-
 int
 captured_layout_decode(const void *data, size_t size, struct captured_layout **layout)
 {
-	struct captured_layout *made = layout_new();
+	/* with room for the most there can be */
+	struct captured_layout *made = calloc(1, sizeof(*made) + CAPTURED_SEGMENTS_MAX * sizeof(*made->segments) +
+	                                                 CAPTURED_SECTIONS_MAX * sizeof(*made->sections));
 	struct byte_reader reader;
+	uint64_t end = 0;
 
 	if (!made)
 		return -ENOMEM;
+	made->segments = (struct captured_segment *)(made + 1);
+	made->sections = (struct captured_section *)(made->segments + CAPTURED_SEGMENTS_MAX);
 	reader_init(&reader, data, size);
 	read_format(&reader);
 	made->machine = (uint16_t)read_varint_below(&reader, MACHINE_END);
 	made->segment_count = (size_t)read_varint_below(&reader, CAPTURED_SEGMENTS_MAX + 1);
-	read_segments(&reader, made);
+	for (size_t i = 0; i < made->segment_count; i++) {
+		struct captured_segment *segment = &made->segments[i];
+
+		segment->offset = read_varint(&reader);
+		segment->address = read_varint(&reader);
+		segment->size = read_varint(&reader);
+		segment->executable = read_varint_below(&reader, FLAG + 1);
+		reader.failed |=
+			segment->size > UINT64_MAX - segment->offset || segment->size > UINT64_MAX - segment->address;
+	}
 	made->section_count = (size_t)read_varint_below(&reader, CAPTURED_SECTIONS_MAX + 1);
-	read_sections(&reader, made);
+	for (size_t i = 0; i < made->section_count; i++) {
+		struct captured_section *section = &made->sections[i];
+
+		section->address = read_varint(&reader);
+		section->size = read_varint(&reader);
+		section->is_code = read_varint_below(&reader, FLAG + 1);
+		reader.failed |= section->address < end || section->size > UINT64_MAX - section->address;
+		end = section->address + section->size;
+	}
 	if (!reader_done(&reader)) {
 		free(made);
 		return -DCPI_EDAMAGED;

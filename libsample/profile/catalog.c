@@ -64,23 +64,6 @@ struct epoch_names {
 	bool more_hosts;
 };
 
-static int
-names_add(struct epoch_names *list, const struct epoch *epoch)
-{
-	struct epoch_name *names = array_grow(list->names, &list->capacity, list->count + 1, sizeof(*names));
-
-	if (!names)
-		return -ENOMEM;
-	list->names = names;
-	names[list->count].id = epoch->id;
-	names[list->count].is_counted = epoch->event_count > 0 && epoch->events[0].encoding.type >= EVENT_TYPE_EMULATED;
-	names[list->count].is_imported = epoch->is_imported;
-	names[list->count].continues = epoch->continues;
-	memcpy(names[list->count].label, epoch->label, sizeof(epoch->label));
-	list->count++;
-	return 0;
-}
-
 static void
 note_host(struct epoch_names *list, const char *host)
 {
@@ -95,6 +78,7 @@ note_host(struct epoch_names *list, const char *host)
 static int
 names_read(const struct store *store, MDB_txn *txn, const char *host, struct epoch_names *list)
 {
+	struct epoch_name *names;
 	struct store_walk walk;
 	struct epoch epoch;
 	int result;
@@ -105,9 +89,18 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 			note_host(list, epoch.host);
 			continue;
 		}
-		result = names_add(list, &epoch);
-		if (result)
+		names = array_grow(list->names, &list->capacity, list->count + 1, sizeof(*names));
+		if (!names) {
+			result = -ENOMEM;
 			break;
+		}
+		list->names = names;
+		names += list->count++;
+		names->id = epoch.id;
+		names->is_counted = epoch.event_count > 0 && epoch.events[0].encoding.type >= EVENT_TYPE_EMULATED;
+		names->is_imported = epoch.is_imported;
+		names->continues = epoch.continues;
+		memcpy(names->label, epoch.label, sizeof(epoch.label));
 	}
 	store_walk_end(&walk);
 	return result;

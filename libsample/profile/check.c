@@ -135,28 +135,10 @@ visit_epoch(struct check *check, const MDB_val *key, const MDB_val *value)
 }
 
 static int
-remember_slice(struct check *check, const struct slice *slice, bool is_incoming)
-{
-	struct check_slice *slices, *remembered;
-
-	slices = array_grow(check->slices, &check->slice_capacity, check->slice_count + 1, sizeof(*slices));
-	if (!slices)
-		return -ENOMEM;
-	check->slices = slices;
-	remembered = &slices[check->slice_count++];
-	*remembered =
-		(struct check_slice){.id = slice->id, .event_count = slice->event_count, .is_incoming = is_incoming};
-	for (size_t i = 0; i < slice->event_count; i++) {
-		remembered->samples[i] = slice->events[i].samples;
-		remembered->unknown[i] = slice_event_unknown(&slice->events[i]);
-	}
-	return 0;
-}
-
-static int
 visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 {
 	const struct check_epoch *epoch;
+	struct check_slice *slices;
 	struct slice slice;
 	uint32_t id;
 	int err;
@@ -178,9 +160,19 @@ visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 	else if (epoch->event_count != slice.event_count)
 		check_complain(check, "slices: slice %u has %zu events, its epoch %u has %zu", id, slice.event_count,
 		               slice.epoch, epoch->event_count);
-	err = remember_slice(check, &slice, epoch && epoch->is_incoming);
 	slice_fini(&slice);
-	return err;
+	slices = array_grow(check->slices, &check->slice_capacity, check->slice_count + 1, sizeof(*slices));
+	if (!slices)
+		return -ENOMEM;
+	check->slices = slices;
+	slices += check->slice_count++;
+	*slices = (struct check_slice){
+		.id = id, .event_count = slice.event_count, .is_incoming = epoch && epoch->is_incoming};
+	for (size_t i = 0; i < slice.event_count; i++) {
+		slices->samples[i] = slice.events[i].samples;
+		slices->unknown[i] = slice_event_unknown(&slice.events[i]);
+	}
+	return 0;
 }
 
 static int
@@ -314,19 +306,6 @@ visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
 	return 0;
 }
 
-static void
-check_references(struct check *check, const struct counts_key *key, const struct check_slice *slice)
-{
-	if (!slice)
-		check_complain(check, "counts: slice %u is not in slices", key->slice);
-	else if (key->event >= slice->event_count)
-		check_complain(check, "counts: slice %u has no event %u", key->slice, key->event);
-	if (!check_numbers_have(&check->images, key->image))
-		check_complain(check, "counts: image %u is not in images", key->image);
-	if (!check_numbers_have(&check->contexts, key->context))
-		check_complain(check, "counts: context %u is not in contexts", key->context);
-}
-
 static int
 visit_block(struct check *check, const MDB_val *key_value, const MDB_val *value)
 {
@@ -340,7 +319,14 @@ visit_block(struct check *check, const MDB_val *key_value, const MDB_val *value)
 		return 0;
 	}
 	slice = check_find_slice(check, key.slice);
-	check_references(check, &key, slice);
+	if (!slice)
+		check_complain(check, "counts: slice %u is not in slices", key.slice);
+	else if (key.event >= slice->event_count)
+		check_complain(check, "counts: slice %u has no event %u", key.slice, key.event);
+	if (!check_numbers_have(&check->images, key.image))
+		check_complain(check, "counts: image %u is not in images", key.image);
+	if (!check_numbers_have(&check->contexts, key.context))
+		check_complain(check, "counts: context %u is not in contexts", key.context);
 	count = counts_decode(value->mv_data, value->mv_size, pairs);
 	if (count < 0)
 		check_complain(check, "counts: slice %u, event %u, image %u, context %u, block %u cannot be read",

@@ -109,33 +109,34 @@ incoming_exist(const struct store *store, MDB_txn *txn)
 	return find_first(store, txn, &id);
 }
 
-/* Remove at most `*left` blocks of a slice, and then the slice, which counts as a block. */
-static int
-remove_blocks(struct profile *profile, MDB_txn *txn, uint32_t id, size_t *left)
-{
-	uint64_t taken[EVENTS_MAX];
-	const int64_t count = slice_take_blocks(profile, txn, id, 0, *left, taken);
-
-	if (count < 0)
-		return (int)count;
-	*left -= (size_t)count;
-	if (*left == 0)
-		return 0; /* its totals are too large meanwhile; profile_check() ignores those of incoming slices */
-	(*left)--;
-	return store_remove(&profile->store, txn, TABLE_SLICES, id);
-}
-
+/* Remove at most `max` blocks of an epoch, a slice counting as one, and after its last slice the epoch. */
 static int
 remove_from_epoch(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max)
 {
+	uint64_t taken[EVENTS_MAX];
 	struct slice_list list;
 	size_t left = max;
 	int err;
 
 	err = slice_list_read(&profile->store, txn, &list);
-	for (size_t i = 0; !err && left > 0 && i < list.count; i++)
-		if (list.slices[i].epoch == id)
-			err = remove_blocks(profile, txn, list.slices[i].id, &left);
+	for (size_t i = 0; !err && left > 0 && i < list.count; i++) {
+		int64_t count;
+
+		if (list.slices[i].epoch != id)
+			continue;
+		count = slice_take_blocks(profile, txn, list.slices[i].id, 0, left, taken);
+		if (count < 0) {
+			err = (int)count;
+			break;
+		}
+		left -= (size_t)count;
+		/* until the slice is removed its totals are too large: profile_check() ignores those of incoming slices
+		 */
+		if (left > 0) {
+			left--;
+			err = store_remove(&profile->store, txn, TABLE_SLICES, list.slices[i].id);
+		}
+	}
 	slice_list_fini(&list);
 	return err || left == 0 ? err : store_remove(&profile->store, txn, TABLE_EPOCHS, id);
 }

@@ -286,12 +286,6 @@ merge_captured(struct merger *merger)
 	return err;
 }
 
-static int
-count_block(struct merger *merger)
-{
-	return merger->done++ % LOOK_EVERY == 0 ? proceed(merger) : 0;
-}
-
 /* Two images there are never one here, so a key that exists already means that the other database is damaged. */
 static int
 put_block(struct merger *merger, enum store_table table, uint8_t *key_data, size_t key_size, MDB_val value)
@@ -387,7 +381,9 @@ merge_table(struct merger *merger, enum store_table table,
 		return 0; /* the other database is older than the table */
 	store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = table == TABLE_LABEL_TIMES ? 0 : count_block(merger);
+		result = 0;
+		if (table != TABLE_LABEL_TIMES && merger->done++ % LOOK_EVERY == 0)
+			result = proceed(merger);
 		if (!result)
 			result = merge_step(merger);
 		if (!result)
@@ -499,28 +495,6 @@ merge_epochs(struct merger *merger)
 }
 
 static int
-merge_slice(struct merger *merger, uint32_t from, struct slice *slice, size_t size)
-{
-	const uint32_t epoch = number_map_find(&merger->epochs, slice->epoch);
-	int err;
-
-	if (epoch == 0)
-		return 0;
-	slice->epoch = epoch;
-	err = merge_step(merger);
-	if (err)
-		return err;
-	err = store_next_id(merger->to_store, merger->to_txn, TABLE_SLICES, &slice->id);
-	if (!err)
-		err = slice_write(merger->to_store, merger->to_txn, slice);
-	if (err)
-		return err;
-	merge_note(merger, size);
-	merger->result->slices++;
-	return number_map_insert(&merger->slices, from, slice->id);
-}
-
-static int
 merge_slices(struct merger *merger)
 {
 	struct slice *slice = calloc(1, sizeof(*slice));
@@ -537,7 +511,18 @@ merge_slices(struct merger *merger)
 			result = slice_decode(id, walk.value.mv_data, walk.value.mv_size, slice);
 		if (result)
 			break;
-		result = merge_slice(merger, id, slice, walk.value.mv_size);
+		slice->epoch = number_map_find(&merger->epochs, slice->epoch);
+		if (slice->epoch) {
+			result = merge_step(merger);
+			if (!result)
+				result = store_next_id(merger->to_store, merger->to_txn, TABLE_SLICES, &slice->id);
+			if (!result)
+				result = slice_write(merger->to_store, merger->to_txn, slice);
+			if (!result)
+				result = number_map_insert(&merger->slices, id, slice->id);
+			merge_note(merger, walk.value.mv_size);
+			merger->result->slices += result == 0;
+		}
 		slice_fini(slice);
 		if (result)
 			break;

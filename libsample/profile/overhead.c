@@ -120,22 +120,18 @@ overhead_add(struct overhead *overhead, const struct event *events, const struct
 	overhead->sample_ns = add_saturating(overhead->sample_ns, cost_ns);
 }
 
-static double
-percent_of(double part_ns, uint64_t whole_ns)
-{
-	return whole_ns ? 100 * part_ns / (double)whole_ns : 0;
-}
-
 double
 overhead_daemon_percent(const struct overhead *overhead)
 {
-	return percent_of((double)overhead->daemon_ns, overhead->cpu_ns);
+	return overhead->cpu_ns ? 100 * (double)overhead->daemon_ns / (double)overhead->cpu_ns : 0;
 }
 
 double
 overhead_percent(const struct overhead *overhead)
 {
-	return percent_of((double)overhead->sample_ns + (double)overhead->daemon_ns, overhead->cpu_ns);
+	const double used_ns = (double)overhead->sample_ns + (double)overhead->daemon_ns;
+
+	return overhead->cpu_ns ? 100 * used_ns / (double)overhead->cpu_ns : 0;
 }
 
 bool

@@ -11,13 +11,14 @@
 #include "profile/incoming.h"
 #include "profile/profile_internal.h"
 
-#define RAISED_SHARE    16          /* of the size limit */
-#define RAISED_BYTES    (256 << 10) /* for the least limit */
-#define RAISED_BLOCKS   256         /* of a step: each may need a page or two */
-#define HOUR_NS         (3600 * UINT64_C(1000000000))
-#define DAY_NS          (24 * HOUR_NS)
-#define LOOKS_PER_BLOCK 16 /* of garbage collection: to look at an entry costs less than to move one */
-#define GAP_SHARE       600 /* of the hour or day may be missing between two slices: time without sampling must not count */
+#define RAISED_SHARE  16          /* of the size limit */
+#define RAISED_BYTES  (256 << 10) /* for the least limit */
+#define RAISED_BLOCKS 256         /* of a step: each may need a page or two */
+#define HOUR_NS       (3600 * UINT64_C(1000000000))
+#define DAY_NS        (24 * HOUR_NS)
+#define GAP_SHARE     600 /* of the hour or day may be missing between two slices: time without sampling must not count */
+
+#define LOOKS_PER_BLOCK 16 /* to look at an entry costs less than to move one */
 
 void
 retention_default(struct retention_options *options)

@@ -627,20 +627,6 @@ is_empty(const struct selection_builder *builder)
 	return builder->is_skipped || (builder->selection->count_count == 0 && !builder->filter.all);
 }
 
-/* The selections become the caller's; NULL where nothing matched. */
-static void
-hand_over(struct selection_reader *reader, struct profile *profile, struct selection **selections)
-{
-	for (size_t i = 0; i < reader->count; i++) {
-		selections[i] = NULL;
-		if (is_empty(&reader->builders[i]))
-			continue;
-		selections[i] = reader->builders[i].selection;
-		selections[i]->profile = profile;
-		reader->builders[i].selection = NULL;
-	}
-}
-
 static int
 read_all(struct profile *profile, struct selection_reader *reader, const struct selection_request *const *requests,
          struct selection **selections, char *why, size_t size)
@@ -666,7 +652,14 @@ read_all(struct profile *profile, struct selection_reader *reader, const struct 
 		err = -DCPI_ENOSELECTION;
 		goto out;
 	}
-	hand_over(reader, profile, selections);
+	for (size_t i = 0; i < reader->count; i++) {
+		selections[i] = NULL;
+		if (is_empty(&reader->builders[i]))
+			continue;
+		selections[i] = reader->builders[i].selection;
+		selections[i]->profile = profile;
+		reader->builders[i].selection = NULL;
+	}
 out:
 	for (size_t i = 0; i < reader->count; i++)
 		builder_fini(&reader->builders[i]);
