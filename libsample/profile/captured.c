@@ -94,27 +94,6 @@ captured_symbols_encode(const struct profile_symbol *symbols, size_t count, stru
 	return err;
 }
 
-/* The text of encoded symbols, `*text_size` bytes for free(), or NULL with *err set. */
-static char *
-decompress_text(const void *data, size_t size, size_t *text_size, bool *is_old, int *err)
-{
-	struct byte_reader reader;
-	char *text;
-
-	reader_init(&reader, data, size);
-	*is_old = read_format_until(&reader, FORMAT_2) == FORMAT_1;
-	*text_size = compressed_size(&reader, CAPTURED_SYMBOLS_TEXT_MAX);
-	*err = -DCPI_EDAMAGED;
-	if (reader.failed)
-		return NULL;
-	text = malloc(*text_size ? *text_size : 1);
-	*err = text ? compressed_read(&reader, text, *text_size) : -ENOMEM;
-	if (!*err)
-		return text;
-	free(text);
-	return NULL;
-}
-
 /* Split `text` into `capacity` symbols at most; how many, or -DCPI_EDAMAGED. Names point into the text. */
 static int
 split_text(const char *text, size_t size, bool is_old, struct profile_symbol *symbols, size_t capacity, size_t *count)
@@ -142,31 +121,39 @@ int
 captured_symbols_decode(const void *data, size_t size, struct profile_symbol **symbols, size_t *count)
 {
 	struct profile_symbol *list = NULL;
-	size_t text_size, capacity;
-	char *text;
+	size_t text_size, capacity = 0;
+	struct byte_reader reader;
 	bool is_old;
+	char *text;
 	int err;
 
-	text = decompress_text(data, size, &text_size, &is_old, &err);
+	reader_init(&reader, data, size);
+	is_old = read_format_until(&reader, FORMAT_2) == FORMAT_1;
+	text_size = compressed_size(&reader, CAPTURED_SYMBOLS_TEXT_MAX);
+	if (reader.failed)
+		return -DCPI_EDAMAGED;
+	text = malloc(text_size ? text_size : 1);
 	if (!text)
-		return err;
+		return -ENOMEM;
+	err = compressed_read(&reader, text, text_size);
+	if (err)
+		goto out;
 	/* Each symbol ends with a NUL (and a distance of 0 is one, too): this bounds their number. */
-	capacity = 0;
 	for (const char *at = text; at < text + text_size; at++)
 		capacity += *at == '\0';
 	list = malloc(capacity * sizeof(*list) + text_size + 1);
 	err = -ENOMEM;
-	if (list) {
-		memcpy(list + capacity, text, text_size);
-		err = split_text((char *)(list + capacity), text_size, is_old, list, capacity, count);
-	}
+	if (!list)
+		goto out;
+	memcpy(list + capacity, text, text_size);
+	err = split_text((char *)(list + capacity), text_size, is_old, list, capacity, count);
+out:
 	free(text);
-	if (err) {
+	if (err)
 		free(list);
-		return err;
-	}
-	*symbols = list;
-	return 0;
+	else
+		*symbols = list;
+	return err;
 }
 
 int
@@ -241,26 +228,12 @@ captured_layout_decode(const void *data, size_t size, struct captured_layout **l
 	return 0;
 }
 
-/* The text of all blocks in one frame: neighbours compress better together. */
-static int
-write_parcel_text(const struct captured_block *blocks, size_t count, struct byte_writer *writer)
-{
-	uint8_t *bytes = malloc(count * CAPTURED_BLOCK_SIZE);
-	int err;
-
-	if (!bytes)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		memcpy(bytes + i * CAPTURED_BLOCK_SIZE, blocks[i].bytes, CAPTURED_BLOCK_SIZE);
-	err = compressed_write(writer, bytes, count * CAPTURED_BLOCK_SIZE);
-	free(bytes);
-	return err;
-}
-
 int
 captured_parcel_encode(const struct captured_block *blocks, size_t count, struct byte_writer *writer)
 {
 	uint64_t next = 0;
+	uint8_t *bytes;
+	int err;
 
 	if (count == 0 || count > CAPTURED_PARCEL_MAX)
 		return -EINVAL;
@@ -272,7 +245,15 @@ captured_parcel_encode(const struct captured_block *blocks, size_t count, struct
 		write_varint(writer, blocks[i].number - next);
 		next = (uint64_t)blocks[i].number + 1;
 	}
-	return write_parcel_text(blocks, count, writer);
+	/* The text of all blocks in one frame: neighbours compress better together. */
+	bytes = malloc(count * CAPTURED_BLOCK_SIZE);
+	if (!bytes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		memcpy(bytes + i * CAPTURED_BLOCK_SIZE, blocks[i].bytes, CAPTURED_BLOCK_SIZE);
+	err = compressed_write(writer, bytes, count * CAPTURED_BLOCK_SIZE);
+	free(bytes);
+	return err;
 }
 
 /* Read the blocks' numbers, ascending. How many, or -DCPI_EDAMAGED. */

@@ -607,26 +607,12 @@ struct label_list {
 };
 
 static int
-labels_add(struct label_list *list, const char *label)
-{
-	char **texts;
-
-	if (!label[0] || (list->count > 0 && strcmp(list->texts[list->count - 1], label) == 0))
-		return 0;
-	texts = array_grow(list->texts, &list->capacity, list->count + 1, sizeof(char *));
-	if (!texts)
-		return -ENOMEM;
-	list->texts = texts;
-	texts[list->count] = strdup(label);
-	return texts[list->count] ? (list->count++, 0) : -ENOMEM;
-}
-
-static int
 labels_read(const struct store *store, MDB_txn *txn, const struct context_filter *filter, struct label_list *list)
 {
 	struct context_record record;
 	struct store_walk walk;
 	uint32_t number;
+	char **texts;
 	int result, err = 0;
 
 	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
@@ -636,10 +622,18 @@ labels_read(const struct store *store, MDB_txn *txn, const struct context_filter
 			continue;
 		if (!err)
 			err = context_record_decode(walk.value.mv_data, walk.value.mv_size, &record);
-		if (!err)
-			err = labels_add(list, record.context.label);
 		if (err)
 			break;
+		if (!record.label[0] || (list->count > 0 && strcmp(list->texts[list->count - 1], record.label) == 0))
+			continue;
+		texts = array_grow(list->texts, &list->capacity, list->count + 1, sizeof(char *));
+		if (texts)
+			list->texts = texts;
+		if (!texts || !(texts[list->count] = strdup(record.label))) {
+			err = -ENOMEM;
+			break;
+		}
+		list->count++;
 	}
 	store_walk_end(&walk);
 	return err ? err : result;

@@ -111,21 +111,6 @@ profile_break_compaction(struct profile *profile)
 }
 
 static int
-measure_room(const struct profile *profile, const struct profile_stats *stats, struct compaction *compaction)
-{
-	struct statvfs statvfs;
-
-	if (fstatvfs(profile->directory, &statvfs) < 0)
-		return -errno;
-	*compaction = (struct compaction){
-		.before_bytes = stats->file_bytes,
-		.needed_bytes = stats->used_bytes + stats->used_bytes / SPARE_SHARE + SPARE_BYTES,
-		.free_bytes = (uint64_t)statvfs.f_bavail * statvfs.f_frsize,
-	};
-	return compaction->needed_bytes > compaction->free_bytes ? -ENOSPC : 0;
-}
-
-static int
 last_transaction(MDB_env *env, size_t *number)
 {
 	MDB_envinfo info;
@@ -260,6 +245,7 @@ int
 profile_compact(struct profile *profile, struct compaction *compaction)
 {
 	struct profile_stats stats;
+	struct statvfs statvfs;
 	MDB_txn *txn;
 	int err;
 
@@ -271,9 +257,13 @@ profile_compact(struct profile *profile, struct compaction *compaction)
 	err = profile_stats(profile, &stats);
 	if (err)
 		return err;
-	err = measure_room(profile, &stats, compaction);
-	if (err)
-		return err;
+	if (fstatvfs(profile->directory, &statvfs) < 0)
+		return -errno;
+	compaction->before_bytes = stats.file_bytes;
+	compaction->needed_bytes = stats.used_bytes + stats.used_bytes / SPARE_SHARE + SPARE_BYTES;
+	compaction->free_bytes = (uint64_t)statvfs.f_bavail * statvfs.f_frsize;
+	if (compaction->needed_bytes > compaction->free_bytes)
+		return -ENOSPC;
 	err = hold_writers(&profile->store, &txn);
 	if (err)
 		return err;

@@ -239,20 +239,16 @@ fit_into(const struct slice_entry *a, const struct slice_entry *b, uint64_t leng
 	       after_ns && add_saturating((hour + 1) * length_ns, after_ns) <= now_ns;
 }
 
-/* Between two steps of a merge, the second slice has no length and lies at the end of the first. */
-static bool
-is_half_merged(const struct slice_entry *a, const struct slice_entry *b)
-{
-	return b->start_ns == b->end_ns && a->end_ns == b->end_ns;
-}
-
 static bool
 should_merge(const struct slice_entry *a, const struct slice_entry *b, const struct retention_options *options,
              uint64_t now_ns)
 {
 	if (a->epoch != b->epoch || a->is_incoming)
 		return false;
-	return is_half_merged(a, b) || fit_into(a, b, DAY_NS, options->day_after_ns, now_ns) ||
+	/* Between two steps of a merge, the second slice has no length and lies at the end of the first. */
+	if (b->start_ns == b->end_ns && a->end_ns == b->end_ns)
+		return true;
+	return fit_into(a, b, DAY_NS, options->day_after_ns, now_ns) ||
 	       fit_into(a, b, HOUR_NS, options->hour_after_ns, now_ns);
 }
 
@@ -289,48 +285,41 @@ choose_pair(struct slice_list *list, const struct retention_options *options, ui
 	return false;
 }
 
-/* Write the records of two slices after some blocks, or the last ones, were moved from the second to the first. */
-static int
-write_pair(const struct store *store, MDB_txn *txn, struct slice *a, struct slice *b, const uint64_t taken[EVENTS_MAX],
-           bool last)
-{
-	int err;
-
-	for (size_t i = 0; i < a->event_count; i++)
-		a->events[i].samples = add_saturating(a->events[i].samples, taken[i]);
-	slice_subtract(b, taken);
-	err = last ? slice_add(a, b) : 0;
-	if (err)
-		return err;
-	a->end_ns = b->end_ns;
-	b->start_ns = b->end_ns;
-	err = slice_write(store, txn, a);
-	if (!err)
-		err = last ? store_remove(store, txn, TABLE_SLICES, b->id) : slice_write(store, txn, b);
-	return err;
-}
-
 static int
 merge_pair(struct profile *profile, MDB_txn *txn, uint32_t first, uint32_t second, size_t max)
 {
+	const struct store *store = &profile->store;
 	uint64_t taken[EVENTS_MAX];
 	struct slice a, b;
 	int64_t count;
+	bool last;
 	int err;
 
-	err = slice_read(&profile->store, txn, first, &a);
+	err = slice_read(store, txn, first, &a);
 	if (err)
 		return err;
-	err = slice_read(&profile->store, txn, second, &b);
+	err = slice_read(store, txn, second, &b);
 	if (err) {
 		slice_fini(&a);
 		return err;
 	}
 	count = slice_take_blocks(profile, txn, second, first, max, taken);
-	if (count < 0)
+	last = count >= 0 && (size_t)count < max;
+	if (count < 0) {
 		err = (int)count;
-	else
-		err = write_pair(&profile->store, txn, &a, &b, taken, (size_t)count < max);
+		goto out;
+	}
+	for (size_t i = 0; i < a.event_count; i++)
+		a.events[i].samples = add_saturating(a.events[i].samples, taken[i]);
+	slice_subtract(&b, taken);
+	err = last ? slice_add(&a, &b) : 0;
+	if (err)
+		goto out;
+	a.end_ns = b.start_ns = b.end_ns;
+	err = slice_write(store, txn, &a);
+	if (!err)
+		err = last ? store_remove(store, txn, TABLE_SLICES, second) : slice_write(store, txn, &b);
+out:
 	slice_fini(&a);
 	slice_fini(&b);
 	return err;

@@ -610,17 +610,6 @@ copy_out(struct selection_reader *reader, const struct selection_request *const 
 	return 0;
 }
 
-static void
-builder_fini(struct selection_builder *builder)
-{
-	context_filter_fini(&builder->filter);
-	selection_block_list_fini(&builder->blocks);
-	free(builder->event_maps);
-	free(builder->matched);
-	free(builder->timed);
-	selection_free(builder->selection);
-}
-
 static bool
 is_empty(const struct selection_builder *builder)
 {
@@ -661,8 +650,16 @@ read_all(struct profile *profile, struct selection_reader *reader, const struct 
 		reader->builders[i].selection = NULL;
 	}
 out:
-	for (size_t i = 0; i < reader->count; i++)
-		builder_fini(&reader->builders[i]);
+	for (size_t i = 0; i < reader->count; i++) {
+		struct selection_builder *builder = &reader->builders[i];
+
+		context_filter_fini(&builder->filter);
+		selection_block_list_fini(&builder->blocks);
+		free(builder->event_maps);
+		free(builder->matched);
+		free(builder->timed);
+		selection_free(builder->selection);
+	}
 	free(reader->builders);
 	scope_fini(&reader->scope);
 	return err;

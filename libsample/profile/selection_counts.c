@@ -156,22 +156,6 @@ block_list_sort(struct block_list *list)
 	return 0;
 }
 
-/* 0, -ENOMEM, or -DCPI_EDAMAGED for an empty block. */
-static int
-block_list_add(struct block_list *list, const struct counts_block *block)
-{
-	struct counts_block *blocks;
-
-	if (block->size == 0)
-		return -DCPI_EDAMAGED;
-	blocks = array_grow(list->blocks, &list->capacity, list->count + 1, sizeof(*blocks));
-	if (!blocks)
-		return -ENOMEM;
-	list->blocks = blocks;
-	blocks[list->count++] = *block;
-	return 0;
-}
-
 void
 selection_block_list_fini(struct block_list *list)
 {
@@ -501,11 +485,22 @@ is_wanted(const struct stream_merge *merge, size_t wanted, uint32_t context)
 	return merge->wanted && wanted < merge->wanted_count && merge->wanted[wanted].context == context;
 }
 
+/* 0, -ENOMEM, or -DCPI_EDAMAGED for an empty block. */
 static int
 add_block_to(struct selection_builder *builder, const struct block_stream *stream)
 {
 	const MDB_val *value = &stream->walk.value;
-	const struct counts_block block = {
+	struct block_list *list = &builder->blocks;
+	struct counts_block *blocks;
+
+	builder->matched[stream->slice] = true;
+	if (value->mv_size == 0 || value->mv_size > UINT32_MAX)
+		return -DCPI_EDAMAGED;
+	blocks = array_grow(list->blocks, &list->capacity, list->count + 1, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	list->blocks = blocks;
+	blocks[list->count++] = (struct counts_block){
 		.data = value->mv_data,
 		.size = (uint32_t)value->mv_size,
 		.number = stream->key.block,
@@ -514,9 +509,7 @@ add_block_to(struct selection_builder *builder, const struct block_stream *strea
 		.epoch_event = stream->key.event,
 		.epoch = stream->epoch,
 	};
-
-	builder->matched[stream->slice] = true;
-	return value->mv_size > UINT32_MAX ? -DCPI_EDAMAGED : block_list_add(&builder->blocks, &block);
+	return 0;
 }
 
 /* Add the block to all selections that want its context; `wanted` is the index of the first, if there is one. */
@@ -598,20 +591,6 @@ read_image(struct selection_builder *builder, uint32_t number)
 	return 0;
 }
 
-static int
-add_up_image(struct stream_merge *merge, struct selection_builder *builder, uint32_t image)
-{
-	int err;
-
-	if (builder->blocks.count == 0)
-		return 0;
-	err = read_image(builder, image);
-	if (err)
-		return err;
-	return block_adder_add(merge->adder, &builder->blocks, (uint32_t)builder->selection->image_count - 1,
-	                       builder->selection, &builder->count_capacity);
-}
-
 /* All blocks of the image that comes first. */
 static int
 read_first_image(struct stream_merge *merge)
@@ -626,8 +605,17 @@ read_first_image(struct stream_merge *merge)
 			return result;
 		restore_heap(merge, result == 0);
 	}
-	for (size_t i = 0; !err && i < merge->builder_count; i++)
-		err = add_up_image(merge, &merge->builders[i], image);
+	for (size_t i = 0; !err && i < merge->builder_count; i++) {
+		struct selection_builder *builder = &merge->builders[i];
+
+		if (builder->blocks.count == 0)
+			continue;
+		err = read_image(builder, image);
+		if (!err)
+			err = block_adder_add(merge->adder, &builder->blocks,
+			                      (uint32_t)builder->selection->image_count - 1, builder->selection,
+			                      &builder->count_capacity);
+	}
 	return err;
 }
 
