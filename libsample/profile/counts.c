@@ -177,24 +177,6 @@ group_compare(const void *left, const void *right)
 	return (a->context > b->context) - (a->context < b->context);
 }
 
-static int
-group_init(struct block_group *group, const struct profile *profile, const struct tally_entry *entries, size_t left)
-{
-	group->event = entries->event;
-	group->image = ids_map_get(&profile->images, entries->image);
-	group->context = ids_map_get(&profile->contexts, entries->context);
-	group->entries = entries;
-	for (group->count = 1; group->count < left; group->count++) {
-		const struct tally_entry *entry = &entries[group->count];
-
-		if (!is_same_group(entry, entries))
-			break;
-		if (entry->offset <= entry[-1].offset)
-			return -EINVAL;
-	}
-	return group->image == 0 || group->context == 0 ? -EINVAL : 0;
-}
-
 /* Split the entries into groups, in the order of the database's keys. `groups` is the caller's to free. */
 static int
 make_groups(const struct profile *profile, const struct tally_entry *entries, size_t count, struct block_group **groups,
@@ -209,11 +191,20 @@ make_groups(const struct profile *profile, const struct tally_entry *entries, si
 		return -ENOMEM;
 	for (*group_count = 0; *group_count < needed; ++*group_count) {
 		struct block_group *group = &(*groups)[*group_count];
-		int err = group_init(group, profile, &entries[at], count - at);
+		const struct tally_entry *first = &entries[at];
 
-		if (err)
-			return err;
-		at += group->count;
+		*group = (struct block_group){
+			.event = first->event,
+			.image = ids_map_get(&profile->images, first->image),
+			.context = ids_map_get(&profile->contexts, first->context),
+			.entries = first,
+		};
+		if (group->image == 0 || group->context == 0)
+			return -EINVAL;
+		for (at++; at < count && is_same_group(&entries[at], first); at++)
+			if (entries[at].offset <= entries[at - 1].offset)
+				return -EINVAL;
+		group->count = (size_t)(&entries[at] - first);
 	}
 	qsort(*groups, needed, sizeof(**groups), group_compare);
 	return 0;

@@ -324,13 +324,6 @@ store_pending(struct pending_kernel_names *pending, struct profile *profile, con
 	return left;
 }
 
-static void
-free_symbols(struct pending_kernel_names *pending)
-{
-	kallsyms_copy_free(pending->symbols);
-	pending->symbols = NULL;
-}
-
 void
 kernel_names_store_pending(struct pending_kernel_names *pending, struct profile *profile,
                            const struct image *const *images, uint32_t first, uint32_t count, const struct log *log)
@@ -348,7 +341,8 @@ kernel_names_store_pending(struct pending_kernel_names *pending, struct profile 
 		if (pending->count > 0)
 			pending->count = store_pending(pending, profile, pending->symbols, log);
 	}
-	free_symbols(pending);
+	kallsyms_copy_free(pending->symbols);
+	pending->symbols = NULL;
 	/* Not at the next flush: a module that was loaded after the copy was made may be gone by then. */
 	if (from_copy && pending->count > 0)
 		pending->count = store_pending(pending, profile, NULL, log);
@@ -358,6 +352,6 @@ void
 kernel_names_free_pending(struct pending_kernel_names *pending)
 {
 	free(pending->images);
-	free_symbols(pending);
+	kallsyms_copy_free(pending->symbols);
 	*pending = (struct pending_kernel_names){0};
 }

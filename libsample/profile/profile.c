@@ -316,25 +316,6 @@ profile_snapshot(struct profile *profile, int fd)
 	return store_leave(store, txn, store_error(mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT)));
 }
 
-/* The address of some value, which lies in the file's mapping: LMDB does not say where the mapping begins. */
-static int
-find_address(struct store *store, uintptr_t *address)
-{
-	struct store_walk walk;
-	MDB_txn *txn;
-	int found, err;
-
-	err = store_begin(store, false, &txn);
-	if (err)
-		return err;
-	store_walk_begin(store, txn, TABLE_META, &walk);
-	found = store_walk_next(&walk);
-	*address = found > 0 ? (uintptr_t)walk.value.mv_data : 0;
-	store_walk_end(&walk);
-	err = store_leave(store, txn, found < 0 ? found : 0);
-	return err || *address ? err : -ENOENT;
-}
-
 static int
 drop_pages_of_mapping(uintptr_t address)
 {
@@ -360,10 +341,25 @@ drop_pages_of_mapping(uintptr_t address)
 int
 profile_drop_pages(struct profile *profile)
 {
+	struct store *store = &profile->store;
 	uintptr_t address = 0;
-	int err = find_address(&profile->store, &address);
+	struct store_walk walk;
+	MDB_txn *txn;
+	int result;
 
-	return err ? err : drop_pages_of_mapping(address);
+	result = store_begin(store, false, &txn);
+	if (result)
+		return result;
+	/* The address of some value, which lies in the file's mapping: LMDB does not say where the mapping begins. */
+	store_walk_begin(store, txn, TABLE_META, &walk);
+	result = store_walk_next(&walk);
+	if (result > 0)
+		address = (uintptr_t)walk.value.mv_data;
+	store_walk_end(&walk);
+	result = store_leave(store, txn, result < 0 ? result : 0);
+	if (result)
+		return result;
+	return address ? drop_pages_of_mapping(address) : -ENOENT;
 }
 
 /*
@@ -470,23 +466,6 @@ profile_stats(struct profile *profile, struct profile_stats *stats)
 	return store_leave(&profile->store, txn, measure_use(&profile->store, txn, stats));
 }
 
-/* Take the writer's lock of the database at the path, when the lock file that is held was deleted or moved. */
-static int
-retake_lock(struct profile *profile, int directory)
-{
-	int lock;
-
-	if (directory_has(profile->lock, directory, WRITER_LOCK))
-		return 0;
-	lock = directory_lock(directory);
-	if (lock < 0)
-		return lock;
-	if (profile->lock >= 0)
-		close(profile->lock); /* no other process can find that file any more */
-	profile->lock = lock;
-	return 0;
-}
-
 /* Close what is open, and open the database in `directory`, which becomes the profile's. As profile_recover(). */
 static int
 reopen(struct profile *profile, int directory)
@@ -538,7 +517,7 @@ int
 profile_recover(struct profile *profile, bool anew)
 {
 	struct stat stat;
-	int directory, err;
+	int directory, lock;
 
 	if (!profile->store.write)
 		return -EINVAL;
@@ -547,10 +526,16 @@ profile_recover(struct profile *profile, bool anew)
 	directory = directory_open(profile->path, true);
 	if (directory < 0)
 		return lstat(profile->path, &stat) < 0 && errno == ENOENT ? -DCPI_EGONE : directory;
-	err = retake_lock(profile, directory);
-	if (err) {
-		close(directory);
-		return err;
+	/* take the writer's lock of the database at the path, when the lock file that is held was deleted or moved */
+	if (!directory_has(profile->lock, directory, WRITER_LOCK)) {
+		lock = directory_lock(directory);
+		if (lock < 0) {
+			close(directory);
+			return lock;
+		}
+		if (profile->lock >= 0)
+			close(profile->lock); /* no other process can find that file any more */
+		profile->lock = lock;
 	}
 	if (!anew && profile->store.env && directory_files_have_data(&profile->files, directory) &&
 	    directory_files_have_lock(&profile->files, directory)) {

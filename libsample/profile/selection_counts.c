@@ -209,21 +209,6 @@ square_of(const struct event *counted, const struct event *samples)
 	return period > 0 && idle_period > period ? idle_period + period : 0;
 }
 
-/* `worth`: events of each of `pair->count`; `square`: square_of(). */
-static void
-add_pair_events(struct block_adder *adder, const struct counts_block *block, const struct counts_pair *pair,
-                uint64_t worth, double square)
-{
-	const size_t place = pair->offset * adder->event_count + block->event;
-	uint64_t *sum = &adder->events[place], events;
-
-	adder->squares[place] += (double)pair->count * square;
-
-	if (__builtin_mul_overflow(pair->count, worth, &events))
-		events = UINT64_MAX;
-	*sum = add_saturating(*sum, events);
-}
-
 /* `period`: of the samples, or of those that are weighed. */
 static void
 add_selected(struct selection_event *event, uint64_t period, bool is_sum, uint64_t selected)
@@ -255,12 +240,17 @@ add_block(struct block_adder *adder, const struct counts_block *block, struct se
 		return pairs;
 	for (int i = 0; i < pairs; i++) {
 		const struct counts_pair *pair = &adder->pairs[i];
-		uint64_t *sum = &adder->sums[pair->offset * adder->event_count + block->event];
+		const size_t place = pair->offset * adder->event_count + block->event;
+		uint64_t stands_for;
 
 		if (!is_sum)
-			*sum = add_saturating(*sum, pair->count);
-		if (adder->events)
-			add_pair_events(adder, block, pair, worth, square);
+			adder->sums[place] = add_saturating(adder->sums[place], pair->count);
+		if (adder->events) {
+			if (__builtin_mul_overflow(pair->count, worth, &stands_for))
+				stands_for = UINT64_MAX;
+			adder->events[place] = add_saturating(adder->events[place], stands_for);
+			adder->squares[place] += (double)pair->count * square;
+		}
 		selected = add_saturating(selected, pair->count);
 		adder->touched[pair->offset / 64] |= UINT64_C(1) << pair->offset % 64;
 	}

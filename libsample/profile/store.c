@@ -494,20 +494,6 @@ open_environment(struct store *store)
 	return err == -ENOMEM && size_is_impossible(store) ? -DCPI_EDAMAGED : err;
 }
 
-/* The number of entries of the main tree: 0 when nothing has been committed yet. */
-static int
-count_top_level(MDB_txn *txn, size_t *count)
-{
-	MDB_stat stat;
-	MDB_dbi main;
-	int rc = mdb_dbi_open(txn, NULL, 0, &main);
-
-	if (!rc)
-		rc = mdb_stat(txn, main, &stat);
-	*count = rc ? 0 : stat.ms_entries;
-	return store_error(rc);
-}
-
 static int
 count_leaf(void *context, const struct pages_leaf *leaf)
 {
@@ -571,12 +557,17 @@ static int
 open_tables(struct store *store, MDB_txn *txn)
 {
 	unsigned flags = store->write ? MDB_CREATE : 0;
-	size_t top_level;
+	size_t top_level; /* entries of the main tree: 0 when nothing has been committed yet */
+	MDB_stat stat;
+	MDB_dbi main;
 	int err;
 
-	err = count_top_level(txn, &top_level);
+	err = store_error(mdb_dbi_open(txn, NULL, 0, &main));
+	if (!err)
+		err = store_error(mdb_stat(txn, main, &stat));
 	if (err)
 		return err;
+	top_level = stat.ms_entries;
 	if (top_level == 0 && !store->write)
 		return -DCPI_ENODATABASE;
 	/* The schema first: nothing is written into a database that is not ours or is newer. */
