@@ -36,13 +36,6 @@ compressed_write(struct byte_writer *writer, const void *data, size_t size)
 	return ZSTD_isError(length) || writer->failed ? -ENOMEM : 0;
 }
 
-/* The size before the frame, at most `max` (a damaged value must not ask for all memory); else the reader fails. */
-static size_t
-compressed_size(struct byte_reader *reader, size_t max)
-{
-	return (size_t)read_varint_below(reader, (uint64_t)max + 1);
-}
-
 /* Decompress the rest of `reader` into exactly `size` bytes. 0 or -DCPI_EDAMAGED. */
 static int
 compressed_read(struct byte_reader *reader, void *data, size_t size)
@@ -129,7 +122,8 @@ captured_symbols_decode(const void *data, size_t size, struct profile_symbol **s
 
 	reader_init(&reader, data, size);
 	is_old = read_format_until(&reader, FORMAT_2) == FORMAT_1;
-	text_size = compressed_size(&reader, CAPTURED_SYMBOLS_TEXT_MAX);
+	/* bounded: a damaged value must not ask for all memory */
+	text_size = (size_t)read_varint_below(&reader, CAPTURED_SYMBOLS_TEXT_MAX + 1);
 	if (reader.failed)
 		return -DCPI_EDAMAGED;
 	text = malloc(text_size ? text_size : 1);
@@ -294,7 +288,7 @@ captured_parcel_decode(const void *data, size_t size, uint32_t blocks[CAPTURED_P
 	count = read_parcel_blocks(&reader, blocks);
 	if (count < 0)
 		return count;
-	if (compressed_size(&reader, SIZE_MAX - 1) != (size_t)count * CAPTURED_BLOCK_SIZE)
+	if (read_varint_below(&reader, SIZE_MAX) != (uint64_t)count * CAPTURED_BLOCK_SIZE)
 		return -DCPI_EDAMAGED;
 	err = compressed_read(&reader, bytes, (size_t)count * CAPTURED_BLOCK_SIZE);
 	return err ? err : count;

@@ -187,13 +187,6 @@ directory_remove_copy(int directory)
 		return; /* ENOENT mostly; else the next compaction cannot create the file and reports why */
 }
 
-/* A lock on the whole file, owned by the open file description: closing another descriptor does not release it. */
-static struct flock
-whole_file(void)
-{
-	return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
-}
-
 static int
 write_pid(int lock)
 {
@@ -223,6 +216,7 @@ read_pid(int lock)
 }
 
 /*
+ * Lock the whole file, by its open file description: closing another descriptor does not release the lock.
  * A writer that was killed while it started a program may have left a forked child that holds the lock until its
  * execve(2): wait up to a second when the recorded owner is gone.
  */
@@ -230,7 +224,7 @@ static int
 take_lock(int lock)
 {
 	const struct timespec moment = {.tv_nsec = 1000000000 / STALE_TRIES};
-	struct flock range = whole_file();
+	struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	pid_t owner;
 
 	for (unsigned tries = 0; fcntl(lock, F_OFD_SETLK, &range) < 0; tries++) {
@@ -278,7 +272,7 @@ pid_t
 directory_lock_owner(int directory)
 {
 	int lock = openat(directory, WRITER_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct flock range = whole_file();
+	struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	pid_t owner;
 
 	if (lock < 0)
