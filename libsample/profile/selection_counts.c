@@ -577,7 +577,9 @@ read_image(struct selection_builder *builder, uint32_t number)
 		return -ENOMEM;
 	*copy = record.image;
 	copy->path = memcpy(copy + 1, record.image.path, path_size);
-	images[selection->image_count++] = (struct selection_image){number, copy};
+	images += selection->image_count++;
+	images->number = number;
+	images->image = copy;
 	return 0;
 }
 
