@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "code/decoder.h"
 #include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/temporary_directory.h"
@@ -57,6 +58,8 @@ target_of(uint16_t machine)
 static int
 check_program(struct run_plan *plan, const struct run_request *request)
 {
+	enum architecture architecture;
+	const char *trouble;
 	int err;
 
 	program_examine(plan->path, &plan->program);
@@ -89,6 +92,13 @@ check_program(struct run_plan *plan, const struct run_request *request)
 		break;
 	}
 	plan->target = target_of(plan->interpreter.machine);
+	trouble = architecture_of_machine(plan->interpreter.machine, &architecture) == 0
+	                  ? architecture_trouble(architecture)
+	                  : NULL;
+	if (trouble) {
+		message_print(plan->path, "%s", trouble);
+		return STATUS_FAILURE;
+	}
 	if (plan->target)
 		return STATUS_OK;
 	message_print(plan->path, "it is for a processor that is not known here; %s " KNOWN, request->does);

@@ -1,6 +1,6 @@
 #include "emulator/block/address.h"
 
-#include "code/riscv64.h"
+#include <string.h>
 
 #define X86_RAX       0
 #define X86_RSP       4
@@ -362,53 +362,35 @@ fill_aarch64(const uint8_t *bytes, const struct instruction *instruction, struct
 
 /* riscv64 */
 
-static uint8_t
-riscv64_register(unsigned number)
-{
-	return number ? (uint8_t)number : REGISTER_NONE;
-}
-
 static void
-fill_riscv64(const uint8_t *bytes, const struct instruction *instruction, struct address_form *form)
+fill_riscv64(struct decoder *decoder, const struct encoded_instruction *encoded, const struct instruction *instruction,
+             struct address_form *form)
 {
-	uint32_t word;
+	struct instruction_detail detail;
+	const struct instruction_operand *operands = detail.operands;
 
-	if (riscv64_word(bytes, instruction->size, &word) != instruction->size)
+	if (instruction->class == CLASS_UNKNOWN ||
+	    decoder_detail(decoder, encoded->bytes, encoded->length, instruction->address, &detail) < 0)
 		return;
-	switch (word & 0x7f) {
-	case 0x03: /* loads */
-	case 0x07:
-		set_place(form, riscv64_register(riscv64_rs1(word)), riscv64_load_offset(word));
-		break;
-	case 0x23: /* stores */
-	case 0x27:
-		set_place(form, riscv64_register(riscv64_rs1(word)), riscv64_store_offset(word));
-		break;
-	case 0x13: /* addi */
-		if ((word >> 12 & 7) == 0 && riscv64_rd(word))
-			add_change(form, (uint8_t)riscv64_rd(word), riscv64_register(riscv64_rs1(word)),
-			           riscv64_load_offset(word));
-		break;
-	case 0x33: /* add of zero: a compressed move */
-		if ((word & 0xfe00707f) == 0x33 && !riscv64_rs1(word) && riscv64_rd(word))
-			add_change(form, (uint8_t)riscv64_rd(word), riscv64_register(riscv64_rs2(word)), 0);
-		break;
-	case 0x17: /* auipc */
-		if (riscv64_rd(word))
-			add_change(form, (uint8_t)riscv64_rd(word), REGISTER_NONE,
-			           (int64_t)instruction->address + (int32_t)(word & 0xfffff000));
-		break;
-	case 0x37: /* lui */
-		if (riscv64_rd(word))
-			add_change(form, (uint8_t)riscv64_rd(word), REGISTER_NONE, (int32_t)(word & 0xfffff000));
-		break;
-	default:
-		break;
+	if (instruction->class == CLASS_LOAD || instruction->class == CLASS_STORE) {
+		if (detail.operand_count == 2)
+			set_place(form, operands[1].base, operands[1].value);
+		return;
 	}
+	if (detail.operand_count < 2 || operands[0].reg == REGISTER_NONE)
+		return;
+	if (strcmp(detail.mnemonic, "addi") == 0 && detail.operand_count == 3)
+		add_change(form, operands[0].reg, operands[1].reg, operands[2].value);
+	else if (strcmp(detail.mnemonic, "mv") == 0)
+		add_change(form, operands[0].reg, operands[1].reg, 0);
+	else if (strcmp(detail.mnemonic, "li") == 0 || strcmp(detail.mnemonic, "lui") == 0)
+		add_change(form, operands[0].reg, REGISTER_NONE, operands[1].value);
+	else if (strcmp(detail.mnemonic, "auipc") == 0)
+		add_change(form, operands[0].reg, REGISTER_NONE, (int64_t)instruction->address + operands[1].value);
 }
 
 void
-address_form_fill(enum architecture architecture, const struct encoded_instruction *encoded,
+address_form_fill(enum architecture architecture, struct decoder *decoder, const struct encoded_instruction *encoded,
                   const struct instruction *instruction, struct address_form *form)
 {
 	*form = (struct address_form){.base = REGISTER_NONE, .index = REGISTER_NONE, .scale = 1};
@@ -420,7 +402,7 @@ address_form_fill(enum architecture architecture, const struct encoded_instructi
 		fill_aarch64(encoded->bytes, instruction, form);
 		break;
 	case ARCHITECTURE_RISCV64:
-		fill_riscv64(encoded->bytes, instruction, form);
+		fill_riscv64(decoder, encoded, instruction, form);
 		break;
 	default:
 		break;

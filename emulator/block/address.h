@@ -33,8 +33,12 @@ struct address_form {
 	struct address_change changes[ADDRESS_CHANGES_MAX];
 };
 
-/* The address form of the access that `encoded` makes, which was decoded as `instruction` at its guest address. */
-void address_form_fill(enum architecture architecture, const struct encoded_instruction *encoded,
-                       const struct instruction *instruction, struct address_form *form);
+/*
+ * The address form of the access that `encoded` makes, which `decoder` of `architecture` decoded as `instruction` at
+ * its guest address.
+ */
+void address_form_fill(enum architecture architecture, struct decoder *decoder,
+                       const struct encoded_instruction *encoded, const struct instruction *instruction,
+                       struct address_form *form);
 
 #endif

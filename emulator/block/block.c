@@ -41,7 +41,6 @@ struct block_node {
 
 struct blocks {
 	struct pipeline pipeline;
-	struct decoder *decoder;
 	pthread_mutex_t lock;
 	struct block_code code; /* of the block that is made, or that a variant is made of */
 	struct block_origin origins[REGISTER_COUNT];
@@ -67,8 +66,8 @@ blocks_new(const struct pipeline *pipeline, uint16_t machine, enum block_callbac
 	err = architecture_of_machine(machine, &blocks->code.architecture);
 	if (err)
 		goto fail;
-	blocks->decoder = decoder_new(blocks->code.architecture);
-	err = blocks->decoder ? pipeline_states_init(&blocks->states) : -errno;
+	blocks->code.decoder = decoder_new(blocks->code.architecture);
+	err = blocks->code.decoder ? pipeline_states_init(&blocks->states) : -errno;
 	if (err)
 		goto fail;
 	return blocks;
@@ -83,7 +82,7 @@ blocks_free(struct blocks *blocks)
 {
 	if (!blocks)
 		return;
-	decoder_free(blocks->decoder);
+	decoder_free(blocks->code.decoder);
 	pipeline_states_fini(&blocks->states);
 	free(blocks->nodes);
 	arena_fini(&blocks->arena);
@@ -110,13 +109,13 @@ decode(struct blocks *blocks, const struct block *block, const uint8_t *bytes)
 	struct block_code *code = &blocks->code;
 
 	for (unsigned i = 0; i < block->count; i++)
-		decoder_prefetch(blocks->decoder, bytes + block->instructions[i].offset, block->instructions[i].size,
-		                 &code->encoded[i]);
+		decoder_prefetch(blocks->code.decoder, bytes + block->instructions[i].offset,
+		                 block->instructions[i].size, &code->encoded[i]);
 	for (unsigned i = 0; i < block->count; i++) {
 		const uint64_t address = block->address + block->instructions[i].offset;
 		const uint8_t size = (uint8_t)code->encoded[i].length;
 		const size_t decoded =
-			decoder_decode_encoded(blocks->decoder, &code->encoded[i], address, &code->decoded[i]);
+			decoder_decode_encoded(blocks->code.decoder, &code->encoded[i], address, &code->decoded[i]);
 
 		/* an instruction that the decoder takes for shorter or longer than the emulator does is unknown */
 		if (decoded != size || !size)

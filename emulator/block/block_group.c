@@ -218,7 +218,7 @@ block_group(struct block *block, const struct block_code *code, unsigned cache_l
 			grouping.group_count = 0; /* the emulator may leave the block here, and come back to another */
 		if (!needs_form(instruction))
 			continue;
-		address_form_fill(code->architecture, &code->encoded[i], &code->decoded[i], &form);
+		address_form_fill(code->architecture, code->decoder, &code->encoded[i], &code->decoded[i], &form);
 		instruction->callback_size = callback_bytes(code->callbacks, instruction, &form);
 		instruction->group_to =
 			(int16_t)(instruction->callback_size < instruction->access_size ? instruction->callback_size

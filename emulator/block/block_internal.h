@@ -15,6 +15,7 @@
 /* The instructions of the block that is made. */
 struct block_code {
 	enum architecture architecture;
+	struct decoder *decoder; /* of `architecture` */
 	enum block_callbacks callbacks;
 	struct encoded_instruction encoded[BLOCK_INSTRUCTIONS_MAX];
 	struct instruction decoded[BLOCK_INSTRUCTIONS_MAX];

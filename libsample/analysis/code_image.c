@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "code/decoder.h"
 #include "image/captured_image.h"
 #include "process/jit.h"
 
@@ -129,7 +130,10 @@ code_image_trouble(const struct image *image, int err)
 			return "its process told the names of its code only, not the code itself: a jitdump has both";
 		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
 			return "it is memory without a file, and what was in it is not known";
-		return "it is code of an architecture other than x86-64 and aarch64";
+		if (architecture_trouble(ARCHITECTURE_RISCV64))
+			return "it is code of an architecture other than x86-64 and aarch64; riscv64's is decoded with "
+			       "capstone 5: look at it on Debian 13";
+		return "it is code of an architecture other than x86-64, aarch64 and riscv64";
 	case ENOENT:
 	case ENOTDIR:
 		return "its file is not there any more";

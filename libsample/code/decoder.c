@@ -29,6 +29,13 @@
 #pragma weak cs_close
 #pragma weak cs_disasm_iter
 
+#define TEXT_OF(number)          #number
+#define VERSION_OF(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
+#define CAPSTONE_VERSION         VERSION_OF(CS_API_MAJOR, CS_API_MINOR)
+#define RISCV64_TROUBLE                                                                                                \
+	"programs of riscv64 are decoded by capstone 5, and this is capstone " CAPSTONE_VERSION                        \
+	" (as in Debian 12): run it on Debian 13"
+
 #define CACHE_SET_SIZE (CACHE_WAYS * sizeof(struct decode_cache_entry))
 #define CACHE_SIZE     (CACHE_SETS * CACHE_SET_SIZE)
 
@@ -65,10 +72,10 @@ architecture_registers(enum architecture architecture)
 static int
 open_all(struct decoder *decoder)
 {
+	cs_arch arch = CS_ARCH_ARM64;
+	cs_mode mode = CS_MODE_LITTLE_ENDIAN;
 	cs_err err;
 
-	if (decoder->architecture == ARCHITECTURE_RISCV64)
-		return 0; /* tables of our own */
 	/* Not written to here: pages of the cache without an instruction are never touched. */
 	decoder->cache_allocation = calloc(1, CACHE_SIZE + CACHE_SET_SIZE);
 	if (!decoder->cache_allocation)
@@ -77,9 +84,17 @@ open_all(struct decoder *decoder)
 	                                               ~(uintptr_t)(CACHE_SET_SIZE - 1));
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		return x86_64_open(decoder);
+	if (decoder->architecture == ARCHITECTURE_RISCV64) {
+#if HAS_RISCV64
+		arch = CS_ARCH_RISCV;
+		mode = CS_MODE_RISCV64 | CS_MODE_RISCVC;
+#else
+		return -ENOTSUP;
+#endif
+	}
 	if (!cs_open)
 		return -ENOTSUP;
-	err = cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &decoder->capstone);
+	err = cs_open(arch, mode, &decoder->capstone);
 	if (err != CS_ERR_OK) {
 		decoder->capstone = 0;
 		return err == CS_ERR_MEM ? -ENOMEM : -ENOTSUP;
@@ -87,6 +102,21 @@ open_all(struct decoder *decoder)
 	cs_option(decoder->capstone, CS_OPT_DETAIL, CS_OPT_ON);
 	decoder->scratch = cs_malloc(decoder->capstone);
 	return decoder->scratch ? 0 : -ENOMEM;
+}
+
+const char *
+architecture_trouble(enum architecture architecture)
+{
+	if (HAS_RISCV64 || architecture != ARCHITECTURE_RISCV64)
+		return NULL;
+	return RISCV64_TROUBLE;
+}
+
+/* A constant where there is none, so that calls of riscv64's functions are left out. */
+static bool
+is_riscv64(const struct decoder *decoder)
+{
+	return HAS_RISCV64 && decoder->architecture == ARCHITECTURE_RISCV64;
 }
 
 struct decoder *
@@ -176,7 +206,12 @@ decoder_form(struct decoder *decoder, const char *name)
 	cached = &decoder->forms[hash & (FORM_CACHE_SIZE - 1)];
 	if (cached->form && strcmp(cached->name, name) == 0)
 		return cached->form;
-	form = decoder->architecture == ARCHITECTURE_X86_64 ? x86_64_form(name) : aarch64_form(name);
+	if (decoder->architecture == ARCHITECTURE_X86_64)
+		form = x86_64_form(name);
+	else if (is_riscv64(decoder))
+		form = riscv64_form(name);
+	else
+		form = aarch64_form(name);
 	if (!form)
 		form = &unknown;
 	if (strlen(name) < sizeof(cached->name)) {
@@ -245,7 +280,9 @@ decoder_prefetch(struct decoder *decoder, const uint8_t *bytes, size_t length, s
 		return;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		x86_64_prefetch(decoder, encoded);
-	else if (decoder->architecture == ARCHITECTURE_AARCH64)
+	else if (is_riscv64(decoder))
+		riscv64_prefetch(decoder, encoded);
+	else
 		aarch64_prefetch(decoder, encoded);
 }
 
@@ -257,8 +294,8 @@ decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction
 		return 0;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		return x86_64_decode(decoder, encoded, address, instruction);
-	if (decoder->architecture == ARCHITECTURE_RISCV64)
-		return riscv64_decode(encoded->bytes, encoded->length, address, instruction);
+	if (is_riscv64(decoder))
+		return riscv64_decode(decoder, encoded, address, instruction);
 	return aarch64_decode(decoder, encoded, address, instruction);
 }
 
@@ -305,8 +342,8 @@ decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uin
 {
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		return x86_64_detail(decoder, bytes, length, address, detail);
-	if (decoder->architecture == ARCHITECTURE_RISCV64)
-		return riscv64_detail(bytes, length, address, detail);
+	if (is_riscv64(decoder))
+		return riscv64_detail(decoder, bytes, length, address, detail);
 	return aarch64_detail(decoder, bytes, length, address, detail);
 }
 
@@ -361,8 +398,8 @@ decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 		return;
 	if (decoder->architecture == ARCHITECTURE_X86_64)
 		x86_64_text(decoder, bytes, length, address, syntax, &text);
-	else if (decoder->architecture == ARCHITECTURE_RISCV64)
-		riscv64_text(bytes, length, address, &text);
+	else if (is_riscv64(decoder))
+		riscv64_text(decoder, bytes, length, address, &text);
 	else
 		aarch64_text(decoder, bytes, length, address, &text);
 }

@@ -1,5 +1,5 @@
 /*
- * decoder.h - machine code into instructions: by Zydis for x86-64, capstone for aarch64, own tables for riscv64
+ * decoder.h - machine code into instructions: by Zydis for x86-64, capstone for aarch64, capstone 5 for riscv64
  *
  * Decoding never fails for what the bytes are. Those that are no instruction, and the rest of one that is cut off, are
  * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64, 4 (fewer at the end) on aarch64, and 2 or 4 on riscv64; they read
@@ -30,7 +30,15 @@ const struct architecture_registers *architecture_registers(enum architecture ar
 /* The architecture of ELF's `e_machine` (EM_X86_64, EM_AARCH64, EM_RISCV) into *architecture; -ENOTSUP for others. */
 int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
 
-/* NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when the library was built without it). */
+/*
+ * Why this build does not decode `architecture`, and what to do, for the end of a sentence; NULL if it does. riscv64
+ * needs capstone 5.
+ */
+const char *architecture_trouble(enum architecture architecture);
+
+/*
+ * NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when the library, or this build, is without it).
+ */
 struct decoder *decoder_new(enum architecture architecture);
 void decoder_free(struct decoder *decoder); /* NULL is allowed */
 

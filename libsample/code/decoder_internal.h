@@ -14,6 +14,9 @@
 
 struct form;
 
+/* Capstone knows RISC-V from version 5 on (Debian 13 has it, Debian 12 has 4). */
+#define HAS_RISCV64 (CS_API_MAJOR >= 5)
+
 #define CACHE_SETS      8192u /* a power of two */
 #define CACHE_WAYS      2u
 #define FORM_CACHE_SIZE 4096u /* a power of two */
@@ -41,7 +44,7 @@ struct decoder {
 	/* x86-64 */
 	ZydisDecoder zydis;
 	ZydisFormatter formatter[2]; /* by enum listing_syntax */
-	/* aarch64 */
+	/* aarch64, riscv64 */
 	csh capstone;
 	cs_insn *scratch; /* of `capstone`, with its details */
 	void *cache_allocation;
@@ -90,9 +93,13 @@ int aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length,
                    struct instruction_detail *detail);
 void aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text);
 
-size_t riscv64_decode(const uint8_t *bytes, size_t length, uint64_t address, struct instruction *instruction);
-int riscv64_detail(const uint8_t *bytes, size_t length, uint64_t address, struct instruction_detail *detail);
-void riscv64_text(const uint8_t *bytes, size_t length, uint64_t address, struct text *text);
+/* with HAS_RISCV64 only */
+void riscv64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
+size_t riscv64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
+                      struct instruction *instruction);
+int riscv64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+                   struct instruction_detail *detail);
+void riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text);
 
 /* Disassemble one instruction into decoder->scratch; false when capstone does not know it. */
 bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address);

@@ -1,7 +1,7 @@
 /*
  * forms.h - what an instruction does to its operands, by its name (private to this room)
  *
- * One table per architecture, in x86_64.c and aarch64.c.
+ * One table per architecture, in x86_64.c, aarch64.c and riscv64.c.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CODE_FORMS_H
@@ -48,5 +48,6 @@ const struct form *form_find(const struct form *forms, size_t count, const char 
 
 const struct form *x86_64_form(const char *name);
 const struct form *aarch64_form(const char *name);
+const struct form *riscv64_form(const char *name);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * instruction.h - what a machine instruction does, as far as the analysis needs it
  *
- * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c)
- * adds what Zydis or capstone does not know; riscv64 is decoded by tables alone (code/riscv64.c). No pointers, no
- * ownership: any thread.
+ * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c,
+ * code/riscv64.c) adds what Zydis or capstone does not know. No pointers, no ownership: any thread.
  */
 #ifndef DCPI_CODE_INSTRUCTION_H
 #define DCPI_CODE_INSTRUCTION_H

@@ -1,663 +1,308 @@
 /*
- * RISC-V: an instruction out of its word and its row of the table. RV64GC and the bit manipulations Zba, Zbb, Zbs, by
- * tables of our own; a compressed instruction is first expanded to the one that it stands for.
+ * RISC-V (RV64GC): an instruction out of the operands that capstone 5 finds, and the form of its name.
+ *
+ * Capstone 5.0 says neither which operands are written nor which registers are implied, has no memory operands of
+ * compressed instructions and atomics, and takes jumps for calls: names and the order of operands say it here.
+ * Compressed instructions become those that they stand for ("c.addi a0, 1": addi a0,a0,1).
  * Source: The RISC-V Instruction Set Manual, volume I, 20191213.
  */
-#include "code/riscv64.h"
+#include "code/decoder_internal.h"
+
+#if HAS_RISCV64
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "code/decoder_internal.h"
+#include "code/forms.h"
 
-#define RISCV64_RA 1u
-#define RISCV64_SP 2u
-#define RISCV64_T0 5u
-
-/*
- * The words that have `match` under `mask`. Operands, in the order of the text: d s t registers (rd, rs1, rs2), D S T R
- * floating-point registers (rd, rs1, rs2, rs3), j u immediates, < > shifts of 5 and 6 bits, o q memory at rs1
- * with a load's or a store's displacement, A memory at rs1, p a targets of branches and of jal, E Z a control register
- * and an immediate for it, m a rounding mode (n: one
- * that has no effect), F what a fence orders.
- */
-struct riscv64_form {
-	uint32_t match, mask;
-	const char *name;
-	const char *operands;
-	uint8_t class; /* enum instruction_class */
-};
-
-#define F3(funct3)   ((uint32_t)(funct3) << 12)
-#define F7(funct7)   ((uint32_t)(funct7) << 25)
-#define F12(funct12) ((uint32_t)(funct12) << 20)
-#define WITH_F3      0x0000707f
-#define WITH_F7      0xfe00707f /* and F3 */
-#define WITH_F6      0xfc00707f
-#define WITH_F12     0xfff0707f
+#define RA 1u
+#define T0 5u
 
 /* clang-format off */
-#define I(name, class, f3, op, form) {F3(f3) | (op), WITH_F3, name, form, class}
-#define R(name, class, f7, f3, op) {F7(f7) | F3(f3) | (op), WITH_F7, name, "dst", class}
-#define SHIFT6(name, class, f6, f3) {F7((f6) << 1) | F3(f3) | 0x13, WITH_F6, name, "ds>", class}
-#define SHIFT5(name, class, f7, f3) {F7(f7) | F3(f3) | 0x1b, WITH_F7, name, "ds<", class}
-#define UNARY(name, class, f12, f3, op) {F12(f12) | F3(f3) | (op), WITH_F12, name, "ds", class}
-#define AMO(name, f5, form) \
-	{(uint32_t)(f5) << 27 | F3(2) | 0x2f, 0xf800707f, name ".w", form, CLASS_ATOMIC}, \
-	{(uint32_t)(f5) << 27 | F3(3) | 0x2f, 0xf800707f, name ".d", form, CLASS_ATOMIC}
-#define FUSED(name, op) \
-	{(op), 0x0600007f, name ".s", "DSTRm", CLASS_FLOAT_FUSED}, \
-	{F7(1) | (op), 0x0600007f, name ".d", "DSTRm", CLASS_FLOAT_FUSED}
-/* of single and double precision */
-#define FLOAT2(name, class, f7) \
-	{F7(f7) | 0x53, 0xfe00007f, name ".s", "DSTm", class}, \
-	{F7((f7) + 1) | 0x53, 0xfe00007f, name ".d", "DSTm", class}
-#define FLOAT3(name, class, f7, f3, form) \
-	{F7(f7) | F3(f3) | 0x53, WITH_F7, name ".s", form, class}, \
-	{F7((f7) + 1) | F3(f3) | 0x53, WITH_F7, name ".d", form, class}
-#define FLOAT1(name, class, f7, rs2, form) {F7(f7) | F12(rs2) | 0x53, 0xfff0007f, name, form, class}
-#define FLOAT13(name, class, f7, f3, form) {F7(f7) | F3(f3) | 0x53, WITH_F12, name, form, class}
-#define ALL(name, class, word) {(word), 0xffffffff, name, "", class}
+static const struct form forms[] = {
+	{"nop", CLASS_NOP, ACCESS_NONE, 0},
+	{"mv", CLASS_MOVE, ACCESS_WRITE, 0},
+	{"li lui add addi addw addiw sub subw neg negw and andi or ori xor xori not slt slti sltu sltiu seqz snez sltz sgtz sext.w", CLASS_INTEGER, ACCESS_WRITE, 0},
+	{"sll slli sllw slliw srl srli srlw srliw sra srai sraw sraiw", CLASS_SHIFT, ACCESS_WRITE, 0},
+	{"auipc", CLASS_ADDRESS, ACCESS_WRITE, 0},
+	{"mul mulh mulhsu mulhu mulw", CLASS_MULTIPLY, ACCESS_WRITE, 0},
+	{"div divu divw divuw rem remu remw remuw", CLASS_DIVIDE, ACCESS_WRITE, 0},
 
-/* Rows of one major opcode follow each other. */
-static const struct riscv64_form forms[] = {
-	/* 00000: loads */
-	I("lb", CLASS_LOAD, 0, 0x03, "do"),
-	I("lh", CLASS_LOAD, 1, 0x03, "do"),
-	I("lw", CLASS_LOAD, 2, 0x03, "do"),
-	I("ld", CLASS_LOAD, 3, 0x03, "do"),
-	I("lbu", CLASS_LOAD, 4, 0x03, "do"),
-	I("lhu", CLASS_LOAD, 5, 0x03, "do"),
-	I("lwu", CLASS_LOAD, 6, 0x03, "do"),
-	/* 00001 */
-	I("flw", CLASS_LOAD, 2, 0x07, "Do"),
-	I("fld", CLASS_LOAD, 3, 0x07, "Do"),
-	/* 00011 */
-	I("fence", CLASS_BARRIER, 0, 0x0f, "F"),
-	I("fence.i", CLASS_BARRIER, 1, 0x0f, ""),
-	/* 00100: with an immediate */
-	{F3(0) | 0x13, 0x000fffff, "nop", "", CLASS_NOP},
-	I("addi", CLASS_INTEGER, 0, 0x13, "dsj"),
-	I("slti", CLASS_INTEGER, 2, 0x13, "dsj"),
-	I("sltiu", CLASS_INTEGER, 3, 0x13, "dsj"),
-	I("xori", CLASS_INTEGER, 4, 0x13, "dsj"),
-	I("ori", CLASS_INTEGER, 6, 0x13, "dsj"),
-	I("andi", CLASS_INTEGER, 7, 0x13, "dsj"),
-	SHIFT6("slli", CLASS_SHIFT, 0x00, 1),
-	SHIFT6("srli", CLASS_SHIFT, 0x00, 5),
-	SHIFT6("srai", CLASS_SHIFT, 0x10, 5),
-	SHIFT6("rori", CLASS_SHIFT, 0x18, 5),
-	SHIFT6("bclri", CLASS_BIT, 0x12, 1),
-	SHIFT6("bexti", CLASS_BIT, 0x12, 5),
-	SHIFT6("binvi", CLASS_BIT, 0x1a, 1),
-	SHIFT6("bseti", CLASS_BIT, 0x0a, 1),
-	UNARY("clz", CLASS_BIT, 0x600, 1, 0x13),
-	UNARY("ctz", CLASS_BIT, 0x601, 1, 0x13),
-	UNARY("cpop", CLASS_BIT, 0x602, 1, 0x13),
-	UNARY("sext.b", CLASS_INTEGER, 0x604, 1, 0x13),
-	UNARY("sext.h", CLASS_INTEGER, 0x605, 1, 0x13),
-	UNARY("orc.b", CLASS_BIT, 0x287, 5, 0x13),
-	UNARY("rev8", CLASS_BIT, 0x6b8, 5, 0x13),
-	/* 00101 */
-	{0x17, 0x7f, "auipc", "du", CLASS_ADDRESS},
-	/* 00110: of 32 bits */
-	I("addiw", CLASS_INTEGER, 0, 0x1b, "dsj"),
-	SHIFT5("slliw", CLASS_SHIFT, 0x00, 1),
-	SHIFT5("srliw", CLASS_SHIFT, 0x00, 5),
-	SHIFT5("sraiw", CLASS_SHIFT, 0x20, 5),
-	SHIFT5("roriw", CLASS_SHIFT, 0x30, 5),
-	{F7(0x04) | F3(1) | 0x1b, WITH_F6, "slli.uw", "ds>", CLASS_SHIFT},
-	UNARY("clzw", CLASS_BIT, 0x600, 1, 0x1b),
-	UNARY("ctzw", CLASS_BIT, 0x601, 1, 0x1b),
-	UNARY("cpopw", CLASS_BIT, 0x602, 1, 0x1b),
-	/* 01000: stores */
-	I("sb", CLASS_STORE, 0, 0x23, "tq"),
-	I("sh", CLASS_STORE, 1, 0x23, "tq"),
-	I("sw", CLASS_STORE, 2, 0x23, "tq"),
-	I("sd", CLASS_STORE, 3, 0x23, "tq"),
-	/* 01001 */
-	I("fsw", CLASS_STORE, 2, 0x27, "Tq"),
-	I("fsd", CLASS_STORE, 3, 0x27, "Tq"),
-	/* 01011 */
-	{UINT32_C(0x02) << 27 | F3(2) | 0x2f, 0xf9f0707f, "lr.w", "dA", CLASS_ATOMIC},
-	{UINT32_C(0x02) << 27 | F3(3) | 0x2f, 0xf9f0707f, "lr.d", "dA", CLASS_ATOMIC},
-	AMO("sc", 0x03, "dtA"),
-	AMO("amoswap", 0x01, "dtA"),
-	AMO("amoadd", 0x00, "dtA"),
-	AMO("amoxor", 0x04, "dtA"),
-	AMO("amoand", 0x0c, "dtA"),
-	AMO("amoor", 0x08, "dtA"),
-	AMO("amomin", 0x10, "dtA"),
-	AMO("amomax", 0x14, "dtA"),
-	AMO("amominu", 0x18, "dtA"),
-	AMO("amomaxu", 0x1c, "dtA"),
-	/* 01100: of registers */
-	R("add", CLASS_INTEGER, 0x00, 0, 0x33),
-	R("sub", CLASS_INTEGER, 0x20, 0, 0x33),
-	R("sll", CLASS_SHIFT, 0x00, 1, 0x33),
-	R("slt", CLASS_INTEGER, 0x00, 2, 0x33),
-	R("sltu", CLASS_INTEGER, 0x00, 3, 0x33),
-	R("xor", CLASS_INTEGER, 0x00, 4, 0x33),
-	R("srl", CLASS_SHIFT, 0x00, 5, 0x33),
-	R("sra", CLASS_SHIFT, 0x20, 5, 0x33),
-	R("or", CLASS_INTEGER, 0x00, 6, 0x33),
-	R("and", CLASS_INTEGER, 0x00, 7, 0x33),
-	R("mul", CLASS_MULTIPLY, 0x01, 0, 0x33),
-	R("mulh", CLASS_MULTIPLY, 0x01, 1, 0x33),
-	R("mulhsu", CLASS_MULTIPLY, 0x01, 2, 0x33),
-	R("mulhu", CLASS_MULTIPLY, 0x01, 3, 0x33),
-	R("div", CLASS_DIVIDE, 0x01, 4, 0x33),
-	R("divu", CLASS_DIVIDE, 0x01, 5, 0x33),
-	R("rem", CLASS_DIVIDE, 0x01, 6, 0x33),
-	R("remu", CLASS_DIVIDE, 0x01, 7, 0x33),
-	R("sh1add", CLASS_ADDRESS, 0x10, 2, 0x33),
-	R("sh2add", CLASS_ADDRESS, 0x10, 4, 0x33),
-	R("sh3add", CLASS_ADDRESS, 0x10, 6, 0x33),
-	R("andn", CLASS_INTEGER, 0x20, 7, 0x33),
-	R("orn", CLASS_INTEGER, 0x20, 6, 0x33),
-	R("xnor", CLASS_INTEGER, 0x20, 4, 0x33),
-	R("max", CLASS_INTEGER, 0x05, 6, 0x33),
-	R("maxu", CLASS_INTEGER, 0x05, 7, 0x33),
-	R("min", CLASS_INTEGER, 0x05, 4, 0x33),
-	R("minu", CLASS_INTEGER, 0x05, 5, 0x33),
-	R("rol", CLASS_SHIFT, 0x30, 1, 0x33),
-	R("ror", CLASS_SHIFT, 0x30, 5, 0x33),
-	R("bclr", CLASS_BIT, 0x24, 1, 0x33),
-	R("bext", CLASS_BIT, 0x24, 5, 0x33),
-	R("binv", CLASS_BIT, 0x34, 1, 0x33),
-	R("bset", CLASS_BIT, 0x14, 1, 0x33),
-	/* 01101 */
-	{0x37, 0x7f, "lui", "du", CLASS_INTEGER},
-	/* 01110: of 32 bits */
-	R("addw", CLASS_INTEGER, 0x00, 0, 0x3b),
-	R("subw", CLASS_INTEGER, 0x20, 0, 0x3b),
-	R("sllw", CLASS_SHIFT, 0x00, 1, 0x3b),
-	R("srlw", CLASS_SHIFT, 0x00, 5, 0x3b),
-	R("sraw", CLASS_SHIFT, 0x20, 5, 0x3b),
-	R("mulw", CLASS_MULTIPLY, 0x01, 0, 0x3b),
-	R("divw", CLASS_DIVIDE, 0x01, 4, 0x3b),
-	R("divuw", CLASS_DIVIDE, 0x01, 5, 0x3b),
-	R("remw", CLASS_DIVIDE, 0x01, 6, 0x3b),
-	R("remuw", CLASS_DIVIDE, 0x01, 7, 0x3b),
-	UNARY("zext.h", CLASS_INTEGER, 0x080, 4, 0x3b),
-	R("add.uw", CLASS_ADDRESS, 0x04, 0, 0x3b),
-	R("sh1add.uw", CLASS_ADDRESS, 0x10, 2, 0x3b),
-	R("sh2add.uw", CLASS_ADDRESS, 0x10, 4, 0x3b),
-	R("sh3add.uw", CLASS_ADDRESS, 0x10, 6, 0x3b),
-	R("rolw", CLASS_SHIFT, 0x30, 1, 0x3b),
-	R("rorw", CLASS_SHIFT, 0x30, 5, 0x3b),
-	/* 10000 to 10011 */
-	FUSED("fmadd", 0x43),
-	FUSED("fmsub", 0x47),
-	FUSED("fnmsub", 0x4b),
-	FUSED("fnmadd", 0x4f),
-	/* 10100 */
-	FLOAT2("fadd", CLASS_FLOAT_ADD, 0x00),
-	FLOAT2("fsub", CLASS_FLOAT_ADD, 0x04),
-	FLOAT2("fmul", CLASS_FLOAT_MULTIPLY, 0x08),
-	FLOAT2("fdiv", CLASS_FLOAT_DIVIDE, 0x0c),
-	FLOAT1("fsqrt.s", CLASS_FLOAT_ROOT, 0x2c, 0, "DSm"),
-	FLOAT1("fsqrt.d", CLASS_FLOAT_ROOT, 0x2d, 0, "DSm"),
-	FLOAT3("fsgnj", CLASS_FLOAT_MOVE, 0x10, 0, "DST"),
-	FLOAT3("fsgnjn", CLASS_FLOAT_MOVE, 0x10, 1, "DST"),
-	FLOAT3("fsgnjx", CLASS_FLOAT_MOVE, 0x10, 2, "DST"),
-	FLOAT3("fmin", CLASS_FLOAT_COMPARE, 0x14, 0, "DST"),
-	FLOAT3("fmax", CLASS_FLOAT_COMPARE, 0x14, 1, "DST"),
-	FLOAT3("fle", CLASS_FLOAT_COMPARE, 0x50, 0, "dST"),
-	FLOAT3("flt", CLASS_FLOAT_COMPARE, 0x50, 1, "dST"),
-	FLOAT3("feq", CLASS_FLOAT_COMPARE, 0x50, 2, "dST"),
-	FLOAT1("fcvt.s.d", CLASS_FLOAT_CONVERT, 0x20, 1, "DSm"),
-	FLOAT1("fcvt.d.s", CLASS_FLOAT_CONVERT, 0x21, 0, "DSn"),
-	FLOAT1("fcvt.w.s", CLASS_FLOAT_CONVERT, 0x60, 0, "dSm"),
-	FLOAT1("fcvt.wu.s", CLASS_FLOAT_CONVERT, 0x60, 1, "dSm"),
-	FLOAT1("fcvt.l.s", CLASS_FLOAT_CONVERT, 0x60, 2, "dSm"),
-	FLOAT1("fcvt.lu.s", CLASS_FLOAT_CONVERT, 0x60, 3, "dSm"),
-	FLOAT1("fcvt.w.d", CLASS_FLOAT_CONVERT, 0x61, 0, "dSm"),
-	FLOAT1("fcvt.wu.d", CLASS_FLOAT_CONVERT, 0x61, 1, "dSm"),
-	FLOAT1("fcvt.l.d", CLASS_FLOAT_CONVERT, 0x61, 2, "dSm"),
-	FLOAT1("fcvt.lu.d", CLASS_FLOAT_CONVERT, 0x61, 3, "dSm"),
-	FLOAT1("fcvt.s.w", CLASS_FLOAT_CONVERT, 0x68, 0, "Dsm"),
-	FLOAT1("fcvt.s.wu", CLASS_FLOAT_CONVERT, 0x68, 1, "Dsm"),
-	FLOAT1("fcvt.s.l", CLASS_FLOAT_CONVERT, 0x68, 2, "Dsm"),
-	FLOAT1("fcvt.s.lu", CLASS_FLOAT_CONVERT, 0x68, 3, "Dsm"),
-	FLOAT1("fcvt.d.w", CLASS_FLOAT_CONVERT, 0x69, 0, "Dsn"),
-	FLOAT1("fcvt.d.wu", CLASS_FLOAT_CONVERT, 0x69, 1, "Dsn"),
-	FLOAT1("fcvt.d.l", CLASS_FLOAT_CONVERT, 0x69, 2, "Dsm"),
-	FLOAT1("fcvt.d.lu", CLASS_FLOAT_CONVERT, 0x69, 3, "Dsm"),
-	FLOAT13("fmv.x.w", CLASS_FLOAT_MOVE, 0x70, 0, "dS"),
-	FLOAT13("fmv.x.d", CLASS_FLOAT_MOVE, 0x71, 0, "dS"),
-	FLOAT13("fclass.s", CLASS_FLOAT_COMPARE, 0x70, 1, "dS"),
-	FLOAT13("fclass.d", CLASS_FLOAT_COMPARE, 0x71, 1, "dS"),
-	FLOAT13("fmv.w.x", CLASS_FLOAT_MOVE, 0x78, 0, "Ds"),
-	FLOAT13("fmv.d.x", CLASS_FLOAT_MOVE, 0x79, 0, "Ds"),
-	/* 11000: branches */
-	I("beq", CLASS_BRANCH, 0, 0x63, "stp"),
-	I("bne", CLASS_BRANCH, 1, 0x63, "stp"),
-	I("blt", CLASS_BRANCH, 4, 0x63, "stp"),
-	I("bge", CLASS_BRANCH, 5, 0x63, "stp"),
-	I("bltu", CLASS_BRANCH, 6, 0x63, "stp"),
-	I("bgeu", CLASS_BRANCH, 7, 0x63, "stp"),
-	/* 11001 */
-	I("jalr", CLASS_JUMP, 0, 0x67, "do"),
-	/* 11011 */
-	{0x6f, 0x7f, "jal", "da", CLASS_JUMP},
-	/* 11100 */
-	ALL("ecall", CLASS_SYSTEM, 0x00000073),
-	ALL("ebreak", CLASS_SYSTEM, 0x00100073),
-	I("csrrw", CLASS_SYSTEM, 1, 0x73, "dEs"),
-	I("csrrs", CLASS_SYSTEM, 2, 0x73, "dEs"),
-	I("csrrc", CLASS_SYSTEM, 3, 0x73, "dEs"),
-	I("csrrwi", CLASS_SYSTEM, 5, 0x73, "dEZ"),
-	I("csrrsi", CLASS_SYSTEM, 6, 0x73, "dEZ"),
-	I("csrrci", CLASS_SYSTEM, 7, 0x73, "dEZ"),
+	/* memory */
+	{"lb lbu lh lhu lw lwu ld flw fld", CLASS_LOAD, ACCESS_WRITE, IS_LOAD},
+	{"sb sh sw sd fsw fsd", CLASS_STORE, ACCESS_READ, IS_STORE},
+	{"lr.*", CLASS_ATOMIC, ACCESS_WRITE, IS_LOAD},
+	{"sc.*", CLASS_ATOMIC, ACCESS_WRITE, IS_STORE},
+	{"amo*", CLASS_ATOMIC, ACCESS_WRITE, IS_LOAD | IS_STORE},
+	{"fence*", CLASS_BARRIER, ACCESS_NONE, 0},
+
+	/* what ends a block */
+	{"beq bne blt bge bltu bgeu beqz bnez bltz bgez blez bgtz", CLASS_BRANCH, ACCESS_READ, 0, FLOW_BRANCH},
+	{"j", CLASS_JUMP, ACCESS_READ, 0, FLOW_JUMP},
+	{"jr", CLASS_JUMP, ACCESS_READ, 0, FLOW_JUMP_INDIRECT},
+	{"jal", CLASS_CALL, ACCESS_WRITE, 0, FLOW_CALL},
+	{"jalr", CLASS_CALL, ACCESS_WRITE, 0, FLOW_CALL_INDIRECT},
+	{"ret", CLASS_RETURN, ACCESS_READ, 0, FLOW_RETURN},
+	{"ebreak unimp", CLASS_SYSTEM, ACCESS_NONE, 0, FLOW_STOP},
+
+	/* a0 to a5 are its arguments, a0 its result */
+	{"ecall", CLASS_SYSTEM, ACCESS_NONE, 0, .reads = 0xfc00, .writes = 0x0400},
+	{"csrrw csrrs csrrc csrrwi csrrsi csrrci csrr frflags frrm frcsr fsflags fsflagsi fsrm fsrmi fscsr rdcycle rdtime rdinstret", CLASS_SYSTEM, ACCESS_WRITE, 0},
+	{"csrw csrs csrc csrwi csrsi csrci", CLASS_SYSTEM, ACCESS_READ, 0},
+
+	/* floating point */
+	{"fadd.* fsub.*", CLASS_FLOAT_ADD, ACCESS_WRITE, 0},
+	{"fmul.*", CLASS_FLOAT_MULTIPLY, ACCESS_WRITE, 0},
+	{"fmadd.* fmsub.* fnmadd.* fnmsub.*", CLASS_FLOAT_FUSED, ACCESS_WRITE, 0},
+	{"fdiv.*", CLASS_FLOAT_DIVIDE, ACCESS_WRITE, 0},
+	{"fsqrt.*", CLASS_FLOAT_ROOT, ACCESS_WRITE, 0},
+	{"fmin.* fmax.* feq.* flt.* fle.* fclass.*", CLASS_FLOAT_COMPARE, ACCESS_WRITE, 0},
+	{"fcvt.*", CLASS_FLOAT_CONVERT, ACCESS_WRITE, 0},
+	{"fmv.* fabs.* fneg.* fsgnj.* fsgnjn.* fsgnjx.*", CLASS_FLOAT_MOVE, ACCESS_WRITE, 0},
 };
 /* clang-format on */
 
-#define FORM_COUNT (sizeof(forms) / sizeof(forms[0]))
-
-static unsigned
-major_opcode(uint32_t word)
+const struct form *
+riscv64_form(const char *name)
 {
-	return word >> 2 & 31;
+	return form_find(forms, sizeof(forms) / sizeof(forms[0]), name);
 }
 
-/* The first row of the word's major opcode, or of a higher one. */
+/* Bytes of the instruction; 0: `length` is too short for it. */
 static size_t
-first_row(uint32_t word)
+size_of(const uint8_t *bytes, size_t length)
 {
-	size_t low = 0, high = FORM_COUNT;
+	const size_t size = (bytes[0] & 3) == 3 ? 4 : 2;
 
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (major_opcode(forms[middle].match) < major_opcode(word))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return size <= length ? size : 0;
 }
 
-/* NULL: an instruction that is not in the table. */
-static const struct riscv64_form *
-find_form(uint32_t word)
+/* The name of the instruction that a compressed one stands for. */
+static const char *
+expanded_name(const char *name, bool *is_compressed)
 {
-	for (size_t i = first_row(word); i < FORM_COUNT && major_opcode(forms[i].match) == major_opcode(word); i++)
-		if ((word & forms[i].mask) == forms[i].match)
-			return &forms[i];
-	return NULL;
+	static const char *const names[][2] = {
+		{"addi16sp", "addi"}, {"addi4spn", "addi"}, {"fldsp", "fld"}, {"fsdsp", "fsd"},
+		{"ldsp", "ld"},       {"lwsp", "lw"},       {"sdsp", "sd"},   {"swsp", "sw"},
+	};
+
+	*is_compressed = strncmp(name, "c.", 2) == 0;
+	if (!*is_compressed)
+		return name;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name + 2, names[i][0]) == 0)
+			return names[i][1];
+	return name + 2;
 }
 
-/* Major opcodes that compressed instructions expand to. */
-#define LOAD     0x03u
-#define LOAD_FP  0x07u
-#define IMM      0x13u
-#define IMM_32   0x1bu
-#define STORE    0x23u
-#define STORE_FP 0x27u
-#define OP       0x33u
-#define LUI      0x37u
-#define OP_32    0x3bu
-#define BRANCH   0x63u
-#define JALR     0x67u
-#define JAL      0x6fu
-#define EBREAK   0x00100073u
-
-/* Bits `from` on, `count` of them, moved to `to`. */
-static uint32_t
-bits(uint32_t word, unsigned from, unsigned count, unsigned to)
+/* Compressed arithmetic of two operands: the first is a source, too. */
+static bool
+is_tied(const char *name, const struct form *form, size_t operand_count)
 {
-	return (word >> from & ((1u << count) - 1)) << to;
-}
-
-static uint32_t
-sign_extend(uint32_t value, unsigned width)
-{
-	const uint32_t sign = 1u << (width - 1);
-
-	return (value ^ sign) - sign;
-}
-
-static uint32_t
-encode_immediate(uint32_t opcode, uint32_t funct3, uint32_t rd, uint32_t rs1, uint32_t immediate)
-{
-	return immediate << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode;
-}
-
-static uint32_t
-encode_store(uint32_t opcode, uint32_t funct3, uint32_t rs1, uint32_t rs2, uint32_t offset)
-{
-	return bits(offset, 5, 7, 25) | rs2 << 20 | rs1 << 15 | funct3 << 12 | bits(offset, 0, 5, 7) | opcode;
-}
-
-static uint32_t
-encode_register(uint32_t opcode, uint32_t funct7, uint32_t funct3, uint32_t rd, uint32_t rs1, uint32_t rs2)
-{
-	return funct7 << 25 | rs2 << 20 | rs1 << 15 | funct3 << 12 | rd << 7 | opcode;
-}
-
-static uint32_t
-encode_jump(uint32_t rd, uint32_t offset)
-{
-	return bits(offset, 20, 1, 31) | bits(offset, 1, 10, 21) | bits(offset, 11, 1, 20) | bits(offset, 12, 8, 12) |
-	       rd << 7 | JAL;
-}
-
-static uint32_t
-encode_branch(uint32_t funct3, uint32_t rs1, uint32_t offset)
-{
-	return bits(offset, 12, 1, 31) | bits(offset, 5, 6, 25) | rs1 << 15 | funct3 << 12 | bits(offset, 1, 4, 8) |
-	       bits(offset, 11, 1, 7) | BRANCH;
-}
-
-/* Registers 8 to 15 in three bits. */
-static uint32_t
-near_register(uint32_t word, unsigned from)
-{
-	return 8 + bits(word, from, 3, 0);
-}
-
-static uint32_t
-expand_0(uint32_t word)
-{
-	const uint32_t to = near_register(word, 2), base = near_register(word, 7);
-	const uint32_t of_4 = bits(word, 10, 3, 3) | bits(word, 6, 1, 2) | bits(word, 5, 1, 6);
-	const uint32_t of_8 = bits(word, 10, 3, 3) | bits(word, 5, 2, 6);
-	const uint32_t of_stack =
-		bits(word, 11, 2, 4) | bits(word, 7, 4, 6) | bits(word, 6, 1, 2) | bits(word, 5, 1, 3);
-
-	switch (word >> 13) {
-	case 0:
-		return of_stack ? encode_immediate(IMM, 0, to, RISCV64_SP, of_stack) : 0;
-	case 1:
-		return encode_immediate(LOAD_FP, 3, to, base, of_8);
-	case 2:
-		return encode_immediate(LOAD, 2, to, base, of_4);
-	case 3:
-		return encode_immediate(LOAD, 3, to, base, of_8);
-	case 5:
-		return encode_store(STORE_FP, 3, base, to, of_8);
-	case 6:
-		return encode_store(STORE, 2, base, to, of_4);
-	case 7:
-		return encode_store(STORE, 3, base, to, of_8);
-	default:
-		return 0;
-	}
-}
-
-static uint32_t
-expand_arithmetic(uint32_t word)
-{
-	static const uint8_t functions[8] = {0, 4, 6, 7, 0, 0, 0xff, 0xff}; /* sub xor or and subw addw */
-	const uint32_t rd = near_register(word, 7), rs2 = near_register(word, 2);
-	const uint32_t six = bits(word, 12, 1, 5) | bits(word, 2, 5, 0);
-	const uint32_t which = bits(word, 12, 1, 2) | bits(word, 5, 2, 0);
-
-	switch (word >> 10 & 3) {
-	case 0:
-		return encode_immediate(IMM, 5, rd, rd, six);
-	case 1:
-		return encode_immediate(IMM, 5, rd, rd, six | 0x400);
-	case 2:
-		return encode_immediate(IMM, 7, rd, rd, sign_extend(six, 6));
-	default:
-		break;
-	}
-	if (functions[which] == 0xff)
-		return 0;
-	return encode_register(which < 4 ? OP : OP_32, which == 0 || which == 4 ? 0x20 : 0, functions[which], rd, rd,
-	                       rs2);
-}
-
-static uint32_t
-expand_upper(uint32_t word, uint32_t rd)
-{
-	const uint32_t six = sign_extend(bits(word, 12, 1, 5) | bits(word, 2, 5, 0), 6);
-	const uint32_t of_stack = bits(word, 12, 1, 9) | bits(word, 6, 1, 4) | bits(word, 5, 1, 6) |
-	                          bits(word, 3, 2, 7) | bits(word, 2, 1, 5);
-
-	if (!six)
-		return 0;
-	if (rd == RISCV64_SP)
-		return encode_immediate(IMM, 0, rd, rd, sign_extend(of_stack, 10));
-	return six << 12 | rd << 7 | LUI;
-}
-
-static uint32_t
-expand_1(uint32_t word)
-{
-	const uint32_t rd = word >> 7 & 31, six = sign_extend(bits(word, 12, 1, 5) | bits(word, 2, 5, 0), 6);
-	const uint32_t jump = bits(word, 12, 1, 11) | bits(word, 11, 1, 4) | bits(word, 9, 2, 8) |
-	                      bits(word, 8, 1, 10) | bits(word, 7, 1, 6) | bits(word, 6, 1, 7) | bits(word, 3, 3, 1) |
-	                      bits(word, 2, 1, 5);
-	const uint32_t branch = bits(word, 12, 1, 8) | bits(word, 10, 2, 3) | bits(word, 5, 2, 6) |
-	                        bits(word, 3, 2, 1) | bits(word, 2, 1, 5);
-
-	switch (word >> 13) {
-	case 0:
-		return encode_immediate(IMM, 0, rd, rd, six);
-	case 1:
-		return rd ? encode_immediate(IMM_32, 0, rd, rd, six) : 0;
-	case 2:
-		return encode_immediate(IMM, 0, rd, 0, six);
-	case 3:
-		return expand_upper(word, rd);
-	case 4:
-		return expand_arithmetic(word);
-	case 5:
-		return encode_jump(0, sign_extend(jump, 12));
-	case 6:
-		return encode_branch(0, near_register(word, 7), sign_extend(branch, 9));
-	default:
-		return encode_branch(1, near_register(word, 7), sign_extend(branch, 9));
-	}
-}
-
-static uint32_t
-expand_registers(uint32_t word)
-{
-	const uint32_t rd = word >> 7 & 31, rs2 = word >> 2 & 31;
-	const bool second = word >> 12 & 1;
-
-	if (rs2)
-		return encode_register(OP, 0, 0, rd, second ? rd : 0, rs2);
-	if (!rd)
-		return second ? EBREAK : 0;
-	return encode_immediate(JALR, 0, second ? RISCV64_RA : 0, rd, 0);
-}
-
-static uint32_t
-expand_2(uint32_t word)
-{
-	const uint32_t rd = word >> 7 & 31, rs2 = word >> 2 & 31;
-	const uint32_t load_8 = bits(word, 12, 1, 5) | bits(word, 5, 2, 3) | bits(word, 2, 3, 6);
-	const uint32_t load_4 = bits(word, 12, 1, 5) | bits(word, 4, 3, 2) | bits(word, 2, 2, 6);
-	const uint32_t store_8 = bits(word, 10, 3, 3) | bits(word, 7, 3, 6);
-	const uint32_t store_4 = bits(word, 9, 4, 2) | bits(word, 7, 2, 6);
-
-	switch (word >> 13) {
-	case 0:
-		return encode_immediate(IMM, 1, rd, rd, bits(word, 12, 1, 5) | bits(word, 2, 5, 0));
-	case 1:
-		return encode_immediate(LOAD_FP, 3, rd, RISCV64_SP, load_8);
-	case 2:
-		return rd ? encode_immediate(LOAD, 2, rd, RISCV64_SP, load_4) : 0;
-	case 3:
-		return rd ? encode_immediate(LOAD, 3, rd, RISCV64_SP, load_8) : 0;
-	case 4:
-		return expand_registers(word);
-	case 5:
-		return encode_store(STORE_FP, 3, RISCV64_SP, rs2, store_8);
-	case 6:
-		return encode_store(STORE, 2, RISCV64_SP, rs2, store_4);
-	default:
-		return encode_store(STORE, 3, RISCV64_SP, rs2, store_8);
-	}
-}
-
-/* The word that a compressed instruction stands for (the manual, chapter 16); 0: it is none. */
-static uint32_t
-expand(uint16_t compressed)
-{
-	switch (compressed & 3) {
-	case 0:
-		return expand_0(compressed);
-	case 1:
-		return expand_1(compressed);
-	case 2:
-		return expand_2(compressed);
-	default:
-		return 0;
-	}
-}
-
-size_t
-riscv64_word(const uint8_t *bytes, size_t length, uint32_t *word)
-{
-	if (length < 2)
-		return 0;
-	*word = bytes[0] | (uint32_t)bytes[1] << 8;
-	if ((*word & 3) != 3) {
-		*word = expand((uint16_t)*word);
-		return 2;
-	}
-	if (length < 4)
-		return 0;
-	*word |= (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-	return 4;
-}
-
-static int64_t
-signed_bits(uint64_t value, unsigned width)
-{
-	return (int64_t)(value << (64 - width)) >> (64 - width);
-}
-
-int64_t
-riscv64_load_offset(uint32_t word)
-{
-	return signed_bits(word >> 20, 12);
-}
-
-int64_t
-riscv64_store_offset(uint32_t word)
-{
-	return signed_bits((word >> 25) << 5 | (word >> 7 & 31), 12);
-}
-
-static int64_t
-riscv64_branch_offset(uint32_t word)
-{
-	return signed_bits((word >> 31) << 12 | (word >> 7 & 1) << 11 | (word >> 25 & 63) << 5 | (word >> 8 & 15) << 1,
-	                   13);
-}
-
-static int64_t
-riscv64_jump_offset(uint32_t word)
-{
-	return signed_bits(
-		(word >> 31) << 20 | (word >> 12 & 255) << 12 | (word >> 20 & 1) << 11 | (word >> 21 & 1023) << 1, 21);
+	return (form->class == CLASS_INTEGER || form->class == CLASS_SHIFT) && operand_count == 2 &&
+	       strcmp(name, "li") != 0 && strcmp(name, "lui") != 0;
 }
 
 static uint8_t
-general(unsigned number)
+register_of(unsigned int reg)
 {
-	return number ? (uint8_t)number : REGISTER_NONE;
+	if (reg > RISCV_REG_X0 && reg <= RISCV_REG_X31)
+		return (uint8_t)(reg - RISCV_REG_X0);
+	/* of 32 and of 64 bits in turn */
+	if (reg >= RISCV_REG_F0_32 && reg <= RISCV_REG_F31_64)
+		return (uint8_t)(REGISTER_VECTOR + (reg - RISCV_REG_F0_32) / 2);
+	return REGISTER_NONE;
+}
+
+static struct instruction_operand
+memory_operand(uint8_t base, int64_t displacement)
+{
+	return (struct instruction_operand){.kind = OPERAND_MEMORY,
+	                                    .reg = REGISTER_NONE,
+	                                    .base = base,
+	                                    .index = REGISTER_NONE,
+	                                    .scale = 1,
+	                                    .value = displacement};
+}
+
+static struct instruction_operand
+operand_of(const cs_riscv_op *from)
+{
+	struct instruction_operand operand = {
+		.kind = OPERAND_OTHER, .reg = REGISTER_NONE, .base = REGISTER_NONE, .index = REGISTER_NONE, .scale = 1};
+
+	switch ((int)from->type) {
+	case RISCV_OP_REG:
+		operand.kind = OPERAND_REGISTER;
+		operand.size = 8;
+		operand.reg = register_of(from->reg);
+		break;
+	case RISCV_OP_IMM:
+		operand.kind = OPERAND_IMMEDIATE;
+		operand.value = from->imm;
+		break;
+	case RISCV_OP_MEM:
+		return memory_operand(register_of(from->mem.base), from->mem.disp);
+	default:
+		break;
+	}
+	return operand;
+}
+
+/* "flw", "sd", "lbu", "amoadd.w.aq" */
+static uint8_t
+access_size(const char *name, const struct form *form)
+{
+	const char *dot = form->class == CLASS_ATOMIC ? strchr(name, '.') : NULL;
+
+	switch (dot ? dot[1] : name[name[0] == 'f' ? 2 : 1]) {
+	case 'b':
+		return 1;
+	case 'h':
+		return 2;
+	case 'w':
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+/* What capstone leaves as registers and an immediate: "c.ld a0, 8(a1)" has three operands, "lr.w a0, (a1)" two. */
+static void
+join_memory(struct instruction_detail *detail, const struct form *form)
+{
+	struct instruction_operand *last;
+
+	if (!detail->operand_count)
+		return;
+	last = &detail->operands[detail->operand_count - 1];
+	if (last->kind == OPERAND_REGISTER && form->class == CLASS_ATOMIC) {
+		*last = memory_operand(last->reg, 0);
+	} else if (last->kind == OPERAND_REGISTER && detail->operand_count == 3) {
+		last[-1] = memory_operand(last->reg, last[-1].value);
+		detail->operand_count--;
+		last--;
+	}
+	last->size = access_size(detail->mnemonic, form);
 }
 
 static bool
-is_link(unsigned reg)
+has_target(const struct form *form)
 {
-	return reg == RISCV64_RA || reg == RISCV64_T0;
+	return form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL;
 }
 
-/* jal and jalr: calls, returns and jumps by the registers that they use, as the manual tells predictors to. */
+/* jalr as a jump or as a return, which compressed instructions and displacements hide. */
 static void
-find_flow(uint32_t word, const struct riscv64_form *form, uint64_t address, struct instruction *instruction)
+rename_jump(struct instruction_detail *detail)
 {
-	const unsigned rd = riscv64_rd(word), rs1 = riscv64_rs1(word);
+	struct instruction_operand *operands = detail->operands;
 
-	if (form->class == CLASS_BRANCH) {
-		instruction->flow = FLOW_BRANCH;
-		instruction->target = address + (uint64_t)riscv64_branch_offset(word);
-	} else if (form->class == CLASS_JUMP && form->operands[1] == 'a') {
-		instruction->flow = rd ? FLOW_CALL : FLOW_JUMP;
-		instruction->class = rd ? CLASS_CALL : CLASS_JUMP;
-		instruction->target = address + (uint64_t)riscv64_jump_offset(word);
-	} else if (form->class == CLASS_JUMP && rd) {
-		instruction->flow = FLOW_CALL_INDIRECT;
-		instruction->class = CLASS_CALL;
-	} else if (form->class == CLASS_JUMP) {
-		instruction->flow = is_link(rs1) ? FLOW_RETURN : FLOW_JUMP_INDIRECT;
-		instruction->class = is_link(rs1) ? CLASS_RETURN : CLASS_JUMP;
-	} else if (word == 0x00100073) {
-		instruction->flow = FLOW_STOP; /* ebreak */
+	if (strcmp(detail->mnemonic, "jalr") == 0 && detail->operand_count == 3 && operands[0].reg == REGISTER_NONE) {
+		snprintf(detail->mnemonic, sizeof(detail->mnemonic), "jr");
+		operands[0] = operands[1];
+		operands[1] = operands[2];
+		detail->operand_count = 2;
+	}
+	/* the manual tells predictors that ra and t0 are links */
+	if (strcmp(detail->mnemonic, "jr") == 0 && (operands[0].reg == RA || operands[0].reg == T0))
+		snprintf(detail->mnemonic, sizeof(detail->mnemonic), "ret");
+}
+
+/* Disassemble into decoder->scratch; false: it is no instruction, or capstone does not know it. */
+static bool
+disassemble(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64_t address)
+{
+	const cs_insn *instruction = decoder->scratch;
+
+	/* zeros are defined not to be an instruction */
+	return size && decoder_disassemble(decoder, bytes, size, address) && instruction->size == size &&
+	       instruction->id != RISCV_INS_C_UNIMP;
+}
+
+static bool
+identify(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64_t address,
+         struct instruction_detail *detail)
+{
+	const cs_riscv *from;
+	const struct form *form;
+	const char *name;
+	bool is_compressed;
+
+	memset(detail, 0, sizeof(*detail));
+	if (!disassemble(decoder, bytes, size, address))
+		return false;
+	from = &decoder->scratch->detail->riscv;
+	name = expanded_name(decoder->scratch->mnemonic, &is_compressed);
+	form = decoder_form(decoder, name);
+	snprintf(detail->mnemonic, sizeof(detail->mnemonic), "%s", name);
+	if (is_compressed && is_tied(name, form, from->op_count))
+		detail->operands[detail->operand_count++] = operand_of(&from->operands[0]);
+	for (size_t i = 0; i < from->op_count && detail->operand_count < INSTRUCTION_OPERANDS_MAX; i++)
+		detail->operands[detail->operand_count++] = operand_of(&from->operands[i]);
+	if (form->traits & (IS_LOAD | IS_STORE))
+		join_memory(detail, form);
+	if (has_target(form) && detail->operand_count)
+		detail->operands[detail->operand_count - 1].value += (int64_t)address;
+	if (detail->operand_count == 2 && (strcmp(name, "lui") == 0 || strcmp(name, "auipc") == 0))
+		detail->operands[1].value = (int32_t)((uint32_t)detail->operands[1].value << 12);
+	rename_jump(detail);
+	return true;
+}
+
+static void
+touch_operands(struct instruction *instruction, const struct form *form, const struct instruction_detail *detail)
+{
+	const struct instruction_operand *operands = detail->operands;
+	bool writes = form->access == ACCESS_WRITE;
+
+	/* "jal 0x100" and "jalr a0" write ra, "ret" reads it: it is not among their operands */
+	if (form->class == CLASS_CALL && detail->operand_count == 1) {
+		instruction_add_write(instruction, RA);
+		writes = false;
+	}
+	if (form->class == CLASS_RETURN && !detail->operand_count)
+		instruction_add_read(instruction, RA);
+	/* "fsflags a0, a1" puts the old flags into a0, "fsflags a1" nowhere */
+	if (form->class == CLASS_SYSTEM && strncmp(detail->mnemonic, "fs", 2) == 0 && detail->operand_count == 1)
+		writes = false;
+	for (size_t i = 0; i < detail->operand_count; i++) {
+		if (operands[i].kind == OPERAND_MEMORY)
+			instruction_add_address(instruction, operands[i].base);
+		else if (operands[i].kind == OPERAND_REGISTER && writes && i == 0)
+			instruction_add_write(instruction, operands[i].reg);
+		else if (operands[i].kind == OPERAND_REGISTER && form->access != ACCESS_NONE)
+			instruction_add_read(instruction, operands[i].reg);
+	}
+	for (uint8_t reg = 0; reg < REGISTER_VECTOR; reg++) {
+		if (form->reads >> reg & 1)
+			instruction_add_read(instruction, reg);
+		if (form->writes >> reg & 1)
+			instruction_add_write(instruction, reg);
 	}
 }
 
-/* Moves that are additions or sign injections. */
-static uint8_t
-class_of(uint32_t word, const struct riscv64_form *form)
-{
-	const unsigned rs1 = riscv64_rs1(word), rs2 = riscv64_rs2(word);
-
-	if (form->match == 0x13 && form->class == CLASS_INTEGER && rs1 && word >> 20 == 0)
-		return CLASS_MOVE; /* addi rd, rs, 0 */
-	if (form->match == 0x33 && (!rs1 || !rs2))
-		return CLASS_MOVE;
-	return form->class;
-}
-
+/* All but the address; the target as a distance from there. */
 static void
-touch_operand(char operand, uint32_t word, bool is_access, struct instruction *instruction)
+effects_fill(struct instruction *instruction, const struct form *form, const struct instruction_detail *detail)
 {
-	switch (operand) {
-	case 's':
-		instruction_add_read(instruction, general(riscv64_rs1(word)));
-		break;
-	case 't':
-		instruction_add_read(instruction, general(riscv64_rs2(word)));
-		break;
-	case 'S':
-		instruction_add_read(instruction, (uint8_t)(REGISTER_VECTOR + riscv64_rs1(word)));
-		break;
-	case 'T':
-		instruction_add_read(instruction, (uint8_t)(REGISTER_VECTOR + riscv64_rs2(word)));
-		break;
-	case 'R':
-		instruction_add_read(instruction, (uint8_t)(REGISTER_VECTOR + (word >> 27)));
-		break;
-	case 'd':
-		instruction_add_write(instruction, general(riscv64_rd(word)));
-		break;
-	case 'D':
-		instruction_add_write(instruction, (uint8_t)(REGISTER_VECTOR + riscv64_rd(word)));
-		break;
-	case 'o':
-	case 'q':
-	case 'A':
-		if (is_access)
-			instruction_add_address(instruction, general(riscv64_rs1(word)));
-		else
-			instruction_add_read(instruction, general(riscv64_rs1(word)));
-		break;
-	default:
-		break;
-	}
-}
+	const size_t length = strlen(detail->mnemonic);
 
-static void
-find_access(uint32_t word, const struct riscv64_form *form, struct instruction *instruction)
-{
-	const unsigned funct5 = word >> 27;
-
-	instruction->loads = form->class == CLASS_LOAD || (form->class == CLASS_ATOMIC && funct5 != 3);
-	instruction->stores = form->class == CLASS_STORE || (form->class == CLASS_ATOMIC && funct5 != 2);
+	instruction->class = form->class;
+	instruction->flow = form->flow;
+	touch_operands(instruction, form, detail);
+	if (instruction->class == CLASS_MOVE && !instruction->read_count)
+		instruction->class = CLASS_INTEGER; /* of zero */
+	instruction->loads = form->traits & IS_LOAD;
+	instruction->stores = form->traits & IS_STORE;
 	if (instruction->loads || instruction->stores)
-		instruction->access_size = (uint8_t)(1u << (word >> 12 & 3));
+		instruction->access_size = access_size(detail->mnemonic, form);
+	if (has_target(form) && detail->operand_count)
+		instruction->target = (uint64_t)detail->operands[detail->operand_count - 1].value;
+	instruction->is_wide = form->class == CLASS_DIVIDE && detail->mnemonic[length - 1] != 'w';
 }
 
 static size_t
@@ -668,338 +313,177 @@ decode_bad(size_t length, size_t size, uint64_t address, struct instruction *ins
 	return instruction->size;
 }
 
-size_t
-riscv64_decode(const uint8_t *bytes, size_t length, uint64_t address, struct instruction *instruction)
+void
+riscv64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
 {
-	const struct riscv64_form *form;
-	uint32_t word;
-	const size_t size = riscv64_word(bytes, length, &word);
+	const size_t size = size_of(encoded->bytes, encoded->length);
 
-	form = size && word ? find_form(word) : NULL;
-	if (!form)
-		return decode_bad(length, size, address, instruction);
-	*instruction = (struct instruction){.address = address, .size = (uint8_t)size, .class = class_of(word, form)};
-	find_access(word, form, instruction);
-	for (const char *operand = form->operands; *operand; operand++)
-		touch_operand(*operand, word, instruction->access_size, instruction);
-	if (word == 0x00000073) { /* ecall reads a0 to a5 and a7, and writes a0 */
-		for (uint8_t reg = 10; reg <= 15; reg++)
-			instruction_add_read(instruction, reg);
-		instruction_add_write(instruction, 10);
+	if (!size)
+		return;
+	encoded->key[0] = encoded->key[1] = 0;
+	for (size_t i = 0; i < size; i++)
+		encoded->key[0] |= (uint64_t)encoded->bytes[i] << 8 * i;
+	decoder_cache_prefetch(decoder, encoded);
+}
+
+size_t
+riscv64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
+               struct instruction *instruction)
+{
+	const size_t size = size_of(encoded->bytes, encoded->length);
+	const struct decode_cache_entry *cached;
+
+	if (!size)
+		return decode_bad(encoded->length, size, address, instruction);
+	cached = decoder_cache_find(encoded);
+	if (!cached) {
+		struct instruction_detail detail;
+		struct decode_cache_entry *entry;
+
+		if (!identify(decoder, encoded->bytes, size, 0, &detail))
+			return decode_bad(encoded->length, size, address, instruction);
+		entry = decoder_cache_insert(encoded);
+		entry->instruction.size = (uint8_t)size;
+		effects_fill(&entry->instruction, decoder_form(decoder, detail.mnemonic), &detail);
+		cached = entry;
 	}
-	find_flow(word, form, address, instruction);
-	instruction->is_wide = form->class == CLASS_DIVIDE && (word & 0x7f) == 0x33;
+	*instruction = cached->instruction;
+	instruction->address = address;
+	if (instruction->flow == FLOW_BRANCH || instruction->flow == FLOW_JUMP || instruction->flow == FLOW_CALL)
+		instruction->target += address;
 	return size;
 }
 
-static struct instruction_operand
-operand_of(char operand, uint32_t word, uint64_t address)
-{
-	struct instruction reads = {0};
-	struct instruction_operand made = {
-		.kind = OPERAND_OTHER, .reg = REGISTER_NONE, .base = REGISTER_NONE, .index = REGISTER_NONE, .scale = 1};
-
-	switch (operand) {
-	case 'j':
-		made.kind = OPERAND_IMMEDIATE;
-		made.value = riscv64_load_offset(word);
-		break;
-	case 'u':
-		made.kind = OPERAND_IMMEDIATE;
-		made.value = signed_bits(word & 0xfffff000, 32);
-		break;
-	case '<':
-	case '>':
-		made.kind = OPERAND_IMMEDIATE;
-		made.value = word >> 20 & (operand == '<' ? 31 : 63);
-		break;
-	case 'p':
-	case 'a':
-		made.kind = OPERAND_IMMEDIATE;
-		made.value =
-			(int64_t)address + (operand == 'p' ? riscv64_branch_offset(word) : riscv64_jump_offset(word));
-		break;
-	case 'o':
-	case 'q':
-	case 'A':
-		made.kind = OPERAND_MEMORY;
-		made.size = (uint8_t)(1u << (word >> 12 & 3));
-		made.base = general(riscv64_rs1(word));
-		made.value = operand == 'o'   ? riscv64_load_offset(word)
-		             : operand == 'q' ? riscv64_store_offset(word)
-		                              : 0;
-		break;
-	case 'E':
-	case 'Z':
-	case 'F':
-	case 'm':
-	case 'n':
-		break;
-	default:
-		touch_operand(operand, word, false, &reads);
-		made.kind = OPERAND_REGISTER;
-		made.size = 8;
-		made.reg = reads.read_count ? reads.reads[0] : reads.write_count ? reads.writes[0] : REGISTER_NONE;
-		break;
-	}
-	return made;
-}
-
 int
-riscv64_detail(const uint8_t *bytes, size_t length, uint64_t address, struct instruction_detail *detail)
+riscv64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+               struct instruction_detail *detail)
 {
-	const struct riscv64_form *form;
-	uint32_t word;
-	const size_t size = riscv64_word(bytes, length, &word);
-
-	memset(detail, 0, sizeof(*detail));
-	form = size && word ? find_form(word) : NULL;
-	if (!form)
-		return -DCPI_EDAMAGED;
-	snprintf(detail->mnemonic, sizeof(detail->mnemonic), "%s", form->name);
-	for (const char *operand = form->operands; *operand; operand++)
-		detail->operands[detail->operand_count++] = operand_of(*operand, word, address);
-	return 0;
+	return length && identify(decoder, bytes, size_of(bytes, length), address, detail) ? 0 : -DCPI_EDAMAGED;
 }
 
-static const char *const general_names[32] = {
-	"zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0",  "a1",  "a2", "a3", "a4", "a5",
-	"a6",   "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+/* Operands in text: as capstone writes them, but without blanks. */
+#define WORDS_MAX 6u
+#define WORD_SIZE 32u
+
+struct operand_words {
+	size_t count;
+	char words[WORDS_MAX][WORD_SIZE];
 };
-
-static const char *const float_names[32] = {
-	"ft0", "ft1", "ft2", "ft3", "ft4",  "ft5",  "ft6", "ft7", "fs0",  "fs1",  "fa0",
-	"fa1", "fa2", "fa3", "fa4", "fa5",  "fa6",  "fa7", "fs2", "fs3",  "fs4",  "fs5",
-	"fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
-};
-
-/* A name of the assembly language for a form with some operands fixed. */
-struct riscv64_alias {
-	const char *name, *of, *operands;
-	uint32_t match, mask; /* of the word, beside the form's */
-};
-
-static const struct riscv64_alias aliases[] = {
-	{"li", "addi", "dj", 0, 0x000f8000},
-	{"mv", "addi", "ds", 0, 0xfff00000},
-	{"mv", "add", "dt", 0, 0x000f8000},
-	{"sext.w", "addiw", "ds", 0, 0xfff00000},
-	{"neg", "sub", "dt", 0, 0x000f8000},
-	{"negw", "subw", "dt", 0, 0x000f8000},
-	{"not", "xori", "ds", 0xfff00000, 0xfff00000},
-	{"seqz", "sltiu", "ds", 0x00100000, 0xfff00000},
-	{"snez", "sltu", "dt", 0, 0x000f8000},
-	{"zext.b", "andi", "ds", 0x0ff00000, 0xfff00000},
-	{"beqz", "beq", "sp", 0, 0x01f00000},
-	{"bnez", "bne", "sp", 0, 0x01f00000},
-	{"bgez", "bge", "sp", 0, 0x01f00000},
-	{"bltz", "blt", "sp", 0, 0x01f00000},
-	{"blez", "bge", "tp", 0, 0x000f8000},
-	{"bgtz", "blt", "tp", 0, 0x000f8000},
-	{"j", "jal", "a", 0, 0x00000f80},
-	{"jal", "jal", "a", 0x00000080, 0x00000f80},
-	{"ret", "jalr", "", 0x00008000, 0xffffff80},
-	{"jr", "jalr", "s", 0, 0xfff00f80},
-	{"jr", "jalr", "o", 0, 0x00000f80},
-	{"jalr", "jalr", "s", 0x00000080, 0xfff00f80},
-	{"jalr", "jalr", "o", 0x00000080, 0x00000f80},
-	{"sgtz", "slt", "dt", 0, 0x000f8000},
-	{"frflags", "csrrs", "d", 0x00100000, 0xffff8000},
-	{"frrm", "csrrs", "d", 0x00200000, 0xffff8000},
-	{"frcsr", "csrrs", "d", 0x00300000, 0xffff8000},
-	{"fsflags", "csrrw", "s", 0x00100000, 0xfff00f80},
-	{"fsrm", "csrrw", "s", 0x00200000, 0xfff00f80},
-	{"fscsr", "csrrw", "s", 0x00300000, 0xfff00f80},
-	{"csrs", "csrrs", "Es", 0, 0x00000f80},
-	{"csrs", "csrrsi", "EZ", 0, 0x00000f80},
-	{"csrr", "csrrs", "dE", 0, 0x000f8000},
-	{"csrw", "csrrw", "Es", 0, 0x00000f80},
-};
-
-static const struct riscv64_alias *
-find_alias(uint32_t word, const struct riscv64_form *form)
-{
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
-		if ((word & aliases[i].mask) == aliases[i].match && strcmp(aliases[i].of, form->name) == 0)
-			return &aliases[i];
-	return NULL;
-}
-
-/* fmv, fabs, fneg: sign injections of a register into itself. */
-static const char *
-sign_alias(uint32_t word, const struct riscv64_form *form)
-{
-	static const char *const names[2][3] = {{"fmv.s", "fneg.s", "fabs.s"}, {"fmv.d", "fneg.d", "fabs.d"}};
-
-	if (strncmp(form->name, "fsgnj", 5) != 0 || riscv64_rs1(word) != riscv64_rs2(word))
-		return NULL;
-	return names[word >> 25 & 1][word >> 12 & 3];
-}
 
 static void
-put_fence(struct text *text, unsigned set)
+words_split(const char *operands, struct operand_words *words)
 {
-	static const char letters[4] = {'w', 'r', 'o', 'i'};
+	words->count = 0;
+	while (*operands && words->count < WORDS_MAX) {
+		const size_t length = strcspn(operands, ",");
 
-	for (int bit = 3; bit >= 0; bit--)
-		if (set >> bit & 1)
-			text_put(text, "%c", letters[bit]);
-	if (!set)
-		text_put(text, "unknown");
-}
-
-static void
-put_control(struct text *text, unsigned number)
-{
-	static const struct {
-		unsigned number;
-		const char *name;
-	} names[] = {
-		{1, "fflags"}, {2, "frm"}, {3, "fcsr"}, {0xc00, "cycle"}, {0xc01, "time"}, {0xc02, "instret"},
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (names[i].number == number) {
-			text_put(text, "%s", names[i].name);
-			return;
-		}
-	}
-	text_put(text, "0x%x", number);
-}
-
-static const char *
-register_name(char operand, uint32_t word)
-{
-	switch (operand) {
-	case 'd':
-		return general_names[riscv64_rd(word)];
-	case 's':
-		return general_names[riscv64_rs1(word)];
-	case 't':
-		return general_names[riscv64_rs2(word)];
-	case 'D':
-		return float_names[riscv64_rd(word)];
-	case 'S':
-		return float_names[riscv64_rs1(word)];
-	case 'T':
-		return float_names[riscv64_rs2(word)];
-	default:
-		return float_names[word >> 27];
+		snprintf(words->words[words->count++], WORD_SIZE, "%.*s", (int)length, operands);
+		operands += length;
+		operands += strspn(operands, ", ");
 	}
 }
 
+/* objdump's digits: hexadecimal for shifts, upper parts and the numbers of control registers, else decimal. */
 static void
-put_operand(struct text *text, char operand, uint32_t word, uint64_t address)
+word_unify(char *word, const char *name, const struct form *form, size_t at)
 {
-	static const char *const modes[8] = {"rne", "rtz", "rdn", "rup", "rmm", "unknown", "unknown", "dyn"};
+	const bool is_upper = strcmp(name, "lui") == 0 || strcmp(name, "auipc") == 0;
+	const bool is_control = strncmp(name, "csr", 3) == 0 && at == (name[3] == 'r');
+	char *end, rest[WORD_SIZE];
+	const long long value = strtoll(word, &end, 0);
 
-	switch (operand) {
-	case 'j':
-		text_put(text, "%" PRId64, riscv64_load_offset(word));
-		break;
-	case 'u':
-		text_put(text, "0x%" PRIx32, word >> 12);
-		break;
-	case '<':
-		text_put(text, "0x%" PRIx32, word >> 20 & 31);
-		break;
-	case '>':
-		text_put(text, "0x%" PRIx32, word >> 20 & 63);
-		break;
-	case 'p':
-		text_put(text, "0x%" PRIx64, address + (uint64_t)riscv64_branch_offset(word));
-		break;
-	case 'a':
-		text_put(text, "0x%" PRIx64, address + (uint64_t)riscv64_jump_offset(word));
-		break;
-	case 'o':
-		text_put(text, "%" PRId64 "(%s)", riscv64_load_offset(word), general_names[riscv64_rs1(word)]);
-		break;
-	case 'q':
-		text_put(text, "%" PRId64 "(%s)", riscv64_store_offset(word), general_names[riscv64_rs1(word)]);
-		break;
-	case 'A':
-		text_put(text, "(%s)", general_names[riscv64_rs1(word)]);
-		break;
-	case 'E':
-		put_control(text, word >> 20);
-		break;
-	case 'Z':
-		text_put(text, "%u", riscv64_rs1(word));
-		break;
-	case 'm':
-		text_put(text, "%s", modes[word >> 12 & 7]);
-		break;
-	case 'F':
-		put_fence(text, word >> 24 & 15);
-		text_put(text, ",");
-		put_fence(text, word >> 20 & 15);
-		break;
-	default:
-		text_put(text, "%s", register_name(operand, word));
-		break;
-	}
+	if (end == word)
+		return;
+	snprintf(rest, sizeof(rest), "%s", end);
+	if (is_upper || is_control || form->class == CLASS_SHIFT)
+		snprintf(word, WORD_SIZE, "0x%llx", (unsigned long long)value & 0xfffff);
+	else
+		snprintf(word, WORD_SIZE, "%lld%.16s", value, rest);
 }
 
-static bool
-is_shown(char operand, uint32_t word)
-{
-	if (operand == 'm')
-		return (word >> 12 & 7) != 7;
-	if (operand == 'F')
-		return (word >> 20 & 0xff) != 0xff;
-	return operand != 'n';
-}
-
-static const char *
-ordering(uint32_t word, const struct riscv64_form *form)
-{
-	static const char *const suffixes[4] = {"", ".rl", ".aq", ".aqrl"};
-
-	return form->class == CLASS_ATOMIC ? suffixes[word >> 25 & 3] : "";
-}
-
+/* jalr and jr: "jalr ra, a0, 8" is "jalr 8(a0)". */
 static void
-put_instruction(struct text *text, uint32_t word, const struct riscv64_form *form, uint64_t address)
+jump_unify(char *name, size_t size, struct operand_words *words)
 {
-	const struct riscv64_alias *alias = find_alias(word, form);
-	const char *name = alias ? alias->name : form->name, *operands = alias ? alias->operands : form->operands;
-	const char *sign = sign_alias(word, form);
-	bool is_first = true;
-	size_t from;
+	char place[WORD_SIZE];
 
-	if (sign) {
-		name = sign;
-		operands = "DS";
+	if (strcmp(name, "jr") == 0 && words->count == 1 && strcmp(words->words[0], "ra") == 0) {
+		snprintf(name, size, "ret");
+		words->count = 0;
 	}
-	from = text->at;
-	text_put(text, "%s%s", name, ordering(word, form));
-	for (; *operands; operands++) {
-		const int width = (int)(text->at - from);
+	if (strcmp(name, "jalr") != 0 || words->count != 3)
+		return;
+	snprintf(place, sizeof(place), "%.12s(%.8s)", words->words[2], words->words[1]);
+	if (strcmp(words->words[0], "zero") == 0)
+		snprintf(name, size, "jr");
+	words->count = 1;
+	if (strcmp(words->words[0], "zero") != 0 && strcmp(words->words[0], "ra") != 0)
+		words->count = 2;
+	snprintf(words->words[words->count - 1], WORD_SIZE, "%s", place);
+}
 
-		if (!is_shown(*operands, word))
+/* Names for instructions with one operand fixed, which capstone does not use. */
+static void
+name_unify(char *name, size_t size, struct operand_words *words)
+{
+	static const char *const names[][3] = {
+		{"addiw", "0", "sext.w"}, {"addi", "0", "mv"}, {"andi", "255", "zext.b"}};
+	const bool is_of_zero = words->count > 1 && strcmp(words->words[1], "zero") == 0;
+
+	if (is_of_zero && strcmp(name, "mv") == 0) {
+		snprintf(name, size, "li");
+		snprintf(words->words[1], WORD_SIZE, "0");
+	} else if (is_of_zero && strcmp(name, "addi") == 0) {
+		snprintf(name, size, "li");
+		memmove(words->words[1], words->words[2], WORD_SIZE);
+		words->count = 2;
+	}
+
+	for (size_t i = 0; words->count == 3 && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i][0]) != 0 || strcmp(words->words[2], names[i][1]) != 0)
 			continue;
-		if (is_first)
-			text_put(text, "%*s ", width < 6 ? 6 - width : 0, "");
-		else
-			text_put(text, ",");
-		is_first = false;
-		put_operand(text, *operands, word, address);
+		snprintf(name, size, "%s", names[i][2]);
+		words->count = 2;
 	}
 }
 
 void
-riscv64_text(const uint8_t *bytes, size_t length, uint64_t address, struct text *text)
+riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text)
 {
-	const struct riscv64_form *form;
-	uint32_t word;
-	const size_t size = riscv64_word(bytes, length, &word);
+	const size_t size = size_of(bytes, length);
+	const cs_insn *instruction = decoder->scratch;
+	struct instruction_detail detail;
+	struct operand_words words;
+	const struct form *form;
+	bool is_compressed;
+	char name[32];
 
-	form = size && word ? find_form(word) : NULL;
-	if (form)
-		put_instruction(text, word, form, address);
-	else if (size == 4)
-		text_put(text, ".inst  0x%08" PRIx32, word);
-	else
-		text_put(text, "(bad)");
+	if (!identify(decoder, bytes, size, address, &detail)) {
+		if (size == 4)
+			text_put(text, ".inst  0x%08" PRIx32,
+			         bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+			                 (uint32_t)bytes[3] << 24);
+		else
+			text_put(text, "(bad)");
+		return;
+	}
+	snprintf(name, sizeof(name), "%s", expanded_name(instruction->mnemonic, &is_compressed));
+	form = decoder_form(decoder, name);
+	words_split(instruction->op_str, &words);
+	if (is_compressed && is_tied(name, form, words.count)) {
+		memmove(words.words[1], words.words[0], 2 * sizeof(words.words[0]));
+		words.count++;
+	}
+	for (size_t i = 0; i < words.count; i++)
+		word_unify(words.words[i], name, form, i);
+	if (has_target(form) && words.count)
+		snprintf(words.words[words.count - 1], WORD_SIZE, "0x%" PRIx64,
+		         (uint64_t)detail.operands[detail.operand_count - 1].value);
+	jump_unify(name, sizeof(name), &words);
+	name_unify(name, sizeof(name), &words);
+	text_put(text, words.count ? "%-6s " : "%s", name);
+	for (size_t i = 0; i < words.count; i++)
+		text_put(text, "%s%s", i ? "," : "", words.words[i]);
 }
+
+#endif

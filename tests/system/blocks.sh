@@ -67,6 +67,7 @@ compare_guest()
 		skip "a program of $1 does what blocks say" "no compiler for $1 here"
 		return
 	fi
+	decoded_or_skip "a program of $1 does what blocks say" "$1" || return
 	"$1-linux-gnu-gcc" -O2 -static -o "$scratch/guest.$1" "$scratch/guest.c" &&
 		compare "a program of $1" "$1" "$2" "$scratch/guest.$1"
 }

@@ -86,6 +86,7 @@ texts()
 		skip "$name has objdump's texts" "no $file or no objdump for riscv64 here"
 		return
 	fi
+	decoded_or_skip "$name has objdump's texts" riscv64 || return
 	riscv64-linux-gnu-objcopy -O binary --only-section=.text "$file" "$scratch/text"
 	"$build/tests/system/decode_list" "$(text_address "$file")" riscv64 <"$scratch/text" |
 		sed -E 's/ +/ /g; s/\(bad\)/unimp/' | without_immediate >"$scratch/ours"

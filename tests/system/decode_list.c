@@ -56,8 +56,13 @@ main(int argc, char **argv)
 	size_t size, at = 0;
 	uint8_t *bytes;
 
-	if ((argc != 2 && !is_riscv) || !decoder)
+	if ((argc != 2 && !is_riscv) || !decoder) {
+		fprintf(stderr, "%s\n",
+		        is_riscv && architecture_trouble(ARCHITECTURE_RISCV64)
+		                ? architecture_trouble(ARCHITECTURE_RISCV64)
+		                : "usage: decode_list ADDRESS [riscv64]");
 		return EXIT_FAILURE;
+	}
 	bytes = read_all(stdin, &size);
 	if (!bytes || decoder_decode(decoder, bytes, size, strtoull(argv[1], NULL, 16), &decoded) != 0)
 		return EXIT_FAILURE;

@@ -78,6 +78,12 @@ other_architecture()
 		return
 	fi
 	emulator_or_skip "a static $2 program" "$2" || return
+	if ! decoded_or_skip "a static $2 program" "$2"; then
+		check_equal "a static $2 program is refused in one sentence" \
+			"dcpiemu: $scratch/critical_$2: $undecoded" \
+			"$(dcpiemu run --machine $plain --db "$db" -- "$scratch/critical_$2" inside 2 300 2>&1)"
+		return
+	fi
 	for machine in $plain $new; do
 		rm -rf "$db"
 		check_equal "a static $2 program on $machine" '600 360706' \

@@ -45,6 +45,15 @@ figure()
 	printf '# FIGURE %s\n' "$*"
 }
 
+# decoded_or_skip SENTENCE ARCHITECTURE - skipped where this build does not decode it; $undecoded says why
+decoded_or_skip()
+{
+	[ "$2" = riscv64 ] || return 0
+	undecoded=$("$build/tests/system/decode_list" 0 riscv64 </dev/null 2>&1) && return
+	skip "$1" "$undecoded"
+	return 1
+}
+
 # check SENTENCE COMMAND... - ok when the command succeeds; else its output is the detail
 check()
 {
