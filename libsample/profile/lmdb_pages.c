@@ -569,6 +569,7 @@ verify_metas(struct verifier *verifier, struct meta_record *newest)
 	for (uint64_t number = 0; number < 2; number++) {
 		struct page_header header;
 
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): fstat() does not fail without an errno */
 		if (!pages_read_meta(pages->fd, number * pages->page_size, &metas[number]) ||
 		    !pages_read_at(pages->fd, &header, sizeof(header), number * pages->page_size) ||
 		    header.flags != PAGE_META || metas[number].free.pad != pages->page_size)
