@@ -45,13 +45,13 @@ mapped_images_new(struct image_table *table)
 void
 mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
 {
-	struct mapped_image *image, *next;
+	struct mapped_image *image;
 
 	images->table = table;
-	HASH_ITER (hh, images->by_identity, image, next)
+	for (image = images->by_identity; image; image = image->hh.next)
 		image->head.number = MAPPED_IMAGE_NO_NUMBER;
 	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++)
-		HASH_ITER (hh, images->by_name[kind], image, next)
+		for (image = images->by_name[kind]; image; image = image->hh.next)
 			image->head.number = MAPPED_IMAGE_NO_NUMBER;
 }
 
