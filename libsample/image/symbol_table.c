@@ -180,8 +180,10 @@ symbol_builder_best(struct symbol_builder *builder, uint64_t offset)
 
 	sort(builder);
 	at = ARRAY_LOWER_BOUND(builder->candidates, builder->count, offset, offset);
+	if (at == builder->count)
+		return NULL;
 	candidate = &builder->candidates[at];
-	return at < builder->count && candidate->offset == offset && candidate->name ? candidate : NULL;
+	return candidate->offset == offset && candidate->name ? candidate : NULL;
 }
 
 /* ---- overlapping stretches of code made disjoint ---- */
