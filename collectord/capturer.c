@@ -38,7 +38,7 @@
 #define EXTENTS_MAX     64                /* images whose extent is looked up after one flush */
 #define TRIES_MAX       4
 #define FULL_WAIT_NS    (600 * SECOND_NS)
-#define YOUNG_NS        (30 * SECOND_NS) /* an image is: its first samples are soon there, and it may soon be gone */
+#define YOUNG_NS        (30 * SECOND_NS) /* after an image was seen first: a build may be run and deleted by then */
 #define DRAIN_STEP_NS   (SECOND_NS / 10)
 #define GRANULE_SIZE    (CAPTURED_BLOCK_SIZE / 64) /* bytes: a request has 64 granules of a block */
 #define SHOWN_SIZE      1024
@@ -274,13 +274,13 @@ static void
 add_entries(struct capturer_session *session, size_t count)
 {
 	struct capturer_image *grown = array_grow(session->entries, &session->capacity, count, sizeof(*grown));
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
 	if (!grown)
 		return;
 	session->entries = grown;
 	for (; session->count < count; session->count++) {
 		const struct image *image = image_table_get(session->images, (uint32_t)session->count);
-		const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		struct capturer_image *entry = &grown[session->count];
 
 		*entry = (struct capturer_image){

@@ -76,7 +76,7 @@ void guest_deadlines_init(struct guest_deadlines *deadlines);
 void guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum syscall_kind kind,
                           const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline);
 
-/* It has returned. */
+/* The system call that waited for the deadline has returned. */
 void guest_deadline_end(struct guest_deadlines *deadlines, struct guest_deadline *deadline);
 
 /* ---- timers ---- */

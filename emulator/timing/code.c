@@ -61,7 +61,7 @@ new_code(struct timing *timing, const struct block *block)
 	return code;
 }
 
-/* It goes on with itself, for more than one iteration mostly. */
+/* Is the block followed by itself, in most of its executions? */
 static bool
 is_loop(const struct block *block)
 {

@@ -201,7 +201,7 @@ edges_next(const struct edge *before, const struct code *code)
 	return edge->code == code ? edge : NULL;
 }
 
-/* It is at hand from now on where it leads to. */
+/* A look-up of the edges to the edge's code tries it first from now on. */
 static inline void
 edges_set_recent(struct edge *edge)
 {
@@ -211,7 +211,7 @@ edges_set_recent(struct edge *edge)
 		__atomic_store_n(&first->recent, edge, __ATOMIC_RELEASE);
 }
 
-/* The same, and where it comes from. */
+/* edges_set_recent(), and edges_next() of `before`, which the edge comes after, gives it from now on. */
 static inline void
 edges_remember(struct edge *before, struct edge *edge)
 {

@@ -78,7 +78,7 @@ wait_for(struct thread *thread, const struct load_use *load)
 		stall_for_load(thread, &stall, load->ready - now, &load->cost);
 }
 
-/* Of those that wait, the one whose user comes first. */
+/* The load that waits and whose first user comes before the users of the others: an index of thread->waiting. */
 static unsigned
 first_waiting(const struct thread *thread)
 {
@@ -185,6 +185,7 @@ wait_for_turn(struct thread *thread, uint32_t number, uint64_t issue)
 	return turn;
 }
 
+/* The load that waits and whose value is ready before those of the others: an index of thread->waiting. */
 static unsigned
 first_ready(const struct thread *thread)
 {
@@ -196,7 +197,7 @@ first_ready(const struct thread *thread)
 	return first;
 }
 
-/* Its value is waited for later. */
+/* The load does not stall the core now: it waits in thread->waiting for the first instruction that uses its value. */
 static void
 begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
               const struct load_cost *cost)

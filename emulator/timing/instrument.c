@@ -184,7 +184,7 @@ read_modify_write(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, v
 		read_modify_write_missed(thread_of(vcpu), address, data);
 }
 
-/* Of unknown size: one that hits in its first line is not looked up in a second line. */
+/* An access whose size the block does not tell: when its first line hits, a second one is not looked up. */
 static void
 unknown_size(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {

@@ -23,7 +23,7 @@ struct load_stall {
 /* Of the first access_end instructions of a block; in order, of what is no such load, it is empty. NULL: no memory. */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
-/* Of any load: its places in the record are the first slots of their searches. */
+/* A load's stall, whose search in the record begins at the first slot: nothing is known of where it was last. */
 static inline struct load_stall
 load_stall_of(uint32_t stalled, uint32_t culprit)
 {
@@ -36,10 +36,10 @@ load_stall_of(uint32_t stalled, uint32_t culprit)
 	};
 }
 
-/* It waits for `cycles`, not 0, of what the load's cost is: what is hidden is what came first. */
+/* The core stalls for `cycles`, more than 0: the last part of the load's cost. The first part was hidden. */
 void stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost);
 
-/* Part of what has passed is recorded, and *at, where it was last, is where it is. */
+/* As stall_record(). *at is where the record had the pair last, and is set to where it has it now. */
 void stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
                      uint32_t *at);
 
@@ -51,7 +51,7 @@ stall_pass(struct thread *thread, uint64_t cycles)
 	thread->stall_cycles += cycles;
 }
 
-/* Part of what has passed was for this: into the counters and the record. */
+/* Count and record a part of what stall_pass() has let pass, by who stalled, who is to blame, and why. */
 void stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                   uint64_t cycles);
 
