@@ -235,7 +235,6 @@ $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c
 $(BUILD)/tests/unit/dcpi-tools/top_instructions_test: $(call objects,dcpi-tools/topstalls/top_instructions.c)
 $(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
-$(BUILD)/tests/unit/dcpi-tools/scratch_test: $(call objects,dcpi-tools/tar/scratch.c)
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)

@@ -11,8 +11,7 @@ TIMING_ROOMS := $(call up_to,$(ROOMS),machine)
 TIMING_INNER := $(BUILD)/plugin/rooms.a
 
 # Those that call the emulator are linked nowhere else.
-EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/timing/callbacks.c \
-	emulator/timing/instrument.c emulator/timing/plugin.c
+EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/timing/instrument.c emulator/timing/plugin.c
 EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sources,emulator) $(call sources,emulator/counts) \
 	$(TIMING_PARTS)))
 
