@@ -594,8 +594,11 @@ hierarchy_free(struct hierarchy *hierarchy)
 int
 hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room)
 {
-	struct hit_filter *moved = l1_move_filter(&hierarchy->data, &hierarchy->data_tlb.level, room);
+	struct hit_filter *moved;
 
+	if (!room.at && hierarchy->data_filter != hierarchy->room.at)
+		return 0; /* it has memory of its own */
+	moved = l1_move_filter(&hierarchy->data, &hierarchy->data_tlb.level, room);
 	if (!moved)
 		return -ENOMEM;
 	if (hierarchy->data_filter != hierarchy->room.at)
@@ -605,21 +608,26 @@ hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room)
 	return 0;
 }
 
-struct hierarchy_traffic
-hierarchy_take_traffic(struct hierarchy *hierarchy)
+void
+hierarchy_begin_thread(struct hierarchy *hierarchy, uint64_t now)
 {
 	const struct machine *machine = &hierarchy->system->machine;
-	struct hierarchy_traffic taken = hierarchy->traffic;
 
-	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++) {
-		struct memory_path_user *user = &hierarchy->users[i];
+	for (unsigned i = 0; i < ARRIVALS; i++)
+		hierarchy->arrivals[i].ready = 0;
+	for (unsigned i = 0; i < machine->nodes * (machine->controllers + machine->nodes); i++)
+		memory_path_user_continue(&hierarchy->users[i], now);
+}
 
-		taken.node_bytes[i / machine->controllers] += user->lines * machine->line_bytes;
-		user->published_lines -= user->lines; /* their difference is what is not published yet */
-		user->lines = 0;
-	}
-	hierarchy->traffic = (struct hierarchy_traffic){.written_back = 0};
-	return taken;
+struct hierarchy_traffic
+hierarchy_traffic(const struct hierarchy *hierarchy)
+{
+	const struct machine *machine = &hierarchy->system->machine;
+	struct hierarchy_traffic traffic = hierarchy->traffic;
+
+	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++)
+		traffic.node_bytes[i / machine->controllers] += hierarchy->users[i].lines * machine->line_bytes;
+	return traffic;
 }
 
 struct hit_filter *

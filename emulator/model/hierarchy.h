@@ -75,8 +75,14 @@ bool hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now
  */
 void hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes);
 
-/* The traffic since it was made or since it was taken last. */
-struct hierarchy_traffic hierarchy_take_traffic(struct hierarchy *hierarchy);
+/*
+ * Another thread goes on with the core at `now`, which may be before the last one ended: no prefetched line is on its
+ * way any more, and what the core moves is published soon.
+ */
+void hierarchy_begin_thread(struct hierarchy *hierarchy, uint64_t now);
+
+/* The traffic since it was made. Another thread may ask while the core's own runs, and sees about what there is. */
+struct hierarchy_traffic hierarchy_traffic(const struct hierarchy *hierarchy);
 
 /* The filters, which are asked at each access before. Of code no line is written. */
 struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);

@@ -96,6 +96,13 @@ memory_path_user_init(struct memory_path_user *user, struct memory_path *path, u
 	*user = (struct memory_path_user){.path = path, .core = core, .next_publish = MEMORY_PATH_PUBLISH_CYCLES};
 }
 
+void
+memory_path_user_continue(struct memory_path_user *user, uint64_t now)
+{
+	if (user->next_publish > now + MEMORY_PATH_PUBLISH_CYCLES)
+		user->next_publish = now + MEMORY_PATH_PUBLISH_CYCLES;
+}
+
 /* Lines that window `number` has room for: one more or less, so that their mean is right. */
 static inline uint64_t
 memory_path_capacity(const struct memory_path *path, uint64_t number)

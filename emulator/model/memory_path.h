@@ -72,6 +72,9 @@ void memory_path_begin_to_share(struct memory_path *path);
 
 void memory_path_user_init(struct memory_path_user *user, struct memory_path *path, unsigned core);
 
+/* The core's clock is at `now` again, perhaps before what it was: its rate is published after the usual time. */
+void memory_path_user_continue(struct memory_path_user *user, uint64_t now);
+
 /*
  * Move a line at `now`, or in the first window with room; returns the cycles until then. The load curve's latency
  * already contains the average queueing: callers take the longer of the two, not both.

@@ -40,18 +40,31 @@ take_idle_core(struct timing *timing, unsigned number, struct filter_room room)
 {
 	struct target_core **place, *core;
 
-	pthread_mutex_lock(&timing->idle_lock);
+	pthread_mutex_lock(&timing->cores_lock);
 	for (place = &timing->idle_cores; *place && (*place)->number != number;)
 		place = &(*place)->next;
 	core = *place;
 	if (core)
 		*place = core->next;
-	pthread_mutex_unlock(&timing->idle_lock);
+	pthread_mutex_unlock(&timing->cores_lock);
 	if (core && core->hierarchy && hierarchy_move_filter(core->hierarchy, room)) {
 		free_core(core);
 		return NULL;
 	}
 	return core;
+}
+
+/* From now on the counters grow by what the hierarchy moves. */
+static void
+begin_traffic(struct thread *thread)
+{
+	const struct record_counters *counters = &thread->record->counters;
+	const struct hierarchy_traffic traffic = hierarchy_traffic(thread->hierarchy);
+
+	for (unsigned i = 0; i < MACHINE_NODES_MAX; i++)
+		thread->traffic_before.node_bytes[i] = counters->node_bytes[i] - traffic.node_bytes[i];
+	thread->traffic_before.prefetched = counters->prefetched - traffic.prefetched;
+	thread->traffic_before.prefetched_used = counters->prefetched_used - traffic.prefetched_used;
 }
 
 static int
@@ -62,6 +75,8 @@ take_core(struct timing *timing, struct thread *thread)
 	const unsigned number = clock_thread_core(timing->clock, thread->vcpu);
 
 	thread->core = take_idle_core(timing, number, room);
+	if (thread->core && thread->core->hierarchy)
+		hierarchy_begin_thread(thread->core->hierarchy, thread_clock(thread));
 	if (!thread->core)
 		thread->core = new_core(timing, number, room);
 	if (!thread->core)
@@ -71,6 +86,7 @@ take_core(struct timing *timing, struct thread *thread)
 	if (thread->hierarchy) {
 		thread->data_filter = hierarchy_data_filter(thread->hierarchy);
 		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
+		begin_traffic(thread);
 	}
 	if (thread->data_filter != thread_filter(thread))
 		hit_filter_clear(thread_filter(thread));
@@ -79,21 +95,16 @@ take_core(struct timing *timing, struct thread *thread)
 
 /* The filter leaves the thread's area, which the next thread on this virtual CPU needs. */
 static void
-give_core_back(struct timing *timing, struct thread *thread)
+give_core_back(struct timing *timing, struct target_core *core)
 {
-	struct target_core *core = thread->core;
-
-	core->predictor = thread->predictor;
-	thread->core = NULL;
-	thread->hierarchy = NULL;
 	if (core->hierarchy && hierarchy_move_filter(core->hierarchy, FILTER_NO_ROOM)) {
 		free_core(core); /* no memory: the next thread finds its caches empty */
 		return;
 	}
-	pthread_mutex_lock(&timing->idle_lock);
+	pthread_mutex_lock(&timing->cores_lock);
 	core->next = timing->idle_cores;
 	timing->idle_cores = core;
-	pthread_mutex_unlock(&timing->idle_lock);
+	pthread_mutex_unlock(&timing->cores_lock);
 }
 
 void
@@ -150,9 +161,11 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->records_stalls = timing->parts & SETUP_TRUTH;
 	start_clock(thread, clock_thread_begin(timing->clock, vcpu, &thread->record->counters));
 	err = take_core(timing, thread);
-	if (err)
+	if (err) {
+		clock_thread_end(timing->clock, vcpu, thread_clock(thread));
 		return err;
-	thread->is_alive = true;
+	}
+	thread->half.next = THREAD_NEVER;
 	thread->executions = thread->record->executions;
 	thread->edge = &timing->nothing->edge;
 	for (unsigned i = 0; i < THREAD_HISTORY; i++)
@@ -161,18 +174,28 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	thread->record->counters.clock = thread_clock(thread);
 	thread->record->counters.threads++;
 	note_thread(timing, vcpu);
+	pthread_mutex_lock(&timing->cores_lock);
+	thread->is_alive = true;
+	pthread_mutex_unlock(&timing->cores_lock);
 	return 0;
 }
 
 void
 thread_end(struct thread *thread)
 {
+	struct target_core *core = thread->core;
+
 	if (!thread->is_alive)
 		return;
 	core_settle(thread);
+	core->predictor = thread->predictor;
+	pthread_mutex_lock(&thread->timing->cores_lock); /* against timing_publish() of another thread */
 	thread_publish(thread);
 	thread->is_alive = false;
-	give_core_back(thread->timing, thread); /* before the clock gives the core to another thread */
+	thread->core = NULL;
+	thread->hierarchy = NULL;
+	pthread_mutex_unlock(&thread->timing->cores_lock);
+	give_core_back(thread->timing, core); /* before the clock gives the core to another thread */
 	clock_thread_end(thread->timing->clock, thread->vcpu, thread_clock(thread));
 }
 
@@ -198,12 +221,13 @@ thread_publish(struct thread *thread)
 	thread->published_static = position;
 	counters->clock = thread_clock(thread);
 	if (thread->hierarchy) {
-		const struct hierarchy_traffic traffic = hierarchy_take_traffic(thread->hierarchy);
+		const struct hierarchy_traffic traffic = hierarchy_traffic(thread->hierarchy);
+		const struct hierarchy_traffic *before = &thread->traffic_before;
 
 		for (unsigned i = 0; i < MACHINE_NODES_MAX; i++)
-			counters->node_bytes[i] += traffic.node_bytes[i];
-		counters->prefetched += traffic.prefetched;
-		counters->prefetched_used += traffic.prefetched_used;
+			counters->node_bytes[i] = before->node_bytes[i] + traffic.node_bytes[i];
+		counters->prefetched = before->prefetched + traffic.prefetched;
+		counters->prefetched_used = before->prefetched_used + traffic.prefetched_used;
 	}
 }
 
@@ -272,5 +296,5 @@ thread_fork(struct thread *thread)
 	counters->began = thread_clock(thread);
 	counters->threads = 1;
 	if (thread->hierarchy) /* what it moved before is the parent's */
-		hierarchy_take_traffic(thread->hierarchy);
+		begin_traffic(thread);
 }

@@ -134,6 +134,7 @@ struct thread {
 	unsigned waiting_count; /* of `waiting` */
 	uint16_t first_user;    /* of their user_index */
 	struct half_load half;
+	struct hierarchy_traffic traffic_before; /* counters without the hierarchy's traffic, modulo 2^64 */
 
 	/* in order */
 	struct load_use waiting[THREAD_HISTORY];

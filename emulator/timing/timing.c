@@ -119,7 +119,7 @@ timing_init(struct timing *timing, const struct setup *setup, uint16_t machine, 
 	*timing = (struct timing){.setup = setup, .parts = setup->parts, .recording = recording, .clock = clock};
 	read_machine(timing, setup);
 	timing->is_common = has_geometry(timing);
-	pthread_mutex_init(&timing->idle_lock, NULL);
+	pthread_mutex_init(&timing->cores_lock, NULL);
 	threads = mmap(NULL, THREADS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	timing->threads = threads == MAP_FAILED ? NULL : threads;
 	timing->codes = calloc(CODE_BLOCKS_MAX, sizeof(timing->codes[0]));
@@ -139,7 +139,7 @@ timing_fini(struct timing *timing)
 	for (unsigned i = 0; i < timing->thread_count && timing->threads; i++)
 		thread_free(timing_thread(timing, i));
 	thread_free_idle_cores(timing);
-	pthread_mutex_destroy(&timing->idle_lock);
+	pthread_mutex_destroy(&timing->cores_lock);
 	free(timing->codes);
 	edges_fini(&timing->edges);
 	arena_fini(&timing->arena);
@@ -154,16 +154,19 @@ timing_fini(struct timing *timing)
 void
 timing_publish(struct timing *timing)
 {
-	for (unsigned i = 0; i < timing->thread_count; i++)
+	for (unsigned i = 0; i < timing->thread_count; i++) {
+		pthread_mutex_lock(&timing->cores_lock); /* no thread gives its core away meanwhile */
 		if (timing_thread(timing, i)->is_alive)
 			thread_publish(timing_thread(timing, i));
+		pthread_mutex_unlock(&timing->cores_lock);
+	}
 }
 
 void
 timing_before_fork(struct timing *timing)
 {
 	edges_before_fork(&timing->edges);
-	pthread_mutex_lock(&timing->idle_lock);
+	pthread_mutex_lock(&timing->cores_lock);
 	if (timing->memory)
 		memory_system_before_fork(timing->memory);
 	blocks_before_fork(timing->blocks);
@@ -175,7 +178,7 @@ timing_after_fork(struct timing *timing)
 	blocks_after_fork(timing->blocks);
 	if (timing->memory)
 		memory_system_after_fork(timing->memory);
-	pthread_mutex_unlock(&timing->idle_lock);
+	pthread_mutex_unlock(&timing->cores_lock);
 	edges_after_fork(&timing->edges);
 }
 

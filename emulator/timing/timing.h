@@ -24,10 +24,10 @@ struct timing {
 	struct blocks *blocks;
 	struct memory_system *memory;
 	struct clock *clock;
-	uint8_t *threads;      /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
-	unsigned thread_count; /* highest that there was, and one */
-	pthread_mutex_t idle_lock;
-	struct target_core *idle_cores; /* the last that was given back first; under idle_lock */
+	uint8_t *threads;               /* RECORD_VCPUS_MAX places of 1 << THREAD_SHIFT */
+	unsigned thread_count;          /* highest that there was, and one */
+	pthread_mutex_t cores_lock;     /* which thread has which core: of threads that end, and of timing_publish() */
+	struct target_core *idle_cores; /* the last that was given back first */
 	unsigned load_cycles;           /* of a hit in level 1, as the schedules have it */
 	int64_t level1_difference;      /* what the machine says more than the pipeline */
 	unsigned misses_in_flight, write_buffer_entries;

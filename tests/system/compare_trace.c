@@ -120,7 +120,7 @@ print_counts(const struct trace_comparison *comparison, const char *name, const 
 static void
 print(const struct trace_comparison *comparison)
 {
-	const uint64_t written_back = hierarchy_take_traffic(comparison->hierarchy).written_back;
+	const uint64_t written_back = hierarchy_traffic(comparison->hierarchy).written_back;
 
 	putchar('{');
 	print_counts(comparison, "fetches", &comparison->fetches);

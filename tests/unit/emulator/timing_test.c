@@ -83,15 +83,28 @@ a_thread_too_many_is_refused(void **state)
 #define LINE_OF(thread) (UINT64_C(0x100000) + (thread)*UINT64_C(0x10000))
 
 static int
-three_cores(void **state)
+begin_three_cores(void **state, bool prefetch)
 {
 	struct timing_fixture *fixture = timing_fixture_new("e5-2690v4");
 
 	fixture->setup.threads = 3;
-	fixture->setup.machine.prefetcher_count = 0;
+	if (!prefetch)
+		fixture->setup.machine.prefetcher_count = 0;
 	timing_fixture_begin(fixture, SETUP_EVERYTHING);
 	*state = fixture;
 	return 0;
+}
+
+static int
+three_cores(void **state)
+{
+	return begin_three_cores(state, false);
+}
+
+static int
+three_cores_that_prefetch(void **state)
+{
+	return begin_three_cores(state, true);
 }
 
 static struct thread *
@@ -165,8 +178,50 @@ a_core_s_traffic_is_of_its_thread(void **state)
 	assert_int_equal(two->node_bytes[0] + two->node_bytes[1], 64);
 }
 
-#define TEST_CORES(name) cmocka_unit_test_setup_teardown(name, three_cores, timing_teardown)
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
+/* A thread begins at its parent's clock, which may be before that of the one that ended on its core. */
+static void
+a_thread_does_not_wait_for_lines_of_another_time(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const uint64_t ahead = 1000000;
+	struct access_result result;
+	struct thread *thread = begin_thread(fixture, 1);
+	unsigned used = 0;
+
+	for (uint64_t i = 0; i < 16; i++) /* a stream that ends in the middle of its page */
+		(void)hierarchy_load(thread->hierarchy, LINE_OF(1) + i * 64, 1, ahead + i, &result);
+	thread_end(thread);
+	thread = begin_thread(fixture, 2);
+	assert_int_equal(clock_thread_core(fixture->clock, 2), 1);
+	assert_true(thread_clock(thread) < ahead);
+	for (uint64_t i = 16; i < 32; i++) {
+		if (!hierarchy_load(thread->hierarchy, LINE_OF(1) + i * 64, 2, thread_clock(thread), &result))
+			continue;
+		used += result.used_prefetch;
+		assert_true(result.cycles < 10000);
+	}
+	assert_true(used > 0);
+}
+
+/* Who ends publishes for all threads that go on. */
+static void
+what_is_published_twice_counts_once(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	const struct record_counters *one = &begin_thread(fixture, 1)->record->counters;
+
+	assert_false(load_hits(timing_thread(&fixture->timing, 1), LINE_OF(1)));
+	timing_publish(&fixture->timing);
+	assert_int_equal(one->node_bytes[0] + one->node_bytes[1], 64);
+	timing_publish(&fixture->timing);
+	assert_int_equal(one->node_bytes[0] + one->node_bytes[1], 64);
+	thread_end(timing_thread(&fixture->timing, 1));
+	assert_int_equal(one->node_bytes[0] + one->node_bytes[1], 64);
+}
+
+#define TEST_STREAM(name) cmocka_unit_test_setup_teardown(name, three_cores_that_prefetch, timing_teardown)
+#define TEST_CORES(name)  cmocka_unit_test_setup_teardown(name, three_cores, timing_teardown)
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, timing_in_order, timing_teardown)
 
 int
 main(void)
@@ -181,6 +236,8 @@ main(void)
 		TEST_CORES(a_thread_finds_the_caches_of_its_core),
 		TEST_CORES(threads_that_share_a_core_have_caches_each),
 		TEST_CORES(a_core_s_traffic_is_of_its_thread),
+		TEST_CORES(what_is_published_twice_counts_once),
+		TEST_STREAM(a_thread_does_not_wait_for_lines_of_another_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
