@@ -189,9 +189,9 @@ edges_find(const struct edges *edges, const struct edge *before, const struct co
 }
 
 /*
- * The edge to `code` that that is neither the first nor the other one, when it is the one that was needed last there;
- * else NULL. What is called from many places has more edges to it than one can know, and each of them is the only one
- * from where it comes.
+ * The edge from `before` to `code` that was taken last and is neither the code's first edge nor its recent one; else
+ * NULL. What is called from many places has more edges to it than one can know, and each of them is the only one from
+ * where it comes.
  */
 static inline struct edge *
 edges_next(const struct edge *before, const struct code *code)

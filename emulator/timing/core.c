@@ -78,16 +78,28 @@ wait_for(struct thread *thread, const struct load_use *load)
 		stall_for_load(thread, &stall, load->ready - now, &load->cost);
 }
 
-/* The load that waits and whose first user comes before the users of the others: an index of thread->waiting. */
-static unsigned
-first_waiting(const struct thread *thread)
+static uint64_t
+use_index(const struct load_use *load)
 {
-	unsigned first = 0;
+	return load->user_index;
+}
+
+static uint64_t
+ready_time(const struct load_use *load)
+{
+	return load->ready;
+}
+
+/* Of the loads that wait, the one with the least `key`: an index of thread->waiting. */
+static inline __attribute__((always_inline)) unsigned
+least_waiting(const struct thread *thread, uint64_t (*key)(const struct load_use *load))
+{
+	unsigned least = 0;
 
 	for (unsigned i = 1; i < thread->waiting_count; i++)
-		if (thread->waiting[i].user_index < thread->waiting[first].user_index)
-			first = i;
-	return first;
+		if (key(&thread->waiting[i]) < key(&thread->waiting[least]))
+			least = i;
+	return least;
 }
 
 static void
@@ -96,7 +108,7 @@ remove_waiting(struct thread *thread, unsigned at)
 	thread->waiting[at] = thread->waiting[--thread->waiting_count];
 	thread->first_user = BLOCK_NOT_USED;
 	if (thread->waiting_count)
-		thread->first_user = thread->waiting[first_waiting(thread)].user_index;
+		thread->first_user = thread->waiting[least_waiting(thread, use_index)].user_index;
 }
 
 /* No value is waited for. */
@@ -111,7 +123,7 @@ void
 core_settle_users(struct thread *thread, unsigned index)
 {
 	while (thread->first_user <= index) {
-		const unsigned first = first_waiting(thread);
+		const unsigned first = least_waiting(thread, use_index);
 		const struct load_use load = thread->waiting[first];
 
 		remove_waiting(thread, first);
@@ -185,18 +197,6 @@ wait_for_turn(struct thread *thread, uint32_t number, uint64_t issue)
 	return turn;
 }
 
-/* The load that waits and whose value is ready before those of the others: an index of thread->waiting. */
-static unsigned
-first_ready(const struct thread *thread)
-{
-	unsigned first = 0;
-
-	for (unsigned i = 1; i < thread->waiting_count; i++)
-		if (thread->waiting[i].ready < thread->waiting[first].ready)
-			first = i;
-	return first;
-}
-
 /* The load does not stall the core now: it waits in thread->waiting for the first instruction that uses its value. */
 static void
 begin_waiting(struct thread *thread, const struct block_instruction *instruction, uint32_t number, uint64_t ready,
@@ -205,7 +205,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
 	struct load_use *load;
 
 	if (thread->waiting_count == THREAD_HISTORY) /* full: the load whose value comes first is forgotten */
-		remove_waiting(thread, first_ready(thread));
+		remove_waiting(thread, least_waiting(thread, ready_time));
 	load = &thread->waiting[thread->waiting_count++];
 	load->ready = ready;
 	load->culprit = number;

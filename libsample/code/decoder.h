@@ -31,7 +31,7 @@ const struct architecture_registers *architecture_registers(enum architecture ar
 int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
 
 /*
- * Why this build does not decode `architecture`, and what to do, for the end of a sentence; NULL if it does. riscv64
+ * Why this build does not decode `architecture`, and what to do, to be said of a program; NULL if it does. riscv64
  * needs capstone 5.
  */
 const char *architecture_trouble(enum architecture architecture);

@@ -186,7 +186,8 @@ join_memory(struct instruction_detail *detail, const struct form *form)
 		detail->operand_count--;
 		last--;
 	}
-	last->size = access_size(detail->mnemonic, form);
+	if (last->kind == OPERAND_MEMORY)
+		last->size = access_size(detail->mnemonic, form);
 }
 
 static bool

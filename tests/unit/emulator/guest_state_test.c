@@ -1,4 +1,4 @@
-/* Tests of emulator/clock/guest_state.h, guest_random.h and host_thread.h. */
+/* Tests of emulator/clock/guest_state.h and host_thread.h. */
 #include "tests/unit/test.h"
 
 #include <pthread.h>

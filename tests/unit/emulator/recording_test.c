@@ -149,6 +149,9 @@ stalls_with_one_first_slot_are_apart(void **state)
 {
 	struct recording_fixture *fixture = *state;
 	const uint32_t other = 7 + RECORD_STALLS / 2;
+	const struct record_pair pair = {other, other};
+	struct record_stall *found;
+	uint32_t at;
 
 	assert_true(record_stall_add(fixture->vcpu, 7, 7, REASON_DATA_CACHE, 10));
 	assert_true(record_stall_add(fixture->vcpu, other, other, REASON_DATA_CACHE, 20));
@@ -157,6 +160,13 @@ stalls_with_one_first_slot_are_apart(void **state)
 	                 record_stall_find(fixture->vcpu, 7, 7, REASON_DATA_CACHE) + 1);
 	assert_int_equal(record_stall_find(fixture->vcpu, other, other, REASON_DATA_CACHE)->cycles, 60);
 	assert_int_equal(record_stall_find(fixture->vcpu, 7, 7, REASON_DATA_CACHE)->cycles, 10);
+	/* where it was last it is known again, and what lies in its first slot is another's */
+	found = record_stall_find(fixture->vcpu, other, other, REASON_DATA_CACHE);
+	at = record_stall_bytes(fixture->vcpu, found);
+	assert_ptr_equal(record_stall_at(fixture->vcpu, at), found);
+	assert_true(record_stall_is(found, &pair, REASON_DATA_CACHE));
+	assert_false(record_stall_is(found - 1, &pair, REASON_DATA_CACHE));
+	assert_false(record_stall_is(found, &pair, REASON_DATA_TLB));
 }
 
 static void
