@@ -150,8 +150,9 @@ run(struct tar_request *request)
 		return STATUS_FAILURE;
 	}
 	if (err)
-		return message_cannot(request->extract ? request->target : NULL, "make a directory to work in", err,
-		                      NULL);
+		return message_cannot(request->extract ? request->target : temporary_directory_parent("/var/tmp"),
+		                      "make a directory to work in", err,
+		                      request->extract ? NULL : "TMPDIR names another place");
 	return temporary_directory_run(request->directory, do_work, request);
 }
 

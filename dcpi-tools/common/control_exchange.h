@@ -12,7 +12,7 @@
 /* Where a dcpid listens, and how long it is waited for. */
 struct control_peer {
 	const char *path;
-	int connect_s; /* seconds until it accepts, and then to take the request */
+	int connect_s; /* seconds while its queue of clients is full, and then to take the request */
 	int answer_s;  /* seconds until the whole reply is there: dcpid replies when the work is done */
 	pid_t owner;   /* the process that must listen there; 0: any */
 };

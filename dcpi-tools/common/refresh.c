@@ -40,7 +40,8 @@ refresh_database(const char *directory)
 		return;
 	snprintf(path, sizeof(path), "%s/control", directory);
 	err = ask(path, owner > 0 ? owner : 0);
-	if (err && err != -ETIMEDOUT) /* a dcpid whose configuration names the socket */
+	/* a dcpid whose configuration names the socket */
+	if (err == -ENOENT || err == -ECONNREFUSED || err == -EACCES)
 		err = ask(CONFIG_SOCKET, owner > 0 ? owner : 0);
 	is_silent = err == -ETIMEDOUT;
 }

@@ -171,6 +171,7 @@ visit_code(struct survey_run *run, struct code_image *code, const struct path_re
 		.exact = &records->exact.paths,
 		.branches = &records->branches.paths,
 		.bursts = &records->bursts.paths,
+		.ignore_exact = run->survey->ignore_exact,
 	};
 	const size_t before = run->survey->procedure_count;
 	int err;

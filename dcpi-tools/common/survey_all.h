@@ -41,6 +41,7 @@ struct survey_all {
 	char **titles; /* of images */
 	bool *wanted;  /* by image; NULL: all */
 	uint16_t event;
+	bool ignore_exact; /* set by the caller after survey_all_open(): exact counts are read, and not used */
 	struct model_choice model;
 	struct other_cores left_out;
 	uint64_t samples;  /* of the event, that were asked for: what shares are of */

@@ -1,8 +1,8 @@
 /*
  * temporary_directory.h - a directory to work in that does not stay behind
  *
- * Its mode is 0700. What is in it, and in directories in it, is removed with it. Thread rule: any thread;
- * temporary_directory_run(): a process with one.
+ * Its mode is 0700. Files in it, and in directories in it, are removed with it; what lies deeper stays, and so does it.
+ * Thread rule: any thread; temporary_directory_run(): a process with one.
  */
 #ifndef DCPI_TOOLS_TEMPORARY_DIRECTORY_H
 #define DCPI_TOOLS_TEMPORARY_DIRECTORY_H

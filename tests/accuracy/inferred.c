@@ -20,7 +20,6 @@
 #include "base/error.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/path_records.h"
 #include "dcpi-tools/common/survey_all.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "dcpi-tools/common/tool.h"
@@ -42,8 +41,10 @@ struct judged_procedure {
 struct judging {
 	const char *procedure; /* the only one; NULL: all */
 	struct survey_all survey;
+	struct profile *profile;
 	uint32_t epoch;                  /* that has recorded stalls; 0: none */
-	struct recorded_stalls recorded; /* of the image at hand */
+	struct recorded_stalls recorded; /* of recorded_image */
+	uint32_t recorded_image;         /* of the selection; SURVEY_NO_IMAGE: of none */
 	struct judged_procedure *procedures;
 	size_t count, capacity;
 	struct verdict_sum sum; /* of all */
@@ -119,6 +120,18 @@ keep_procedure(struct judging *judging, const struct procedure_input *input, con
 	return grown->title && (grown->stalls || !judging->procedure) ? 0 : -ENOMEM;
 }
 
+/* Have what was recorded of the image that is analysed now. */
+static int
+take_recorded(struct judging *judging, uint32_t image)
+{
+	if (!judging->epoch || judging->recorded_image == image)
+		return 0;
+	recorded_stalls_fini(&judging->recorded);
+	judging->recorded_image = image;
+	return recorded_stalls_read(judging->profile, judging->survey.selection->images[image].number, judging->epoch,
+	                            &judging->recorded);
+}
+
 static int
 judge_procedure(void *context, const struct procedure_input *input, const struct procedure_analysis *analysis)
 {
@@ -126,71 +139,15 @@ judge_procedure(void *context, const struct procedure_input *input, const struct
 	struct verdict *verdicts;
 	int err;
 
-	judging->survey.analyzed += analysis->time_samples;
 	if (judging->procedure && (!input->symbol->name || strcmp(input->symbol->name, judging->procedure) != 0))
 		return 0;
-	err = recorded_stalls_judge(&judging->recorded, input->code, analysis, &verdicts);
+	err = take_recorded(judging, input->code->index);
+	if (!err)
+		err = recorded_stalls_judge(&judging->recorded, input->code, analysis, &verdicts);
 	if (err)
 		return err;
 	err = keep_procedure(judging, input, analysis, verdicts);
 	free(verdicts);
-	return err;
-}
-
-/* What is not analysed is what `analyzed` lacks of `samples`. */
-static int
-pass_over(void *context, uint32_t image, const char *why, uint64_t samples)
-{
-	(void)context, (void)image, (void)why, (void)samples;
-	return 0;
-}
-
-/* Judge the procedures of an image whose counts and stalls have been read. 0, also when its code cannot be read. */
-static int
-judge_code(struct judging *judging, uint32_t image, const struct path_records *records)
-{
-	const struct survey_visitor visitor = {.context = judging, .procedure = judge_procedure, .skipped = pass_over};
-	const struct survey_all *survey = &judging->survey;
-	struct code_image code;
-	const struct procedure_input input = {
-		.selection = survey->selection,
-		.code = &code,
-		.event = survey->event,
-		.pipeline = &survey->model.pipeline,
-		.exact = &records->exact.paths,
-		.branches = &records->branches.paths,
-		.bursts = &records->bursts.paths,
-		.ignore_exact = true,
-	};
-	int err = code_image_open(&code, survey->selection, image);
-
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	err = code_image_read(&code);
-	if (!err)
-		err = survey_image(&input, &visitor);
-	else if (err != -ENOMEM)
-		err = 0;
-	code_image_close(&code);
-	return err;
-}
-
-static int
-judge_image(struct judging *judging, struct profile *profile, uint32_t image)
-{
-	const struct selection *selection = judging->survey.selection;
-	const uint32_t number = selection->images[image].number;
-	struct path_records records;
-	int err = path_records_read(profile, selection, number, &records);
-
-	if (err)
-		return err;
-	if (judging->epoch)
-		err = recorded_stalls_read(profile, number, judging->epoch, &judging->recorded);
-	if (!err)
-		err = judge_code(judging, image, &records);
-	recorded_stalls_fini(&judging->recorded);
-	path_records_fini(&records);
 	return err;
 }
 
@@ -213,20 +170,19 @@ judge_all(struct report *report, const struct request *asked, struct database *d
 {
 	const struct inferred_request *request = (const void *)asked;
 	struct judging *judging = (void *)report;
-	const struct survey_all *survey = &judging->survey;
+	const struct survey_all_visitor visitor = {.context = judging, .procedure = judge_procedure};
 	int status = survey_all_open(&judging->survey, &request->survey, database);
-	int err = 0;
 
 	if (status)
 		return status;
 	judging->procedure = request->procedure;
-	judging->epoch = recorded_stalls_epoch(survey->selection);
-	for (uint32_t i = 0; i < survey->selection->image_count && !err; i++)
-		if ((!survey->wanted || survey->wanted[i]) &&
-		    code_image_samples(survey->selection, i, 0, UINT64_MAX, survey->event))
-			err = judge_image(judging, database->profile, i);
-	if (err)
-		return message_cannot(database->directory, "judge its procedures", err, NULL);
+	judging->profile = database->profile;
+	judging->epoch = recorded_stalls_epoch(judging->survey.selection);
+	judging->recorded_image = SURVEY_NO_IMAGE;
+	judging->survey.ignore_exact = true;
+	status = survey_all_run(&judging->survey, database, &visitor);
+	if (status)
+		return status;
 	if (!judging->count) {
 		message_print(database->directory, "there is no such procedure that could be analysed");
 		return STATUS_EMPTY;
@@ -288,6 +244,7 @@ judging_fini(struct report *report)
 		json_decref(judging->procedures[i].stalls);
 	}
 	free(judging->procedures);
+	recorded_stalls_fini(&judging->recorded);
 	survey_all_fini(&judging->survey);
 }
 

@@ -123,6 +123,9 @@ look_at_refusals()
 	check_fails 'an archive that is not' 1 'No such file or directory' dcpitar -x nowhere.tar.zst
 	check_fails 'no database' 1 'there is no profile database here' dcpitar --db "$scratch/again" a.tar.zst
 	check_fails 'an archive in the place of a database' 1 "'dcpitar -x' extracts" dcpiprof --db small.tar.zst
+	check_fails 'no place to work' 1 \
+		'/nowhere: cannot make a directory to work in: No such file or directory (TMPDIR names another place)' \
+		env TMPDIR=/nowhere dcpitar --db "$db" a.tar.zst
 	check 'a failure leaves no archive' test ! -e a.tar.zst
 	mount_or_skip 16k "$scratch/disk" 'a full disk keeps the old archive' || return
 	echo old >"$scratch/disk/a.tar.zst"

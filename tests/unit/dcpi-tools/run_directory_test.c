@@ -143,13 +143,6 @@ others_are_left_alone(void **state)
 	assert_int_equal(made_end(user), SIGTERM);
 }
 
-static void
-what_is_not_there_need_not_be_removed(void **state)
-{
-	(void)state;
-	temporary_directory_remove("/nowhere/at/all");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -161,7 +154,6 @@ main(int argc, char **argv)
 		cmocka_unit_test(where_it_cannot_be_made_is_said),
 		cmocka_unit_test(emulators_of_a_run_are_killed_and_its_directory_removed),
 		cmocka_unit_test(others_are_left_alone),
-		cmocka_unit_test(what_is_not_there_need_not_be_removed),
 	};
 
 	made_emulator_main(argc, argv);

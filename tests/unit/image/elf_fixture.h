@@ -201,7 +201,7 @@ find_nm_address(void *context, const char *line)
 		found->address = address;
 }
 
-/* Of a symbol of the file, as nm(1) lists it. */
+/* The address of a symbol, as nm(1) lists it; the test fails where there is none. */
 static inline uint64_t
 nm_address_of(const char *path, const char *name)
 {

@@ -123,6 +123,7 @@ build_program(const struct folder *folder, const char *flags, char path[PATH_MAX
 		need_tool("objcopy");                                                                                  \
 	} while (0)
 
+/* Keeps the last line. */
 static inline void
 find_line(void *context, const char *line)
 {
@@ -134,12 +135,8 @@ static inline uint64_t
 offset_of(const char *path, const char *name)
 {
 	struct elf_layout layout = layout_of(path);
-	char line[256] = "";
-	uint64_t address;
 
-	each_line(find_line, line, "nm '%s' 2>/dev/null | awk '$3 == \"%s\"'", path, name);
-	assert_int_equal(sscanf(line, "%" SCNx64, &address), 1);
-	return code_offset(&layout, address);
+	return code_offset(&layout, nm_address_of(path, name));
 }
 
 /* Without the C library's start files: every function has a frame description and a size. */
