@@ -95,7 +95,7 @@ uint64_t collection_committed(const struct collection *collection);
  * the database has not got yet, programs that may soon be gone and were seen first less than half a minute ago, code
  * made at run time, the end of a slice, a job that could not be written, sampling that costs too much. Otherwise once a
  * minute: a flush takes some milliseconds of processor time, however few samples it has. Intervals below 10 s are kept
- * in any case: who sets one wants samples to be on the disk.
+ * in any case: a user who sets one wants samples to be on the disk.
  */
 bool collection_flush_is_due(const struct collection *collection);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cpu_list.h"
 #include "collectord/machine.h"
 #include "stream/ring.h"
@@ -118,17 +119,9 @@ work(struct cost_meter *meter)
 static const struct cost_step *
 find_step(const struct cost_meter *meter, uint64_t time_ns)
 {
-	size_t low = 0, high = meter->step_count;
+	const size_t at = ARRAY_LOWER_BOUND(meter->steps, meter->step_count, end_ns, time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (meter->steps[middle].end_ns < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < meter->step_count && meter->steps[low].begin_ns <= time_ns ? &meter->steps[low] : NULL;
+	return at < meter->step_count && meter->steps[at].begin_ns <= time_ns ? &meter->steps[at] : NULL;
 }
 
 static uint64_t

@@ -234,8 +234,8 @@ static int
 verify(const struct tar_request *request, const char *data)
 {
 	const int fd = open(data, O_RDONLY | O_CLOEXEC);
-	char why[VERIFY_WHY_SIZE];
-	int err = fd < 0 ? -errno : profile_verify_file(fd, why, sizeof(why));
+	char why[PAGES_WHY_SIZE];
+	int err = fd < 0 ? -errno : pages_verify(fd, why, sizeof(why));
 
 	if (fd >= 0)
 		close(fd);

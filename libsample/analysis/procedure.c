@@ -323,7 +323,7 @@ count_runs(const struct procedure_input *input, const struct flow_graph *graph, 
 {
 	struct procedure_stretch stretch = {0};
 
-	while (procedure_stretch_next(input, graph, &stretch)) {
+	while (paths->run_count > 0 && procedure_stretch_next(input, graph, &stretch)) {
 		const struct edge_range range = edges_within(paths->runs, paths->run_count, false, &stretch);
 
 		for (const struct procedure_edge *run = range.first; run < range.last; run++) {

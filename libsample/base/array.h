@@ -74,6 +74,13 @@ array_lower_bound(const void *array, size_t count, size_t size, size_t offset, b
 	return low;
 }
 
+/* As ARRAY_LOWER_BOUND(), of elements that are a uint32_t themselves. */
+static inline size_t
+array_lower_bound_u32(const uint32_t *array, size_t count, uint64_t number)
+{
+	return array_lower_bound(array, count, sizeof(*array), 0, false, number);
+}
+
 /*
  * The index of the first of `count` elements whose `member`, a uint64_t or uint32_t by which they ascend, is not below
  * `number`; `count` when there is none.

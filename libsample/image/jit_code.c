@@ -473,8 +473,7 @@ static bool
 is_sampled(const struct jit_capture_request *request, uint64_t offset, uint64_t size)
 {
 	const uint64_t first = offset / BLOCK, last = (offset + size - 1) / BLOCK;
-	const size_t at =
-		array_lower_bound(request->blocks, request->block_count, sizeof(*request->blocks), 0, false, first);
+	const size_t at = array_lower_bound_u32(request->blocks, request->block_count, first);
 
 	return at < request->block_count && request->blocks[at] <= last;
 }

@@ -190,12 +190,6 @@ mapped_image_kind(const struct mapped_image *image)
 	return image->image.kind;
 }
 
-const char *
-mapped_image_path(const struct mapped_image *image)
-{
-	return image->path;
-}
-
 void
 mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns)
 {

@@ -31,7 +31,6 @@ struct mapped_image *mapped_image_share(struct mapped_image *image); /* one refe
 void mapped_image_release(struct mapped_image *image);               /* one less; NULL is allowed */
 
 enum image_kind mapped_image_kind(const struct mapped_image *image);
-const char *mapped_image_path(const struct mapped_image *image);
 
 /* It was mapped at `time_ns`, in record time: kept for a file that only its inode identifies. */
 void mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns);

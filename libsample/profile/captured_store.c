@@ -28,7 +28,7 @@ captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t *bl
 	reader_init(&reader, data, size);
 	*image = read_u32_be(&reader);
 	*block = read_u32_be(&reader);
-	return reader.failed || reader_left(&reader) > 0 ? -DCPI_EDAMAGED : 0;
+	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
 int

@@ -46,6 +46,26 @@ why_append_name(char *why, size_t size, const char *name)
 	why_append(why, size, "%s", escape_text(name, shown, sizeof(shown)));
 }
 
+/* Some values that did not match, for the sentence. */
+struct unmatched {
+	char names[LIST_MAX][SEEN_SIZE];
+	size_t count;
+	bool more;
+};
+
+static void
+unmatched_add(struct unmatched *seen, const char *name)
+{
+	for (size_t i = 0; i < seen->count; i++)
+		if (strncmp(seen->names[i], name, SEEN_SIZE - 1) == 0)
+			return;
+	seen->more = seen->count == LIST_MAX;
+	if (seen->more)
+		return;
+	memcpy(seen->names[seen->count], name, strnlen(name, SEEN_SIZE - 1));
+	seen->count++;
+}
+
 /* ---- epochs ---- */
 
 struct epoch_name {
@@ -59,21 +79,8 @@ struct epoch_name {
 struct epoch_names {
 	struct epoch_name *names; /* ascending by id */
 	size_t count, capacity;
-	char hosts[LIST_MAX][EPOCH_TEXT_SIZE]; /* some of those that did not match */
-	size_t host_count;
-	bool more_hosts;
+	struct unmatched hosts;
 };
-
-static void
-note_host(struct epoch_names *list, const char *host)
-{
-	for (size_t i = 0; i < list->host_count; i++)
-		if (strcmp(list->hosts[i], host) == 0)
-			return;
-	list->more_hosts = list->host_count == LIST_MAX;
-	if (!list->more_hosts)
-		memcpy(list->hosts[list->host_count++], host, EPOCH_TEXT_SIZE);
-}
 
 static int
 names_read(const struct store *store, MDB_txn *txn, const char *host, struct epoch_names *list)
@@ -86,8 +93,12 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
 		if (host && fnmatch(host, epoch.host, 0) != 0) {
-			note_host(list, epoch.host);
+			unmatched_add(&list->hosts, epoch.host);
 			continue;
+		}
+		if (list->count > 0 && epoch.id <= list->names[list->count - 1].id) {
+			result = -DCPI_EDAMAGED; /* epochs are searched by their ids, which a damaged page can mix up */
+			break;
 		}
 		names = array_grow(list->names, &list->capacity, list->count + 1, sizeof(*names));
 		if (!names) {
@@ -123,16 +134,16 @@ list_epochs(const struct epoch_names *list, char *why, size_t size)
 }
 
 static void
-list_hosts(const struct epoch_names *list, const char *host, char *why, size_t size)
+list_hosts(const struct unmatched *hosts, const char *host, char *why, size_t size)
 {
 	why_append(why, size, "no epoch is of a host that matches '");
 	why_append_name(why, size, host);
-	why_append(why, size, "'; there %s ", list->host_count == 1 && !list->more_hosts ? "is" : "are");
-	for (size_t i = 0; i < list->host_count; i++) {
+	why_append(why, size, "'; there %s ", hosts->count == 1 && !hosts->more ? "is" : "are");
+	for (size_t i = 0; i < hosts->count; i++) {
 		why_append(why, size, "%s", i > 0 ? ", " : "");
-		why_append_name(why, size, list->hosts[i][0] ? list->hosts[i] : "one without a name");
+		why_append_name(why, size, hosts->names[i][0] ? hosts->names[i] : "one without a name");
 	}
-	why_append(why, size, "%s", list->more_hosts ? ", ..." : "");
+	why_append(why, size, "%s", hosts->more ? ", ..." : "");
 }
 
 /* "12" in all of `text`; false for anything else and for what does not fit. */
@@ -277,8 +288,8 @@ choose_by_expression(const struct store *store, MDB_txn *txn, const char *expres
 		return -EINVAL;
 	}
 	err = names_read(store, txn, host, &list);
-	if (!err && list.count == 0 && list.host_count > 0) {
-		list_hosts(&list, host, why, size);
+	if (!err && list.count == 0 && list.hosts.count > 0) {
+		list_hosts(&list.hosts, host, why, size);
 		err = -DCPI_ENOSELECTION;
 	}
 	if (!err) {
@@ -449,26 +460,6 @@ scope_fini(struct scope *scope)
 }
 
 /* ---- contexts ---- */
-
-/* Some values that did not match, for the sentence. */
-struct unmatched {
-	char names[LIST_MAX][SEEN_SIZE];
-	size_t count;
-	bool more;
-};
-
-static void
-unmatched_add(struct unmatched *seen, const char *name)
-{
-	for (size_t i = 0; i < seen->count; i++)
-		if (strncmp(seen->names[i], name, SEEN_SIZE - 1) == 0)
-			return;
-	seen->more = seen->count == LIST_MAX;
-	if (seen->more)
-		return;
-	memcpy(seen->names[seen->count], name, strnlen(name, SEEN_SIZE - 1));
-	seen->count++;
-}
 
 /* A pattern with wildcards by fnmatch(3); a path matches itself and everything below it. */
 static bool

@@ -160,10 +160,11 @@ visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 	else if (epoch->event_count != slice.event_count)
 		check_complain(check, "slices: slice %u has %zu events, its epoch %u has %zu", id, slice.event_count,
 		               slice.epoch, epoch->event_count);
-	slice_fini(&slice);
 	slices = array_grow(check->slices, &check->slice_capacity, check->slice_count + 1, sizeof(*slices));
-	if (!slices)
+	if (!slices) {
+		slice_fini(&slice);
 		return -ENOMEM;
+	}
 	check->slices = slices;
 	slices += check->slice_count++;
 	*slices = (struct check_slice){
@@ -172,6 +173,7 @@ visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 		slices->samples[i] = slice.events[i].samples;
 		slices->unknown[i] = slice_event_unknown(&slice.events[i]);
 	}
+	slice_fini(&slice);
 	return 0;
 }
 

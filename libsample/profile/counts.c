@@ -115,8 +115,8 @@ struct block_writer {
 	struct counts_pair fresh[COUNTS_BLOCK_SIZE];
 	struct counts_pair stored[COUNTS_BLOCK_SIZE];
 	struct counts_pair sum[COUNTS_BLOCK_SIZE];
-	struct gc *gc;   /* of counts_take() */
-	uint64_t *taken; /* likewise */
+	struct gc *gc;   /* of counts_take(): marks what was moved */
+	uint64_t *taken; /* of counts_take(): samples of the removed blocks, by event */
 };
 
 /* Store the fresh pairs under `block`, added to those that are stored there. */
@@ -291,8 +291,10 @@ move_block(const struct store *store, MDB_txn *txn, const MDB_val *key, const MD
 {
 	struct block_writer *writer = context;
 	struct counts_key block;
-	int err, count = counts_key_decode(key->mv_data, key->mv_size, &block);
+	int count = counts_key_decode(key->mv_data, key->mv_size, &block);
 
+	(void)store;
+	(void)txn;
 	if (count == 0)
 		count = counts_decode(value->mv_data, value->mv_size, writer->fresh);
 	if (count >= 0 && block.event >= EVENTS_MAX)
@@ -307,19 +309,14 @@ move_block(const struct store *store, MDB_txn *txn, const MDB_val *key, const MD
 	gc_mark(&writer->gc->images, block.image);
 	gc_mark(&writer->gc->contexts, block.context);
 	block.slice = writer->slice;
-	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_COUNTS], &writer->cursor));
-	if (err)
-		return err;
-	err = put_block(writer, &block, (size_t)count);
-	mdb_cursor_close(writer->cursor);
-	return err;
+	return put_block(writer, &block, (size_t)count);
 }
 
 int64_t
 counts_take(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, size_t max, uint64_t taken[EVENTS_MAX])
 {
 	struct block_writer *writer = calloc(1, sizeof(*writer));
-	int64_t count;
+	int64_t count = 0;
 
 	memset(taken, 0, EVENTS_MAX * sizeof(*taken));
 	if (!writer)
@@ -327,7 +324,12 @@ counts_take(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, s
 	writer->slice = to;
 	writer->gc = &profile->gc;
 	writer->taken = taken;
-	count = store_take(&profile->store, txn, TABLE_COUNTS, from, max, move_block, writer);
+	if (to)
+		count = store_error(mdb_cursor_open(txn, profile->store.tables[TABLE_COUNTS], &writer->cursor));
+	if (!count)
+		count = store_take(&profile->store, txn, TABLE_COUNTS, from, max, move_block, writer);
+	if (writer->cursor)
+		mdb_cursor_close(writer->cursor);
 	writer_fini(&writer->value);
 	free(writer);
 	return count;

@@ -103,12 +103,6 @@ value_flags(const void *data, size_t size)
 }
 
 bool
-epoch_value_is_kept(const void *data, size_t size)
-{
-	return value_flags(data, size) & EPOCH_FLAG_KEPT;
-}
-
-bool
 epoch_value_is_incoming(const void *data, size_t size)
 {
 	return value_flags(data, size) & EPOCH_FLAG_INCOMING;
@@ -493,23 +487,24 @@ slice_list_fini(struct slice_list *list)
 }
 
 int
-epoch_table_marks(const struct store *store, MDB_txn *txn, struct slice_list *list, struct epoch_marks *marks)
+epoch_marks_read(const struct store *store, MDB_txn *txn, struct slice_list *list, struct epoch_marks *marks)
 {
+	struct epoch_marks found = {0};
 	struct store_walk walk;
 	uint32_t id;
 	int result;
 
-	*marks = (struct epoch_marks){0};
 	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
-		const bool is_incoming = epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size);
-		const bool is_kept = !is_incoming && epoch_value_is_kept(walk.value.mv_data, walk.value.mv_size);
+		const uint64_t flags = value_flags(walk.value.mv_data, walk.value.mv_size);
+		const bool is_incoming = flags & EPOCH_FLAG_INCOMING;
+		const bool is_kept = !is_incoming && flags & EPOCH_FLAG_KEPT;
 
 		/* A damaged key is skipped: retention goes on, and dcpictl check reports it. */
 		if ((!is_kept && !is_incoming) || store_key_number(&walk.key, &id) != 0)
 			continue;
-		marks->kept += is_kept;
-		marks->incoming += is_incoming;
+		found.kept += is_kept;
+		found.incoming += is_incoming;
 		for (size_t i = 0; list && i < list->count; i++) {
 			if (list->slices[i].epoch != id)
 				continue;
@@ -518,6 +513,8 @@ epoch_table_marks(const struct store *store, MDB_txn *txn, struct slice_list *li
 		}
 	}
 	store_walk_end(&walk);
+	if (marks)
+		*marks = found;
 	return result;
 }
 

@@ -103,8 +103,7 @@ int slice_add(struct slice *slice, const struct slice *more);
  */
 size_t epoch_weighed_event(const struct epoch *epoch, size_t index);
 
-/* Whether the epoch in a value is kept, or incoming, without the rest of it; false for what cannot be read. */
-bool epoch_value_is_kept(const void *data, size_t size);
+/* Whether the epoch in a value is incoming, without the rest of it; false for what cannot be read. */
 bool epoch_value_is_incoming(const void *data, size_t size);
 
 void epoch_encode(const struct epoch *epoch, struct byte_writer *writer);
@@ -130,7 +129,7 @@ struct slice_entry {
 	uint32_t id;
 	uint32_t epoch;
 	uint64_t start_ns, end_ns;
-	bool is_kept, is_incoming; /* flags of its epoch, set by epoch_table_marks() */
+	bool is_kept, is_incoming; /* flags of its epoch, set by epoch_marks_read() */
 };
 
 struct slice_list {
@@ -147,9 +146,9 @@ struct epoch_marks {
 	uint64_t kept, incoming;
 };
 
-/* Count them, and set the flags of their slices in `list` (NULL is allowed). 0 or an error. */
-int epoch_table_marks(const struct store *store, struct MDB_txn *txn, struct slice_list *list,
-                      struct epoch_marks *marks);
+/* Count them into *marks, and set the flags of their slices in `list`; each may be NULL. 0 or an error. */
+int epoch_marks_read(const struct store *store, struct MDB_txn *txn, struct slice_list *list,
+                     struct epoch_marks *marks);
 
 /*
  * Take at most `max` blocks - of counts, then of edges, then times of labels - from slice `from` and add them to slice

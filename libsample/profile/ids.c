@@ -99,7 +99,9 @@ image_record_identity(const struct image *image, struct byte_writer *writer)
 	write_bytes(writer, image->build_id, image->build_id_size);
 }
 
-void
+/* The second identity of an image with a build-id: that of its file, as if it had none. Nothing is written when it has
+ * no second identity. */
+static void
 image_record_file_identity(const struct image *image, struct byte_writer *writer)
 {
 	if (image->build_id_size > 0 && image->inode > 0)

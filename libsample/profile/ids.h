@@ -51,10 +51,6 @@ int context_record_decode(const void *data, size_t size, struct context_record *
 /* The identity of the image. */
 void image_record_identity(const struct image *image, struct byte_writer *writer);
 
-/* The second identity of an image with a build-id: that of its file, as if it had none. Nothing is written when it has
- * no second identity. */
-void image_record_file_identity(const struct image *image, struct byte_writer *writer);
-
 uint64_t record_identity_hash(const void *data, size_t size);
 void record_id_encode(uint64_t hash, uint32_t number, uint8_t key[RECORD_ID_SIZE]);
 int record_id_decode(const void *data, size_t size, uint64_t *hash, uint32_t *number); /* 0 or -DCPI_EDAMAGED */

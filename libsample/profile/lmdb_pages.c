@@ -515,7 +515,7 @@ verify_page(struct verifier *verifier, struct verify_tree *branch, uint64_t numb
 	if (header.flags & PAGE_DIRTY || header.lower & 1 || count == 0 ||
 	    (!is_leaf && count == 1 && branch->kind != KIND_FREE))
 		return refuse(verifier, number, "is not what its place in the tree says");
-	/* of branches first all nodes: the map of the page is the children's after that */
+	/* Claim all nodes of a branch before visiting its children: they use the same map. */
 	memset(verifier->inside, 0, PAGE_MAX / 2);
 	for (size_t i = 0; i < count && !is_leaf; i++) {
 		struct node_header node = {0};
@@ -569,7 +569,8 @@ verify_metas(struct verifier *verifier, struct meta_record *newest)
 	for (uint64_t number = 0; number < 2; number++) {
 		struct page_header header;
 
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): fstat() does not fail without an errno */
+		/* pages_open() returned 0, so `pages` is set; the analyzer assumes fstat() can fail with errno 0. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		if (!pages_read_meta(pages->fd, number * pages->page_size, &metas[number]) ||
 		    !pages_read_at(pages->fd, &header, sizeof(header), number * pages->page_size) ||
 		    header.flags != PAGE_META || metas[number].free.pad != pages->page_size)
@@ -582,7 +583,7 @@ verify_metas(struct verifier *verifier, struct meta_record *newest)
 }
 
 int
-profile_verify_file(int fd, char *why, size_t size)
+pages_verify(int fd, char *why, size_t size)
 {
 	struct verifier verifier = {.why = why, .why_size = size};
 	struct meta_record meta;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- the format ---- */
+/* ---- the format, for the code of this header and for tests that write damaged pages ---- */
 
 enum page_flags {
 	PAGE_BRANCH = 0x01,
@@ -136,7 +136,7 @@ int pages_scan(struct pages *pages, pages_visit *visit, void *context);
 
 /* ---- is a foreign file safe to be opened by LMDB? ---- */
 
-#define VERIFY_WHY_SIZE 96
+#define PAGES_WHY_SIZE 96
 
 /*
  * A crafted file could make LMDB read, and a writer write, outside of pages. So the structure is verified first: both
@@ -147,6 +147,6 @@ int pages_scan(struct pages *pages, pages_visit *visit, void *context);
  * Read `fd`, a regular file that no process writes. 0; -DCPI_EDAMAGED with what is wrong in `why`; -EFBIG past 2^28
  * pages; -ENOMEM, -errno.
  */
-int profile_verify_file(int fd, char *why, size_t size);
+int pages_verify(int fd, char *why, size_t size);
 
 #endif

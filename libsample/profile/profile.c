@@ -413,7 +413,7 @@ count_entries(const struct store *store, MDB_txn *txn, struct profile_stats *sta
 	for (size_t i = 0; !err && i < sizeof(counted) / sizeof(counted[0]); i++)
 		err = store_entries(store, txn, counted[i].table, counted[i].entries);
 	if (!err)
-		err = epoch_table_marks(store, txn, NULL, &marks);
+		err = epoch_marks_read(store, txn, NULL, &marks);
 	if (err)
 		return err;
 	stats->kept = marks.kept;

@@ -153,7 +153,6 @@ static int
 drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 {
 	const struct slice_entry *oldest = NULL;
-	struct epoch_marks marks;
 	struct slice_list list;
 	bool dropped, last = false;
 	MDB_txn *txn;
@@ -164,7 +163,7 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 		return err;
 	err = slice_list_read(&profile->store, txn, &list);
 	if (!err)
-		err = epoch_table_marks(&profile->store, txn, &list, &marks);
+		err = epoch_marks_read(&profile->store, txn, &list, NULL);
 	if (!err)
 		oldest = oldest_slice(&list);
 	dropped = oldest && oldest->end_ns <= ended_ns;
@@ -330,7 +329,6 @@ profile_merge_slices(struct profile *profile, const struct retention_options *op
 {
 	const size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
 	uint32_t first, second;
-	struct epoch_marks marks;
 	struct slice_list list;
 	bool merged;
 	MDB_txn *txn;
@@ -343,7 +341,7 @@ profile_merge_slices(struct profile *profile, const struct retention_options *op
 		return err;
 	err = slice_list_read(&profile->store, txn, &list);
 	if (!err)
-		err = epoch_table_marks(&profile->store, txn, &list, &marks);
+		err = epoch_marks_read(&profile->store, txn, &list, NULL);
 	merged = !err && choose_pair(&list, options, now_ns, &first, &second);
 	slice_list_fini(&list);
 	if (merged)
@@ -557,7 +555,7 @@ remove_step(struct profile *profile, size_t max)
 	err = incoming_exist(&profile->store, txn);
 	if (err > 0) {
 		mdb_txn_abort(txn);
-		gc_fini(gc); /* as in mark_step() */
+		gc_fini(gc); /* an import has numbers that no count refers to yet: begin again when it has ended */
 		return 0;
 	}
 	if (!err)

@@ -1,5 +1,6 @@
 #include "profile/selection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -43,17 +44,10 @@ selection_epochs_matched(const struct selection *selection)
 size_t
 selection_epoch_index(const struct selection *selection, uint32_t id)
 {
-	size_t low = 0, high = selection->epoch_count;
+	const size_t index = ARRAY_LOWER_BOUND(selection->epochs, selection->epoch_count, id, id);
 
-	while (low + 1 < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (selection->epochs[middle].id <= id)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	assert(index < selection->epoch_count && selection->epochs[index].id == id);
+	return index;
 }
 
 /* Find or make the event of the name of `from`; its index, or an error. */

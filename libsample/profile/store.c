@@ -670,7 +670,7 @@ store_key_number(const MDB_val *key, uint32_t *number)
 
 	reader_init(&reader, key->mv_data, key->mv_size);
 	*number = read_u32_be(&reader);
-	return reader.failed || reader_left(&reader) > 0 ? -DCPI_EDAMAGED : 0;
+	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
 int

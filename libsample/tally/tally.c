@@ -36,7 +36,8 @@ struct tally {
 	size_t limit;
 	size_t room; /* keys that still fit into this capacity */
 	bool sorted;
-	unsigned waiting_next; /* where the one lies that has waited longest: it is added, and the next waits there */
+	/* slot of the oldest waiting key: that is added to the table before the next one takes the slot */
+	unsigned waiting_next;
 	struct tally_waiting waiting[WAITING_MAX];
 };
 

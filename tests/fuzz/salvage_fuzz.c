@@ -131,11 +131,11 @@ read_verified(void)
 {
 	const struct profile_options options = {.write = false};
 	const int fd = open(path, O_RDONLY);
-	char why[VERIFY_WHY_SIZE];
+	char why[PAGES_WHY_SIZE];
 	struct profile *profile;
 
 	require(fd >= 0);
-	if (profile_verify_file(fd, why, sizeof(why)) == 0 && profile_open(directory, &options, &profile) == 0) {
+	if (pages_verify(fd, why, sizeof(why)) == 0 && profile_open(directory, &options, &profile) == 0) {
 		(void)profile_check(profile, NULL, NULL);
 		profile_close(profile);
 	}

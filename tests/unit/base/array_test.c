@@ -38,6 +38,21 @@ a_number_of_64_bits_is_above_all_of_32(void **state)
 	assert_int_equal(ARRAY_LOWER_BOUND(ascending, 4, number, UINT64_C(0x100000000)), 4);
 }
 
+/* Blocks of an image are kept as their numbers alone. */
+static void
+numbers_alone_have_a_lower_bound(void **state)
+{
+	static const uint32_t numbers[] = {2, 4, 4, 7};
+
+	(void)state;
+	assert_int_equal(array_lower_bound_u32(numbers, 4, 0), 0);
+	assert_int_equal(array_lower_bound_u32(numbers, 4, 4), 1);
+	assert_int_equal(array_lower_bound_u32(numbers, 4, 5), 3);
+	assert_int_equal(array_lower_bound_u32(numbers, 4, 8), 4);
+	assert_int_equal(array_lower_bound_u32(numbers, 4, UINT64_C(0x100000002)), 4);
+	assert_int_equal(array_lower_bound_u32(NULL, 0, 1), 0);
+}
+
 static void
 nothing_has_no_element_that_is_not_below(void **state)
 {
@@ -53,6 +68,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_lower_bound_is_the_first_that_is_not_below),
 		cmocka_unit_test(a_number_of_64_bits_is_above_all_of_32),
+		cmocka_unit_test(numbers_alone_have_a_lower_bound),
 		cmocka_unit_test(nothing_has_no_element_that_is_not_below),
 	};
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +18,20 @@
 #include "profile/captured.h"
 
 #define HURRY_NS UINT64_C(60000000000)
+
+/* What CLOCK_MONOTONIC is ahead of the kernel's. */
+static _Atomic time_t ahead_s;
+
+/* In the place of libc's. */
+int
+clock_gettime(clockid_t clock, struct timespec *time)
+{
+	const int result = (int)syscall(SYS_clock_gettime, clock, time);
+
+	if (result == 0 && clock == CLOCK_MONOTONIC)
+		time->tv_sec += ahead_s;
+	return result;
+}
 
 /* Where packages put nothing, and where they do. */
 static const struct image built = {.kind = IMAGE_USER, .build_id = {7}, .build_id_size = 1, .path = "/home/u/a.out"};
@@ -52,6 +67,7 @@ set_up(void **state)
 	void *made;
 
 	memset(&stage, 0, sizeof(stage));
+	ahead_s = 0;
 	if (fixture_setup(&made))
 		return -1;
 	stage.fixture = made;
@@ -413,6 +429,83 @@ a_package_is_captured_when_it_is_in_the_database(void **state)
 	assert_captured(stage);
 }
 
+#define LARGE_PARCELS 10 /* 2.5 MiB: more than half of what may wait, and less than all of it */
+
+/* Text that does not compress, and nothing else. */
+static void
+write_large_reply(const char *path)
+{
+	static uint8_t pages[CAPTURED_PARCEL_MAX][CAPTURED_BLOCK_SIZE];
+	struct captured_block blocks[CAPTURED_PARCEL_MAX];
+	struct byte_writer reply = BYTE_WRITER_INIT, value = BYTE_WRITER_INIT;
+	unsigned random = 1;
+
+	for (uint32_t i = 0; i < LARGE_PARCELS; i++) {
+		const uint8_t first[] = {0, 0, (uint8_t)(i * CAPTURED_PARCEL_MAX >> 8),
+		                         (uint8_t)(i * CAPTURED_PARCEL_MAX)};
+
+		for (uint32_t j = 0; j < CAPTURED_PARCEL_MAX; j++) {
+			for (size_t k = 0; k < CAPTURED_BLOCK_SIZE; k++) {
+				random = random * 1664525 + 1013904223;
+				pages[j][k] = (uint8_t)(random >> 24);
+			}
+			blocks[j] = (struct captured_block){i * CAPTURED_PARCEL_MAX + j, pages[j]};
+		}
+		writer_reset(&value);
+		write_bytes(&value, first, sizeof(first));
+		assert_int_equal(captured_parcel_encode(blocks, CAPTURED_PARCEL_MAX, &value), 0);
+		add_message(&reply, MESSAGE_PARCEL, value.data, value.size);
+	}
+	add_message(&reply, MESSAGE_END, "\0", 1);
+	assert_in_range(reply.size, (2 << 20) + 1, (4 << 20) - 1);
+	write_file(path, reply.data, reply.size, 0600);
+	writer_fini(&reply);
+	writer_fini(&value);
+}
+
+static void
+a_large_result_is_a_reason_to_flush_until_it_is_stored(void **state)
+{
+	struct capturer_stage *stage = *state;
+	struct captured_extent extent;
+	char commands[256];
+	uint32_t number;
+
+	write_large_reply(stage->reply);
+	snprintf(commands, sizeof(commands), "cat >/dev/null; cat '%s'", stage->reply);
+	set_program(stage, commands);
+	start_capturer(stage, 16 << 20);
+	assert_int_equal(image_table_intern(stage->images, &packaged, &number), 0);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	assert_false(capturer_expects_flush(stage->capturer));
+	sample(stage, &packaged);
+	wait_for(stage, 1, 0);
+	assert_true(capturer_expects_flush(stage->capturer));
+	settle(stage);
+	assert_false(capturer_expects_flush(stage->capturer));
+	assert_int_equal(profile_get_extent(stage->writer.profile, 1, &extent), 0);
+	assert_int_equal(extent.count, LARGE_PARCELS * CAPTURED_PARCEL_MAX);
+	free(extent.blocks);
+}
+
+/* It may have been run and deleted by half a minute after its first sample; then it does not matter any more. */
+static void
+a_build_is_a_reason_to_flush_for_half_a_minute(void **state)
+{
+	struct capturer_stage *stage = *state;
+	uint32_t number;
+
+	set_good_program(stage);
+	start_capturer(stage, 1 << 20);
+	assert_int_equal(image_table_intern(stage->images, &built, &number), 0);
+	capturer_track_images(stage->capturer, stage->images, stage->attribution);
+	assert_true(capturer_expects_flush(stage->capturer));
+	ahead_s = 20; /* the test itself may take some seconds */
+	assert_true(capturer_expects_flush(stage->capturer));
+	ahead_s = 31;
+	assert_false(capturer_expects_flush(stage->capturer));
+}
+
 /* A build is not: its file may be gone by then. */
 static void
 a_package_is_not_captured_before_its_time(void **state)
@@ -754,6 +847,8 @@ main(void)
 		CASE(text_of_a_build_with_few_samples_can_wait),
 		CASE(text_that_was_not_given_is_asked_for_again_later),
 		CASE(a_package_is_captured_when_it_is_in_the_database),
+		CASE(a_large_result_is_a_reason_to_flush_until_it_is_stored),
+		CASE(a_build_is_a_reason_to_flush_for_half_a_minute),
 		CASE(a_package_is_not_captured_before_its_time),
 		CASE(a_build_does_not_wait_for_packages),
 		CASE(a_large_package_waits_until_samples_have_paid_for_it),

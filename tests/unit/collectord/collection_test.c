@@ -397,6 +397,8 @@ a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
 	struct collection *collection = site->collection;
 	struct capturer *capturer = collection->capturer;
 	struct code_namer *namer = collection->namer;
+	struct image packaged = {.kind = IMAGE_USER, .path = "/usr/bin/seen-last"};
+	uint32_t number;
 
 	needs_perf_events(site);
 	assert_int_equal(collection_commit(collection, PATIENCE_NS), 0);
@@ -405,6 +407,9 @@ a_flush_is_due_for_what_is_new_and_once_a_minute(void **state)
 	collection->unidentified = 0;
 	assert_false(collection_flush_is_due(collection));
 	collection->taken_monotonic_ns -= 10000000000;
+	assert_int_equal(
+		image_table_intern((struct image_table *)sampler_images(collection->sampler), &packaged, &number), 0);
+	assert_int_equal(number + 1, image_table_count(sampler_images(collection->sampler))); /* it is new */
 	assert_false(collection_flush_is_due(collection));
 	collection->unidentified = 1;
 	assert_true(collection_flush_is_due(collection));

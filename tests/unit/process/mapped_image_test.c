@@ -36,6 +36,16 @@ teardown(void **state)
 static const struct image file = {.kind = IMAGE_USER, .path = "/bin/a", .build_id = {1}, .build_id_size = 20};
 static const struct image memory = {.kind = IMAGE_ANON, .path = "[anon]"};
 
+/* The image as the table has it, under the number that it has or is given now. */
+static const struct image *
+interned(const struct mapped_image_fixture *ground, struct mapped_image *mapped)
+{
+	uint32_t number = UINT32_MAX;
+
+	assert_int_equal(mapped_image_number(mapped, &number), 0);
+	return image_table_get(ground->table, number);
+}
+
 static void
 equal_images_are_one(void **state)
 {
@@ -48,7 +58,7 @@ equal_images_are_one(void **state)
 	other = mapped_image_get(ground->images, &elsewhere);
 	assert_ptr_equal(one, other);
 	mapped_image_release(one);
-	assert_string_equal(mapped_image_path(other), "/bin/a"); /* still held */
+	assert_string_equal(interned(ground, other)->path, "/bin/a"); /* still held */
 	mapped_image_release(other);
 	one = mapped_image_get(ground->images, &memory);
 	other = mapped_image_get(ground->images, &memory);
@@ -145,16 +155,6 @@ all_together_have_a_limit(void **state)
 		mapped_image_release(held[i]);
 }
 
-/* Its number, and what it then holds. */
-static uint32_t
-content_of(struct mapped_image_fixture *ground, struct mapped_image *mapped)
-{
-	uint32_t number = UINT32_MAX;
-
-	assert_int_equal(mapped_image_number(mapped, &number), 0);
-	return image_table_get(ground->table, number)->content;
-}
-
 static void
 a_file_that_changed_is_another_image_until_nobody_maps_it_and_after(void **state)
 {
@@ -167,17 +167,17 @@ a_file_that_changed_is_another_image_until_nobody_maps_it_and_after(void **state
 	assert_int_equal(mapped_images_change(ground->images, image_table_get(ground->table, first), 1), 0);
 	assert_int_equal(mapped_image_number(mapped, &second), 0);
 	assert_int_not_equal(first, second);
-	assert_int_equal(content_of(ground, mapped), 1);
+	assert_int_equal(interned(ground, mapped)->content, 1);
 	again = mapped_image_get(ground->images, &written);
 	assert_ptr_equal(again, mapped);
 	/* the second change is told of the image that the first one made */
 	assert_int_equal(mapped_images_change(ground->images, image_table_get(ground->table, second), 2), 0);
-	assert_int_equal(content_of(ground, mapped), 2);
+	assert_int_equal(interned(ground, mapped)->content, 2);
 	assert_int_equal(image_table_get(ground->table, first)->content, 0);
 	mapped_image_release(mapped);
 	mapped_image_release(again);
 	mapped = mapped_image_get(ground->images, &written);
-	assert_int_equal(content_of(ground, mapped), 2);
+	assert_int_equal(interned(ground, mapped)->content, 2);
 	mapped_image_release(mapped);
 }
 
@@ -188,7 +188,7 @@ what_only_its_name_identifies_does_not_change(void **state)
 	struct mapped_image *mapped = mapped_image_get(ground->images, &memory);
 
 	assert_int_equal(mapped_images_change(ground->images, &memory, 1), 0);
-	assert_int_equal(content_of(ground, mapped), 0);
+	assert_int_equal(interned(ground, mapped)->content, 0);
 	mapped_image_release(mapped);
 }
 
@@ -212,7 +212,7 @@ the_file_that_changed_first_is_forgotten_first(void **state)
 
 		written.inode = i;
 		mapped = mapped_image_get(ground->images, &written);
-		assert_int_equal(content_of(ground, mapped), known[i]);
+		assert_int_equal(interned(ground, mapped)->content, known[i]);
 		mapped_image_release(mapped);
 	}
 }

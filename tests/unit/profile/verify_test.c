@@ -55,13 +55,13 @@ make_database(const struct profile_fixture *fixture)
 }
 
 static int
-verify(const struct copy *copy, char why[VERIFY_WHY_SIZE])
+verify(const struct copy *copy, char why[PAGES_WHY_SIZE])
 {
 	int fd = open(copy->path, O_RDWR | O_TRUNC), err;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, copy->data, copy->size), copy->size);
-	err = profile_verify_file(fd, why, VERIFY_WHY_SIZE);
+	err = pages_verify(fd, why, PAGES_WHY_SIZE);
 	close(fd);
 	return err;
 }
@@ -69,7 +69,7 @@ verify(const struct copy *copy, char why[VERIFY_WHY_SIZE])
 static void
 assert_refused(struct copy *copy, const char *with)
 {
-	char why[VERIFY_WHY_SIZE];
+	char why[PAGES_WHY_SIZE];
 
 	assert_int_equal(verify(copy, why), -DCPI_EDAMAGED);
 	if (!strstr(why, with))
@@ -133,7 +133,7 @@ static void
 what_lmdb_wrote_passes(void **state)
 {
 	struct copy copy = make_database(*state);
-	char why[VERIFY_WHY_SIZE];
+	char why[PAGES_WHY_SIZE];
 
 	assert_true(newest(&copy)->free.entries > 0);
 	if (verify(&copy, why))
@@ -145,7 +145,7 @@ static void
 other_bytes_and_half_a_file_are_refused(void **state)
 {
 	struct copy copy = make_database(*state);
-	char why[VERIFY_WHY_SIZE];
+	char why[PAGES_WHY_SIZE];
 
 	copy.size = (newest(&copy)->last_page / 2) * PAGE;
 	assert_int_equal(verify(&copy, why), -DCPI_EDAMAGED);
@@ -332,7 +332,7 @@ whatever_passes_does_lmdb_no_harm(void **state)
 	const struct profile_fixture *fixture = *state;
 	struct copy copy = make_database(fixture);
 	unsigned passed = 0, used = 0;
-	char why[VERIFY_WHY_SIZE];
+	char why[PAGES_WHY_SIZE];
 
 	for (unsigned edit = 0; edit < EDITS; edit++) {
 		/* at the beginning of a page, where its headers, pointers and many records are; or anywhere */
@@ -345,7 +345,7 @@ whatever_passes_does_lmdb_no_harm(void **state)
 		assert_true(fd >= 0);
 		copy.data[at] = edit % 3 ? (uint8_t)(before ^ 1u << random_number() % 8) : (uint8_t)random_number();
 		assert_int_equal(pwrite(fd, copy.data + at, 1, (off_t)at), 1);
-		err = profile_verify_file(fd, why, sizeof(why));
+		err = pages_verify(fd, why, sizeof(why));
 		if (!err && passed++ % 4 == 0) {
 			pid = fork();
 			if (pid == 0)
