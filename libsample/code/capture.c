@@ -82,9 +82,12 @@ observe_returns(void *argument, uint64_t address)
 	return capture->source.returns(capture->source.argument, address);
 }
 
-/* Readers need the data that the flow graph is made from: make it, and mark the data that it asks for. */
+/*
+ * Readers need the data that the flow graph is made from: make it, and mark the data that it asks for. `list` is as
+ * procedures_decode_parts() left it.
+ */
 static int
-mark_tables(struct capture *capture, const struct code_part *parts, size_t count)
+mark_tables(struct capture *capture, const struct code_part *parts, size_t count, struct instruction_list *list)
 {
 	struct flow_source source;
 	struct flow_graph *graph;
@@ -95,7 +98,7 @@ mark_tables(struct capture *capture, const struct code_part *parts, size_t count
 	source.argument = capture;
 	source.data = observe_data;
 	source.returns = observe_returns;
-	err = flow_graph_build(procedures_decoder(capture->procedures), &source, &graph);
+	err = procedures_graph_from(capture->procedures, list, &source, &graph);
 	if (!err)
 		flow_graph_free(graph);
 	if (capture->err)
@@ -106,21 +109,21 @@ mark_tables(struct capture *capture, const struct code_part *parts, size_t count
 static int
 mark_procedure(struct capture *capture, const struct symbol *symbol)
 {
+	struct instruction_list list = {0};
 	struct code_part parts[FLOW_PARTS_MAX];
-	const int count = procedures_parts(capture->procedures, symbol, parts);
+	const int count = procedures_decode_parts(capture->procedures, symbol, parts, &list);
 	uint64_t sum = 0;
-	int err = 0;
+	int err = count == -ENOMEM ? count : 0;
 
-	if (count < 0)
-		return count == -ENOMEM ? count : 0;
 	for (int i = 0; i < count && !err; i++) {
 		sum += parts[i].size;
 		if (parts[i].size <= PART_MAX)
 			err = mark_addresses(capture, parts[i].address, parts[i].size);
 	}
-	if (err)
-		return err;
-	return sum <= GRAPH_MAX ? mark_tables(capture, parts, (size_t)count) : 0;
+	if (count > 0 && !err && sum <= GRAPH_MAX)
+		return mark_tables(capture, parts, (size_t)count, &list);
+	instruction_list_free(&list);
+	return err;
 }
 
 static int

@@ -233,10 +233,9 @@ named_parts(const struct procedures *procedures, const char *name, struct code_p
 	return count;
 }
 
-/* procedures_parts(); `list` gets the instructions of the first part where they had to be decoded. */
-static int
-find_parts(const struct procedures *procedures, const struct symbol *symbol, struct code_part parts[FLOW_PARTS_MAX],
-           struct instruction_list *list)
+int
+procedures_decode_parts(const struct procedures *procedures, const struct symbol *symbol,
+                        struct code_part parts[FLOW_PARTS_MAX], struct instruction_list *list)
 {
 	size_t count = 1;
 	int err;
@@ -259,7 +258,7 @@ procedures_parts(const struct procedures *procedures, const struct symbol *symbo
                  struct code_part parts[FLOW_PARTS_MAX])
 {
 	struct instruction_list list = {0};
-	const int count = find_parts(procedures, symbol, parts, &list);
+	const int count = procedures_decode_parts(procedures, symbol, parts, &list);
 
 	instruction_list_free(&list);
 	return count;
@@ -305,30 +304,29 @@ procedures_source(struct procedures *procedures, const struct code_part *parts, 
 	};
 }
 
-/* `list` has the instructions of the first part, or nothing; it is taken over. */
-static int
-graph_build(struct procedures *procedures, const struct code_part *parts, size_t count, struct instruction_list *list,
-            struct flow_graph **graph)
+int
+procedures_graph_from(const struct procedures *procedures, struct instruction_list *list,
+                      const struct flow_source *source, struct flow_graph **graph)
 {
-	const struct flow_source source = procedures_source(procedures, parts, count);
 	const size_t done = list->count ? 1 : 0;
 	int err;
 
-	err = flow_parts_decode(procedures->decoder, parts + done, count - done, list);
+	err = flow_parts_decode(procedures->decoder, source->parts + done, source->part_count - done, list);
 	if (err) {
 		instruction_list_free(list);
 		return err;
 	}
-	return flow_graph_build_from(list, procedures->decoder, &source, graph);
+	return flow_graph_build_from(list, procedures->decoder, source, graph);
 }
 
 int
 procedures_graph_of(struct procedures *procedures, const struct code_part *parts, size_t count,
                     struct flow_graph **graph)
 {
+	const struct flow_source source = procedures_source(procedures, parts, count);
 	struct instruction_list list = {0};
 
-	return graph_build(procedures, parts, count, &list, graph);
+	return procedures_graph_from(procedures, &list, &source, graph);
 }
 
 int
@@ -336,10 +334,13 @@ procedures_graph(struct procedures *procedures, const struct symbol *symbol, str
 {
 	struct instruction_list list = {0};
 	struct code_part parts[FLOW_PARTS_MAX];
-	const int count = find_parts(procedures, symbol, parts, &list);
+	const int count = procedures_decode_parts(procedures, symbol, parts, &list);
+	struct flow_source source;
 
-	if (count >= 0)
-		return graph_build(procedures, parts, (size_t)count, &list, graph);
-	instruction_list_free(&list);
-	return count;
+	if (count < 0) {
+		instruction_list_free(&list);
+		return count;
+	}
+	source = procedures_source(procedures, parts, (size_t)count);
+	return procedures_graph_from(procedures, &list, &source, graph);
 }

@@ -26,6 +26,13 @@ void procedures_free(struct procedures *procedures); /* NULL is allowed */
 int procedures_parts(const struct procedures *procedures, const struct symbol *symbol,
                      struct code_part parts[FLOW_PARTS_MAX]);
 
+/*
+ * As procedures_parts(), which decodes the first part where others are found by its branches: then `list`, which is
+ * empty before and may hold something after an error as well, gets its instructions, for procedures_graph_from().
+ */
+int procedures_decode_parts(const struct procedures *procedures, const struct symbol *symbol,
+                            struct code_part parts[FLOW_PARTS_MAX], struct instruction_list *list);
+
 /* The flow graph of `symbol`, as flow_graph_build(); and -ENOENT. */
 int procedures_graph(struct procedures *procedures, const struct symbol *symbol, struct flow_graph **graph);
 
@@ -38,6 +45,10 @@ bool procedures_is_split_off(const struct symbol *symbol);
 
 /* What these parts' graph is built from; `parts` and `procedures` must outlive it. */
 struct flow_source procedures_source(struct procedures *procedures, const struct code_part *parts, size_t count);
+
+/* The flow graph of the source's parts. `list`, as procedures_decode_parts() left it or empty, is taken over. */
+int procedures_graph_from(const struct procedures *procedures, struct instruction_list *list,
+                          const struct flow_source *source, struct flow_graph **graph);
 
 /* The decoder that graphs are made with. */
 struct decoder *procedures_decoder(const struct procedures *procedures);
