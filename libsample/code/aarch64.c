@@ -675,7 +675,7 @@ aarch64_decode(struct decoder *decoder, const struct encoded_instruction *encode
 
 		if (!identify(decoder, encoded->bytes, address, &detail))
 			return decode_bad(encoded->length, address, instruction);
-		entry = decoder_cache_insert(encoded);
+		entry = decoder_cache_insert(decoder, encoded);
 		entry->instruction.size = SIZE;
 		effects_fill(&entry->instruction, decoder_form(decoder, detail.mnemonic), word, &detail);
 		cached = entry;

@@ -46,9 +46,9 @@ struct decoder {
 	ZydisFormatter formatter[2]; /* by enum listing_syntax */
 	/* aarch64, riscv64 */
 	csh capstone;
-	cs_insn *scratch; /* of `capstone`, with its details */
-	void *cache_allocation;
-	struct decode_cache_entry *cache; /* in it, aligned: each set is on two lines of the CPU's cache */
+	cs_insn *scratch;    /* of `capstone`, with its details */
+	size_t cached_count; /* instructions that were put into the cache */
+	_Alignas(128) struct decode_cache_entry cache[CACHE_SETS * CACHE_WAYS]; /* a set is on two of the CPU's lines */
 	struct form_cache_entry forms[FORM_CACHE_SIZE];
 };
 
@@ -109,7 +109,7 @@ void decoder_cache_prefetch(struct decoder *decoder, struct encoded_instruction 
 
 /* The cached instruction, NULL when there is none; and a new entry for it, empty but for its key. */
 const struct decode_cache_entry *decoder_cache_find(const struct encoded_instruction *encoded);
-struct decode_cache_entry *decoder_cache_insert(const struct encoded_instruction *encoded);
+struct decode_cache_entry *decoder_cache_insert(struct decoder *decoder, const struct encoded_instruction *encoded);
 
 /* The form of `name` in the architecture's table; that of the system's instructions when it is not there. */
 const struct form *decoder_form(struct decoder *decoder, const char *name);

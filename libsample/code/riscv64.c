@@ -343,7 +343,7 @@ riscv64_decode(struct decoder *decoder, const struct encoded_instruction *encode
 
 		if (!identify(decoder, encoded->bytes, size, 0, &detail))
 			return decode_bad(encoded->length, size, address, instruction);
-		entry = decoder_cache_insert(encoded);
+		entry = decoder_cache_insert(decoder, encoded);
 		entry->instruction.size = (uint8_t)size;
 		effects_fill(&entry->instruction, decoder_form(decoder, detail.mnemonic), &detail);
 		cached = entry;

@@ -579,7 +579,7 @@ decode_new(struct decoder *decoder, const struct encoded_instruction *encoded)
 		effects_fill(&instruction, decoder, &zydis);
 	else if (!newer_fill(&instruction, x86))
 		return NULL;
-	memo = decoder_cache_insert(encoded);
+	memo = decoder_cache_insert(decoder, encoded);
 	memo->instruction = instruction;
 	return memo;
 }
