@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "collectord/capture_account.h"
 #include "collectord/capture_child.h"
 #include "collectord/kernel_text.h"
 #include "collectord/machine.h"
@@ -25,9 +26,7 @@
 #define AGAIN_FIRST_NS  (10 * SECOND_NS)
 #define AGAIN_MAX_NS    (3600 * SECOND_NS)
 #define AGAIN_DOUBLINGS 9
-#define SHARE           8  /* of the overhead's limit */
-#define SAMPLE_PAYS_NS  10 /* for images of packages: a fifth of what perf record takes for a sample */
-#define NAMES_NS_A_BYTE 12 /* of a file's size: libc takes 10, cc1 of gcc 12, which is 33 MB, 23 */
+#define SHARE           8 /* of the overhead's limit */
 #define ADVANCE_S       4
 #define ADVANCE_MIN_NS  (SECOND_NS / 20)
 #define CREDIT          2                 /* times the advance, for volatile images */
@@ -62,7 +61,9 @@ struct capturer_image {
 	uint32_t *known;   /* blocks that the database has */
 	size_t known_count;
 	uint64_t samples;
-	uint64_t fresh; /* samples in granules that were not requested */
+	uint64_t fresh;   /* samples in granules that were not requested */
+	size_t granules;  /* that have samples */
+	size_t requested; /* of them, those that were requested */
 	unsigned rounds;
 	uint64_t seen_ns;  /* CLOCK_MONOTONIC: first */
 	uint64_t due_ns;   /* likewise: not before */
@@ -89,7 +90,9 @@ struct capturer_result {
 	bool had_known;  /* there was text */
 	bool had_places; /* and places of samples */
 	bool was_packaged;
-	unsigned tries; /* to store it */
+	unsigned tries;    /* to store it */
+	uint64_t spent_ns; /* that it cost up to now */
+	struct capture_work work;
 	struct capture_outcome outcome;
 };
 
@@ -102,12 +105,12 @@ struct capturer {
 	struct capturer_session *sessions;
 	struct capturer_result *results; /* the oldest first */
 	size_t result_bytes;
-	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
-	int64_t saved_ns;     /* likewise, that samples have paid for packages */
-	uint64_t cpu_ns;      /* that all runs used */
-	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
-	uint64_t began_ns;    /* likewise */
-	int64_t advanced_ns;  /* the most that was spent in advance while it started */
+	int64_t allowance_ns;           /* processor time that may be spent; debts are paid by waiting */
+	struct capture_account account; /* of packages */
+	uint64_t cpu_ns;                /* that all runs used */
+	uint64_t refilled_ns;           /* CLOCK_MONOTONIC */
+	uint64_t began_ns;              /* likewise */
+	int64_t advanced_ns;            /* the most that was spent in advance while it started */
 	uint64_t full_until_ns;
 	uint64_t taken, failed, bytes;
 	uint64_t asked_until_ns; /* CLOCK_MONOTONIC: the thread asks again by then; 0: images cannot make it ask earlier
@@ -187,6 +190,7 @@ reset_places(struct capturer_session *session, struct capturer_image *entry)
 {
 	sampled_blocks_reset(&session->blocks, (uint32_t)(entry - session->entries));
 	entry->fresh = entry->samples > CAPTURE_MORE_SAMPLES ? entry->samples : CAPTURE_MORE_SAMPLES;
+	entry->requested = 0;
 }
 
 /* Set when the entry may be captured next. */
@@ -372,30 +376,28 @@ affordable_ns(const struct capturer *capturer, uint64_t now_ns, int64_t least_ns
 	return now_ns + (lacking_ns > POOR_NS ? (uint64_t)lacking_ns : POOR_NS);
 }
 
-/* Charge a run. While dcpid starts, what time has not paid for yet is charged to the start. */
+/* Charge what a run cost. While dcpid starts, what time has not paid for yet is charged to the start. */
 static void
-spend(struct capturer *capturer, const struct capturer_result *result, uint64_t own_ns)
+spend(struct capturer *capturer, struct capturer_result *result, uint64_t cost_ns)
 {
-	const uint64_t cost_ns = result->outcome.cpu_ns + own_ns;
 	int64_t advanced_ns;
 
-	capturer->cpu_ns += image_is_of_kernel(&result->image) ? own_ns : result->outcome.cpu_ns;
+	result->spent_ns += cost_ns;
 	capturer->allowance_ns -= (int64_t)cost_ns;
 	if (result->was_packaged)
-		capturer->saved_ns -= (int64_t)cost_ns;
+		capture_account_spend(&capturer->account, cost_ns);
 	advanced_ns = advance_ns(&capturer->options) - capturer->allowance_ns;
 	if (machine_clock_ns(CLOCK_MONOTONIC) - capturer->began_ns < START_NS && advanced_ns > capturer->advanced_ns)
 		capturer->advanced_ns = advanced_ns;
 }
 
-/* Have samples paid for an image of a package? One that costs more than can be saved may go into debt. */
-static bool
-is_paid(const struct capturer *capturer, const struct capturer_image *entry)
+static struct capture_work
+entry_work(const struct capturer_image *entry)
 {
-	const int64_t expected_ns = entry->has_names ? 0 : (int64_t)(entry->size * NAMES_NS_A_BYTE);
-
-	return capturer->saved_ns > 0 &&
-	       (capturer->saved_ns >= expected_ns || capturer->saved_ns >= advance_ns(&capturer->options));
+	return (struct capture_work){
+		.file_size = entry->size,
+		.granule_count = entry->granules - entry->requested,
+	};
 }
 
 /* Is there anything to spend, and room for a result? */
@@ -440,8 +442,10 @@ rank(const struct capturer *capturer, const struct capturer_image *entry)
 static uint64_t
 entry_due_ns(const struct capturer *capturer, const struct capturer_image *entry)
 {
-	const uint64_t first_ns =
-		is_paid(capturer, entry) ? capturer->began_ns + capturer->options.packages_wait_ns : UINT64_MAX;
+	const struct capture_work work = entry_work(entry);
+	const uint64_t first_ns = capture_account_affords(&capturer->account, &work)
+	                                  ? capturer->began_ns + capturer->options.packages_wait_ns
+	                                  : UINT64_MAX;
 	const bool is_first = !entry->has_names || entry->known_count == 0;
 	const bool is_enough =
 		is_first ? entry->fresh >= CAPTURE_FIRST_SAMPLES
@@ -552,12 +556,14 @@ begin_result(struct capturer *capturer, struct capturer_session *session, struct
 	result->is_whole = request.names && !result->had_known;
 	result->had_places = request.place_count > 0;
 	result->was_packaged = entry->is_packaged;
+	result->work = entry_work(entry);
 	writer_reset(&capturer->request);
 	if (capture_request_encode(&request, &capturer->request))
 		goto fail;
 	free(places);
 	entry->is_busy = true;
 	entry->fresh = 0;
+	entry->requested = entry->granules;
 	return result;
 fail:
 	free(places);
@@ -690,7 +696,8 @@ end_capture(void *context, const struct capture_child *child)
 	struct capturer_result *result = capturer->running;
 
 	capturer->running = NULL;
-	spend(capturer, result, child->own_ns);
+	capturer->cpu_ns += image_is_of_kernel(&result->image) ? child->own_ns : result->outcome.cpu_ns;
+	spend(capturer, result, result->outcome.cpu_ns + child->own_ns);
 	if (result->outcome.error) {
 		note_failure(capturer, result);
 		free_result(result);
@@ -711,6 +718,7 @@ capturer_new(const struct capturer_options *options)
 	capturer->options = *options;
 	capturer->request = (struct byte_writer)BYTE_WRITER_INIT;
 	capturer->allowance_ns = advance_ns(options);
+	capture_account_init(&capturer->account, advance_ns(options));
 	capturer->began_ns = capturer->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	capture_thread_add(options->thread, &(struct capture_user){capturer, begin_capture, end_capture});
 	return capturer;
@@ -855,6 +863,7 @@ begin_database(void *context)
 			entry->has_extent = entry->has_names = entry->is_outranked = false;
 			entry->rounds = 0;
 			entry->due_ns = 0;
+			entry->requested = 0;
 			sampled_blocks_reset(&session->blocks, (uint32_t)i);
 		}
 	capture_thread_notify(capturer->options.thread);
@@ -934,20 +943,14 @@ note_samples(struct capturer *capturer, const struct flush *flush)
 {
 	const struct tally_entry *entries = flush->entries;
 	const size_t count = flush->entry_count, first_sum = flush->first_sum;
-	const int64_t most_ns = advance_ns(&capturer->options);
 	struct capturer_session *session;
-	int64_t saved_ns;
 	uint64_t samples = 0;
 	size_t next;
 
 	for (size_t i = 0; i < count; i++)
 		samples += entries[i].event < first_sum ? entries[i].count : 0;
 	capture_thread_lock(capturer->options.thread);
-	saved_ns = capturer->saved_ns + (int64_t)(samples * SAMPLE_PAYS_NS);
-	if (saved_ns > most_ns)
-		saved_ns = most_ns;
-	capturer->has_due |= capturer->has_unpaid && saved_ns > capturer->saved_ns;
-	capturer->saved_ns = saved_ns;
+	capturer->has_due |= capture_account_earn(&capturer->account, samples) && capturer->has_unpaid;
 	session = find_session(capturer, flush->table);
 	for (size_t first = 0; session && first < count; first = next) {
 		const uint32_t image = entries[first].image;
@@ -964,8 +967,12 @@ note_samples(struct capturer *capturer, const struct flush *flush)
 				continue;
 			entry->samples += sampled->count;
 			if (sampled->offset / GRANULE_SIZE != granule) {
+				const enum sampled_granule seen =
+					sampled_blocks_add(&session->blocks, image, sampled->offset);
+
 				granule = sampled->offset / GRANULE_SIZE;
-				is_new = sampled_blocks_add(&session->blocks, image, sampled->offset) &&
+				entry->granules += seen == GRANULE_NEW;
+				is_new = seen != GRANULE_REQUESTED &&
 				         !(image_is_of_kernel(entry->image) &&
 				           kernel_text_is_known((uint32_t)(sampled->offset / CAPTURED_BLOCK_SIZE),
 				                                entry->known, entry->known_count));
@@ -1065,20 +1072,26 @@ store_results(struct capturer *capturer, struct profile *profile)
 	capturer->results = NULL;
 	capture_thread_unlock(capturer->options.thread);
 	for (; result && count < STORED_MAX; result = next, count++) {
+		const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		struct captured_extent extent = {0};
 		bool is_refused;
 		const int err = store_result(capturer, profile, result, &extent, &is_refused);
+		const uint64_t took_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 
 		next = result->next;
 		result->tries++;
+		capture_thread_lock(capturer->options.thread);
+		spend(capturer, result, took_ns);
 		/* An image is in the database before its result, unless it was sampled in the last moments. */
 		if (err == -ENOENT && !result->had_extent && result->tries < TRIES_MAX) {
+			capture_thread_unlock(capturer->options.thread);
 			result->next = NULL;
 			*last_kept = result;
 			last_kept = &result->next;
 			continue;
 		}
-		capture_thread_lock(capturer->options.thread);
+		if (result->was_packaged && !err)
+			capture_account_learn(&capturer->account, &result->work, result->spent_ns);
 		note_stored(capturer, result, err, &extent, is_refused);
 		capturer->result_bytes -= result->outcome.size;
 		capturer->has_due = true;

@@ -5,13 +5,14 @@
  * (kernel_text.h). First those whose file may soon be gone - programs and libraries in none of the system's
  * directories - then those without names, then those with samples at new places. Packages keep their files, where a
  * report finds them: at the start their images wait for a while, so that a short run is not burdened; then they are
- * captured as samples have paid for it, each some nanoseconds.
+ * captured as samples have paid for it (capture_account.h).
  * A file that may soon be gone is asked for its names at once. Its text, and names and text of other images, are asked
  * for after CAPTURE_FIRST_SAMPLES. An image is captured again after 10 s, 20 s, 40 s, ... an hour, when
  * CAPTURE_MORE_SAMPLES, and one in CAPTURE_MORE_PART of its samples, were at new places by then. What is less waits
  * until an hour after the last time.
- * The cost is paid from an eighth of the limit on overhead, a little of it in advance. Results wait for the flusher to
- * store them. An image whose file cannot be read, or at which the process dies, is logged once and not tried again.
+ * The cost - of the process, of the thread and of storing - is paid from an eighth of the limit on overhead, a little
+ * of it in advance. Results wait for the flusher to store them. An image whose file cannot be read, or at which the
+ * process dies, is logged once and not tried again.
  * Thread rule: capturer_track_images() is the event loop's; the others as they say.
  * The thread is woken only for an image that has become due by then, or whose samples may have paid for it.
  */

@@ -50,25 +50,29 @@ make_room(struct sampled_blocks *blocks)
 	return true;
 }
 
-bool
+enum sampled_granule
 sampled_blocks_add(struct sampled_blocks *blocks, uint32_t image, uint64_t offset)
 {
-	const uint64_t block = offset >> BLOCK_BITS, granule = offset >> GRANULE_BITS & 63;
+	const uint64_t block = offset >> BLOCK_BITS, granule = UINT64_C(1) << (offset >> GRANULE_BITS & 63);
 	struct sampled_block *slot;
 
 	if (block >= CAPTURED_BLOCK_NONE)
-		return false;
+		return GRANULE_REQUESTED;
 	slot = blocks->size ? find(blocks, image, (uint32_t)block) : NULL;
 	if (!slot || !slot->seen) {
 		if (!make_room(blocks))
-			return false;
+			return GRANULE_REQUESTED;
 		slot = find(blocks, image, (uint32_t)block);
 		slot->image = image;
 		slot->block = (uint32_t)block;
 		blocks->count++;
 	}
-	slot->seen |= UINT64_C(1) << granule;
-	return !(slot->requested >> granule & 1);
+	if (slot->requested & granule)
+		return GRANULE_REQUESTED;
+	if (slot->seen & granule)
+		return GRANULE_SEEN;
+	slot->seen |= granule;
+	return GRANULE_NEW;
 }
 
 size_t

@@ -30,8 +30,14 @@ struct sampled_blocks {
 
 void sampled_blocks_fini(struct sampled_blocks *blocks);
 
-/* A sample at byte `offset` of the image. True when its granule was not requested yet, and there is room for it. */
-bool sampled_blocks_add(struct sampled_blocks *blocks, uint32_t image, uint64_t offset);
+enum sampled_granule {
+	GRANULE_REQUESTED, /* or there is no room for it */
+	GRANULE_SEEN,      /* not requested yet */
+	GRANULE_NEW,       /* likewise, and this is its first sample */
+};
+
+/* A sample at byte `offset` of the image: in what granule is it? */
+enum sampled_granule sampled_blocks_add(struct sampled_blocks *blocks, uint32_t image, uint64_t offset);
 
 /*
  * Granules of the image that were seen and not requested, ascending by block, up to `max` blocks; from here on they

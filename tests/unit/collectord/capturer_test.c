@@ -19,8 +19,8 @@
 
 #define HURRY_NS UINT64_C(60000000000)
 
-/* What CLOCK_MONOTONIC is ahead of the kernel's. */
-static _Atomic time_t ahead_s;
+/* What CLOCK_MONOTONIC is ahead of the kernel's; what a look at a thread's processor time adds to it. */
+static _Atomic time_t ahead_s, look_costs_s, looks_cost_s;
 
 /* In the place of libc's. */
 int
@@ -30,6 +30,10 @@ clock_gettime(clockid_t clock, struct timespec *time)
 
 	if (result == 0 && clock == CLOCK_MONOTONIC)
 		time->tv_sec += ahead_s;
+	if (result == 0 && clock == CLOCK_THREAD_CPUTIME_ID) {
+		looks_cost_s += look_costs_s;
+		time->tv_sec += looks_cost_s;
+	}
 	return result;
 }
 
@@ -67,7 +71,7 @@ set_up(void **state)
 	void *made;
 
 	memset(&stage, 0, sizeof(stage));
-	ahead_s = 0;
+	ahead_s = look_costs_s = 0;
 	if (fixture_setup(&made))
 		return -1;
 	stage.fixture = made;
@@ -217,12 +221,6 @@ start_capturer_waiting(struct capturer_stage *stage, uint64_t limit, uint64_t pa
 	assert_non_null(stage->capturer);
 }
 
-static void
-start_capturer(struct capturer_stage *stage, uint64_t limit)
-{
-	start_capturer_waiting(stage, limit, 0);
-}
-
 /* As the flusher calls the capturer; events from number 1 on are sums. */
 static void
 after_flush(struct capturer_stage *stage, const struct tally_entry *entries, size_t count)
@@ -231,6 +229,23 @@ after_flush(struct capturer_stage *stage, const struct tally_entry *entries, siz
 	const struct flush_hook hook = capturer_hook(stage->capturer);
 
 	hook.after(hook.context, stage->writer.profile, &flush);
+}
+
+/* Samples of an image that nobody asks about. */
+static void
+pay_for(struct capturer_stage *stage, uint64_t seconds)
+{
+	const struct tally_entry entry = {.image = UINT32_MAX, .count = seconds * 100000000};
+
+	after_flush(stage, &entry, 1);
+}
+
+/* Packages need not wait for anything. */
+static void
+start_capturer(struct capturer_stage *stage, uint64_t limit)
+{
+	start_capturer_waiting(stage, limit, 0);
+	pay_for(stage, 30);
 }
 
 /* Samples of `image`, seen and flushed: it is the first, or the one behind `packaged`. */
@@ -515,6 +530,7 @@ a_package_is_not_captured_before_its_time(void **state)
 
 	set_good_program(stage);
 	start_capturer_waiting(stage, 1 << 20, wait_ns);
+	pay_for(stage, 30);
 	sample(stage, &packaged);
 	wait_for(stage, 1, 0);
 	assert_true(machine_clock_ns(CLOCK_MONOTONIC) >= began_ns + wait_ns);
@@ -544,12 +560,12 @@ a_large_package_waits_until_samples_have_paid_for_it(void **state)
 	struct stat status;
 
 	set_good_program(stage);
-	start_capturer(stage, 1 << 20);
+	start_capturer_waiting(stage, 1 << 20, 0);
 	large.path = "/usr/bin/perl";
 	assert_int_equal(stat(large.path, &status), 0);
 	assert_true(status.st_size > 1 << 20);
 	large.inode = status.st_ino;
-	sample_often(stage, &large, 0, 100000);
+	sample_often(stage, &large, 0, 700000); /* enough for a small one */
 	usleep(200000);
 	assert_int_equal(runs(stage), 0);
 	sample_often(stage, &large, 0, (uint64_t)status.st_size * 2);
@@ -557,7 +573,29 @@ a_large_package_waits_until_samples_have_paid_for_it(void **state)
 	assert_int_equal(runs(stage), 1);
 }
 
-/* The first, for one sample, is more than that has paid for; the other has to wait for many. */
+/* So does code at many places: 101 granules are expected to take 36 ms. */
+static void
+much_code_of_a_package_waits_until_samples_have_paid_for_it(void **state)
+{
+	struct capturer_stage *stage = *state;
+	struct tally_entry entries[100];
+
+	set_good_program(stage);
+	start_capturer_waiting(stage, 1 << 20, 0);
+	sample(stage, &packaged);
+	for (uint64_t i = 0; i < 100; i++)
+		entries[i] = (struct tally_entry){.offset = 0x2000 + 64 * i, .count = 1};
+	after_flush(stage, entries, 100);
+	entries[0].count = 3600000 - 32 - 200;
+	after_flush(stage, entries, 1);
+	usleep(200000);
+	assert_int_equal(runs(stage), 0);
+	sample_often(stage, &packaged, 0, 100000);
+	wait_for(stage, 1, 0);
+	assert_int_equal(runs(stage), 1);
+}
+
+/* What the flusher takes to store the first is owed then; the other has to wait for as many samples. */
 static void
 packages_are_captured_as_samples_pay_for_them(void **state)
 {
@@ -567,20 +605,28 @@ packages_are_captured_as_samples_pay_for_them(void **state)
 	struct capturer_stats stats;
 
 	set_good_program(stage);
-	start_capturer(stage, 1 << 20);
+	start_capturer_waiting(stage, 1 << 20, 0);
 	sample(stage, &packaged);
+	after_flush(stage, &sum, 1);
+	usleep(200000);
+	assert_int_equal(runs(stage), 0);
+	capturer_stats(stage->capturer, &stats);
+	assert_int_equal(stats.waiting, 1);
+	pay_for(stage, 1);
 	wait_for(stage, 1, 0);
+	look_costs_s = 10;
+	settle(stage);
+	look_costs_s = 0;
+	assert_captured(stage);
 	other.path = "/usr/bin/other";
 	other.build_id[0]++;
-	sample_often(stage, &other, 1, 1);
+	sample_often(stage, &other, 1, CAPTURE_FIRST_SAMPLES);
+	pay_for(stage, 8);
 	usleep(200000);
 	assert_int_equal(runs(stage), 1);
 	capturer_stats(stage->capturer, &stats);
 	assert_int_equal(stats.waiting, 1);
-	after_flush(stage, &sum, 1);
-	usleep(200000);
-	assert_int_equal(runs(stage), 1);
-	sample_often(stage, &other, 1, 1000000000);
+	pay_for(stage, 3);
 	wait_for(stage, 2, 0);
 	assert_int_equal(runs(stage), 2);
 }
@@ -852,6 +898,7 @@ main(void)
 		CASE(a_package_is_not_captured_before_its_time),
 		CASE(a_build_does_not_wait_for_packages),
 		CASE(a_large_package_waits_until_samples_have_paid_for_it),
+		CASE(much_code_of_a_package_waits_until_samples_have_paid_for_it),
 		CASE(packages_are_captured_as_samples_pay_for_them),
 		CASE(a_few_samples_beside_what_is_there_can_wait),
 		CASE(a_small_part_at_new_places_can_wait),

@@ -11,18 +11,18 @@ granules_are_requested_once(void **state)
 	struct request_place places[8];
 
 	(void)state;
-	assert_true(sampled_blocks_add(&table, 7, 0x5000)); /* block 5, granule 0 */
-	assert_true(sampled_blocks_add(&table, 7, 0x503f)); /* granule 0 again: not requested yet */
-	assert_true(sampled_blocks_add(&table, 7, 0x5040)); /* granule 1 */
-	assert_true(sampled_blocks_add(&table, 7, 0x2fff)); /* block 2, granule 63 */
-	assert_true(sampled_blocks_add(&table, 8, 0x5000)); /* another image */
+	assert_int_equal(sampled_blocks_add(&table, 7, 0x5000), GRANULE_NEW);  /* block 5, granule 0 */
+	assert_int_equal(sampled_blocks_add(&table, 7, 0x503f), GRANULE_SEEN); /* granule 0 again: not requested yet */
+	assert_int_equal(sampled_blocks_add(&table, 7, 0x5040), GRANULE_NEW);  /* granule 1 */
+	assert_int_equal(sampled_blocks_add(&table, 7, 0x2fff), GRANULE_NEW);  /* block 2, granule 63 */
+	assert_int_equal(sampled_blocks_add(&table, 8, 0x5000), GRANULE_NEW);  /* another image */
 	assert_int_equal(sampled_blocks_request(&table, 7, places, 8), 2);
 	assert_int_equal(places[0].block, 2);
 	assert_true(places[0].granules == UINT64_C(1) << 63);
 	assert_int_equal(places[1].block, 5);
 	assert_int_equal(places[1].granules, 3);
 	assert_int_equal(sampled_blocks_request(&table, 7, places, 8), 0);
-	assert_true(sampled_blocks_add(&table, 7, 0x5080));
+	assert_int_equal(sampled_blocks_add(&table, 7, 0x5080), GRANULE_NEW);
 	assert_int_equal(sampled_blocks_request(&table, 7, places, 8), 1);
 	assert_int_equal(places[0].granules, 4); /* what is new */
 	sampled_blocks_fini(&table);
@@ -53,7 +53,7 @@ what_is_too_much_for_one_request_waits_for_the_next(void **state)
 
 	(void)state;
 	for (uint64_t block = 0; block < 12; block++)
-		assert_true(sampled_blocks_add(&table, 1, block << 12));
+		assert_int_equal(sampled_blocks_add(&table, 1, block << 12), GRANULE_NEW);
 	assert_int_equal(sampled_blocks_request(&table, 1, places, 8), 8);
 	assert_int_equal(sampled_blocks_request(&table, 1, places, 8), 4);
 	assert_int_equal(sampled_blocks_request(&table, 1, places, 8), 0);
@@ -67,9 +67,9 @@ a_full_table_takes_no_more_blocks(void **state)
 
 	(void)state;
 	for (uint64_t block = 0; block < SAMPLED_BLOCKS_MAX; block++)
-		assert_true(sampled_blocks_add(&table, (uint32_t)(block % 100), block << 12));
-	assert_false(sampled_blocks_add(&table, 1000, 0));
-	assert_true(sampled_blocks_add(&table, 0, 64)); /* of a block that is there */
+		assert_int_equal(sampled_blocks_add(&table, (uint32_t)(block % 100), block << 12), GRANULE_NEW);
+	assert_int_equal(sampled_blocks_add(&table, 1000, 0), GRANULE_REQUESTED);
+	assert_int_equal(sampled_blocks_add(&table, 0, 64), GRANULE_NEW); /* of a block that is there */
 	assert_int_equal(table.count, SAMPLED_BLOCKS_MAX);
 	sampled_blocks_fini(&table);
 }
@@ -80,7 +80,7 @@ an_offset_that_no_block_has_is_left_out(void **state)
 	struct sampled_blocks table = {0};
 
 	(void)state;
-	assert_false(sampled_blocks_add(&table, 1, (uint64_t)CAPTURED_BLOCK_NONE << 12));
+	assert_int_equal(sampled_blocks_add(&table, 1, (uint64_t)CAPTURED_BLOCK_NONE << 12), GRANULE_REQUESTED);
 	assert_int_equal(table.count, 0);
 	sampled_blocks_fini(&table);
 }
