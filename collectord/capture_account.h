@@ -3,11 +3,12 @@
  *
  * Each sample pays CAPTURE_SAMPLE_PAYS_NS. A run begins when what it is expected to cost has been saved, or as much as
  * may be saved; what it took is debited then, whatever was expected, so that a run that cost more leaves a debt that
- * later samples pay first. Hence at any time:
+ * later samples pay first. None begins in debt. Hence at any time:
  *
- *     cost of all captures <= samples * CAPTURE_SAMPLE_PAYS_NS + what one run cost more than had been saved for it
+ *     cost of all captures <= samples * CAPTURE_SAMPLE_PAYS_NS + debt
  *
- * and, over a long time, a sample pays no more than CAPTURE_SAMPLE_PAYS_NS.
+ * where the debt is what the last run, and storing since it began, cost more than had been saved. So over a long time a
+ * sample pays no more than CAPTURE_SAMPLE_PAYS_NS.
  * What is expected follows the machine: each run corrects it by what it took.
  * Thread rule: the owner's lock.
  */
