@@ -1,25 +1,29 @@
 /*
- * dcpix - exact counts of what a program executes
+ * dcpix - exact counts of what a program executes: man/dcpix.1.scd
  *
- * Its options; how it runs and counts is in dcpi-tools/x/ and emulator/, and man/dcpix.1.scd describes it.
+ * Its options and its report; how it runs and counts is in dcpi-tools/x/ and emulator/.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/database.h"
+#include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emulated/counted.h"
 #include "dcpi-tools/emulated/run.h"
 #include "dcpi-tools/x/bursts.h"
 #include "dcpi-tools/x/counts_read.h"
-#include "dcpi-tools/x/report.h"
 
 #define PLUGIN_NAME "dcpi-counts.so"
 #define ROOM_BYTES  (UINT64_C(64) << 20) /* that counts may take */
@@ -94,19 +98,168 @@ static const struct command_line line = {
 	.check = check,
 };
 
-static int
-print_report(const struct x_request *request, const struct x_report *report)
+/* ---- the report ---- */
+
+struct x_report {
+	const struct x_request *request;
+	const struct counted *counted;
+	const struct emulated_run *run; /* these two of a program that was run, */
+	const struct counts_summary *summary;
+	const struct bursts_summary *bursts; /* this one of a process that was sampled; NULL: the others */
+	uint32_t epoch;                      /* 0: nothing was counted */
+};
+
+/* Instructions a second: how fast the emulator was. */
+static double
+speed_of(const struct x_report *report)
 {
+	const double seconds = run_seconds(report->run);
+
+	return seconds > 0 ? (double)report->counted->totals[0] / seconds : 0;
+}
+
+static void
+print_missing(const struct x_report *report, FILE *stream)
+{
+	const struct counts_summary *summary = report->summary;
+	const struct counted *counted = report->counted;
+
+	if (counted->anonymous[0])
+		fprintf(stream,
+		        "dcpix: %" PRIu64 " of them (%.2f %%) were in code without a file, or that its file does not "
+		        "have, and have no place\n",
+		        counted->anonymous[0], share_percent(counted->anonymous[0], counted->totals[0]));
+	if (summary->unfollowed)
+		fprintf(stream, "dcpix: %" PRIu64 " program%s could not be followed, and %s not counted\n",
+		        summary->unfollowed, summary->unfollowed == 1 ? " that was started" : "s that were started",
+		        summary->unfollowed == 1 ? "is" : "are");
+	if (summary->running)
+		fprintf(stream, "dcpix: %" PRIu64 " %s from now on is not counted\n", summary->running,
+		        summary->running == 1 ? "process still runs; what it does"
+		                              : "processes still run; what they do");
+	if (summary->uncounted)
+		fprintf(stream, "dcpix: %" PRIu64 " block%s of instructions found no room, and %s not counted\n",
+		        summary->uncounted, text_plural(summary->uncounted), summary->uncounted == 1 ? "is" : "are");
+	if (summary->damaged)
+		fprintf(stream, "dcpix: the counts of %" PRIu64 " %s were damaged and are incomplete\n",
+		        summary->damaged, summary->damaged == 1 ? "process" : "processes");
+}
+
+static void
+print_run(const struct x_report *report, FILE *stream)
+{
+	const uint32_t images = image_table_count(report->counted->images);
+
+	fprintf(stream,
+	        "dcpix: %" PRIu64 " instructions, %" PRIu64 " %s, %" PRIu32
+	        " image%s, %zu edge%s; %.2f s, %.0f million instructions/s\n",
+	        report->counted->totals[0], report->summary->processes,
+	        report->summary->processes == 1 ? "process" : "processes", images, text_plural(images),
+	        report->counted->edges.count, text_plural(report->counted->edges.count), run_seconds(report->run),
+	        speed_of(report) / 1e6);
+	print_missing(report, stream);
+}
+
+static json_t *
+run_json(const struct x_report *report)
+{
+	const struct counts_summary *summary = report->summary;
+	const struct counted *counted = report->counted;
+	const int status = report->run->status;
+
+	return json_pack(
+		"{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:{s:i}}", "schema",
+		"dcpix/1", "database", json_shown(report->request->options.directory), "epoch",
+		json_count(report->epoch), "event", "executions", "instructions", json_count(counted->totals[0]),
+		"without_file", json_count(counted->anonymous[0]), "uncounted_blocks", json_count(summary->uncounted),
+		"processes", json_count(summary->processes), "still_running", json_count(summary->running),
+		"not_followed", json_count(summary->unfollowed), "damaged", json_count(summary->damaged), "images",
+		json_count(image_table_count(counted->images)), "edges", json_count(counted->edges.count), "seconds",
+		run_seconds(report->run), "instructions_per_second", speed_of(report), "program",
+		WIFEXITED(status) ? "exit" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+static double
+step_us(const struct bursts_summary *bursts)
+{
+	return bursts->steps ? (double)bursts->stopped_ns / 1e3 / (double)bursts->steps : 0;
+}
+
+static void
+print_bursts(const struct x_report *report, FILE *stream)
+{
+	const struct bursts_summary *bursts = report->bursts;
+
+	fprintf(stream, "dcpix: %" PRIu64 " bursts, %" PRIu64 " steps of ", bursts->bursts, bursts->steps);
+	text_print(bursts->comm, stream);
+	fprintf(stream, " (process %d) in %.1f s%s\n", (int)report->request->bursts.pid,
+	        (double)bursts->elapsed_ns / (double)SECOND_NS, bursts->has_ended ? ", when it ended" : "");
+	fprintf(stream,
+	        "dcpix: a thread stood still for %.2f %% of the time, %.1f us a step; dcpix ran for %.2f %% (limit of "
+	        "both %g %%)\n",
+	        share_percent(bursts->stopped_ns, bursts->elapsed_ns), step_us(bursts),
+	        share_percent(bursts->own_ns, bursts->elapsed_ns), report->request->bursts.budget_percent);
+	if (bursts->asleep || bursts->in_call)
+		fprintf(stream,
+		        "dcpix: of %" PRIu64 " moments, no thread was running at %" PRIu64
+		        ", and it entered the kernel at %" PRIu64 "\n",
+		        bursts->moments, bursts->asleep, bursts->in_call);
+}
+
+static json_t *
+bursts_json(const struct x_report *report)
+{
+	const struct bursts_request *request = &report->request->bursts;
+	const struct bursts_summary *bursts = report->bursts;
+	json_t *ends = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o}", "steps", json_count(bursts->ends[SHADOW_END_STEPS]), "time",
+		json_count(bursts->ends[SHADOW_END_TIME]), "call", json_count(bursts->ends[SHADOW_END_CALL]), "fault",
+		json_count(bursts->ends[SHADOW_END_FAULT]), "vectors", json_count(bursts->ends[SHADOW_END_VECTORS]));
+
+	return json_pack(
+		"{s:s, s:o, s:o, s:s, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}",
+		"schema", "dcpix/1", "database", json_shown(report->request->options.directory), "epoch",
+		report->epoch ? json_count(report->epoch) : json_null(), "event", "bursts", "process",
+		(int)request->pid, "comm", json_shown(bursts->comm), "ended", bursts->has_ended, "moments",
+		json_count(bursts->moments), "asleep", json_count(bursts->asleep), "in_call",
+		json_count(bursts->in_call), "bursts", json_count(bursts->bursts), "steps", json_count(bursts->steps),
+		"ends", ends, "without_file", json_count(report->counted->anonymous[0]), "edges",
+		json_count(report->counted->edges.count), "seconds", (double)bursts->elapsed_ns / (double)SECOND_NS,
+		"stopped_percent", share_percent(bursts->stopped_ns, bursts->elapsed_ns), "own_percent",
+		share_percent(bursts->own_ns, bursts->elapsed_ns), "budget_percent", request->budget_percent, "step_us",
+		step_us(bursts));
+}
+
+/* An exit status. */
+static int
+print_report(const struct x_report *report)
+{
+	const struct x_request *request = report->request;
 	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
-	int err;
+	int err = 0;
 
 	if (!stream)
 		return message_cannot(request->output, "write the report", -errno, NULL);
-	err = request->json ? x_report_print_json(report, stream) : x_report_print_text(report, stream);
+	if (request->json) {
+		err = json_print(report->bursts ? bursts_json(report) : run_json(report), stream);
+	} else {
+		if (report->bursts)
+			print_bursts(report, stream);
+		else
+			print_run(report, stream);
+		if (report->epoch) {
+			fprintf(stream, "dcpix: epoch %" PRIu32 " of ", report->epoch);
+			text_print(request->options.directory, stream);
+			fprintf(stream, ", event %s\n", report->bursts ? "bursts" : "executions");
+		}
+		err = fflush(stream) == 0 && !ferror(stream) ? 0 : -EIO;
+	}
 	if (request->output && fclose(stream) != 0 && !err)
 		err = -errno;
 	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
 }
+
+/* ---- a program, run and counted ---- */
 
 /* Add up what the run left, write it, say so. */
 static int
@@ -114,7 +267,7 @@ keep_counts(const struct x_request *request, const struct emulated_run *run, str
 {
 	const char *directory = request->options.directory, *label = request->label;
 	struct counts_summary summary;
-	struct x_report report = {.run = run, .counted = counted, .summary = &summary, .database = directory};
+	struct x_report report = {.request = request, .counted = counted, .run = run, .summary = &summary};
 	char note[EVENT_NOTE_SIZE];
 	struct event event;
 	const struct counted_epoch description = {
@@ -136,75 +289,7 @@ keep_counts(const struct x_request *request, const struct emulated_run *run, str
 		return STATUS_FAILURE;
 	}
 	err = counted_write(counted, directory, &description, &report.epoch);
-	return err ? database_cannot_write(directory, err) : print_report(request, &report);
-}
-
-static int
-print_bursts(const struct x_request *request, const struct counted *counted, const struct bursts_summary *summary,
-             uint32_t epoch)
-{
-	const char *directory = request->options.directory;
-	FILE *stream = request->output ? fopen(request->output, "we") : stderr;
-	int err;
-
-	if (!stream)
-		return message_cannot(request->output, "write the report", -errno, NULL);
-	if (request->json)
-		err = bursts_print_json(&request->bursts, summary, counted, directory, epoch, stream);
-	else
-		err = bursts_print_text(&request->bursts, summary, directory, epoch, stream);
-	if (request->output && fclose(stream) != 0 && !err)
-		err = -errno;
-	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
-}
-
-static int
-keep_bursts(const struct x_request *request, struct counted *counted, const struct bursts_summary *summary)
-{
-	char note[EVENT_NOTE_SIZE];
-	struct event event;
-	const struct counted_epoch description = {
-		.label = request->label ? request->label : "dcpix",
-		.start_ns = summary->start_ns,
-		.end_ns = summary->end_ns,
-		.events = &event,
-		.event_count = 1,
-	};
-	uint32_t epoch = 0;
-	int err = 0;
-
-	snprintf(note, sizeof(note), "steps of process %d, sampled by dcpix", (int)request->bursts.pid);
-	counted_describe_event(&event, "bursts", "steps", note);
-	if (summary->steps > 0)
-		err = counted_write(counted, request->options.directory, &description, &epoch);
-	if (err)
-		return database_cannot_write(request->options.directory, err);
-	err = print_bursts(request, counted, summary, epoch);
-	if (!err && summary->steps == 0) {
-		message_print(NULL, "nothing was counted: no thread of the process was found running");
-		return STATUS_EMPTY;
-	}
-	return err;
-}
-
-static int
-run_bursts(struct x_request *request)
-{
-	struct bursts_summary summary = {0};
-	struct counted counted;
-	int err, status;
-
-	request->bursts.label = request->label ? request->label : "";
-	err = counted_can_write(request->options.directory);
-	if (err)
-		return database_cannot_write(request->options.directory, err);
-	err = counted_init(&counted);
-	status = err ? message_cannot(NULL, "keep the counts", err, NULL)
-	             : bursts_run(&request->bursts, &counted, &summary);
-	if (!status)
-		status = keep_bursts(request, &counted, &summary);
-	counted_fini(&counted);
-	return status;
+	return err ? database_cannot_write(directory, err) : print_report(&report);
 }
 
 static int
@@ -234,6 +319,57 @@ run(const struct x_request *request)
 	counted_fini(&counted);
 	run_remove(&program);
 	return run_exit_status(&program, status);
+}
+
+/* ---- a process that runs, sampled ---- */
+
+static int
+keep_bursts(const struct x_request *request, struct counted *counted, const struct bursts_summary *summary)
+{
+	char note[EVENT_NOTE_SIZE];
+	struct event event;
+	const struct counted_epoch description = {
+		.label = request->label ? request->label : "dcpix",
+		.start_ns = summary->start_ns,
+		.end_ns = summary->end_ns,
+		.events = &event,
+		.event_count = 1,
+	};
+	struct x_report report = {.request = request, .counted = counted, .bursts = summary};
+	int err = 0;
+
+	snprintf(note, sizeof(note), "steps of process %d, sampled by dcpix", (int)request->bursts.pid);
+	counted_describe_event(&event, "bursts", "steps", note);
+	if (summary->steps > 0)
+		err = counted_write(counted, request->options.directory, &description, &report.epoch);
+	if (err)
+		return database_cannot_write(request->options.directory, err);
+	err = print_report(&report);
+	if (!err && summary->steps == 0) {
+		message_print(NULL, "nothing was counted: no thread of the process was found running");
+		return STATUS_EMPTY;
+	}
+	return err;
+}
+
+static int
+run_bursts(struct x_request *request)
+{
+	struct bursts_summary summary = {0};
+	struct counted counted;
+	int err, status;
+
+	request->bursts.label = request->label ? request->label : "";
+	err = counted_can_write(request->options.directory);
+	if (err)
+		return database_cannot_write(request->options.directory, err);
+	err = counted_init(&counted);
+	status = err ? message_cannot(NULL, "keep the counts", err, NULL)
+	             : bursts_run(&request->bursts, &counted, &summary);
+	if (!status)
+		status = keep_bursts(request, &counted, &summary);
+	counted_fini(&counted);
+	return status;
 }
 
 int

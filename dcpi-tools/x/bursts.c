@@ -14,8 +14,8 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/x/process_code.h"
-#include "dcpi-tools/x/running.h"
 #include "dcpi-tools/x/shadow_process.h"
+#include "dcpi-tools/x/stopped_thread.h"
 
 #define BURST_LIMIT_NS (20 * UINT64_C(1000000)) /* one burst is no longer, however slow the machine */
 #define BURST_FIRST_NS (2 * UINT64_C(1000000))  /* what the first one is expected to take */
@@ -302,15 +302,14 @@ static int
 refuse_permission(const char *name, pid_t pid, int err)
 {
 	const long scope = read_number("/proc/sys/kernel/yama/ptrace_scope", "");
+	const pid_t tracer = running_tracer(pid, pid);
 	char status[64], hint[128];
-	long tracer;
 
-	snprintf(status, sizeof(status), "/proc/%d/status", (int)pid);
-	tracer = read_number(status, "TracerPid:");
 	if (tracer > 0) {
-		message_print(name, "process %ld traces it already, a debugger perhaps, and only one can", tracer);
+		message_print(name, "process %d traces it already, a debugger perhaps, and only one can", (int)tracer);
 		return STATUS_FAILURE;
 	}
+	snprintf(status, sizeof(status), "/proc/%d/status", (int)pid);
 	if (read_number(status, "Kthread:") == 1)
 		return message_cannot(name, "take bursts of it", err, "it is a thread of the kernel");
 	if (scope > 0)

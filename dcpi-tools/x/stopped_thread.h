@@ -1,5 +1,5 @@
 /*
- * stopped_thread.h - a thread of another process that is stopped for a moment, and goes on unchanged
+ * stopped_thread.h - a thread of another process that runs, is stopped for a moment, and goes on unchanged
  *
  * A thread is seized by ptrace(2), stopped, read and released; it is never stepped, and nothing of it is changed. If
  * the tracer dies meanwhile, the kernel releases it. A system call that was interrupted begins again, also one that
@@ -11,9 +11,32 @@
 #define DCPI_TOOLS_X_STOPPED_THREAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
+
+/* ---- which threads of a process run, or wait only for a CPU ---- */
+
+struct running {
+	pid_t *threads; /* of the process, what was found last */
+	size_t capacity;
+};
+
+/*
+ * One of the threads that run, each as likely as another; `draw` gives random numbers. 0 when none does, -ESRCH when
+ * the process has ended, -errno.
+ */
+pid_t running_choose(struct running *running, pid_t pid, uint64_t (*draw)(void *context), void *context);
+void running_fini(struct running *running);
+
+/* The process that traces the thread; 0: none, or the thread is gone. */
+pid_t running_tracer(pid_t pid, pid_t tid);
+
+/* 'R', 'S', ... as in proc(5); '?' when the thread is gone. */
+char running_state(pid_t pid, pid_t tid);
+
+/* ---- stopping one ---- */
 
 struct stopped_thread {
 	pid_t tid;

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "dcpi-tools/x/running.h"
 #include "dcpi-tools/x/shadow_process.h"
 
 #define STEPS    300

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dcpi-tools/x/running.h"
 #include "dcpi-tools/x/stopped_thread.h"
 
 /* Shared with a child. */
