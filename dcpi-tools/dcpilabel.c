@@ -1,13 +1,18 @@
 /*
  * dcpilabel - runs a program several times, each time under a label of its own, and compares the runs
  *
- * Its options; what a run is, is in dcpi-tools/label/ and dcpi-tools/ctl/labelled_run.h. man/dcpilabel.1.scd describes
- * it.
+ * Its options, and the comparison; what a run is, is in dcpi-tools/label/series.h and dcpi-tools/ctl/labelled_run.h.
+ * man/dcpilabel.1.scd describes it.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/child.h"
@@ -15,9 +20,10 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/label/compare.h"
 #include "dcpi-tools/label/series.h"
 #include "profile/catalog.h"
+
+#define COMPARE_PROGRAM "dcpistats"
 
 const char *argp_program_version = "dcpilabel " DCPI_VERSION;
 
@@ -149,6 +155,79 @@ look_for_labels(const struct label_request *request)
 	return status;
 }
 
+/* ---- dcpistats over the runs ---- */
+
+/*
+ * Become dcpistats --db DIR [--json] --label NAME.1 --label NAME.2 ...: the one beside this program, or that in $PATH.
+ * Returns only when that cannot be: an exit status, after a message.
+ */
+static int
+become_statistics(const struct series *series, bool as_json)
+{
+	static char program[] = COMPARE_PROGRAM, db[] = "--db", label[] = "--label", json[] = "--json";
+	char(*labels)[LABEL_SIZE] = calloc(series->done, sizeof(*labels));
+	char **command = calloc(2 * series->done + 5, sizeof(*command));
+	char self[PATH_MAX], path[PATH_MAX + sizeof(COMPARE_PROGRAM)], *slash;
+	const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t count = 0;
+	int err = ENOMEM;
+
+	if (labels && command) {
+		command[count++] = program;
+		command[count++] = db;
+		command[count++] = (char *)series->asking.options.directory;
+		if (as_json)
+			command[count++] = json;
+		for (size_t i = 0; i < series->done; i++) {
+			(void)series_label(series, i, labels[i]);
+			command[count++] = label;
+			command[count++] = labels[i];
+		}
+		fflush(NULL);
+		self[length > 0 ? length : 0] = '\0';
+		slash = strrchr(self, '/');
+		if (slash) {
+			snprintf(path, sizeof(path), "%.*s/" COMPARE_PROGRAM, (int)(slash - self), self);
+			execv(path, command);
+		}
+		execvp(COMPARE_PROGRAM, command);
+		err = errno;
+	}
+	free(command);
+	free(labels);
+	return message_cannot(COMPARE_PROGRAM, "run it", -err, NULL);
+}
+
+/*
+ * Run dcpistats --json and parse what it prints into *statistics, NULL where that is no JSON. The exit status of
+ * dcpistats; where it could not be run, another after a message.
+ */
+static int
+read_statistics(const struct series *series, json_t **statistics)
+{
+	int ends[2], status = 0;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return message_cannot(COMPARE_PROGRAM, "run it", -errno, NULL);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(dup2(ends[1], STDOUT_FILENO) < 0 ? message_cannot(COMPARE_PROGRAM, "run it", -errno, NULL)
+		                                       : become_statistics(series, true));
+	if (pid < 0)
+		status = message_cannot(COMPARE_PROGRAM, "run it", -errno, NULL);
+	close(ends[1]);
+	if (pid > 0)
+		*statistics = json_loadfd(ends[0], 0, NULL);
+	close(ends[0]);
+	if (pid < 0)
+		return status;
+	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0)
+		return message_cannot(COMPARE_PROGRAM, "wait for it", -errno, NULL);
+	return child_exit_status(status, STATUS_OK);
+}
+
 /* Both in one object: of a run that failed, too. An exit status. */
 static int
 print_json(const struct series *series, bool is_alone, int status)
@@ -157,7 +236,7 @@ print_json(const struct series *series, bool is_alone, int status)
 	int err;
 
 	if (!status && !is_alone && series->done >= 2)
-		status = series_compare_as_json(series, &statistics);
+		status = read_statistics(series, &statistics);
 	err = json_print_exact(series_json(series, statistics), stdout);
 	if (!err && fflush(stdout)) /* a signal may be our end */
 		err = -errno;
@@ -186,5 +265,5 @@ main(int argc, char **argv)
 		return status;
 	if (request.is_alone || series->done < 2)
 		return STATUS_OK;
-	return series_compare(series);
+	return become_statistics(series, false);
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/calc/report.h"
 #include "dcpi-tools/common/path_records.h"
+#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 
 #define SHADOW_CYCLES     0.05 /* less does not hold up retirement */
@@ -73,19 +73,21 @@ listing_fini(struct listing *listing)
 	memset(listing, 0, sizeof(*listing));
 }
 
-static bool
-is_in_order(const struct calc_report *report)
+double
+listing_block_percent(const struct procedure_analysis *analysis, uint32_t index)
 {
-	return report->model.pipeline.kind == PIPELINE_KIND_IN_ORDER;
+	const double total = (double)analysis->time_samples;
+
+	return total > 0 ? 100 * procedure_block_samples(analysis, index) / total : 0;
 }
 
 /* In order, time is known to half a cycle: two instructions may issue in one. */
 static double
-shown_cycles(const struct calc_report *report, double cycles)
+shown_cycles(const struct listing_source *source, double cycles)
 {
 	if (cycles < 0)
 		return LISTING_UNKNOWN;
-	return is_in_order(report) ? round(2 * cycles) / 2 : cycles;
+	return source->is_in_order ? round(2 * cycles) / 2 : cycles;
 }
 
 static int
@@ -149,9 +151,9 @@ set_letters(const struct stalls *stalls, const struct instruction_stalls *late, 
 
 /* The stall cycles of an instruction: what it took longer than its schedule, with their reasons and culprits. */
 static int
-add_dynamic_bubble(const struct calc_report *report, uint32_t instruction, struct listing_line *line)
+add_dynamic_bubble(const struct listing_source *source, uint32_t instruction, struct listing_line *line)
 {
-	const struct stalls *stalls = &report->analysis->stalls;
+	const struct stalls *stalls = &source->analysis->stalls;
 	const struct instruction_stalls *late = &stalls->instructions[instruction];
 	struct listing_bubble bubble = {.half_cycles = (uint32_t)lround(2 * fmin(fmax(late->stall_cycles, 0), 1e6))};
 
@@ -168,19 +170,19 @@ add_dynamic_bubble(const struct calc_report *report, uint32_t instruction, struc
 }
 
 static enum listing_issue
-issue_of(const struct calc_report *report, const struct schedule_line *schedule, double cycles)
+issue_of(const struct listing_source *source, const struct schedule_line *schedule, double cycles)
 {
 	if (cycles < 0)
 		return LISTING_ALONE;
-	if (is_in_order(report))
+	if (source->is_in_order)
 		return schedule->dual && cycles <= 0 ? LISTING_DUAL : LISTING_ALONE;
 	return cycles < SHADOW_CYCLES ? LISTING_SHADOW : LISTING_ALONE;
 }
 
 static int
-make_line(const struct calc_report *report, uint32_t block_index, uint32_t index, struct listing_line *line)
+make_line(const struct listing_source *source, uint32_t block_index, uint32_t index, struct listing_line *line)
 {
-	const struct procedure_analysis *analysis = report->analysis;
+	const struct procedure_analysis *analysis = source->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[block_index];
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const struct schedule_line *least = &schedule->lines[index];
@@ -189,19 +191,19 @@ make_line(const struct calc_report *report, uint32_t block_index, uint32_t index
 
 	line->address = analysis->graph->instructions[block->first + index].address;
 	line->samples = analysis->frequencies.samples[block->first + index];
-	line->cycles = shown_cycles(report, procedure_instruction_cycles(analysis, block_index, block->first + index));
-	line->issue = issue_of(report, least, line->cycles);
+	line->cycles = shown_cycles(source, procedure_instruction_cycles(analysis, block_index, block->first + index));
+	line->issue = issue_of(source, least, line->cycles);
 	line->is_critical = least->critical;
-	calc_instruction_text(report, block->first + index, text);
+	instruction_format(source->code, &analysis->graph->instructions[block->first + index], source->syntax, text);
 	line->text = strdup(text);
 	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
-	return err ? err : add_dynamic_bubble(report, block->first + index, line);
+	return err ? err : add_dynamic_bubble(source, block->first + index, line);
 }
 
 static void
-write_note(const struct calc_report *report, uint32_t index, struct listing_block *shown)
+write_note(const struct listing_source *source, uint32_t index, struct listing_block *shown)
 {
-	const struct procedure_analysis *analysis = report->analysis;
+	const struct procedure_analysis *analysis = source->analysis;
 	const struct frequency *frequency = &analysis->frequencies.blocks[index];
 	const double executions = frequency->value * analysis->cycles_per_sample;
 	char value[64], times[64] = "";
@@ -209,7 +211,7 @@ write_note(const struct calc_report *report, uint32_t index, struct listing_bloc
 	if (frequency->confidence == CONFIDENCE_EXACT) {
 		snprintf(shown->note, sizeof(shown->note), "Executed %" PRIu64 " times (exact), %.1f%% of the time",
 		         analysis->executions ? analysis->executions[analysis->graph->blocks[index].first] : 0,
-		         calc_block_percent(report, index));
+		         listing_block_percent(source->analysis, index));
 		return;
 	}
 	if (frequency->confidence == CONFIDENCE_NONE || frequency->value <= 0) {
@@ -217,7 +219,7 @@ write_note(const struct calc_report *report, uint32_t index, struct listing_bloc
 		         frequency->confidence == CONFIDENCE_NONE || procedure_block_samples(analysis, index) > 0
 		                 ? "not known"
 		                 : "near 0",
-		         calc_block_percent(report, index));
+		         listing_block_percent(source->analysis, index));
 		return;
 	}
 	frequency_format(frequency->value, analysis->frequencies.is_relative, value, sizeof(value));
@@ -225,34 +227,34 @@ write_note(const struct calc_report *report, uint32_t index, struct listing_bloc
 		snprintf(times, sizeof(times), ", executed %.3g times", executions);
 	snprintf(shown->note, sizeof(shown->note), "Frequency %s (%s confidence, %s)%s, %.1f%% of the time", value,
 	         frequency_confidence_name(frequency->confidence), frequency_method_name(frequency->method), times,
-	         calc_block_percent(report, index));
+	         listing_block_percent(source->analysis, index));
 }
 
 static int
-make_block(const struct calc_report *report, uint32_t index, struct listing_block *shown)
+make_block(const struct listing_source *source, uint32_t index, struct listing_block *shown)
 {
-	const struct procedure_analysis *analysis = report->analysis;
+	const struct procedure_analysis *analysis = source->analysis;
 	const struct flow_block *block = &analysis->graph->blocks[index];
 	const double cycles = procedure_block_cycles(analysis, index);
 	int err = 0;
 
 	shown->best_cycles = analysis->schedules[index].best_cycles;
 	shown->actual_cycles = cycles < 0 ? LISTING_UNKNOWN : cycles;
-	write_note(report, index, shown);
+	write_note(source, index, shown);
 	shown->lines = calloc(block->count, sizeof(*shown->lines));
 	if (!shown->lines)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < block->count && !err; i++) {
 		shown->line_count = i + 1;
-		err = make_line(report, index, i, &shown->lines[i]);
+		err = make_line(source, index, i, &shown->lines[i]);
 	}
 	return err;
 }
 
 int
-listing_make(const struct calc_report *report, struct listing *listing, size_t *dropped)
+listing_make(const struct listing_source *source, struct listing *listing, size_t *dropped)
 {
-	const struct flow_graph *graph = report->analysis->graph;
+	const struct flow_graph *graph = source->analysis->graph;
 	int err = 0;
 
 	memset(listing, 0, sizeof(*listing));
@@ -261,11 +263,11 @@ listing_make(const struct calc_report *report, struct listing *listing, size_t *
 	if (!listing->blocks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->block_count && !err; i++) {
-		if (calc_block_percent(report, i) < report->request->cutoff_percent) {
+		if (listing_block_percent(source->analysis, i) < source->cutoff_percent) {
 			++*dropped;
 			continue;
 		}
-		err = make_block(report, i, &listing->blocks[listing->block_count++]);
+		err = make_block(source, i, &listing->blocks[listing->block_count++]);
 	}
 	if (err)
 		listing_fini(listing);

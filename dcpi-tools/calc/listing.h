@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/procedure.h"
+#include "code/decoder.h"
 #include "dcpi-tools/common/output.h"
 
 #define LISTING_REASONS    16
@@ -58,10 +60,20 @@ struct listing {
 	size_t block_count;
 };
 
-struct calc_report;
+/* What it is made from. */
+struct listing_source {
+	const struct procedure_analysis *analysis;
+	const struct code_image *code;
+	enum listing_syntax syntax;
+	double cutoff_percent; /* of the time: blocks with less are left out */
+	bool is_in_order;      /* the pipeline */
+};
+
+/* The share of block `index` of the procedure's time, in percent. */
+double listing_block_percent(const struct procedure_analysis *analysis, uint32_t index);
 
 /* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
-int listing_make(const struct calc_report *report, struct listing *listing, size_t *dropped);
+int listing_make(const struct listing_source *source, struct listing *listing, size_t *dropped);
 
 /* Print the blocks. */
 void listing_print(const struct listing *listing, const struct output *output);
