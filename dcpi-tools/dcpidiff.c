@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/tool.h"
 #include "dcpi-tools/diff/report.h"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/survey_all.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"

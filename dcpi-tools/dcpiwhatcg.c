@@ -46,11 +46,7 @@ struct whatcg_report {
 static int
 keep_procedure(struct whatcg_report *report, const struct procedure_input *input, const struct whatcg_part *part)
 {
-	const struct procedure procedure = {
-		.kind = input->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
-		.offset = input->symbol->offset,
-		.name = input->symbol->name,
-	};
+	const struct procedure procedure = procedure_of_symbol(input->symbol);
 	struct whatcg_part *parts = array_grow(report->procedures, &report->procedure_capacity,
 	                                       report->procedure_count + 1, sizeof(*parts));
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/path_records.h"
-#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 
 #define SHADOW_CYCLES     0.05 /* less does not hold up retirement */

@@ -32,11 +32,17 @@ make_set(const int *list, size_t count, sigset_t *signals)
 }
 
 void
+exit_signals_fill(sigset_t *signals)
+{
+	make_set(exit_signals, COUNT(exit_signals), signals);
+}
+
+void
 exit_signals_block(sigset_t *before)
 {
 	sigset_t signals;
 
-	make_set(exit_signals, COUNT(exit_signals), &signals);
+	exit_signals_fill(&signals);
 	sigprocmask(SIG_BLOCK, &signals, before);
 }
 
@@ -57,7 +63,7 @@ exit_signals_take(void)
 	sigset_t signals;
 	int taken, asked = 0;
 
-	make_set(exit_signals, COUNT(exit_signals), &signals);
+	exit_signals_fill(&signals);
 	/* a signal that is ignored still becomes pending while it is blocked */
 	while ((taken = sigtimedwait(&signals, NULL, &at_once)) > 0)
 		if (!asked && exit_signals_include(taken))

@@ -15,6 +15,9 @@
 
 /* ---- signals that ask a program to exit: SIGHUP, SIGINT, SIGQUIT and SIGTERM ---- */
 
+/* The set of them. */
+void exit_signals_fill(sigset_t *signals);
+
 /* Block them, so that work in progress can be completed; the mask before goes to *before. */
 void exit_signals_block(sigset_t *before);
 

@@ -1,15 +1,22 @@
 #include "dcpi-tools/common/database.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "control/request.h"
+#include "dcpi-tools/common/control_exchange.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/refresh.h"
 #include "dcpi-tools/common/text.h"
 #include "profile/profile.h"
+
+#define CONNECT_S 1
+#define ANSWER_S  2
 
 static const char *
 open_hint(int err)
@@ -41,6 +48,45 @@ database_guard(const char *shown)
 		.advice = DATABASE_DAMAGE_ADVICE,
 		.status = STATUS_DAMAGED,
 	};
+}
+
+/* 0: it has replied, whatever it says; an error of control_exchange(). */
+static int
+ask_to_refresh(const char *path, pid_t owner)
+{
+	const struct control_peer peer = {.path = path, .connect_s = CONNECT_S, .answer_s = ANSWER_S, .owner = owner};
+	json_t *reply;
+	int err = control_exchange(&peer, json_pack("{s:s}", "command", "refresh"), &reply);
+
+	json_decref(reply);
+	return err;
+}
+
+/*
+ * Have the dcpid that writes to the database write what it has in memory, at its control socket there or at the
+ * service's: dcpid flushes once a minute while it meets nothing new. After one that did not answer within three
+ * seconds, the process asks nobody again. Without a dcpid, without the right to ask, or when it cannot write, the
+ * database is read as it is: `dcpictl status` says what is wrong.
+ */
+static void
+refresh_database(const char *directory)
+{
+	static bool is_silent;
+	const int owner = is_silent ? 0 : profile_owner(directory);
+	const bool is_hidden = owner == -EACCES; /* its lock is not for the group */
+	/* the service makes a database that was deleted anew when it flushes */
+	const bool is_service = !is_silent && strcmp(directory, PROFILE_DIRECTORY) == 0;
+	char path[PATH_MAX];
+	int err;
+
+	if (owner <= 0 && !is_hidden && !is_service)
+		return;
+	snprintf(path, sizeof(path), "%s/control", directory);
+	err = ask_to_refresh(path, owner > 0 ? owner : 0);
+	/* a dcpid whose configuration names the socket */
+	if (err == -ENOENT || err == -ECONNREFUSED || err == -EACCES)
+		err = ask_to_refresh(CONFIG_SOCKET, owner > 0 ? owner : 0);
+	is_silent = err == -ETIMEDOUT;
 }
 
 int

@@ -25,8 +25,8 @@ struct database {
 };
 
 /*
- * Have a dcpid that writes to the database write what it has in memory (refresh.h), and open it. 0, or an exit status
- * after a message. The database must not move and `directory` must live until it is closed.
+ * Have a dcpid that writes to the database write what it has in memory, for three seconds at most, and open it. 0, or
+ * an exit status after a message. The database must not move and `directory` must live until it is closed.
  */
 int database_open(struct database *database, const char *directory);
 

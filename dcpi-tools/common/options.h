@@ -153,7 +153,7 @@ struct option_row {
 	OPTION_ROW(group, name, letter, argument, help, OPTION_KIND_CALL, offset, 0, 0, 0, take)
 #define OPTION_ARGUMENT(offset, take) OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_ARGUMENT, offset, 0, 0, 0, take)
 
-/* Rows that several tools have. Others of the kind are with what they ask for: procedure_choice.h, model_choice.h. */
+/* Rows that several tools have. Others of the kind are with what they ask for: analysis_choice.h. */
 #define OPTION_IMAGE(request, member)                                                                                  \
 	OPTION_CALL(1, "image", 0, "IMAGE", OPTION_MEMBER(request, member, struct options), options_add_image,         \
 	            "Only this image: a file name, a path, a pattern or a build-id's beginning")

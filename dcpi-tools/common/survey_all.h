@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "analysis/survey.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/database.h"
-#include "dcpi-tools/common/model_choice.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 

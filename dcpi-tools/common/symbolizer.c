@@ -199,6 +199,16 @@ find_symbols(struct symbolizer *symbolizer, const struct selection_image *image,
 	return 0;
 }
 
+struct procedure
+procedure_of_symbol(const struct symbol *symbol)
+{
+	return (struct procedure){
+		.kind = symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
+		.offset = symbol->offset,
+		.name = symbol->name,
+	};
+}
+
 int
 symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
                 struct procedure *procedure)
@@ -221,9 +231,7 @@ symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *ima
 		procedure->kind = PROCEDURE_NO_SYMBOL;
 		return 0;
 	}
-	procedure->kind = symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED;
-	procedure->offset = symbol->offset;
-	procedure->name = symbol->name;
+	*procedure = procedure_of_symbol(symbol);
 	return 0;
 }
 

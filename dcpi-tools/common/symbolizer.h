@@ -36,6 +36,7 @@ struct procedure {
 	const char *name; /* as linked; NULL but for PROCEDURE_NAMED. Owned by the symbolizer */
 };
 
+struct symbol;
 struct symbolizer;
 
 /* The profile is borrowed and must outlive it. NULL and errno (ENOMEM). */
@@ -45,6 +46,9 @@ void symbolizer_free(struct symbolizer *symbolizer); /* NULL is allowed */
 /* The procedure that `offset` of `image` lies in. 0, or an error that concerns more than this image: -ENOMEM, ... */
 int symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
                     struct procedure *procedure);
+
+/* The procedure of a symbol, as symbolizer_find() would say. */
+struct procedure procedure_of_symbol(const struct symbol *symbol);
 
 /* What to call it: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". Not escaped. Free it; NULL: no memory. */
 char *procedure_title(const struct procedure *procedure, const struct image *image, bool demangle);

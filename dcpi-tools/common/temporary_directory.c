@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "dcpi-tools/common/child.h"
 #include "dcpi-tools/common/message.h"
 
 const char *
@@ -99,45 +100,24 @@ wait_for(pid_t child, const sigset_t *signals, int *signal)
 		if (ended == child || (ended < 0 && errno != EINTR))
 			return status;
 		number = sigwaitinfo(signals, NULL);
-		if (number <= 0 || number == SIGCHLD)
+		if (number <= 0 || !exit_signals_include(number)) /* as under nohup(1), or SIGCHLD */
 			continue;
 		*signal = number;
 		kill(child, SIGKILL); /* it has nothing to clean up */
 	}
 }
 
-/* A signal that was ignored when the tool started, as under nohup(1), stays ignored. */
-static void
-add_unless_ignored(sigset_t *signals, int number)
-{
-	struct sigaction action;
-
-	if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-		sigaddset(signals, number);
-}
-
-static void
-die_of(int number, const sigset_t *before)
-{
-	signal(number, SIG_DFL);
-	sigprocmask(SIG_SETMASK, before, NULL);
-	raise(number);
-}
-
 int
 temporary_directory_run(const char *path, int (*work)(void *context), void *context)
 {
-	static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	const pid_t parent = getpid();
 	sigset_t signals, before;
 	int status, number = 0;
 	pid_t child;
 
 	signal(SIGCHLD, SIG_DFL); /* if ignored, sigwaitinfo() would not return it */
-	sigemptyset(&signals);
+	exit_signals_fill(&signals);
 	sigaddset(&signals, SIGCHLD);
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		add_unless_ignored(&signals, endings[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	child = fork();
 	if (child == 0)
@@ -145,7 +125,7 @@ temporary_directory_run(const char *path, int (*work)(void *context), void *cont
 	status = child < 0 ? message_cannot(NULL, "begin", -errno, NULL) : wait_for(child, &signals, &number);
 	temporary_directory_remove(path);
 	if (number)
-		die_of(number, &before);
+		(void)exit_signals_raise(number);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (child < 0)
 		return status;

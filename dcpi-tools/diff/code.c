@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/path_records.h"
-#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "image/lines.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/guard.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/diff/match_procedures.h"
 #include "image/image_file.h"

@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "code/capture.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/common/procedure_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "image/image_file.h"
 

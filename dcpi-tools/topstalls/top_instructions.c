@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/procedure_choice.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "image/lines.h"
 
@@ -220,11 +220,7 @@ look_at(const struct top_reader *reader, struct top_place *place)
 static int
 look_up(const struct top_reader *reader, struct top_stall *stall)
 {
-	const struct procedure procedure = {
-		.kind = stall->symbol->name ? PROCEDURE_NAMED : PROCEDURE_UNNAMED,
-		.offset = stall->symbol->offset,
-		.name = stall->symbol->name,
-	};
+	const struct procedure procedure = procedure_of_symbol(stall->symbol);
 	int err;
 
 	stall->symbol = NULL;
