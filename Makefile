@@ -176,8 +176,6 @@ DIFF_OBJECTS := $(call objects,$(call sources,dcpi-tools/diff))
 $(BUILD)/bin/dcpidiff: $(DIFF_OBJECTS)
 CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
-WHATCG_OBJECTS := $(call objects,$(call sources,dcpi-tools/whatcg))
-$(BUILD)/bin/dcpiwhatcg: $(WHATCG_OBJECTS)
 IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
@@ -234,7 +232,6 @@ $(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
 $(BUILD)/tests/unit/dcpi-tools/match_images_test: $(call objects,dcpi-tools/diff/match_images.c)
 $(BUILD)/tests/unit/dcpi-tools/match_procedures_test: $(call objects,dcpi-tools/diff/match_procedures.c)
-$(BUILD)/tests/unit/dcpi-tools/whatcg_test: $(call objects,dcpi-tools/whatcg/part.c)
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)

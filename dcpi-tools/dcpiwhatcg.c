@@ -17,7 +17,6 @@
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/tool.h"
-#include "dcpi-tools/whatcg/part.h"
 
 const char *argp_program_version = "dcpiwhatcg " DCPI_VERSION;
 
@@ -26,10 +25,20 @@ struct whatcg_request {
 	struct survey_request survey;
 	bool by_image, by_procedure;
 	bool has_stall;
-	struct whatcg_row stall;
+	struct breakdown_row stall;
 	bool demangle;
 	size_t limit; /* images, procedures */
 	double cutoff_percent;
+};
+
+/* Samples of something, and what is known of them. */
+struct whatcg_part {
+	uint32_t image;
+	char *title;       /* of the procedure; NULL: the image */
+	uint64_t samples;  /* all */
+	uint64_t taken;    /* how many these are before they are weighted */
+	uint64_t analyzed; /* of procedures that were analysed */
+	struct stall_summary summary;
 };
 
 struct whatcg_report {
@@ -42,6 +51,19 @@ struct whatcg_report {
 	const struct whatcg_part **stalled; /* procedures to be shown with --stall, in its order */
 	size_t stalled_count;
 };
+
+/* Most samples first. */
+static int
+compare_parts(const void *a, const void *b)
+{
+	const struct whatcg_part *one = a, *other = b;
+
+	if (one->samples != other->samples)
+		return one->samples < other->samples ? 1 : -1;
+	if (one->image != other->image)
+		return one->image > other->image ? 1 : -1;
+	return one->title && other->title ? strcmp(one->title, other->title) : 0;
+}
 
 static int
 keep_procedure(struct whatcg_report *report, const struct procedure_input *input, const struct whatcg_part *part)
@@ -108,8 +130,9 @@ compare_stalls(const void *a, const void *b, void *context)
 {
 	const struct whatcg_part *one = *(const struct whatcg_part *const *)a,
 				 *other = *(const struct whatcg_part *const *)b;
-	const struct whatcg_row *row = context;
-	const double one_high = whatcg_row_high(row, &one->summary), other_high = whatcg_row_high(row, &other->summary);
+	const struct breakdown_row *row = context;
+	const double one_high = breakdown_row_high(row, &one->summary),
+		     other_high = breakdown_row_high(row, &other->summary);
 
 	if (one_high != other_high)
 		return one_high < other_high ? 1 : -1;
@@ -132,7 +155,7 @@ find_stalled(struct whatcg_report *report)
 		qsort_r(stalled, report->procedure_count, sizeof(struct whatcg_part *), compare_stalls,
 		        (void *)(uintptr_t)&request->stall);
 	while (shown < report->procedure_count && shown < request->limit) {
-		const double most = whatcg_row_high(&request->stall, &stalled[shown]->summary);
+		const double most = breakdown_row_high(&request->stall, &stalled[shown]->summary);
 
 		if (most <= 0 || 100 * most / (double)report->survey.samples < request->cutoff_percent)
 			break;
@@ -158,9 +181,9 @@ whatcg_report_make(struct whatcg_report *report, const struct whatcg_request *re
 		status = survey_all_run(&report->survey, database, &visitor);
 	if (status)
 		return status;
-	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), whatcg_part_compare);
+	qsort(report->images, report->survey.selection->image_count, sizeof(*report->images), compare_parts);
 	if (report->procedure_count)
-		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), whatcg_part_compare);
+		qsort(report->procedures, report->procedure_count, sizeof(*report->procedures), compare_parts);
 	return request->has_stall ? find_stalled(report) : STATUS_OK;
 }
 
@@ -197,7 +220,7 @@ print_part(const struct whatcg_part *part, const struct output *output)
 	double vague, missing;
 
 	breakdown_make(&part->summary, (double)part->samples, &breakdown);
-	whatcg_part_rest(part, breakdown.tallied, &vague, &missing);
+	breakdown_rest(breakdown.tallied, part->analyzed, part->samples, &vague, &missing);
 	if (breakdown.actual_cycles > 0)
 		breakdown_print_rows(&breakdown, output);
 	breakdown_print_total("Total tallied", breakdown.tallied, output);
@@ -247,13 +270,13 @@ percent(const struct whatcg_report *report, double samples)
 static void
 fill_stalls(const struct whatcg_report *report, struct table *table)
 {
-	const struct whatcg_row *row = &report->request->stall;
+	const struct breakdown_row *row = &report->request->stall;
 
 	for (size_t i = 0; i < report->stalled_count; i++) {
 		const struct whatcg_part *part = report->stalled[i];
 
-		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, whatcg_row_low(row, &part->summary)));
-		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, whatcg_row_high(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, breakdown_row_low(row, &part->summary)));
+		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, breakdown_row_high(row, &part->summary)));
 		table_format(table, STYLE_PLAIN, "%.2f%%", percent(report, (double)part->samples));
 		table_text(table, STYLE_PLAIN, part->title);
 		table_text(table, STYLE_PLAIN, report->survey.titles[part->image]);
@@ -316,7 +339,7 @@ summary_json(const struct whatcg_part *part)
 	int failed = 0;
 
 	breakdown_make(&part->summary, (double)part->samples, &breakdown);
-	whatcg_part_rest(part, breakdown.tallied, &vague, &missing);
+	breakdown_rest(breakdown.tallied, part->analyzed, part->samples, &vague, &missing);
 	breakdown.tallied_percent = breakdown.tallied;
 	summary = breakdown_json(&breakdown);
 	failed |= json_object_set_new(summary, "frequency_unknown", json_real(vague));
@@ -359,7 +382,7 @@ parts_json(const struct whatcg_report *report, const struct whatcg_part *parts, 
 static json_t *
 stalled_json(const struct whatcg_report *report)
 {
-	const struct whatcg_row *row = &report->request->stall;
+	const struct breakdown_row *row = &report->request->stall;
 	json_t *array = json_array();
 	int failed = !array;
 
@@ -367,8 +390,8 @@ stalled_json(const struct whatcg_report *report)
 		const struct whatcg_part *part = report->stalled[i];
 		json_t *object = part_samples_json(report, part);
 
-		failed |= json_object_set_new(object, "low", json_real(whatcg_row_low(row, &part->summary)));
-		failed |= json_object_set_new(object, "high", json_real(whatcg_row_high(row, &part->summary)));
+		failed |= json_object_set_new(object, "low", json_real(breakdown_row_low(row, &part->summary)));
+		failed |= json_object_set_new(object, "high", json_real(breakdown_row_high(row, &part->summary)));
 		failed |= json_array_append_new(array, object);
 	}
 	return json_pack("{s:s, s:o}", "reason", row->name, "procedures", json_kept(array, failed));
@@ -405,8 +428,8 @@ take_stall(void *member, char *text, struct argp_state *state)
 	struct whatcg_request *request = member;
 
 	request->has_stall = true;
-	if (!whatcg_row_find(text, &request->stall))
-		argp_error(state, "--stall takes a row's name or a letter: %s", whatcg_row_names());
+	if (!breakdown_row_find(text, &request->stall))
+		argp_error(state, "--stall takes a row's name or a letter: %s", breakdown_row_names());
 }
 
 static const struct option_row rows[] = {

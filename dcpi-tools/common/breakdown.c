@@ -1,9 +1,12 @@
 #include "dcpi-tools/common/breakdown.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "code/schedule.h"
 #include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/summary.h"
 
 #define TENTHS 10.0
 
@@ -45,18 +48,6 @@ static const char *const dynamic_names[DYNAMIC_COUNT] = {
 static const char *const static_names[BREAKDOWN_STATIC] = {
 	"Slotting", "Ra dependency", "Rb dependency", "Rc dependency", "FU dependency",
 };
-
-const char *
-breakdown_dynamic_name(enum breakdown_dynamic reason)
-{
-	return dynamic_names[reason];
-}
-
-const char *
-breakdown_static_name(unsigned reason)
-{
-	return static_names[reason];
-}
 
 void
 breakdown_print_total(const char *name, double percent, const struct output *output)
@@ -131,4 +122,62 @@ breakdown_json(const struct breakdown *breakdown)
 	                 "dynamic_by_reason", json_kept(ranges, failed), "dynamic", breakdown->dynamic, "static",
 	                 json_kept(fixed, failed), "execution", breakdown->execution, "sampling_error",
 	                 breakdown->sampling_error, "tallied", breakdown->tallied_percent);
+}
+
+static bool
+is_meant(const char *text, const char *name, char letter)
+{
+	return strcasecmp(text, name) == 0 || (text[0] == letter && !text[1]);
+}
+
+bool
+breakdown_row_find(const char *text, struct breakdown_row *row)
+{
+	static const char static_letters[BREAKDOWN_STATIC] = {'s', 'a', 'b', 'c', 'u'};
+
+	for (unsigned i = 0; i <= DYNAMIC_UNEXPLAINED; i++) {
+		*row = (struct breakdown_row){.name = dynamic_names[i], .index = i};
+		if (is_meant(text, row->name, i < CAUSE_COUNT ? stall_cause_letter(i) : '?'))
+			return true;
+	}
+	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++) {
+		*row = (struct breakdown_row){.name = static_names[i], .index = i, .is_static = true};
+		if (is_meant(text, row->name, static_letters[i]))
+			return true;
+	}
+	return false;
+}
+
+const char *
+breakdown_row_names(void)
+{
+	return "'D-cache miss' (d), 'DTB miss' (D), 'I-cache (not ITB)' (I), 'ITB/I-cache miss' (T), "
+	       "'Write buffer' (w), 'Synchronization' (y), 'Branch mispredict' (p), 'IMUL busy' (m), "
+	       "'FDIV busy' (f), 'Other' (o), 'Unexplained stall' (?), 'Slotting' (s), 'Ra dependency' (a), "
+	       "'Rb dependency' (b), 'Rc dependency' (c), 'FU dependency' (u)";
+}
+
+double
+breakdown_row_low(const struct breakdown_row *row, const struct stall_summary *summary)
+{
+	if (row->is_static)
+		return summary->fixed[row->index];
+	return row->index < CAUSE_COUNT ? summary->low[row->index] : summary->unexplained;
+}
+
+double
+breakdown_row_high(const struct breakdown_row *row, const struct stall_summary *summary)
+{
+	if (row->is_static)
+		return summary->fixed[row->index];
+	return row->index < CAUSE_COUNT ? summary->high[row->index] : summary->unexplained;
+}
+
+void
+breakdown_rest(double tallied, uint64_t analyzed, uint64_t samples, double *vague, double *missing)
+{
+	const double percent = round(TENTHS * share_percent(analyzed, samples)) / TENTHS;
+
+	*vague = fmax(percent - tallied, 0);
+	*missing = fmax(100 - tallied - *vague, 0);
 }

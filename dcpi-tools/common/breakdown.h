@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -58,8 +59,27 @@ void breakdown_print_rule(const struct output *output);
 /* The values of all rows, by their names. */
 json_t *breakdown_json(const struct breakdown *breakdown);
 
-/* "D-cache miss"; "Slotting", of enum stall_reason */
-const char *breakdown_dynamic_name(enum breakdown_dynamic reason);
-const char *breakdown_static_name(unsigned reason);
+/* A row of figure 4 that a user names. */
+struct breakdown_row {
+	const char *name; /* as the row is called */
+	bool is_static;
+	unsigned index; /* enum breakdown_dynamic, or enum stall_reason */
+};
+
+/* By its name, without regard to case, or by the letter that listings have for it. */
+bool breakdown_row_find(const char *text, struct breakdown_row *row);
+
+/* All that can be named, for a complaint. */
+const char *breakdown_row_names(void);
+
+/* The least and the most of it, in samples. */
+double breakdown_row_low(const struct breakdown_row *row, const struct stall_summary *summary);
+double breakdown_row_high(const struct breakdown_row *row, const struct stall_summary *summary);
+
+/*
+ * Percentages of all samples that add up to 100 with what was `tallied`: those of blocks whose frequency is not known
+ * well enough, and those that were not analysed.
+ */
+void breakdown_rest(double tallied, uint64_t analyzed, uint64_t samples, double *vague, double *missing);
 
 #endif

@@ -2,19 +2,19 @@
 #include "tests/unit/test.h"
 
 #include "code/schedule.h"
-#include "dcpi-tools/whatcg/part.h"
+#include "dcpi-tools/common/breakdown.h"
 
 static void
 a_row_is_named_without_regard_to_case(void **state)
 {
-	struct whatcg_row row;
+	struct breakdown_row row;
 
 	(void)state;
-	assert_true(whatcg_row_find("branch MISPREDICT", &row));
+	assert_true(breakdown_row_find("branch MISPREDICT", &row));
 	assert_string_equal(row.name, "Branch mispredict");
 	assert_false(row.is_static);
 	assert_int_equal(row.index, CAUSE_MISPREDICT);
-	assert_true(whatcg_row_find("ra dependency", &row));
+	assert_true(breakdown_row_find("ra dependency", &row));
 	assert_true(row.is_static);
 	assert_int_equal(row.index, STALL_RA);
 }
@@ -22,33 +22,33 @@ a_row_is_named_without_regard_to_case(void **state)
 static void
 a_letter_means_the_reason_that_listings_have_it_for(void **state)
 {
-	struct whatcg_row row;
+	struct breakdown_row row;
 
 	(void)state;
 	for (unsigned i = 0; i < CAUSE_COUNT; i++) {
 		const char letter[] = {stall_cause_letter(i), '\0'};
 
-		assert_true(whatcg_row_find(letter, &row));
+		assert_true(breakdown_row_find(letter, &row));
 		assert_string_equal(row.name, stall_cause_name(i));
 	}
-	assert_true(whatcg_row_find("d", &row));
+	assert_true(breakdown_row_find("d", &row));
 	assert_string_equal(row.name, "D-cache miss");
-	assert_true(whatcg_row_find("D", &row));
+	assert_true(breakdown_row_find("D", &row));
 	assert_string_equal(row.name, "DTB miss");
-	assert_true(whatcg_row_find("?", &row));
+	assert_true(breakdown_row_find("?", &row));
 	assert_string_equal(row.name, "Unexplained stall");
 }
 
 static void
 what_is_no_row_is_refused(void **state)
 {
-	struct whatcg_row row;
+	struct breakdown_row row;
 
 	(void)state;
-	assert_false(whatcg_row_find("", &row));
-	assert_false(whatcg_row_find("dD", &row));
-	assert_false(whatcg_row_find("weather", &row));
-	assert_false(whatcg_row_find("Execution", &row));
+	assert_false(breakdown_row_find("", &row));
+	assert_false(breakdown_row_find("dD", &row));
+	assert_false(breakdown_row_find("weather", &row));
+	assert_false(breakdown_row_find("Execution", &row));
 }
 
 static void
@@ -60,26 +60,25 @@ a_row_has_what_the_summary_says_of_it(void **state)
 		.unexplained = 5,
 		.fixed = {[STALL_RB] = 7},
 	};
-	struct whatcg_row row;
+	struct breakdown_row row;
 
 	(void)state;
-	whatcg_row_find("d", &row);
-	assert_true(whatcg_row_low(&row, &summary) == 3 && whatcg_row_high(&row, &summary) == 8);
-	whatcg_row_find("?", &row);
-	assert_true(whatcg_row_low(&row, &summary) == 5 && whatcg_row_high(&row, &summary) == 5);
-	whatcg_row_find("b", &row);
-	assert_true(whatcg_row_low(&row, &summary) == 7 && whatcg_row_high(&row, &summary) == 7);
+	breakdown_row_find("d", &row);
+	assert_true(breakdown_row_low(&row, &summary) == 3 && breakdown_row_high(&row, &summary) == 8);
+	breakdown_row_find("?", &row);
+	assert_true(breakdown_row_low(&row, &summary) == 5 && breakdown_row_high(&row, &summary) == 5);
+	breakdown_row_find("b", &row);
+	assert_true(breakdown_row_low(&row, &summary) == 7 && breakdown_row_high(&row, &summary) == 7);
 }
 
 /* 900 of 1,000 samples analysed, 88.1 % tallied: 1.9 % are vague, 10.0 % missing. */
 static void
 what_is_tallied_vague_and_missing_is_all(void **state)
 {
-	const struct whatcg_part part = {.samples = 1000, .analyzed = 900};
 	double vague, missing;
 
 	(void)state;
-	whatcg_part_rest(&part, 88.1, &vague, &missing);
+	breakdown_rest(88.1, 900, 1000, &vague, &missing);
 	assert_float_equal(vague, 1.9, 1e-9);
 	assert_float_equal(missing, 10, 1e-9);
 }
@@ -88,11 +87,10 @@ what_is_tallied_vague_and_missing_is_all(void **state)
 static void
 rounding_leaves_no_gap(void **state)
 {
-	const struct whatcg_part part = {.samples = 3, .analyzed = 1};
 	double vague, missing;
 
 	(void)state;
-	whatcg_part_rest(&part, 33.3, &vague, &missing);
+	breakdown_rest(33.3, 1, 3, &vague, &missing);
 	assert_float_equal(vague, 0, 1e-9);
 	assert_float_equal(missing, 66.7, 1e-9);
 }
