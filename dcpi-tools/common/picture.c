@@ -45,34 +45,15 @@ picture_write_script(const struct picture_program *program, const char *path, pi
 	return err ? message_cannot(path, program->write, err, NULL) : STATUS_OK;
 }
 
-int
-picture_source(picture_printer *print, const void *context)
-{
-	FILE *file = tmpfile();
-	int fd;
-
-	if (!file)
-		return -errno;
-	print(context, file);
-	if (fflush(file) != 0 || ferror(file)) {
-		fclose(file);
-		return -EIO;
-	}
-	fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
-	fclose(file);
-	if (fd < 0)
-		return -errno;
-	lseek(fd, 0, SEEK_SET);
-	return fd;
-}
-
-int
-picture_run(char *const arguments[], int input, int output)
+/* Run it with its standard input from `input`, at its beginning: its exit status; -ENOENT: there is none; or -errno. */
+static int
+run_program(char *const arguments[], int input, int output)
 {
 	posix_spawn_file_actions_t actions;
 	pid_t child = 0;
 	int err, status;
 
+	lseek(input, 0, SEEK_SET);
 	err = posix_spawn_file_actions_init(&actions);
 	if (err)
 		return -err;
@@ -96,12 +77,14 @@ int
 picture_draw(const struct picture_program *program, char *const arguments[], const char *path, picture_printer *print,
              const void *context, int output)
 {
-	int input = picture_source(print, context), status;
+	FILE *input = tmpfile();
+	int status;
 
-	if (input < 0)
-		return message_cannot(path, program->draw, input, NULL);
-	status = picture_run(arguments, input, output);
-	close(input);
+	if (!input)
+		return message_cannot(path, program->draw, -errno, NULL);
+	print(context, input);
+	status = fflush(input) != 0 || ferror(input) ? -EIO : run_program(arguments, fileno(input), output);
+	fclose(input);
 	if (status == 0)
 		return STATUS_OK;
 	if (status == -ENOENT)

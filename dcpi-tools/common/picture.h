@@ -33,17 +33,6 @@ int picture_write_script(const struct picture_program *program, const char *path
 int picture_draw(const struct picture_program *program, char *const arguments[], const char *path,
                  picture_printer *print, const void *context, int output);
 
-/* ---- steps of picture_draw() ---- */
-
-/* What `print` prints, as an unnamed file, open at its beginning: a descriptor for the caller to close, or -errno. */
-int picture_source(picture_printer *print, const void *context);
-
-/*
- * Run the program arguments[0] with standard input from `input`, and standard output to `output` (-1: ours). Its exit
- * status; -ENOENT when there is no such program; another negative errno.
- */
-int picture_run(char *const arguments[], int input, int output);
-
 /* ---- plots: .svg, .png, .pdf, or .gnuplot for the input of gnuplot itself ---- */
 
 /* Is it a name that a plot can have? STATUS_OK; STATUS_USAGE after a message. */
