@@ -16,7 +16,7 @@ int
 top_instructions_init(struct top_instructions *top, size_t limit)
 {
 	*top = (struct top_instructions){.limit = limit < LIMIT_MAX ? limit : LIMIT_MAX};
-	top->stalls = calloc(top->limit, sizeof(*top->stalls));
+	top->stalls = calloc(2 * top->limit, sizeof(*top->stalls));
 	return top->stalls ? 0 : -ENOMEM;
 }
 
@@ -57,53 +57,20 @@ lost_more(const struct top_stall *one, const struct top_stall *other)
 	return one->place.address < other->place.address;
 }
 
-static void
-exchange(struct top_stall *one, struct top_stall *other)
+static int
+compare_stalls(const void *a, const void *b)
 {
-	const struct top_stall kept = *one;
-
-	*one = *other;
-	*other = kept;
+	return lost_more(a, b) ? -1 : 1;
 }
 
-static void
-sift_up(struct top_instructions *top, size_t at)
+void
+top_instructions_sort(struct top_instructions *top)
 {
-	while (at > 0 && lost_more(&top->stalls[(at - 1) / 2], &top->stalls[at])) {
-		exchange(&top->stalls[(at - 1) / 2], &top->stalls[at]);
-		at = (at - 1) / 2;
-	}
-}
-
-static void
-sift_down(struct top_instructions *top)
-{
-	size_t at = 0;
-
-	for (;;) {
-		size_t least = at;
-
-		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < top->count; child++)
-			if (lost_more(&top->stalls[least], &top->stalls[child]))
-				least = child;
-		if (least == at)
-			return;
-		exchange(&top->stalls[at], &top->stalls[least]);
-		at = least;
-	}
-}
-
-static void
-put(struct top_instructions *top, const struct top_stall *stall)
-{
-	if (top->count < top->limit) {
-		top->stalls[top->count] = *stall;
-		sift_up(top, top->count++);
-		return;
-	}
-	fini_stall(&top->stalls[0]);
-	top->stalls[0] = *stall;
-	sift_down(top);
+	if (top->count)
+		qsort(top->stalls, top->count, sizeof(*top->stalls), compare_stalls);
+	for (; top->count > top->limit; top->count--)
+		fini_stall(&top->stalls[top->count - 1]);
+	top->is_full = top->count == top->limit;
 }
 
 static int
@@ -177,11 +144,13 @@ add_block(struct top_instructions *top, const struct procedure_input *input, con
 			continue;
 		top->lost += stall.lost;
 		top->instruction_count++;
-		if (top->count == top->limit && !lost_more(&stall, &top->stalls[0]))
+		if (top->is_full && !lost_more(&stall, &top->stalls[top->limit - 1]))
 			continue;
 		stall.executions = executions_of(analysis, i, frequency->value);
 		take_reasons(&analysis->stalls, late, frequency->value, &stall);
-		put(top, &stall);
+		if (top->count == 2 * top->limit)
+			top_instructions_sort(top);
+		top->stalls[top->count++] = stall;
 	}
 }
 
@@ -238,6 +207,7 @@ top_instructions_look_up(struct top_instructions *top, const struct code_image *
 	struct top_reader reader = {.code = code, .lookup = lookup};
 	int err = 0;
 
+	top_instructions_sort(top);
 	for (size_t i = 0; i < top->count && !err; i++) {
 		struct top_stall *stall = &top->stalls[i];
 
@@ -253,17 +223,4 @@ top_instructions_look_up(struct top_instructions *top, const struct code_image *
 	}
 	image_lines_free(reader.lines);
 	return err;
-}
-
-static int
-compare_stalls(const void *a, const void *b)
-{
-	return lost_more(a, b) ? -1 : 1;
-}
-
-void
-top_instructions_sort(struct top_instructions *top)
-{
-	if (top->count)
-		qsort(top->stalls, top->count, sizeof(*top->stalls), compare_stalls);
 }

@@ -1,8 +1,8 @@
 /*
  * top_instructions.h - the instructions that lost most time, of many procedures
  *
- * Keeps no more than its limit, whatever it is shown; what is shown of an instruction - texts, names, lines - is looked
- * up while its image is open, and only for those that are still among the top then.
+ * Keeps no more than twice its limit, whatever it is shown; what is shown of an instruction - texts, names, lines - is
+ * looked up while its image is open, and only for those that are still among the top then.
  * Thread rule: one thread per list.
  */
 #ifndef DCPI_TOOLS_TOPSTALLS_TOP_INSTRUCTIONS_H
@@ -49,9 +49,10 @@ struct top_stall {
 
 struct top_instructions {
 	size_t limit;
-	struct top_stall *stalls; /* the least first (a heap), until top_instructions_sort() */
+	struct top_stall *stalls; /* up to twice the limit, until they are sorted and cut */
 	size_t count;
-	double lost;               /* by all instructions that were shown */
+	bool is_full; /* those up to the limit were sorted: what lost less than the last of them is not kept */
+	double lost;  /* by all instructions that were shown */
 	size_t instruction_count;  /* that lost any */
 	double well_known_samples; /* in blocks of at least medium confidence */
 };
@@ -73,7 +74,7 @@ void top_instructions_add(struct top_instructions *top, const struct procedure_i
 int top_instructions_look_up(struct top_instructions *top, const struct code_image *code,
                              const struct top_lookup *lookup);
 
-/* The top first. */
+/* The top first, and no more than the limit. */
 void top_instructions_sort(struct top_instructions *top);
 
 #endif

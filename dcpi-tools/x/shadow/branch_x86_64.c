@@ -61,36 +61,12 @@ branch_target(const struct x86_encoding *encoding, uint64_t place)
 static bool
 condition_holds(uint8_t condition, uint64_t flags)
 {
+	static const uint64_t any_of[] = {FLAG_OVERFLOW, FLAG_CARRY,  FLAG_ZERO, FLAG_CARRY | FLAG_ZERO,
+	                                  FLAG_SIGN,     FLAG_PARITY, 0,         FLAG_ZERO};
+	const uint8_t pair = condition >> 1 & 7;
 	const bool is_less = !(flags & FLAG_SIGN) != !(flags & FLAG_OVERFLOW);
-	bool holds = false;
 
-	switch (condition >> 1) {
-	case 0:
-		holds = flags & FLAG_OVERFLOW;
-		break;
-	case 1:
-		holds = flags & FLAG_CARRY;
-		break;
-	case 2:
-		holds = flags & FLAG_ZERO;
-		break;
-	case 3:
-		holds = flags & (FLAG_CARRY | FLAG_ZERO);
-		break;
-	case 4:
-		holds = flags & FLAG_SIGN;
-		break;
-	case 5:
-		holds = flags & FLAG_PARITY;
-		break;
-	case 6:
-		holds = is_less;
-		break;
-	case 7:
-		holds = is_less || flags & FLAG_ZERO;
-		break;
-	}
-	return holds != (condition & 1);
+	return (flags & any_of[pair] || (pair >= 6 && is_less)) != (condition & 1);
 }
 
 static greg_t *
