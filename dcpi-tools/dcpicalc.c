@@ -39,7 +39,6 @@ enum calc_frequency_source {
 
 /* What the user asked for. */
 struct calc_request {
-	struct options options;
 	struct procedure_options procedure;
 	const char *event; /* NULL: choose */
 	const char *cpu;   /* a model's name or file; NULL: by the epoch's CPU */
@@ -134,15 +133,9 @@ static int
 analyze_procedure(struct calc_report *report, struct database *database)
 {
 	const struct calc_request *request = report->request;
-	const struct procedure_request procedure = {
-		.name = request->procedure.name,
-		.images = request->options.images,
-		.image_count = request->options.image_count,
-		.event = report->event,
-	};
 	int status, err;
 
-	status = procedure_choose(report->selection, &procedure, &report->choice);
+	status = procedure_choose(report->selection, &report->request->procedure, report->event, &report->choice);
 	if (!status)
 		status = model_ask(report->selection, request->cpu, report->event, &report->model);
 	if (status)
@@ -170,7 +163,7 @@ calc_report_make(struct calc_report *report, const struct calc_request *request,
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	status = database_select(database, &request->options.request, &report->selection);
+	status = database_select(database, &request->procedure.options.request, &report->selection);
 	if (!status)
 		status = time_event_ask(report->selection, request->event, database->directory, &report->event);
 	if (status)
@@ -850,14 +843,6 @@ parse_from(void *member, char *text, struct argp_state *state)
 }
 
 static void
-take_argument(void *member, char *text, struct argp_state *state)
-{
-	struct calc_request *request = member;
-
-	procedure_options_argument(&request->procedure, &request->options, text, state);
-}
-
-static void
 check(void *checked, struct argp_state *state)
 {
 	const struct calc_request *request = checked;
@@ -868,7 +853,7 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_PROCEDURE_IMAGE(struct calc_request, options),
+	OPTION_PROCEDURE_IMAGE(struct calc_request, procedure.options),
 	OPTION_TIME_EVENT(struct calc_request, event),
 	OPTION_CPU(struct calc_request, cpu),
 	OPTION_CALL(1, "from", 0, "SOURCE", offsetof(struct calc_request, from), parse_from,
@@ -885,7 +870,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_SYNTAX(struct calc_request, procedure.syntax, SYNTAX_HELP),
 	OPTION_TRUE(3, "legend", 0, struct calc_request, legend, "Explain letters and words below"),
-	OPTION_ARGUMENT(0, take_argument),
+	OPTION_ARGUMENT(offsetof(struct calc_request, procedure), procedure_options_argument),
 	OPTION_END,
 };
 
@@ -896,7 +881,7 @@ static const struct command_line line = {
 	       "PROCEDURE is a name or an address in it, as 0x1139. Without options: the latest epoch, all images. "
 	       "See dcpicalc(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
-	.options = offsetof(struct calc_request, options),
+	.options = offsetof(struct calc_request, procedure.options),
 	.argument_missing = PROCEDURE_MISSING,
 	.check = check,
 };

@@ -37,7 +37,6 @@ enum list_mode {
 
 /* What the user asked for. */
 struct list_request {
-	struct options options;
 	struct columns_request columns;
 	struct procedure_options procedure;
 	enum list_mode mode;
@@ -159,15 +158,10 @@ static int
 list_procedure(struct list_report *report, struct database *database)
 {
 	const struct list_request *request = report->request;
-	const struct procedure_request procedure = {
-		.name = request->procedure.name,
-		.images = request->options.images,
-		.image_count = request->options.image_count,
-		.event = report->columns.events[0],
-	};
 	int status, err;
 
-	status = procedure_choose(report->selection, &procedure, &report->choice);
+	status = procedure_choose(report->selection, &report->request->procedure, report->columns.events[0],
+	                          &report->choice);
 	if (!status)
 		status = count_samples(report, database);
 	if (status)
@@ -187,7 +181,7 @@ list_report_make(struct list_report *report, const struct list_request *request,
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	status = database_select(database, &request->options.request, &report->selection);
+	status = database_select(database, &request->procedure.options.request, &report->selection);
 	if (!status)
 		status = columns_ask(report->selection, &request->columns, database->directory, &report->columns);
 	if (status)
@@ -667,17 +661,9 @@ list_report_print_json(const struct list_report *report, FILE *stream)
  * Its options; what it shows is in dcpi-tools/list/, and man/dcpilist.1.scd describes it.
  */
 
-static void
-take_argument(void *member, char *text, struct argp_state *state)
-{
-	struct list_request *request = member;
-
-	procedure_options_argument(&request->procedure, &request->options, text, state);
-}
-
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
-	OPTION_PROCEDURE_IMAGE(struct list_request, options),
+	OPTION_PROCEDURE_IMAGE(struct list_request, procedure.options),
 	OPTION_EVENT_COLUMNS(struct list_request, columns, "Only the column of this event"),
 	OPTION_TRUE(1, "frequency", 0, struct list_request, frequency,
                     "And how often each ran, by the best source there is"),
@@ -688,7 +674,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_SYNTAX(struct list_request, procedure.syntax, SYNTAX_HELP),
-	OPTION_ARGUMENT(0, take_argument),
+	OPTION_ARGUMENT(offsetof(struct list_request, procedure), procedure_options_argument),
 	OPTION_END,
 };
 
@@ -699,7 +685,7 @@ static const struct command_line line = {
 	       "PROCEDURE is a name or an address in it, as 0x1139. Without options: the latest epoch, all images. "
 	       "See dcpilist(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT,
-	.options = offsetof(struct list_request, options),
+	.options = offsetof(struct list_request, procedure.options),
 	.argument_missing = PROCEDURE_MISSING,
 };
 

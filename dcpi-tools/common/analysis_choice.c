@@ -180,15 +180,15 @@ find_procedure(const struct procedure_query *query, struct procedure_choice *cho
 }
 
 int
-procedure_choose(const struct selection *selection, const struct procedure_request *request,
+procedure_choose(const struct selection *selection, const struct procedure_options *procedure, uint16_t event,
                  struct procedure_choice *choice)
 {
 	const struct image_request images = {
-		.patterns = request->images,
-		.count = request->image_count,
-		.event = request->event,
+		.patterns = procedure->options.images,
+		.count = procedure->options.image_count,
+		.event = event,
 	};
-	struct procedure_query query = {.selection = selection, .name = request->name, .event = request->event};
+	struct procedure_query query = {.selection = selection, .name = procedure->name, .event = event};
 	bool *wanted;
 	int status;
 
@@ -239,15 +239,16 @@ instruction_format(const struct code_image *code, const struct instruction *inst
 }
 
 void
-procedure_options_argument(struct procedure_options *procedure, struct options *options, char *text,
-                           struct argp_state *state)
+procedure_options_argument(void *procedure_options, char *text, struct argp_state *state)
 {
+	struct procedure_options *procedure = procedure_options;
+
 	if (!*text && !procedure->name)
 		argp_error(state, PROCEDURE_MISSING);
 	else if (!procedure->name)
 		procedure->name = text;
 	else
-		options_add_image(options, text, state);
+		options_add_image(&procedure->options, text, state);
 }
 
 void

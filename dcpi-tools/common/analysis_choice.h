@@ -70,17 +70,18 @@ int other_cores_json(const struct other_cores *others, const struct selection *s
 
 /* ---- the procedure, and its instructions as text ---- */
 
+/* The procedure that is asked for, as one of the request's members. */
 struct procedure_options {
-	const char *name; /* as procedure_find() takes it */
+	struct options options; /* which images, and all else that tools share */
+	const char *name;       /* as procedure_find() takes it */
 	enum listing_syntax syntax;
 };
 
 /* What a command line without a procedure is refused with. */
 #define PROCEDURE_MISSING "which procedure? 'dcpiprof' shows which are hot"
 
-/* PROCEDURE [IMAGE...] */
-void procedure_options_argument(struct procedure_options *procedure, struct options *options, char *text,
-                                struct argp_state *state);
+/* PROCEDURE [IMAGE...], as an option_take of options.h; the member is a struct procedure_options. */
+void procedure_options_argument(void *procedure_options, char *text, struct argp_state *state);
 
 /* --asm, as an option_take of options.h; `listing_syntax` is an enum listing_syntax. */
 void procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *state);
@@ -97,13 +98,6 @@ void procedure_options_syntax(void *listing_syntax, char *text, struct argp_stat
 /* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
 struct guard procedure_guard(const char *shown);
 
-struct procedure_request {
-	const char *name;          /* as procedure_find() takes it */
-	const char *const *images; /* patterns (image_name.h) */
-	size_t image_count;        /* 0: all images */
-	uint16_t event;            /* whose samples tell which of several is meant */
-};
-
 struct procedure_choice {
 	char **titles; /* of images */
 	size_t title_count;
@@ -111,8 +105,11 @@ struct procedure_choice {
 	char *title; /* of the procedure, not escaped */
 };
 
-/* 0, or an exit status after a message; procedure_choice_fini() it in any case. The selection must outlive it. */
-int procedure_choose(const struct selection *selection, const struct procedure_request *request,
+/*
+ * Samples of `event` tell which of several is meant. 0, or an exit status after a message; procedure_choice_fini() it
+ * in any case. The selection must outlive it.
+ */
+int procedure_choose(const struct selection *selection, const struct procedure_options *procedure, uint16_t event,
                      struct procedure_choice *choice);
 void procedure_choice_fini(struct procedure_choice *choice); /* a zeroed one is allowed */
 

@@ -28,16 +28,16 @@ choose(struct diff_code_reader *reader, size_t set)
 {
 	const struct input_request *input = reader->request->input;
 	const char **images = calloc(input->pattern_count + 1, sizeof(*images));
-	struct procedure_request request = {.name = reader->request->name, .event = reader->input->all.event};
+	struct procedure_options procedure = {.name = reader->request->name};
 	int status;
 
 	if (!images)
 		return message_cannot(NULL, "choose the images", -ENOMEM, NULL);
 	for (size_t i = 0; i < input->pattern_count; i++)
 		if (input_pattern_is_of(&input->patterns[i], set))
-			images[request.image_count++] = input->patterns[i].text;
-	request.images = images;
-	status = procedure_choose(reader->input->all.selection, &request, &reader->choice);
+			images[procedure.options.image_count++] = input->patterns[i].text;
+	procedure.options.images = images;
+	status = procedure_choose(reader->input->all.selection, &procedure, reader->input->all.event, &reader->choice);
 	free(images);
 	return status;
 }
