@@ -193,7 +193,6 @@ make_line(const struct listing_source *source, uint32_t block_index, uint32_t in
 	line->samples = analysis->frequencies.samples[block->first + index];
 	line->cycles = shown_cycles(source, procedure_instruction_cycles(analysis, block_index, block->first + index));
 	line->issue = issue_of(source, least, line->cycles);
-	line->is_critical = least->critical;
 	instruction_format(source->code, &analysis->graph->instructions[block->first + index], source->syntax, text);
 	line->text = strdup(text);
 	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;

@@ -40,7 +40,6 @@ struct listing_line {
 	double samples;
 	double cycles; /* of one execution at the head of the queue, or holding up retirement */
 	enum listing_issue issue;
-	bool is_critical; /* out of order: part of what bounds the block */
 	struct listing_bubble *bubbles;
 	size_t bubble_count;
 	uint64_t culprits[LISTING_CULPRITS]; /* addresses */

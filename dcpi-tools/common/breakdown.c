@@ -4,14 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "code/schedule.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/summary.h"
 
 #define TENTHS 10.0
-
-_Static_assert(DYNAMIC_UNEXPLAINED == (int)CAUSE_COUNT && BREAKDOWN_STATIC == (int)STALL_REASON_COUNT,
-               "rows are in the order of figure 4, here and in analysis/stalls.h");
 
 void
 breakdown_make(const struct stall_summary *summary, double whole, struct breakdown *breakdown)
@@ -30,7 +26,7 @@ breakdown_make(const struct stall_summary *summary, double whole, struct breakdo
 	breakdown->low[DYNAMIC_UNEXPLAINED] = breakdown->high[DYNAMIC_UNEXPLAINED] = shares.unexplained / TENTHS;
 	breakdown->low[DYNAMIC_GAIN] = breakdown->high[DYNAMIC_GAIN] = shares.gain / TENTHS;
 	breakdown->dynamic = shares.dynamic / TENTHS;
-	for (size_t i = 0; i < BREAKDOWN_STATIC; i++)
+	for (size_t i = 0; i < STALL_REASON_COUNT; i++)
 		breakdown->fixed[i] = shares.fixed[i] / TENTHS;
 	breakdown->execution = shares.execution / TENTHS;
 	breakdown->sampling_error = shares.sampling_error / TENTHS;
@@ -40,12 +36,16 @@ breakdown_make(const struct stall_summary *summary, double whole, struct breakdo
 
 static const char rule[] = " *** ----------------------------------------\n";
 
-static const char *const dynamic_names[DYNAMIC_COUNT] = {
-	"I-cache (not ITB)", "ITB/I-cache miss", "D-cache miss", "DTB miss", "Write buffer",      "Synchronization",
-	"Branch mispredict", "IMUL busy",        "FDIV busy",    "Other",    "Unexplained stall", "Unexplained gain",
-};
+/* Of a dynamic stall. */
+static const char *
+dynamic_name(unsigned row)
+{
+	if (row < CAUSE_COUNT)
+		return stall_cause_name(row);
+	return row == DYNAMIC_GAIN ? "Unexplained gain" : "Unexplained stall";
+}
 
-static const char *const static_names[BREAKDOWN_STATIC] = {
+static const char *const static_names[STALL_REASON_COUNT] = {
 	"Slotting", "Ra dependency", "Rb dependency", "Rc dependency", "FU dependency",
 };
 
@@ -74,16 +74,16 @@ breakdown_print_rows(const struct breakdown *breakdown, const struct output *out
 	fprintf(stream, " *** Actual %.0f/%.0f = %6.2fCPI\n", breakdown->actual_cycles, breakdown->instructions,
 	        breakdown->actual_cycles / breakdown->instructions);
 	fputs(" *** \n", stream);
-	for (size_t i = 0; i < DYNAMIC_COUNT; i++) {
-		if (i == DYNAMIC_MISPREDICT || i == DYNAMIC_UNEXPLAINED)
+	for (unsigned i = 0; i < DYNAMIC_COUNT; i++) {
+		if (i == CAUSE_MISPREDICT || i == DYNAMIC_UNEXPLAINED)
 			fputs(" *** \n", stream);
-		fprintf(stream, " *** %18s %5.1f%% to %4.1f%%\n", dynamic_names[i], breakdown->low[i],
+		fprintf(stream, " *** %18s %5.1f%% to %4.1f%%\n", dynamic_name(i), breakdown->low[i],
 		        breakdown->high[i]);
 	}
 	fputs(rule, stream);
 	breakdown_print_total("Subtotal dynamic", breakdown->dynamic, output);
 	fputs(" *** \n", stream);
-	for (size_t i = 0; i < BREAKDOWN_STATIC; i++) {
+	for (size_t i = 0; i < STALL_REASON_COUNT; i++) {
 		fprintf(stream, " *** %18s%10.1f%%\n", static_names[i], breakdown->fixed[i]);
 		fixed += breakdown->fixed[i];
 	}
@@ -113,9 +113,9 @@ breakdown_json(const struct breakdown *breakdown)
 
 	for (unsigned i = 0; i < DYNAMIC_COUNT; i++)
 		failed |= json_object_set_new(
-			ranges, dynamic_names[i],
+			ranges, dynamic_name(i),
 			json_pack("{s:f, s:f}", "low", breakdown->low[i], "high", breakdown->high[i]));
-	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++)
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++)
 		failed |= json_object_set_new(fixed, stall_reason_name(i), json_real(breakdown->fixed[i]));
 	return json_pack("{s:f, s:f, s:f, s:o, s:f, s:o, s:f, s:f, s:f}", "best_cycles", breakdown->best_cycles,
 	                 "actual_cycles", breakdown->actual_cycles, "instructions", breakdown->instructions,
@@ -133,14 +133,14 @@ is_meant(const char *text, const char *name, char letter)
 bool
 breakdown_row_find(const char *text, struct breakdown_row *row)
 {
-	static const char static_letters[BREAKDOWN_STATIC] = {'s', 'a', 'b', 'c', 'u'};
+	static const char static_letters[STALL_REASON_COUNT] = {'s', 'a', 'b', 'c', 'u'};
 
 	for (unsigned i = 0; i <= DYNAMIC_UNEXPLAINED; i++) {
-		*row = (struct breakdown_row){.name = dynamic_names[i], .index = i};
-		if (is_meant(text, row->name, i < CAUSE_COUNT ? stall_cause_letter(i) : '?'))
+		*row = (struct breakdown_row){.name = dynamic_name(i), .index = i};
+		if (is_meant(text, row->name, stall_cause_letter(i)))
 			return true;
 	}
-	for (unsigned i = 0; i < BREAKDOWN_STATIC; i++) {
+	for (unsigned i = 0; i < STALL_REASON_COUNT; i++) {
 		*row = (struct breakdown_row){.name = static_names[i], .index = i, .is_static = true};
 		if (is_meant(text, row->name, static_letters[i]))
 			return true;

@@ -14,32 +14,22 @@
 #include <jansson.h>
 
 #include "analysis/stalls.h"
+#include "code/schedule.h"
 #include "dcpi-tools/common/output.h"
 
+/* Rows of dynamic stalls: those of enum stall_cause, and two more. */
 enum breakdown_dynamic {
-	DYNAMIC_CODE_CACHE,
-	DYNAMIC_CODE_TLB,
-	DYNAMIC_DATA_CACHE,
-	DYNAMIC_DATA_TLB,
-	DYNAMIC_WRITE_BUFFER,
-	DYNAMIC_SYNCHRONIZATION,
-	DYNAMIC_MISPREDICT,
-	DYNAMIC_MULTIPLIER,
-	DYNAMIC_DIVIDER,
-	DYNAMIC_OTHER,
-	DYNAMIC_UNEXPLAINED,
+	DYNAMIC_UNEXPLAINED = CAUSE_COUNT,
 	DYNAMIC_GAIN, /* negative */
 	DYNAMIC_COUNT,
 };
-
-#define BREAKDOWN_STATIC 5 /* as enum stall_reason */
 
 struct breakdown {
 	double best_cycles, actual_cycles; /* of all executions, in samples of time */
 	double instructions;               /* executed, by that measure */
 	double low[DYNAMIC_COUNT], high[DYNAMIC_COUNT];
 	double dynamic;                   /* what the rows above add up to, each stall once */
-	double fixed[BREAKDOWN_STATIC];   /* static stalls */
+	double fixed[STALL_REASON_COUNT]; /* static stalls, by enum stall_reason */
 	double execution, sampling_error; /* with those above, `tallied` */
 	double tallied;                   /* of the whole */
 	double tallied_percent;           /* of the samples, known well enough or not */
@@ -63,7 +53,7 @@ json_t *breakdown_json(const struct breakdown *breakdown);
 struct breakdown_row {
 	const char *name; /* as the row is called */
 	bool is_static;
-	unsigned index; /* enum breakdown_dynamic, or enum stall_reason */
+	unsigned index; /* enum stall_cause or breakdown_dynamic; or enum stall_reason */
 };
 
 /* By its name, without regard to case, or by the letter that listings have for it. */
