@@ -123,25 +123,24 @@ merge_rows(struct histogram_row *row, struct histogram_row *more, size_t event_c
 	fini_row(more);
 }
 
-/* A procedure that another one splits has a row for each piece; make them one. */
+/* Sort the first `count` rows; of those that do not `differ`, make one. */
 static void
-join_rows(struct histogram *histogram)
+join_rows(struct histogram *histogram, size_t count, int (*compare)(const void *a, const void *b),
+          int (*differ)(const void *a, const void *b))
 {
+	struct histogram_row *rows = histogram->rows;
 	size_t kept = 0;
 
-	if (histogram->row_count == 0)
+	if (count < 2)
 		return;
-	qsort(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_procedures);
-	for (size_t i = 1; i < histogram->row_count; i++) {
-		struct histogram_row *row = &histogram->rows[i], *last = &histogram->rows[kept];
-
-		if (compare_procedures(last, row) != 0) {
-			histogram->rows[++kept] = *row;
-			continue;
-		}
-		merge_rows(last, row, histogram->event_count);
-	}
-	histogram->row_count = kept + 1;
+	qsort(rows, count, sizeof(*rows), compare);
+	for (size_t i = 1; i < count; i++)
+		if (differ(&rows[kept], &rows[i]))
+			rows[++kept] = rows[i];
+		else
+			merge_rows(&rows[kept], &rows[i], histogram->event_count);
+	memmove(&rows[kept + 1], &rows[count], (histogram->row_count - count) * sizeof(*rows));
+	histogram->row_count -= count - (kept + 1);
 }
 
 static int
@@ -156,9 +155,15 @@ compare_names(const void *a, const void *b)
 	const struct histogram_row *left = a, *right = b;
 	int order = compare_titles(left->image_title, right->image_title);
 
-	if (!order)
-		order = compare_titles(left->title, right->title);
-	return order ? order : compare_procedures(left, right);
+	return order ? order : compare_titles(left->title, right->title);
+}
+
+static int
+compare_names_first(const void *a, const void *b)
+{
+	int order = compare_names(a, b);
+
+	return order ? order : compare_procedures(a, b);
 }
 
 /* Move the rows of code made at run time to the front; how many. */
@@ -176,29 +181,6 @@ partition_jit(const struct selection *selection, struct histogram *histogram)
 		histogram->rows[made++] = row;
 	}
 	return made;
-}
-
-/* Rows of JIT code that have one name, in images of one name, become one. */
-static void
-join_jit_rows(const struct selection *selection, struct histogram *histogram)
-{
-	const size_t made = partition_jit(selection, histogram);
-	size_t kept = 0;
-
-	if (made < 2)
-		return;
-	qsort(histogram->rows, made, sizeof(*histogram->rows), compare_names);
-	for (size_t i = 1; i < made; i++) {
-		struct histogram_row *row = &histogram->rows[i], *last = &histogram->rows[kept];
-
-		if (compare_titles(last->image_title, row->image_title) || compare_titles(last->title, row->title))
-			histogram->rows[++kept] = *row;
-		else
-			merge_rows(last, row, histogram->event_count);
-	}
-	memmove(&histogram->rows[kept + 1], &histogram->rows[made],
-	        (histogram->row_count - made) * sizeof(*histogram->rows));
-	histogram->row_count -= made - (kept + 1);
 }
 
 static int
@@ -235,14 +217,16 @@ histogram_make(const struct histogram_request *request, struct histogram *histog
 	histogram->event_count = request->selection->event_count;
 	err = count_all(&maker);
 	if (!err) {
-		join_rows(histogram);
+		/* a procedure that another one splits has a row for each piece */
+		join_rows(histogram, histogram->row_count, compare_procedures, compare_procedures);
 		err = name_rows(request, histogram);
 	}
 	if (err) {
 		histogram_fini(histogram);
 		return err;
 	}
-	join_jit_rows(request->selection, histogram);
+	/* one name of JIT code, in images of one name, is one row */
+	join_rows(histogram, partition_jit(request->selection, histogram), compare_names_first, compare_names);
 	return 0;
 }
 

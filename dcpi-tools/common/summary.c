@@ -413,41 +413,30 @@ summary_print(const struct summary *summary, const struct output *output)
 		print_line(&rows, "%zu of %zu", summary->shown, summary->row_count);
 }
 
-/* What weighted samples were before; an event of one period has no such keys, as in the first version of the schema. */
-static int
-json_add_weights(json_t *object, const struct selection_event *event)
-{
-	int failed = 0;
-
-	if (!event->is_weighted)
-		return 0;
-	failed |= json_object_set_new(object, "taken", json_count(event->totals_taken));
-	failed |= json_object_set_new(object, "selected_taken", json_count(event->selected_taken));
-	failed |= json_object_set_new(object, "selected_events", json_count((uint64_t)event->selected_events));
-	failed |= json_object_set_new(object, "longest_period",
-	                              event->longest_period ? json_count(event->longest_period) : json_null());
-	return failed;
-}
-
 static json_t *
 event_json(const struct summary *summary, size_t index)
 {
 	const struct selection_event *event = &summary->selection->events[index];
-
 	const uint64_t cost_ns = sample_cost_ns(event);
 	const double running = slice_event_running_percent(&event->totals);
+	json_t *weights, *object;
 
-	json_t *object = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
-		json_shown(event->name), "requested", json_shown(event->requested), "unit", json_shown(event->unit),
-		"period", json_count(event->period), "rate", json_count(event->rate), "cost_ns",
-		cost_ns ? json_count(cost_ns) : json_null(), "samples", json_count(event->totals.samples), "selected",
-		json_count(summary->totals[index]), "lost", json_count(event->totals.lost), "dropped",
-		json_count(event->totals.dropped), "throttled", json_count(event->totals.throttled), "running_percent",
-		running < 0 ? json_null() : json_real(running), "available", event->available, "note",
-		json_shown(event->note));
-
-	return json_kept(object, json_add_weights(object, event));
+	object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
+	                   json_shown(event->name), "requested", json_shown(event->requested), "unit",
+	                   json_shown(event->unit), "period", json_count(event->period), "rate",
+	                   json_count(event->rate), "cost_ns", cost_ns ? json_count(cost_ns) : json_null(), "samples",
+	                   json_count(event->totals.samples), "selected", json_count(summary->totals[index]), "lost",
+	                   json_count(event->totals.lost), "dropped", json_count(event->totals.dropped), "throttled",
+	                   json_count(event->totals.throttled), "running_percent",
+	                   running < 0 ? json_null() : json_real(running), "available", event->available, "note",
+	                   json_shown(event->note));
+	if (!event->is_weighted) /* of one period: no such keys, as in the first version of the schema */
+		return object;
+	weights = json_pack("{s:o, s:o, s:o, s:o}", "taken", json_count(event->totals_taken), "selected_taken",
+	                    json_count(event->selected_taken), "selected_events",
+	                    json_count((uint64_t)event->selected_events), "longest_period",
+	                    event->longest_period ? json_count(event->longest_period) : json_null());
+	return json_kept(object, json_object_update_new(object, weights));
 }
 
 /* Those that are shown, then the others. */
@@ -518,36 +507,29 @@ summary_json_totals(const struct summary *summary, json_t *root)
 {
 	const struct selection *selection = summary->selection;
 	uint64_t lost = 0, dropped = 0, throttled = 0;
-	int failed = 0;
+	json_t *more;
 
 	for (size_t i = 0; i < selection->event_count; i++) {
 		lost += selection->events[i].totals.lost;
 		dropped += selection->events[i].totals.dropped;
 		throttled += selection->events[i].totals.throttled;
 	}
-	failed |= json_object_set_new(root, "unknown", unknown_json(selection));
-	failed |= json_object_set_new(root, "lost", json_count(lost));
-	failed |= json_object_set_new(root, "dropped", json_count(dropped));
-	failed |= json_object_set_new(root, "throttled", json_count(throttled));
-	failed |= json_object_set_new(root, "sideband_lost", json_count(selection->sideband_lost));
-	failed |= json_object_set_new(root, "skipped", json_count(selection->skipped));
-	failed |= json_object_set_new(
-		root, "overhead_percent",
-		percent_json(selection->overhead.cpu_ns > 0, overhead_daemon_percent(&selection->overhead)));
-	failed |= json_object_set_new(root, "overhead", overhead_json(selection));
-	return failed ? -ENOMEM : 0;
+	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "unknown", unknown_json(selection), "lost",
+	                 json_count(lost), "dropped", json_count(dropped), "throttled", json_count(throttled),
+	                 "sideband_lost", json_count(selection->sideband_lost), "skipped",
+	                 json_count(selection->skipped), "overhead_percent",
+	                 percent_json(selection->overhead.cpu_ns > 0, overhead_daemon_percent(&selection->overhead)),
+	                 "overhead", overhead_json(selection));
+	return json_object_update_new(root, more) ? -ENOMEM : 0;
 }
 
 int
 summary_json_events(const struct summary *summary, json_t *root)
 {
 	const struct selection *selection = summary->selection;
-	int failed = 0;
+	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o}", "start", json_time(selection->start_ns), "end",
+	                         json_time(selection->end_ns), "epochs", epochs_json(selection), "label",
+	                         json_shown(summary->request->label), "events", events_json(summary));
 
-	failed |= json_object_set_new(root, "start", json_time(selection->start_ns));
-	failed |= json_object_set_new(root, "end", json_time(selection->end_ns));
-	failed |= json_object_set_new(root, "epochs", epochs_json(selection));
-	failed |= json_object_set_new(root, "label", json_shown(summary->request->label));
-	failed |= json_object_set_new(root, "events", events_json(summary));
-	return failed ? -ENOMEM : 0;
+	return json_object_update_new(root, more) ? -ENOMEM : 0;
 }
