@@ -210,56 +210,51 @@ list_report_fini(struct list_report *report)
 	selection_free(report->selection);
 }
 
-/* `counts` are analysis->samples or analysis->taken. */
-static uint64_t
-list_instruction_samples(const struct list_report *report, const uint64_t *counts, uint32_t instruction, uint16_t event)
+/* Instructions whose figures are shown together: one, or all that were compiled from a line. */
+struct list_group {
+	const uint32_t *instructions;
+	uint32_t count;
+};
+
+static struct list_group
+group_of_line(const struct list_report *report, const struct line_entry *line)
 {
-	return counts[event * report->analysis->graph->instruction_count + instruction];
+	return (struct list_group){&report->index.order[line->first], line->count};
 }
 
-/* Of all instructions that were compiled from a line. */
+/* `counts` are analysis->samples or analysis->taken. */
 static uint64_t
-list_line_samples(const struct list_report *report, const uint64_t *counts, const struct line_entry *line,
-                  uint16_t event)
+group_samples(const struct list_report *report, const struct list_group *group, const uint64_t *counts, uint16_t event)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < line->count; i++)
-		sum += list_instruction_samples(report, counts, report->index.order[line->first + i], event);
+	for (uint32_t i = 0; i < group->count; i++)
+		sum += counts[event * report->analysis->graph->instruction_count + group->instructions[i]];
 	return sum;
 }
 
-/* How often it ran; NULL: not known. An exact one has *times, its executions. */
+/* How often the one ran that ran most; NULL: not known. An exact one has *times, its executions. */
 static const struct frequency *
-list_instruction_frequency(const struct list_report *report, uint32_t instruction, uint64_t *times)
+group_frequency(const struct list_report *report, const struct list_group *group, uint64_t *times)
 {
 	const struct procedure_analysis *analysis = report->analysis;
-	const uint32_t block = flow_graph_block_at(analysis->graph, analysis->graph->instructions[instruction].address);
-	const struct frequency *frequency;
-
-	if (block == FLOW_OUTSIDE) /* padding */
-		return NULL;
-	frequency = &analysis->frequencies.blocks[block];
-	*times = frequency->confidence == CONFIDENCE_EXACT && analysis->executions ? analysis->executions[instruction]
-	                                                                           : 0;
-	return frequency->confidence == CONFIDENCE_NONE ? NULL : frequency;
-}
-
-/* Of the instruction of the line that ran most. */
-static const struct frequency *
-list_line_frequency(const struct list_report *report, const struct line_entry *line, uint64_t *times)
-{
 	const struct frequency *most = NULL;
 
-	for (uint32_t i = 0; i < line->count; i++) {
-		uint64_t own;
-		const struct frequency *frequency =
-			list_instruction_frequency(report, report->index.order[line->first + i], &own);
+	for (uint32_t i = 0; i < group->count; i++) {
+		const uint32_t instruction = group->instructions[i];
+		const uint32_t block =
+			flow_graph_block_at(analysis->graph, analysis->graph->instructions[instruction].address);
+		const struct frequency *frequency;
 
-		if (!frequency || (most && frequency->value <= most->value))
+		if (block == FLOW_OUTSIDE) /* padding */
+			continue;
+		frequency = &analysis->frequencies.blocks[block];
+		if (frequency->confidence == CONFIDENCE_NONE || (most && frequency->value <= most->value))
 			continue;
 		most = frequency;
-		*times = own;
+		*times = frequency->confidence == CONFIDENCE_EXACT && analysis->executions
+		                 ? analysis->executions[instruction]
+		                 : 0;
 	}
 	return most;
 }
@@ -331,64 +326,55 @@ print_head(const struct list_report *report, const struct columns_fit *fit, cons
 	return err;
 }
 
+/* The columns of figures; empty ones without a group. */
 static void
-add_count(const struct list_report *report, uint64_t count, uint16_t event, struct table *table)
+add_figures(const struct list_report *report, const struct list_group *group, struct table *table)
 {
-	const uint64_t all = report->totals[event];
-	const bool is_hot = all && count * 100 >= all * HOT_PERCENT;
-
-	table_format(table, is_hot ? STYLE_HOT : STYLE_PLAIN, "%" PRIu64, count);
-}
-
-/* What is known with little confidence has a question mark. */
-static void
-add_frequency(const struct list_report *report, const struct frequency *frequency, const uint64_t *times,
-              struct table *table)
-{
+	const struct frequency *frequency;
+	uint64_t times = 0;
 	char text[64];
 
+	for (size_t i = 0; i < report->columns.count; i++) {
+		const uint16_t event = report->columns.events[i];
+		const uint64_t all = report->totals[event];
+		uint64_t count;
+
+		if (!group) {
+			table_text(table, STYLE_PLAIN, "");
+			continue;
+		}
+		count = group_samples(report, group, report->analysis->samples, event);
+		table_format(table, all && count * 100 >= all * HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN, "%" PRIu64,
+		             count);
+	}
+	if (!report->request->frequency)
+		return;
+	frequency = group ? group_frequency(report, group, &times) : NULL;
 	if (!frequency) {
 		table_text(table, STYLE_PLAIN, "");
-		return;
-	}
-	frequency_format(frequency->value, report->analysis->frequencies.is_relative, text, sizeof(text));
-	if (frequency->confidence == CONFIDENCE_EXACT)
-		table_format(table, STYLE_PLAIN, "%" PRIu64, *times);
-	else
+	} else if (frequency->confidence == CONFIDENCE_EXACT) {
+		table_format(table, STYLE_PLAIN, "%" PRIu64, times);
+	} else { /* what is known with little confidence has a question mark */
+		frequency_format(frequency->value, report->analysis->frequencies.is_relative, text, sizeof(text));
 		table_format(table, STYLE_PLAIN, "%s%s", text, frequency->confidence == CONFIDENCE_LOW ? "?" : "");
+	}
 }
 
 static void
 add_instruction(const struct list_report *report, uint32_t instruction, struct table *table)
 {
 	char text[INSTRUCTION_TEXT_SIZE];
-	uint64_t times = 0;
 
 	list_instruction_text(report, instruction, text);
-	for (size_t i = 0; i < report->columns.count; i++)
-		add_count(report,
-		          list_instruction_samples(report, report->analysis->samples, instruction,
-		                                   report->columns.events[i]),
-		          report->columns.events[i], table);
-	if (report->request->frequency)
-		add_frequency(report, list_instruction_frequency(report, instruction, &times), &times, table);
+	add_figures(report, &(struct list_group){&instruction, 1}, table);
 	table_format(table, STYLE_PLAIN, "%06" PRIx64, report->analysis->graph->instructions[instruction].address);
 	table_text(table, STYLE_PLAIN, text);
 }
 
 static void
-add_blank_counts(const struct list_report *report, struct table *table)
-{
-	for (size_t i = 0; i < report->columns.count; i++)
-		table_text(table, STYLE_PLAIN, "");
-	if (report->request->frequency)
-		table_text(table, STYLE_PLAIN, "");
-}
-
-static void
 add_file(const struct list_report *report, const struct source *source, struct table *table)
 {
-	add_blank_counts(report, table);
+	add_figures(report, NULL, table);
 	table_text(table, STYLE_HEADING, "");
 	if (source->trouble)
 		table_format(table, STYLE_WARNING, "%s (%s)", source->path, error_text(source->trouble));
@@ -408,7 +394,7 @@ fill_both(const struct list_report *report, struct table *table)
 		if (is_known && place->file != last.file)
 			add_file(report, &report->sources.sources[place->file], table);
 		if (is_known && (place->file != last.file || place->line != last.line)) {
-			add_blank_counts(report, table);
+			add_figures(report, NULL, table);
 			table_format(table, STYLE_FAINT, "%u", place->line);
 			table_text(table, STYLE_FAINT, source_line(&report->sources.sources[place->file], place->line));
 			last = *place;
@@ -418,22 +404,10 @@ fill_both(const struct list_report *report, struct table *table)
 }
 
 static void
-add_line(const struct list_report *report, const struct source *source, unsigned line, const struct line_entry *used,
+add_line(const struct list_report *report, const struct source *source, unsigned line, const struct list_group *group,
          struct table *table)
 {
-	uint64_t times = 0;
-
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const uint16_t event = report->columns.events[i];
-
-		if (used)
-			add_count(report, list_line_samples(report, report->analysis->samples, used, event), event,
-			          table);
-		else
-			table_text(table, STYLE_PLAIN, "");
-	}
-	if (report->request->frequency)
-		add_frequency(report, used ? list_line_frequency(report, used, &times) : NULL, &times, table);
+	add_figures(report, group, table);
 	table_format(table, STYLE_PLAIN, "%u", line);
 	table_text(table, STYLE_PLAIN, source_line(source, line));
 }
@@ -448,13 +422,14 @@ fill_source(const struct list_report *report, struct table *table)
 		const struct line_entry *line = &report->index.lines[i];
 		const struct source *source = &report->sources.sources[line->place.file];
 		const bool is_same_file = last && last->place.file == line->place.file;
+		const struct list_group group = group_of_line(report, line);
 
 		if (!is_same_file)
 			add_file(report, source, table);
 		for (unsigned gap = is_same_file && line->place.file == 0 ? last->place.line + 1 : line->place.line;
 		     gap < line->place.line && gap <= source->line_count; gap++)
 			add_line(report, source, gap, NULL, table);
-		add_line(report, source, line->place.line, line, table);
+		add_line(report, source, line->place.line, &group, table);
 		last = line;
 	}
 }
@@ -517,22 +492,29 @@ list_report_print_text(const struct list_report *report, const struct output *ou
 
 /* ---- schema dcpilist/1 ---- */
 
-/* Add the samples of a line; of an instruction, when `line` is NULL. The object, or NULL. */
+/* The object with the figures of a group, or NULL. Only --frequency adds the frequency. */
 static json_t *
-with_samples(const struct list_report *report, const struct line_entry *line, uint32_t instruction, json_t *object)
+with_figures(const struct list_report *report, const struct list_group *group, json_t *object)
 {
-	uint64_t samples[SELECTION_EVENTS_MAX], taken[SELECTION_EVENTS_MAX];
+	uint64_t samples[SELECTION_EVENTS_MAX], taken[SELECTION_EVENTS_MAX], times = 0;
+	const struct frequency *frequency;
+	json_t *value = NULL;
+	int failed;
 
 	for (size_t i = 0; i < report->analysis->event_count; i++) {
-		const uint16_t event = (uint16_t)i;
-
-		samples[i] = line ? list_line_samples(report, report->analysis->samples, line, event)
-		                  : list_instruction_samples(report, report->analysis->samples, instruction, event);
-		taken[i] = line ? list_line_samples(report, report->analysis->taken, line, event)
-		                : list_instruction_samples(report, report->analysis->taken, instruction, event);
+		samples[i] = group_samples(report, group, report->analysis->samples, (uint16_t)i);
+		taken[i] = group_samples(report, group, report->analysis->taken, (uint16_t)i);
 	}
-	return json_kept(object,
-	                 columns_json_add(object, "samples", report->selection, &report->columns, samples, taken));
+	failed = columns_json_add(object, "samples", report->selection, &report->columns, samples, taken);
+	if (!report->request->frequency)
+		return json_kept(object, failed);
+	frequency = group_frequency(report, group, &times);
+	if (frequency)
+		value = json_pack("{s:f, s:o, s:s, s:s}", "value", frequency->value, "executions",
+		                  frequency->confidence == CONFIDENCE_EXACT ? json_count(times) : json_null(),
+		                  "confidence", frequency_confidence_name(frequency->confidence), "method",
+		                  frequency_method_name(frequency->method));
+	return json_kept(object, failed | json_object_set_new(object, "frequency", frequency ? value : json_null()));
 }
 
 static json_t *
@@ -547,36 +529,17 @@ line_json(const struct line_place *place)
 	return place->file == SOURCE_NONE ? json_null() : json_integer(place->line);
 }
 
-/* The object with its frequency, or NULL. Only --frequency adds this member. */
-static json_t *
-with_frequency(json_t *object, const struct frequency *frequency, const uint64_t *times)
-{
-	json_t *value = json_null();
-
-	if (frequency)
-		value = json_pack("{s:f, s:o, s:s, s:s}", "value", frequency->value, "executions",
-		                  frequency->confidence == CONFIDENCE_EXACT ? json_count(*times) : json_null(),
-		                  "confidence", frequency_confidence_name(frequency->confidence), "method",
-		                  frequency_method_name(frequency->method));
-	return json_kept(object, json_object_set_new(object, "frequency", value));
-}
-
 static json_t *
 instruction_json(const struct list_report *report, uint32_t instruction)
 {
 	const struct line_place *place = &report->places[instruction];
 	char text[INSTRUCTION_TEXT_SIZE];
-	uint64_t times = 0;
-	json_t *object;
 
 	list_instruction_text(report, instruction, text);
-	object = json_pack("{s:o, s:s, s:o, s:o}", "address",
-	                   json_count(report->analysis->graph->instructions[instruction].address), "text", text, "file",
-	                   file_json(report, place), "line", line_json(place));
-	object = with_samples(report, NULL, instruction, object);
-	if (report->request->frequency)
-		object = with_frequency(object, list_instruction_frequency(report, instruction, &times), &times);
-	return object;
+	return with_figures(report, &(struct list_group){&instruction, 1},
+	                    json_pack("{s:o, s:s, s:o, s:o}", "address",
+	                              json_count(report->analysis->graph->instructions[instruction].address), "text",
+	                              text, "file", file_json(report, place), "line", line_json(place)));
 }
 
 static json_t *
@@ -594,15 +557,12 @@ static json_t *
 one_line_json(const struct list_report *report, const struct line_entry *line)
 {
 	const struct source *source = &report->sources.sources[line->place.file];
-	uint64_t times = 0;
-	json_t *object;
+	const struct list_group group = group_of_line(report, line);
 
-	object = json_pack("{s:o, s:o, s:o}", "file", file_json(report, &line->place), "line", line_json(&line->place),
-	                   "text", json_shown(source_line(source, line->place.line)));
-	object = with_samples(report, line, 0, object);
-	if (report->request->frequency)
-		object = with_frequency(object, list_line_frequency(report, line, &times), &times);
-	return object;
+	return with_figures(report, &group,
+	                    json_pack("{s:o, s:o, s:o}", "file", file_json(report, &line->place), "line",
+	                              line_json(&line->place), "text",
+	                              json_shown(source_line(source, line->place.line))));
 }
 
 /* In the order of the instructions. */
