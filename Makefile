@@ -228,10 +228,8 @@ $(BUILD)/tests/unit/dcpi-tools/top_instructions_test: $(call objects,dcpi-tools/
 $(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
-$(BUILD)/tests/unit/dcpi-tools/align_test: $(call objects,dcpi-tools/diff/align.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
-$(BUILD)/tests/unit/dcpi-tools/match_images_test: $(call objects,dcpi-tools/diff/match_images.c)
-$(BUILD)/tests/unit/dcpi-tools/match_procedures_test: $(call objects,dcpi-tools/diff/match_procedures.c)
+$(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.c)
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)

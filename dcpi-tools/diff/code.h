@@ -1,13 +1,17 @@
 /*
- * code.h - one procedure of one side: its blocks, instructions and source lines, with samples
+ * code.h - one procedure on both sides: its blocks, instructions and source lines, and which of them match
  *
- * Not changed once it is read. Thread rule: one thread.
+ * One build is compared by block and instruction. Two builds are compared by source line where both have line numbers:
+ * lines of files of one name are aligned by their texts, as diff(1) does, if both texts can be read at different paths,
+ * else by number. Without line numbers, instructions are aligned by their text.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DIFF_CODE_H
 #define DCPI_TOOLS_DIFF_CODE_H
 
 #include "code/decoder.h"
 #include "dcpi-tools/common/sources.h"
+#include "dcpi-tools/diff/compare.h"
 #include "dcpi-tools/diff/input.h"
 
 struct diff_instruction {
@@ -27,6 +31,7 @@ struct diff_code_block {
 	struct code_figures figures;
 };
 
+/* Of one side; not changed once it is read. */
 struct diff_code {
 	uint64_t start_ns; /* when the samples of its set begin */
 	uint32_t image;    /* index into the selection's */
@@ -52,5 +57,48 @@ struct diff_code_request {
 int diff_code_read(struct diff_code *code, struct diff_input *input, const struct diff_code_request *request,
                    const struct profile_set_visit *visit);
 void diff_code_fini(struct diff_code *code); /* a zeroed one is allowed */
+
+enum code_view {
+	VIEW_BEST,         /* as above */
+	VIEW_INSTRUCTIONS, /* whatever the builds are */
+	VIEW_LINES,
+};
+
+enum code_row_kind {
+	ROW_PROCEDURE,
+	ROW_BLOCK,
+	ROW_INSTRUCTION,
+	ROW_LINE,
+};
+
+extern const char *const code_row_kind_names[]; /* "procedure", ... */
+
+struct code_row {
+	struct diff_comparison comparison; /* first: compare_adjust() */
+	enum code_row_kind kind;
+	bool has[2];        /* it is there */
+	uint64_t places[2]; /* addresses, or numbers of lines */
+	const char *file;   /* of a line, without folder; borrowed */
+	const char *text;   /* of an instruction or a line; borrowed; of the second side if it is there */
+	size_t size;        /* instructions of a block */
+	struct code_figures figures[2];
+};
+
+struct code_rows {
+	struct code_row *rows; /* the procedure, then blocks with their instructions, or lines */
+	size_t count, capacity;
+	size_t marked_count;
+	struct variation noise; /* with several runs of a side: of instructions or lines */
+	enum code_view view;    /* what it has become */
+	bool same_build;
+	bool by_number; /* some lines: their texts could not be compared, and may have changed */
+};
+
+/*
+ * `codes` must outlive the rows. 0; -ENOENT when lines are wanted and a side has none; -ENOMEM.
+ */
+int code_rows_make(const struct diff_code codes[2], bool same_build, enum code_view view,
+                   const struct compare_scale *scale, double alpha, struct code_rows *rows);
+void code_rows_fini(struct code_rows *rows); /* a zeroed one is allowed */
 
 #endif

@@ -8,18 +8,24 @@
 #include "dcpi-tools/common/table.h"
 
 static void
-print_figure_headings(const struct diff_report *report, struct csv *csv)
+print_headings(const struct diff_report *report, struct csv *csv)
 {
 	static const char *const headings[] = {"samples before", "samples after", "percent before", "percent after",
 	                                       "difference",     "least",         "most",           "p",
 	                                       "differs",        "before",        "after",          "times"};
 	static const char *const figures[] = {"CPI before",  "CPI after",  "executions before", "executions after",
 	                                      "lost before", "lost after", "confidence before", "confidence after"};
+	static const char *const item[] = {"procedure", "image before", "build-id before", "image after",
+	                                   "build-id after"};
+	static const char *const code[] = {"kind", "place before", "place after", "file", "text"};
 
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
 		csv_text(csv, headings[i]);
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]) && report->request->input.analyze; i++)
 		csv_text(csv, figures[i]);
+	for (size_t i = report->request->input.by_image; i < 5; i++)
+		csv_text(csv, report->request->procedure ? code[i] : item[i]);
+	csv_end(csv);
 }
 
 static void
@@ -68,28 +74,6 @@ print_figures(const struct code_figures figures[2], struct csv *csv)
 		csv_text(csv, frequency_confidence_name(figures[side].confidence));
 }
 
-static void
-print_row(const struct diff_report *report, const struct diff_comparison *comparison,
-          const struct code_figures figures[2], struct csv *csv)
-{
-	print_comparison(report, comparison, csv);
-	if (report->request->input.analyze)
-		print_figures(figures, csv);
-}
-
-static void
-print_item_headings(const struct diff_report *report, struct csv *csv)
-{
-	print_figure_headings(report, csv);
-	if (!report->request->input.by_image)
-		csv_text(csv, "procedure");
-	csv_text(csv, "image before");
-	csv_text(csv, "build-id before");
-	csv_text(csv, "image after");
-	csv_text(csv, "build-id after");
-	csv_end(csv);
-}
-
 static int
 print_image(const struct diff_report *report, const struct diff_item *item, unsigned side, struct csv *csv)
 {
@@ -109,28 +93,24 @@ print_image(const struct diff_report *report, const struct diff_item *item, unsi
 }
 
 static int
-print_items(const struct diff_report *report, FILE *stream)
+print_item(const struct diff_report *report, const struct diff_item *item, struct csv *csv)
 {
-	struct csv csv = {.stream = stream};
-
-	if (report->request->options.header)
-		print_item_headings(report, &csv);
-	for (size_t i = 0; i < report->shown; i++) {
-		const struct diff_item *item = &report->items[i];
-
-		print_row(report, &item->comparison, item->figures, &csv);
-		if ((item->title && csv_shown(&csv, item->title)) || print_image(report, item, 0, &csv) ||
-		    print_image(report, item, 1, &csv))
-			return -ENOMEM;
-		csv_end(&csv);
-	}
+	print_comparison(report, &item->comparison, csv);
+	if (report->request->input.analyze)
+		print_figures(item->figures, csv);
+	if ((item->title && csv_shown(csv, item->title)) || print_image(report, item, 0, csv) ||
+	    print_image(report, item, 1, csv))
+		return -ENOMEM;
+	csv_end(csv);
 	return 0;
 }
 
 static int
 print_code_row(const struct diff_report *report, const struct code_row *row, struct csv *csv)
 {
-	print_row(report, &row->comparison, row->figures, csv);
+	print_comparison(report, &row->comparison, csv);
+	if (report->request->input.analyze)
+		print_figures(row->figures, csv);
 	csv_text(csv, code_row_kind_names[row->kind]);
 	for (unsigned side = 0; side < 2; side++) {
 		if (row->has[side])
@@ -144,27 +124,19 @@ print_code_row(const struct diff_report *report, const struct code_row *row, str
 	return 0;
 }
 
-static int
-print_code(const struct diff_report *report, FILE *stream)
-{
-	static const char *const headings[] = {"kind", "place before", "place after", "file", "text"};
-	struct csv csv = {.stream = stream};
-	int err = 0;
-
-	if (report->request->options.header) {
-		print_figure_headings(report, &csv);
-		for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
-			csv_text(&csv, headings[i]);
-		csv_end(&csv);
-	}
-	for (size_t i = 0; i < report->code.count && !err; i++)
-		if (diff_report_shows_row(report, &report->code.rows[i]))
-			err = print_code_row(report, &report->code.rows[i], &csv);
-	return err;
-}
-
 int
 diff_report_print_csv(const struct diff_report *report, FILE *stream)
 {
-	return report->request->procedure ? print_code(report, stream) : print_items(report, stream);
+	const bool is_code = report->request->procedure != NULL;
+	struct csv csv = {.stream = stream};
+	int err = 0;
+
+	if (report->request->options.header)
+		print_headings(report, &csv);
+	for (size_t i = 0; i < (is_code ? report->code.count : report->shown) && !err; i++)
+		if (!is_code)
+			err = print_item(report, &report->items[i], &csv);
+		else if (diff_report_shows_row(report, &report->code.rows[i]))
+			err = print_code_row(report, &report->code.rows[i], &csv);
+	return err;
 }

@@ -60,20 +60,16 @@ finite_json(bool is_known, double value)
 static int
 comparison_json(const struct diff_report *report, const struct diff_comparison *comparison, json_t *row)
 {
-	const bool has_amounts = report->is_one_unit;
-	int failed = 0;
+	const bool has_amounts = report->is_one_unit, has_noise = report->scale.run_count > 0;
 
-	failed |= json_object_set_new(row, "difference", json_real(100 * comparison->change));
-	failed |= json_object_set_new(row, "least", json_real(100 * comparison->bound.least));
-	failed |= json_object_set_new(row, "most", json_real(100 * comparison->bound.most));
-	failed |= json_object_set_new(row, "times", finite_json(has_amounts, comparison->times));
-	failed |= json_object_set_new(row, "times_least", finite_json(has_amounts, comparison->times_bound.least));
-	failed |= json_object_set_new(row, "times_most", finite_json(has_amounts, comparison->times_bound.most));
-	failed |= json_object_set_new(row, "p", json_real(comparison->chance));
-	failed |= json_object_set_new(row, "differs", json_boolean(comparison->is_marked));
-	failed |= json_object_set_new(row, "changed",
-	                              report->scale.run_count > 0 ? json_boolean(comparison->is_marked) : json_null());
-	return failed;
+	return json_object_update_new(
+		row, json_pack("{s:f, s:f, s:f, s:o, s:o, s:o, s:f, s:b, s:o}", "difference", 100 * comparison->change,
+	                       "least", 100 * comparison->bound.least, "most", 100 * comparison->bound.most, "times",
+	                       finite_json(has_amounts, comparison->times), "times_least",
+	                       finite_json(has_amounts, comparison->times_bound.least), "times_most",
+	                       finite_json(has_amounts, comparison->times_bound.most), "p", comparison->chance,
+	                       "differs", comparison->is_marked, "changed",
+	                       has_noise ? json_boolean(comparison->is_marked) : json_null()));
 }
 
 static json_t *
@@ -90,20 +86,16 @@ reasons_json(const struct code_figures *figures)
 	return json_kept(reasons, failed);
 }
 
-static int
-add_figures(const struct code_figures *figures, json_t *object)
+static json_t *
+figures_json(const struct code_figures *figures)
 {
 	const bool is_known = figures->is_known;
-	int failed = 0;
 
-	failed |= json_object_set_new(object, "cpi", finite_json(is_known && figures->cycles >= 0, figures->cycles));
-	failed |= json_object_set_new(object, "executions",
-	                              finite_json(is_known && figures->executions > 0, figures->executions));
-	failed |= json_object_set_new(object, "relative", json_boolean(figures->is_relative));
-	failed |=
-		json_object_set_new(object, "confidence", json_string(frequency_confidence_name(figures->confidence)));
-	failed |= json_object_set_new(object, "stalls", reasons_json(figures));
-	return failed;
+	return json_pack("{s:o, s:o, s:b, s:s, s:o}", "cpi",
+	                 finite_json(is_known && figures->cycles >= 0, figures->cycles), "executions",
+	                 finite_json(is_known && figures->executions > 0, figures->executions), "relative",
+	                 figures->is_relative, "confidence", frequency_confidence_name(figures->confidence), "stalls",
+	                 reasons_json(figures));
 }
 
 /* Samples and figures of one side. NULL: no memory. */
@@ -111,15 +103,14 @@ static json_t *
 half_json(const struct diff_report *report, const struct diff_comparison *comparison,
           const struct code_figures figures[2], unsigned side)
 {
-	json_t *half = json_object();
-	int failed = !half;
+	json_t *half = json_pack("{s:o}", "samples", json_count(comparison->samples[side].count));
+	int failed = add_taken(report, side, &comparison->samples[side], half);
 
-	failed |= json_object_set_new(half, "samples", json_count(comparison->samples[side].count));
-	failed |= add_taken(report, side, &comparison->samples[side], half);
-	failed |= json_object_set_new(half, "percent", json_real(100 * comparison->shares[side]));
-	failed |= json_object_set_new(half, "amount", finite_json(report->is_one_unit, comparison->amounts[side]));
+	failed |= json_object_update_new(half,
+	                                 json_pack("{s:f, s:o}", "percent", 100 * comparison->shares[side], "amount",
+	                                           finite_json(report->is_one_unit, comparison->amounts[side])));
 	if (!failed && report->request->input.analyze)
-		failed |= add_figures(&figures[side], half);
+		failed |= json_object_update_new(half, figures_json(&figures[side]));
 	return json_kept(half, failed);
 }
 
@@ -129,19 +120,17 @@ item_half_json(const struct diff_report *report, const struct diff_item *item, u
 	const struct image *image;
 	char build_id[BUILD_ID_TEXT_SIZE];
 	json_t *half;
-	int failed;
 
 	if (item->images[side] == DIFF_ITEM_NOWHERE)
 		return json_null();
 	image = input_image(&report->inputs[side], item->images[side]);
 	build_id_format(image, build_id);
 	half = half_json(report, &item->comparison, item->figures, side);
-	failed = !half;
-	failed |= json_object_set_new(half, "image", json_shown(image->path));
-	failed |= json_object_set_new(half, "build_id", build_id[0] ? json_string(build_id) : json_null());
-	failed |= json_object_set_new(half, "offset",
-	                              item->has_offset[side] ? json_count(item->offsets[side]) : json_null());
-	return json_kept(half, failed);
+	return json_kept(half,
+	                 json_object_update_new(half, json_pack("{s:o, s:s?, s:o}", "image", json_shown(image->path),
+	                                                        "build_id", build_id[0] ? build_id : NULL, "offset",
+	                                                        item->has_offset[side] ? json_count(item->offsets[side])
+	                                                                               : json_null())));
 }
 
 static json_t *
@@ -149,10 +138,8 @@ item_json(const struct diff_report *report, const struct diff_item *item)
 {
 	json_t *row = json_pack("{s:o, s:o, s:o}", "procedure", json_shown(item->title), "before",
 	                        item_half_json(report, item, 0), "after", item_half_json(report, item, 1));
-	int failed = !row;
 
-	failed |= comparison_json(report, &item->comparison, row);
-	return json_kept(row, failed);
+	return json_kept(row, comparison_json(report, &item->comparison, row));
 }
 
 static json_t *
@@ -197,23 +184,6 @@ header_json(const struct diff_report *report)
 	                 noise_json(report));
 }
 
-static int
-print_items(const struct diff_report *report, FILE *stream)
-{
-	json_t *root = header_json(report), *rows = json_array();
-	int failed = !root || !rows;
-
-	for (size_t i = 0; i < report->shown; i++)
-		failed |= json_array_append_new(rows, item_json(report, &report->items[i]));
-	failed |= json_object_set_new(root, "rows", rows);
-	failed |= json_object_set_new(root, "differ", json_count(report->marked_count));
-	failed |= json_object_set_new(root, "changed",
-	                              report->scale.run_count > 0 ? json_count(report->marked_count) : json_null());
-	failed |= json_object_set_new(root, "row_count", json_count(report->item_count));
-	failed |= json_object_set_new(root, "builds", rebuilt_json(report));
-	return json_print(json_kept(root, failed), stream);
-}
-
 static json_t *
 code_half_json(const struct diff_report *report, const struct code_row *row, unsigned side)
 {
@@ -232,10 +202,8 @@ code_row_json(const struct diff_report *report, const struct code_row *row)
 	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", code_row_kind_names[row->kind], "file",
 	                           json_shown(row->file), "text", json_shown(row->text), "before",
 	                           code_half_json(report, row, 0), "after", code_half_json(report, row, 1));
-	int failed = !object;
 
-	failed |= comparison_json(report, &row->comparison, object);
-	return json_kept(object, failed);
+	return json_kept(object, comparison_json(report, &row->comparison, object));
 }
 
 static json_t *
@@ -249,31 +217,31 @@ code_image_json(const struct diff_report *report, unsigned side)
 	                 build_id[0] ? build_id : NULL, "offset", json_count(report->codes[side].offset));
 }
 
-static int
-print_code(const struct diff_report *report, FILE *stream)
-{
-	json_t *root = header_json(report), *rows = json_array(), *images = json_array();
-	int failed = !root || !rows || !images;
-
-	failed |= json_object_set_new(root, "procedure", json_shown(report->codes[1].title));
-	failed |= json_object_set_new(root, "same_build", json_boolean(report->code.same_build));
-	failed |= json_object_set_new(root, "by",
-	                              json_string(report->code.view == VIEW_LINES ? "lines" : "instructions"));
-	for (unsigned side = 0; side < 2; side++)
-		failed |= json_array_append_new(images, code_image_json(report, side));
-	failed |= json_object_set_new(root, "images", images);
-	for (size_t i = 0; i < report->code.count; i++)
-		if (diff_report_shows_row(report, &report->code.rows[i]))
-			failed |= json_array_append_new(rows, code_row_json(report, &report->code.rows[i]));
-	failed |= json_object_set_new(root, "rows", rows);
-	failed |= json_object_set_new(root, "differ", json_count(report->code.marked_count));
-	failed |= json_object_set_new(
-		root, "changed", report->scale.run_count > 0 ? json_count(report->code.marked_count) : json_null());
-	return json_print(json_kept(root, failed), stream);
-}
-
 int
 diff_report_print_json(const struct diff_report *report, FILE *stream)
 {
-	return report->request->procedure ? print_code(report, stream) : print_items(report, stream);
+	const bool is_code = report->request->procedure != NULL;
+	const size_t marked = is_code ? report->code.marked_count : report->marked_count;
+	json_t *root = header_json(report), *rows = json_array();
+	int failed = !root || !rows;
+
+	if (is_code)
+		failed |= json_object_update_new(
+			root, json_pack("{s:o, s:b, s:s, s:[o, o]}", "procedure", json_shown(report->codes[1].title),
+		                        "same_build", report->code.same_build, "by",
+		                        report->code.view == VIEW_LINES ? "lines" : "instructions", "images",
+		                        code_image_json(report, 0), code_image_json(report, 1)));
+	for (size_t i = 0; i < (is_code ? report->code.count : report->shown); i++)
+		if (!is_code)
+			failed |= json_array_append_new(rows, item_json(report, &report->items[i]));
+		else if (diff_report_shows_row(report, &report->code.rows[i]))
+			failed |= json_array_append_new(rows, code_row_json(report, &report->code.rows[i]));
+	failed |= json_object_update_new(
+		root, json_pack("{s:o, s:o, s:o}", "rows", rows, "differ", json_count(marked), "changed",
+	                        report->scale.run_count > 0 ? json_count(marked) : json_null()));
+	if (!is_code)
+		failed |= json_object_update_new(root,
+		                                 json_pack("{s:o, s:o}", "row_count", json_count(report->item_count),
+		                                           "builds", rebuilt_json(report)));
+	return json_print(json_kept(root, failed), stream);
 }

@@ -11,7 +11,6 @@
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/diff/match_procedures.h"
 #include "image/image_file.h"
 #include "image/lines.h"
 #include "image/symbols.h"

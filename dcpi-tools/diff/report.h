@@ -10,10 +10,10 @@
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
 #include "dcpi-tools/common/run_history.h"
-#include "dcpi-tools/diff/code_rows.h"
+#include "dcpi-tools/diff/code.h"
 #include "dcpi-tools/diff/compare.h"
 #include "dcpi-tools/diff/input.h"
-#include "dcpi-tools/diff/match_images.h"
+#include "dcpi-tools/diff/match.h"
 
 enum diff_measure {
 	MEASURE_SAMPLES,

@@ -233,6 +233,12 @@ columns_fill_reason(const struct diff_report *report, const struct code_figures 
 	return true;
 }
 
+static void
+add_reason(unsigned reason, struct table *table)
+{
+	table_format(table, STYLE_FAINT, "  %c %s", stall_cause_letter(reason), stall_cause_name(reason));
+}
+
 /* ---- What is compared, above the table, and notes below it ---- */
 
 static void
@@ -264,24 +270,6 @@ print_side(const struct diff_report *report, unsigned side, const struct output 
 	other_cores_print(&of->all.left_out, of->all.selection, output);
 	if (report->request->input.analyze)
 		model_print(&of->all.model, output);
-}
-
-static void
-print_sides(const struct diff_report *report, const struct output *output)
-{
-	print_side(report, 0, output);
-	print_side(report, 1, output);
-	fputc('\n', output->stream);
-}
-
-static void
-print_shares_note(const struct diff_report *report, FILE *stream)
-{
-	fprintf(stream,
-	        "\nShares:   of all samples of each set; differ: in points of them; least, most: its %g%% interval by "
-	        "what %s vary\n",
-	        report->request->confidence_percent,
-	        report->scale.run_count > 0 ? "sampling and noise make" : "sampling makes");
 }
 
 /* How much runs of one side differ; `what` is the plural of the rows: "procedures", ... */
@@ -338,12 +326,11 @@ add_item(const struct diff_report *report, const struct diff_item *item, struct 
 		table_format(table, STYLE_PLAIN, "%s -> %s", before, after);
 	else
 		table_text(table, STYLE_PLAIN, after ? after : before);
-	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++) {
-		if (!columns_fill_reason(report, item->figures, reason, table))
-			continue;
-		table_format(table, STYLE_FAINT, "  %c %s", stall_cause_letter(reason), stall_cause_name(reason));
-		table_text(table, STYLE_PLAIN, "");
-	}
+	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++)
+		if (columns_fill_reason(report, item->figures, reason, table)) {
+			add_reason(reason, table);
+			table_text(table, STYLE_PLAIN, "");
+		}
 }
 
 static void
@@ -372,17 +359,8 @@ print_rebuilt(const struct diff_report *report, FILE *stream)
 static void
 print_item_notes(const struct diff_report *report, const struct output *output)
 {
-	const char *what = report->request->input.by_image ? "images" : "procedures";
-	const bool has_noise = report->scale.run_count > 0;
 	FILE *stream = output->stream;
 
-	print_shares_note(report, stream);
-	fprintf(stream, "%s  %zu of %zu %s (*) by more than %s: p < 0.05 for all together\n",
-	        has_noise ? "Changed:" : "Differ: ", report->marked_count, report->item_count, what,
-	        has_noise ? "sampling and noise explain" : "sampling explains");
-	print_noise(report, &report->noise, what, stream);
-	if (report->is_one_unit && report->inputs[0].run_count + report->inputs[1].run_count > 2)
-		fputs("Amounts:  of a run, on average\n", stream);
 	if (!report->is_one_unit)
 		fputs("Amounts:  not compared: what a sample stands for is not known, or not the same in both sets\n",
 		      stream);
@@ -393,26 +371,6 @@ print_item_notes(const struct diff_report *report, const struct output *output)
 	}
 	if (report->shown < report->item_count)
 		fprintf(stream, "Rows:     %zu of %zu\n", report->shown, report->item_count);
-}
-
-static int
-print_items(const struct diff_report *report, const struct output *output)
-{
-	const bool header = report->request->options.header;
-	struct table *table = make_item_table(report);
-	int err;
-
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < report->shown; i++)
-		add_item(report, &report->items[i], table);
-	if (header)
-		print_sides(report, output);
-	err = table_print(table, output, header);
-	if (!err && header)
-		print_item_notes(report, output);
-	table_free(table);
-	return err;
 }
 
 /* ---- One procedure: blocks and instructions, or lines ---- */
@@ -468,12 +426,11 @@ add_code_row(const struct diff_report *report, const struct code_row *row, struc
 		             row->size == 1 ? "" : "s");
 	else
 		table_text(table, row->kind == ROW_PROCEDURE ? STYLE_HEADING : STYLE_PLAIN, row->text);
-	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++) {
-		if (!columns_fill_reason(report, row->figures, reason, table))
-			continue;
-		table_text(table, STYLE_PLAIN, "");
-		table_format(table, STYLE_FAINT, "  %c %s", stall_cause_letter(reason), stall_cause_name(reason));
-	}
+	for (unsigned reason = 0; reason < CAUSE_COUNT; reason++)
+		if (columns_fill_reason(report, row->figures, reason, table)) {
+			table_text(table, STYLE_PLAIN, "");
+			add_reason(reason, table);
+		}
 }
 
 /* "hot_loop in /opt/a.so", and where the images differ, both. */
@@ -497,17 +454,8 @@ print_title(const struct diff_report *report, FILE *stream)
 static void
 print_code_notes(const struct diff_report *report, FILE *stream)
 {
-	const bool is_lines = report->code.view == VIEW_LINES, has_noise = report->scale.run_count > 0;
+	const bool is_lines = report->code.view == VIEW_LINES;
 
-	print_shares_note(report, stream);
-	fprintf(stream, "%s  %zu %s (*) by more than %s: p < 0.05 for all together\n",
-	        has_noise ? "Changed:" : "Differ: ", report->code.marked_count,
-	        is_lines ? (report->code.marked_count == 1 ? "line" : "lines")
-	                 : (report->code.marked_count == 1 ? "instruction" : "instructions"),
-	        has_noise ? "sampling and noise explain" : "sampling explains");
-	print_noise(report, &report->code.noise, is_lines ? "lines" : "instructions", stream);
-	if (has_noise && report->is_one_unit)
-		fputs("Amounts:  of a run, on average\n", stream);
 	if (is_lines && report->code.by_number)
 		fputs("Lines:    some are compared by their numbers: the text that was compiled first is not there any "
 		      "more\n",
@@ -517,31 +465,62 @@ print_code_notes(const struct diff_report *report, FILE *stream)
 		      stream);
 }
 
-static int
-print_code(const struct diff_report *report, const struct output *output)
-{
-	const bool header = report->request->options.header;
-	struct table *table = make_code_table(report);
-	int err;
+/* ---- All ---- */
 
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < report->code.count; i++)
-		if (diff_report_shows_row(report, &report->code.rows[i]))
-			add_code_row(report, &report->code.rows[i], table);
-	if (header) {
-		print_title(report, output->stream);
-		print_sides(report, output);
-	}
-	err = table_print(table, output, header);
-	if (!err && header)
-		print_code_notes(report, output->stream);
-	table_free(table);
-	return err;
+/* How many rows differ, and how to read them. */
+static void
+print_notes(const struct diff_report *report, const struct output *output)
+{
+	const bool has_noise = report->scale.run_count > 0, is_code = report->request->procedure != NULL;
+	const bool is_lines = is_code && report->code.view == VIEW_LINES;
+	const char *what = is_code ? (is_lines ? "lines" : "instructions")
+	                           : (report->request->input.by_image ? "images" : "procedures");
+	FILE *stream = output->stream;
+
+	fprintf(stream,
+	        "\nShares:   of all samples of each set; differ: in points of them; least, most: its %g%% interval by "
+	        "what %s vary\n",
+	        report->request->confidence_percent, has_noise ? "sampling and noise make" : "sampling makes");
+	fputs(has_noise ? "Changed:  " : "Differ:   ", stream);
+	if (is_code)
+		fprintf(stream, "%zu %.*s", report->code.marked_count,
+		        (int)strlen(what) - (report->code.marked_count == 1), what);
+	else
+		fprintf(stream, "%zu of %zu %s", report->marked_count, report->item_count, what);
+	fprintf(stream, " (*) by more than %s: p < 0.05 for all together\n",
+	        has_noise ? "sampling and noise explain" : "sampling explains");
+	print_noise(report, is_code ? &report->code.noise : &report->noise, what, stream);
+	if (has_noise && report->is_one_unit)
+		fputs("Amounts:  of a run, on average\n", stream);
+	if (is_code)
+		print_code_notes(report, stream);
+	else
+		print_item_notes(report, output);
 }
 
 int
 diff_report_print_text(const struct diff_report *report, const struct output *output)
 {
-	return report->request->procedure ? print_code(report, output) : print_items(report, output);
+	const bool header = report->request->options.header, is_code = report->request->procedure != NULL;
+	struct table *table = is_code ? make_code_table(report) : make_item_table(report);
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < (is_code ? report->code.count : report->shown); i++)
+		if (!is_code)
+			add_item(report, &report->items[i], table);
+		else if (diff_report_shows_row(report, &report->code.rows[i]))
+			add_code_row(report, &report->code.rows[i], table);
+	if (header && is_code)
+		print_title(report, output->stream);
+	for (unsigned side = 0; side < 2 && header; side++)
+		print_side(report, side, output);
+	if (header)
+		fputc('\n', output->stream);
+	err = table_print(table, output, header);
+	if (!err && header)
+		print_notes(report, output);
+	table_free(table);
+	return err;
 }

@@ -1,13 +1,16 @@
-#include "dcpi-tools/diff/match_images.h"
+#include "dcpi-tools/diff/match.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dcpi-tools/common/text.h"
 
 #define COMMON_SHARE 0.5 /* of the samples, that procedures of the same names must have on both sides */
+#define FNV_OFFSET   UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME    UINT64_C(0x100000001b3)
 
 bool
 match_is_one_build(const struct image *one, const struct image *other)
@@ -368,4 +371,210 @@ match_is_same_build(const struct match_input sides[2], uint32_t group)
 	if (found[0] && found[0]->kind == IMAGE_JIT) /* its functions may have moved */
 		return false;
 	return found[0] && found[1] && match_is_one_build(found[0], found[1]);
+}
+
+/* ---- Procedures ---- */
+
+/* Whether what follows a suffix is what compilers write there: main.coldStart has no suffix ".cold". */
+static bool
+is_added(const char *addition, char behind)
+{
+	if (addition[strlen(addition) - 1] == '.')
+		return isdigit((unsigned char)behind);
+	return addition[0] == ' ' || behind == '\0' || behind == '.';
+}
+
+size_t
+match_procedure_name_length(const char *name)
+{
+	static const char *const added[] = {".constprop.", ".isra.", ".part.",      ".cold",
+	                                    ".lto_priv.",  ".llvm.", ".localalias", " [clone "};
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]) && name[0]; i++) {
+		const char *found = name;
+
+		while ((found = strstr(found + 1, added[i])))
+			if ((size_t)(found - name) < length && is_added(added[i], found[strlen(added[i])]))
+				length = (size_t)(found - name);
+	}
+	return length;
+}
+
+static int
+compare_numbers(uint64_t one, uint64_t other)
+{
+	return (one > other) - (one < other);
+}
+
+static int
+compare_own_names(const char *one, const char *other)
+{
+	const size_t one_length = match_procedure_name_length(one), other_length = match_procedure_name_length(other);
+	const int order = memcmp(one, other, one_length < other_length ? one_length : other_length);
+
+	return order ? order : compare_numbers(one_length, other_length);
+}
+
+/* Rows for a whole image match, though the reasons why its names are not known may differ. */
+static enum procedure_kind
+kind_of(const struct match_row *row)
+{
+	return row->kind > PROCEDURE_UNNAMED ? PROCEDURE_NO_SYMBOL : row->kind;
+}
+
+/* 0: they are one procedure. */
+static int
+compare_procedures(const struct match_row *one, const struct match_row *other)
+{
+	int order = compare_numbers(one->group, other->group);
+
+	if (!order)
+		order = compare_numbers(kind_of(one), kind_of(other));
+	if (order || !one->title || !other->title)
+		return order ? order : !one->title - !other->title;
+	if (one->same_build || kind_of(one) == PROCEDURE_NO_SYMBOL)
+		return compare_numbers(one->offset, other->offset);
+	if (one->kind == PROCEDURE_NAMED)
+		return compare_own_names(one->title, other->title);
+	order = strcmp(one->build, other->build);
+	if (!order)
+		order = compare_numbers(one->offset, other->offset);
+	return order ? order : strcmp(one->title, other->title);
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct match_row *one = a, *other = b;
+	int order = compare_procedures(one, other);
+
+	if (!order)
+		order = compare_numbers(one->side, other->side);
+	return order ? order : compare_numbers(one->index, other->index);
+}
+
+int
+match_procedures(struct match_row *rows, size_t count, size_t **starts, size_t *match_count)
+{
+	*match_count = 0;
+	*starts = calloc(count + 1, sizeof(**starts));
+	if (!*starts)
+		return -ENOMEM;
+	if (count > 0)
+		qsort(rows, count, sizeof(*rows), compare_rows);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || compare_procedures(&rows[i - 1], &rows[i]) != 0)
+			(*starts)[(*match_count)++] = i;
+	(*starts)[*match_count] = count;
+	return 0;
+}
+
+/* ---- Lines and instructions: a longest common subsequence ---- */
+
+static uint64_t
+add_character(uint64_t hash, char character)
+{
+	return (hash ^ (uint8_t)character) * FNV_PRIME;
+}
+
+static uint64_t
+hash_of(const char *text, bool numbers_are_alike)
+{
+	uint64_t hash = FNV_OFFSET;
+	bool blank = false;
+
+	for (; *text; text++) {
+		if (isspace((unsigned char)*text)) {
+			blank = hash != FNV_OFFSET;
+			continue;
+		}
+		if (blank)
+			hash = add_character(hash, ' ');
+		blank = false;
+		hash = add_character(hash, *text);
+		if (!numbers_are_alike || text[0] != '0' || text[1] != 'x')
+			continue;
+		while (isxdigit((unsigned char)text[2]))
+			text++;
+		text++;
+	}
+	return hash;
+}
+
+uint64_t
+match_text_hash(const char *text)
+{
+	return hash_of(text, false);
+}
+
+uint64_t
+match_instruction_hash(const char *text)
+{
+	return hash_of(text, true);
+}
+
+/* What is left between what both begin and end with. */
+struct match_middle {
+	const uint64_t *one, *other;
+	size_t count, other_count;
+};
+
+/* Lengths of the longest common subsequences of all ends of both, row by row. */
+static void
+measure(const struct match_middle *middle, uint16_t *lengths)
+{
+	const size_t width = middle->other_count + 1;
+
+	for (size_t i = middle->count; i-- > 0;)
+		for (size_t k = middle->other_count; k-- > 0;) {
+			const uint16_t down = lengths[(i + 1) * width + k], right = lengths[i * width + k + 1];
+
+			if (middle->one[i] == middle->other[k])
+				lengths[i * width + k] = (uint16_t)(lengths[(i + 1) * width + k + 1] + 1);
+			else
+				lengths[i * width + k] = down > right ? down : right;
+		}
+}
+
+static int
+match_middle(const struct match_middle *middle, uint32_t first_other, uint32_t *partners)
+{
+	const size_t width = middle->other_count + 1;
+	uint16_t *lengths;
+	size_t i = 0, k = 0;
+
+	if (middle->count == 0 || middle->other_count == 0 || middle->count >= MATCH_CELLS_MAX / width)
+		return 0;
+	lengths = calloc((middle->count + 1) * width, sizeof(*lengths));
+	if (!lengths)
+		return -ENOMEM;
+	measure(middle, lengths);
+	while (i < middle->count && k < middle->other_count) {
+		if (middle->one[i] == middle->other[k])
+			partners[i++] = first_other + (uint32_t)k++;
+		else if (lengths[(i + 1) * width + k] >= lengths[i * width + k + 1])
+			i++;
+		else
+			k++;
+	}
+	free(lengths);
+	return 0;
+}
+
+int
+match_sequences(const uint64_t *one, size_t count, const uint64_t *other, size_t other_count, uint32_t *partners)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < count; i++)
+		partners[i] = MATCH_NONE;
+	while (first < count && first < other_count && one[first] == other[first]) {
+		partners[first] = (uint32_t)first;
+		first++;
+	}
+	while (count > first && other_count > first && one[count - 1] == other[other_count - 1])
+		partners[--count] = (uint32_t)--other_count;
+	return match_middle(&(struct match_middle){one + first, other + first, count - first, other_count - first},
+	                    (uint32_t)first, partners + first);
 }
