@@ -217,9 +217,9 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS) -lcmocka
 
-$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test executed_test): $(EMULATOR_OBJECTS)
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test record_read_test): $(EMULATOR_OBJECTS)
 
-EMU_TESTS := counters thread_counts sweep emulation_report emulated_profile calibrate_describe calibrate_host chase machines executed
+EMU_TESTS := record_read thread_counts sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test build_ids_test): $(IMPORT_OBJECTS)

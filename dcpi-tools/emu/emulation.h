@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dcpi-tools/emu/counters.h"
 #include "dcpi-tools/emu/record_read.h"
 #include "dcpi-tools/emulated/run.h"
 #include "emulator/setup.h"

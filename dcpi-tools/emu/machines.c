@@ -176,13 +176,11 @@ levels_of(const struct machine *machine)
 
 	for (unsigned i = 0; i < machine->level_count; i++) {
 		const struct machine_cache *cache = &machine->levels[i];
-		json_t *level = json_object();
 
-		err |= json_object_set_new(level, "bytes", json_count(cache->bytes));
-		err |= json_object_set_new(level, "ways", json_count(cache->ways));
-		err |= json_object_set_new(level, "latency_cycles", json_count(cache->latency_cycles));
-		err |= json_object_set_new(level, "cores", json_count(cache->cores));
-		err |= json_array_append_new(levels, level);
+		err |= json_array_append_new(
+			levels, json_pack("{s:o, s:o, s:o, s:o}", "bytes", json_count(cache->bytes), "ways",
+		                          json_count(cache->ways), "latency_cycles", json_count(cache->latency_cycles),
+		                          "cores", json_count(cache->cores)));
 	}
 	return json_kept(levels, err);
 }
@@ -191,20 +189,13 @@ static json_t *
 machine_of(const struct described_machine *one)
 {
 	const struct machine *machine = &one->machine;
-	json_t *object = json_object();
-	int err = 0;
 
-	err |= json_object_set_new(object, "name", json_shown(machine->name));
-	err |= json_object_set_new(object, "title", json_shown(machine->title));
-	err |= json_object_set_new(object, "file", json_shown(one->path));
-	err |= json_object_set_new(object, "pipeline", json_shown(machine->pipeline_name));
-	err |= json_object_set_new(object, "clock_mhz", json_real(machine->clock_mhz));
-	err |= json_object_set_new(object, "nodes", json_count(machine->nodes));
-	err |= json_object_set_new(object, "cores", json_count(machine->cores));
-	err |= json_object_set_new(object, "caches", levels_of(machine));
-	err |= json_object_set_new(object, "memory_latency_ns", json_real(machine->loads[0].latency_ns));
-	err |= json_object_set_new(object, "memory_gb_per_second", json_real(limit_gb_s(machine)));
-	return json_kept(object, err);
+	return json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:f}", "name", json_shown(machine->name),
+	                 "title", json_shown(machine->title), "file", json_shown(one->path), "pipeline",
+	                 json_shown(machine->pipeline_name), "clock_mhz", machine->clock_mhz, "nodes",
+	                 json_count(machine->nodes), "cores", json_count(machine->cores), "caches", levels_of(machine),
+	                 "memory_latency_ns", machine->loads[0].latency_ns, "memory_gb_per_second",
+	                 limit_gb_s(machine));
 }
 
 int

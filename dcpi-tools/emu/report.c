@@ -175,51 +175,6 @@ add_level(struct table *table, const struct report_level *level, uint64_t instru
 	table_text(table, STYLE_PLAIN, level->name);
 }
 
-static void
-add_tlbs(struct table *table, const struct emulation_report *report)
-{
-	const struct record_counters *sum = sum_of(report);
-	const struct executed *executed = &report->outcome->executed;
-	const struct report_level tlbs[] = {
-		{.name = "ITB", .code_missed = sum->code_tlb_missed},
-		{.name = "DTB", .accesses = executed->loads + executed->stores, .loads_missed = sum->data_tlb_missed},
-		{.name = "TB level 2",
-	         .accesses = sum->code_tlb_missed + sum->data_tlb_missed,
-	         .loads_missed = sum->data_walks,
-	         .code_missed = sum->code_walks},
-	};
-
-	for (size_t i = 0; i < sizeof(tlbs) / sizeof(tlbs[0]); i++)
-		add_level(table, &tlbs[i], executed->instructions);
-}
-
-static void
-add_branches(struct table *table, const struct emulation_report *report)
-{
-	const struct report_level level = {
-		.name = "branches",
-		.accesses = report->outcome->executed.branches,
-		.code_missed = sum_of(report)->mispredicted,
-	};
-
-	add_level(table, &level, report->outcome->executed.instructions);
-}
-
-/* Prefetched lines: one that was never loaded is a miss of the prefetcher. */
-static void
-add_prefetches(struct table *table, const struct emulation_report *report)
-{
-	const struct record_counters *sum = sum_of(report);
-	const struct report_level level = {
-		.name = "prefetches",
-		.accesses = sum->prefetched,
-		.loads_missed = sum->prefetched > sum->prefetched_used ? sum->prefetched - sum->prefetched_used : 0,
-	};
-
-	if (sum->prefetched)
-		add_level(table, &level, report->outcome->executed.instructions);
-}
-
 static int
 print_levels(const struct emulation_report *report, FILE *stream)
 {
@@ -230,23 +185,41 @@ print_levels(const struct emulation_report *report, FILE *stream)
 		{.heading = "per 1000", .align = TABLE_RIGHT, .gap = 1},
 		{.heading = "of", .gap = 1},
 	};
-	struct report_level levels[REPORT_LEVELS_MAX];
+	const struct record_counters *sum = sum_of(report);
+	const struct executed *executed = &report->outcome->executed;
+	struct report_level levels[REPORT_LEVELS_MAX + 5];
 	const uint32_t parts = report->setup->parts;
 	struct table *table;
-	size_t count;
+	size_t count = 0;
 
 	if (!(parts & (SETUP_CACHES | SETUP_TLBS | SETUP_BRANCHES)))
 		return 0;
+	if (parts & SETUP_CACHES)
+		count = find_levels(report, sum, levels);
+	/* a prefetched line that was never loaded is a miss of the prefetcher */
+	if (parts & SETUP_CACHES && sum->prefetched)
+		levels[count++] = (struct report_level){
+			.name = "prefetches",
+			.accesses = sum->prefetched,
+			.loads_missed =
+				sum->prefetched > sum->prefetched_used ? sum->prefetched - sum->prefetched_used : 0,
+		};
+	if (parts & SETUP_TLBS) {
+		levels[count++] = (struct report_level){.name = "ITB", .code_missed = sum->code_tlb_missed};
+		levels[count++] = (struct report_level){.name = "DTB",
+		                                        .accesses = executed->loads + executed->stores,
+		                                        .loads_missed = sum->data_tlb_missed};
+		levels[count++] = (struct report_level){.name = "TB level 2",
+		                                        .accesses = sum->code_tlb_missed + sum->data_tlb_missed,
+		                                        .loads_missed = sum->data_walks,
+		                                        .code_missed = sum->code_walks};
+	}
+	if (parts & SETUP_BRANCHES)
+		levels[count++] = (struct report_level){
+			.name = "branches", .accesses = executed->branches, .code_missed = sum->mispredicted};
 	table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	count = parts & SETUP_CACHES ? find_levels(report, sum_of(report), levels) : 0;
 	for (size_t i = 0; table && i < count; i++)
-		add_level(table, &levels[i], report->outcome->executed.instructions);
-	if (table && parts & SETUP_CACHES)
-		add_prefetches(table, report);
-	if (table && parts & SETUP_TLBS)
-		add_tlbs(table, report);
-	if (table && parts & SETUP_BRANCHES)
-		add_branches(table, report);
+		add_level(table, &levels[i], executed->instructions);
 	return finish(table, stream);
 }
 
@@ -514,12 +487,11 @@ samples_of(const struct emulation_report *report, const struct record_counters *
 
 	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++) {
 		const uint64_t count = i == SETUP_EVENT_CYCLES ? counters_busy(counters) : counters->events[i];
-		json_t *event = json_object();
 
-		err |= json_object_set_new(event, "events", json_count(count));
-		err |= json_object_set_new(event, "samples", json_count(counters->samples[i]));
-		err |= json_object_set_new(event, "period", json_count(report->setup->periods[i]));
-		err |= json_object_set_new(object, setup_event_name(i), event);
+		err |= json_object_set_new(object, setup_event_name(i),
+		                           json_pack("{s:o, s:o, s:o}", "events", json_count(count), "samples",
+		                                     json_count(counters->samples[i]), "period",
+		                                     json_count(report->setup->periods[i])));
 	}
 	return json_kept(object, err);
 }
@@ -532,62 +504,43 @@ levels_of(const struct emulation_report *report, const struct record_counters *c
 	json_t *array = json_array();
 	int err = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		json_t *level = json_object();
-
-		err |= json_object_set_new(level, "name", json_string(levels[i].name));
-		err |= json_object_set_new(level, "accesses",
-		                           levels[i].accesses ? json_count(levels[i].accesses) : json_null());
-		err |= json_object_set_new(level, "loads_missed", json_count(levels[i].loads_missed));
-		err |= json_object_set_new(level, "stores_missed", json_count(levels[i].stores_missed));
-		err |= json_object_set_new(level, "code_missed", json_count(levels[i].code_missed));
-		err |= json_array_append_new(array, level);
-	}
+	for (size_t i = 0; i < count; i++)
+		err |= json_array_append_new(
+			array, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", levels[i].name, "accesses",
+		                         levels[i].accesses ? json_count(levels[i].accesses) : json_null(),
+		                         "loads_missed", json_count(levels[i].loads_missed), "stores_missed",
+		                         json_count(levels[i].stores_missed), "code_missed",
+		                         json_count(levels[i].code_missed)));
 	return json_kept(array, err);
 }
 
-static json_t *
-tlbs_of(const struct record_counters *counters)
-{
-	json_t *object = json_object();
-	int err = 0;
-
-	err |= json_object_set_new(object, "code_missed", json_count(counters->code_tlb_missed));
-	err |= json_object_set_new(object, "code_walks", json_count(counters->code_walks));
-	err |= json_object_set_new(object, "data_missed", json_count(counters->data_tlb_missed));
-	err |= json_object_set_new(object, "data_walks", json_count(counters->data_walks));
-	return json_kept(object, err);
-}
-
+/* What a run, a program and a thread have in common; not 0: no memory. */
 static int
 add_counters(json_t *object, const struct record_counters *counters)
 {
-	int err = 0;
+	json_t *tlbs = json_pack("{s:o, s:o, s:o, s:o}", "code_missed", json_count(counters->code_tlb_missed),
+	                         "code_walks", json_count(counters->code_walks), "data_missed",
+	                         json_count(counters->data_tlb_missed), "data_walks", json_count(counters->data_walks));
 
-	err |= json_object_set_new(object, "busy_cycles", json_count(counters_busy(counters)));
-	err |= json_object_set_new(object, "cycles", cycles_of(counters));
-	err |= json_object_set_new(object, "tlbs", tlbs_of(counters));
-	err |= json_object_set_new(object, "mispredicted", json_count(counters->mispredicted));
-	err |= json_object_set_new(object, "prefetched", json_count(counters->prefetched));
-	err |= json_object_set_new(object, "prefetched_used", json_count(counters->prefetched_used));
-	err |= json_object_set_new(object, "system_calls", json_count(counters->calls));
-	err |= json_object_set_new(object, "waits", json_count(counters->waits));
-	err |= json_object_set_new(object, "waits_timed_out", json_count(counters->timeouts));
-	err |= json_object_set_new(object, "delayed_seconds", json_real((double)counters->delayed_ns / 1e9));
-	return err;
+	return json_object_update_new(object,
+	                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "busy_cycles",
+	                                        json_count(counters_busy(counters)), "cycles", cycles_of(counters),
+	                                        "tlbs", tlbs, "mispredicted", json_count(counters->mispredicted),
+	                                        "prefetched", json_count(counters->prefetched), "prefetched_used",
+	                                        json_count(counters->prefetched_used), "system_calls",
+	                                        json_count(counters->calls), "waits", json_count(counters->waits),
+	                                        "waits_timed_out", json_count(counters->timeouts), "delayed_seconds",
+	                                        (double)counters->delayed_ns / 1e9));
 }
 
 static json_t *
 thread_of(const struct emulation_report *report, const struct record_counters *counters, size_t number)
 {
-	json_t *object = json_object();
-	int err = 0;
+	json_t *object = json_pack("{s:o, s:o, s:o, s:o}", "thread", json_count(number), "began_cycles",
+	                           json_count(counters->began), "ended_cycles", json_count(counters->clock), "threads",
+	                           json_count(counters->threads));
+	int err = add_counters(object, counters);
 
-	err |= json_object_set_new(object, "thread", json_count(number));
-	err |= json_object_set_new(object, "began_cycles", json_count(counters->began));
-	err |= json_object_set_new(object, "ended_cycles", json_count(counters->clock));
-	err |= json_object_set_new(object, "threads", json_count(counters->threads));
-	err |= add_counters(object, counters);
 	err |= json_object_set_new(object, "levels", levels_of(report, counters));
 	return json_kept(object, err);
 }
@@ -595,20 +548,17 @@ thread_of(const struct emulation_report *report, const struct record_counters *c
 static json_t *
 program_of(const struct emulation_report *report, const struct counters_program *program)
 {
-	json_t *object = json_object(), *threads = json_array();
-	int err = 0;
+	json_t *threads = json_array();
+	json_t *object = json_pack("{s:o, s:i, s:i, s:o, s:o}", "command", json_shown(program->comm), "pid",
+	                           (int)program->pid, "parent", (int)program->parent, "began_cycles",
+	                           json_count(program->start_cycles), "ended_cycles", json_count(program->sum.clock));
+	int err = add_counters(object, &program->sum);
 
-	err |= json_object_set_new(object, "command", json_shown(program->comm));
-	err |= json_object_set_new(object, "pid", json_integer(program->pid));
-	err |= json_object_set_new(object, "parent", json_integer(program->parent));
-	err |= json_object_set_new(object, "began_cycles", json_count(program->start_cycles));
-	err |= json_object_set_new(object, "ended_cycles", json_count(program->sum.clock));
-	err |= add_counters(object, &program->sum);
-	err |= json_object_set_new(object, "not_followed", json_count(program->unfollowed));
-	err |= json_object_set_new(object, "not_recorded", json_count(program->unrecorded));
 	for (size_t i = 0; i < program->vcpu_count; i++)
 		err |= json_array_append_new(threads, thread_of(report, &program->vcpus[i], i));
-	err |= json_object_set_new(object, "threads", threads);
+	err |= json_object_update_new(object,
+	                              json_pack("{s:o, s:o, s:o}", "not_followed", json_count(program->unfollowed),
+	                                        "not_recorded", json_count(program->unrecorded), "threads", threads));
 	return json_kept(object, err);
 }
 
@@ -630,31 +580,23 @@ nodes_of(const struct emulation_report *report)
 	json_t *array = json_array();
 	int err = 0;
 
-	for (unsigned i = 0; i < report->setup->machine.nodes; i++) {
-		json_t *node = json_object();
-
-		err |= json_object_set_new(node, "bytes", json_count(report->outcome->counters.sum.node_bytes[i]));
-		err |= json_object_set_new(node, "gb_per_second", json_real(emulation_report_bandwidth(report, i)));
-		err |= json_object_set_new(node, "limit_gb_per_second",
-		                           json_real(emulation_report_bandwidth_limit(report)));
-		err |= json_array_append_new(array, node);
-	}
+	for (unsigned i = 0; i < report->setup->machine.nodes; i++)
+		err |= json_array_append_new(
+			array, json_pack("{s:o, s:f, s:f}", "bytes", json_count(sum_of(report)->node_bytes[i]),
+		                         "gb_per_second", emulation_report_bandwidth(report, i), "limit_gb_per_second",
+		                         emulation_report_bandwidth_limit(report)));
 	return json_kept(array, err);
 }
 
 static json_t *
 machine_of(const struct setup *setup)
 {
-	json_t *object = json_object();
-	int err = 0;
+	const struct machine *machine = &setup->machine;
 
-	err |= json_object_set_new(object, "name", json_shown(setup->machine.name));
-	err |= json_object_set_new(object, "title", json_shown(setup->machine.title));
-	err |= json_object_set_new(object, "pipeline", json_shown(setup->machine.pipeline_name));
-	err |= json_object_set_new(object, "clock_mhz", json_real(setup->machine.clock_mhz));
-	err |= json_object_set_new(object, "cores", json_count(setup->machine.cores));
-	err |= json_object_set_new(object, "cores_seen", json_count(setup->threads));
-	return json_kept(object, err);
+	return json_pack("{s:o, s:o, s:o, s:f, s:o, s:o}", "name", json_shown(machine->name), "title",
+	                 json_shown(machine->title), "pipeline", json_shown(machine->pipeline_name), "clock_mhz",
+	                 machine->clock_mhz, "cores", json_count(machine->cores), "cores_seen",
+	                 json_count(setup->threads));
 }
 
 static json_t *
@@ -669,54 +611,38 @@ model_of(const struct setup *setup)
 	return json_kept(array, err);
 }
 
-static int
-add_time(json_t *root, const struct emulation_report *report)
-{
-	const double there = emulation_seconds(report->setup, report->outcome);
-	const double here = run_seconds(&report->outcome->run);
-	int err = 0;
-
-	err |= json_object_set_new(root, "elapsed_cycles", json_count(report->outcome->counters.elapsed_cycles));
-	err |= json_object_set_new(root, "seconds", json_real(there));
-	err |= json_object_set_new(root, "host_seconds", json_real(here));
-	err |= json_object_set_new(root, "slowdown", there > 0 ? json_real(here / there) : json_null());
-	err |= json_object_set_new(root, "cores_busy", json_real(emulation_report_cores_busy(report)));
-	return err;
-}
-
 int
 emulation_report_json(const struct emulation_report *report, FILE *stream)
 {
-	const struct record_counters *sum = &report->outcome->counters.sum;
+	const struct emulation_outcome *outcome = report->outcome;
+	const struct counters *counters = &outcome->counters;
+	const struct executed *executed = &outcome->executed;
 	const struct setup *setup = report->setup;
-	const uint32_t epoch = report->outcome->epoch;
-	const int status = report->outcome->run.status;
-	json_t *root = json_object();
-	int err = 0;
+	const double there = emulation_seconds(setup, outcome), here = run_seconds(&outcome->run);
+	const int status = outcome->run.status;
+	json_t *root, *ended;
+	int err;
 
-	err |= json_object_set_new(root, "schema", json_string("dcpiemu/1"));
-	err |= json_object_set_new(root, "machine", machine_of(setup));
-	err |= json_object_set_new(root, "model", model_of(setup));
-	err |= json_object_set_new(root, "quantum_cycles", json_count(setup->quantum_cycles));
-	err |= json_object_set_new(root, "seed", json_count(setup->seed));
-	err |= json_object_set_new(root, "delay", json_string(setup->delay == DELAY_REAL ? "real" : "none"));
-	err |= add_time(root, report);
-	err |= json_object_set_new(root, "instructions", json_count(report->outcome->executed.instructions));
-	err |= json_object_set_new(root, "loads", json_count(report->outcome->executed.loads));
-	err |= json_object_set_new(root, "branches", json_count(report->outcome->executed.branches));
-	err |= json_object_set_new(root, "stores", json_count(report->outcome->executed.stores));
-	err |= add_counters(root, sum);
-	err |= json_object_set_new(root, "levels", levels_of(report, sum));
-	err |= json_object_set_new(root, "events", samples_of(report, sum));
-	err |= json_object_set_new(root, "nodes", nodes_of(report));
-	err |= json_object_set_new(root, "programs", programs_of(report));
-	err |= json_object_set_new(root, "still_running", json_count(report->outcome->counters.running));
-	err |= json_object_set_new(root, "damaged", json_count(report->outcome->counters.damaged));
-	err |= json_object_set_new(root, "database", epoch ? json_shown(report->database) : json_null());
-	err |= json_object_set_new(root, "epoch", epoch ? json_count(epoch) : json_null());
-	err |= json_object_set_new(root, "label", json_shown(report->label));
-	err |= json_object_set_new(root, "program",
-	                           WIFEXITED(status) ? json_pack("{s:i}", "exit", WEXITSTATUS(status))
-	                                             : json_pack("{s:i}", "signal", WTERMSIG(status)));
-	return err ? (json_decref(root), -ENOMEM) : json_print_exact(root, stream);
+	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}", "schema", "dcpiemu/1", "machine", machine_of(setup), "model",
+	                 model_of(setup), "quantum_cycles", json_count(setup->quantum_cycles), "seed",
+	                 json_count(setup->seed), "delay", setup->delay == DELAY_REAL ? "real" : "none");
+	err = json_object_update_new(
+		root, json_pack("{s:o, s:f, s:f, s:o, s:f, s:o, s:o, s:o, s:o}", "elapsed_cycles",
+	                        json_count(counters->elapsed_cycles), "seconds", there, "host_seconds", here,
+	                        "slowdown", there > 0 ? json_real(here / there) : json_null(), "cores_busy",
+	                        emulation_report_cores_busy(report), "instructions", json_count(executed->instructions),
+	                        "loads", json_count(executed->loads), "branches", json_count(executed->branches),
+	                        "stores", json_count(executed->stores)));
+	err |= add_counters(root, &counters->sum);
+	ended = WIFEXITED(status) ? json_pack("{s:i}", "exit", WEXITSTATUS(status))
+	                          : json_pack("{s:i}", "signal", WTERMSIG(status));
+	err |= json_object_update_new(
+		root, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "levels",
+	                        levels_of(report, &counters->sum), "events", samples_of(report, &counters->sum),
+	                        "nodes", nodes_of(report), "programs", programs_of(report), "still_running",
+	                        json_count(counters->running), "damaged", json_count(counters->damaged), "database",
+	                        outcome->epoch ? json_shown(report->database) : json_null(), "epoch",
+	                        outcome->epoch ? json_count(outcome->epoch) : json_null(), "label",
+	                        json_shown(report->label), "program", ended));
+	return json_print_exact(json_kept(root, err), stream);
 }

@@ -8,6 +8,7 @@
 #ifndef DCPI_TOOLS_EMU_STALL_TRUTH_H
 #define DCPI_TOOLS_EMU_STALL_TRUTH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define TRUTH_ELSEWHERE (UINT64_C(0xfffffffffff)) /* to blame is an instruction of another image */
@@ -25,6 +26,19 @@ enum stall_truth_reason {
 	TRUTH_COUNT,
 };
 
-const char *stall_truth_event_name(unsigned reason); /* "truth.data-cache"; NULL for what is none */
+/* "truth.data-cache"; NULL for what is none. */
+static inline const char *
+stall_truth_event_name(unsigned reason)
+{
+	static const char *const names[TRUTH_COUNT] = {
+		[TRUTH_CODE_CACHE] = "truth.code-cache",     [TRUTH_CODE_TLB] = "truth.code-tlb",
+		[TRUTH_DATA_CACHE] = "truth.data-cache",     [TRUTH_DATA_TLB] = "truth.data-tlb",
+		[TRUTH_WRITE_BUFFER] = "truth.write-buffer", [TRUTH_MISPREDICT] = "truth.mispredict",
+		[TRUTH_BANDWIDTH] = "truth.bandwidth",       [TRUTH_CALL] = "truth.system-call",
+		[TRUTH_BLOCKED] = "truth.blocked",
+	};
+
+	return reason < TRUTH_COUNT ? names[reason] : NULL;
+}
 
 #endif

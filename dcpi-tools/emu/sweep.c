@@ -322,43 +322,37 @@ sweep_print_text(const struct sweep *sweep, const struct output *output, bool he
 static json_t *
 point_of(const struct sweep_point *point)
 {
-	json_t *object = json_object(), *runs = json_array();
+	const struct machine *machine = point->machine;
+	json_t *runs = json_array();
 	int err = 0;
 
-	err |= json_object_set_new(object, "machine", json_shown(point->machine->name));
-	err |= json_object_set_new(object, "title", json_shown(point->machine->title));
-	err |= json_object_set_new(object, "cores", json_count(point->machine->cores));
-	err |= json_object_set_new(object, "threads", json_count(point->threads));
 	for (unsigned i = 0; i < point->runs; i++)
 		err |= json_array_append_new(runs, json_real(point->seconds[i]));
-	err |= json_object_set_new(object, "runs_seconds", runs);
-	err |= json_object_set_new(object, "seconds", json_real(point->median));
-	err |= json_object_set_new(object, "throughput", json_real(point->throughput));
-	err |= json_object_set_new(object, "of_perfect", json_real(scale(point)));
-	err |= json_object_set_new(object, "cores_busy", json_real(point->cores_busy));
-	err |= json_object_set_new(object, "gb_per_second", json_real(point->bandwidth));
-	err |= json_object_set_new(object, "limit_gb_per_second", json_real(point->limit));
-	err |= json_object_set_new(object, "host_seconds", json_real(point->host_seconds));
-	err |= json_object_set_new(object, "label", point->epoch ? json_shown(point->label) : json_null());
-	err |= json_object_set_new(object, "epoch", point->epoch ? json_count(point->epoch) : json_null());
-	return json_kept(object, err);
+	return json_kept(json_pack("{s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "machine",
+	                           json_shown(machine->name), "title", json_shown(machine->title), "cores",
+	                           json_count(machine->cores), "threads", json_count(point->threads), "runs_seconds",
+	                           runs, "seconds", point->median, "throughput", point->throughput, "of_perfect",
+	                           scale(point), "cores_busy", point->cores_busy, "gb_per_second", point->bandwidth,
+	                           "limit_gb_per_second", point->limit, "host_seconds", point->host_seconds, "label",
+	                           point->epoch ? json_shown(point->label) : json_null(), "epoch",
+	                           point->epoch ? json_count(point->epoch) : json_null()),
+	                 err);
 }
 
 int
 sweep_print_json(const struct sweep *sweep, FILE *stream)
 {
-	json_t *root = json_object(), *points = json_array(), *command = json_array();
+	json_t *points = json_array(), *command = json_array();
 	int err = 0;
 
-	err |= json_object_set_new(root, "schema", json_string("dcpiemu-sweep/1"));
 	for (size_t i = 0; sweep->command[i]; i++)
 		err |= json_array_append_new(command, json_shown(sweep->command[i]));
-	err |= json_object_set_new(root, "command", command);
-	err |= json_object_set_new(root, "database", json_shown(sweep->database));
 	for (size_t i = 0; i < sweep->count; i++)
 		err |= json_array_append_new(points, point_of(&sweep->points[i]));
-	err |= json_object_set_new(root, "points", points);
-	return err ? (json_decref(root), -ENOMEM) : json_print_exact(root, stream);
+	return json_print_exact(json_kept(json_pack("{s:s, s:o, s:o, s:o}", "schema", "dcpiemu-sweep/1", "command",
+	                                            command, "database", json_shown(sweep->database), "points", points),
+	                                  err),
+	                        stream);
 }
 
 int

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dcpi-tools/emulated/run_reaper.h"
+#include "dcpi-tools/emulated/run_directory.h"
 
 struct run_request {
 	char *const *command; /* found as a shell would */

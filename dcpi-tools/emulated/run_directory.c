@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +25,9 @@
 #define PAUSE_NS     50000000 /* a killed process needs a moment to end */
 #define LOCK_NAME    "lock"
 #define TRIES_MAX    16
+#define OWN_NAME     "emulators-end" /* not the tool's: killall of that must not kill the reaper */
+#define LINE         3
+#define LOCK         4
 
 /* "EMULATOR -plugin DIRECTORY/...": no other program has such a command line by accident. */
 static bool
@@ -226,4 +232,80 @@ bool
 run_file_is_running(const struct run_file *file)
 {
 	return file->number == 0 && (kill(file->pid, 0) == 0 || errno == EPERM);
+}
+
+/* ---- The reaper ---- */
+
+/* Close what was inherited: a reader of our standard streams must not wait until the reaper ends. */
+static void
+keep_only(int line, int lock)
+{
+	const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+	/* above LOCK, so that dup2() onto LINE and LOCK overwrites neither */
+	const int kept_line = fcntl(line, F_DUPFD_CLOEXEC, LOCK + 1);
+	const int kept_lock = fcntl(lock, F_DUPFD_CLOEXEC, LOCK + 1);
+
+	for (int fd = 0; fd < LINE; fd++)
+		if (nowhere >= 0)
+			dup2(nowhere, fd);
+	if (kept_line < 0 || kept_lock < 0)
+		_exit(EXIT_FAILURE);
+	dup2(kept_line, LINE);
+	dup2(kept_lock, LOCK);
+	(void)syscall(SYS_close_range, LOCK + 1, ~0U, 0);
+}
+
+static void
+wait_for_tool(const char *directory, int line, int lock)
+{
+	sigset_t all;
+	char word;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, OWN_NAME);
+	keep_only(line, lock);
+	if (TEMP_FAILURE_RETRY(read(LINE, &word, sizeof(word))) == 0)
+		run_directory_end_stale(directory);
+	_exit(EXIT_SUCCESS);
+}
+
+int
+run_reaper_start(struct run_reaper *reaper, const char *directory, int lock)
+{
+	int line[2], err = 0;
+
+	*reaper = (struct run_reaper){.line = -1};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line))
+		return -errno;
+	reaper->pid = fork();
+	if (reaper->pid == 0) {
+		close(line[1]);
+		wait_for_tool(directory, line[0], lock);
+	}
+	if (reaper->pid < 0)
+		err = -errno;
+	close(line[0]);
+	if (!err) {
+		reaper->line = line[1];
+		return 0;
+	}
+	reaper->pid = 0;
+	close(line[1]);
+	return err;
+}
+
+void
+run_reaper_dismiss(struct run_reaper *reaper)
+{
+	static const char word = '.';
+
+	if (reaper->pid == 0)
+		return;
+	/* the reaper may have been killed: no SIGPIPE */
+	(void)TEMP_FAILURE_RETRY(send(reaper->line, &word, sizeof(word), MSG_NOSIGNAL));
+	close(reaper->line);
+	(void)TEMP_FAILURE_RETRY(waitpid(reaper->pid, NULL, 0));
+	*reaper = (struct run_reaper){.line = -1};
 }

@@ -3,13 +3,14 @@
  *
  * One file in it is locked for as long as a tool lives that will read the others. A directory whose lock nobody holds
  * is stale: its tool was killed, perhaps while emulators that it started still run.
- * Thread rule: any thread.
+ * Thread rule: any thread, but for the reaper.
  */
 #ifndef DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
 #define DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Make PARENT/NAME.XXXXXX, which only we read (temporary_directory.h). 0 with a descriptor, closed on exec, that holds
@@ -46,5 +47,23 @@ int run_directory_each_file(const char *directory, const char *prefix, run_file_
 
 /* The file is the first one of a process that has not ended. */
 bool run_file_is_running(const struct run_file *file);
+
+/*
+ * A process that outlives its tool when that is killed, and ends what the tool has started.
+ *
+ * SIGKILL cannot be caught: without a reaper, emulators of a killed tool would run on, for hours perhaps. The reaper
+ * sleeps until its tool is gone, and then calls run_directory_end_stale(). It blocks all signals and has no terminal.
+ * One thread, and no other threads when it is started.
+ */
+struct run_reaper {
+	pid_t pid; /* 0: none */
+	int line;  /* a socket; its end says that the tool is gone */
+};
+
+/* For the directory of a run, which it keeps locked by a copy of `lock`. 0 or -errno. */
+int run_reaper_start(struct run_reaper *reaper, const char *directory, int lock);
+
+/* End the reaper without killing anything. One that was not started is allowed. */
+void run_reaper_dismiss(struct run_reaper *reaper);
 
 #endif

@@ -22,7 +22,7 @@ $(JUDGES): $(BUILD)/tests/accuracy/%: $(BUILD)/obj/tests/accuracy/%.o $(call obj
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 $(BUILD)/tests/accuracy/accuracy: $(call objects,$(addprefix tests/accuracy/,recording.c report.c score.c specimen.c))
-$(BUILD)/tests/accuracy/inferred: $(call objects,tests/accuracy/recorded_stalls.c tests/accuracy/verdict.c dcpi-tools/emu/stall_truth.c)
+$(BUILD)/tests/accuracy/inferred: $(call objects,tests/accuracy/recorded_stalls.c tests/accuracy/verdict.c)
 
 # What the system tests need.
 workloads: $(addprefix $(BUILD)/accuracy/,kernels gigahertz zlib) $(JUDGES)

@@ -1,16 +1,35 @@
 /*
- * measure.h - how fast this machine is: by loads that wait for each other, and by threads that read
+ * measure.h - this machine: what its kernel says of CPUs, caches and nodes, and how fast they are
  *
- * It needs no counters. Whatever else runs makes a run longer, so that the shortest of many counts.
- * Thread rule: one thread, that no other measures beside; loaders are threads of their own, gone when it returns.
+ * Speed is measured by loads that wait for each other, and by threads that read; it needs no counters. Whatever else
+ * runs makes a run longer, so that the shortest of many counts. Thread rule: one thread, that no other measures beside;
+ * loaders are threads of their own, gone when it returns.
  */
 #ifndef DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
 #define DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "dcpi-tools/emu/calibrate/host.h"
+#include "machine/machine.h"
+
+struct host {
+	char cpu[256];                    /* as an epoch has it */
+	uint32_t cpus[MACHINE_CORES_MAX]; /* one of each core that this process may use */
+	unsigned cores, nodes;            /* nodes divide cores */
+	unsigned line_bytes, page_bytes;
+	unsigned level_count;
+	struct machine_cache code, levels[MACHINE_LEVELS_MAX]; /* but for their latencies */
+	uint64_t memory_bytes;
+	double distance; /* of the nearest other node, the own is 1; 0: one node */
+};
+
+/*
+ * By the files below `sysfs` ("/sys") and `procfs` ("/proc"). 0, or -DCPI_ECONFIG with a sentence in `why`: caches of
+ * which nothing is said.
+ */
+int host_read(const char *sysfs, const char *procfs, struct host *host, char *why, size_t size);
 
 #define FIGURE_SURE  0.03 /* spreads up to it; and up to */
 #define FIGURE_ROUGH 0.15
