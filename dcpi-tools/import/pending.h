@@ -10,11 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/import/build_ids.h"
 #include "process/attribution.h"
 #include "profile/edges.h"
 #include "profile/profile.h"
+#include "stream/perf_data.h"
 #include "tally/tally.h"
+
+/* Which build each file of a recording was: perf lists them at its end, by the names that it gives to files and parts
+ * of the kernel. */
+struct build_ids;
+
+struct build_ids *build_ids_new(void); /* NULL and errno (ENOMEM) */
+void build_ids_free(struct build_ids *ids);
+
+/* Add the entries that the list of the recording got since the last call. 0 or -ENOMEM. */
+int build_ids_update(struct build_ids *ids, const struct perf_data_build_id *list, size_t count);
+
+/* Give `image` the build-id that the list has for it, if it has none. */
+void build_ids_complete(const struct build_ids *ids, struct image *image);
 
 struct import_pending {
 	struct profile *profile;           /* borrowed */
