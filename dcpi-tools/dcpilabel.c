@@ -1,7 +1,7 @@
 /*
  * dcpilabel - runs a program several times, each time under a label of its own, and compares the runs
  *
- * Its options, and the comparison; what a run is, is in dcpi-tools/label/series.h and dcpi-tools/ctl/labelled_run.h.
+ * Its options, and the comparison; what a run is, is in dcpi-tools/label/series.h and dcpi-tools/ctl/remote.h.
  * man/dcpilabel.1.scd describes it.
  */
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
 #include "profile/profile.h"
 
 #define COMPLAINTS_SHOWN 100

@@ -9,7 +9,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
 #include "profile/compact.h"
 
 int

@@ -2,16 +2,104 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
+#include "control/request.h"
+#include "dcpi-tools/common/control_exchange.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/client.h"
-#include "dcpi-tools/ctl/metrics.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
+
+#define RESTART_TRIES 50 /* for a dcpid that is started anew, each after: */
+#define RESTART_STEP  UINT64_C(100000000)
+
+/* ---- Asking ---- */
+
+/* How long a command may take: dcpid answers when the work is done. */
+static int
+seconds_for(const struct ctl_request *request)
+{
+	return strcmp(request->command, "compact") == 0 ? CLIENT_COMPACT_SECONDS : CLIENT_SECONDS;
+}
+
+/* Print why there was no answer, and what to do. The exit status. */
+static int
+print_no_answer(const struct ctl_request *request, const char *path, int err)
+{
+	if (err == -ENOENT || err == -ECONNREFUSED) {
+		const bool service = strcmp(path, CONFIG_SOCKET) == 0;
+		char *directory = text_shown(request->options.directory);
+
+		message_print(path, "dcpid is not running (%s%s)",
+		              service ? "systemctl start dcpid" : "dcpid --foreground --db ",
+		              service ? "" : (directory ? directory : "?"));
+		free(directory);
+		return STATUS_FAILURE;
+	}
+	if (err == -EACCES)
+		return message_cannot(path, "talk to dcpid", err, "are you in group dcpi?");
+	if (err == -ETIMEDOUT) {
+		message_print(path, "dcpid has not answered within %d s (journalctl -u dcpid may say why)",
+		              seconds_for(request));
+		return STATUS_FAILURE;
+	}
+	return message_cannot(path, "talk to dcpid", err, NULL);
+}
+
+static json_t *
+make_request(const struct ctl_request *request)
+{
+	json_t *object = json_pack("{s:s}", "command", request->command);
+	int failed = 0;
+
+	/* a label that is not UTF-8 fails here */
+	if (request->label)
+		failed |= json_object_set_new(object, "label", json_string(request->label));
+	if (request->pid)
+		failed |= json_object_set_new(object, "pid", json_integer(request->pid));
+	return json_kept(object, failed);
+}
+
+static int
+exchange(const struct ctl_request *request, const char *path, json_t **reply)
+{
+	const struct control_peer peer = {.path = path, .connect_s = CLIENT_SECONDS, .answer_s = seconds_for(request)};
+
+	return control_exchange(&peer, make_request(request), reply);
+}
+
+int
+remote_ask(const struct ctl_request *request, char *path, size_t size, json_t **reply)
+{
+	const char *directory = request->options.directory;
+	int err;
+
+	if (request->socket) {
+		snprintf(path, size, "%s", request->socket);
+		return exchange(request, path, reply);
+	}
+	if (strcmp(directory, PROFILE_DIRECTORY) == 0) {
+		snprintf(path, size, "%s", CONFIG_SOCKET);
+		err = exchange(request, path, reply);
+		if (err != -ENOENT && err != -ECONNREFUSED)
+			return err;
+		snprintf(path, size, "%s/control", directory);
+		err = exchange(request, path, reply);
+		if (err)
+			snprintf(path, size, "%s", CONFIG_SOCKET);
+		return err;
+	}
+	snprintf(path, size, "%s/control", directory);
+	return exchange(request, path, reply);
+}
+
+/* ---- Replies ---- */
 
 /* `status` is NULL when no dcpid runs: that it is down is a metric as well. */
 static int
@@ -20,10 +108,10 @@ print_metrics(const struct ctl_request *request, const json_t *status)
 	int err;
 
 	if (!request->output) {
-		err = metrics_print(status, time_now(), stdout);
+		err = status_print_metrics(status, time_now(), stdout);
 		return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
 	}
-	err = metrics_write(status, time_now(), request->output);
+	err = status_write_metrics(status, time_now(), request->output);
 	if (!err)
 		return STATUS_OK;
 	return message_cannot(request->output, "write the metrics", err,
@@ -45,8 +133,9 @@ print_status(json_t *reply, bool as_json)
 	return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
 }
 
-int
-remote_print_reply(const struct ctl_request *request, const char *path, json_t *reply)
+/* Print the reply to request->command; `path` is the socket, for messages. The exit status. */
+static int
+print_reply(const struct ctl_request *request, const char *path, json_t *reply)
 {
 	const char *error = json_string_value(json_object_get(reply, "error"));
 	const char *note = json_string_value(json_object_get(reply, "note"));
@@ -77,14 +166,86 @@ ctl_remote(const struct ctl_request *request)
 	json_t *reply;
 	int err, status;
 
-	err = client_ask(request, path, sizeof(path), &reply);
+	err = remote_ask(request, path, sizeof(path), &reply);
 	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
 		return print_metrics(request, NULL);
 	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
 		return ctl_compact(request->options.directory);
 	if (err)
-		return client_print_no_answer(request, path, err);
-	status = remote_print_reply(request, path, reply);
+		return print_no_answer(request, path, err);
+	status = print_reply(request, path, reply);
 	json_decref(reply);
 	return status;
+}
+
+/* ---- Programs with a label ---- */
+
+static bool
+is_not_running(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET;
+}
+
+static int
+ask(const struct ctl_request *request, unsigned tries)
+{
+	const struct timespec step = {.tv_nsec = RESTART_STEP};
+	char path[PATH_MAX];
+	json_t *reply;
+	int status, err;
+
+	while ((err = remote_ask(request, path, sizeof(path), &reply)) && is_not_running(err) && --tries)
+		nanosleep(&step, NULL);
+	if (err)
+		return print_no_answer(request, path, err);
+	status = print_reply(request, path, reply);
+	json_decref(reply);
+	return status;
+}
+
+static int
+ask_for_label(void *request)
+{
+	return ask(request, 1) ? LABELLED_FAILED : 0;
+}
+
+int
+labelled_run(const struct ctl_request *request, char *const *command, struct child *child)
+{
+	struct ctl_request asking = *request;
+	int err;
+
+	asking.command = "label";
+	asking.pid = 0;
+	child->begin = ask_for_label;
+	child->begin_context = &asking;
+	err = child_run(child, command);
+	child->begin_context = NULL;
+	if (err >= 0)
+		return err;
+	(void)message_cannot(command[0], "run it", err, NULL);
+	return err == -ENOENT ? LABELLED_NOT_FOUND : LABELLED_REFUSED;
+}
+
+/* dcpid may have been restarted while the program ran, and may still be starting. */
+int
+labelled_flush(const struct ctl_request *request)
+{
+	struct ctl_request flush = *request;
+
+	flush.command = "flush";
+	flush.label = NULL;
+	return ask(&flush, RESTART_TRIES);
+}
+
+int
+ctl_label(const struct ctl_request *request)
+{
+	struct child child = {0};
+	int status;
+
+	if (!request->program)
+		return ctl_remote(request);
+	status = labelled_run(request, request->program, &child);
+	return status ? status : child_exit_status(child.status, labelled_flush(request));
 }

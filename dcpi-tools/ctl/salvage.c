@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
 #include "profile/profile.h"
 #include "salvage/salvage.h"
 

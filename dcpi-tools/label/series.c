@@ -12,7 +12,7 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/labelled_run.h"
+#include "dcpi-tools/ctl/remote.h"
 
 int
 series_label(const struct series *series, size_t index, char label[LABEL_SIZE])

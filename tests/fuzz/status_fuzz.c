@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "dcpi-tools/ctl/doctor/doctor.h"
-#include "dcpi-tools/ctl/metrics.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
 
 #define NOW_NS UINT64_C(1700000094000000000)
 
@@ -21,7 +20,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	around.status = json_loadb((const char *)data, size, 0, NULL);
 	if (around.status && stream) {
-		metrics_print(around.status, NOW_NS, stream);
+		status_print_metrics(around.status, NOW_NS, stream);
 		status_print(around.status, NOW_NS, stream);
 		doctor_check_service(&around, &findings);
 		doctor_check_kernel(&around, true, &findings);

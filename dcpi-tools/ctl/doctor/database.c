@@ -18,7 +18,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/status_text.h"
+#include "dcpi-tools/ctl/status.h"
 #include "profile/quarantine.h"
 
 #define MIB             (UINT64_C(1) << 20)

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/client.h"
+#include "dcpi-tools/ctl/remote.h"
 #include "dcpi-tools/ctl/commands.h"
 
 #define FINDINGS_MAX (1 << 20) /* bytes of JSON; more is no sane child's */
@@ -240,7 +240,7 @@ ctl_doctor(const struct ctl_request *request)
 	int err, status;
 
 	doctor_environment_init(&environment, request->options.directory);
-	environment.status_error = client_ask(&question, path, sizeof(path), &reply);
+	environment.status_error = remote_ask(&question, path, sizeof(path), &reply);
 	environment.status = json_object_get(reply, "status");
 	err = doctor_examine(&environment, &findings);
 	if (!err)

@@ -6,7 +6,7 @@
 #include "control/request.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
-#include "dcpi-tools/ctl/client.h"
+#include "dcpi-tools/ctl/remote.h"
 #include "dcpi-tools/ctl/doctor/doctor.h"
 
 #define CHECK            "service"
