@@ -101,7 +101,7 @@ print_events(const struct export_report *report, FILE *stream)
 {
 	fputs("positions: instr line\nevents:", stream);
 	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		char *name = text_shown(report->choice.selection->events[report->choice.columns.events[i]].name);
+		char *name = text_shown(export_report_event(report, i)->name);
 
 		if (!name)
 			return -ENOMEM;
@@ -131,7 +131,7 @@ print_head(const struct export_report *report, FILE *stream)
 		fputc('\n', stream);
 	}
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		summary_print_weights(&selection->events[report->choice.columns.events[i]], "desc: Weights: ", stream);
+		summary_print_weights(export_report_event(report, i), "desc: Weights: ", stream);
 	return print_events(report, stream);
 }
 

@@ -89,7 +89,7 @@ fill(const struct export_report *report, struct folded_stack *stacks)
 int
 export_write_folded(const struct export_report *report, FILE *stream)
 {
-	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
+	const struct selection_event *event = export_report_event(report, 0);
 	const size_t count = report->points.procedure_count + UNKNOWN_CAUSE_COUNT;
 	struct folded_stack *stacks = calloc(count, sizeof(*stacks));
 	char weights[SUMMARY_WEIGHTS_SIZE];

@@ -35,170 +35,150 @@ struct pprof_writer {
 	uint64_t shift;        /* from an offset of the present one to its address */
 	uint64_t mapping;      /* of the present stretch */
 	uint64_t location;     /* the last one's identity */
-	uint64_t samples[SELECTION_EVENTS_MAX]; /* of the present location, by column */
-	bool is_timed[SELECTION_EVENTS_MAX];    /* by column: it has a value in nanoseconds, too */
+	bool is_timed[SELECTION_EVENTS_MAX]; /* by column: it has a value in nanoseconds, too */
+	int err;                             /* that it ended with */
 };
 
-static int
+/* Once it has failed, nothing more is written. */
+static void
 put(struct pprof_writer *writer, const piece_t *piece)
 {
 	const size_t size = perftools__profiles__profile__get_packed_size(piece);
 	int code;
 
-	if (size > writer->capacity) {
+	if (!writer->err && size > writer->capacity) {
 		uint8_t *grown = realloc(writer->buffer, 2 * size);
 
-		if (!grown)
-			return -ENOMEM;
-		writer->buffer = grown;
-		writer->capacity = 2 * size;
+		if (grown) {
+			writer->buffer = grown;
+			writer->capacity = 2 * size;
+		} else {
+			writer->err = -ENOMEM;
+		}
 	}
+	if (writer->err)
+		return;
 	perftools__profiles__profile__pack(piece, writer->buffer);
 	if (gzfwrite(writer->buffer, 1, size, writer->file) == size)
-		return 0;
+		return;
 	gzerror(writer->file, &code);
-	return code == Z_ERRNO && errno ? -errno : -EIO;
+	writer->err = code == Z_ERRNO && errno ? -errno : -EIO;
 }
 
 /* The number of a text as it is shown: it must be UTF-8. */
-static int
-number_text(struct pprof_writer *writer, const char *text, int64_t *number)
+static int64_t
+number_text(struct pprof_writer *writer, const char *text)
 {
 	char *shown = text_shown(text);
-	uint32_t found = 0;
-	int err;
+	uint32_t number = 0;
 
-	err = shown ? strings_add(writer->texts, shown, &found) : -ENOMEM;
+	if (!shown || strings_add(writer->texts, shown, &number))
+		writer->err = -ENOMEM;
 	free(shown);
-	*number = found;
-	return err;
+	return number;
 }
 
-static int
+static void
 put_type(struct pprof_writer *writer, const char *name, const char *unit)
 {
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT, *types = &type;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int err;
 
-	err = number_text(writer, name, &type.type);
-	if (!err)
-		err = number_text(writer, unit, &type.unit);
-	if (err)
-		return err;
+	type.type = number_text(writer, name);
+	type.unit = number_text(writer, unit);
 	piece.n_sample_type = 1;
 	piece.sample_type = &types;
-	return put(writer, &piece);
+	put(writer, &piece);
 }
 
 /* Samples of each event, then the time of samples of clock events. */
-static int
+static void
 put_types(struct pprof_writer *writer)
 {
 	const struct export_report *report = writer->report;
-	int err = 0;
 
-	for (size_t i = 0; i < report->choice.columns.count && !err; i++)
-		err = put_type(writer, report->choice.selection->events[report->choice.columns.events[i]].name,
-		               "count");
-	for (size_t i = 0; i < report->choice.columns.count && !err; i++) {
-		const struct selection_event *event =
-			&report->choice.selection->events[report->choice.columns.events[i]];
+	for (size_t i = 0; i < report->choice.columns.count; i++)
+		put_type(writer, export_report_event(report, i)->name, "count");
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const struct selection_event *event = export_report_event(report, i);
 		char name[EVENT_NAME_SIZE + sizeof("-time")];
 
 		writer->is_timed[i] = strcmp(event->unit, "ns") == 0 && event->period > 0;
 		if (!writer->is_timed[i])
 			continue;
 		snprintf(name, sizeof(name), "%s-time", event->name);
-		err = put_type(writer, name, "nanoseconds");
+		put_type(writer, name, "nanoseconds");
 	}
-	return err;
 }
 
-static int
+static void
 put_comment(struct pprof_writer *writer, const char *text)
 {
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int64_t number;
-	int err;
+	int64_t number = number_text(writer, text);
 
-	err = number_text(writer, text, &number);
 	piece.n_comment = 1;
 	piece.comment = &number;
-	return err ? err : put(writer, &piece);
+	put(writer, &piece);
 }
 
 /* Host and kernel, and the notes of events that stand in for others. */
-static int
+static void
 put_comments(struct pprof_writer *writer)
 {
 	const struct export_report *report = writer->report;
 	const struct selection *selection = report->choice.selection;
 	char text[2 * EPOCH_TEXT_SIZE + EVENT_NOTE_SIZE];
-	int err = 0;
 
 	if (selection->epoch_count > 0) {
 		const struct epoch *newest = &selection->epochs[selection->epoch_count - 1];
 
 		snprintf(text, sizeof(text), "dcpiexport " DCPI_VERSION ": %s, %s", newest->host, newest->kernel);
-		err = put_comment(writer, text);
+		put_comment(writer, text);
 	}
-	if (report->request->options.request.label && !selection->run.is_known && !err)
-		err = put_comment(writer,
-		                  "the duration is that of the slices with samples under the label: how long its "
-		                  "runs lasted is not known");
-	for (size_t i = 0; i < report->choice.columns.count && !err; i++) {
-		const struct selection_event *event = &selection->events[report->choice.columns.events[i]];
+	if (report->request->options.request.label && !selection->run.is_known)
+		put_comment(writer, "the duration is that of the slices with samples under the label: how long its "
+		                    "runs lasted is not known");
+	for (size_t i = 0; i < report->choice.columns.count; i++) {
+		const struct selection_event *event = export_report_event(report, i);
 
 		snprintf(text, sizeof(text), "%s: %s", event->name, event->note);
 		if (event->note[0])
-			err = put_comment(writer, text);
-		if (!err && summary_weights(event, text))
-			err = put_comment(writer, text);
+			put_comment(writer, text);
+		if (summary_weights(event, text))
+			put_comment(writer, text);
 	}
-	return err;
 }
 
-static int
+static void
 put_head(struct pprof_writer *writer)
 {
-	const struct export_report *report = writer->report;
-	const struct selection_event *event = &report->choice.selection->events[report->choice.columns.events[0]];
-	const struct selection_run *run = &report->choice.selection->run;
+	const struct selection *selection = writer->report->choice.selection;
+	const struct selection_event *event = export_report_event(writer->report, 0);
+	const struct selection_run *run = &selection->run;
 	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	const char *unit = strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
-	int err;
 
-	err = put_types(writer);
-	if (err)
-		return err;
-	err = put_comments(writer);
-	if (err)
-		return err;
-	err = number_text(writer, event->name, &type.type);
-	if (err)
-		return err;
-	err = number_text(writer, unit, &type.unit);
-	if (err)
-		return err;
-	piece.time_nanos = (int64_t)(run->is_known ? run->begin_ns : report->choice.selection->start_ns);
-	piece.duration_nanos = (int64_t)(run->is_known ? run->elapsed_ns : report->choice.selection->covered_ns);
+	put_types(writer);
+	put_comments(writer);
+	type.type = number_text(writer, event->name);
+	type.unit = number_text(writer, strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit);
+	piece.time_nanos = (int64_t)(run->is_known ? run->begin_ns : selection->start_ns);
+	piece.duration_nanos = (int64_t)(run->is_known ? run->elapsed_ns : selection->covered_ns);
 	piece.period_type = &type;
 	piece.period = (int64_t)event->period;
 	piece.default_sample_type = type.type;
-	return put(writer, &piece);
+	put(writer, &piece);
 }
 
 /* A stretch of an image at addresses of its own; offsets are the file's, so that its code is found. */
-static int
+static void
 put_mapping(struct pprof_writer *writer, const struct export_stretch *stretch)
 {
 	const struct image *image = writer->report->choice.selection->images[stretch->image].image;
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *mappings = &mapping;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	char build_id[BUILD_ID_TEXT_SIZE];
-	int err;
 
 	mapping.id = ++writer->mapping;
 	mapping.file_offset = stretch->start;
@@ -209,174 +189,139 @@ put_mapping(struct pprof_writer *writer, const struct export_stretch *stretch)
 	writer->next_address = (mapping.memory_limit & ~(PAGE - 1)) + 2 * PAGE;
 	/* without these pprof would read names and lines from the file */
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
-	err = number_text(writer, image->path, &mapping.filename);
-	if (!err)
-		err = number_text(writer, build_id_format(image, build_id), &mapping.build_id);
+	mapping.filename = number_text(writer, image->path);
+	mapping.build_id = number_text(writer, build_id_format(image, build_id));
 	piece.n_mapping = 1;
 	piece.mapping = &mappings;
-	return err ? err : put(writer, &piece);
+	put(writer, &piece);
 }
 
-static int
+static void
 put_function(struct pprof_writer *writer, const char *name, const char *linked, const char *path, uint64_t id)
 {
 	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT, *functions = &function;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int err;
 
 	function.id = id;
-	err = number_text(writer, name, &function.name);
-	if (!err) /* pprof shortens names that are not the readable form of another */
-		err = number_text(writer, linked, &function.system_name);
-	if (!err)
-		err = number_text(writer, path, &function.filename);
+	function.name = number_text(writer, name);
+	/* pprof shortens names that are not the readable form of another */
+	function.system_name = number_text(writer, linked);
+	function.filename = number_text(writer, path);
 	piece.n_function = 1;
 	piece.function = &functions;
-	return err ? err : put(writer, &piece);
+	put(writer, &piece);
 }
 
 /* The identity of the procedure of point `index`, with the file of its line. */
-static int
-find_function(struct pprof_writer *writer, size_t index, uint64_t *id)
+static uint64_t
+find_function(struct pprof_writer *writer, size_t index)
 {
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	const struct sample_procedure *procedure = &report->points.procedures[point->procedure];
 	const size_t count = strings_count(writer->functions);
 	char key[FUNCTION_KEY_SIZE];
-	uint32_t number;
-	int err;
+	uint32_t number = 0;
 
 	snprintf(key, sizeof(key), "%" PRIu32 " %" PRIu32, point->procedure, report->places[index].file);
-	err = strings_add(writer->functions, key, &number);
-	*id = number;
-	if (err || number < count)
-		return err;
-	return put_function(writer, procedure->title, procedure->name ? procedure->name : procedure->title,
-	                    strings_get(report->strings, report->places[index].file), number);
+	if (strings_add(writer->functions, key, &number))
+		writer->err = -ENOMEM;
+	else if (number == count)
+		put_function(writer, procedure->title, procedure->name ? procedure->name : procedure->title,
+		             strings_get(report->strings, report->places[index].file), number);
+	return number;
 }
 
-static int
-put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, const Perftools__Profiles__Line *line)
+/* A location, and the samples at it. */
+static void
+put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Perftools__Profiles__Line *line,
+             const uint64_t *samples)
 {
+	const struct export_report *report = writer->report;
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations = &location;
-	Perftools__Profiles__Line *lines = (Perftools__Profiles__Line *)line;
-	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *sample_list = &sample;
+	piece_t location_piece = PERFTOOLS__PROFILES__PROFILE__INIT, piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int64_t values[VALUES_MAX];
 
 	location.id = ++writer->location;
 	location.mapping_id = mapping;
 	location.address = address;
 	location.n_line = 1;
-	location.line = &lines;
-	piece.n_location = 1;
-	piece.location = &locations;
-	return put(writer, &piece);
-}
-
-/* The samples at the location that was put last. */
-static int
-put_sample(struct pprof_writer *writer)
-{
-	const struct export_report *report = writer->report;
-	const uint64_t *samples = writer->samples;
-	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *sample_list = &sample;
-	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int64_t values[VALUES_MAX];
-	size_t count = 0;
-
+	location.line = &line;
+	location_piece.n_location = 1;
+	location_piece.location = &locations;
+	put(writer, &location_piece);
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		values[count++] = samples[i] > INT64_MAX ? INT64_MAX : (int64_t)samples[i];
+		values[sample.n_value++] = samples[i] > INT64_MAX ? INT64_MAX : (int64_t)samples[i];
 	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const uint64_t period = report->choice.selection->events[report->choice.columns.events[i]].period;
 		int64_t time_ns;
 
 		if (!writer->is_timed[i])
 			continue;
-		if (__builtin_mul_overflow(samples[i], period, &time_ns))
+		if (__builtin_mul_overflow(samples[i], export_report_event(report, i)->period, &time_ns))
 			time_ns = INT64_MAX;
-		values[count++] = time_ns;
+		values[sample.n_value++] = time_ns;
 	}
 	sample.n_location_id = 1;
-	sample.location_id = &writer->location;
-	sample.n_value = count;
+	sample.location_id = &location.id;
 	sample.value = values;
 	piece.n_sample = 1;
 	piece.sample = &sample_list;
-	return put(writer, &piece);
+	put(writer, &piece);
 }
 
-static int
+static void
 put_point(struct pprof_writer *writer, size_t index)
 {
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	int err;
+	uint64_t samples[SELECTION_EVENTS_MAX];
 
-	if (report->places[index].stretch == writer->mapping) { /* identities begin with 1 */
-		err = put_mapping(writer, &report->stretches[writer->mapping]);
-		if (err)
-			return err;
-	}
+	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
+		put_mapping(writer, &report->stretches[writer->mapping]);
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		writer->samples[i] = sample_points_samples(&report->points, point, report->choice.columns.events[i]);
-	err = find_function(writer, index, &line.function_id);
-	if (err)
-		return err;
+		samples[i] = sample_points_samples(&report->points, point, report->choice.columns.events[i]);
+	line.function_id = find_function(writer, index);
 	line.line = report->places[index].line;
-	err = put_location(writer, writer->mapping, writer->shift + point->offset, &line);
-	return err ? err : put_sample(writer);
+	put_location(writer, writer->mapping, writer->shift + point->offset, &line, samples);
 }
 
 /* Samples without an image: a function for each cause. */
-static int
+static void
 put_unknown(struct pprof_writer *writer, unsigned cause)
 {
 	const struct export_report *report = writer->report;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	uint64_t sum = 0;
+	uint64_t samples[SELECTION_EVENTS_MAX], sum = 0;
 	char name[64];
-	int err;
 
 	for (size_t i = 0; i < report->choice.columns.count; i++)
-		sum |= writer->samples[i] = export_report_unknown(report, report->choice.columns.events[i], cause);
+		sum |= samples[i] = export_report_unknown(report, report->choice.columns.events[i], cause);
 	if (sum == 0)
-		return 0;
+		return;
 	snprintf(name, sizeof(name), "[unknown: %s]", unknown_cause_name(cause));
 	line.function_id = strings_count(writer->functions) + cause;
-	err = put_function(writer, name, name, "", line.function_id);
-	if (!err)
-		err = put_location(writer, 0, 0, &line);
-	return err ? err : put_sample(writer);
+	put_function(writer, name, name, "", line.function_id);
+	put_location(writer, 0, 0, &line, samples);
 }
 
-static int
-put_texts(struct pprof_writer *writer)
+static void
+put_all(struct pprof_writer *writer)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < strings_count(writer->texts) && !err; i++) {
+	put_head(writer);
+	for (size_t i = 0; i < writer->report->points.count && !writer->err; i++)
+		put_point(writer, i);
+	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
+		put_unknown(writer, cause);
+	for (size_t i = 0; i < strings_count(writer->texts) && !writer->err; i++) {
 		piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 		char *text = (char *)strings_get(writer->texts, (uint32_t)i);
 
 		piece.n_string_table = 1;
 		piece.string_table = &text;
-		err = put(writer, &piece);
+		put(writer, &piece);
 	}
-	return err;
-}
-
-static int
-put_all(struct pprof_writer *writer)
-{
-	int err;
-
-	err = put_head(writer);
-	for (size_t i = 0; i < writer->report->points.count && !err; i++)
-		err = put_point(writer, i);
-	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT && !err; cause++)
-		err = put_unknown(writer, cause);
-	return err ? err : put_texts(writer);
 }
 
 /* gzip output after the content of the stream so far, with its own descriptor. */
@@ -403,18 +348,18 @@ export_write_pprof(const struct export_report *report, FILE *stream)
 		.functions = strings_new(),
 		.next_address = LEAST_ADDRESS,
 	};
-	int err, code;
+	int code;
 
-	err = writer.texts && writer.functions ? open_compressed(stream, &writer.file) : -ENOMEM;
-	if (!err) {
-		err = put_all(&writer);
+	writer.err = writer.texts && writer.functions ? open_compressed(stream, &writer.file) : -ENOMEM;
+	if (writer.file) {
+		put_all(&writer);
 		errno = 0;
 		code = gzclose(writer.file);
-		if (!err && code != Z_OK)
-			err = code == Z_ERRNO && errno ? -errno : -EIO;
+		if (!writer.err && code != Z_OK)
+			writer.err = code == Z_ERRNO && errno ? -errno : -EIO;
 	}
 	strings_free(writer.functions);
 	strings_free(writer.texts);
 	free(writer.buffer);
-	return err;
+	return writer.err;
 }

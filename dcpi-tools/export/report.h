@@ -57,6 +57,13 @@ struct export_report {
 int export_report_make(struct export_report *report, const struct export_request *request, struct database *database);
 void export_report_fini(struct export_report *report); /* a zeroed one is allowed */
 
+/* The event of column `column`. */
+static inline const struct selection_event *
+export_report_event(const struct export_report *report, size_t column)
+{
+	return &report->choice.selection->events[report->choice.columns.events[column]];
+}
+
 /* Samples without an image, by cause; 0 when they are not asked for. */
 uint64_t export_report_unknown(const struct export_report *report, uint16_t event, unsigned cause);
 
