@@ -49,8 +49,8 @@ int ctl_salvage(const struct ctl_request *request);
 /* Print what hinders profiling on this machine, and its remedies. STATUS_FAILURE: there is a problem. */
 int ctl_doctor(const struct ctl_request *request);
 
-/* Compact the database in `directory`, as its writer, where no dcpid runs. */
-int ctl_compact(const char *directory);
+/* Compact the database, as its writer, where no dcpid runs. */
+int ctl_compact(const struct ctl_request *request);
 
 /* Print "48.2 MiB -> 12.1 MiB". */
 int ctl_print_compacted(uint64_t before_bytes, uint64_t after_bytes);

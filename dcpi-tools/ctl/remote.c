@@ -170,7 +170,7 @@ ctl_remote(const struct ctl_request *request)
 	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
 		return print_metrics(request, NULL);
 	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
-		return ctl_compact(request->options.directory);
+		return ctl_compact(request);
 	if (err)
 		return print_no_answer(request, path, err);
 	status = print_reply(request, path, reply);
