@@ -74,19 +74,14 @@ describe_set(struct stats_set *details, const struct profile_set_visit *visit, u
 	const struct selection_event *chosen = &selection->events[event];
 
 	/* unknown samples have no image and no context: they are part of the whole only */
-	details->samples = chosen->totals.samples;
-	details->taken = chosen->totals_taken;
-	details->squares = chosen->totals_squares;
-	if (request->comm || request->cgroup || request->label) {
-		details->samples = chosen->selected;
-		details->taken = chosen->selected_taken;
-		details->squares = chosen->selected_squares;
-	}
-	if (in_rows) {
-		details->samples = in_rows->count;
-		details->taken = in_rows->taken;
-		details->squares = in_rows->squares;
-	}
+	if (in_rows)
+		details->total = *in_rows;
+	else if (request->comm || request->cgroup || request->label)
+		details->total =
+			(struct stats_total){chosen->selected, chosen->selected_taken, chosen->selected_squares};
+	else
+		details->total =
+			(struct stats_total){chosen->totals.samples, chosen->totals_taken, chosen->totals_squares};
 	details->is_random = chosen->weights.has_sum;
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		details->unknown += chosen->matched.unknown[cause];
@@ -207,7 +202,7 @@ count_value(const struct stats_report *report, size_t set)
 
 	switch (report->request->normalization) {
 	case NORMALIZE_TOTAL:
-		return details->samples ? 1 / (double)details->samples : 1;
+		return details->total.count ? 1 / (double)details->total.count : 1;
 	case NORMALIZE_TIME:
 		return (report->has_periods ? details->period : 1) / (time_ns ? (double)time_ns : 1);
 	default:
@@ -225,8 +220,8 @@ samples_per_value(const struct stats_report *report)
 	if (report->request->normalization == NORMALIZE_NONE)
 		return 1 / count_value(report, 0);
 	for (size_t i = 0; i < report->sets->count; i++) {
-		samples += (double)report->details[i].samples;
-		sum += (double)report->details[i].samples * count_value(report, i);
+		samples += (double)report->details[i].total.count;
+		sum += (double)report->details[i].total.count * count_value(report, i);
 	}
 	return sum > 0 ? samples / sum : 1;
 }
@@ -248,7 +243,7 @@ choose_factors(struct stats_report *report)
 		report->factors[i] = 1;
 		if (report->is_scaled || report->request->normalization != NORMALIZE_NONE)
 			report->factors[i] = count_value(report, i) * samples_per_value(report);
-		report->totals[i] = (double)report->details[i].samples * report->factors[i];
+		report->totals[i] = (double)report->details[i].total.count * report->factors[i];
 		report->total += report->totals[i];
 	}
 }
@@ -258,9 +253,9 @@ static struct effective_sample
 whole_set(const struct stats_set *details, double weight)
 {
 	return (struct effective_sample){
-		.count = details->samples,
-		.taken = details->taken,
-		.squares = details->squares,
+		.count = details->total.count,
+		.taken = details->total.taken,
+		.squares = details->total.squares,
 		.unit = details->period,
 		.is_random = details->is_random,
 		.weight = weight,
@@ -330,7 +325,7 @@ test_rows(struct stats_report *report)
 	report->marked = 0;
 	report->list = calloc(count + 1, sizeof(*report->list));
 	for (size_t i = 0; i < sets && samples; i++)
-		samples[i] = (double)report->details[i].samples;
+		samples[i] = (double)report->details[i].total.count;
 	if (report->request->normalization == NORMALIZE_TOTAL)
 		request.totals = samples;
 	for (size_t i = 0; i < count && tested; i++) {

@@ -48,12 +48,10 @@ struct stats_request {
 
 /* A set of samples as a whole. */
 struct stats_set {
-	uint64_t samples;       /* that were asked for, weighted */
-	uint64_t taken;         /* of those, how many there are */
-	double squares;         /* sum of the squares of their weights */
-	bool is_random;         /* as in struct effective_sample */
-	uint64_t unknown, lost; /* of all that was sampled in the set's slices */
-	double period;          /* events per sample, on average where it varied; 0: not known */
+	struct stats_total total; /* samples that were asked for */
+	bool is_random;           /* as in struct effective_sample */
+	uint64_t unknown, lost;   /* of all that was sampled in the set's slices */
+	double period;            /* events per sample, on average where it varied; 0: not known */
 	struct selection_match match;
 	bool is_labelled;                   /* selected by a label */
 	struct selection_run run;           /* then */

@@ -81,31 +81,6 @@ rows_free(struct stats_rows *rows)
 	free(rows);
 }
 
-/* The image that has the name `text`; a new name becomes one of `image`. UINT32_MAX: no memory. */
-static uint32_t
-name_image(struct stats_rows *rows, const char *text, uint32_t image)
-{
-	struct stats_image_name *name;
-
-	HASH_FIND_STR(rows->names, text, name);
-	if (name)
-		return name->image;
-	name = calloc(1, sizeof(*name));
-	if (name)
-		name->text = strdup(text);
-	if (!name || !name->text) {
-		free(name);
-		return UINT32_MAX;
-	}
-	name->image = image;
-	HASH_ADD_KEYPTR(hh, rows->names, name->text, strlen(name->text), name);
-	if (hash_added(name))
-		return image;
-	free(name->text);
-	free(name);
-	return UINT32_MAX;
-}
-
 static const struct stats_image_name *
 find_name(const struct stats_rows *rows, const char *text)
 {
@@ -113,6 +88,30 @@ find_name(const struct stats_rows *rows, const char *text)
 
 	HASH_FIND_STR(rows->names, text, name);
 	return name;
+}
+
+/* A name that is new becomes one of `image`. 0 or -ENOMEM. */
+static int
+name_image(struct stats_rows *rows, const char *text, uint32_t image)
+{
+	struct stats_image_name *name;
+
+	if (find_name(rows, text))
+		return 0;
+	name = calloc(1, sizeof(*name));
+	if (name)
+		name->text = strdup(text);
+	if (!name || !name->text) {
+		free(name);
+		return -ENOMEM;
+	}
+	name->image = image;
+	HASH_ADD_KEYPTR(hh, rows->names, name->text, strlen(name->text), name);
+	if (hash_added(name))
+		return 0;
+	free(name->text);
+	free(name);
+	return -ENOMEM;
 }
 
 /* The number of `image` in all sets. UINT32_MAX: no memory. */
@@ -131,9 +130,7 @@ number_image(struct stats_rows *rows, const struct image *image)
 	if (!known && (rows->kind != ROW_INSTRUCTION || !build_id[0]))
 		known = find_name(rows, path);
 	number = known ? known->image : rows->image_count++;
-	if (build_id[0] && name_image(rows, build_id, number) == UINT32_MAX)
-		number = UINT32_MAX;
-	if (name_image(rows, path, number) == UINT32_MAX)
+	if ((build_id[0] && name_image(rows, build_id, number)) || name_image(rows, path, number))
 		number = UINT32_MAX;
 	free(path);
 	return number;
@@ -193,8 +190,7 @@ struct stats_piece {
 	uint32_t image; /* of the selection */
 	struct procedure procedure;
 	char *title; /* NULL by image */
-	uint64_t count, taken;
-	double squares;
+	struct stats_total sum;
 };
 
 struct stats_adding {
@@ -244,6 +240,22 @@ new_piece(struct stats_adding *adding, uint32_t image, const struct procedure *p
 	return piece;
 }
 
+static void
+total_add(struct stats_total *total, const struct selection_count *count)
+{
+	total->count += count->count;
+	total->taken += count->taken;
+	total->squares += count->squares;
+}
+
+static void
+row_add(struct stats_row *row, size_t set, uint64_t count, uint64_t taken, double squares)
+{
+	row->counts[set] += count;
+	row->taken[set] += taken;
+	row->squares[set] += squares;
+}
+
 /* "smooth_+0x1c", and a key that holds in this build. */
 static int
 add_instruction(const struct stats_adding *adding, const struct selection_count *count, const struct stats_piece *piece)
@@ -260,9 +272,7 @@ add_instruction(const struct stats_adding *adding, const struct selection_count 
 	free(title);
 	if (!row)
 		return -ENOMEM;
-	row->counts[adding->addition->set] += count->count;
-	row->taken[adding->addition->set] += count->taken;
-	row->squares[adding->addition->set] += count->squares;
+	row_add(row, adding->addition->set, count->count, count->taken, count->squares);
 	return 0;
 }
 
@@ -283,9 +293,7 @@ add_count(struct stats_adding *adding, const struct selection_count *count)
 		last = new_piece(adding, count->image, &procedure);
 	if (!last)
 		return -ENOMEM;
-	last->count += count->count;
-	last->taken += count->taken;
-	last->squares += count->squares;
+	total_add(&last->sum, count);
 	return adding->rows->kind == ROW_INSTRUCTION ? add_instruction(adding, count, last) : 0;
 }
 
@@ -315,9 +323,7 @@ add_pieces(struct stats_adding *adding)
 		free(key);
 		if (!row)
 			return -ENOMEM;
-		row->counts[adding->addition->set] += piece->count;
-		row->taken[adding->addition->set] += piece->taken;
-		row->squares[adding->addition->set] += piece->squares;
+		row_add(row, adding->addition->set, piece->sum.count, piece->sum.taken, piece->sum.squares);
 		last = piece;
 	}
 	return 0;
@@ -336,9 +342,7 @@ rows_add(struct stats_rows *rows, const struct stats_addition *addition, struct 
 
 		if (count->event != addition->event || (addition->wanted && !addition->wanted[count->image]))
 			continue;
-		total->count += count->count;
-		total->taken += count->taken;
-		total->squares += count->squares;
+		total_add(total, count);
 		err = add_count(&adding, count);
 	}
 	if (!err && rows->kind != ROW_INSTRUCTION && adding.count > 0)

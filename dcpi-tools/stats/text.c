@@ -47,17 +47,17 @@ print_totals(const struct stats_report *report, FILE *stream)
 	uint64_t total = 0, most = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		total += report->details[i].samples;
-		most = report->details[i].samples > most ? report->details[i].samples : most;
+		total += report->details[i].total.count;
+		most = report->details[i].total.count > most ? report->details[i].total.count : most;
 	}
 	fputs("Number of samples of type ", stream);
 	text_print(report->event, stream);
 	fputc('\n', stream);
 	for (size_t i = 0; i < count; i++) {
-		const size_t width = digits(i + 1) + digits(report->details[i].samples);
+		const size_t width = digits(i + 1) + digits(report->details[i].total.count);
 		const bool ends = i % SETS_A_LINE == SETS_A_LINE - 1 || i + 1 == count;
 
-		fprintf(stream, "set %zu = %" PRIu64, i + 1, report->details[i].samples);
+		fprintf(stream, "set %zu = %" PRIu64, i + 1, report->details[i].total.count);
 		if (!ends || i < SETS_A_LINE)
 			fprintf(stream, "%*s", (int)(digits(count) + digits(most) - width), "");
 		if (ends && i < SETS_A_LINE)
@@ -424,7 +424,7 @@ print_missing(const struct stats_report *report, const struct output *output)
 	for (size_t i = 0; i < report->sets->count && i < SETS_LISTED; i++) {
 		const struct stats_set *details = &report->details[i];
 
-		if ((double)(details->unknown + details->lost) <= NOTABLE_PART * (double)details->samples)
+		if ((double)(details->unknown + details->lost) <= NOTABLE_PART * (double)details->total.count)
 			continue;
 		begin_line(output, &heading);
 		fprintf(output->stream, "set %zu: %" PRIu64 " unknown, %" PRIu64 " lost while it was sampled\n", i + 1,
