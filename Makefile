@@ -219,7 +219,7 @@ $(BUILD)/tests/unit/dcpi-tools/%: $(BUILD)/obj/tests/unit/dcpi-tools/%.o $(call 
 
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_test record_read_test): $(EMULATOR_OBJECTS)
 
-EMU_TESTS := record_read thread_counts sweep emulation_report emulated_profile calibrate chase machines
+EMU_TESTS := record_read emu_command sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test pending_test): $(IMPORT_OBJECTS)
@@ -384,10 +384,10 @@ TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz coun
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
-	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
-$(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/thread_counts.c)
+$(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/command.c emulator/setup.c)
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
 

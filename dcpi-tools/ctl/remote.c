@@ -159,18 +159,18 @@ print_reply(const struct ctl_request *request, const char *path, json_t *reply)
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 }
 
-int
-ctl_remote(const struct ctl_request *request)
+static bool
+is_not_running(int err)
 {
-	char path[PATH_MAX];
-	json_t *reply;
-	int err, status;
+	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET;
+}
 
-	err = remote_ask(request, path, sizeof(path), &reply);
-	if (request->prometheus && (err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET || err == -ETIMEDOUT))
-		return print_metrics(request, NULL);
-	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
-		return ctl_compact(request);
+/* What remote_ask() returned. The exit status. */
+static int
+answer(const struct ctl_request *request, const char *path, int err, json_t *reply)
+{
+	int status;
+
 	if (err)
 		return print_no_answer(request, path, err);
 	status = print_reply(request, path, reply);
@@ -178,13 +178,21 @@ ctl_remote(const struct ctl_request *request)
 	return status;
 }
 
-/* ---- Programs with a label ---- */
-
-static bool
-is_not_running(int err)
+int
+ctl_remote(const struct ctl_request *request)
 {
-	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET;
+	char path[PATH_MAX];
+	json_t *reply;
+	const int err = remote_ask(request, path, sizeof(path), &reply);
+
+	if (request->prometheus && (is_not_running(err) || err == -ETIMEDOUT))
+		return print_metrics(request, NULL);
+	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
+		return ctl_compact(request);
+	return answer(request, path, err, reply);
 }
+
+/* ---- Programs with a label ---- */
 
 static int
 ask(const struct ctl_request *request, unsigned tries)
@@ -192,15 +200,11 @@ ask(const struct ctl_request *request, unsigned tries)
 	const struct timespec step = {.tv_nsec = RESTART_STEP};
 	char path[PATH_MAX];
 	json_t *reply;
-	int status, err;
+	int err;
 
 	while ((err = remote_ask(request, path, sizeof(path), &reply)) && is_not_running(err) && --tries)
 		nanosleep(&step, NULL);
-	if (err)
-		return print_no_answer(request, path, err);
-	status = print_reply(request, path, reply);
-	json_decref(reply);
-	return status;
+	return answer(request, path, err, reply);
 }
 
 static int

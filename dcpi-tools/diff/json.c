@@ -174,16 +174,6 @@ noise_json(const struct diff_report *report)
 	                 (int)noise->tested);
 }
 
-/* The object that says what is compared: schema, compare, before, after, confidence. NULL: no memory. */
-static json_t *
-header_json(const struct diff_report *report)
-{
-	return json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "schema", "dcpidiff/2", "compare",
-	                 diff_measure_names[report->request->measure], "before", side_json(report, 0), "after",
-	                 side_json(report, 1), "confidence", report->request->confidence_percent, "noise",
-	                 noise_json(report));
-}
-
 static json_t *
 code_half_json(const struct diff_report *report, const struct code_row *row, unsigned side)
 {
@@ -222,7 +212,11 @@ diff_report_print_json(const struct diff_report *report, FILE *stream)
 {
 	const bool is_code = report->request->procedure != NULL;
 	const size_t marked = is_code ? report->code.marked_count : report->marked_count;
-	json_t *root = header_json(report), *rows = json_array();
+	json_t *rows = json_array();
+	json_t *root = json_pack("{s:s, s:s, s:o, s:o, s:f, s:o}", "schema", "dcpidiff/2", "compare",
+	                         diff_measure_names[report->request->measure], "before", side_json(report, 0), "after",
+	                         side_json(report, 1), "confidence", report->request->confidence_percent, "noise",
+	                         noise_json(report));
 	int failed = !root || !rows;
 
 	if (is_code)

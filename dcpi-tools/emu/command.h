@@ -43,4 +43,25 @@ void command_refuse_argument(void *request, char *text, struct argp_state *state
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);
 
+/* ---- How many threads a program uses: as a user writes it, and how the program is informed of it ---- */
+
+/* The numbers of threads in a list such as "1,2,4..8"; "1.." ends at the number of cores. */
+struct thread_list {
+	bool wanted[MACHINE_CORES_MAX + 1]; /* by number; 0 is none */
+	unsigned most;                      /* that was named; the end of an open range is not */
+};
+
+/* 0, or -EINVAL: no such list, or a number that is 0 or larger than MACHINE_CORES_MAX. */
+int thread_list_parse(const char *text, struct thread_list *list);
+
+/* Set the environment variables that OpenMP and others read. 0 or -errno. */
+int thread_count_announce(unsigned threads);
+
+/*
+ * A copy of the arguments in which %t is the number, and %% a percent sign. NULL when memory ends; free it with
+ * thread_count_free().
+ */
+char **thread_count_insert(char *const *arguments, unsigned threads);
+void thread_count_free(char **arguments);
+
 #endif

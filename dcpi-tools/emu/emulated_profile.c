@@ -28,10 +28,8 @@ add_event(struct profile_events *events, const char *name, const char *unit, uin
 {
 	struct event *event = &events->events[events->count];
 
-	*event = (struct event){.encoding = {.type = type}, .period = 1, .available = true, .user = true};
-	snprintf(event->name, sizeof(event->name), "%s", name);
-	snprintf(event->requested, sizeof(event->requested), "%s", name);
-	snprintf(event->encoding.unit, sizeof(event->encoding.unit), "%s", unit);
+	counted_describe_event(event, name, unit, "");
+	event->encoding.type = type;
 	*number = events->count++;
 	return event;
 }
@@ -132,15 +130,6 @@ emulated_file_open(struct emulated_file *file, int fd, const char *label)
 		}
 	}
 	return context_table_intern(file->counted->contexts, &context, &file->context);
-}
-
-static void
-emulated_file_close(struct emulated_file *file)
-{
-	record_reading_fini(&file->reading);
-	free(file->blocks);
-	free(file->offsets);
-	free(file->counts);
 }
 
 /* The image of an instruction, the session's number + 1; 0: none. */
@@ -289,7 +278,10 @@ add_file(void *context, const struct run_file *file)
 	err = emulated_file_open(&adding, file->fd, files->label);
 	if (!err)
 		err = add_all(&adding);
-	emulated_file_close(&adding);
+	record_reading_fini(&adding.reading);
+	free(adding.blocks);
+	free(adding.offsets);
+	free(adding.counts);
 	files->programs += err == 0;
 	return err == -DCPI_EDAMAGED ? 0 : err;
 }

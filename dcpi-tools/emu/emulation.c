@@ -18,7 +18,6 @@
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulated_profile.h"
 #include "dcpi-tools/emu/report.h"
-#include "dcpi-tools/emu/thread_counts.h"
 #include "dcpi-tools/emulated/counted.h"
 #include "profile/epoch.h"
 
@@ -124,16 +123,6 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 	return err ? database_cannot_write(request->directory, err) : STATUS_OK;
 }
 
-static const char *
-why_nothing(const struct emulation_outcome *outcome)
-{
-	if (outcome->counters.damaged)
-		return DAMAGED;
-	if (outcome->run.asked)
-		return "interrupted before anything was executed";
-	return "nothing was executed: the emulator did not start the program";
-}
-
 static int
 keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 {
@@ -145,7 +134,10 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 		return message_cannot(outcome->run.directory, "read what was counted", err, NULL);
 	outcome->has_run = outcome->executed.instructions > 0 || outcome->counters.elapsed_cycles > 0;
 	if (!outcome->has_run) {
-		message_print(NULL, "%s", why_nothing(outcome));
+		message_print(NULL, "%s",
+		              outcome->counters.damaged ? DAMAGED
+		              : outcome->run.asked      ? "interrupted before anything was executed"
+		                                   : "nothing was executed: the emulator did not start the program");
 		return STATUS_FAILURE;
 	}
 	if (outcome->run.disk_filled)

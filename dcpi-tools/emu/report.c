@@ -143,21 +143,12 @@ print_reasons(const struct emulation_report *report, FILE *stream)
 	return finish(table, stream);
 }
 
-/* How many in a thousand instructions. */
+/* By `format`, which takes a double. */
 static void
-add_density(struct table *table, uint64_t missed, uint64_t instructions)
+add_known(struct table *table, bool is_known, const char *format, double value)
 {
-	if (instructions)
-		table_format(table, STYLE_PLAIN, "%.3f", 1000 * (double)missed / (double)instructions);
-	else
-		table_text(table, STYLE_PLAIN, "-");
-}
-
-static void
-add_rate(struct table *table, uint64_t missed, uint64_t accesses)
-{
-	if (accesses)
-		table_format(table, STYLE_PLAIN, "%.2f%%", 100 - rate(missed, accesses));
+	if (is_known)
+		table_format(table, STYLE_PLAIN, format, value);
 	else
 		table_text(table, STYLE_PLAIN, "-");
 }
@@ -170,8 +161,8 @@ add_level(struct table *table, const struct report_level *level, uint64_t instru
 	else
 		table_text(table, STYLE_PLAIN, "-");
 	table_format(table, STYLE_PLAIN, "%" PRIu64, level_missed(level));
-	add_rate(table, level_missed(level), level->accesses);
-	add_density(table, level_missed(level), instructions);
+	add_known(table, level->accesses, "%.2f%%", 100 - rate(level_missed(level), level->accesses));
+	add_known(table, instructions, "%.3f", 1000 * (double)level_missed(level) / (double)instructions);
 	table_text(table, STYLE_PLAIN, level->name);
 }
 
@@ -563,18 +554,6 @@ program_of(const struct emulation_report *report, const struct counters_program 
 }
 
 static json_t *
-programs_of(const struct emulation_report *report)
-{
-	const struct counters *counters = &report->outcome->counters;
-	json_t *array = json_array();
-	int err = 0;
-
-	for (size_t i = 0; i < counters->count; i++)
-		err |= json_array_append_new(array, program_of(report, &counters->programs[i]));
-	return json_kept(array, err);
-}
-
-static json_t *
 nodes_of(const struct emulation_report *report)
 {
 	json_t *array = json_array();
@@ -599,18 +578,6 @@ machine_of(const struct setup *setup)
 	                 json_count(setup->threads));
 }
 
-static json_t *
-model_of(const struct setup *setup)
-{
-	json_t *array = json_array();
-	int err = 0;
-
-	for (unsigned i = 0; i < SETUP_PART_COUNT; i++)
-		if (setup->parts >> i & 1)
-			err |= json_array_append_new(array, json_string(setup_part_name(i)));
-	return json_kept(array, err);
-}
-
 int
 emulation_report_json(const struct emulation_report *report, FILE *stream)
 {
@@ -620,13 +587,18 @@ emulation_report_json(const struct emulation_report *report, FILE *stream)
 	const struct setup *setup = report->setup;
 	const double there = emulation_seconds(setup, outcome), here = run_seconds(&outcome->run);
 	const int status = outcome->run.status;
-	json_t *root, *ended;
-	int err;
+	json_t *model = json_array(), *programs = json_array(), *root, *ended;
+	int err = 0;
 
+	for (unsigned i = 0; i < SETUP_PART_COUNT; i++)
+		if (setup->parts >> i & 1)
+			err |= json_array_append_new(model, json_string(setup_part_name(i)));
+	for (size_t i = 0; i < counters->count; i++)
+		err |= json_array_append_new(programs, program_of(report, &counters->programs[i]));
 	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s}", "schema", "dcpiemu/1", "machine", machine_of(setup), "model",
-	                 model_of(setup), "quantum_cycles", json_count(setup->quantum_cycles), "seed",
-	                 json_count(setup->seed), "delay", setup->delay == DELAY_REAL ? "real" : "none");
-	err = json_object_update_new(
+	                 model, "quantum_cycles", json_count(setup->quantum_cycles), "seed", json_count(setup->seed),
+	                 "delay", setup->delay == DELAY_REAL ? "real" : "none");
+	err |= json_object_update_new(
 		root, json_pack("{s:o, s:f, s:f, s:o, s:f, s:o, s:o, s:o, s:o}", "elapsed_cycles",
 	                        json_count(counters->elapsed_cycles), "seconds", there, "host_seconds", here,
 	                        "slowdown", there > 0 ? json_real(here / there) : json_null(), "cores_busy",
@@ -639,7 +611,7 @@ emulation_report_json(const struct emulation_report *report, FILE *stream)
 	err |= json_object_update_new(
 		root, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "levels",
 	                        levels_of(report, &counters->sum), "events", samples_of(report, &counters->sum),
-	                        "nodes", nodes_of(report), "programs", programs_of(report), "still_running",
+	                        "nodes", nodes_of(report), "programs", programs, "still_running",
 	                        json_count(counters->running), "damaged", json_count(counters->damaged), "database",
 	                        outcome->epoch ? json_shown(report->database) : json_null(), "epoch",
 	                        outcome->epoch ? json_count(outcome->epoch) : json_null(), "label",

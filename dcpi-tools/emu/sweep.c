@@ -19,7 +19,6 @@
 #include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/emulation.h"
 #include "dcpi-tools/emu/report.h"
-#include "dcpi-tools/emu/thread_counts.h"
 
 #define LABEL_MAX 20  /* the rest is a machine's name and a number */
 #define WIDTH     820 /* pixels */
@@ -43,59 +42,47 @@ struct sweep_runner {
 	sigset_t mask; /* what was blocked before signals were held */
 };
 
-static int
-choose_machines(struct sweep_runner *runner)
-{
-	const struct emu_sweep_request *request = runner->request;
-	int status;
-
-	runner->sweep->setups = calloc(request->machine_count, sizeof(*runner->sweep->setups));
-	if (!runner->sweep->setups)
-		return message_cannot(NULL, "begin", -ENOMEM, NULL);
-	for (size_t i = 0; i < request->machine_count; i++) {
-		runner->sweep->setups[i] = request->common.setup;
-		status = command_choose_machine(request->machines[i], &runner->sweep->setups[i]);
-		if (status)
-			return status;
-	}
-	return STATUS_OK;
-}
-
-static void
-plan_machine(struct sweep_runner *runner, const struct setup *setup)
-{
-	const struct emu_sweep_request *request = runner->request;
-	const struct machine *machine = &setup->machine;
-
-	for (unsigned threads = 1; threads <= machine->cores; threads++) {
-		struct sweep_point *point = &runner->sweep->points[runner->planned];
-
-		if (!request->threads.wanted[threads])
-			continue;
-		*point = (struct sweep_point){.machine = machine, .threads = threads};
-		snprintf(point->label, sizeof(point->label), "%s%s%s/%u",
-		         request->common.label ? request->common.label : "", request->common.label ? "/" : "",
-		         machine->name, threads);
-		runner->planned++;
-	}
-	if (request->threads.most > machine->cores)
-		message_print(machine->name, "it has %u core%s: more threads than that are left out", machine->cores,
-		              text_plural(machine->cores));
-}
-
+/* The points of all machines, in their order. STATUS_OK, or an exit status after a message. */
 static int
 plan(struct sweep_runner *runner)
 {
 	const struct emu_sweep_request *request = runner->request;
+	const char *label = request->common.label;
+	struct sweep *sweep = runner->sweep;
 	size_t most = 0;
 
-	for (size_t i = 0; i < request->machine_count; i++)
-		most += runner->sweep->setups[i].machine.cores;
-	runner->sweep->points = calloc(most, sizeof(*runner->sweep->points));
-	if (!runner->sweep->points)
+	sweep->setups = calloc(request->machine_count, sizeof(*sweep->setups));
+	if (!sweep->setups)
 		return message_cannot(NULL, "begin", -ENOMEM, NULL);
-	for (size_t i = 0; i < request->machine_count; i++)
-		plan_machine(runner, &runner->sweep->setups[i]);
+	for (size_t i = 0; i < request->machine_count; i++) {
+		int status;
+
+		sweep->setups[i] = request->common.setup;
+		status = command_choose_machine(request->machines[i], &sweep->setups[i]);
+		if (status)
+			return status;
+		most += sweep->setups[i].machine.cores;
+	}
+	sweep->points = calloc(most, sizeof(*sweep->points));
+	if (!sweep->points)
+		return message_cannot(NULL, "begin", -ENOMEM, NULL);
+	for (size_t i = 0; i < request->machine_count; i++) {
+		const struct machine *machine = &sweep->setups[i].machine;
+
+		for (unsigned threads = 1; threads <= machine->cores; threads++) {
+			struct sweep_point *point = &sweep->points[runner->planned];
+
+			if (!request->threads.wanted[threads])
+				continue;
+			*point = (struct sweep_point){.machine = machine, .threads = threads};
+			snprintf(point->label, sizeof(point->label), "%s%s%s/%u", label ? label : "", label ? "/" : "",
+			         machine->name, threads);
+			runner->planned++;
+		}
+		if (request->threads.most > machine->cores)
+			message_print(machine->name, "it has %u core%s: more threads than that are left out",
+			              machine->cores, text_plural(machine->cores));
+	}
 	if (runner->planned == 0)
 		message_print(NULL, "no machine has so many cores");
 	return runner->planned ? STATUS_OK : STATUS_USAGE;
@@ -109,17 +96,6 @@ setup_of(const struct sweep_runner *runner, const struct sweep_point *point)
 	while (&runner->sweep->setups[i].machine != point->machine)
 		i++;
 	return &runner->sweep->setups[i];
-}
-
-static void
-say_interrupted(const struct sweep_point *point, const struct emulation_outcome *outcome)
-{
-	if (outcome->epoch)
-		message_print(point->label,
-		              "interrupted: it is not in the table; what it did until then is epoch %" PRIu32,
-		              outcome->epoch);
-	else
-		message_print(point->label, "interrupted: it is not in the table");
 }
 
 /* Add a run to its point. Only a run that ended well has a time to compare. */
@@ -173,7 +149,12 @@ run_once(struct sweep_runner *runner, struct sweep_point *point, struct setup *s
 	         runner->planned);
 	status = emulation_run(&emulation, &outcome);
 	if (!status && outcome.run.asked) {
-		say_interrupted(point, &outcome);
+		if (outcome.epoch)
+			message_print(point->label,
+			              "interrupted: it is not in the table; what it did until then is epoch %" PRIu32,
+			              outcome.epoch);
+		else
+			message_print(point->label, "interrupted: it is not in the table");
 		status = STATUS_FAILURE;
 	} else if (!status) {
 		status = take_outcome(point, setup, &outcome);
@@ -218,11 +199,9 @@ static int
 measure_points(const struct emu_sweep_request *request, struct sweep *sweep)
 {
 	struct sweep_runner runner = {.request = request, .sweep = sweep};
-	int status = choose_machines(&runner);
+	int status = plan(&runner);
 	size_t whole = 0;
 
-	if (!status)
-		status = plan(&runner);
 	if (status)
 		return status;
 	exit_signals_block(&runner.mask); /* an interrupt must not lose the points that are finished */
@@ -401,17 +380,6 @@ next_machine(const struct sweep *sweep, size_t at)
 	return at;
 }
 
-static unsigned
-most_threads(const struct sweep *sweep)
-{
-	unsigned most = 1;
-
-	for (size_t i = 0; i < sweep->count; i++)
-		if (sweep->points[i].threads > most)
-			most = sweep->points[i].threads;
-	return most;
-}
-
 /* Threads and throughput, then the throughput of the slowest and of the fastest run. */
 static void
 print_data(const struct sweep *sweep, FILE *stream)
@@ -435,8 +403,12 @@ print_data(const struct sweep *sweep, FILE *stream)
 static void
 print_frame(const struct sweep *sweep, FILE *stream)
 {
-	const unsigned first = sweep->points[0].first, most = most_threads(sweep);
+	const unsigned first = sweep->points[0].first;
+	unsigned most = 1;
 
+	for (size_t i = 0; i < sweep->count; i++)
+		if (sweep->points[i].threads > most)
+			most = sweep->points[i].threads;
 	fputs("set title '", stream);
 	plot_print_title(text_basename(sweep->command[0]), stream);
 	for (size_t i = 1; sweep->command[i]; i++) {

@@ -9,9 +9,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dcpi-tools/common/message.h"
+#include "event/event.h"
 #include "profile/epoch.h"
 #include "profile/profile.h"
 #include "stream/perf_data.h"
@@ -46,5 +48,34 @@ struct perf_import_report {
  * the errno of reading, an error of the database: then what was written is an epoch without its end.
  */
 int perf_import(const struct perf_import_request *request, struct perf_import_report *report);
+
+/*
+ * ---- The events of a recording as those of an epoch ----
+ *
+ * Events of one name are merged. For an event whose period varies, the sum of its periods is an event, too
+ * (EVENT_SUM_SUFFIX); samples of branch recorders make two more events (profile/edges.h). An epoch has room for
+ * EVENTS_MAX: sums are left out first, then the last events.
+ */
+
+#define IMPORT_NO_EVENT UINT16_MAX
+
+/* Where the samples of an event of the recording go: indices into the epoch's events, or IMPORT_NO_EVENT. */
+struct import_slot {
+	uint16_t samples;
+	uint16_t sum;
+};
+
+struct import_events {
+	struct event events[EVENTS_MAX];
+	size_t count;
+	struct import_slot *slots; /* by the recording's index */
+	size_t slot_count;
+	uint16_t stacks, runs; /* of branches; IMPORT_NO_EVENT: the recording has none */
+	size_t left_out;       /* events that have no room */
+};
+
+/* 0 or -ENOMEM; `sums`: keep them. */
+int import_events_init(struct import_events *events, const struct perf_data_event *recorded, size_t count, bool sums);
+void import_events_fini(struct import_events *events); /* a zeroed one is allowed */
 
 #endif

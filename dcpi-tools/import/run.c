@@ -172,31 +172,19 @@ static json_t *
 import_report_json(const struct perf_import_report *report, const char *file)
 {
 	const struct epoch *epoch = &report->epoch;
-	json_t *root = json_object();
-	int failed = !root;
+	json_t *damage = report->fault.text ? json_pack("{s:o, s:s}", "offset", json_count(report->fault.offset),
+	                                                "reason", report->fault.text)
+	                                    : json_null();
 
-	failed |= json_object_set_new(root, "file", json_shown(file));
-	failed |= json_object_set_new(root, "epoch", epoch->id ? json_count(epoch->id) : json_null());
-	failed |= json_object_set_new(root, "known", json_boolean(report->is_known));
-	failed |= json_object_set_new(root, "host", json_shown(epoch->host));
-	failed |= json_object_set_new(root, "kernel", json_shown(epoch->kernel));
-	failed |= json_object_set_new(root, "start", json_time(epoch->start_ns));
-	failed |= json_object_set_new(root, "end", json_time(epoch->end_ns));
-	failed |= json_object_set_new(root, "seconds", json_real((double)report->duration_ns / 1e9));
-	failed |= json_object_set_new(root, "bytes", json_count(report->bytes));
-	failed |= json_object_set_new(root, "samples", json_count(report->samples));
-	failed |= json_object_set_new(root, "images", json_count(report->images));
-	failed |= json_object_set_new(root, "events", json_events(report));
-	failed |= json_object_set_new(root, "call_chains_left_out", json_count(report->call_chains));
-	failed |= json_object_set_new(root, "events_left_out", json_count(report->events_left_out));
-	failed |= json_object_set_new(root, "samples_left_out", json_count(report->no_event));
-	failed |= json_object_set_new(root, "late_records", json_count(report->late));
-	failed |= json_object_set_new(root, "damage",
-	                              report->fault.text
-	                                      ? json_pack("{s:o, s:s}", "offset", json_count(report->fault.offset),
-	                                                  "reason", report->fault.text)
-	                                      : json_null());
-	return json_kept(root, failed);
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	                 "file", json_shown(file), "epoch", epoch->id ? json_count(epoch->id) : json_null(), "known",
+	                 report->is_known, "host", json_shown(epoch->host), "kernel", json_shown(epoch->kernel),
+	                 "start", json_time(epoch->start_ns), "end", json_time(epoch->end_ns), "seconds",
+	                 (double)report->duration_ns / 1e9, "bytes", json_count(report->bytes), "samples",
+	                 json_count(report->samples), "images", json_count(report->images), "events",
+	                 json_events(report), "call_chains_left_out", json_count(report->call_chains),
+	                 "events_left_out", json_count(report->events_left_out), "samples_left_out",
+	                 json_count(report->no_event), "late_records", json_count(report->late), "damage", damage);
 }
 
 static int
@@ -330,13 +318,6 @@ struct import_scratch {
 	struct profile *profile; /* a writer's */
 	char directory[PATH_MAX];
 };
-
-static void
-scratch_close(struct import_scratch *scratch)
-{
-	profile_close(scratch->profile);
-	temporary_directory_remove(scratch->directory);
-}
 
 /* 0, or an exit status after a message. */
 static int
@@ -489,7 +470,8 @@ import_file(struct import_run *run, const char *file, const char *path)
 	status = scratch_open(&scratch);
 	if (!status) {
 		status = import_recording(run, is_standard_input(file) ? "standard input" : file, fd, &scratch, report);
-		scratch_close(&scratch);
+		profile_close(scratch.profile);
+		temporary_directory_remove(scratch.directory);
 	}
 	if (fd != STDIN_FILENO)
 		close(fd);

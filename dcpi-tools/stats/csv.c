@@ -22,22 +22,15 @@ print_headings(const struct stats_report *report, struct csv *csv)
 	return err;
 }
 
-static void
-print_p(struct csv *csv, const struct variation_row *values)
-{
-	char text[32] = "";
-
-	if (values->is_tested)
-		snprintf(text, sizeof(text), "%.4g", values->p);
-	csv_text(csv, text);
-}
-
 static int
 print_row(const struct stats_report *report, const struct stats_report_row *row, struct csv *csv)
 {
 	const struct variation_row *values = &row->variation;
+	char p[32] = "";
 	int err = 0;
 
+	if (values->is_tested)
+		snprintf(p, sizeof(p), "%.4g", values->p);
 	csv_real(csv, 100 * values->range, 2);
 	csv_real(csv, values->sum, 2);
 	csv_real(csv, 100 * values->sum / report->total, 2);
@@ -46,7 +39,7 @@ print_row(const struct stats_report *report, const struct stats_report_row *row,
 	csv_real(csv, values->deviation, 2);
 	csv_real(csv, values->least, 2);
 	csv_real(csv, values->most, 2);
-	print_p(csv, values);
+	csv_text(csv, p);
 	csv_text(csv, row->is_marked ? "yes" : "no");
 	if (row->row->title)
 		err = csv_shown(csv, row->row->title);

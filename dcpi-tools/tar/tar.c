@@ -102,16 +102,6 @@ take_value(void *context, enum capture_part part, uint32_t block, const void *da
 	}
 }
 
-static void
-values_fini(struct tar_values *values)
-{
-	for (size_t i = 0; i < values->captured.parcel_count; i++)
-		free((void *)values->parcels[i].data);
-	free(values->parcels);
-	free((void *)values->captured.symbols.data);
-	free((void *)values->captured.layout.data);
-}
-
 /* The blocks of an image that have samples, and the granules in them: counts from `start` to `end` - 1. */
 static int
 find_places(struct tar_reader *reader, size_t start, size_t end)
@@ -205,7 +195,11 @@ take_image(struct tar_reader *reader, const struct selection_image *image, const
 		reader->images->taken += !err;
 		err = err == -EDQUOT ? 0 : err;
 	}
-	values_fini(&values);
+	for (size_t i = 0; i < values.captured.parcel_count; i++)
+		free((void *)values.parcels[i].data);
+	free(values.parcels);
+	free((void *)values.captured.symbols.data);
+	free((void *)values.captured.layout.data);
 	return err;
 }
 
@@ -384,39 +378,28 @@ write_archive(const struct tar_request *request, const struct tar_paths *paths, 
 }
 
 static int
-print_packed_text(const struct tar_request *request, const struct tar_images *images)
-{
-	char *shown = text_shown(request->archive);
-
-	if (!shown)
-		return -ENOMEM;
-	printf("%s: %zu epoch%s, %.1f MiB; of %zu image%s with samples, %zu have names and %zu their text\n", shown,
-	       images->epochs, images->epochs == 1 ? "" : "s", (double)images->bytes / (1 << 20), images->images,
-	       images->images == 1 ? "" : "s", images->named, images->texts);
-	free(shown);
-	return 0;
-}
-
-static int
-print_packed_json(const struct tar_request *request, const struct tar_images *images)
-{
-	return json_print(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpitar/1", "archive",
-	                            json_shown(request->archive), "bytes", json_count(images->bytes), "epochs",
-	                            json_count(images->epochs), "images", json_count(images->images), "named",
-	                            json_count(images->named), "with_text", json_count(images->texts), "read_now",
-	                            json_count(images->taken)),
-	                  stdout);
-}
-
-static int
 print_packed(const struct tar_request *request, const struct tar_images *images)
 {
-	int err;
+	char *shown;
+	int err = 0;
 
 	if (strcmp(request->archive, "-") == 0) /* standard output has the archive */
 		return STATUS_OK;
-	err = request->options.format == FORMAT_JSON ? print_packed_json(request, images)
-	                                             : print_packed_text(request, images);
+	shown = text_shown(request->archive);
+	if (!shown)
+		err = -ENOMEM;
+	else if (request->options.format == FORMAT_JSON)
+		err = json_print(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpitar/1", "archive",
+		                           shown, "bytes", json_count(images->bytes), "epochs",
+		                           json_count(images->epochs), "images", json_count(images->images), "named",
+		                           json_count(images->named), "with_text", json_count(images->texts),
+		                           "read_now", json_count(images->taken)),
+		                 stdout);
+	else
+		printf("%s: %zu epoch%s, %.1f MiB; of %zu image%s with samples, %zu have names and %zu their text\n",
+		       shown, images->epochs, images->epochs == 1 ? "" : "s", (double)images->bytes / (1 << 20),
+		       images->images, images->images == 1 ? "" : "s", images->named, images->texts);
+	free(shown);
 	return err ? message_cannot("standard output", "write the report", err, NULL) : STATUS_OK;
 }
 
@@ -451,14 +434,6 @@ out:
 }
 
 static int
-open_archive(const char *path)
-{
-	int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static int
 print_failure(const struct tar_request *request, int err, const char *why)
 {
 	if (err == -DCPI_EDAMAGED) {
@@ -476,11 +451,12 @@ print_failure(const struct tar_request *request, int err, const char *why)
 static int
 unpack(const struct tar_request *request, const char *data, uint64_t *bytes)
 {
-	int from = open_archive(request->archive), to, err;
+	const bool is_standard = strcmp(request->archive, "-") == 0;
+	int from = is_standard ? STDIN_FILENO : open(request->archive, O_RDONLY | O_CLOEXEC), to, err;
 	char why[200];
 
 	if (from < 0)
-		return message_cannot(request->archive, "open the archive", from, NULL);
+		return message_cannot(request->archive, "open the archive", -errno, NULL);
 	to = open(data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	err = to < 0 ? -errno : archive_unpack(from, to, request->limit_bytes, bytes, why, sizeof(why));
 	if (!err && fsync(to))

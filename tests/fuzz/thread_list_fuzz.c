@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/emu/thread_counts.h"
+#include "dcpi-tools/emu/command.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
-/* The events of a recording as an epoch's: dcpi-tools/import/events.h. */
+/* The events of a recording as an epoch's: dcpi-tools/import/perf_import.h. */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/import/events.h"
+#include "dcpi-tools/import/perf_import.h"
 
 static struct perf_data_event
 event_called(char *name, bool varies)

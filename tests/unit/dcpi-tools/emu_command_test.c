@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "dcpi-tools/emu/thread_counts.h"
+#include "dcpi-tools/emu/command.h"
 
 static void
 the_number_stands_where_arguments_ask_for_it(void **state)
