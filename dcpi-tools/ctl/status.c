@@ -1,15 +1,12 @@
 #include "dcpi-tools/ctl/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
 #include "process/attribution.h"
@@ -456,6 +453,20 @@ print_metric_label(const char *name, const char *value, FILE *stream)
 	fputc('"', stream);
 }
 
+/* NAME{LABEL="VALUE"} or NAME{LABEL="VALUE",SECOND="SECOND_VALUE"}: what is before the number. */
+static void
+print_series(const struct ctl_metric *metric, const char *label, const char *value, const char *second,
+             const char *second_value, FILE *stream)
+{
+	fprintf(stream, "%s{", metric->name);
+	print_metric_label(label, value, stream);
+	if (second) {
+		fputc(',', stream);
+		print_metric_label(second, second_value, stream);
+	}
+	fputc('}', stream);
+}
+
 /* Whole numbers stay whole: a double cannot count past 2^53. */
 static void
 print_value(const json_t *value, double scale, FILE *stream)
@@ -523,9 +534,7 @@ print_by_event(const json_t *events, const struct ctl_metric *metric, FILE *stre
 		if (!has_head)
 			print_metric_head(metric, stream);
 		has_head = true;
-		fprintf(stream, "%s{", metric->name);
-		print_metric_label("event", json_text(event, "name"), stream);
-		fputc('}', stream);
+		print_series(metric, "event", json_text(event, "name"), NULL, NULL, stream);
 		print_value(value, metric->scale, stream);
 	}
 }
@@ -547,11 +556,8 @@ print_metric_unknown(const json_t *events, FILE *stream)
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 			const char *name = unknown_cause_name(cause);
 
-			fprintf(stream, "%s{", metric.name);
-			print_metric_label("event", json_text(event, "name"), stream);
-			fputc(',', stream);
-			print_metric_label("cause", name, stream);
-			fprintf(stream, "} %" JSON_INTEGER_FORMAT "\n",
+			print_series(&metric, "event", json_text(event, "name"), "cause", name, stream);
+			fprintf(stream, " %" JSON_INTEGER_FORMAT "\n",
 			        json_integer_value(json_object_get(causes, name)));
 		}
 	}
@@ -571,11 +577,9 @@ print_metric_events(const json_t *events, FILE *stream)
 	json_array_foreach (events, i, event) {
 		if (is_repeated(events, i, "requested"))
 			continue;
-		fprintf(stream, "%s{", metric.name);
-		print_metric_label("requested", json_text(event, "requested"), stream);
-		fputc(',', stream);
-		print_metric_label("event", json_text(event, "name"), stream);
-		fprintf(stream, "} %d\n", json_is_true(json_object_get(event, "available")));
+		print_series(&metric, "requested", json_text(event, "requested"), "event", json_text(event, "name"),
+		             stream);
+		fprintf(stream, " %d\n", json_is_true(json_object_get(event, "available")));
 	}
 }
 
@@ -590,9 +594,8 @@ print_metrics(const json_t *status, uint64_t now_ns, FILE *stream)
 	const json_t *counted = value_of(status, "totals.events"), *events = json_object_get(status, "events");
 
 	print_metric_head(&build, stream);
-	fprintf(stream, "%s{", build.name);
-	print_metric_label("version", json_text(status, "version"), stream);
-	fputs("} 1\n", stream);
+	print_series(&build, "version", json_text(status, "version"), NULL, NULL, stream);
+	fputs(" 1\n", stream);
 	for (size_t i = 0; i < COUNT(totals); i++)
 		print_by_event(counted, &totals[i], stream);
 	print_metric_unknown(counted, stream);
@@ -619,42 +622,18 @@ status_print_metrics(const json_t *status, uint64_t now_ns, FILE *stream)
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
 }
 
-static int
-write_to(int fd, const json_t *status, uint64_t now_ns)
-{
-	FILE *stream = fdopen(fd, "w");
-	int err;
-
-	if (!stream) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	err = fchmod(fd, 0644) ? -errno : status_print_metrics(status, now_ns, stream);
-	if (fclose(stream) && !err)
-		err = -errno;
-	return err;
-}
-
 int
 status_write_metrics(const json_t *status, uint64_t now_ns, const char *path)
 {
-	char temporary[PATH_MAX];
-	int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+	struct atomic_file file;
 	struct stat there;
-	int fd, err;
+	int err;
 
-	if (length < 0 || (size_t)length >= sizeof(temporary))
-		return -ENAMETOOLONG;
 	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* root must not replace /dev/stdout */
 		return -EEXIST;
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = write_to(fd, status, now_ns);
-	if (!err && rename(temporary, path))
-		err = -errno;
+	err = atomic_file_open(&file, path);
 	if (err)
-		unlink(temporary);
-	return err;
+		return err;
+	err = fchmod(fileno(file.stream), 0644) ? -errno : status_print_metrics(status, now_ns, file.stream);
+	return atomic_file_close(&file, err);
 }

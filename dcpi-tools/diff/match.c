@@ -88,18 +88,12 @@ static char *
 trait_of(const struct match_image *image, enum trait trait, int *err)
 {
 	const char *name = text_basename(image->image->path);
-	char *text = NULL;
+	const char *const traits[TRAIT_COUNT] = {image->image->path, image->soname, name, name, image->source};
+	char *text;
 
-	if (trait != TRAIT_PATH && image->image->kind != IMAGE_USER)
+	if (!traits[trait] || (trait != TRAIT_PATH && image->image->kind != IMAGE_USER))
 		return NULL;
-	if ((trait == TRAIT_SONAME && !image->soname) || (trait == TRAIT_SOURCE && !image->source))
-		return NULL;
-	if (trait == TRAIT_PATH)
-		text = strdup(image->image->path);
-	else if (trait == TRAIT_STEM)
-		text = stem(name);
-	else
-		text = strdup(trait == TRAIT_SONAME ? image->soname : trait == TRAIT_NAME ? name : image->source);
+	text = trait == TRAIT_STEM ? stem(name) : strdup(traits[trait]);
 	if (!text)
 		*err = -ENOMEM;
 	return text;

@@ -274,19 +274,6 @@ list_images(const struct diff_input *input, struct match_input *matched, struct 
 	return 0;
 }
 
-static int
-prepare_input(struct diff_report *report, unsigned side)
-{
-	const struct diff_input *input = &report->inputs[side];
-	struct match_image **by_image = calloc(input->all.selection->image_count + 1, sizeof(*by_image));
-	int err = by_image ? list_images(input, &report->matched[side], by_image) : -ENOMEM;
-
-	if (!err)
-		err = take_procedures(input, &report->procedures[side], by_image);
-	free(by_image);
-	return err;
-}
-
 /* Each group with both sides and more than one build. */
 static int
 list_rebuilt(struct diff_report *report)
@@ -324,7 +311,13 @@ group_images(struct diff_report *report)
 	int found, err;
 
 	for (unsigned side = 0; side < 2; side++) {
-		err = prepare_input(report, side);
+		const struct diff_input *input = &report->inputs[side];
+		struct match_image **by_image = calloc(input->all.selection->image_count + 1, sizeof(*by_image));
+
+		err = by_image ? list_images(input, &report->matched[side], by_image) : -ENOMEM;
+		if (!err)
+			err = take_procedures(input, &report->procedures[side], by_image);
+		free(by_image);
 		if (err)
 			return err;
 	}

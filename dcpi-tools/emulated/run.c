@@ -202,27 +202,20 @@ free_bytes(const char *directory)
 	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
 }
 
-/* Without symbolic links: run_directory_end_stale() finds emulators by comparing this text. */
-static void
-find_parent(char parent[PATH_MAX])
-{
-	const char *named = temporary_directory_parent("/tmp");
-
-	if (!realpath(named, parent))
-		snprintf(parent, PATH_MAX, "%s", named);
-	if (strchr(parent, ',')) /* the emulator ends a plugin option there */
-		snprintf(parent, PATH_MAX, "/tmp");
-}
-
 /* Processes that become other users make their files in it, too. */
 static int
 make_directory(struct emulated_run *run, uint64_t room_bytes)
 {
 	const char *name = program_invocation_short_name;
+	const char *named = temporary_directory_parent("/tmp");
 	char parent[PATH_MAX];
 	int err;
 
-	find_parent(parent);
+	/* without symbolic links: run_directory_end_stale() finds emulators by comparing this text */
+	if (!realpath(named, parent))
+		snprintf(parent, PATH_MAX, "%s", named);
+	if (strchr(parent, ',')) /* the emulator ends a plugin option there */
+		snprintf(parent, PATH_MAX, "/tmp");
 	run_directory_clean(parent, name);
 	err = run_directory_make(parent, name, run->directory, sizeof(run->directory) - 64, &run->lock);
 	if (err) {

@@ -48,21 +48,30 @@ names_add(struct ctl_names *names, const char *name)
 	snprintf(names->text + used, sizeof(names->text) - used, "%s%s", used ? ", " : "", name);
 }
 
+/* The first line of a file of /proc that begins with `key`; false when there is none. */
+static bool
+find_line(const char *procfs, const char *file, const char *key, char *line, size_t size)
+{
+	char path[PATH_MAX];
+	bool found = false;
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/%s", procfs, file);
+	stream = fopen(path, "re");
+	while (stream && !found && fgets(line, (int)size, stream))
+		found = strncmp(line, key, strlen(key)) == 0;
+	if (stream)
+		fclose(stream);
+	return found;
+}
+
 /* The flags of a processor of a virtual machine have "hypervisor". */
 static bool
 is_virtual(const char *procfs)
 {
-	char line[4096], path[PATH_MAX];
-	bool found = false;
-	FILE *stream;
+	char line[4096];
 
-	snprintf(path, sizeof(path), "%s/cpuinfo", procfs);
-	stream = fopen(path, "re");
-	while (stream && !found && fgets(line, sizeof(line), stream))
-		found = strncmp(line, "flags", strlen("flags")) == 0 && strstr(line, " hypervisor");
-	if (stream)
-		fclose(stream);
-	return found;
+	return find_line(procfs, "cpuinfo", "flags", line, sizeof(line)) && strstr(line, " hypervisor");
 }
 
 static void
@@ -180,27 +189,6 @@ doctor_check_events(const struct doctor_environment *environment, struct ctl_fin
 
 /* ---- Rights ---- */
 
-/* The hexadecimal number behind `key` in /proc/self/status; false when there is none. */
-static bool
-read_status(const char *procfs, const char *key, uint64_t *value)
-{
-	char line[256], path[PATH_MAX];
-	const size_t length = strlen(key);
-	bool found = false;
-	FILE *stream;
-
-	snprintf(path, sizeof(path), "%s/self/status", procfs);
-	stream = fopen(path, "re");
-	while (stream && !found && fgets(line, sizeof(line), stream)) {
-		found = strncmp(line, key, length) == 0 && line[length] == ':';
-		if (found)
-			*value = strtoull(line + length + 1, NULL, 16);
-	}
-	if (stream)
-		fclose(stream);
-	return found;
-}
-
 static bool
 has_capability(uint64_t effective, unsigned capability)
 {
@@ -211,9 +199,14 @@ has_capability(uint64_t effective, unsigned capability)
 static void
 check_capabilities(const char *procfs, struct ctl_findings *findings)
 {
+	static const char key[] = "CapEff:";
 	uint64_t effective;
+	char line[256];
 
-	if (!read_status(procfs, "CapEff", &effective) || has_capability(effective, CAP_SYS_ADMIN))
+	if (!find_line(procfs, "self/status", key, line, sizeof(line)))
+		return;
+	effective = strtoull(line + strlen(key), NULL, 16);
+	if (has_capability(effective, CAP_SYS_ADMIN))
 		return;
 	if (!has_capability(effective, CAP_PERFMON)) {
 		findings_add(findings, SEVERITY_PROBLEM, "capabilities",
