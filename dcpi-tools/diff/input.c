@@ -180,6 +180,8 @@ figures_lost(const struct code_figures *figures)
 struct input_reader {
 	struct diff_input *input;
 	const struct input_request *request;
+	const struct profile_set_visit *visit;
+	struct input_row_key *keys; /* of the rows, sorted */
 };
 
 const struct selection_event *
@@ -257,60 +259,64 @@ choose_total(struct diff_input *input, const char *directory)
 	return STATUS_EMPTY;
 }
 
-static struct input_row *
-add_row(struct diff_input *input)
+static int
+add_row(struct diff_input *input, const struct input_row *row)
 {
 	struct input_row *rows = array_grow(input->rows, &input->row_capacity, input->row_count + 1, sizeof(*rows));
 
 	if (!rows)
-		return NULL;
+		return -ENOMEM;
 	input->rows = rows;
-	rows[input->row_count] = (struct input_row){0};
-	return &rows[input->row_count++];
-}
-
-static int
-take_histogram(struct diff_input *input, struct histogram *histogram)
-{
-	for (size_t i = 0; i < histogram->row_count; i++) {
-		struct histogram_row *from = &histogram->rows[i];
-		struct input_row *row;
-
-		if (from->counts[input->all.event] == 0)
-			continue;
-		row = add_row(input);
-		if (!row)
-			return -ENOMEM;
-		row->image = from->image;
-		row->kind = from->procedure.kind;
-		row->offset = from->procedure.offset;
-		row->samples = (struct compare_count){from->counts[input->all.event], from->taken[input->all.event],
-		                                      from->squares[input->all.event]};
-		row->title = from->title;
-		from->title = NULL; /* its owner is the row now */
-	}
+	rows[input->row_count++] = *row;
 	return 0;
 }
 
 static int
-count_samples(struct input_reader *reader, const struct profile_set_visit *visit)
+make_histogram(const struct input_reader *reader, const struct selection *selection, char **titles, const bool *wanted,
+               struct histogram *histogram)
 {
-	struct diff_input *input = reader->input;
 	const struct histogram_request request = {
-		.selection = input->all.selection,
-		.wanted = input->all.wanted,
-		.image_titles = input->all.titles,
-		.symbolizer = reader->request->by_image ? NULL : visit->symbolizer,
+		.selection = selection,
+		.wanted = wanted,
+		.image_titles = titles,
+		.symbolizer = reader->request->by_image ? NULL : reader->visit->symbolizer,
 		.demangle = reader->request->demangle,
 	};
-	struct histogram histogram;
-	int err = histogram_make(&request, &histogram);
 
-	if (!err) {
-		err = take_histogram(input, &histogram);
-		histogram_fini(&histogram);
+	return histogram_make(&request, histogram);
+}
+
+static struct compare_count
+samples_of(const struct histogram_row *row, uint16_t event)
+{
+	return (struct compare_count){row->counts[event], row->taken[event], row->squares[event]};
+}
+
+static int
+count_samples(struct input_reader *reader)
+{
+	struct diff_input *input = reader->input;
+	struct histogram histogram = {0};
+	int err = make_histogram(reader, input->all.selection, input->all.titles, input->all.wanted, &histogram);
+
+	for (size_t i = 0; i < histogram.row_count && !err; i++) {
+		struct histogram_row *from = &histogram.rows[i];
+		const struct input_row row = {
+			.image = from->image,
+			.kind = from->procedure.kind,
+			.offset = from->procedure.offset,
+			.title = from->title,
+			.samples = samples_of(from, input->all.event),
+		};
+
+		if (row.samples.count == 0)
+			continue;
+		err = add_row(input, &row);
+		if (!err)
+			from->title = NULL; /* its owner is the row now */
 	}
-	return err ? database_cannot_read(visit->database, err) : STATUS_OK;
+	histogram_fini(&histogram);
+	return err ? database_cannot_read(reader->visit->database, err) : STATUS_OK;
 }
 
 static int
@@ -322,21 +328,25 @@ take_procedure(void *context, const struct procedure_input *input, const struct 
 		.offset = input->symbol->offset,
 		.name = input->symbol->name,
 	};
-	struct input_row *row = add_row(reader->input);
+	struct input_row row = {
+		.image = input->code->index,
+		.kind = procedure.kind,
+		.offset = procedure.offset,
+		.title = procedure_title(&procedure, input->code->image, reader->request->demangle),
+		.samples = {analysis->time_samples, analysis->time_taken, analysis->time_squares},
+	};
+	int err = row.title ? 0 : -ENOMEM;
 
-	if (!row)
-		return -ENOMEM;
-	row->image = input->code->index;
-	row->kind = procedure.kind;
-	row->offset = procedure.offset;
-	row->samples = (struct compare_count){analysis->time_samples, analysis->time_taken, analysis->time_squares};
-	row->title = procedure_title(&procedure, input->code->image, reader->request->demangle);
-	figures_of_procedure(analysis, &row->figures);
-	return row->title ? 0 : -ENOMEM;
+	figures_of_procedure(analysis, &row.figures);
+	if (!err)
+		err = add_row(reader->input, &row);
+	if (err)
+		free(row.title);
+	return err;
 }
 
 static int
-analyze(struct input_reader *reader, const struct profile_set_visit *visit)
+analyze(struct input_reader *reader)
 {
 	const struct survey_all_visitor visitor = {.context = reader, .procedure = take_procedure};
 	struct survey_all *all = &reader->input->all;
@@ -348,7 +358,7 @@ analyze(struct input_reader *reader, const struct profile_set_visit *visit)
 	for (uint32_t i = 0; i < all->selection->image_count; i++)
 		if (!all->wanted || all->wanted[i])
 			all->samples += code_image_samples(all->selection, i, 0, UINT64_MAX, all->event);
-	return survey_all_run(all, visit->database, &visitor);
+	return survey_all_run(all, reader->visit->database, &visitor);
 }
 
 int
@@ -410,20 +420,19 @@ compare_names(const void *left, const void *right)
 	return compare_keys(&a, &b);
 }
 
-/* The rows of the input, to be found. */
-struct input_run_rows {
-	struct input_reader *reader;
-	const struct profile_set_visit *visit;
-	struct input_row_key *keys;
-};
-
-/* Code made at run time is known by its name alone. */
+/* The samples of a run to the rows; code made at run time is known by its name alone. */
 static int
-take_histogram_of_run(struct diff_input *input, const struct histogram *histogram, const struct input_run *run,
-                      const struct input_row_key *keys)
+take_run(void *context, const struct input_run *run)
 {
-	for (size_t i = 0; i < histogram->row_count; i++) {
-		const struct histogram_row *from = &histogram->rows[i];
+	const struct input_reader *reader = context;
+	const size_t count = reader->input->row_count, size = sizeof(*reader->keys);
+	char **titles = image_titles(run->selection);
+	struct histogram histogram = {0};
+	int err = titles ? make_histogram(reader, run->selection, titles, NULL, &histogram) : -ENOMEM;
+
+	for (size_t i = 0; i < histogram.row_count && !err; i++) {
+		const struct histogram_row *from = &histogram.rows[i];
+		const struct compare_count samples = samples_of(from, run->event);
 		const struct input_row_key key = {
 			.image = run->selection->images[from->image].number,
 			.title = from->title,
@@ -431,41 +440,22 @@ take_histogram_of_run(struct diff_input *input, const struct histogram *histogra
 		};
 		const struct input_row_key *found;
 
-		if (from->counts[run->event] == 0)
+		if (samples.count == 0)
 			continue;
-		found = bsearch(&key, keys, input->row_count, sizeof(*keys), compare_keys);
+		found = bsearch(&key, reader->keys, count, size, compare_keys);
 		if (!found)
-			found = bsearch(&key, keys, input->row_count, sizeof(*keys), compare_names);
+			found = bsearch(&key, reader->keys, count, size, compare_names);
 		if (!found)
 			continue;
 		if (!found->row->runs)
 			found->row->runs = calloc(run->most, sizeof(*found->row->runs));
-		if (!found->row->runs)
-			return -ENOMEM;
-		compare_count_add(&found->row->runs[run->index],
-		                  &(struct compare_count){from->counts[run->event], from->taken[run->event],
-		                                          from->squares[run->event]});
+		if (found->row->runs)
+			compare_count_add(&found->row->runs[run->index], &samples);
+		else
+			err = -ENOMEM;
 	}
-	return 0;
-}
-
-static int
-take_run(void *context, const struct input_run *run)
-{
-	const struct input_run_rows *rows = context;
-	struct histogram_request request = {
-		.selection = run->selection,
-		.image_titles = image_titles(run->selection),
-		.symbolizer = rows->reader->request->by_image ? NULL : rows->visit->symbolizer,
-		.demangle = rows->reader->request->demangle,
-	};
-	struct histogram histogram = {0};
-	int err = request.image_titles ? histogram_make(&request, &histogram) : -ENOMEM;
-
-	if (!err)
-		err = take_histogram_of_run(rows->reader->input, &histogram, run, rows->keys);
 	histogram_fini(&histogram);
-	image_titles_free(request.image_titles, run->selection->image_count);
+	image_titles_free(titles, run->selection->image_count);
 	return err;
 }
 
@@ -543,20 +533,19 @@ int
 input_read(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
            unsigned *hits)
 {
-	struct input_reader reader = {.input = input, .request = request};
-	struct input_run_rows rows = {.reader = &reader, .visit = visit};
+	struct input_reader reader = {.input = input, .request = request, .visit = visit};
 	int status = input_open(input, request, visit, hits);
 
 	if (!status)
-		status = request->analyze ? analyze(&reader, visit) : count_samples(&reader, visit);
+		status = request->analyze ? analyze(&reader) : count_samples(&reader);
 	if (status)
 		return status;
 	/* the samples of each label: the noise from run to run is estimated from how they differ */
-	rows.keys = sort_rows(input);
-	if (!rows.keys)
+	reader.keys = sort_rows(input);
+	if (!reader.keys)
 		return message_cannot(NULL, "read the runs", -ENOMEM, NULL);
-	status = input_each_run(input, visit, take_run, &rows);
-	free(rows.keys);
+	status = input_each_run(input, visit, take_run, &reader);
+	free(reader.keys);
 	return status;
 }
 
