@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"

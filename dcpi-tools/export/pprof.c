@@ -276,7 +276,7 @@ put_point(struct pprof_writer *writer, size_t index)
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	uint64_t samples[SELECTION_EVENTS_MAX];
+	uint64_t samples[SELECTION_EVENTS_MAX] = {0};
 
 	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
 		put_mapping(writer, &report->stretches[writer->mapping]);
@@ -293,7 +293,7 @@ put_unknown(struct pprof_writer *writer, unsigned cause)
 {
 	const struct export_report *report = writer->report;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	uint64_t samples[SELECTION_EVENTS_MAX], sum = 0;
+	uint64_t samples[SELECTION_EVENTS_MAX] = {0}, sum = 0;
 	char name[64];
 
 	for (size_t i = 0; i < report->choice.columns.count; i++)

@@ -35,10 +35,9 @@ struct perf_import_report {
 	uint64_t call_chains;                  /* samples that had one, which is not kept */
 	uint64_t no_event; /* samples of an event that the recording does not describe, or that had no room */
 	uint64_t events_left_out;
-	uint64_t lost_records; /* of mappings and processes */
-	uint64_t late;         /* records that came after a younger one had been taken */
-	uint64_t duration_ns;  /* from the first sample to the last */
-	uint64_t bytes;        /* read */
+	uint64_t late;        /* records that came after a younger one had been taken */
+	uint64_t duration_ns; /* from the first sample to the last */
+	uint64_t bytes;       /* read */
 	uint64_t images;
 	struct perf_data_fault fault; /* text NULL: it was whole */
 };

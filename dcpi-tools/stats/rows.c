@@ -19,7 +19,6 @@ struct stats_image_name {
 
 struct stats_row_entry {
 	struct stats_row row;
-	size_t index;
 	UT_hash_handle hh;
 };
 

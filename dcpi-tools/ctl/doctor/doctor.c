@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <pwd.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
