@@ -6,39 +6,110 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "stream/perf_data_internal.h"
+#include "stream/byte_source.h"
+#include "stream/perf_unpack.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#define WORD 8 /* bytes */
+#define WORD             8 /* bytes */
+#define MAGIC_SIZE       8
+#define PIPE_HEADER_SIZE 16
+#define FILE_HEADER_SIZE 104
+#define SECTION_SIZE     16 /* offset and size */
+#define WORD_BITS        64
+#define DATA_SECTION_AT  40 /* of the header */
+#define FIRST_TOOL_TYPE  64 /* the kernel's own record types end here */
 
+/* Limits far above what perf writes. */
+#define PERF_DATA_EVENTS_MAX    65536
+#define PERF_DATA_SECTION_MAX   ((uint64_t)64 << 20) /* bytes of an optional part */
+#define PERF_DATA_ATTR_SIZE_MAX 4096
+
+/* perf's PERF_RECORD_MISC_BUILD_ID_SIZE: the size stands behind the bytes. */
+#define MISC_BUILD_ID_SIZE (1U << 15)
+
+/* perf's enum perf_event_update_type */
+#define UPDATE_NAME 2
+
+/* Formats: tools/perf/Documentation/perf.data-file-format.txt of linux. */
+enum tool_record {
+	TOOL_ATTR = 64,
+	TOOL_EVENT_TYPE = 65,
+	TOOL_TRACING_DATA = 66,
+	TOOL_BUILD_ID = 67,
+	TOOL_ROUND = PERF_DATA_ROUND,
+	TOOL_AUXTRACE = 71,
+	TOOL_EVENT_UPDATE = 78,
+	TOOL_FEATURE = 80,
+	TOOL_COMPRESSED = 81,
+};
+
+enum perf_feature {
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOST = 3,
+	FEATURE_RELEASE = 4,
+	FEATURE_ARCHITECTURE = 6,
+	FEATURE_CPU_COUNT = 7,
+	FEATURE_CPU = 8,
+	FEATURE_CPU_ID = 9,
+	FEATURE_EVENTS = 12,
+	FEATURE_TIMES = 21,
+	FEATURE_COUNT = 256,
+};
+
+/* Of a counter. */
 struct perf_id {
 	uint64_t id;
 	uint32_t event;
 	UT_hash_handle hh;
 };
 
-uint32_t
-perf_read_u32(const struct perf_data *data, struct byte_reader *reader)
+#define PERF_DATA_RECENT 64 /* a power of 2: ids of counters follow one another */
+
+struct perf_data {
+	struct byte_source source;
+	bool is_pipe, is_swapped;
+	struct perf_data_event *events;
+	size_t event_count, event_capacity;
+	struct perf_id *ids;
+	struct perf_id *recent[PERF_DATA_RECENT]; /* those that were looked for last, by their lowest bits */
+	uint64_t id_bytes;                        /* bytes of ids read so far; overlapping sections count twice */
+	struct perf_data_build_id *build_ids;
+	size_t build_id_count, build_id_capacity;
+	struct perf_data_machine machine;
+	struct perf_unpack *unpack; /* NULL until something was compressed */
+	uint64_t consumed;          /* of the record that was given last: it goes with the next call */
+	uint64_t payload;           /* of it: bytes that follow the record */
+	struct perf_data_fault fault;
+	struct perf_data_fault late_fault; /* damage found behind the records; reported after the last record */
+	int ended;                         /* 1: it did; else the error that every call gives */
+	_Alignas(8) uint8_t scratch[RECORD_SIZE_MAX + 1];
+};
+
+/* Numbers of the file's byte order. */
+static uint32_t
+get_u32(const struct perf_data *data, struct byte_reader *reader)
 {
 	uint32_t value = read_u32_native(reader);
 
 	return data->is_swapped ? __builtin_bswap32(value) : value;
 }
 
-uint64_t
-perf_read_u64(const struct perf_data *data, struct byte_reader *reader)
+static uint64_t
+get_u64(const struct perf_data *data, struct byte_reader *reader)
 {
 	uint64_t value = read_u64_native(reader);
 
 	return data->is_swapped ? __builtin_bswap64(value) : value;
 }
 
-int
-perf_data_add_event(struct perf_data *data, struct byte_reader *reader, size_t size, uint32_t *event)
+/* An attribute of `size` bytes. 0 with the new event's index, -ENOMEM or -DCPI_EDAMAGED (without a fault). */
+static int
+add_event(struct perf_data *data, struct byte_reader *reader, size_t size, uint32_t *event)
 {
 	const uint8_t *bytes = read_bytes(reader, size);
 	struct perf_data_event *events, *added;
@@ -83,20 +154,20 @@ add_id(struct perf_data *data, uint64_t id, uint32_t event)
 	return -ENOMEM;
 }
 
-int
-perf_data_add_ids(struct perf_data *data, struct byte_reader *reader, uint64_t count, uint32_t event)
+static int
+add_ids(struct perf_data *data, struct byte_reader *reader, uint64_t count, uint32_t event)
 {
 	int err = 0;
 
 	if (count > reader_left(reader) / WORD)
 		return -DCPI_EDAMAGED;
 	for (uint64_t i = 0; i < count && !err; i++)
-		err = add_id(data, perf_read_u64(data, reader), event);
+		err = add_id(data, get_u64(data, reader), event);
 	return err;
 }
 
-int
-perf_data_name_event(struct perf_data *data, uint32_t event, const char *name, size_t size)
+static int
+name_event(struct perf_data *data, uint32_t event, const char *name, size_t size)
 {
 	char *copy;
 
@@ -125,8 +196,9 @@ free_events(struct perf_data *data)
 	free(data->events);
 }
 
-bool
-perf_data_find_id(struct perf_data *data, uint64_t id, uint32_t *event)
+/* The event of a counter; false: it is not known. */
+static bool
+find_id(struct perf_data *data, uint64_t id, uint32_t *event)
 {
 	struct perf_id **recent = &data->recent[id % PERF_DATA_RECENT], *entry = *recent;
 
@@ -189,19 +261,240 @@ find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t si
 	if (at == SIZE_MAX || at + WORD > size)
 		return true;
 	reader_init(&reader, body + at, WORD);
-	id = perf_read_u64(data, &reader);
-	if (id && !perf_data_find_id(data, id, event))
+	id = get_u64(data, &reader);
+	if (id && !find_id(data, id, event))
 		*event = PERF_DATA_NO_EVENT;
 	return true;
 }
 
-#define MAGIC_SIZE       8
-#define PIPE_HEADER_SIZE 16
-#define FILE_HEADER_SIZE 104
-#define SECTION_SIZE     16 /* offset and size */
-#define WORD_BITS        64
+/* ---- descriptions: what a feature, or a record of perf itself, holds ---- */
 
-#define DATA_SECTION_AT 40 /* of the header */
+/* A length, that many bytes, a NUL among them. NULL and failed when it is not so. */
+static const char *
+read_text(const struct perf_data *data, struct byte_reader *reader, size_t *size)
+{
+	const char *text;
+
+	*size = get_u32(data, reader);
+	text = (const char *)read_bytes(reader, *size);
+	if (text && memchr(text, '\0', *size))
+		return text;
+	reader->failed = true;
+	return NULL;
+}
+
+static int
+take_text(const struct perf_data *data, struct byte_reader *reader, char **text)
+{
+	size_t size;
+	const char *found = read_text(data, reader, &size);
+	char *copy;
+
+	if (!found)
+		return -DCPI_EDAMAGED;
+	copy = strdup(found);
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+/* Name an event that its attribute announced: it is found by its counters' ids, or else by its position. */
+static int
+take_description(struct perf_data *data, struct byte_reader *reader, uint32_t attr_size, uint32_t place)
+{
+	const char *name;
+	uint32_t count, event = place;
+	size_t size;
+
+	read_bytes(reader, attr_size);
+	count = get_u32(data, reader);
+	name = read_text(data, reader, &size);
+	if (!name)
+		return -DCPI_EDAMAGED;
+	for (uint32_t i = 0; i < count && !reader->failed; i++) {
+		uint64_t id = get_u64(data, reader);
+
+		if (i == 0)
+			find_id(data, id, &event);
+	}
+	if (reader->failed)
+		return -DCPI_EDAMAGED;
+	return name_event(data, event, name, size);
+}
+
+static int
+take_descriptions(struct perf_data *data, struct byte_reader *reader)
+{
+	uint32_t count = get_u32(data, reader), attr_size = get_u32(data, reader);
+	int err = 0;
+
+	if (reader->failed || count > PERF_DATA_EVENTS_MAX)
+		return -DCPI_EDAMAGED;
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = take_description(data, reader, attr_size, i);
+	return err;
+}
+
+static int
+take_build_id(struct perf_data *data, uint16_t misc, struct byte_reader *reader)
+{
+	struct perf_data_build_id *entries, *added;
+	uint32_t pid = get_u32(data, reader);
+	const uint8_t *bytes = read_bytes(reader, BUILD_ID_SIZE_MAX + 4);
+	const char *path = (const char *)reader->at;
+
+	if (!bytes || !memchr(path, '\0', reader_left(reader)))
+		return -DCPI_EDAMAGED;
+	entries = array_grow(data->build_ids, &data->build_id_capacity, data->build_id_count + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	data->build_ids = entries;
+	added = &entries[data->build_id_count];
+	added->pid = pid;
+	added->mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	added->build_id_size = BUILD_ID_SIZE_MAX;
+	if (misc & MISC_BUILD_ID_SIZE && bytes[BUILD_ID_SIZE_MAX] <= BUILD_ID_SIZE_MAX)
+		added->build_id_size = bytes[BUILD_ID_SIZE_MAX];
+	memcpy(added->build_id, bytes, BUILD_ID_SIZE_MAX);
+	added->path = strdup(path);
+	if (!added->path)
+		return -ENOMEM;
+	data->build_id_count++;
+	return 0;
+}
+
+/* Records of build-ids, one behind the other. */
+static int
+take_build_ids(struct perf_data *data, struct byte_reader *reader)
+{
+	while (reader_left(reader) > 0) {
+		struct perf_event_header header;
+		struct byte_reader body;
+		const uint8_t *bytes;
+		int err;
+
+		read_native(reader, &header, sizeof(header));
+		if (data->is_swapped)
+			record_swap_header(&header);
+		if (header.size < sizeof(header))
+			return -DCPI_EDAMAGED;
+		bytes = read_bytes(reader, header.size - sizeof(header));
+		if (!bytes)
+			return -DCPI_EDAMAGED;
+		reader_init(&body, bytes, header.size - sizeof(header));
+		err = take_build_id(data, header.misc, &body);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int
+take_feature(struct perf_data *data, unsigned feature, struct byte_reader *reader)
+{
+	switch (feature) {
+	case FEATURE_BUILD_ID:
+		return take_build_ids(data, reader);
+	case FEATURE_HOST:
+		return take_text(data, reader, &data->machine.host);
+	case FEATURE_RELEASE:
+		return take_text(data, reader, &data->machine.release);
+	case FEATURE_ARCHITECTURE:
+		return take_text(data, reader, &data->machine.architecture);
+	case FEATURE_CPU:
+		return take_text(data, reader, &data->machine.cpu);
+	case FEATURE_CPU_ID:
+		return take_text(data, reader, &data->machine.cpu_id);
+	case FEATURE_CPU_COUNT:
+		get_u32(data, reader); /* that there could be */
+		data->machine.cpu_count = get_u32(data, reader);
+		return reader->failed ? -DCPI_EDAMAGED : 0;
+	case FEATURE_TIMES:
+		data->machine.first_ns = get_u64(data, reader);
+		data->machine.last_ns = get_u64(data, reader);
+		return reader->failed ? -DCPI_EDAMAGED : 0;
+	case FEATURE_EVENTS:
+		return take_descriptions(data, reader);
+	default:
+		return 0;
+	}
+}
+
+/* The attribute tells its own size, and ids of counters fill the rest. */
+static int
+take_attr(struct perf_data *data, struct byte_reader *body)
+{
+	struct byte_reader head = *body;
+	uint32_t size, event;
+	int err;
+
+	get_u32(data, &head);
+	size = get_u32(data, &head);
+	err = add_event(data, body, size ? size : PERF_ATTR_SIZE_VER0, &event);
+	return err ? err : add_ids(data, body, reader_left(body) / sizeof(uint64_t), event);
+}
+
+/* What perf called an event before 3.18, known by its configuration alone. */
+static int
+take_event_type(struct perf_data *data, struct byte_reader *body)
+{
+	uint64_t config = get_u64(data, body);
+	int err = 0;
+
+	if (body->failed)
+		return -DCPI_EDAMAGED;
+	for (uint32_t i = 0; i < data->event_count && !err; i++)
+		if (data->events[i].attr.config == config && !data->events[i].name)
+			err = name_event(data, i, (const char *)body->at, reader_left(body));
+	return err;
+}
+
+static int
+take_update(struct perf_data *data, struct byte_reader *body)
+{
+	uint64_t kind = get_u64(data, body), id = get_u64(data, body);
+	uint32_t event;
+
+	if (body->failed)
+		return -DCPI_EDAMAGED;
+	if (kind != UPDATE_NAME || !find_id(data, id, &event))
+		return 0;
+	return name_event(data, event, (const char *)body->at, reader_left(body));
+}
+
+/* What perf wrote into a record of its own, without the header. 0, -ENOMEM or -DCPI_EDAMAGED (without a fault). */
+static int
+take_description_record(struct perf_data *data, const struct perf_event_header *header, struct byte_reader *body)
+{
+	switch (header->type) {
+	case TOOL_ATTR:
+		return data->is_pipe ? take_attr(data, body) : 0;
+	case TOOL_EVENT_TYPE:
+		return take_event_type(data, body);
+	case TOOL_EVENT_UPDATE:
+		return take_update(data, body);
+	case TOOL_BUILD_ID:
+		return take_build_id(data, header->misc, body);
+	case TOOL_FEATURE: {
+		uint64_t feature = get_u64(data, body);
+
+		return feature < FEATURE_COUNT ? take_feature(data, (unsigned)feature, body) : 0;
+	}
+	case TOOL_TRACING_DATA:
+		data->payload = get_u32(data, body);
+		break;
+	case TOOL_AUXTRACE:
+		data->payload = get_u64(data, body);
+		break;
+	default:
+		break;
+	}
+	return body->failed ? -DCPI_EDAMAGED : 0;
+}
+
+/* ---- the header, and what lies behind the records ---- */
 
 static const char beyond_end[] = "the records are said to lie behind the end of the file";
 
@@ -228,8 +521,8 @@ read_section(const struct perf_data *data, struct byte_reader *reader)
 {
 	struct section section;
 
-	section.offset = perf_read_u64(data, reader);
-	section.size = perf_read_u64(data, reader);
+	section.offset = get_u64(data, reader);
+	section.size = get_u64(data, reader);
 	return section;
 }
 
@@ -262,7 +555,7 @@ add_attr(struct perf_data *data, int fd, struct byte_reader *reader, size_t attr
 	uint8_t *bytes;
 	int err;
 
-	err = perf_data_add_event(data, reader, attr_size, &event);
+	err = add_event(data, reader, attr_size, &event);
 	if (err)
 		return err;
 	ids = read_section(data, reader);
@@ -273,7 +566,7 @@ add_attr(struct perf_data *data, int fd, struct byte_reader *reader, size_t attr
 	if (err)
 		return err;
 	reader_init(&ids_reader, bytes, (size_t)ids.size);
-	err = perf_data_add_ids(data, &ids_reader, ids.size / sizeof(uint64_t), event);
+	err = add_ids(data, &ids_reader, ids.size / sizeof(uint64_t), event);
 	free(bytes);
 	return err;
 }
@@ -310,7 +603,7 @@ read_feature(struct perf_data *data, int fd, unsigned feature, const struct sect
 	if (err)
 		return err;
 	reader_init(&reader, bytes, (size_t)section->size);
-	err = perf_data_take_feature(data, feature, &reader);
+	err = take_feature(data, feature, &reader);
 	free(bytes);
 	if (err == -DCPI_EDAMAGED)
 		return set_damage(data, section->offset, "a description behind the records is damaged");
@@ -402,12 +695,12 @@ read_file_header(struct perf_data *data, int fd, const uint8_t *bytes)
 	int err;
 
 	reader_init(&reader, bytes + PIPE_HEADER_SIZE, FILE_HEADER_SIZE - PIPE_HEADER_SIZE);
-	header.attr_size = perf_read_u64(data, &reader);
+	header.attr_size = get_u64(data, &reader);
 	header.attrs = read_section(data, &reader);
 	header.data = read_section(data, &reader);
 	read_section(data, &reader); /* event types, which perf does not use any more */
 	for (unsigned i = 0; i < FEATURE_COUNT / WORD_BITS; i++)
-		header.features[i] = perf_read_u64(data, &reader);
+		header.features[i] = get_u64(data, &reader);
 	err = read_attrs(data, fd, &header);
 	if (err)
 		return err;
@@ -449,7 +742,7 @@ read_header(struct perf_data *data, int fd)
 	if (!find_order(data, bytes, attr_size))
 		return set_damage(data, 0, "it is no recording of perf");
 	reader_init(&reader, bytes + MAGIC_SIZE, PIPE_HEADER_SIZE - MAGIC_SIZE);
-	data->is_pipe = perf_read_u64(data, &reader) == PIPE_HEADER_SIZE;
+	data->is_pipe = get_u64(data, &reader) == PIPE_HEADER_SIZE;
 	if (data->is_pipe)
 		return byte_source_skip(&data->source, PIPE_HEADER_SIZE);
 	if (byte_source_waiting(&data->source) < FILE_HEADER_SIZE)
@@ -457,8 +750,7 @@ read_header(struct perf_data *data, int fd)
 	return read_file_header(data, fd, bytes);
 }
 
-/* The kernel's own record types end here. */
-#define FIRST_TOOL_TYPE 64
+/* ---- records ---- */
 
 int
 perf_data_open(int fd, struct perf_data **data, struct perf_data_fault *fault)
@@ -486,7 +778,14 @@ perf_data_free(struct perf_data *data)
 	byte_source_fini(&data->source);
 	perf_unpack_free(data->unpack);
 	free_events(data);
-	perf_data_free_features(data);
+	for (size_t i = 0; i < data->build_id_count; i++)
+		free(data->build_ids[i].path);
+	free(data->build_ids);
+	free(data->machine.host);
+	free(data->machine.release);
+	free(data->machine.architecture);
+	free(data->machine.cpu);
+	free(data->machine.cpu_id);
 	free(data);
 }
 
@@ -575,32 +874,25 @@ next_written(struct perf_data *data, struct perf_event_header *header, const uin
 	return 1;
 }
 
-static int
-put_packed(struct perf_data *data, const uint8_t *body, size_t size)
-{
-	if (!data->unpack)
-		data->unpack = perf_unpack_new();
-	if (!data->unpack)
-		return -ENOMEM;
-	perf_unpack_put(data->unpack, body, size);
-	return 0;
-}
-
 /* A record that perf itself wrote. 0: it was taken. */
 static int
 take_tool_record(struct perf_data *data, const struct perf_event_header *header, const uint8_t *bytes)
 {
 	const uint8_t *body = bytes + sizeof(*header);
-	size_t size = header->size - sizeof(*header);
+	const size_t size = header->size - sizeof(*header);
 	struct byte_reader reader;
-	uint64_t payload = 0;
 	int err;
 
-	if (header->type == TOOL_COMPRESSED)
-		return put_packed(data, body, size);
+	if (header->type == TOOL_COMPRESSED) {
+		if (!data->unpack)
+			data->unpack = perf_unpack_new();
+		if (!data->unpack)
+			return -ENOMEM;
+		perf_unpack_put(data->unpack, body, size);
+		return 0;
+	}
 	reader_init(&reader, body, size);
-	err = perf_data_take_tool_record(data, header, &reader, &payload);
-	data->payload = payload;
+	err = take_description_record(data, header, &reader);
 	return err == -DCPI_EDAMAGED ? damaged_here(data, "a description among the records is damaged") : err;
 }
 
