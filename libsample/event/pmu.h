@@ -57,9 +57,4 @@ uint32_t pmu_period_step(const char *sysfs, const struct event *event);
  */
 int pmu_format_parse(const char *text, unsigned *config, uint64_t *bits);
 
-/* Names without their modifiers. */
-/* As event_encode(); `canonical` becomes the one of the event's names that everybody uses. */
-int event_encode_bare(const char *sysfs, const char *bare, struct event_encoding *encoding,
-                      char canonical[EVENT_NAME_SIZE], char *why, size_t size);
-
 #endif

@@ -9,32 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static ssize_t
-read_some(int fd, char *text, size_t size)
-{
-	ssize_t got;
-
-	do
-		got = read(fd, text, size);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
-}
-
-/* Until the end of the file or of `size`; how much was read, or -errno. */
-static ssize_t
-read_all(int fd, char *text, size_t size)
-{
-	size_t filled = 0;
-	ssize_t got;
-
-	do {
-		got = read_some(fd, text + filled, size - filled);
-		if (got < 0)
-			return got;
-		filled += (size_t)got;
-	} while (got > 0 && filled < size);
-	return (ssize_t)filled;
-}
+#include "base/file.h"
 
 static int
 read_first_line(const char *path, char *text, size_t size)
@@ -45,7 +20,7 @@ read_first_line(const char *path, char *text, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	got = read_all(fd, text, size);
+	got = file_read_at(fd, text, size, 0);
 	close(fd);
 	if (got < 0)
 		return (int)got;
