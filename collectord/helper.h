@@ -61,9 +61,6 @@ ssize_t helper_try(struct helper *helper, void *packet, size_t size);
 /* Leave the child behind. */
 void helper_abandon(struct helper *helper);
 
-/* The child that was left behind last; 0: none, or it ended at once. */
-pid_t helper_last_stuck(const struct helper *helper);
-
 /* Is this child, which was left behind, still there? */
 bool helper_is_stuck(struct helper *helper, pid_t child);
 
@@ -77,5 +74,40 @@ uint64_t helper_cpu_ns(const struct helper *helper);
  * whole, with a descriptor (-1: none); false: dcpid has closed the socket. */
 size_t helper_next(int socket, void *packet, size_t size, int *fd);
 bool helper_answer(int socket, const void *packet, size_t size, int fd);
+
+/* ---- silent devices ---- */
+
+#define SILENT_DEVICES_MAX 16
+#define SILENT_NS          UINT64_C(60000000000) /* that a device is silent at least */
+
+struct silent_device {
+	uint32_t major, minor;
+	pid_t child;       /* the child that was left behind there; 0: it has ended */
+	uint64_t until_ns; /* CLOCK_MONOTONIC; from then on the device is silent no more */
+};
+
+/*
+ * Devices whose file systems hang, and on which no file is opened for a while: no other child is sent there for a
+ * minute, and for as long as the child that was left behind exists. Even SIGKILL may not end that, and only
+ * HELPER_STUCK_MAX may be left behind: one hung file system must not use them all up.
+ *
+ * It has no pointers, so that it can be sent to the child. A further device takes the place of the one that was added
+ * first. All zero: none. Thread rule: that of its owner, and of the helper.
+ */
+struct silent_devices {
+	struct silent_device latest[SILENT_DEVICES_MAX]; /* the latest first */
+};
+
+/* Whether the device is silent now. */
+bool silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor);
+
+/*
+ * The device is silent from now on: the child that the helper left behind last hangs in a call there. False: it was
+ * silent already.
+ */
+bool silent_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper);
+
+/* Keep those devices silent whose child has not ended. To be called before silent_devices_have() is asked. */
+void silent_devices_renew(struct silent_devices *devices, struct helper *helper);
 
 #endif

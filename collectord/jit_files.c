@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "collectord/helper.h"
-#include "collectord/silent_devices.h"
 #include "collectord/worker.h"
 #include "process/hash.h"
 #include "process/jit.h"

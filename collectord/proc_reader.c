@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "collectord/helper.h"
-#include "collectord/silent_devices.h"
 #include "process/cgroup_table.h"
 #include "process/proc_maps.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collectord/silent_devices.h"
+#include "collectord/helper.h"
 
 static const struct helper nobody; /* was left behind */
 
