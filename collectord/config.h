@@ -10,11 +10,13 @@
 #define DCPI_COLLECTORD_CONFIG_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/log.h"
 #include "event/event.h"
+#include "profile/epoch.h"
 
 #define CONFIG_PERIOD_MAX UINT64_C(1000000000000) /* events, or ns for clocks */
 #define CONFIG_RATE_MAX   20000                   /* samples per second and CPU */
@@ -48,5 +50,33 @@ int dcpid_config_load(const char *path, struct config *config, char *why, size_t
 
 /* As dcpid_config_load() of text in memory; `name` stands for the file in messages. 0, -DCPI_ECONFIG or -ENOMEM. */
 int dcpid_config_parse(const char *name, const char *text, struct config *config, char *why, size_t size);
+
+/* ---- the command line, and the configuration that follows from it ---- */
+
+struct dcpid_options {
+	const char *file;        /* of the configuration */
+	bool file_given;         /* by the user: it must be there; else its absence means the defaults */
+	char database[PATH_MAX]; /* absolute; "": the configuration's */
+	char socket[PATH_MAX];   /* absolute; "": the configuration's */
+	char label[EPOCH_LABEL_SIZE];
+	uint64_t seconds; /* 0: until a signal or command */
+	uint64_t end_ns;  /* CLOCK_MONOTONIC, when `seconds` are over, of a daemon that goes on after a fault; else 0 */
+	bool check;       /* only check the configuration */
+};
+
+void dcpid_options_init(struct dcpid_options *options);
+
+/* `path` made absolute by the working directory, into `absolute`. 0; -EINVAL for "", -ENAMETOOLONG, or -errno. */
+int dcpid_options_absolute_path(const char *path, char absolute[PATH_MAX]);
+
+/* What the configuration is read from, for messages: the file, or what is built in when there is none. */
+const char *dcpid_options_source(const struct dcpid_options *options);
+
+/*
+ * Read the configuration file and lay the command line over it. A socket that neither names is `control` in the
+ * database's directory when the command line names that, so that a dcpid started by hand does not find another's
+ * socket. 0 or an error with a sentence in `why`.
+ */
+int dcpid_options_read_config(const struct dcpid_options *options, struct config *config, char *why, size_t size);
 
 #endif

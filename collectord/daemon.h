@@ -1,8 +1,8 @@
 /*
  * daemon.h - the life of dcpid: the event loop, its timers, signals and commands
  *
- * Callbacks only forward: samples and flushes to the collection, requests to commands.c, states to the service
- * manager. Thread rule: one thread, one daemon a process (it takes the signals over).
+ * Callbacks only forward: samples and flushes to the collection, requests of clients to command_...(), states to the
+ * service manager. Thread rule: one thread, one daemon a process (it takes the signals over).
  */
 #ifndef DCPI_COLLECTORD_DAEMON_H
 #define DCPI_COLLECTORD_DAEMON_H
@@ -14,7 +14,6 @@
 #include "collectord/damage_restart.h"
 #include "collectord/logging.h"
 #include "collectord/notify.h"
-#include "collectord/options.h"
 
 /*
  * Collect until a signal, a command or the end of `options->seconds` ends it. `config` is what `options` gave;

@@ -16,7 +16,6 @@
 #include "collectord/logging.h"
 #include "collectord/machine.h"
 #include "collectord/notify.h"
-#include "collectord/options.h"
 #include "control/request.h"
 
 #define SECONDS_MAX 31536000 /* a year */
