@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "collectord/capture_thread.h"
 #include "collectord/file_ids.h"
-#include "collectord/flush_hook.h"
+#include "collectord/flusher.h"
 #include "process/attribution.h"
 #include "process/image_table.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "collectord/capture_thread.h"
-#include "collectord/flush_hook.h"
+#include "collectord/flusher.h"
 #include "collectord/jit_files.h"
 #include "profile/profile.h"
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/announce.h"
+#include "collectord/capture_child.h"
 #include "collectord/collection_internal.h"
 #include "collectord/damage_restart.h"
 #include "collectord/flush_retention.h"
@@ -18,6 +19,10 @@
 #include "process/kernel_map.h"
 #include "profile/kernel_names.h"
 
+#define SHARE_MAX        4                     /* of the database */
+#define LAST_NS          UINT64_C(2000000000)  /* at the end, for images whose file may soon be gone */
+#define LAST_READ_NS     UINT64_C(5000000000)  /* for names of code made at run time, at the end */
+#define PACKAGES_WAIT_NS UINT64_C(60000000000) /* from the start, for images of packages */
 #define CLOCK_STEP_NS    UINT64_C(1000000000)  /* clocks that differ by more were set */
 #define FLUSH_KEPT_NS    UINT64_C(10000000000) /* intervals below it are kept, whether there is anything new or not */
 #define FLUSH_REST_NS    UINT64_C(60000000000) /* between two flushes while there is nothing new */
@@ -173,6 +178,115 @@ sync_files(struct collection *collection)
 		file_ids_ask(collection->files, &file);
 }
 
+/* ---- names and text of images, and names of code made at run time: capturer.h and code_namer.h ---- */
+
+/* Bytes of the database that names and text may take, in all; 0: there are none. */
+static uint64_t
+capture_limit(const struct config *config)
+{
+	const uint64_t most = config->size_limit / SHARE_MAX;
+
+	return config->capture_limit < most ? config->capture_limit : most;
+}
+
+/* Names are only there after a flush: the flusher has been made by then. */
+static void
+store_names(void *context)
+{
+	const struct collection *collection = context;
+
+	flusher_call_store(collection->flusher);
+}
+
+/* Have names and text of images captured, and code that is made at run time named, if the configuration wants it and it
+ * can be done: else log why not. */
+static void
+begin_capture(struct collection *collection)
+{
+	const struct config *config = &collection->config;
+	struct code_namer_options code = {
+		.files = collection->jit_files,
+		.limit = capture_limit(config),
+		.ready = store_names,
+		.context = collection,
+		.log = collection->log,
+	};
+	struct capturer_options images = {
+		.limit = capture_limit(config),
+		.overhead_limit_ppm = config->overhead_limit_ppm,
+		.cpu_count = sampler_cpu_count(collection->sampler),
+		.packages_wait_ns = PACKAGES_WAIT_NS,
+		.files = collection->files,
+		.log = collection->log,
+	};
+	int err;
+
+	if (images.limit == 0)
+		return;
+	err = capture_child_find(collection->capture_program);
+	if (err)
+		goto fail;
+	collection->capture_thread = capture_thread_new(collection->capture_program);
+	if (!collection->capture_thread) {
+		err = -errno;
+		goto fail;
+	}
+	code.thread = images.thread = collection->capture_thread;
+	collection->namer = code_namer_new(&code);
+	if (!collection->namer)
+		log_write(collection->log, LOG_LEVEL_WARNING, "code made at run time stays without names: %s",
+		          error_text(-errno));
+	collection->capturer = capturer_new(&images);
+	if (collection->capturer)
+		return;
+	err = -errno;
+fail:
+	log_write(collection->log, LOG_LEVEL_WARNING, "%s: names and text of programs cannot be captured: %s",
+	          collection->capture_program, error_text(err));
+}
+
+/* Give the capturer the images that have samples by now. */
+static void
+update_capture(struct collection *collection)
+{
+	if (collection->capturer)
+		capturer_track_images(collection->capturer, sampler_images(collection->sampler),
+		                      sampler_attribution(collection->sampler));
+}
+
+static int
+store_last(struct profile *profile, void *context)
+{
+	code_namer_store(context, profile);
+	return 0;
+}
+
+/* End the thread that captures, after it has read and stored the last names of code that was made at run time. */
+static void
+end_capture(struct collection *collection)
+{
+	struct code_namer *namer = collection->namer;
+
+	if (namer)
+		code_namer_drain(namer, LAST_READ_NS);
+	if (collection->capture_thread)
+		capture_thread_stop(collection->capture_thread);
+	if (namer && code_namer_has_results(namer))
+		(void)flusher_call(collection->flusher, store_last, namer);
+}
+
+/* Free what captures; after the flusher, which has hooks of it. */
+static void
+free_capture(struct collection *collection)
+{
+	capture_thread_free(collection->capture_thread);
+	code_namer_free(collection->namer);
+	capturer_free(collection->capturer);
+	collection->namer = NULL;
+	collection->capturer = NULL;
+	collection->capture_thread = NULL;
+}
+
 /* ---- life ---- */
 
 static int
@@ -269,7 +383,7 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	collection->files = file_ids_new(collection->log);
 	if (!collection->files)
 		return collection_explain(why, size, "build-ids", "be read", -errno);
-	collection_begin_capture(collection);
+	begin_capture(collection);
 	err = start_flusher(collection);
 	if (err)
 		return collection_explain(why, size, "flusher", "be started", err);
@@ -291,10 +405,10 @@ collection_start(struct collection *collection, const char *label, char *why, si
 void
 collection_close_writer(struct collection *collection)
 {
-	collection_end_capture(collection);
+	end_capture(collection);
 	flusher_free(collection->flusher);
 	collection->flusher = NULL;
-	collection_free_capture(collection);
+	free_capture(collection);
 	file_ids_free(collection->files);
 	collection->files = NULL;
 	tally_free(collection->spare);
@@ -635,7 +749,7 @@ collection_drain(struct collection *collection)
 		log_write(collection->log, LOG_LEVEL_ERROR, "cannot take samples from the kernel: %s", error_text(err));
 	collection->drain_error = err;
 	sync_jit(collection);
-	collection_update_capture(collection);
+	update_capture(collection);
 	tally = sampler_tally(collection->sampler);
 	if (!err && (tally_size(tally) >= tally_limit(tally) / 4 * 3 || session_is_long(collection)))
 		collection_flush(collection); /* while the flusher is busy, the tally has a quarter left */
@@ -648,7 +762,7 @@ collection_request_commit(struct collection *collection, uint64_t *ticket)
 	int err;
 
 	err = collection_drain_with(collection, sampler_drain_all);
-	collection_update_capture(collection);
+	update_capture(collection);
 	if (err)
 		return err == -ENOSPC ? -EAGAIN : err;
 	err = collection_flush(collection);
@@ -735,6 +849,16 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 	} while (err);
 	err = collection_flush(collection);
 	return err ? err : wait_until_idle(collection, deadline_ns);
+}
+
+void
+collection_finish_capture(struct collection *collection)
+{
+	if (!collection->capturer)
+		return;
+	(void)collection_drain_with(collection, sampler_drain_all);
+	update_capture(collection);
+	capturer_drain(collection->capturer, LAST_NS);
 }
 
 bool

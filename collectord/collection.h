@@ -22,7 +22,6 @@
 #include "collectord/file_ids.h"
 #include "collectord/flusher.h"
 #include "collectord/sampler.h"
-#include "collectord/totals.h"
 #include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"
@@ -172,6 +171,31 @@ struct sampler *collection_sampler(struct collection *collection);
 struct flusher *collection_flusher(struct collection *collection);
 
 /* ---- what has been counted ---- */
+
+/*
+ * What was counted in the epochs that have ended, since dcpid began. An epoch's numbers begin at 0, and events come and
+ * go with the configuration; a program that draws curves of a daemon needs numbers that only grow. Events are
+ * identified by their name, so that two that became the same (a clock that stands in for cycles, beside that clock) are
+ * one.
+ */
+struct totals_event {
+	char name[EVENT_NAME_SIZE];
+	struct slice_event counts;
+};
+
+struct totals {
+	size_t event_count;
+	struct totals_event *events; /* in the order in which they came up first */
+	uint64_t epochs;             /* begun, the one that goes on included */
+};
+
+void totals_fini(struct totals *totals);
+
+/* Make room for the events of an epoch that is to begin: 0, or -ENOMEM with nothing changed. */
+int totals_reserve(struct totals *totals, const struct epoch *epoch);
+
+/* Add what was counted in `epoch` (room was made for it), one of `counts` for each of its events. */
+void totals_add(struct totals *totals, const struct epoch *epoch, const struct slice_event *counts);
 
 struct collection_totals {
 	size_t event_count;

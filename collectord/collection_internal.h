@@ -123,19 +123,4 @@ int collection_start_epoch(struct collection *collection, const char *label, boo
 /* Would the database take the end of this epoch, and the next, at once? */
 bool collection_may_begin_epoch(const struct collection *collection);
 
-/* ---- collection_capture.c ---- */
-
-/* Have names and text of images captured, and code that is made at run time named, if the configuration wants it and it
- * can be done: else log why not. */
-void collection_begin_capture(struct collection *collection);
-
-/* End the thread that captures, after it has read and stored the last names of code that was made at run time. */
-void collection_end_capture(struct collection *collection);
-
-/* Free what captures; after the flusher, which has hooks of it. */
-void collection_free_capture(struct collection *collection);
-
-/* Give the capturer the images that have samples by now. */
-void collection_update_capture(struct collection *collection);
-
 #endif

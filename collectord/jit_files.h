@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "collectord/flush_hook.h"
+#include "collectord/flusher.h"
 #include "process/jit.h"
 
 #define JIT_FILES_PROCESSES_MAX 1024 /* processes that are remembered */
