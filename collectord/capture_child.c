@@ -17,11 +17,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "collectord/machine.h"
+#include "event/small_file.h"
 
 #define END_S       2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
 #define LOOK_NS     (SECOND_NS / 2)    /* between two looks at a process that writes nothing */
 #define NO_PIDFD_NS (SECOND_NS / 1000) /* between two looks at whether a process has ended, before Linux 5.3 */
-#define STAT_SIZE   512
+#define STAT_SIZE   2048               /* of a line that has 52 numbers */
 
 extern char **environ;
 
@@ -150,18 +151,11 @@ read_some(struct capture_child *child)
 static bool
 is_waiting(pid_t pid)
 {
-	char path[32], text[STAT_SIZE];
+	char text[STAT_SIZE];
 	const char *at;
-	ssize_t size;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (small_file_read(text, sizeof(text), "/proc/%d/stat", (int)pid))
 		return false;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[size > 0 ? size : 0] = '\0';
 	at = strrchr(text, ')'); /* after its name comes " STATE " */
 	return at && (strncmp(at, ") D", 3) == 0 || strncmp(at, ") S", 3) == 0);
 }

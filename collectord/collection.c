@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "collectord/announce.h"
 #include "collectord/capture_child.h"
 #include "collectord/collection_internal.h"
 #include "collectord/damage_restart.h"

@@ -808,19 +808,38 @@ hand_call_over(struct flusher *flusher, int (*call)(struct profile *profile, voi
 	return -ETIMEDOUT;
 }
 
-int
-flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+/*
+ * Run the call and wait for its end, as it uses its caller's memory. With `abandoned`, -EINPROGRESS when the call takes
+ * longer than FLUSHER_PATIENCE_S: `abandoned` is then called when it has ended, on the flusher's thread with the lock
+ * held, and owns the context.
+ */
+static int
+call_and_wait(struct flusher *flusher, int (*call)(struct profile *profile, void *context),
+              void (*abandoned)(struct flusher *flusher, void *context, int result), void *context)
 {
-	int result;
+	uint64_t deadline_ns = UINT64_MAX;
+	int result, wait_err = 0;
 
 	worker_lock(&flusher->worker);
 	result = hand_call_over(flusher, call, context);
-	while (!result && flusher->is_called) /* the call uses its caller's memory: wait for its end */
-		worker_wait(&flusher->worker);
-	if (!result)
+	if (abandoned)
+		deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + FLUSHER_PATIENCE_S * SECOND_NS;
+	while (!result && flusher->is_called && wait_err != ETIMEDOUT)
+		wait_err = worker_wait_until(&flusher->worker, deadline_ns);
+	if (!result && flusher->is_called) {
+		flusher->abandoned = abandoned;
+		result = -EINPROGRESS;
+	} else if (!result) {
 		result = flusher->call_result;
+	}
 	worker_unlock(&flusher->worker);
 	return result;
+}
+
+int
+flusher_call(struct flusher *flusher, int (*call)(struct profile *profile, void *context), void *context)
+{
+	return call_and_wait(flusher, call, NULL, context);
 }
 
 int
@@ -899,32 +918,6 @@ begin_epoch_late(struct flusher *flusher, void *context, int result)
 	free(begun);
 }
 
-/*
- * As flusher_call(), but -EINPROGRESS when the call takes longer than FLUSHER_PATIENCE_S. `abandoned` is then called
- * when it has ended, on the flusher's thread with the lock held, and owns the context.
- */
-static int
-call_with_timeout(struct flusher *flusher, int (*call)(struct profile *profile, void *context),
-                  void (*abandoned)(struct flusher *flusher, void *context, int result), void *context)
-{
-	uint64_t deadline_ns;
-	int result, wait_err = 0;
-
-	worker_lock(&flusher->worker);
-	result = hand_call_over(flusher, call, context);
-	deadline_ns = machine_clock_ns(CLOCK_MONOTONIC) + FLUSHER_PATIENCE_S * SECOND_NS;
-	while (!result && flusher->is_called && wait_err != ETIMEDOUT)
-		wait_err = worker_wait_until(&flusher->worker, deadline_ns);
-	if (!result && flusher->is_called) {
-		flusher->abandoned = abandoned;
-		result = -EINPROGRESS;
-	} else if (!result) {
-		result = flusher->call_result;
-	}
-	worker_unlock(&flusher->worker);
-	return result;
-}
-
 int
 flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
 {
@@ -938,7 +931,7 @@ flusher_begin_epoch(struct flusher *flusher, struct epoch *epoch)
 		return -ENOMEM;
 	}
 	*begun = (struct flusher_new_epoch){.flusher = flusher, .epoch = *epoch};
-	err = call_with_timeout(flusher, begin_epoch, begin_epoch_late, begun);
+	err = call_and_wait(flusher, begin_epoch, begin_epoch_late, begun);
 	if (err == -EINPROGRESS)
 		return err;
 	*epoch = begun->epoch;

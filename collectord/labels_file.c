@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "control/request.h"
+#include "event/small_file.h"
 #include "process/proc_text.h"
 
 #define TITLE "dcpid-labels/1 "
@@ -20,14 +21,9 @@
 static void
 read_boot_id(char boot_id[BOOT_ID_SIZE])
 {
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	boot_id[0] = '\0';
-	if (!file)
-		return;
-	if (!fgets(boot_id, BOOT_ID_SIZE, file) || strlen(boot_id) != BOOT_ID_SIZE - 1)
+	if (small_file_read(boot_id, BOOT_ID_SIZE, "/proc/sys/kernel/random/boot_id") ||
+	    strlen(boot_id) != BOOT_ID_SIZE - 1)
 		boot_id[0] = '\0';
-	fclose(file);
 }
 
 static int

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "collectord/announce.h"
+#include "collectord/collection.h"
 #include "collectord/config.h"
 #include "collectord/daemon.h"
 #include "collectord/damage_restart.h"

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "event/small_file.h"
 #include "process/attribution.h"
 
 #define SLOW_S 30 /* a flush that takes longer is reported */
@@ -79,20 +80,13 @@ static bool
 describe_reader(const struct collection_view *view, char *text, size_t size)
 {
 	const struct profile_stats *stats = &view->profile;
-	char since[16], path[32], command[64] = "", who[96] = "a process";
-	FILE *file;
+	char since[16], command[64], who[96] = "a process";
 
 	if (!stats->reader)
 		return false;
 	format_clock(stats->reader_since_ns, since, sizeof(since));
 	if (stats->reader > 0) {
-		snprintf(path, sizeof(path), "/proc/%d/comm", stats->reader);
-		file = fopen(path, "re");
-		if (file && !fgets(command, sizeof(command), file))
-			*command = '\0';
-		if (file)
-			fclose(file);
-		command[strcspn(command, "\n")] = '\0';
+		(void)small_file_read(command, sizeof(command), "/proc/%d/comm", stats->reader); /* "" on failure */
 		snprintf(who, sizeof(who), "process %d (%s)", stats->reader, *command ? command : "?");
 	}
 	snprintf(text, size,

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Who may give a command, and how often: collectord/peer.h applies owner_only and is_limited. */
+/* Who may give a command, and how often: collectord/control.h applies owner_only and is_limited. */
 static const struct command_entry command_entries[COMMANDS] = {
 	[COMMAND_STATUS] = {.name = "status"},
 	[COMMAND_FLUSH] = {.name = "flush", .is_limited = true},
