@@ -9,7 +9,7 @@
 #include "collectord/code_namer.h"
 #include "collectord/collection.h"
 #include "collectord/file_ids.h"
-#include "collectord/machine_watch.h"
+#include "collectord/machine.h"
 
 /* What sampling had cost at a moment; the difference of two is what it cost between them. */
 struct cost_mark {
