@@ -321,7 +321,7 @@ cpu_time_of_all(const struct collection *collection)
 	if (collection->jit_files)
 		cpu_ns += jit_files_cpu_ns(collection->jit_files);
 	if (collection->sampler)
-		cpu_ns += sampler_reader_cpu_ns(collection->sampler);
+		cpu_ns += proc_reader_cpu_ns(sampler_reader(collection->sampler));
 	return cpu_ns;
 }
 
@@ -722,9 +722,12 @@ note_stall(struct collection *collection, bool stalled)
 	collection->stalled = stalled;
 }
 
-/* After sampler_drain_all() has waited, the records that it was called for are old enough for sampler_drain(). */
-int
-collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
+/*
+ * Drain with `drain`, handing full tallies over as long as the flusher takes them. 0, -ENOSPC: it does not; -errno.
+ * After sampler_drain_all() has waited, the records that it was called for are old enough for sampler_drain().
+ */
+static int
+drain_with(struct collection *collection, int (*drain)(struct sampler *sampler))
 {
 	int err = drain(collection->sampler);
 
@@ -741,7 +744,7 @@ collection_drain(struct collection *collection)
 	struct tally *tally;
 	int err;
 
-	err = collection_drain_with(collection, sampler_drain);
+	err = drain_with(collection, sampler_drain);
 	if (err == -ENOSPC)
 		err = sampler_drain_dropping(collection->sampler, collection->flush_error == 0);
 	if (err && err != collection->drain_error)
@@ -760,7 +763,7 @@ collection_request_commit(struct collection *collection, uint64_t *ticket)
 {
 	int err;
 
-	err = collection_drain_with(collection, sampler_drain_all);
+	err = drain_with(collection, sampler_drain_all);
 	update_capture(collection);
 	if (err)
 		return err == -ENOSPC ? -EAGAIN : err;
@@ -837,7 +840,7 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 
 	sampler_release_held(collection->sampler);
 	do {
-		err = collection_drain_with(collection, drain);
+		err = drain_with(collection, drain);
 		if (err && err != -ENOSPC)
 			return err;
 		drain = sampler_drain;
@@ -855,7 +858,7 @@ collection_finish_capture(struct collection *collection)
 {
 	if (!collection->capturer)
 		return;
-	(void)collection_drain_with(collection, sampler_drain_all);
+	(void)drain_with(collection, sampler_drain_all);
 	update_capture(collection);
 	capturer_drain(collection->capturer, LAST_NS);
 }
@@ -951,7 +954,7 @@ end_slice(struct collection *collection, unsigned changes)
 {
 	log_write(collection->log, LOG_LEVEL_NOTICE, "%s: a slice begins",
 	          changes & MACHINE_CLOCK_SET ? "the clock was set" : "the machine slept");
-	(void)collection_drain_with(collection, sampler_drain_all);
+	(void)drain_with(collection, sampler_drain_all);
 	(void)collection_flush(collection);
 }
 
@@ -996,7 +999,7 @@ collection_follow_cpus(struct collection *collection)
 	int err;
 
 	(void)sampler_add_cpus(collection->sampler); /* an error shows in sampler_follow_cpus() */
-	err = collection_drain_with(collection, sampler_drain_all);
+	err = drain_with(collection, sampler_drain_all);
 	if (err == -ENOSPC)
 		return err;
 	collection->cpus_changed = false;
@@ -1117,7 +1120,7 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	if (view->trouble_since_ns)
 		view->trouble_dropped = view->dropped - collection->trouble_dropped;
 	attribution_stats(sampler_attribution(collection->sampler), &view->attribution);
-	sampler_reader_stats(collection->sampler, &view->reader);
+	proc_reader_stats(sampler_reader(collection->sampler), &view->reader);
 }
 
 struct sampler *

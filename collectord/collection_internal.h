@@ -103,9 +103,6 @@ void collection_close_writer(struct collection *collection);
 /* Give the flusher the configured limits for old slices. */
 void collection_retain(struct collection *collection);
 
-/* Drain with `drain`, handing full tallies over as long as the flusher takes them. 0, -ENOSPC: it does not; -errno. */
-int collection_drain_with(struct collection *collection, int (*drain)(struct sampler *sampler));
-
 /* Ask the database how big it is; to be called while no job is under way. */
 void collection_update_stats(struct collection *collection);
 

@@ -103,6 +103,23 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 	return -ENOENT;
 }
 
+bool
+sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
+{
+	const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
+	struct budget *budget = &sampler->budget;
+	bool changed = false;
+
+	memcpy(events, sampler->events, sampler->event_count * sizeof(*events));
+	if (seen)
+		budget_learn(budget, events, seen);
+	else
+		budget_measure(budget, &sampler->features, events, sampler->event_count, sampler->log);
+	for (size_t i = 0; i < sampler->event_count; i++)
+		changed |= event_limit_rate(&events[i], limit);
+	return budget_plan(budget, dither_rate_limit(limit), events) || changed;
+}
+
 /* Open all CPUs of the list; one that has gone offline in the meantime is left out, other errors end it. */
 static int
 open_cpus(struct sampler *sampler, const uint32_t *numbers, size_t count, char *why, size_t size)
@@ -920,14 +937,8 @@ sampler_contexts(const struct sampler *sampler)
 	return sampler->contexts;
 }
 
-void
-sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats)
+const struct proc_reader *
+sampler_reader(const struct sampler *sampler)
 {
-	proc_reader_stats(sampler->reader, stats);
-}
-
-uint64_t
-sampler_reader_cpu_ns(const struct sampler *sampler)
-{
-	return proc_reader_cpu_ns(sampler->reader);
+	return sampler->reader;
 }

@@ -31,6 +31,8 @@
 
 struct sampler;
 
+/* ---- sampler.c: events, and their records into a tally ---- */
+
 /*
  * Resolve the configured events, open them on every online CPU, scan /proc. 0 with *sampler set; a negative error with
  * a sentence in `why` when nothing at all can be sampled. Events that this machine lacks are no error: sampler_events()
@@ -40,10 +42,6 @@ struct sampler;
 int sampler_open(const struct config *config, const struct kernel_known *known, const struct log *log,
                  struct sampler **sampler, char *why, size_t size);
 void sampler_close(struct sampler *sampler); /* NULL is allowed */
-
-/* Start or stop counting on all CPUs. 0 or -errno. */
-int sampler_enable(struct sampler *sampler);
-int sampler_disable(struct sampler *sampler);
 
 /* In the order of the configuration, then the sums of those whose period varies (EVENT_SUM_SUFFIX). */
 const struct event *sampler_events(const struct sampler *sampler, size_t *count);
@@ -55,10 +53,101 @@ const struct event *sampler_events(const struct sampler *sampler, size_t *count)
  */
 bool sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events);
 
+/*
+ * Take the records older than SAMPLER_LAG_NS. 0; -ENOSPC when the tally is full: what was not added is kept and
+ * goes first next time - take the counts (sampler_take) and drain again.
+ */
+int sampler_drain(struct sampler *sampler);
+
+/*
+ * Is a ring a third full, or is there a record about processes, and the last drain `since_ns` ago? A process
+ * may have ended, and its file be gone, before the rings are full: names and text are captured of images that samples
+ * were attributed to. A quarter of a second is soon enough for that, unless sampler_is_filling().
+ */
+bool sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns);
+
+/* Is there a record about processes that has not been taken yet? */
+bool sampler_has_process_records(const struct sampler *sampler);
+
+/*
+ * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? It does
+ * not become readable again before it is full.
+ */
+bool sampler_is_filling(const struct sampler *sampler);
+
+/*
+ * Drain although the tally is full and its counts cannot be taken for now; if `patient`, only when a ring is more than
+ * half full. Samples for which the tally has no room are dropped, and counted as dropped; records about processes are
+ * applied, and samples of keys that the tally has are counted. 0 or -errno.
+ */
+int sampler_drain_dropping(struct sampler *sampler, bool patient);
+
+/*
+ * Take everything that has been recorded when the call is made, for a synchronous flush: waits SAMPLER_LAG_NS first.
+ * As sampler_drain().
+ */
+int sampler_drain_all(struct sampler *sampler);
+
+/*
+ * Swap the filled tally for `empty` (which becomes the sampler's), and move the numbers counted since the last take to
+ * `slice`: samples, unknown, lost, throttled, skipped, per event and per CPU. slice->epoch, id and times are left
+ * alone. Returns the filled tally. Never fails: without memory for the per-CPU list only the totals are there.
+ */
+struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice);
+
+/*
+ * Give images and contexts new numbers, of new tables: to be called when nothing has been counted since sampler_take().
+ * 0 with *images and *contexts set to the old tables, the caller's now: what was taken refers to them. -ENOMEM: the old
+ * ones go on.
+ */
+int sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
+
+/*
+ * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
+ * take.
+ */
+const struct slice_event *sampler_counted(const struct sampler *sampler);
+
+/*
+ * Before an epoch ends: samples that wait for what is being read of /proc are counted with the next drain, whatever has
+ * been read by then. Waits for it for a moment when there are any.
+ */
+void sampler_release_held(struct sampler *sampler);
+
+/* ---- labels of process trees ---- */
+
+/* As process_labels_add(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
+int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);
+uint64_t sampler_label_changes(const struct sampler *sampler);
+
+/* The processes that have labels, for sampler_label_again() of the next sampler before it drains. 0 or -ENOMEM. */
+int sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled);
+int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
+
+/*
+ * For how long which label lasted since this was last called, as far as has been drained. `realtime_offset_ns` is
+ * CLOCK_REALTIME less CLOCK_MONOTONIC.
+ */
+void sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times);
+
+struct tally *sampler_tally(const struct sampler *sampler);
+const struct image_table *sampler_images(const struct sampler *sampler);
+const struct context_table *sampler_contexts(const struct sampler *sampler);
+
+/* For what does not concern samples: makers of code, files, the kernel's symbols, statistics. */
+struct attribution *sampler_attribution(const struct sampler *sampler);
+
+/* What reads /proc, for its statistics. */
+const struct proc_reader *sampler_reader(const struct sampler *sampler);
+
+/* ---- sampler_cpus.c: the CPUs that are sampled now, their counters and rings ---- */
+
+/* Start or stop counting on all CPUs. 0 or -errno. */
+int sampler_enable(struct sampler *sampler);
+int sampler_disable(struct sampler *sampler);
+
 /* Sample with the periods of `events`, the sampler's own with others, from now on. 0, or -errno: all is as it was. */
 int sampler_set_periods(struct sampler *sampler, const struct event *events);
-
-/* ---- the CPUs that are sampled now ---- */
 
 size_t sampler_cpu_count(const struct sampler *sampler);
 void sampler_cpu_list(const struct sampler *sampler, char *text, size_t size); /* "0,2,5-7", cut to `size` */
@@ -100,28 +189,6 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
 bool sampler_needs_wakeup(const struct sampler *sampler, size_t index);
 
 /*
- * Take the records older than SAMPLER_LAG_NS. 0; -ENOSPC when the tally is full: what was not added is kept and
- * goes first next time - take the counts (sampler_take) and drain again.
- */
-int sampler_drain(struct sampler *sampler);
-
-/*
- * Is a ring a third full, or is there a record about processes, and the last drain `since_ns` ago? A process
- * may have ended, and its file be gone, before the rings are full: names and text are captured of images that samples
- * were attributed to. A quarter of a second is soon enough for that, unless sampler_is_filling().
- */
-bool sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns);
-
-/* Is there a record about processes that has not been taken yet? */
-bool sampler_has_process_records(const struct sampler *sampler);
-
-/*
- * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? It does
- * not become readable again before it is full.
- */
-bool sampler_is_filling(const struct sampler *sampler);
-
-/*
  * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a
  * ring is readable, and when sampler_idle_due_ns() is over. Drains nothing.
  */
@@ -137,71 +204,5 @@ uint64_t sampler_idle_due_ns(const struct sampler *sampler);
 
 /* How many CPUs are sampled rarely now, because they are idle. */
 size_t sampler_idle_cpu_count(const struct sampler *sampler);
-
-/*
- * Drain although the tally is full and its counts cannot be taken for now; if `patient`, only when a ring is more than
- * half full. Samples for which the tally has no room are dropped, and counted as dropped; records about processes are
- * applied, and samples of keys that the tally has are counted. 0 or -errno.
- */
-int sampler_drain_dropping(struct sampler *sampler, bool patient);
-
-/*
- * Take everything that has been recorded when the call is made, for a synchronous flush: waits SAMPLER_LAG_NS first.
- * As sampler_drain().
- */
-int sampler_drain_all(struct sampler *sampler);
-
-/*
- * Swap the filled tally for `empty` (which becomes the sampler's), and move the numbers counted since the last take to
- * `slice`: samples, unknown, lost, throttled, skipped, per event and per CPU. slice->epoch, id and times are left
- * alone. Returns the filled tally. Never fails: without memory for the per-CPU list only the totals are there.
- */
-struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice);
-
-/*
- * Give images and contexts new numbers, of new tables: to be called when nothing has been counted since sampler_take().
- * 0 with *images and *contexts set to the old tables, the caller's now: what was taken refers to them. -ENOMEM: the old
- * ones go on.
- */
-int sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
-
-/*
- * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
- * take.
- */
-const struct slice_event *sampler_counted(const struct sampler *sampler);
-
-/*
- * Before an epoch ends: samples that wait for what is being read of /proc are counted with the next drain, whatever has
- * been read by then. Waits for it for a moment when there are any.
- */
-void sampler_release_held(struct sampler *sampler);
-
-/* The reading of /proc, and processor time of the child that reads. */
-void sampler_reader_stats(const struct sampler *sampler, struct proc_reader_stats *stats);
-uint64_t sampler_reader_cpu_ns(const struct sampler *sampler);
-
-/* ---- labels of process trees ---- */
-
-/* As process_labels_add(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */
-int sampler_label(struct sampler *sampler, uint32_t pid, const char *label, enum label_start start, uint64_t time_ns);
-uint64_t sampler_label_changes(const struct sampler *sampler);
-
-/* The processes that have labels, for sampler_label_again() of the next sampler before it drains. 0 or -ENOMEM. */
-int sampler_labelled(const struct sampler *sampler, struct labelled_processes *labelled);
-int sampler_label_again(struct sampler *sampler, const struct labelled_processes *labelled);
-
-/*
- * For how long which label lasted since this was last called, as far as has been drained. `realtime_offset_ns` is
- * CLOCK_REALTIME less CLOCK_MONOTONIC.
- */
-void sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, struct label_times *times);
-
-struct tally *sampler_tally(const struct sampler *sampler);
-const struct image_table *sampler_images(const struct sampler *sampler);
-const struct context_table *sampler_contexts(const struct sampler *sampler);
-
-/* For what does not concern samples: makers of code, files, the kernel's symbols, statistics. */
-struct attribution *sampler_attribution(const struct sampler *sampler);
 
 #endif

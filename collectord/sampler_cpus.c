@@ -735,23 +735,6 @@ sampler_disable(struct sampler *sampler)
 	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
 }
 
-bool
-sampler_plan(struct sampler *sampler, const struct budget_observation *seen, struct event *events)
-{
-	const uint64_t limit = event_rate_limit(SAMPLER_PROCFS);
-	struct budget *budget = &sampler->budget;
-	bool changed = false;
-
-	memcpy(events, sampler->events, sampler->event_count * sizeof(*events));
-	if (seen)
-		budget_learn(budget, events, seen);
-	else
-		budget_measure(budget, &sampler->features, events, sampler->event_count, sampler->log);
-	for (size_t i = 0; i < sampler->event_count; i++)
-		changed |= event_limit_rate(&events[i], limit);
-	return budget_plan(budget, dither_rate_limit(limit), events) || changed;
-}
-
 static int
 set_period(const struct sampler_counter *counter, uint64_t period)
 {

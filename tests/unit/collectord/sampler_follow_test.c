@@ -153,7 +153,7 @@ scans_of(const struct sampler *sampler)
 {
 	struct proc_reader_stats stats;
 
-	sampler_reader_stats(sampler, &stats);
+	proc_reader_stats(sampler_reader(sampler), &stats);
 	return stats.scans;
 }
 
