@@ -177,12 +177,6 @@ hangs(struct capture_child *child, uint64_t now_ns)
 	return now_ns - child->moved_ns > CAPTURE_CHILD_PATIENCE_S * SECOND_NS && is_waiting(child->pid);
 }
 
-static uint64_t
-time_ns(const struct timeval *time)
-{
-	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_usec * 1000;
-}
-
 /* Nothing more happens: decode what it said. */
 static void
 conclude(struct capture_child *child)
@@ -223,7 +217,7 @@ reap(struct capture_child *child, uint64_t now_ns)
 		return;
 	}
 	if (pid > 0)
-		outcome->cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+		outcome->cpu_ns = machine_usage_ns(&usage);
 	if (pid > 0 && !outcome->error && WIFSIGNALED(status)) {
 		outcome->error = -ECHILD;
 		outcome->signal = WTERMSIG(status);

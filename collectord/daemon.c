@@ -1,6 +1,7 @@
 #include "collectord/daemon.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ struct daemon {
 	struct damage_restart *restart;
 	struct logging *logging;
 	struct notify *notify;
-	struct loop *loop;
+	struct event_base *loop;
 	struct collection *collection;
 	struct control *control;
 	char socket[PATH_MAX];
@@ -460,7 +461,7 @@ daemon_leave(struct daemon *daemon)
 	save_labels(daemon);
 	log_summary(daemon);
 	answer_waiters(daemon);
-	loop_leave(daemon->loop);
+	event_base_loopbreak(daemon->loop);
 	return err;
 }
 
@@ -475,7 +476,7 @@ daemon_abort(struct daemon *daemon, int err, const char *why)
 	snprintf(daemon->why, daemon->size, "%s", why);
 	notify_stopping(daemon->notify, why);
 	log_summary(daemon);
-	loop_leave(daemon->loop);
+	event_base_loopbreak(daemon->loop);
 }
 
 static void
@@ -895,7 +896,7 @@ watch_end(struct daemon *daemon)
 static int
 watch_always(struct daemon *daemon)
 {
-	struct loop *loop = daemon->loop;
+	struct event_base *loop = daemon->loop;
 
 	daemon->terminate = loop_watch_signal(loop, SIGTERM, on_leave, daemon);
 	daemon->interrupt = loop_watch_signal(loop, SIGINT, on_leave, daemon);
@@ -944,8 +945,8 @@ open_all(struct daemon *daemon, const struct config *config)
 	if (err)
 		return err;
 	/* the socket may lie in the database's directory; without a socket no epoch is to begin */
-	err = control_open(loop_base(daemon->loop), config->socket, run_command, daemon, log, &daemon->control,
-	                   daemon->why, daemon->size);
+	err = control_open(daemon->loop, config->socket, run_command, daemon, log, &daemon->control, daemon->why,
+	                   daemon->size);
 	if (err)
 		return err;
 	err = collection_start(daemon->collection, daemon->options->label, daemon->why, daemon->size);

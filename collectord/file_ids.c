@@ -284,12 +284,9 @@ take_change(struct file_ids *ids, struct file_id *id, const struct file_answer *
 static uint64_t
 pause_ns(const struct file_version *version)
 {
-	struct timespec now;
-	uint64_t now_ns, pause;
+	const uint64_t now_ns = clock_ns(CLOCK_REALTIME);
+	const uint64_t pause = now_ns > version->changed_ns ? (now_ns - version->changed_ns) / PAUSE_SHARE : 0;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-	pause = now_ns > version->changed_ns ? (now_ns - version->changed_ns) / PAUSE_SHARE : 0;
 	return pause < SECOND_NS ? 0 : pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
 }
 

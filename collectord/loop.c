@@ -4,62 +4,41 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-struct loop {
-	struct event_base *base;
-};
-
 struct loop_watch {
 	struct event *event;
 	loop_callback *callback;
 	void *context;
 };
 
-struct loop *
+struct event_base *
 loop_new(void)
 {
-	struct loop *loop = calloc(1, sizeof(*loop));
 	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
 
-	if (loop && config) {
+	if (config) {
 		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-		loop->base = event_base_new_with_config(config);
-	}
-	if (config)
+		base = event_base_new_with_config(config);
 		event_config_free(config);
-	if (!loop || !loop->base) {
-		free(loop);
-		errno = ENOMEM;
-		return NULL;
 	}
-	return loop;
+	if (!base)
+		errno = ENOMEM;
+	return base;
 }
 
 void
-loop_free(struct loop *loop)
+loop_free(struct event_base *base)
 {
-	if (!loop)
+	if (!base)
 		return;
-	event_base_loop(loop->base, EVLOOP_NONBLOCK); /* libevent puts off the end of streams to a turn of its loop */
-	event_base_free(loop->base);
-	free(loop);
-}
-
-struct event_base *
-loop_base(struct loop *loop)
-{
-	return loop->base;
+	event_base_loop(base, EVLOOP_NONBLOCK); /* libevent puts off the end of streams to a turn of its loop */
+	event_base_free(base);
 }
 
 int
-loop_run(struct loop *loop)
+loop_run(struct event_base *base)
 {
-	return event_base_dispatch(loop->base) < 0 ? -EIO : 0;
-}
-
-void
-loop_leave(struct loop *loop)
-{
-	event_base_loopbreak(loop->base);
+	return event_base_dispatch(base) < 0 ? -EIO : 0;
 }
 
 static void
@@ -74,7 +53,7 @@ on_event(evutil_socket_t fd, short what, void *context)
 
 /* A watch that waits for nothing yet. */
 static struct loop_watch *
-watch_make(struct loop *loop, int fd, short what, loop_callback *callback, void *context)
+watch_make(struct event_base *base, int fd, short what, loop_callback *callback, void *context)
 {
 	struct loop_watch *watch = calloc(1, sizeof(*watch));
 
@@ -82,7 +61,7 @@ watch_make(struct loop *loop, int fd, short what, loop_callback *callback, void 
 		return NULL;
 	watch->callback = callback;
 	watch->context = context;
-	watch->event = event_new(loop->base, fd, what, on_event, watch);
+	watch->event = event_new(base, fd, what, on_event, watch);
 	if (!watch->event) {
 		free(watch);
 		errno = ENOMEM;
@@ -92,9 +71,10 @@ watch_make(struct loop *loop, int fd, short what, loop_callback *callback, void 
 }
 
 static struct loop_watch *
-watch_new(struct loop *loop, int fd, short what, const struct timeval *interval, loop_callback *callback, void *context)
+watch_new(struct event_base *base, int fd, short what, const struct timeval *interval, loop_callback *callback,
+          void *context)
 {
-	struct loop_watch *watch = watch_make(loop, fd, (short)(what | EV_PERSIST), callback, context);
+	struct loop_watch *watch = watch_make(base, fd, (short)(what | EV_PERSIST), callback, context);
 
 	if (watch && event_add(watch->event, interval)) {
 		loop_watch_free(watch);
@@ -114,9 +94,9 @@ timeval_of(uint64_t ns)
 }
 
 struct loop_watch *
-loop_watch_descriptor(struct loop *loop, int fd, loop_callback *callback, void *context)
+loop_watch_descriptor(struct event_base *base, int fd, loop_callback *callback, void *context)
 {
-	return watch_new(loop, fd, EV_READ, NULL, callback, context);
+	return watch_new(base, fd, EV_READ, NULL, callback, context);
 }
 
 void
@@ -131,23 +111,23 @@ loop_watch_enable(struct loop_watch *descriptor, bool on)
 }
 
 struct loop_watch *
-loop_watch_signal(struct loop *loop, int number, loop_callback *callback, void *context)
+loop_watch_signal(struct event_base *base, int number, loop_callback *callback, void *context)
 {
-	return watch_new(loop, number, EV_SIGNAL, NULL, callback, context);
+	return watch_new(base, number, EV_SIGNAL, NULL, callback, context);
 }
 
 struct loop_watch *
-loop_watch_timer(struct loop *loop, uint64_t interval_ns, loop_callback *callback, void *context)
+loop_watch_timer(struct event_base *base, uint64_t interval_ns, loop_callback *callback, void *context)
 {
 	const struct timeval interval = timeval_of(interval_ns);
 
-	return watch_new(loop, -1, 0, &interval, callback, context);
+	return watch_new(base, -1, 0, &interval, callback, context);
 }
 
 struct loop_watch *
-loop_watch_alarm(struct loop *loop, loop_callback *callback, void *context)
+loop_watch_alarm(struct event_base *base, loop_callback *callback, void *context)
 {
-	return watch_make(loop, -1, 0, callback, context);
+	return watch_make(base, -1, 0, callback, context);
 }
 
 int

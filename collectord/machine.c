@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "event/small_file.h"
 
 #define LARGE_BYTES (128 << 10) /* glibc's, which it would raise by itself */
@@ -58,10 +59,11 @@ machine_trim_heap(void)
 	malloc_trim(0);
 }
 
-static uint64_t
-time_ns(const struct timeval *time)
+uint64_t
+machine_usage_ns(const struct rusage *usage)
 {
-	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+	return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * SECOND_NS +
+	       (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
 }
 
 uint64_t
@@ -71,8 +73,7 @@ machine_cpu_time_ns(void)
 
 	if (getrusage(RUSAGE_SELF, &usage) || getrusage(RUSAGE_CHILDREN, &others))
 		return 0;
-	return time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime) + time_ns(&others.ru_utime) +
-	       time_ns(&others.ru_stime);
+	return machine_usage_ns(&usage) + machine_usage_ns(&others);
 }
 
 uint64_t

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 /* Raise the limits on open files and locked memory as far as this process may. */
 void machine_raise_limits(void);
@@ -25,6 +26,7 @@ void machine_tune_allocator(void);
  */
 void machine_trim_heap(void);
 
+uint64_t machine_usage_ns(const struct rusage *usage); /* processor time, of user and system */
 uint64_t
 machine_cpu_time_ns(void); /* processor time this process, and those that it started and waited for, have used */
 uint64_t machine_busy_ns(const char *procfs); /* of all CPUs, not idle, since boot; 0: not known */

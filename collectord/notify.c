@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 struct notify {
 	int fd; /* -1: there is no service manager */
 	struct sockaddr_un address;
@@ -135,13 +137,10 @@ notify_ready(struct notify *notify, const char *status)
 int
 notify_reloading(struct notify *notify)
 {
-	struct timespec now;
 	char message[128];
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(message, sizeof(message),
-	         "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=reloading the configuration",
-	         (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	         "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=reloading the configuration", monotonic_ns() / 1000);
 	return send_message(notify, message);
 }
 

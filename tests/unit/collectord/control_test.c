@@ -21,7 +21,7 @@
 
 /* A daemon of which only the socket is real: it answers status and epoch at once, and the others when told to. */
 struct service {
-	struct loop *loop;
+	struct event_base *loop;
 	struct control *control;
 	char directory[64];
 	char path[128];
@@ -56,7 +56,7 @@ start_service(void **state)
 		return -1;
 	snprintf(service->path, sizeof(service->path), "%s/control", service->directory);
 	service->loop = loop_new();
-	if (control_open(loop_base(service->loop), service->path, serve, service, NULL, &service->control, why,
+	if (control_open(service->loop, service->path, serve, service, NULL, &service->control, why,
 	                 sizeof(why))) {
 		print_error("%s\n", why);
 		return -1;
@@ -82,7 +82,7 @@ static void
 turn(struct service *service)
 {
 	for (int i = 0; i < 20; i++)
-		event_base_loop(loop_base(service->loop), EVLOOP_NONBLOCK);
+		event_base_loop(service->loop, EVLOOP_NONBLOCK);
 }
 
 static int
@@ -235,7 +235,7 @@ without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time(void **stat
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/second", service->directory);
-	assert_int_equal(control_open(loop_base(service->loop), path, serve, service, &log, &second, why, sizeof(why)),
+	assert_int_equal(control_open(service->loop, path, serve, service, &log, &second, why, sizeof(why)),
 	                 0);
 	fd = local_socket_connect(path, 1);
 	assert_true(fd >= 0);
@@ -292,7 +292,7 @@ a_socket_in_use_is_refused_with_its_owner(void **state)
 	char why[256], expected[256];
 
 	assert_int_equal(
-		control_open(loop_base(service->loop), service->path, serve, NULL, NULL, &second, why, sizeof(why)),
+		control_open(service->loop, service->path, serve, NULL, NULL, &second, why, sizeof(why)),
 		-EADDRINUSE);
 	assert_null(second);
 	snprintf(expected, sizeof(expected), "%s: another dcpid listens there (process %d)", service->path,
@@ -309,13 +309,13 @@ the_directory_of_the_socket_is_made(void **state)
 	struct stat status;
 
 	snprintf(path, sizeof(path), "%s/made/control", service->directory);
-	assert_int_equal(control_open(loop_base(service->loop), path, serve, NULL, NULL, &second, why, sizeof(why)), 0);
+	assert_int_equal(control_open(service->loop, path, serve, NULL, NULL, &second, why, sizeof(why)), 0);
 	assert_int_equal(stat(path, &status), 0);
 	control_close(second);
 	*strrchr(path, '/') = '\0';
 	assert_int_equal(rmdir(path), 0);
 	snprintf(path, sizeof(path), "%s/not/made/control", service->directory);
-	assert_int_equal(control_open(loop_base(service->loop), path, serve, NULL, NULL, &second, why, sizeof(why)),
+	assert_int_equal(control_open(service->loop, path, serve, NULL, NULL, &second, why, sizeof(why)),
 	                 -ENOENT);
 }
 

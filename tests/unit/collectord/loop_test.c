@@ -1,5 +1,6 @@
 #include "collectord/loop.h"
 
+#include <event2/event.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "tests/unit/test.h"
 
 struct call_counter {
-	struct loop *loop;
+	struct event_base *loop;
 	int calls;
 	int leave_after;
 	int fd; /* read from at each call; -1: none */
@@ -27,7 +28,7 @@ count_call(void *context)
 	if (counter->fd >= 0)
 		assert_int_equal(read(counter->fd, &byte, 1), 1);
 	if (++counter->calls == counter->leave_after)
-		loop_leave(counter->loop);
+		event_base_loopbreak(counter->loop);
 }
 
 static int
