@@ -7,7 +7,7 @@
  * seldom, while it lives: a JVM writes its map when somebody requests it.
  *
  * A file system that does not answer delays other processes by JIT_FILES_PATIENCE_NS; then its device is avoided for a
- * while (silent_devices.h). Whether such a process has a file is not known: it keeps an image of its own, without
+ * while (helper.h). Whether such a process has a file is not known: it keeps an image of its own, without
  * names.
  *
  * All is bounded: the process that was not asked about for longest is dropped first.

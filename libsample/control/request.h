@@ -32,7 +32,7 @@ enum command {
 };
 #define COMMANDS 8
 
-/* What is known of a command before it runs; commands.c has the functions that run them. */
+/* What is known of a command before it runs; collectord/daemon.c has the functions that run them. */
 struct command_entry {
 	const char *name;
 	bool owner_only; /* for root and the daemon's user only, else also for members of the daemon's group */

@@ -4,8 +4,8 @@
  * An event_spec says what the user wants. event_encode() turns its name into what perf_event_open(2) wants;
  * event_resolve() asks the kernel, steps down to what it grants, and says in words what was not granted.
  * A fallback is never silent: `name` is what is really counted, `requested` what was asked for, `note` why they differ.
- * Names that mean the same everywhere are a table in names.c; pmu.c (event_encode()) adds `rNNN` and what a PMU has in
- * sysfs, vendor.c the names of a vendor's manual. How an event is counted is decided in resolve.c.
+ * Names that mean the same everywhere are a table in names.c, pmu.c has what a PMU has in sysfs, and vendor.c the names
+ * of a vendor's manual. event.c adds `rNNN`, and decides how an event is counted.
  * Thread rule: stateless; the opener given in the environment decides.
  */
 #ifndef DCPI_EVENT_EVENT_H

@@ -56,8 +56,7 @@ start_service(void **state)
 		return -1;
 	snprintf(service->path, sizeof(service->path), "%s/control", service->directory);
 	service->loop = loop_new();
-	if (control_open(service->loop, service->path, serve, service, NULL, &service->control, why,
-	                 sizeof(why))) {
+	if (control_open(service->loop, service->path, serve, service, NULL, &service->control, why, sizeof(why))) {
 		print_error("%s\n", why);
 		return -1;
 	}
@@ -235,8 +234,7 @@ without_descriptors_a_client_waits_and_is_not_asked_for_all_the_time(void **stat
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/second", service->directory);
-	assert_int_equal(control_open(service->loop, path, serve, service, &log, &second, why, sizeof(why)),
-	                 0);
+	assert_int_equal(control_open(service->loop, path, serve, service, &log, &second, why, sizeof(why)), 0);
 	fd = local_socket_connect(path, 1);
 	assert_true(fd >= 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -291,9 +289,8 @@ a_socket_in_use_is_refused_with_its_owner(void **state)
 	struct control *second;
 	char why[256], expected[256];
 
-	assert_int_equal(
-		control_open(service->loop, service->path, serve, NULL, NULL, &second, why, sizeof(why)),
-		-EADDRINUSE);
+	assert_int_equal(control_open(service->loop, service->path, serve, NULL, NULL, &second, why, sizeof(why)),
+	                 -EADDRINUSE);
 	assert_null(second);
 	snprintf(expected, sizeof(expected), "%s: another dcpid listens there (process %d)", service->path,
 	         (int)getpid());
@@ -315,8 +312,7 @@ the_directory_of_the_socket_is_made(void **state)
 	*strrchr(path, '/') = '\0';
 	assert_int_equal(rmdir(path), 0);
 	snprintf(path, sizeof(path), "%s/not/made/control", service->directory);
-	assert_int_equal(control_open(service->loop, path, serve, NULL, NULL, &second, why, sizeof(why)),
-	                 -ENOENT);
+	assert_int_equal(control_open(service->loop, path, serve, NULL, NULL, &second, why, sizeof(why)), -ENOENT);
 }
 
 static void
