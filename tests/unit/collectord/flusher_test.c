@@ -1,8 +1,15 @@
 #include "tests/unit/collectord/flusher_fixture.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "collectord/machine.h"
 
 static void
 a_job_is_written_and_comes_back_empty(void **state)
@@ -213,6 +220,165 @@ what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it(void **state)
 		close(pipes[i]);
 }
 
+/* A job with tables of its own is the session's last: the flusher frees them, and the next job counts from 0. */
+static void
+a_session_ends_with_the_job_that_has_its_tables(void **state)
+{
+	struct flusher_fixture *fixture = *state;
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct flush_result result = flush(fixture, &job);
+	struct profile_stats stats;
+
+	tally_free(result.job.tally);
+	job = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	job.images = fixture->images;
+	job.contexts = fixture->contexts;
+	fixture->images = image_table_new();
+	fixture->contexts = context_table_new();
+	result = flush(fixture, &job);
+	assert_int_equal(result.error, 0);
+	assert_null(result.job.images);
+	tally_free(result.job.tally);
+	job = make_job(fixture, "/bin/b", 2, 1, result.job.slice.id);
+	result = flush(fixture, &job);
+	assert_int_equal(result.error, 0);
+	tally_free(result.job.tally);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(flusher_call(fixture->flusher, count_blocks, &stats), 0);
+	assert_int_equal(stats.images, 2);
+	assert_int_equal(stats.contexts, 1);
+	assert_int_equal(stats.blocks, 2);
+}
+
+#define TABLE_IMAGES 1000
+#define KEPT_EVERY   8
+
+/* Fill the session's table with 3 MB of images; among them lies what stays. */
+static void
+fill_images(struct flusher_fixture *fixture, void *kept[TABLE_IMAGES / KEPT_EVERY])
+{
+	char path[3000];
+	struct image image = {.kind = IMAGE_USER, .path = path};
+	uint32_t number;
+
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	for (size_t i = 0; i < TABLE_IMAGES; i++) {
+		image.inode = 100 + i;
+		assert_int_equal(image_table_intern(fixture->images, &image, &number), 0);
+		if (i % KEPT_EVERY == 0)
+			kept[i / KEPT_EVERY] = malloc(16);
+	}
+}
+
+static void
+what_a_session_knew_is_given_back_at_its_end(void **state)
+{
+	struct flusher_fixture *fixture = *state;
+	void *kept[TABLE_IMAGES / KEPT_EVERY];
+	struct machine_memory before, after;
+	struct flush_result result;
+	struct flush_job job;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip_because("the sanitizer has an allocator of its own");
+#endif
+	fill_images(fixture, kept);
+	job = make_job(fixture, "/bin/a", 1, 7, 0);
+	result = flush(fixture, &job);
+	tally_free(result.job.tally);
+	job = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	job.images = fixture->images;
+	job.contexts = fixture->contexts;
+	fixture->images = image_table_new();
+	fixture->contexts = context_table_new();
+	machine_memory(&before);
+	result = flush(fixture, &job);
+	machine_memory(&after);
+	assert_int_equal(result.error, 0);
+	tally_free(result.job.tally);
+	assert_true(before.own_bytes >= after.own_bytes + (1 << 20));
+	for (size_t i = 0; i < TABLE_IMAGES / KEPT_EVERY; i++)
+		free(kept[i]);
+}
+
+/* A disk that does not answer until it is told to, and then perhaps with an error. */
+static atomic_bool disk_hangs;
+static atomic_int disk_error;
+
+/* In the place of the C library's, for LMDB. */
+int
+fdatasync(int fd)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+	int error;
+
+	while (disk_hangs)
+		nanosleep(&moment, NULL);
+	error = atomic_exchange(&disk_error, 0);
+	if (!error)
+		return fsync(fd);
+	errno = error;
+	return -1;
+}
+
+static int
+count_epochs(struct profile *profile, void *context)
+{
+	struct profile_stats stats;
+	int err = profile_stats(profile, &stats);
+
+	*(uint64_t *)context = stats.epochs;
+	return err;
+}
+
+/* Begin another epoch on a disk that hangs, and write a job when it does no more: it belongs to that epoch. */
+static void
+begin_on_a_hanging_disk(struct flusher_fixture *fixture, int error)
+{
+	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
+	struct epoch late = fixture->epoch;
+	struct flush_result result;
+	uint64_t epochs;
+
+	disk_hangs = true;
+	assert_int_equal(flusher_begin_epoch(fixture->flusher, &late), -EINPROGRESS);
+	assert_true(flusher_is_alive(fixture->flusher)); /* no reason to be killed */
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	disk_error = error;
+	disk_hangs = false;
+	do {
+		assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
+		assert_true(flusher_result(fixture->flusher, &result));
+	} while (!result.done);
+	assert_true(result.moved);
+	assert_int_not_equal(result.job.slice.epoch, fixture->epoch.id);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	assert_int_equal(flusher_call(fixture->flusher, count_epochs, &epochs), 0);
+	assert_int_equal(epochs, 2);
+	tally_free(result.job.tally);
+	/* The next job goes on with it, and is nothing new. */
+	fixture->epoch.id = result.job.slice.epoch;
+	job = make_job(fixture, "/bin/b", 2, 5, result.job.slice.id);
+	result = flush(fixture, &job);
+	assert_true(result.done);
+	assert_false(result.moved);
+	assert_int_equal(flusher_call(fixture->flusher, check, NULL), 0);
+	tally_free(result.job.tally);
+}
+
+static void
+an_epoch_on_a_disk_that_hangs_begins_when_it_answers(void **state)
+{
+	begin_on_a_hanging_disk(*state, 0);
+}
+
+static void
+an_epoch_on_a_disk_that_hangs_and_then_fails_begins_with_the_next_job(void **state)
+{
+	begin_on_a_hanging_disk(*state, EIO);
+}
+
 int
 main(void)
 {
@@ -227,6 +393,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_thread_that_waits_for_its_disk_is_alive, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_session_ends_with_the_job_that_has_its_tables, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_session_knew_is_given_back_at_its_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_epoch_on_a_disk_that_hangs_begins_when_it_answers, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_epoch_on_a_disk_that_hangs_and_then_fails_begins_with_the_next_job,
+	                                        setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
