@@ -74,12 +74,6 @@ kind_of(const struct event *event)
 	}
 }
 
-static bool
-is_cycles(const struct event_encoding *encoding)
-{
-	return encoding->type == PERF_TYPE_HARDWARE && (uint32_t)encoding->config == PERF_COUNT_HW_CPU_CYCLES;
-}
-
 /* The event of the kind of `event` that a loop can make happen (sample_cost.h). */
 static struct event
 probe_of(const struct event *event)
@@ -148,7 +142,7 @@ count_rate_of(const struct event *event, uint64_t cycle_rate)
 	default:
 		break;
 	}
-	if (is_cycles(&event->encoding))
+	if (event_is_cycles(&event->encoding))
 		return cycle_rate;
 	if (event->encoding.type == PERF_TYPE_HARDWARE && event->encoding.config == PERF_COUNT_HW_INSTRUCTIONS)
 		return 2 * cycle_rate;
@@ -170,10 +164,10 @@ measure_event(struct cost_measuring *measuring, struct event *event, struct budg
 		return;
 	}
 	*planned = (struct budget_event){0};
-	if (!measured->err && is_cycles(&probe.encoding) && measured->cost.count_rate)
+	if (!measured->err && event_is_cycles(&probe.encoding) && measured->cost.count_rate)
 		cycle_rate = measured->cost.count_rate;
 	planned->count_rate = count_rate_of(event, cycle_rate);
-	planned->is_exact = kind_of(event) == KIND_CLOCK || is_cycles(&event->encoding);
+	planned->is_exact = kind_of(event) == KIND_CLOCK || event_is_cycles(&event->encoding);
 	if (measured->err) {
 		event->cost_ns = 0;
 		planned->cost_ns = is_counter ? BUDGET_COUNTER_COST_NS : BUDGET_CLOCK_COST_NS;
@@ -331,20 +325,12 @@ chosen_rate(const struct budget *budget, const struct event *events)
 	return rate ? rate : 1;
 }
 
-static bool
-differ_much(uint64_t a, uint64_t b)
-{
-	uint64_t difference = a > b ? a - b : b - a;
-
-	return difference > b / (100 / CHANGE_PERCENT);
-}
-
 bool
 budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 {
 	struct event changed[EVENTS_MAX];
+	uint64_t rate, before, difference;
 	bool differs = false;
-	uint64_t rate;
 
 	for (size_t i = 0; i < budget->count; i++) { /* the rate that a fixed period means, where it is known */
 		const uint64_t count_rate = budget->events[i].count_rate, period = events[i].period;
@@ -360,7 +346,9 @@ budget_plan(struct budget *budget, uint64_t rate_limit, struct event *events)
 		if (!changed[i].available || !changed[i].chosen)
 			continue;
 		event_set_rate(&changed[i], rate, budget->events[i].count_rate);
-		differs |= differ_much(changed[i].period, events[i].period);
+		before = events[i].period;
+		difference = changed[i].period > before ? changed[i].period - before : before - changed[i].period;
+		differs |= difference > before / (100 / CHANGE_PERCENT);
 	}
 	if (differs || !budget->planned)
 		memcpy(events, changed, budget->count * sizeof(*events));

@@ -35,6 +35,12 @@ event_is_clock(const struct event_encoding *encoding)
 }
 
 bool
+event_is_cycles(const struct event_encoding *encoding)
+{
+	return encoding->type == PERF_TYPE_HARDWARE && (uint32_t)encoding->config == PERF_COUNT_HW_CPU_CYCLES;
+}
+
+bool
 event_is_sum(const struct event *event)
 {
 	const size_t length = strlen(event->name), suffix = strlen(EVENT_SUM_SUFFIX);
@@ -509,13 +515,6 @@ forget_kind(struct event *event)
 	return true;
 }
 
-static bool
-is_cycles(const struct event *event)
-{
-	return event->encoding.type == PERF_TYPE_HARDWARE &&
-	       (uint32_t)event->encoding.config == PERF_COUNT_HW_CPU_CYCLES;
-}
-
 /* Make the event one of the CPU clock, which counts time where a PMU would count cycles. */
 static void
 event_become_clock(struct event *event, uint64_t rate)
@@ -566,7 +565,7 @@ give_way(const struct event_environment *environment, const struct event_spec *s
 		return any;
 	}
 	refusal_describe(environment, event, err, reason, sizeof(reason));
-	if (is_cycles(event)) {
+	if (event_is_cycles(&event->encoding)) {
 		err = stand_in(environment, spec, reason, event);
 		if (err)
 			refusal_explain(environment, err, why, size);

@@ -109,6 +109,9 @@ void event_unit_of(const char *name, char unit[EVENT_UNIT_SIZE]);
 /* A timer, whose count is nanoseconds. */
 bool event_is_clock(const struct event_encoding *encoding);
 
+/* Cycles of a core, of whatever kind. */
+bool event_is_cycles(const struct event_encoding *encoding);
+
 /* The period nearest to `period` that the kernel takes for the event. */
 uint64_t event_period_near(const struct event *event, uint64_t period);
 

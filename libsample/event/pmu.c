@@ -21,6 +21,16 @@
 #define ALIAS_SIZE    1024
 #define WORD_SIZE_MAX 64
 
+/* A directory `below` that of the PMUs; NULL: it is not there. */
+static DIR *
+open_devices(const char *sysfs, const char *below)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/" DEVICES "%s", sysfs, below) < (int)sizeof(path) ? opendir(path)
+	                                                                                          : NULL;
+}
+
 /* Does the kernel show `pmu` as that of one kind of core? */
 static bool
 pmu_is_core(const char *sysfs, const char *pmu)
@@ -64,14 +74,10 @@ read_core(const char *sysfs, const char *pmu, struct pmu_core *kind)
 size_t
 pmu_cores(const char *sysfs, struct pmu_core kinds[PMU_CORES_MAX])
 {
+	DIR *directory = open_devices(sysfs, "");
 	struct dirent *entry;
-	char path[PATH_MAX];
 	size_t count = 0;
-	DIR *directory;
 
-	if (snprintf(path, sizeof(path), "%s/" DEVICES, sysfs) >= (int)sizeof(path))
-		return 0;
-	directory = opendir(path);
 	if (!directory)
 		return 0;
 	while (count < PMU_CORES_MAX && (entry = readdir(directory)))
@@ -127,14 +133,11 @@ event_cpu(const char *sysfs, const char *name, int cpu)
 bool
 pmu_knows_precise(const char *sysfs)
 {
+	DIR *directory = open_devices(sysfs, "");
 	bool is_known = false, any = false;
 	struct dirent *entry;
 	char path[PATH_MAX];
-	DIR *directory;
 
-	if (snprintf(path, sizeof(path), "%s/" DEVICES, sysfs) >= (int)sizeof(path))
-		return true;
-	directory = opendir(path);
 	if (!directory)
 		return true;
 	while (!is_known && (entry = readdir(directory))) {
@@ -203,13 +206,9 @@ refuse_file(struct encode_request *request, const char *file, int err)
 static void
 suggest_entries(struct event_suggestion *suggestion, const char *sysfs, const char *below)
 {
+	DIR *directory = open_devices(sysfs, below);
 	struct dirent *entry;
-	char path[PATH_MAX];
-	DIR *directory;
 
-	if (snprintf(path, sizeof(path), "%s/" DEVICES "%s", sysfs, below) >= (int)sizeof(path))
-		return;
-	directory = opendir(path);
 	if (!directory)
 		return;
 	while ((entry = readdir(directory)))
