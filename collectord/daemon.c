@@ -45,6 +45,7 @@ struct daemon {
 	struct collection *collection;
 	struct control *control;
 	char socket[PATH_MAX];
+	char labels[PATH_MAX + 8]; /* the file of labels, beside the socket */
 
 	uint64_t labels_saved;    /* sampler_label_changes() when the file of labels was written */
 	uint64_t labels_saved_ns; /* CLOCK_MONOTONIC: when that was last tried */
@@ -98,48 +99,40 @@ reply_epoch(struct daemon *daemon, uint64_t client, const char *note)
 
 /* ---- labels of processes, for the dcpid that comes after this one ---- */
 
-static void
-labels_path(const struct daemon *daemon, char path[PATH_MAX + 8])
-{
-	snprintf(path, PATH_MAX + 8, "%s.labels", daemon->socket);
-}
-
+/* Write which processes have labels to a file for the next dcpid, if that changed since the last call. */
 static void
 save_labels(struct daemon *daemon)
 {
 	const struct sampler *sampler = collection_sampler(daemon->collection);
 	const uint64_t changes = sampler_label_changes(sampler);
 	struct labelled_processes labelled = {0};
-	char path[PATH_MAX + 8];
 	int err;
 
 	if (changes == daemon->labels_saved)
 		return;
-	labels_path(daemon, path);
 	err = sampler_labelled(sampler, &labelled);
 	if (!err) {
-		err = labels_file_write(path, &labelled);
+		err = labels_file_write(daemon->labels, &labelled);
 		labelled_processes_fini(&labelled);
 	}
 	if (err && err != daemon->labels_error) /* each flush tries again: log only a new error */
 		log_write(&daemon->logging->log, LOG_LEVEL_WARNING,
 		          "%s: cannot keep which processes have labels: %s; a dcpid that is started anew will not know",
-		          path, error_text(err));
+		          daemon->labels, error_text(err));
 	daemon->labels_error = err;
 	daemon->labels_saved_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	if (!err)
 		daemon->labels_saved = changes;
 }
 
+/* Label again the processes that the dcpid before this one had labelled. */
 static void
 restore_labels(struct daemon *daemon)
 {
 	struct labelled_processes labelled = {0};
-	char path[PATH_MAX + 8];
 	int err;
 
-	labels_path(daemon, path);
-	err = labels_file_read(path, &labelled);
+	err = labels_file_read(daemon->labels, &labelled);
 	if (err == -ENOENT)
 		return;
 	if (!err) {
@@ -147,8 +140,8 @@ restore_labels(struct daemon *daemon)
 		labelled_processes_fini(&labelled);
 	}
 	if (err)
-		log_write(&daemon->logging->log, LOG_LEVEL_WARNING, "%s: cannot label again what runs on: %s", path,
-		          error_text(err));
+		log_write(&daemon->logging->log, LOG_LEVEL_WARNING, "%s: cannot label again what runs on: %s",
+		          daemon->labels, error_text(err));
 }
 
 static int
@@ -243,6 +236,7 @@ watch_idle(struct daemon *daemon)
 			loop_watch_enable(daemon->rings[i], sampler_needs_wakeup(sampler, i));
 }
 
+/* Watch CPUs that are idle now, and again when that is due. */
 static void
 watch_idle_until_due(struct daemon *daemon)
 {
@@ -403,6 +397,7 @@ unwatch_collection(struct daemon *daemon)
 	daemon->flush_timer = NULL;
 }
 
+/* (Re)make the watches that depend on the collection: rings, the flusher, the flush timer. 0 or -errno. */
 static int
 watch_collection(struct daemon *daemon)
 {
@@ -438,6 +433,7 @@ log_summary(struct daemon *daemon)
 	          (double)elapsed_ns / 1e9, view.unknown, view.lost, view.config->database);
 }
 
+/* Write what is recorded and leave the loop. 0, or why counts were lost. */
 static int
 daemon_leave(struct daemon *daemon)
 {
@@ -465,6 +461,7 @@ daemon_leave(struct daemon *daemon)
 	return err;
 }
 
+/* Leave the loop without a last commit: there is no collection to commit. */
 static void
 daemon_abort(struct daemon *daemon, int err, const char *why)
 {
@@ -790,6 +787,7 @@ take_over(struct daemon *daemon, char *note, size_t note_size, char *why, size_t
 	return err;
 }
 
+/* Read the configuration again and take it over; `note` says what could not be. 0, or an error with a sentence. */
 static int
 reload(struct daemon *daemon, char *note, size_t note_size, char *why, size_t size)
 {
@@ -835,6 +833,7 @@ command_quit(struct daemon *daemon, const struct command_call *call)
 		control_reply(daemon->control, call->client, control_success());
 }
 
+/* After a compaction that is under way; errors go to the log. */
 static void
 on_hangup(void *context)
 {
@@ -985,6 +984,7 @@ daemon_run(const struct dcpid_options *options, const struct config *config, str
 	}
 	damage_restart_set_label(restart, options->label);
 	snprintf(daemon.socket, sizeof(daemon.socket), "%s", config->socket);
+	snprintf(daemon.labels, sizeof(daemon.labels), "%s.labels", config->socket);
 	/* signals wait until the loop handles them: a SIGHUP must not end a daemon that is about to start */
 	sigemptyset(&held);
 	sigaddset(&held, SIGTERM);

@@ -554,12 +554,6 @@ run_store(struct flusher *flusher)
 	leave_profile(flusher);
 }
 
-static bool
-retry_is_due(const struct flusher *flusher)
-{
-	return flusher->failures == 0 || machine_clock_ns(CLOCK_MONOTONIC) >= flusher->retry_at_ns;
-}
-
 static void *
 run(void *context)
 {
@@ -572,7 +566,8 @@ run(void *context)
 			run_call(flusher);
 		else if (flusher->wants_store && !*stop)
 			run_store(flusher);
-		else if (flusher->has_work && (retry_is_due(flusher) || *stop))
+		else if (flusher->has_work &&
+		         (*stop || flusher->failures == 0 || machine_clock_ns(CLOCK_MONOTONIC) >= flusher->retry_at_ns))
 			write_work(flusher);
 		else if (flusher->posted.call && !*stop)
 			run_posted(flusher);

@@ -20,6 +20,9 @@
 
 struct kernel_text {
 	int kcore;
+	uint16_t machine;
+	Elf64_Phdr *headers; /* of kcore */
+	size_t header_count;
 	uint64_t address, size; /* of the image's text */
 };
 
@@ -115,43 +118,35 @@ read_at(int fd, void *data, size_t size, uint64_t offset)
 	return (size_t)got == size ? 0 : -DCPI_EDAMAGED;
 }
 
-struct kcore {
-	int fd;
-	uint16_t machine;
-	Elf64_Phdr *headers;
-	size_t count;
-};
-
 static int
-kcore_read(int fd, struct kcore *core)
+read_headers(struct kernel_text *text)
 {
 	Elf64_Ehdr header;
-	int err = read_at(fd, &header, sizeof(header), 0);
+	int err = read_at(text->kcore, &header, sizeof(header), 0);
 
 	if (err)
 		return err;
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > HEADERS_MAX)
 		return -DCPI_EDAMAGED;
-	core->fd = fd;
-	core->machine = header.e_machine;
-	core->count = header.e_phnum;
-	core->headers = calloc(core->count + 1, sizeof(*core->headers));
-	if (!core->headers)
+	text->machine = header.e_machine;
+	text->header_count = header.e_phnum;
+	text->headers = calloc(text->header_count + 1, sizeof(*text->headers));
+	if (!text->headers)
 		return -ENOMEM;
-	return read_at(fd, core->headers, core->count * sizeof(*core->headers), header.e_phoff);
+	return read_at(text->kcore, text->headers, text->header_count * sizeof(*text->headers), header.e_phoff);
 }
 
 static int
-kcore_read_block(const struct kcore *core, uint64_t address, uint8_t bytes[CAPTURED_BLOCK_SIZE])
+read_block(const struct kernel_text *text, uint64_t address, uint8_t bytes[CAPTURED_BLOCK_SIZE])
 {
-	for (size_t i = 0; i < core->count; i++) {
-		const Elf64_Phdr *header = &core->headers[i];
+	for (size_t i = 0; i < text->header_count; i++) {
+		const Elf64_Phdr *header = &text->headers[i];
 
 		if (header->p_type == PT_LOAD && address >= header->p_vaddr &&
 		    address - header->p_vaddr < header->p_memsz &&
 		    header->p_memsz - (address - header->p_vaddr) >= CAPTURED_BLOCK_SIZE)
-			return read_at(core->fd, bytes, CAPTURED_BLOCK_SIZE,
+			return read_at(text->kcore, bytes, CAPTURED_BLOCK_SIZE,
 			               header->p_offset + (address - header->p_vaddr));
 	}
 	return -ENOENT;
@@ -211,11 +206,11 @@ write_message(struct byte_writer *reply, enum capture_message kind, uint32_t blo
 }
 
 static int
-write_layout(const struct kernel_text *text, uint16_t machine, struct byte_writer *reply)
+write_layout(const struct kernel_text *text, struct byte_writer *reply)
 {
 	struct captured_segment segment = {.size = text->size, .executable = true};
 	struct captured_section section = {.size = text->size, .is_code = true};
-	const struct captured_layout layout = {machine, &segment, 1, &section, 1};
+	const struct captured_layout layout = {text->machine, &segment, 1, &section, 1};
 	struct byte_writer value = BYTE_WRITER_INIT;
 	int err = captured_layout_encode(&layout, &value);
 
@@ -227,8 +222,8 @@ write_layout(const struct kernel_text *text, uint16_t machine, struct byte_write
 
 /* A block that cannot be read, as when a module was unloaded, is left out. */
 static int
-write_parcel(const struct kernel_text *text, const struct kcore *core, const uint32_t *numbers, size_t count,
-             uint8_t *bytes, struct byte_writer *reply)
+write_parcel(const struct kernel_text *text, const uint32_t *numbers, size_t count, uint8_t *bytes,
+             struct byte_writer *reply)
 {
 	struct captured_block blocks[CAPTURED_PARCEL_MAX];
 	struct byte_writer value = BYTE_WRITER_INIT;
@@ -238,7 +233,7 @@ write_parcel(const struct kernel_text *text, const struct kcore *core, const uin
 	for (size_t i = 0; i < count; i++) {
 		uint8_t *to = bytes + kept * CAPTURED_BLOCK_SIZE;
 
-		if (kcore_read_block(core, text->address + (uint64_t)numbers[i] * CAPTURED_BLOCK_SIZE, to) == 0)
+		if (read_block(text, text->address + (uint64_t)numbers[i] * CAPTURED_BLOCK_SIZE, to) == 0)
 			blocks[kept++] = (struct captured_block){numbers[i], to};
 	}
 	if (kept == 0)
@@ -251,8 +246,7 @@ write_parcel(const struct kernel_text *text, const struct kcore *core, const uin
 }
 
 static int
-write_text(const struct kernel_text *text, const struct kcore *core, const struct capture_request *request,
-           struct byte_writer *reply)
+write_text(const struct kernel_text *text, const struct capture_request *request, struct byte_writer *reply)
 {
 	uint32_t *numbers = calloc(3 * request->place_count + 1, sizeof(*numbers));
 	uint8_t *bytes = malloc((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE);
@@ -262,7 +256,7 @@ write_text(const struct kernel_text *text, const struct kcore *core, const struc
 	for (size_t at = 0; at < count && !err; at += CAPTURED_PARCEL_MAX) {
 		const size_t left = count - at, some = left < CAPTURED_PARCEL_MAX ? left : CAPTURED_PARCEL_MAX;
 
-		err = write_parcel(text, core, numbers + at, some, bytes, reply);
+		err = write_parcel(text, numbers + at, some, bytes, reply);
 	}
 	free(numbers);
 	free(bytes);
@@ -274,22 +268,21 @@ answer(const char *procfs, const struct capture_request *request, struct byte_wr
 {
 	struct byte_writer end = BYTE_WRITER_INIT;
 	struct kernel_text text = {.kcore = -1};
-	struct kcore core = {0};
 	int err = open_text(procfs, request, &text);
 
 	if (err)
 		return err;
-	err = kcore_read(text.kcore, &core);
+	err = read_headers(&text);
 	if (!err && request->names)
-		err = write_layout(&text, core.machine, reply);
+		err = write_layout(&text, reply);
 	if (!err)
-		err = write_text(&text, &core, request, reply);
+		err = write_text(&text, request, reply);
 	write_varint(&end, 0);
 	write_message(reply, MESSAGE_END, 0, &end);
 	if (!err && (end.failed || reply->failed))
 		err = -ENOMEM;
 	writer_fini(&end);
-	free(core.headers);
+	free(text.headers);
 	close(text.kcore);
 	return err;
 }

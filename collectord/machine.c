@@ -186,16 +186,6 @@ open_device_changes(void)
 	return err;
 }
 
-/* Make `fd` wait for the next message. ENOBUFS reports, once, that there were more than the socket could hold. */
-static void
-clear_device_changes(int fd)
-{
-	char start[4];
-
-	while (fd >= 0 && (recv(fd, start, sizeof(start), 0) >= 0 || errno == ENOBUFS || errno == EINTR))
-		;
-}
-
 /* ---- clocks ---- */
 
 /* A timer that never expires, but is cancelled, and readable, when its clock leaps. Negative errno. */
@@ -212,15 +202,6 @@ open_clock_changes(void)
 	err = -errno;
 	close(fd);
 	return err;
-}
-
-static void
-clear_clock_changes(int fd)
-{
-	uint64_t expirations;
-
-	if (fd >= 0 && read(fd, &expirations, sizeof(expirations)) < 0)
-		return; /* ECANCELED: its clock leapt; EAGAIN: it did not */
 }
 
 static struct clock_lead
@@ -344,10 +325,17 @@ machine_watch_free(struct machine_watch *watch)
 unsigned
 machine_watch_poll(struct machine_watch *watch)
 {
+	uint64_t expirations;
 	unsigned changes;
+	char start[4];
 
-	clear_clock_changes(watch->clock_fd);
-	clear_device_changes(watch->device_fd);
+	/* make both descriptors wait for the next change; ECANCELED: the clock leapt; EAGAIN: it did not */
+	if (watch->clock_fd >= 0)
+		(void)!read(watch->clock_fd, &expirations, sizeof(expirations));
+	/* ENOBUFS reports, once, that there were more messages than the socket could hold */
+	while (watch->device_fd >= 0 &&
+	       (recv(watch->device_fd, start, sizeof(start), 0) >= 0 || errno == ENOBUFS || errno == EINTR))
+		;
 	changes = compare_clocks(watch);
 	/* compare both: each reports its change once */
 	if (file_changed(&watch->online))

@@ -255,23 +255,6 @@ database_json(const struct collection_view *view)
 }
 
 static json_t *
-epoch_json(const struct epoch *epoch)
-{
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "id", number(epoch->id), "label", shown(epoch->label), "start",
-	                 moment(epoch->start_ns), "host", shown(epoch->host), "kernel", shown(epoch->kernel), "cpu",
-	                 shown(epoch->cpu));
-}
-
-static json_t *
-flush_json(const struct collection_view *view)
-{
-	json_t *error = view->flush_error ? json_string(error_text(view->flush_error)) : json_null();
-
-	return json_pack("{s:o,s:f,s:o,s:o}", "at", moment(view->flush_time_ns), "ms",
-	                 (double)view->flush_duration_ns / 1e6, "keys", number(view->flush_entries), "error", error);
-}
-
-static json_t *
 trouble_json(const struct collection_view *view)
 {
 	json_t *sentences = json_array();
@@ -280,16 +263,6 @@ trouble_json(const struct collection_view *view)
 	for (unsigned i = 0; status_health(view, i, text, sizeof(text)); i++)
 		json_array_append_new(sentences, shown(text));
 	return sentences;
-}
-
-static json_t *
-rings_json(const struct collection_view *view)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	return json_pack("{s:o,s:o,s:o}", "cpus", number(view->cpu_count), "sample_bytes",
-	                 number(view->config->ring_pages * page), "sideband_bytes",
-	                 number(view->config->sideband_pages * page));
 }
 
 /* null: nothing is captured. */
@@ -304,30 +277,6 @@ capture_json(const struct collection_view *view)
 	                 number(capture->failed), "waiting", number(capture->waiting), "cpu_ns",
 	                 number(capture->cpu_ns), "bytes", number(capture->bytes), "limit", number(capture->limit),
 	                 "full", (int)capture->is_full, "kernel", (int)!capture->kernel_is_closed);
-}
-
-/* Files that got samples, and were read for their build-id. */
-static json_t *
-files_json(const struct file_ids_stats *files)
-{
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "read", number(files->read), "unread", number(files->unread), "hung",
-	                 number(files->hung), "changed", number(files->changed), "waiting", number(files->waiting));
-}
-
-/* Processes that were read from /proc. */
-static json_t *
-reader_json(const struct proc_reader_stats *reader)
-{
-	return json_pack("{s:o,s:o,s:o,s:o}", "scans", number(reader->scans), "processes", number(reader->processes),
-	                 "unread", number(reader->unread), "hung", number(reader->hung));
-}
-
-/* CPUs that are sampled rarely as they are idle, and the interrupts that found a CPU idle. */
-static json_t *
-idle_json(const struct collection_view *view)
-{
-	return json_pack("{s:o,s:o,s:f}", "cpus", number(view->idle_cpus), "ticks", number(view->idle_ticks),
-	                 "ticks_per_second", view->idle_ticks_per_s);
 }
 
 double
@@ -365,14 +314,20 @@ overhead_json(const struct collection_view *view)
 json_t *
 status_json(const struct collection_view *view, const struct status_process *process)
 {
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const struct attribution_stats *attribution = &view->attribution;
+	const struct epoch *epoch = view->epoch;
+	const struct file_ids_stats *files = &view->files;
+	const struct proc_reader_stats *reader = &view->reader;
 	const double overhead = status_overhead_percent(process->cpu_time_ns, process->elapsed_ns, view->cpu_count);
 	json_t *status;
 
-	status = json_pack("{s:s,s:s,s:i,s:o,s:f,s:o,s:o,s:o,s:o}", "schema", "dcpictl-status/1", "version",
-	                   DCPI_VERSION, "pid", (int)getpid(), "since", moment(process->since_ns), "seconds",
-	                   (double)process->elapsed_ns / 1e9, "database", database_json(view), "socket",
-	                   shown(process->socket), "epoch", epoch_json(view->epoch), "slice", number(view->slice));
+	status = json_pack("{s:s,s:s,s:i,s:o,s:f,s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o}", "schema",
+	                   "dcpictl-status/1", "version", DCPI_VERSION, "pid", (int)getpid(), "since",
+	                   moment(process->since_ns), "seconds", (double)process->elapsed_ns / 1e9, "database",
+	                   database_json(view), "socket", shown(process->socket), "epoch", "id", number(epoch->id),
+	                   "label", shown(epoch->label), "start", moment(epoch->start_ns), "host", shown(epoch->host),
+	                   "kernel", shown(epoch->kernel), "cpu", shown(epoch->cpu), "slice", number(view->slice));
 	if (!status)
 		return NULL;
 	json_object_set_new(status, "trouble", trouble_json(view));
@@ -382,14 +337,24 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	                    json_pack("{s:o,s:o,s:b}", "keys", number(view->tally_size), "limit",
 	                              number(view->tally_limit), "full", (int)view->stalled));
 	json_object_set_new(status, "cpus", shown(view->cpus));
-	json_object_set_new(status, "idle", idle_json(view));
-	json_object_set_new(status, "rings", rings_json(view));
+	/* CPUs that are sampled rarely as they are idle, and the interrupts that found a CPU idle */
+	json_object_set_new(status, "idle",
+	                    json_pack("{s:o,s:o,s:f}", "cpus", number(view->idle_cpus), "ticks",
+	                              number(view->idle_ticks), "ticks_per_second", view->idle_ticks_per_s));
+	json_object_set_new(status, "rings",
+	                    json_pack("{s:o,s:o,s:o}", "cpus", number(view->cpu_count), "sample_bytes",
+	                              number(view->config->ring_pages * page), "sideband_bytes",
+	                              number(view->config->sideband_pages * page)));
 	json_object_set_new(status, "processes", number(attribution->processes));
 	json_object_set_new(status, "mappings", number(attribution->mappings));
 	json_object_set_new(status, "images", number(attribution->images));
 	json_object_set_new(status, "contexts", number(attribution->contexts));
 	json_object_set_new(status, "cgroups", number(attribution->cgroups));
-	json_object_set_new(status, "last_flush", flush_json(view));
+	json_object_set_new(status, "last_flush",
+	                    json_pack("{s:o,s:f,s:o,s:o}", "at", moment(view->flush_time_ns), "ms",
+	                              (double)view->flush_duration_ns / 1e6, "keys", number(view->flush_entries),
+	                              "error",
+	                              view->flush_error ? json_string(error_text(view->flush_error)) : json_null()));
 	json_object_set_new(status, "cpu_seconds", json_real((double)process->cpu_time_ns / 1e9));
 	json_object_set_new(status, "overhead_percent", json_real(overhead));
 	json_object_set_new(status, "overhead", overhead_json(view));
@@ -397,8 +362,16 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	json_object_set_new(status, "own_bytes", number(process->own_bytes));
 	json_object_set_new(status, "sideband_lost", number(view->totals.sideband_lost));
 	json_object_set_new(status, "skipped", number(view->totals.skipped));
-	json_object_set_new(status, "files", files_json(&view->files));
-	json_object_set_new(status, "proc", reader_json(&view->reader));
+	/* files that got samples, and were read for their build-id */
+	json_object_set_new(status, "files",
+	                    json_pack("{s:o,s:o,s:o,s:o,s:o}", "read", number(files->read), "unread",
+	                              number(files->unread), "hung", number(files->hung), "changed",
+	                              number(files->changed), "waiting", number(files->waiting)));
+	/* processes that were read from /proc */
+	json_object_set_new(status, "proc",
+	                    json_pack("{s:o,s:o,s:o,s:o}", "scans", number(reader->scans), "processes",
+	                              number(reader->processes), "unread", number(reader->unread), "hung",
+	                              number(reader->hung)));
 	json_object_set_new(status, "capture", capture_json(view));
 	json_object_set_new(status, "totals", totals_json(view));
 	return status;
