@@ -2,11 +2,42 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 
-#include "emulator/inherited_signals.h"
+#define SIGNALS 31 /* of the real-time signals, the emulator and the C library use some */
 
 static __thread bool is_making_thread; /* this thread is in a clone() that begins a thread */
+
+/* The emulator needs its own handlers of faults; SIGKILL and SIGSTOP cannot be ignored. */
+static bool
+is_left_alone(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGKILL || signal == SIGSTOP;
+}
+
+uint32_t
+guest_read_ignored_signals(void)
+{
+	struct sigaction action;
+	uint32_t signals = 0;
+
+	for (int signal = 1; signal <= SIGNALS; signal++)
+		if (!is_left_alone(signal) && sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			signals |= UINT32_C(1) << (signal - 1);
+	return signals;
+}
+
+void
+guest_ignore_signals(uint32_t *signals)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+	for (int signal = 1; *signals && signal <= SIGNALS; signal++)
+		if (*signals >> (signal - 1) & 1)
+			sigaction(signal, &ignore, NULL);
+	*signals = 0;
+}
 
 /* Also in the child of a fork, where another thread may have held the lock. */
 static void
@@ -26,9 +57,9 @@ guest_init(struct guest *guest, const char *target, int argc, char **argv, const
 	guest->follow.calls = exec_follow_calls_of(target);
 	if (!guest->follow.calls)
 		return -ENOSYS;
-	guest->follow.emulation = plugin_args_emulation(&guest->started);
+	guest->follow.emulation = guest->started.emulation;
 	guest->is_x86 = strcmp(target, "x86_64") == 0;
-	guest->ignored_signals = inherited_signals_read();
+	guest->ignored_signals = guest_read_ignored_signals();
 	init_clone_lock(guest);
 	return 0;
 }
@@ -56,7 +87,7 @@ guest_take_block(struct guest *guest, struct translation *translation)
 {
 	struct code_block *block = &translation->block;
 
-	inherited_signals_ignore(&guest->ignored_signals);
+	guest_ignore_signals(&guest->ignored_signals);
 	atomic_store_explicit(&guest->base, translation->guest_base, memory_order_relaxed);
 	block->image = 0;
 	if (translation->size > 0)

@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "emulator/exec_follow.h"
-#include "emulator/forked_cpus.h"
 #include "emulator/mapped_code.h"
-#include "emulator/plugin_args.h"
+#include "emulator/program.h"
+#include "emulator/qemu_functions.h"
 #include "emulator/translation.h"
 
 struct guest {
@@ -67,5 +67,17 @@ bool guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t
 void guest_thread_began(struct guest *guest);
 
 void guest_forked(struct guest *guest); /* in the child of a fork */
+
+/*
+ * Signals that were ignored when the program was executed are ignored in programs that it executes: the emulator shows
+ * its guest such a signal (of nohup, or a shell's `trap ""`) as ignored, but has a handler for it, and execve() would
+ * reset it to its default.
+ *
+ * The signals (bit n: signal n + 1) that are ignored now, before the emulator installs its handlers. Ignore them again,
+ * and clear `*signals`, so that later calls do nothing. The first call must come before the guest's first instruction:
+ * later changes of the guest go through the emulator to the kernel.
+ */
+uint32_t guest_read_ignored_signals(void);
+void guest_ignore_signals(uint32_t *signals);
 
 #endif

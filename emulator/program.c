@@ -1,5 +1,6 @@
 #include "emulator/program.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +10,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-#include "process/context_table.h"
 
 #define TUNABLES        "GLIBC_TUNABLES"
 #define FIXED_ARGUMENTS 18 /* of the emulator's own, and an interpreter's */
@@ -238,4 +237,67 @@ program_command(const struct emulation *emulation, const char *path, const struc
 	for (size_t i = 1; i < given; i++)
 		command[n++] = arguments[i];
 	return command;
+}
+
+/* ---- the arguments that the emulator gave a plugin ---- */
+
+static void
+read_comm(const char *digits, char comm[COMM_SIZE])
+{
+	unsigned byte;
+	size_t i = 0;
+
+	for (; i < COMM_SIZE - 1 && sscanf(digits + 2 * i, "%2x", &byte) == 1; i++) {
+		comm[i] = (char)byte;
+		if (!digits[2 * i + 1] || !digits[2 * i + 2]) {
+			i++;
+			break;
+		}
+	}
+	comm[i] = '\0';
+}
+
+static void
+read_option(struct plugin_args *args, const char *option)
+{
+	if (strncmp(option, "comm=", 5) == 0)
+		read_comm(option + 5, args->comm);
+	else if (strncmp(option, "cpu=", 4) == 0)
+		snprintf(args->cpu, sizeof(args->cpu), "%s", option + 4);
+	else if (strncmp(option, "prefix=", 7) == 0)
+		snprintf(args->prefix, sizeof(args->prefix), "%s", option + 7);
+	else if (strncmp(option, "seed=", 5) == 0)
+		snprintf(args->seed, sizeof(args->seed), "%s", option + 5);
+}
+
+int
+plugin_args_read(struct plugin_args *args, int argc, char **argv, const void *self)
+{
+	ssize_t length;
+	char *slash;
+	Dl_info info;
+
+	memset(args, 0, sizeof(*args));
+	for (int i = 0; i < argc; i++)
+		read_option(args, argv[i]);
+	length = readlink("/proc/self/exe", args->emulator, sizeof(args->emulator) - 1);
+	if (length <= 0)
+		return -errno;
+	args->emulator[length] = '\0';
+	if (!dladdr(self, &info))
+		return -ENOENT;
+	snprintf(args->directory, sizeof(args->directory), "%s", info.dli_fname);
+	args->emulation = (struct emulation){
+		.emulator = args->emulator,
+		.plugin = args->plugin,
+		.cpu = args->cpu[0] ? args->cpu : NULL,
+		.prefix = args->prefix[0] ? args->prefix : NULL,
+		.seed = args->seed[0] ? args->seed : NULL,
+	};
+	program_plugin(&args->emulation, args->directory, args->plugin, sizeof(args->plugin));
+	slash = strrchr(args->directory, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return 0;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/context_table.h"
+
 #define PROGRAM_LINE_SIZE 256 /* the kernel reads no more of a script's first line */
 
 enum program_kind {
@@ -65,5 +67,22 @@ const char **program_environment(const char *const *environment);
  */
 const char **program_command(const struct emulation *emulation, const char *path, const struct program *program,
                              const char *const *arguments, const char *const *environment, char *plugin, size_t size);
+
+/*
+ * The arguments that the emulator gave a plugin, to start it with them again. Options of the plugins: comm=HEX, the
+ * program's name; cpu=MODEL, prefix=PATH and seed=N, what the emulator was started with, for programs that are executed
+ * later. The plugin lies, or is linked to, in the directory of a run.
+ */
+struct plugin_args {
+	char directory[PATH_MAX]; /* of the run */
+	char comm[COMM_SIZE];
+	char emulator[PATH_MAX];
+	char plugin[2 * PATH_MAX + 256]; /* with its options but for comm */
+	char cpu[64], prefix[PATH_MAX], seed[32];
+	struct emulation emulation; /* for program_command(); its strings are these */
+};
+
+/* From the options that a plugin gets; `self` is some function of it. 0 or -errno. `args` must stay where it is. */
+int plugin_args_read(struct plugin_args *args, int argc, char **argv, const void *self);
 
 #endif

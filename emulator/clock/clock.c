@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "emulator/clock/clock_internal.h"
-#include "emulator/clock/guest_cpus.h"
 #include "emulator/clock/guest_state.h"
 #include "emulator/clock/host_thread.h"
 

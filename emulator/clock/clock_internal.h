@@ -20,6 +20,7 @@
 #include "emulator/clock/quantum.h"
 #include "emulator/clock/run_clock.h"
 #include "emulator/clock/syscalls.h"
+#include "emulator/qemu_functions.h"
 
 /* A system call that has begun and not ended. */
 struct clock_pending_call {

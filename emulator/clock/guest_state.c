@@ -1,11 +1,17 @@
 #include "emulator/clock/guest_state.h"
 
-#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE    4096
+#define SYS_CPU "/sys/devices/system/cpu/"
+#define CPUINFO "/proc/cpuinfo"
+#define KEY     "processor"
 
 bool
 guest_memory_read(uint64_t address, uint64_t base, void *copy, size_t size)
@@ -44,44 +50,6 @@ guest_memory_read_string(uint64_t address, uint64_t base, char *copy, size_t siz
 	return false;
 }
 
-/* Functions of the emulator; numbers of registers as debuggers count them. */
-static const struct {
-	const char *target, *write_register;
-	int number;
-} targets[] = {
-	{"x86_64", "x86_cpu_gdb_write_register", 0},      /* rax */
-	{"aarch64", "aarch64_cpu_gdb_write_register", 0}, /* x0 */
-	{"riscv64", "riscv_cpu_gdb_write_register", 10},  /* a0 */
-};
-
-bool
-guest_result_init(struct guest_result *result, const char *target)
-{
-	memset(result, 0, sizeof(*result));
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-		if (strcmp(targets[i].target, target) != 0)
-			continue;
-		*(void **)&result->find_cpu = dlsym(RTLD_DEFAULT, "qemu_get_cpu");
-		*(void **)&result->write_register = dlsym(RTLD_DEFAULT, targets[i].write_register);
-		result->number = targets[i].number;
-	}
-	return result->find_cpu && result->write_register;
-}
-
-void
-guest_result_write(const struct guest_result *result, unsigned vcpu, int64_t value)
-{
-	uint8_t bytes[sizeof(value)];
-	void *cpu;
-
-	if (!result->find_cpu || !result->write_register)
-		return;
-	memcpy(bytes, &value, sizeof(bytes)); /* all targets are little-endian, as the host is */
-	cpu = result->find_cpu((int)vcpu);
-	if (cpu)
-		result->write_register(cpu, bytes, result->number);
-}
-
 /* SplitMix64: Steele, Lea and Flood, OOPSLA'14. */
 static uint64_t
 mix(uint64_t state)
@@ -117,4 +85,85 @@ guest_random_fill(struct guest_random *random, void *bytes, size_t size)
 		to += part;
 		size -= part;
 	}
+}
+
+/* ---- processors ---- */
+
+size_t
+guest_cpus_mask_size(unsigned cpus)
+{
+	return (cpus + 63) / 64 * 8;
+}
+
+void
+guest_cpus_mask(uint8_t *mask, size_t size, unsigned cpus)
+{
+	memset(mask, 0, size);
+	for (size_t i = 0; i < cpus && i < 8 * size; i++)
+		mask[i / 8] |= (uint8_t)(1U << i % 8);
+}
+
+int
+guest_cpus_first(const uint8_t *mask, size_t size)
+{
+	for (size_t i = 0; i < 8 * size; i++)
+		if (mask[i / 8] >> i % 8 & 1)
+			return (int)i;
+	return -1;
+}
+
+static bool
+is_list(const char *path)
+{
+	return strcmp(path, SYS_CPU "online") == 0 || strcmp(path, SYS_CPU "possible") == 0 ||
+	       strcmp(path, SYS_CPU "present") == 0;
+}
+
+bool
+guest_cpus_is_listing(const char *path)
+{
+	return is_list(path) || strcmp(path, CPUINFO) == 0;
+}
+
+/* The entry of the host's first processor, once for each core of the target. */
+static int
+write_info(int to, int from, unsigned cpus)
+{
+	char first[8192];
+	ssize_t length = pread(from, first, sizeof(first) - 1, 0);
+	const char *rest, *end;
+
+	if (length < 0)
+		return -errno;
+	first[length] = '\0';
+	end = strstr(first, "\n\n");
+	rest = strchr(first, '\n');
+	if (strncmp(first, KEY, strlen(KEY)) != 0 || !end || !rest)
+		return -ENOTSUP;
+	for (unsigned i = 0; i < cpus; i++)
+		if (dprintf(to, KEY "\t: %u%.*s\n\n", i, (int)(end - rest), rest) < 0)
+			return -errno;
+	return 0;
+}
+
+static int
+write_list(int to, unsigned cpus)
+{
+	return dprintf(to, cpus > 1 ? "0-%u\n" : "%u\n", cpus - 1) < 0 ? -errno : 0;
+}
+
+int
+guest_cpus_replace(int fd, const char *path, unsigned cpus, bool close_on_exec)
+{
+	int file = memfd_create("cpus", MFD_CLOEXEC), err;
+
+	if (file < 0)
+		return -errno;
+	err = is_list(path) ? write_list(file, cpus) : write_info(file, fd, cpus);
+	if (!err && lseek(file, 0, SEEK_SET) < 0)
+		err = -errno;
+	if (!err && dup3(file, fd, close_on_exec ? O_CLOEXEC : 0) < 0)
+		err = -errno;
+	close(file);
+	return err;
 }

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "emulator/clock/clock_internal.h"
-#include "emulator/clock/guest_cpus.h"
 #include "emulator/clock/guest_state.h"
 
 #define TICKS_PER_S 100 /* of times(), on each architecture */

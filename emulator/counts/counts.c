@@ -2,7 +2,7 @@
  * counts - a plugin of QEMU's user-mode emulators that counts what a program executes
  *
  * Every block of instructions, and by which block it was entered, in each thread; in the file of counts_file.h. The
- * plugin lies, or is linked to, in the directory for these files. Options: see plugin_args.h.
+ * plugin lies, or is linked to, in the directory for these files. Options: see program.h.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "emulator/model/hit_filter.h"
-#include "emulator/tb_flush.h"
+#include "emulator/qemu_functions.h"
 #include "emulator/timing/access.h"
 #include "emulator/timing/block_entry.h"
 #include "emulator/timing/core.h"

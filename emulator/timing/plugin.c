@@ -2,7 +2,7 @@
  * timing - a plugin of QEMU's user-mode emulators that runs a program as if on another machine
  *
  * What takes time there, and where, goes into the record of record_file.h; what the machine is like, it learns from the
- * file of setup.h. Both are in the directory in which the plugin lies, or is linked to. Options: see plugin_args.h.
+ * file of setup.h. Both are in the directory in which the plugin lies, or is linked to. Options: see program.h.
  */
 #include <errno.h>
 #include <pthread.h>

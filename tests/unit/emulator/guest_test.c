@@ -1,11 +1,12 @@
 /* Tests of emulator/guest.h. This program stands for the emulator, and its memory is the guest's. */
-#include "emulator/guest.h"
+#include "tests/unit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/unit/test.h"
+#include "emulator/guest.h"
 
 #define EXECVE_X86_64 59
 #define CLONE_X86_64  56
@@ -235,6 +236,61 @@ a_program_that_leaves_the_emulator_is_told_of(void **state)
 	end_guest(guest);
 }
 
+static void
+handle(int signal)
+{
+	(void)signal;
+}
+
+static void
+assert_handler(int signal, void (*handler)(int))
+{
+	struct sigaction action;
+
+	assert_int_equal(sigaction(signal, NULL, &action), 0);
+	assert_true(action.sa_handler == handler);
+}
+
+static void
+what_was_ignored_is_so_again_once(void **state)
+{
+	uint32_t signals;
+
+	(void)state;
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_DFL);
+	signals = guest_read_ignored_signals();
+	assert_int_equal(signals & (1U << (SIGHUP - 1)), 1U << (SIGHUP - 1));
+	assert_int_equal(signals & (1U << (SIGPIPE - 1)), 1U << (SIGPIPE - 1));
+	assert_int_equal(signals & (1U << (SIGUSR1 - 1)), 0);
+	signal(SIGHUP, handle);
+	signal(SIGPIPE, handle);
+	signal(SIGUSR1, handle);
+	guest_ignore_signals(&signals);
+	assert_handler(SIGHUP, SIG_IGN);
+	assert_handler(SIGPIPE, SIG_IGN);
+	assert_handler(SIGUSR1, handle);
+	signal(SIGHUP, handle); /* by the guest */
+	guest_ignore_signals(&signals);
+	assert_handler(SIGHUP, handle);
+}
+
+/* The emulator needs to see them. */
+static void
+faults_are_left_alone(void **state)
+{
+	uint32_t signals;
+
+	(void)state;
+	signal(SIGSEGV, SIG_IGN);
+	signals = guest_read_ignored_signals();
+	signal(SIGSEGV, handle);
+	guest_ignore_signals(&signals);
+	assert_handler(SIGSEGV, handle);
+	signal(SIGSEGV, SIG_DFL);
+}
+
 int
 main(void)
 {
@@ -246,6 +302,8 @@ main(void)
 		cmocka_unit_test(what_is_mapped_later_is_found_when_the_call_has_ended),
 		cmocka_unit_test(a_thread_has_begun_when_its_clone_returns),
 		cmocka_unit_test(a_program_that_leaves_the_emulator_is_told_of),
+		cmocka_unit_test(what_was_ignored_is_so_again_once),
+		cmocka_unit_test(faults_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
