@@ -1,19 +1,45 @@
 #include "emulator/model/hierarchy.h"
 
 #include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "emulator/model/cache.h"
 #include "emulator/model/l1.h"
+#include "emulator/model/memory_path.h"
+#include "emulator/model/page_map.h"
 #include "emulator/model/prefetch.h"
-#include "emulator/model/tlb.h"
 #include "emulator/setup.h"
 
 #define FAR_BYTES   ((uint64_t)512 << 10)
 #define CYCLES_MOST (UINT32_C(1) << 28) /* that one thing takes: THREAD_LIMIT of emulator/timing/thread.h is more */
 #define ARRIVALS    64                  /* prefetched lines whose arrival is remembered; a power of two */
+#define NS_PER_US 1000.0
+#define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 #define INLINE static inline __attribute__((always_inline))
 #define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */
+
+/* What the cores of the target share. One for the process; constant, but for what is locked and what is atomic. */
+struct memory_system {
+	struct machine machine;
+	bool has_caches, has_tlbs;
+	uint64_t seed;
+	struct page_map *pages;
+	uint64_t moves;                  /* of pages; atomically */
+	struct memory_path *controllers; /* of each node in turn */
+	struct memory_path *links;       /* from node * nodes + to; between two nodes */
+	struct load_curve curve;
+	uint32_t data_cycles[MACHINE_LEVELS_MAX + 1]; /* beyond level 1; [HIERARCHY_MEMORY]: memory */
+	uint32_t code_cycles[MACHINE_LEVELS_MAX + 1];
+	uint32_t remote_cycles;
+	pthread_mutex_t lock; /* of what follows */
+	struct cache
+		*shared[MACHINE_LEVELS_MAX]; /* of a level that cores share: one for each group of them, when used */
+	unsigned hierarchy_count;
+	bool is_shared; /* by threads: what cores share locks */
+};
 
 /* The first TLB, of data or code, and what it takes when it misses. */
 struct first_tlb {
@@ -46,6 +72,179 @@ struct hierarchy {
 	struct memory_path_user *users;   /* of controllers, and then of links */
 	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
 };
+
+/* ---- what cores share ---- */
+
+static unsigned
+controller_count(const struct machine *machine)
+{
+	return machine->nodes * machine->controllers;
+}
+
+static void
+set_latencies(struct memory_system *system)
+{
+	const struct machine *machine = &system->machine;
+	uint32_t data = machine->levels[0].latency_cycles, code = machine->code.latency_cycles;
+
+	for (unsigned i = 0; i <= MACHINE_LEVELS_MAX; i++) {
+		uint32_t cycles = i == HIERARCHY_MEMORY      ? system->curve.least_cycles
+		                  : i < machine->level_count ? machine->levels[i].latency_cycles
+		                                             : 0;
+
+		system->data_cycles[i] = cycles > data ? cycles - data : 0;
+		system->code_cycles[i] = cycles > code ? cycles - code : 0;
+	}
+	system->remote_cycles = (uint32_t)lround(machine->remote_latency_ns * machine->clock_mhz / NS_PER_US);
+}
+
+static int
+make_paths(struct memory_system *system, uint64_t quantum)
+{
+	const struct machine *machine = &system->machine;
+	double link = machine->remote_bandwidth_gb_s * GB_PER_US / machine->clock_mhz / machine->line_bytes;
+	int err = 0;
+
+	system->controllers = calloc(controller_count(machine), sizeof(*system->controllers));
+	system->links = calloc((size_t)machine->nodes * machine->nodes, sizeof(*system->links));
+	if (!system->controllers || !system->links)
+		return -ENOMEM;
+	for (unsigned i = 0; !err && i < controller_count(machine); i++)
+		err = memory_path_init(&system->controllers[i], system->curve.lines_per_cycle, machine->cores, quantum);
+	for (unsigned i = 0; !err && machine->nodes > 1 && i < machine->nodes * machine->nodes; i++)
+		err = memory_path_init(&system->links[i], link, machine->cores, quantum);
+	return err;
+}
+
+static bool
+is_power_of_two(uint64_t value)
+{
+	return value && !(value & (value - 1));
+}
+
+static bool
+is_sound(const struct machine *machine)
+{
+	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
+		if (machine->prefetchers[i].level < 1 || machine->prefetchers[i].level > machine->level_count)
+			return false;
+	}
+	return is_power_of_two(machine->code.bytes / machine->line_bytes / machine->code.ways) &&
+	       is_power_of_two(machine->levels[0].bytes / machine->line_bytes / machine->levels[0].ways);
+}
+
+struct memory_system *
+memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles, uint64_t seed)
+{
+	struct memory_system *system;
+	int err;
+
+	if (!is_sound(machine)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	system = calloc(1, sizeof(*system));
+	if (!system)
+		return NULL;
+	system->machine = *machine;
+	system->has_caches = parts & SETUP_CACHES;
+	system->has_tlbs = parts & SETUP_TLBS;
+	system->seed = seed;
+	pthread_mutex_init(&system->lock, NULL);
+	load_curve_init(&system->curve, machine);
+	set_latencies(system);
+	system->pages = page_map_new(machine);
+	err = system->pages ? make_paths(system, quantum_cycles) : -ENOMEM;
+	if (!err)
+		return system;
+	memory_system_free(system);
+	errno = -err;
+	return NULL;
+}
+
+void
+memory_system_free(struct memory_system *system)
+{
+	const struct machine *machine;
+
+	if (!system)
+		return;
+	machine = &system->machine;
+	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
+		for (unsigned j = 0; system->shared[i] && j < machine->cores / machine->levels[i].cores; j++)
+			cache_fini(&system->shared[i][j]);
+		free(system->shared[i]);
+	}
+	for (unsigned i = 0; system->controllers && i < controller_count(machine); i++)
+		memory_path_fini(&system->controllers[i]);
+	for (unsigned i = 0; system->links && i < machine->nodes * machine->nodes; i++)
+		memory_path_fini(&system->links[i]);
+	free(system->controllers);
+	free(system->links);
+	page_map_free(system->pages);
+	pthread_mutex_destroy(&system->lock);
+	free(system);
+}
+
+/* Under the lock: the cache of `level` that the core has with others. 0 or -ENOMEM. */
+static int
+find_shared(struct memory_system *system, unsigned level, unsigned core, struct cache **cache)
+{
+	const struct machine *machine = &system->machine;
+	const struct machine_cache *model = &machine->levels[level];
+	unsigned group = core / model->cores;
+	int err = 0;
+
+	if (!system->shared[level])
+		system->shared[level] = calloc(machine->cores / model->cores, sizeof(**cache));
+	if (!system->shared[level])
+		return -ENOMEM;
+	*cache = &system->shared[level][group];
+	if (!(*cache)->sets)
+		err = cache_init(*cache, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
+	if (!err && system->is_shared)
+		cache_begin_to_lock(*cache);
+	return err;
+}
+
+/* Under the lock: what one core had alone until now. */
+static void
+begin_to_share(struct memory_system *system)
+{
+	if (system->is_shared)
+		return;
+	system->is_shared = true;
+	for (unsigned i = 0; i < MACHINE_LEVELS_MAX; i++) {
+		const struct machine_cache *model = &system->machine.levels[i];
+
+		for (unsigned j = 0; system->shared[i] && j < system->machine.cores / model->cores; j++)
+			cache_begin_to_lock(&system->shared[i][j]);
+	}
+	for (unsigned i = 0; i < controller_count(&system->machine); i++)
+		system->controllers[i].is_shared = true;
+	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)
+		system->links[i].is_shared = true;
+}
+
+void
+memory_system_share(struct memory_system *system)
+{
+	pthread_mutex_lock(&system->lock);
+	begin_to_share(system);
+	pthread_mutex_unlock(&system->lock);
+}
+
+void
+memory_system_before_fork(struct memory_system *system)
+{
+	pthread_mutex_lock(&system->lock);
+}
+
+void
+memory_system_after_fork(struct memory_system *system)
+{
+	pthread_mutex_unlock(&system->lock);
+}
 
 /* ---- numbers of addresses ---- */
 
@@ -427,58 +626,40 @@ make_levels(struct hierarchy *hierarchy)
 {
 	struct memory_system *system = hierarchy->system;
 	const struct machine *machine = &system->machine;
-	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	const uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
+	const struct cache *last;
 	int err = 0;
 
 	for (unsigned i = 1; !err && i < machine->level_count; i++) {
 		hierarchy->levels[i] = &hierarchy->own[i];
 		if (machine->levels[i].cores > 1)
-			err = memory_system_shared(system, i, hierarchy->core, &hierarchy->levels[i]);
+			err = find_shared(system, i, hierarchy->core, &hierarchy->levels[i]);
 		else
 			err = cache_init(&hierarchy->own[i], &machine->levels[i], machine->line_bytes, seed + 1 + i);
 	}
-	return err;
-}
-
-/* What is asked for seldom and not found in the host's caches then. */
-static const struct cache *
-far_level(const struct hierarchy *hierarchy)
-{
-	const struct cache *last = hierarchy->levels[hierarchy->level_count - 1];
-
-	if (hierarchy->level_count < 3 || (uint64_t)last->set_count * last->set_bytes < FAR_BYTES)
-		return NULL;
-	return last;
-}
-
-static int
-make_l1(struct hierarchy *hierarchy)
-{
-	struct memory_system *system = hierarchy->system;
-	const struct machine *machine = &system->machine;
-	uint64_t seed = system->seed + hierarchy->core * UINT64_C(0x10001);
-	int err;
-
-	if (!system->has_caches) {
-		l1_init_absent(&hierarchy->code);
-		l1_init_absent(&hierarchy->data);
-		return 0;
-	}
-	err = l1_init(&hierarchy->code, &machine->code, machine->line_bytes, seed);
-	return err ? err : l1_init(&hierarchy->data, &machine->levels[0], machine->line_bytes, seed + 1);
+	if (!err && system->has_caches)
+		err = l1_init(&hierarchy->code, &machine->code, machine->line_bytes, seed);
+	if (!err && system->has_caches)
+		err = l1_init(&hierarchy->data, &machine->levels[0], machine->line_bytes, seed + 1);
+	if (err || hierarchy->level_count < 3)
+		return err;
+	/* what is asked for seldom is not found in the host's caches then */
+	last = hierarchy->levels[hierarchy->level_count - 1];
+	if ((uint64_t)last->set_count * last->set_bytes >= FAR_BYTES)
+		hierarchy->far = last;
+	return 0;
 }
 
 static int
-make_first_tlb(struct first_tlb *pages, const struct machine_tlb *model, const struct machine_tlb *shared, bool is_used)
+make_first_tlb(struct first_tlb *pages, const struct machine_tlb *model, const struct memory_system *system)
 {
+	const struct machine_tlb *shared = &system->machine.shared_tlb;
 	struct machine_cache cache;
 
 	pages->second_cycles = model->miss_cycles;
 	pages->walk_cycles = model->miss_cycles + (shared->entries ? shared->miss_cycles : 0);
-	if (!is_used || !model->entries) {
-		l1_init_absent(&pages->level);
+	if (!system->has_tlbs || !model->entries)
 		return 0;
-	}
 	cache = tlb_as_cache(model);
 	return l1_init(&pages->level, &cache, 1, 0);
 }
@@ -487,7 +668,7 @@ static int
 make_users(struct hierarchy *hierarchy)
 {
 	struct memory_system *system = hierarchy->system;
-	const unsigned controllers = system->machine.nodes * system->machine.controllers;
+	const unsigned controllers = controller_count(&system->machine);
 	const unsigned links = system->machine.nodes * system->machine.nodes;
 
 	hierarchy->users = calloc(controllers + links, sizeof(*hierarchy->users));
@@ -501,16 +682,15 @@ make_users(struct hierarchy *hierarchy)
 }
 
 static int
-make_rest(struct hierarchy *hierarchy)
+make_parts(struct hierarchy *hierarchy)
 {
-	struct memory_system *system = hierarchy->system;
-	const struct machine *machine = &system->machine;
-	int err = make_l1(hierarchy);
+	const struct machine *machine = &hierarchy->system->machine;
+	int err = make_levels(hierarchy);
 
 	if (!err)
-		err = make_first_tlb(&hierarchy->data_tlb, &machine->data_tlb, &machine->shared_tlb, system->has_tlbs);
+		err = make_first_tlb(&hierarchy->data_tlb, &machine->data_tlb, hierarchy->system);
 	if (!err)
-		err = make_first_tlb(&hierarchy->code_tlb, &machine->code_tlb, &machine->shared_tlb, system->has_tlbs);
+		err = make_first_tlb(&hierarchy->code_tlb, &machine->code_tlb, hierarchy->system);
 	if (!err && machine->shared_tlb.entries)
 		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
 	if (!err)
@@ -519,26 +699,13 @@ make_rest(struct hierarchy *hierarchy)
 		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
 		                      machine);
 	}
-	return err;
-}
-
-static int
-fill(struct hierarchy *hierarchy)
-{
-	int err = make_levels(hierarchy);
-
-	if (!err)
-		err = make_rest(hierarchy);
 	if (err)
 		return err;
-	hierarchy->far = far_level(hierarchy);
 	hierarchy->data_filter = l1_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_tlb.level,
 	                                 hierarchy->page_shift, hierarchy->room);
 	hierarchy->code_filter = l1_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_tlb.level,
 	                                 hierarchy->page_shift, FILTER_NO_ROOM);
-	if (!hierarchy->data_filter || !hierarchy->code_filter)
-		return -ENOMEM;
-	return 0;
+	return hierarchy->data_filter && hierarchy->code_filter ? 0 : -ENOMEM;
 }
 
 struct hierarchy *
@@ -559,9 +726,9 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 	for (unsigned i = 0; i < ARRIVALS; i++)
 		hierarchy->arrivals[i].line = CACHE_NO_LINE;
 	pthread_mutex_lock(&system->lock);
-	err = fill(hierarchy);
-	if (!err)
-		memory_system_join(system);
+	err = make_parts(hierarchy);
+	if (!err && system->hierarchy_count++ == 1)
+		begin_to_share(system);
 	pthread_mutex_unlock(&system->lock);
 	if (!err)
 		return hierarchy;

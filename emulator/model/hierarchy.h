@@ -21,9 +21,12 @@
 #include <stdint.h>
 
 #include "emulator/model/hit_filter.h"
-#include "emulator/model/memory_system.h"
+#include "machine/machine.h"
 
-struct hierarchy; /* a core's */
+#define HIERARCHY_MEMORY MACHINE_LEVELS_MAX /* level of what no cache had */
+
+struct memory_system; /* what the cores of the target share; one to a process */
+struct hierarchy;     /* a core's */
 
 struct access_result {
 	uint32_t cycles;      /* from the load to who uses it, beyond a hit in level 1; without waiting for bandwidth */
@@ -43,6 +46,24 @@ struct hierarchy_traffic {
 	uint64_t written_back;                  /* lines, to memory */
 	uint64_t prefetched, prefetched_used;   /* lines */
 };
+
+/*
+ * NULL and errno (ENOMEM, EINVAL: a level 1 cache whose sets are no power of two, a prefetcher of no level). `parts`:
+ * SETUP_CACHES, SETUP_TLBS of emulator/setup.h. `quantum_cycles`: what clocks may differ by; 0: by anything.
+ */
+struct memory_system *memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantum_cycles,
+                                        uint64_t seed);
+void memory_system_free(struct memory_system *system); /* after its hierarchies */
+
+/*
+ * Before a second thread begins, by the one that begins it, which is in no access: from now on what cores share locks.
+ * A second hierarchy does that, too, but its thread may be announced when the other one goes on already.
+ */
+void memory_system_share(struct memory_system *system);
+
+/* Around a fork, in the parent and in the child: so that no other thread is making a hierarchy. */
+void memory_system_before_fork(struct memory_system *system);
+void memory_system_after_fork(struct memory_system *system);
 
 /*
  * Core `core` of the target, from 0 on; its filter of data is in `room`, the caller's, when that is enough for it. NULL

@@ -9,6 +9,9 @@
 #define AT_ONCE      16 /* tags */
 #define ABSENT_SHIFT 63 /* of any address: 0 */
 
+#define TLB_LRU_WAYS 32 /* at most */
+#define TLB_LRU_SETS 8  /* at least */
+
 /* Zeroed, a line of the host or more. */
 static void *
 new_array(size_t count, size_t size)
@@ -56,12 +59,6 @@ l1_init(struct l1 *level, const struct machine_cache *model, unsigned line_bytes
 	for (uint32_t i = 0; model->replacement == REPLACEMENT_RANDOM && i < sets; i++)
 		level->next[i] = (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 	return 0;
-}
-
-void
-l1_init_absent(struct l1 *level)
-{
-	*level = (struct l1){.slots = 0};
 }
 
 static bool
@@ -224,4 +221,35 @@ l1_has(const struct l1 *level, uint64_t number)
 	const uint32_t set = (uint32_t)number & level->set_mask, tag = (uint32_t)(number >> level->set_shift);
 
 	return find(level->tags + (size_t)set * level->slots, tag, level->slots) < level->slots;
+}
+
+struct machine_cache
+tlb_as_cache(const struct machine_tlb *model)
+{
+	bool is_lru = model->ways <= TLB_LRU_WAYS && model->entries / model->ways >= TLB_LRU_SETS;
+
+	return (struct machine_cache){.bytes = model->entries,
+	                              .ways = model->ways,
+	                              .replacement = is_lru ? REPLACEMENT_LRU : REPLACEMENT_FIFO};
+}
+
+int
+tlb_init(struct tlb *tlb, const struct machine_tlb *model)
+{
+	const struct machine_cache cache = tlb_as_cache(model);
+	struct l1 no_lines = {.slots = 0};
+	int err = l1_init(&tlb->pages, &cache, 1, 0);
+
+	tlb->filter = err ? NULL : l1_join(&no_lines, 0, &tlb->pages, 0, FILTER_NO_ROOM);
+	if (!err && !tlb->filter)
+		l1_fini(&tlb->pages);
+	return err || tlb->filter ? err : -ENOMEM;
+}
+
+void
+tlb_fini(struct tlb *tlb)
+{
+	l1_fini(&tlb->pages);
+	free(tlb->filter);
+	tlb->filter = NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * l1.h - level 1 of data or of code, or its TLB
+ * l1.h - level 1 of data or of code, its TLB, and the TLB behind that
  *
  * As in cache.h, lines and pages are known by short numbers, and a set has 32 bits of each. The guest's address of what
  * a way has, and when it was used, are in its entry of the filter (hit_filter.h). In the order of LRU the way leaves
@@ -14,6 +14,7 @@
 #include "emulator/model/lru.h"
 #include "machine/machine.h"
 
+/* Of zeros: nothing is modelled, all will hit. */
 struct l1 {
 	uint32_t *tags;               /* of each set, `slots` */
 	struct filter_entry *entries; /* as tags */
@@ -36,9 +37,6 @@ struct l1_found {
 
 /* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. It has no entries yet. */
 int l1_init(struct l1 *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
-
-/* Nothing is modelled: all will hit. */
-void l1_init_absent(struct l1 *level);
 
 void l1_fini(struct l1 *level);
 
@@ -118,6 +116,31 @@ static inline uint64_t
 l1_victim_line(const struct l1 *level, uint64_t number, uint32_t victim_tag)
 {
 	return (uint64_t)victim_tag << level->set_shift | (number & level->set_mask);
+}
+
+/*
+ * ---- TLBs ----
+ *
+ * A TLB is a cache of pages: one of lines that have one byte. With up to 32 ways in eight sets or more it is in the
+ * order of LRU. Else, as where it is fully associative, the translation that came first leaves first.
+ */
+struct machine_cache tlb_as_cache(const struct machine_tlb *model);
+
+/* A second TLB: which pages' translations it has. */
+struct tlb {
+	struct l1 pages;
+	struct hit_filter *filter; /* of them, which cannot be without */
+};
+
+/* 0 or -ENOMEM. `model` has entries, in as many sets as a power of two. */
+int tlb_init(struct tlb *tlb, const struct machine_tlb *model);
+void tlb_fini(struct tlb *tlb);
+
+/* Whether it has the page with this number; afterwards it does. */
+static inline bool
+tlb_access(struct tlb *tlb, uint32_t page)
+{
+	return l1_use(&tlb->pages, page, tlb->filter->use += FILTER_USE).hit;
 }
 
 #endif

@@ -85,12 +85,6 @@ memory_path_fini(struct memory_path *path)
 }
 
 void
-memory_path_begin_to_share(struct memory_path *path)
-{
-	path->is_shared = true;
-}
-
-void
 memory_path_user_init(struct memory_path_user *user, struct memory_path *path, unsigned core)
 {
 	*user = (struct memory_path_user){.path = path, .core = core, .next_publish = MEMORY_PATH_PUBLISH_CYCLES};

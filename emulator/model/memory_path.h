@@ -43,7 +43,7 @@ struct memory_path {
 	uint64_t window_lines_q16; /* lines that a window has room for, times 2^16; 0: no limit */
 	uint64_t reach;            /* windows that a line waits at most; 0: no limit */
 	uint8_t window_shift;      /* of cycles */
-	bool is_shared;            /* by threads */
+	bool is_shared;            /* by threads; may be set while no thread is in a call */
 	struct memory_path_report *reports;
 	unsigned core_count;
 	uint64_t stale_cycles; /* for a core that is not published of */
@@ -66,9 +66,6 @@ void load_curve_init(struct load_curve *curve, const struct machine *machine);
 /* 0 or -ENOMEM. `lines_per_cycle` 0: no limit. `quantum_cycles`: what clocks differ by; 0: by anything. */
 int memory_path_init(struct memory_path *path, double lines_per_cycle, unsigned core_count, uint64_t quantum_cycles);
 void memory_path_fini(struct memory_path *path);
-
-/* From now on several threads use it. No thread may be in a call. */
-void memory_path_begin_to_share(struct memory_path *path);
 
 void memory_path_user_init(struct memory_path_user *user, struct memory_path *path, unsigned core);
 

@@ -26,7 +26,7 @@ new_level(unsigned sets, unsigned ways, enum machine_replacement replacement)
 	struct l1 level, pages;
 
 	assert_int_equal(l1_init(&level, &model, LINE, 7), 0);
-	l1_init_absent(&pages);
+	pages = (struct l1){.slots = 0};
 	assert_non_null(l1_join(&level, 6, &pages, 12, FILTER_NO_ROOM));
 	return level;
 }
@@ -123,7 +123,7 @@ compare_pages_with_reference(unsigned sets, unsigned ways, bool is_ordered, unsi
 	struct l1 level, lines;
 
 	assert_int_equal(l1_init(&level, &model, 1, 0), 0);
-	l1_init_absent(&lines);
+	lines = (struct l1){.slots = 0};
 	assert_non_null(l1_join(&lines, 6, &level, 12, FILTER_NO_ROOM));
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint64_t which = next_random(&random) % pages;
@@ -177,7 +177,7 @@ compare_lines_with_reference(unsigned ways, unsigned sharing)
 	struct l1 level, pages;
 
 	assert_int_equal(l1_init(&level, &model, 64, 0), 0);
-	l1_init_absent(&pages);
+	pages = (struct l1){.slots = 0};
 	assert_non_null(l1_join(&level, 6, &pages, 12, FILTER_NO_ROOM));
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint64_t which = next_random(&random) % lines;

@@ -190,7 +190,7 @@ sharing_with_nobody_changes_no_wait(void **state)
 
 	(void)state;
 	assert_int_equal(memory_path_init(&shared, curve.lines_per_cycle, CORES, QUANTUM), 0);
-	memory_path_begin_to_share(&shared);
+	shared.is_shared = true;
 	memory_path_user_init(other, &shared, 0);
 	for (unsigned i = 0; i < 100000; i++) {
 		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -224,7 +224,7 @@ threads_lose_no_line(void **state)
 	uint64_t lines = 0;
 
 	(void)state;
-	memory_path_begin_to_share(&path);
+	path.is_shared = true;
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, move_many, &users[i]), 0);
 	for (unsigned i = 0; i < 2; i++)

@@ -1,7 +1,7 @@
-/* Tests of emulator/model/tlb.h. */
+/* Tests of emulator/model/l1.h. */
 #include "tests/unit/test.h"
 
-#include "emulator/model/tlb.h"
+#include "emulator/model/l1.h"
 #include "tests/unit/emulator/reference_cache.h"
 
 static void
