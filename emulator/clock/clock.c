@@ -1,22 +1,104 @@
 #include "emulator/clock/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "emulator/clock/clock_internal.h"
+#include "emulator/clock/delay.h"
+#include "emulator/clock/futex_model.h"
 #include "emulator/clock/guest_state.h"
+#include "emulator/clock/guest_time.h"
 #include "emulator/clock/host_thread.h"
+#include "emulator/clock/quantum.h"
+#include "emulator/clock/run_clock.h"
+#include "emulator/clock/syscalls.h"
+#include "emulator/qemu_functions.h"
 
 #define STEP_CYCLES            50000  /* without a quantum, between two calls of clock_reached() */
 #define COPIED_BYTES_PER_CYCLE 8      /* by a system call: a line of 64 bytes in 8 cycles */
 #define RESULT_RESTART         (-512) /* QEMU's: a signal came, the call is made again */
+
+#define TICKS_PER_S 100 /* of times(), on each architecture */
+#define NS_PER_TICK (1000000000 / TICKS_PER_S)
+
+/*
+ * The state. A thread's is its own, except for what is atomic or said to be under the lock; the rest is constant or
+ * locks by itself.
+ */
+
+/* A system call that has begun and not ended. */
+struct clock_pending_call {
+	struct clock_call call;
+	enum syscall_kind kind;
+	uint64_t began;         /* cycles */
+	uint64_t sleeps;        /* host_thread_sleep_count() then */
+	uint64_t host_began;    /* ns, of a sleep */
+	uint64_t child_address; /* of the thread that it makes */
+	bool waits_for_futex, wakes_futex;
+	bool is_away;  /* other threads do not wait for this one */
+	bool is_alone; /* the process has, and has had, no other thread */
+	struct guest_deadline deadline;
+	uint64_t pipe; /* that it reads from, or writes to; 0 */
+};
+
+struct clock_thread {
+	struct clock_pending_call pending;
+	struct record_counters *counters;
+	struct record_counters none; /* where there are no counters */
+	pthread_t host;              /* that made its last system call: finds the parent of a new thread */
+	int host_thread;             /* tid of `host` */
+	bool is_alive, has_host;
+	unsigned core;
+	uint64_t last;            /* its clock at the last clock_reached() */
+	atomic_uint_fast64_t now; /* its clock when it was last known; other threads read it */
+	atomic_uint_fast64_t began;
+	atomic_uint_fast64_t blocked; /* cycles since it began */
+	atomic_uint_fast64_t system;
+	uint64_t child_address;  /* futex that the kernel clears and wakes at the thread's end; 0 */
+	int64_t result_override; /* what its last call is to return; with has_result_override */
+	bool has_result_override;
+	struct guest_random random;
+	uint64_t measured_cycles, measured_ns; /* execution, and CPU time of the host, at its last delay_measure() */
+};
+
+struct clock {
+	struct setup setup;
+	uint64_t start;
+	uint64_t host_began; /* ns: when the process started */
+	uint64_t step;       /* cycles between two calls of clock_reached() */
+	struct guest_time time;
+	struct guest_deadlines deadlines;
+	struct guest_timers timers;
+	struct guest_result result;
+	struct run_clock *run_clock;
+	struct delay *delay;
+	struct quantum *quantum;
+	struct futex_model *futexes;
+	pid_t process;
+	struct cpu_time before;   /* of this process when it executed this program */
+	struct cpu_time children; /* of those that it has waited for; under the lock */
+	cpu_set_t host_affinity;  /* when the process started */
+	bool is_x86_64;
+	pthread_mutex_t lock;                                   /* of which threads are alive, and on which core */
+	_Atomic(struct clock_thread *) cloning;                 /* the last to call clone() for a thread */
+	atomic_uint highest;                                    /* thread so far, and one */
+	atomic_uint_fast64_t ended_cycles, ended_system_cycles; /* of threads that have ended */
+	struct clock_thread threads[CLOCK_VCPUS_MAX];
+};
 
 /* Where the answer of time(), a system call on x86-64, cannot be replaced, the other clocks have to agree with it. */
 static void
@@ -46,9 +128,14 @@ join_run(struct clock *clock)
 struct clock *
 clock_new(const struct setup *setup, const char *directory, const char *target)
 {
-	struct clock *clock = calloc(1, sizeof(*clock));
+	struct clock *clock;
 	int err;
 
+	if (strcmp(target, "x86_64") != 0 && strcmp(target, "aarch64") != 0 && strcmp(target, "riscv64") != 0) {
+		errno = ENOTSUP;
+		return NULL;
+	}
+	clock = calloc(1, sizeof(*clock));
 	if (!clock)
 		return NULL;
 	clock->setup = *setup;
@@ -59,17 +146,13 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	guest_deadlines_init(&clock->deadlines);
 	guest_timers_init(&clock->timers);
 	pthread_mutex_init(&clock->lock, NULL);
-	/* flags, stack, parent's, child's, thread's memory; other targets have the last two the other way round */
-	clock->child_argument = strcmp(target, "x86_64") == 0 ? 3 : 4;
+	clock->is_x86_64 = strcmp(target, "x86_64") == 0;
 	clock->run_clock = run_clock_new(directory);
 	if (!clock->run_clock)
 		goto fail;
 	join_run(clock);
 	clock->delay = delay_new(&clock->setup, &clock->time, clock->run_clock);
 	if (!clock->delay)
-		goto fail;
-	clock->syscalls = syscalls_new(target);
-	if (!clock->syscalls)
 		goto fail;
 	clock->quantum =
 		quantum_new(CLOCK_VCPUS_MAX, setup->quantum_cycles, (unsigned)CPU_COUNT(&clock->host_affinity));
@@ -93,7 +176,6 @@ clock_free(struct clock *clock)
 		return;
 	futex_model_free(clock->futexes);
 	quantum_free(clock->quantum);
-	syscalls_free(clock->syscalls);
 	delay_free(clock->delay);
 	run_clock_free(clock->run_clock);
 	pthread_mutex_destroy(&clock->lock);
@@ -214,16 +296,18 @@ clock_thread_core(const struct clock *clock, unsigned vcpu)
 	return vcpu < CLOCK_VCPUS_MAX ? clock->threads[vcpu].core : 0;
 }
 
-uint64_t
-clock_thread_cpu_cycles(const struct clock_thread *thread, uint64_t now)
+/* Cycles that the thread has had a core for until `now`. */
+static uint64_t
+thread_cpu_cycles(const struct clock_thread *thread, uint64_t now)
 {
 	const uint64_t away = atomic_load(&thread->began) + atomic_load(&thread->blocked);
 
 	return now > away ? now - away : 0;
 }
 
-void
-clock_cpu_time(const struct clock *clock, struct cpu_time *cpu)
+/* CPU time of all threads, without children. */
+static void
+cpu_time_of_all(const struct clock *clock, struct cpu_time *cpu)
 {
 	const unsigned highest = atomic_load(&clock->highest);
 
@@ -235,7 +319,7 @@ clock_cpu_time(const struct clock *clock, struct cpu_time *cpu)
 
 		if (!thread->is_alive)
 			continue;
-		cpu->all += clock_thread_cpu_cycles(thread, atomic_load(&thread->now));
+		cpu->all += thread_cpu_cycles(thread, atomic_load(&thread->now));
 		cpu->system += atomic_load(&thread->system);
 	}
 }
@@ -384,8 +468,10 @@ note_effects(struct clock *clock, unsigned vcpu)
 		futex_call_began(clock, vcpu, pending);
 		return;
 	case CALL_CLONE:
+		/* flags, stack, parent's, child's, thread's memory; other targets have the last two the other way round
+		 */
 		if (arguments[0] & CLONE_CHILD_CLEARTID)
-			pending->child_address = arguments[clock->child_argument];
+			pending->child_address = arguments[clock->is_x86_64 ? 3 : 4];
 		if ((arguments[0] & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
 			atomic_store(&clock->cloning, thread);
 		return;
@@ -405,7 +491,7 @@ note_effects(struct clock *clock, unsigned vcpu)
 		quantum_release_all(clock->quantum);
 		/* fall through */
 	case CALL_EXEC:
-		clock_cpu_time(clock, &cpu);
+		cpu_time_of_all(clock, &cpu);
 		run_clock_set_cpu_time(clock->run_clock, clock->process, &cpu);
 		return;
 	case CALL_EXIT:
@@ -437,7 +523,7 @@ is_sleep(enum syscall_kind kind)
 void
 clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct clock_call *call)
 {
-	const enum syscall_kind kind = syscalls_kind(clock->syscalls, call->number);
+	const enum syscall_kind kind = syscall_kind_of(clock->is_x86_64, call->number);
 	struct clock_pending_call *pending;
 	struct clock_thread *thread;
 
@@ -473,6 +559,330 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 		quantum_sleep(clock->quantum, vcpu, pending->deadline.cycles);
 	else
 		quantum_leave(clock->quantum, vcpu);
+}
+
+/* What the guest is told of time, processors and random numbers, in the place of the kernel's answer. */
+
+/* The call is to have returned `result`: it is in the guest's register before the next block. */
+static void
+override_result(struct clock_thread *thread, int64_t result)
+{
+	thread->result_override = result;
+	thread->has_result_override = true;
+}
+
+static uint64_t
+user_cycles(const struct cpu_time *cpu)
+{
+	return cpu->all > cpu->system ? cpu->all - cpu->system : 0;
+}
+
+static void
+children_cpu_time(struct clock *clock, struct cpu_time *cpu)
+{
+	pthread_mutex_lock(&clock->lock);
+	*cpu = clock->children;
+	pthread_mutex_unlock(&clock->lock);
+}
+
+/* clock_gettime(id, time) */
+static void
+answer_clock(const struct clock *clock, const struct clock_thread *thread, uint64_t now)
+{
+	const struct clock_call *call = &thread->pending.call;
+	const int id = (int)call->arguments[0];
+	struct timespec shown;
+	uint64_t cycles = now;
+
+	if (id == CLOCK_PROCESS_CPUTIME_ID) {
+		struct cpu_time cpu;
+
+		cpu_time_of_all(clock, &cpu);
+		cycles = cpu.all;
+	} else if (id == CLOCK_THREAD_CPUTIME_ID) {
+		cycles = thread_cpu_cycles(thread, now);
+	}
+	if (guest_time_read(&clock->time, id, cycles, &shown))
+		guest_memory_write(call->arguments[1], call->base, &shown, sizeof(shown));
+}
+
+/* gettimeofday(time, zone) */
+static void
+answer_time_of_day(const struct clock *clock, const struct clock_call *call, uint64_t now)
+{
+	struct timespec shown;
+	struct timeval time;
+
+	guest_time_read(&clock->time, CLOCK_REALTIME, now, &shown);
+	time = (struct timeval){.tv_sec = shown.tv_sec, .tv_usec = shown.tv_nsec / 1000};
+	guest_memory_write(call->arguments[0], call->base, &time, sizeof(time));
+}
+
+/* time(seconds) */
+static void
+answer_seconds(const struct clock *clock, struct clock_thread *thread, uint64_t now)
+{
+	const struct clock_call *call = &thread->pending.call;
+	struct timespec shown;
+	int64_t seconds;
+
+	guest_time_read(&clock->time, CLOCK_REALTIME, now, &shown);
+	seconds = shown.tv_sec;
+	guest_memory_write(call->arguments[0], call->base, &seconds, sizeof(seconds));
+	override_result(thread, seconds);
+}
+
+static int64_t
+as_ticks(const struct clock *clock, uint64_t cycles)
+{
+	return (int64_t)(guest_time_ns(&clock->time, cycles) / NS_PER_TICK);
+}
+
+/* times(): struct tms, in ticks; the result is how many there were since the machine was started. */
+static void
+answer_ticks(struct clock *clock, struct clock_thread *thread, uint64_t now)
+{
+	const struct clock_call *call = &thread->pending.call;
+	struct cpu_time own, children;
+	struct timespec shown;
+	int64_t ticks[4];
+
+	guest_time_read(&clock->time, CLOCK_MONOTONIC, now, &shown);
+	cpu_time_of_all(clock, &own);
+	children_cpu_time(clock, &children);
+	ticks[0] = as_ticks(clock, user_cycles(&own));
+	ticks[1] = as_ticks(clock, own.system);
+	ticks[2] = as_ticks(clock, user_cycles(&children));
+	ticks[3] = as_ticks(clock, children.system);
+	guest_memory_write(call->arguments[0], call->base, ticks, sizeof(ticks));
+	override_result(thread, (int64_t)shown.tv_sec * TICKS_PER_S + shown.tv_nsec / NS_PER_TICK);
+}
+
+static struct timeval
+as_timeval(const struct clock *clock, uint64_t cycles)
+{
+	const uint64_t ns = guest_time_ns(&clock->time, cycles);
+
+	return (struct timeval){.tv_sec = (time_t)(ns / SECOND_NS), .tv_usec = (suseconds_t)(ns % SECOND_NS / 1000)};
+}
+
+/* A struct rusage begins with the user's time and the system's. */
+static void
+write_usage(const struct clock *clock, const struct clock_call *call, uint64_t address, const struct cpu_time *cpu)
+{
+	const struct timeval times[] = {as_timeval(clock, user_cycles(cpu)), as_timeval(clock, cpu->system)};
+
+	guest_memory_write(address, call->base, times, sizeof(times));
+}
+
+/* getrusage(subject, usage) */
+static void
+answer_usage(struct clock *clock, const struct clock_thread *thread, uint64_t now)
+{
+	const struct clock_call *call = &thread->pending.call;
+	const int subject = (int)call->arguments[0];
+	struct cpu_time cpu;
+
+	if (subject == RUSAGE_THREAD)
+		cpu = (struct cpu_time){thread_cpu_cycles(thread, now), atomic_load(&thread->system)};
+	else if (subject == RUSAGE_CHILDREN)
+		children_cpu_time(clock, &cpu);
+	else
+		cpu_time_of_all(clock, &cpu);
+	write_usage(clock, call, call->arguments[1], &cpu);
+}
+
+/* wait4(process, status, options, usage): a child has ended, and its CPU time counts among the children's from now on.
+ */
+static void
+answer_wait(struct clock *clock, const struct clock_call *call, int64_t result)
+{
+	struct cpu_time cpu;
+
+	if (result <= 0)
+		return;
+	run_clock_cpu_time(clock->run_clock, (pid_t)result, &cpu);
+	pthread_mutex_lock(&clock->lock);
+	clock->children.all += cpu.all;
+	clock->children.system += cpu.system;
+	pthread_mutex_unlock(&clock->lock);
+	write_usage(clock, call, call->arguments[3], &cpu);
+}
+
+static void
+answer_random(struct clock *clock, struct clock_thread *thread, uint64_t address, int64_t result)
+{
+	uint8_t bytes[256];
+
+	if (!clock->setup.seed)
+		return;
+	for (int64_t done = 0; done < result;) {
+		const size_t size = (size_t)(result - done) < sizeof(bytes) ? (size_t)(result - done) : sizeof(bytes);
+
+		guest_random_fill(&thread->random, bytes, size);
+		guest_memory_write(address + (uint64_t)done, thread->pending.call.base, bytes, size);
+		done += (int64_t)size;
+	}
+}
+
+/* read(fd, bytes, size) from /dev/random or /dev/urandom */
+static void
+answer_read(struct clock *clock, struct clock_thread *thread, int64_t result)
+{
+	const struct clock_call *call = &thread->pending.call;
+	struct stat file;
+
+	if (fstat((int)call->arguments[0], &file) == 0 && S_ISCHR(file.st_mode) && major(file.st_rdev) == 1 &&
+	    (minor(file.st_rdev) == 8 || minor(file.st_rdev) == 9))
+		answer_random(clock, thread, call->arguments[1], result);
+}
+
+/* open(path, flags) or openat(directory, path, flags): a file that lists processors lists the target's. */
+static void
+answer_open(const struct clock *clock, const struct clock_call *call, unsigned path, int64_t result)
+{
+	char text[GUEST_CPUS_PATH_MAX];
+
+	if (guest_memory_read_string(call->arguments[path], call->base, text, sizeof(text)) &&
+	    guest_cpus_is_listing(text))
+		(void)guest_cpus_replace((int)result, text, clock->setup.threads,
+		                         call->arguments[path + 1] & O_CLOEXEC);
+}
+
+/* The thread whose affinity a call gets or sets. */
+static pid_t
+affinity_subject(const struct clock_thread *caller)
+{
+	const pid_t number = (pid_t)caller->pending.call.arguments[0];
+
+	return number ? number : caller->host_thread;
+}
+
+/*
+ * sched_getaffinity(thread, size, mask): the kernel wrote `result` bytes, enough for the host's processors. The
+ * target's may need more bytes. When the guest gave no room for them the call fails, and programs call again with more.
+ */
+static void
+answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t result)
+{
+	const struct clock_call *call = &caller->pending.call;
+	const size_t needed = guest_cpus_mask_size(clock->setup.threads);
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
+	size_t size = (size_t)result < sizeof(mask) ? (size_t)result : sizeof(mask);
+
+	if (call->arguments[1] < needed) {
+		override_result(caller, -EINVAL);
+		return;
+	}
+	if (size < needed) {
+		size = needed;
+		override_result(caller, (int64_t)needed);
+	}
+	if (!run_clock_affinity(clock->run_clock, affinity_subject(caller), mask))
+		guest_cpus_mask(mask, sizeof(mask), clock->setup.threads);
+	guest_memory_write(call->arguments[2], call->base, mask, size);
+}
+
+/*
+ * sched_setaffinity(thread, size, mask): the host may have failed with -EINVAL because it has none of these processors,
+ * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that moves keeps
+ * the caches of the core on which it began.
+ */
+static void
+answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
+{
+	const struct clock_call *call = &caller->pending.call;
+	const pid_t subject = affinity_subject(caller);
+	const unsigned highest = atomic_load(&clock->highest);
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE] = {0}, all[RUN_CLOCK_AFFINITY_SIZE];
+	const size_t size = call->arguments[1] < sizeof(mask) ? (size_t)call->arguments[1] : sizeof(mask);
+	int first;
+
+	if ((result < 0 && result != -EINVAL) || !guest_memory_read(call->arguments[2], call->base, mask, size))
+		return;
+	if (result == 0)
+		(void)sched_setaffinity(subject, sizeof(clock->host_affinity), &clock->host_affinity);
+	guest_cpus_mask(all, sizeof(all), clock->setup.threads);
+	for (size_t i = 0; i < sizeof(mask); i++)
+		mask[i] &= all[i];
+	first = guest_cpus_first(mask, sizeof(mask));
+	override_result(caller, first < 0 ? -EINVAL : 0);
+	if (first < 0)
+		return;
+	run_clock_set_affinity(clock->run_clock, subject, mask);
+	for (unsigned i = 0; i < highest; i++)
+		if (clock->threads[i].is_alive && clock->threads[i].host_thread == subject)
+			clock->threads[i].core = (unsigned)first;
+}
+
+/* getcpu(core, node) */
+static void
+answer_core(const struct clock *clock, const struct clock_thread *thread)
+{
+	const struct clock_call *call = &thread->pending.call;
+	const struct machine *machine = &clock->setup.machine;
+	const uint32_t core = thread->core;
+	const uint32_t node = machine->nodes > 1 ? core / (machine->cores / machine->nodes) : 0;
+
+	guest_memory_write(call->arguments[0], call->base, &core, sizeof(core));
+	guest_memory_write(call->arguments[1], call->base, &node, sizeof(node));
+}
+
+/*
+ * The thread's call has returned `result`, at `now`: write the target's answer about time, processors and random
+ * numbers over the kernel's.
+ */
+static void
+answer_call(struct clock *clock, unsigned vcpu, int64_t result, uint64_t now)
+{
+	struct clock_thread *thread = &clock->threads[vcpu];
+	const struct clock_call *call = &thread->pending.call;
+	const enum syscall_kind kind = thread->pending.kind;
+
+	if (kind == CALL_SETAFFINITY)
+		answer_set_affinity(clock, thread, result);
+	if (kind == CALL_SETAFFINITY || result < 0)
+		return;
+	switch (kind) {
+	case CALL_CLOCK_GETTIME:
+		answer_clock(clock, thread, now);
+		return;
+	case CALL_GETTIMEOFDAY:
+		answer_time_of_day(clock, call, now);
+		return;
+	case CALL_TIME:
+		answer_seconds(clock, thread, now);
+		return;
+	case CALL_TIMES:
+		answer_ticks(clock, thread, now);
+		return;
+	case CALL_GETRUSAGE:
+		answer_usage(clock, thread, now);
+		return;
+	case CALL_WAIT4:
+		answer_wait(clock, call, result);
+		return;
+	case CALL_GETRANDOM:
+		answer_random(clock, thread, call->arguments[0], result);
+		return;
+	case CALL_READ:
+		answer_read(clock, thread, result);
+		return;
+	case CALL_OPEN:
+		answer_open(clock, call, 0, result);
+		return;
+	case CALL_OPENAT:
+		answer_open(clock, call, 1, result);
+		return;
+	case CALL_GETAFFINITY:
+		answer_affinity(clock, thread, result);
+		return;
+	case CALL_GETCPU:
+		answer_core(clock, thread);
+		return;
+	default:
+		return;
+	}
 }
 
 /* A system call ends. */
@@ -570,28 +980,22 @@ timed_out(const struct clock_pending_call *pending, int64_t result)
 	}
 }
 
-/* waitid(kind, number, information, ...): the child that it found; 0. */
-static pid_t
-child_of_waitid(const struct clock_call *call)
-{
-	siginfo_t information;
-
-	if (!guest_memory_read(call->arguments[2], call->base, &information, sizeof(information)))
-		return 0;
-	return information.si_pid;
-}
-
 /* When a child ended, or the data that was read was written, or a pipe had room; QUANTUM_NONE: not known. */
 static uint64_t
 time_of_other_process(struct clock *clock, const struct clock_pending_call *pending, int64_t result)
 {
+	const struct clock_call *call = &pending->call;
+	siginfo_t child; /* of waitid(kind, number, information, ...) */
+
 	if (result < 0)
 		return QUANTUM_NONE;
 	switch (pending->kind) {
 	case CALL_WAIT4:
 		return result > 0 ? run_clock_time(clock->run_clock, (pid_t)result) : QUANTUM_NONE;
 	case CALL_WAITID:
-		return run_clock_time(clock->run_clock, child_of_waitid(&pending->call));
+		if (!guest_memory_read(call->arguments[2], call->base, &child, sizeof(child)))
+			child.si_pid = 0;
+		return run_clock_time(clock->run_clock, child.si_pid);
 	case CALL_READ:
 	case CALL_READ_OTHER:
 		if (!pending->pipe || result == 0)
@@ -692,7 +1096,7 @@ clock_call_ended(struct clock *clock, unsigned vcpu, uint64_t now, int64_t resul
 	quantum_set_in_call(clock->quantum, vcpu, false);
 	if (pending->is_away && !pending->is_alone)
 		quantum_return(clock->quantum, vcpu, step->now);
-	clock_answer_call(clock, vcpu, result, step->now);
+	answer_call(clock, vcpu, result, step->now);
 	if (thread->has_result_override)
 		step->limit = step->now;
 	wait_for_others(clock, vcpu, step->now);

@@ -1,16 +1,8 @@
 #include "emulator/clock/syscalls.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define NUMBERS 512
-#define NONE    (-1) /* this architecture has no such call */
-
-struct syscalls {
-	uint8_t kinds[NUMBERS]; /* enum syscall_kind */
-};
+#define NONE (-1) /* this architecture has no such call */
 
 /* Linux's numbers: arch/x86/entry/syscalls/syscall_64.tbl, and include/uapi/asm-generic/unistd.h for all others. */
 static const struct {
@@ -97,40 +89,13 @@ static const struct {
 	{322, 281, CALL_EXEC}, /* execveat */
 };
 
-struct syscalls *
-syscalls_new(const char *target)
-{
-	const bool is_x86_64 = strcmp(target, "x86_64") == 0;
-	struct syscalls *syscalls;
-
-	if (!is_x86_64 && strcmp(target, "aarch64") != 0 && strcmp(target, "riscv64") != 0) {
-		errno = ENOTSUP;
-		return NULL;
-	}
-	syscalls = calloc(1, sizeof(*syscalls));
-	if (!syscalls)
-		return NULL;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const int number = is_x86_64 ? numbers[i].x86_64 : numbers[i].generic;
-
-		if (number != NONE)
-			syscalls->kinds[number] = numbers[i].kind;
-	}
-	return syscalls;
-}
-
-void
-syscalls_free(struct syscalls *syscalls)
-{
-	free(syscalls);
-}
-
 enum syscall_kind
-syscalls_kind(const struct syscalls *syscalls, int64_t number)
+syscall_kind_of(bool is_x86_64, int64_t number)
 {
-	if (number < 0 || number >= NUMBERS)
-		return CALL_OTHER;
-	return (enum syscall_kind)syscalls->kinds[number];
+	for (size_t i = 0; number >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (number == (is_x86_64 ? numbers[i].x86_64 : numbers[i].generic))
+			return (enum syscall_kind)numbers[i].kind;
+	return CALL_OTHER;
 }
 
 bool

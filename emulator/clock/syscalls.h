@@ -1,7 +1,7 @@
 /*
  * syscalls.h - which system call a number is, by the guest's architecture
  *
- * Only calls that matter to the clock have a kind of their own. Thread rule: constant once made, for any thread.
+ * Only calls that matter to the clock have a kind of their own. Thread rule: stateless.
  */
 #ifndef DCPI_EMULATOR_SYSCALLS_H
 #define DCPI_EMULATOR_SYSCALLS_H
@@ -50,13 +50,8 @@ enum syscall_kind {
 	CALL_EXEC,
 };
 
-struct syscalls;
-
-/* `target` as the emulator calls it. NULL and errno: ENOTSUP, ENOMEM. */
-struct syscalls *syscalls_new(const char *target);
-void syscalls_free(struct syscalls *syscalls);
-
-enum syscall_kind syscalls_kind(const struct syscalls *syscalls, int64_t number);
+/* Of x86-64; else of aarch64 and riscv64, which have the same numbers. */
+enum syscall_kind syscall_kind_of(bool is_x86_64, int64_t number);
 
 /* The call returns when another thread, a device or a timer lets it. */
 bool syscall_may_block(enum syscall_kind kind);

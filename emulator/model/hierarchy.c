@@ -15,8 +15,8 @@
 #define FAR_BYTES   ((uint64_t)512 << 10)
 #define CYCLES_MOST (UINT32_C(1) << 28) /* that one thing takes: THREAD_LIMIT of emulator/timing/thread.h is more */
 #define ARRIVALS    64                  /* prefetched lines whose arrival is remembered; a power of two */
-#define NS_PER_US 1000.0
-#define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
+#define NS_PER_US   1000.0
+#define GB_PER_US   1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 #define INLINE static inline __attribute__((always_inline))
 #define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */

@@ -497,10 +497,21 @@ a_real_delay_spends_what_the_target_would(void **state)
 	assert_in_range(fixture->counters[0].delayed_ns, 1, 50000000);
 }
 
+static void
+a_target_that_is_not_known_is_refused(void **state)
+{
+	struct clock_fixture *fixture = *state;
+
+	errno = 0;
+	assert_null(clock_new(&fixture->setup, "/nonexistent", "arm"));
+	assert_int_equal(errno, ENOTSUP);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_target_that_is_not_known_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_call_takes_the_machine_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes_that_are_copied_take_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(time_is_that_of_the_thread_s_clock, setup, teardown),
