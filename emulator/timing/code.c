@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "emulator/timing/stall.h"
+#include "emulator/timing/sample.h"
 #include "emulator/timing/timing.h"
 
 struct edge edge_none;

@@ -76,4 +76,17 @@ void core_mispredicted(struct thread *thread, struct edge *edge);
 /* Everything is ready, and nothing is known of what was before: behind a system call. */
 void core_restart(struct thread *thread);
 
+/*
+ * Accesses that the hit filter does not know: looked up in the caches, misses counted and stalled for. A signal handler
+ * may return into the middle of a block that was left; such accesses belong to no known instruction and are ignored.
+ */
+
+/* An instruction's own access to `size` bytes; the same bytes loaded and then stored. */
+void core_access_bytes(struct thread *thread, const struct access *access, uint64_t address, unsigned size,
+                       bool is_store);
+void core_access_update(struct thread *thread, const struct access *access, uint64_t address, unsigned size);
+
+/* The part of a group (block.h) that one callback of its leader, at `address`, covers. */
+void core_access_group(struct thread *thread, const struct access *access, uint64_t address);
+
 #endif

@@ -4,7 +4,6 @@
 
 #include "emulator/model/hit_filter.h"
 #include "emulator/qemu_functions.h"
-#include "emulator/timing/access.h"
 #include "emulator/timing/block_entry.h"
 #include "emulator/timing/core.h"
 
@@ -94,27 +93,27 @@ thread_of(unsigned vcpu)
 APART void
 access_missed(struct thread *thread, uint64_t address, const void *data, bool is_store)
 {
-	access_bytes(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, is_store);
+	core_access_bytes(thread, callback_access(data), address, (unsigned)callback_last(data) + 1, is_store);
 }
 
 APART void
 read_modify_write_missed(struct thread *thread, uint64_t address, const void *data)
 {
-	access_update(thread, callback_access(data), address, (unsigned)callback_last(data) + 1);
+	core_access_update(thread, callback_access(data), address, (unsigned)callback_last(data) + 1);
 }
 
 APART void
 group_missed(struct thread *thread, uint64_t address, const void *data)
 {
-	access_group(thread, callback_access(data), address);
+	core_access_group(thread, callback_access(data), address);
 }
 
 /* How many bytes it is, the emulator knows. */
 APART void
 unknown_size_missed(struct thread *thread, qemu_plugin_meminfo_t info, uint64_t address, const void *data)
 {
-	access_bytes(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
-	             info & state.store_bits);
+	core_access_bytes(thread, callback_access(data), address, 1u << qemu_plugin_mem_size_shift(info),
+	                  info & state.store_bits);
 }
 
 /*

@@ -2,7 +2,7 @@
  * instrument.h - what the emulator is asked to call in a block of code that it translates, and the callbacks of
  * accesses
  *
- * A callback of an access asks the hit filter in the area of its thread; what that does not know goes to access.h.
+ * A callback of an access asks the hit filter in the area of its thread; what that does not know goes to core.h.
  * Where lines or pages have other sizes than the callbacks are made for, that filter is one that knows of nothing
  * (thread.h).
  *

@@ -97,3 +97,91 @@ sample_event(struct thread *thread, enum setup_event event, uint32_t instruction
 		take(thread, event, instruction);
 	thread->countdowns[event] = next_period(thread, event);
 }
+
+/* ---- stalls ---- */
+
+/* By itself, so that what is found where it was last has nothing to save for it. */
+static __attribute__((noinline)) void
+record_elsewhere(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                 uint32_t *at)
+{
+	struct record_stall *there = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
+
+	if (!there) {
+		recording_count_unrecorded(thread->timing->recording);
+		return;
+	}
+	__atomic_store_n(at, record_stall_bytes(thread->record, there), __ATOMIC_RELAXED);
+	record_stall_count(there, cycles);
+}
+
+void
+stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
+                uint32_t *at)
+{
+	struct record_stall *there;
+
+	if (!thread->records_stalls)
+		return;
+	there = record_stall_at(thread->record, __atomic_load_n(at, __ATOMIC_RELAXED));
+	if (record_stall_is(there, pair, reason))
+		record_stall_count(there, cycles);
+	else
+		record_elsewhere(thread, pair, reason, cycles, at);
+}
+
+void
+stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	thread->record->counters.cycles[reason] += cycles;
+	if (thread->records_stalls && !record_stall_add(thread->record, stalled, culprit, reason, cycles))
+		recording_count_unrecorded(thread->timing->recording);
+}
+
+void
+stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles)
+{
+	stall_pass(thread, cycles);
+	stall_record(thread, stalled, culprit, reason, cycles);
+	stall_sample(thread, stalled);
+}
+
+void
+stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost)
+{
+	/* What is hidden came first: the line's page, then the line, then waiting for memory. */
+	const uint64_t waiting = cycles < cost->wait_cycles ? cycles : cost->wait_cycles, left = cycles - waiting;
+	const uint64_t most = left > cost->cache_cycles ? left - cost->cache_cycles : 0;
+	const uint64_t translating = most < cost->tlb_cycles ? most : cost->tlb_cycles, caching = left - translating;
+	uint64_t *counters = thread->record->counters.cycles;
+
+	stall_pass(thread, cycles);
+	if (__builtin_expect(waiting != 0, 0))
+		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, waiting);
+	if (caching) {
+		counters[REASON_DATA_CACHE] += caching;
+		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
+	}
+	if (translating) {
+		counters[REASON_DATA_TLB] += translating;
+		stall_record_at(thread, &load->pair, REASON_DATA_TLB, translating, &load->tlb_at);
+	}
+	stall_sample(thread, load->pair.stalled);
+}
+
+struct load_stall *
+load_stalls_take(struct arena *arena, const struct block *block)
+{
+	struct load_stall *stalls = arena_take(arena, block->access_end * sizeof(*stalls), _Alignof(struct load_stall));
+
+	for (unsigned i = 0; stalls && i < block->access_end; i++) {
+		const struct block_instruction *instruction = &block->instructions[i];
+		const uint32_t culprit = block->first + i;
+		const uint32_t stalled = block->is_in_order ? block->first + instruction->use : culprit;
+
+		if (block->is_in_order && !instruction->is_used_first)
+			continue;
+		stalls[i] = load_stall_of(stalled, culprit);
+	}
+	return stalls;
+}

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "emulator/timing/core.h"
-#include "emulator/timing/stall.h"
+#include "emulator/timing/sample.h"
 
 static void
 free_core(struct target_core *core)

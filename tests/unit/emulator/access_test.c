@@ -1,7 +1,7 @@
 /* Tests of emulator/timing/access.c: accesses of several sizes and kinds are what their parts are. */
 #include "tests/unit/emulator/timing_fixture.h"
 
-#include "emulator/timing/access.h"
+#include "emulator/timing/core.h"
 
 #define BLOCKS 64
 #define LOAD   "48 8b 07" /* mov (%rdi),%rax */
@@ -53,7 +53,7 @@ begin(const struct shape *shape)
 static void
 access_memory(struct thread *thread, const struct access *access, uint64_t address, bool is_store)
 {
-	access_bytes(thread, access, address, 8, is_store);
+	core_access_bytes(thread, access, address, 8, is_store);
 }
 
 /* For the most part in the first or the second level; lines in turn, which are prefetched; anywhere. */
@@ -99,7 +99,7 @@ load_and_store(struct thread *thread, const struct access *access, uint64_t addr
 static void
 update(struct thread *thread, const struct access *access, uint64_t address)
 {
-	access_update(thread, access, address, 8);
+	core_access_update(thread, access, address, 8);
 }
 
 static void

@@ -1,7 +1,7 @@
 /* Tests of emulator/timing/{core,slow_access,slow_block}.c: stores, code and branches, and that no cycle is lost. */
 #include "tests/unit/emulator/timing_fixture.h"
 
-#include "emulator/timing/access.h"
+#include "emulator/timing/core.h"
 
 #define LOAD_RAX "48 8b 07" /* mov (%rdi),%rax */
 #define STORE    "48 89 07" /* mov %rax,(%rdi) */
@@ -121,9 +121,9 @@ an_access_to_two_lines_misses_twice(void **state)
 	struct code *code = CODE_OF(fixture, LOAD_RAX);
 
 	execute(fixture, code);
-	access_bytes(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
+	core_access_bytes(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
 	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_DATA], 2);
-	access_bytes(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
+	core_access_bytes(fixture->thread, &code->accesses[0], 0x10003c, 8, false);
 	assert_int_equal(fixture->thread->record->counters.events[SETUP_EVENT_LEVEL1_DATA], 2);
 }
 
@@ -156,8 +156,8 @@ run_at_random(struct timing_fixture *fixture, struct code *const codes[], unsign
 		*fractions += thread->edge->variant.fraction;
 		for (uint16_t j = 0; j < code->block->count; j++)
 			if (code->block->instructions[j].loads || code->block->instructions[j].stores)
-				access_bytes(thread, &(struct access){.code = code, .index = j},
-				             random >> 20 & 0xfffff8, 8, code->block->instructions[j].stores);
+				core_access_bytes(thread, &(struct access){.code = code, .index = j},
+				                  random >> 20 & 0xfffff8, 8, code->block->instructions[j].stores);
 	}
 	core_settle(thread);
 	thread_publish(thread);

@@ -11,7 +11,7 @@
 
 #include "emulator/timing/block_entry.h"
 #include "emulator/timing/core.h"
-#include "emulator/timing/stall.h"
+#include "emulator/timing/sample.h"
 #include "tests/remove_tree.h"
 
 struct timing_fixture {
