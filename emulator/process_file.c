@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,23 +18,13 @@ create_file(struct process_file *file)
 	int fd = -1;
 
 	for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
-		snprintf(file->name, sizeof(file->name), "%s/%s%d.%d", file->directory, file->prefix, (int)getpid(), i);
+		snprintf(file->name, sizeof(file->name), "%s/%s%d.%d", file->directory, file->kind->prefix,
+		         (int)getpid(), i);
 		fd = open(file->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			return -errno;
 	}
 	return fd < 0 ? -EEXIST : fd;
-}
-
-/* Open the file again: a descriptor that stayed open would be one of the guest's. A descriptor, or -errno. */
-static int
-reopen_file(const struct process_file *file)
-{
-	const int fd = open(file->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	return fd;
 }
 
 /* Never make it smaller: parts behind may be mapped already. */
@@ -84,24 +75,41 @@ map_beginning(struct process_file *file, int fd)
 static int
 map_vcpu(struct process_file *file, int fd, unsigned vcpu)
 {
-	return map_part(fd, &file->vcpus[vcpu], file->vcpu_size,
-	                PROCESS_FILE_HEADER_SIZE + CODE_LOG_SIZE + vcpu * (uint64_t)file->vcpu_size);
+	return map_part(fd, &file->vcpus[vcpu], file->kind->vcpu_size,
+	                PROCESS_FILE_HEADER_SIZE + CODE_LOG_SIZE + vcpu * (uint64_t)file->kind->vcpu_size);
+}
+
+/* The magic comes last: readers look at no header without it. */
+static void
+describe(struct process_file *file, const char *comm, int32_t parent, uint64_t start_cycles)
+{
+	struct record_header *header = file->header;
+
+	snprintf(header->comm, sizeof(header->comm), "%s", comm);
+	header->pid = getpid();
+	header->parent = parent;
+	header->vcpu_count = file->vcpu_count;
+	header->start_cycles = start_cycles;
+	header->log_size = file->log.size;
+	header->magic = file->kind->magic;
 }
 
 int
-process_file_init(struct process_file *file, const char *directory, const char *prefix, size_t vcpu_size,
-                  uint32_t instructions_max)
+process_file_init(struct process_file *file, const char *directory, const struct process_file_kind *kind,
+                  const char *comm, uint64_t start_cycles)
 {
 	int fd, err;
 
-	*file = (struct process_file){.prefix = prefix, .vcpu_size = vcpu_size};
+	*file = (struct process_file){.kind = kind};
 	snprintf(file->directory, sizeof(file->directory), "%s", directory);
-	code_log_init(&file->log, NULL, instructions_max);
+	code_log_init(&file->log, NULL, kind->instructions_max);
 	fd = create_file(file);
 	if (fd < 0)
 		return fd;
 	err = map_beginning(file, fd);
 	close(fd);
+	if (!err)
+		describe(file, comm, 0, start_cycles);
 	return err;
 }
 
@@ -110,7 +118,7 @@ process_file_fini(struct process_file *file)
 {
 	for (unsigned i = 0; i < file->vcpu_count; i++)
 		if (file->vcpus[i])
-			munmap(file->vcpus[i], file->vcpu_size);
+			munmap(file->vcpus[i], file->kind->vcpu_size);
 	munmap(file->log.bytes, CODE_LOG_SIZE);
 	munmap(file->header, PROCESS_FILE_HEADER_SIZE);
 	code_log_fini(&file->log);
@@ -123,43 +131,14 @@ process_file_add_vcpu(struct process_file *file, unsigned vcpu)
 
 	if (vcpu >= PROCESS_FILE_VCPUS_MAX)
 		return -ENOSPC;
-	fd = reopen_file(file);
+	/* again: a descriptor that stayed open would be one of the guest's */
+	fd = open(file->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return fd;
+		return -errno;
 	err = map_vcpu(file, fd, vcpu);
 	close(fd);
 	if (!err && file->vcpu_count <= vcpu)
-		file->vcpu_count = vcpu + 1;
-	return err;
-}
-
-int
-process_file_fork(struct process_file *file)
-{
-	const int fd = create_file(file);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = code_log_copy(&file->log, fd, PROCESS_FILE_HEADER_SIZE);
-	if (!err)
-		err = map_beginning(file, fd);
-	close(fd);
-	return err;
-}
-
-int
-process_file_fork_vcpus(struct process_file *file)
-{
-	const int fd = reopen_file(file);
-	int err = 0;
-
-	if (fd < 0)
-		return fd;
-	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
-		if (file->vcpus[i])
-			err = map_vcpu(file, fd, i);
-	close(fd);
+		file->header->vcpu_count = file->vcpu_count = vcpu + 1;
 	return err;
 }
 
@@ -170,11 +149,62 @@ leave_part(void *mapped, size_t size)
 		abort(); /* rather than write into the parent's file */
 }
 
-void
-process_file_leave(struct process_file *file)
+/* Replace all mappings by private memory: what is written is lost. */
+static void
+leave(struct process_file *file)
 {
 	for (unsigned i = 0; i < file->vcpu_count; i++)
-		leave_part(file->vcpus[i], file->vcpu_size);
+		leave_part(file->vcpus[i], file->kind->vcpu_size);
 	leave_part(file->log.bytes, CODE_LOG_SIZE);
 	leave_part(file->header, PROCESS_FILE_HEADER_SIZE);
+}
+
+/* The mappings are shared with the parent, which still writes to them: the child must not, even on failure. */
+int
+process_file_fork(struct process_file *file, uint64_t start_cycles)
+{
+	const int32_t parent = file->header->pid;
+	const int fd = create_file(file);
+	int err = fd < 0 ? fd : code_log_copy(&file->log, fd, PROCESS_FILE_HEADER_SIZE);
+	char comm[COMM_SIZE];
+
+	memcpy(comm, file->header->comm, sizeof(comm));
+	if (!err)
+		err = map_beginning(file, fd);
+	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
+		if (file->vcpus[i])
+			err = map_vcpu(file, fd, i);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		leave(file);
+	else
+		describe(file, comm, parent, start_cycles);
+	return err;
+}
+
+int
+process_file_add_image(void *file, const struct record_mmap *image)
+{
+	struct process_file *to = file;
+
+	return code_log_add_image(&to->log, &to->header->log_size, image);
+}
+
+uint32_t
+process_file_add_block(struct process_file *file, const struct code_block *block, const uint8_t *sizes, uint32_t *first)
+{
+	return code_log_add_block(&file->log, &file->header->log_size, block, sizes, first);
+}
+
+void
+process_file_not_followed(void *file)
+{
+	__atomic_fetch_add(&((struct process_file *)file)->header->unfollowed, 1, __ATOMIC_RELAXED);
+}
+
+void
+process_file_count_unrecorded(struct process_file *file)
+{
+	__atomic_fetch_add(&file->header->unrecorded, 1, __ATOMIC_RELAXED);
 }

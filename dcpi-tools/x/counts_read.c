@@ -12,7 +12,7 @@
 struct x_reading {
 	int fd;
 	struct counted *counted;
-	struct counts_header header;
+	struct record_header header;
 	struct code_read code;
 	uint64_t *executed; /* by block */
 	uint32_t context;
@@ -111,7 +111,7 @@ add_block_counts(struct x_reading *reading, const struct code_read_block *block,
 static int
 read_all(struct x_reading *reading, const char *label)
 {
-	struct counts_header *header = &reading->header;
+	struct record_header *header = &reading->header;
 	struct context context = {.comm = header->comm, .cgroup = "", .label = label};
 	int err = code_read_at(reading->fd, header, sizeof(*header), 0);
 
@@ -145,7 +145,7 @@ counts_read_file(int fd, const char *label, struct counted *counted, struct coun
 	if (!err) {
 		summary->programs++;
 		summary->unfollowed += reading.header.unfollowed;
-		summary->uncounted += reading.header.uncounted;
+		summary->uncounted += reading.header.unrecorded;
 	}
 	code_read_fini(&reading.code);
 	free(reading.executed);

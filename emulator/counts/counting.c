@@ -11,33 +11,33 @@
 
 struct counting {
 	struct process_file file;
-	struct counts_header *header;           /* the file's */
 	struct id_hash edges[COUNTS_VCPUS_MAX]; /* by virtual CPU: index into its edges, from 1 */
 	uint32_t last[COUNTS_VCPUS_MAX];        /* each virtual CPU's block before a fork */
 };
 
-_Static_assert(COUNTS_HEADER_SIZE == PROCESS_FILE_HEADER_SIZE && COUNTS_VCPUS_MAX == PROCESS_FILE_VCPUS_MAX,
-               "counts_file.h has the layout of process_file.h");
-
 struct counting *
 counting_new(const char *directory, const char *comm)
 {
+	static const struct process_file_kind kind = {COUNTS_PREFIX, COUNTS_MAGIC, sizeof(struct counts_vcpu),
+	                                              UINT32_MAX};
 	struct counting *counting = calloc(1, sizeof(*counting));
 	int err;
 
 	if (!counting)
 		return NULL;
-	err = process_file_init(&counting->file, directory, COUNTS_PREFIX, sizeof(struct counts_vcpu), UINT32_MAX);
+	err = process_file_init(&counting->file, directory, &kind, comm, 0);
 	if (err) {
 		free(counting);
 		errno = -err;
 		return NULL;
 	}
-	counting->header = counting->file.header;
-	snprintf(counting->header->comm, sizeof(counting->header->comm), "%s", comm);
-	counting->header->pid = getpid();
-	counting->header->magic = COUNTS_MAGIC;
 	return counting;
+}
+
+struct process_file *
+counting_file(struct counting *counting)
+{
+	return &counting->file;
 }
 
 void
@@ -61,56 +61,27 @@ counting_before_fork(struct counting *counting)
 	}
 }
 
-static int
-fork_file(struct counting *counting)
-{
-	struct process_file *file = &counting->file;
-	char comm[COMM_SIZE];
-	int err;
-
-	memcpy(comm, counting->header->comm, sizeof(comm));
-	err = process_file_fork(file);
-	if (err)
-		return err;
-	memcpy(counting->header->comm, comm, sizeof(comm));
-	counting->header->pid = getpid();
-	counting->header->log_size = file->log.size;
-	counting->header->vcpu_count = file->vcpu_count;
-	err = process_file_fork_vcpus(file);
-	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
-		if (file->vcpus[i])
-			((struct counts_vcpu *)file->vcpus[i])->last = counting->last[i];
-	counting->header->magic = COUNTS_MAGIC;
-	return err;
-}
-
-/* The mapping is shared with the parent, which still writes to it: the child must not count there, even on failure. */
 int
 counting_fork(struct counting *counting)
 {
-	int err;
+	struct process_file *file = &counting->file;
+	int err = process_file_fork(file, 0);
 
 	for (unsigned i = 0; i < COUNTS_VCPUS_MAX; i++)
 		id_hash_fini(&counting->edges[i]);
-	err = fork_file(counting);
-	if (err)
-		process_file_leave(&counting->file);
+	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
+		if (file->vcpus[i])
+			((struct counts_vcpu *)file->vcpus[i])->last = counting->last[i];
 	return err;
 }
 
 int
 counting_add_vcpu(struct counting *counting, unsigned vcpu)
 {
-	int err;
-
-	if (vcpu < COUNTS_VCPUS_MAX && counting->file.vcpus[vcpu]) {
-		counting_clear_vcpu(counting, vcpu);
-		return 0;
-	}
-	err = process_file_add_vcpu(&counting->file, vcpu);
-	if (!err)
-		counting->header->vcpu_count = counting->file.vcpu_count;
-	return err;
+	if (vcpu >= COUNTS_VCPUS_MAX || !counting->file.vcpus[vcpu])
+		return process_file_add_vcpu(&counting->file, vcpu);
+	counting_clear_vcpu(counting, vcpu);
+	return 0;
 }
 
 static struct counts_vcpu *
@@ -126,20 +97,6 @@ counting_clear_vcpu(struct counting *counting, unsigned number)
 
 	if (vcpu)
 		vcpu->last = 0;
-}
-
-int
-counting_add_image(struct counting *counting, const struct record_mmap *file)
-{
-	return code_log_add_image(&counting->file.log, &counting->header->log_size, file);
-}
-
-uint32_t
-counting_add_block(struct counting *counting, const struct code_block *block, const uint8_t *sizes)
-{
-	uint32_t first;
-
-	return code_log_add_block(&counting->file.log, &counting->header->log_size, block, sizes, &first);
 }
 
 static uint64_t
@@ -195,7 +152,7 @@ enter_from_others(struct counting *counting, unsigned number, uint32_t from, uin
 	if (edge)
 		edge->count = 1;
 	else
-		counting_pass(counting);
+		process_file_count_unrecorded(&counting->file);
 }
 
 void
@@ -206,7 +163,7 @@ counting_enter(struct counting *counting, unsigned number, uint32_t block)
 	uint32_t from;
 
 	if (!vcpu) {
-		counting_pass(counting);
+		process_file_count_unrecorded(&counting->file);
 		return;
 	}
 	slot = &vcpu->slots[block];
@@ -218,16 +175,4 @@ counting_enter(struct counting *counting, unsigned number, uint32_t block)
 		slot->count[1]++;
 	else
 		enter_from_others(counting, number, from, block);
-}
-
-void
-counting_pass(struct counting *counting)
-{
-	__atomic_fetch_add(&counting->header->uncounted, 1, __ATOMIC_RELAXED);
-}
-
-void
-counting_not_followed(struct counting *counting)
-{
-	__atomic_fetch_add(&counting->header->unfollowed, 1, __ATOMIC_RELAXED);
 }

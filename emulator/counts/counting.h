@@ -16,6 +16,9 @@ struct counting;
 struct counting *counting_new(const char *directory, const char *comm);
 void counting_free(struct counting *counting); /* the file stays; NULL is allowed */
 
+/* For images and blocks, and what there is no room for. */
+struct process_file *counting_file(struct counting *counting);
+
 /* Before a fork, while no virtual CPU runs. */
 void counting_before_fork(struct counting *counting);
 
@@ -26,16 +29,7 @@ int counting_fork(struct counting *counting);
 int counting_add_vcpu(struct counting *counting, unsigned vcpu); /* 0 or -errno: it will not be counted */
 void counting_clear_vcpu(struct counting *counting, unsigned vcpu);
 
-/* 0 or -ENOSPC. Images are numbered from 1. */
-int counting_add_image(struct counting *counting, const struct record_mmap *file);
-
-/* The number of the block, new or not; `block` without sizes. 0 when there is no room for it. */
-uint32_t counting_add_block(struct counting *counting, const struct code_block *block, const uint8_t *sizes);
-
-/* `vcpu` enters `block`, a number that counting_add_block() gave. */
+/* `vcpu` enters `block`, a number that process_file_add_block() gave. */
 void counting_enter(struct counting *counting, unsigned vcpu, uint32_t block);
-
-void counting_pass(struct counting *counting);         /* count a block that could not be added */
-void counting_not_followed(struct counting *counting); /* count a program that is executed without the emulator */
 
 #endif

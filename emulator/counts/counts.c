@@ -31,31 +31,26 @@ count_unrecorded(unsigned vcpu, void *data)
 {
 	(void)vcpu;
 	(void)data;
-	counting_pass(state.counting);
+	process_file_count_unrecorded(counting_file(state.counting));
 }
 
 static void
 block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	struct translation translation;
-	uint32_t number = 0;
+	uint32_t number = 0, first;
 
 	(void)id;
 	translation_read(tb, state.guest.is_x86, &translation);
 	guest_take_block(&state.guest, &translation);
 	if (translation.size > 0)
-		number = counting_add_block(state.counting, &translation.block, translation.sizes);
+		number = process_file_add_block(counting_file(state.counting), &translation.block, translation.sizes,
+		                                &first);
 	if (number)
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_block, QEMU_PLUGIN_CB_NO_REGS,
 		                                     (void *)(uintptr_t)number);
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, count_unrecorded, QEMU_PLUGIN_CB_NO_REGS, NULL);
-}
-
-static int
-add_image(void *context, const struct record_mmap *file)
-{
-	return counting_add_image(context, file);
 }
 
 static void
@@ -115,12 +110,6 @@ forked(void)
 		        strerror(-err));
 }
 
-static void
-not_followed(void *context)
-{
-	counting_not_followed(context);
-}
-
 static int
 install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 {
@@ -132,7 +121,7 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 	state.counting = counting_new(guest->started.directory, guest->started.comm);
 	if (!state.counting)
 		return -errno;
-	err = guest_tell(guest, add_image, not_followed, state.counting);
+	err = guest_tell(guest, process_file_add_image, process_file_not_followed, counting_file(state.counting));
 	if (!err)
 		err = -pthread_atfork(about_to_fork, NULL, forked);
 	if (err)

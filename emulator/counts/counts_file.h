@@ -4,7 +4,7 @@
  * One file a process and program: a fork begins one of its own, and so does an exec. It is mapped and shared, so that
  * it holds every count up to the last whatever ends the process. It is sparse; all numbers are this machine's.
  *
- *   counts_header
+ *   record_header (emulator/process_file.h)
  *   log: images and blocks, as emulator/code_log.h has it
  *   for each virtual CPU, as many as header.vcpu_count: counts_vcpu, with a slot for each block and the edges for which
  *   the slots had no room
@@ -18,24 +18,13 @@
 
 #include <stdint.h>
 
-#include "emulator/code_log.h"
-#include "process/context_table.h"
+#include "emulator/process_file.h"
 
 #define COUNTS_MAGIC       UINT64_C(0x31746e6369706364) /* "dcpicnt1" */
 #define COUNTS_PREFIX      "counts."                    /* of the file's name; process id and a number follow */
-#define COUNTS_HEADER_SIZE 4096
-#define COUNTS_VCPUS_MAX   4096
+#define COUNTS_HEADER_SIZE PROCESS_FILE_HEADER_SIZE
+#define COUNTS_VCPUS_MAX   PROCESS_FILE_VCPUS_MAX
 #define COUNTS_EDGES_MAX   (UINT32_C(1) << 22)
-
-struct counts_header {
-	uint64_t magic;
-	int32_t pid;
-	uint32_t vcpu_count;
-	uint64_t log_size;    /* bytes of the log in use */
-	uint64_t unfollowed;  /* programs that were executed without the emulator */
-	uint64_t uncounted;   /* blocks entered, or translated, for which there was no room */
-	char comm[COMM_SIZE]; /* of the program, as the kernel would call it */
-};
 
 /* A block, by the blocks it was entered from; 0 is none. */
 struct counts_slot {

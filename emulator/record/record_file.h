@@ -4,7 +4,7 @@
  * One file a process and program, mapped and shared, so that it holds everything up to the last cycle whatever ends the
  * process; a fork begins one of its own, and so does an exec. It is sparse; all numbers are this machine's.
  *
- *   record_header
+ *   record_header (emulator/process_file.h)
  *   log: images and blocks in the order in which they were seen, as emulator/code_log.h has it
  *   for each virtual CPU, as many as header.vcpu_count: record_vcpu
  *
@@ -16,15 +16,14 @@
 
 #include <stdint.h>
 
-#include "emulator/code_log.h"
+#include "emulator/process_file.h"
 #include "emulator/setup.h"
 #include "machine/machine.h"
-#include "process/context_table.h"
 
 #define RECORD_MAGIC            UINT64_C(0x3164726f63657264) /* "drecord1" */
 #define RECORD_PREFIX           "record."                    /* of the file's name; process id and a number follow */
-#define RECORD_HEADER_SIZE      4096
-#define RECORD_VCPUS_MAX        4096
+#define RECORD_HEADER_SIZE      PROCESS_FILE_HEADER_SIZE
+#define RECORD_VCPUS_MAX        PROCESS_FILE_VCPUS_MAX
 #define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
 #define RECORD_STALLS           (UINT32_C(1) << 20) /* slots, a power of two */
 
@@ -41,19 +40,6 @@ enum record_reason {
 	REASON_CALL,      /* in system calls */
 	REASON_BLOCKED,   /* waiting for another thread, a time or a device; no cycles of a core */
 	REASON_COUNT,
-};
-
-struct record_header {
-	uint64_t magic;
-	int32_t pid, parent; /* parent: of a fork, the process that was forked; else 0 */
-	uint32_t vcpu_count;
-	uint32_t reserved;
-	uint64_t log_size;     /* bytes of the log in use */
-	uint64_t unfollowed;   /* programs that were executed without the emulator */
-	uint64_t unrecorded;   /* blocks or stalls for which there was no room */
-	uint64_t start_cycles; /* virtual time when this process or program began: an exec and a fork continue the time
-	                          before them */
-	char comm[COMM_SIZE];
 };
 
 /* A stall: instruction `stalled` waited because of `culprit`, perhaps itself. `stalled` 0: the slot is free. */

@@ -15,47 +15,34 @@
 
 struct recording {
 	struct process_file file;
-	struct record_header *header; /* the file's */
 	bool expects_stalls;
 	uint32_t prepared;                                          /* stalls */
 	uint64_t clocks[RECORD_VCPUS_MAX], began[RECORD_VCPUS_MAX]; /* before a fork */
 };
 
-_Static_assert(RECORD_HEADER_SIZE == PROCESS_FILE_HEADER_SIZE && RECORD_VCPUS_MAX == PROCESS_FILE_VCPUS_MAX,
-               "record_file.h has the layout of process_file.h");
-
-static void
-describe(struct recording *recording, const char *comm, int32_t parent, uint64_t start_cycles)
-{
-	struct record_header *header = recording->header;
-
-	snprintf(header->comm, sizeof(header->comm), "%s", comm);
-	header->pid = getpid();
-	header->parent = parent;
-	header->vcpu_count = recording->file.vcpu_count;
-	header->start_cycles = start_cycles;
-	header->log_size = recording->file.log.size;
-	header->magic = RECORD_MAGIC;
-}
-
 struct recording *
 recording_new(const char *directory, const char *comm, uint64_t start_cycles)
 {
+	static const struct process_file_kind kind = {RECORD_PREFIX, RECORD_MAGIC, sizeof(struct record_vcpu),
+	                                              RECORD_INSTRUCTIONS_MAX};
 	struct recording *recording = calloc(1, sizeof(*recording));
 	int err;
 
 	if (!recording)
 		return NULL;
-	err = process_file_init(&recording->file, directory, RECORD_PREFIX, sizeof(struct record_vcpu),
-	                        RECORD_INSTRUCTIONS_MAX);
+	err = process_file_init(&recording->file, directory, &kind, comm, start_cycles);
 	if (err) {
 		free(recording);
 		errno = -err;
 		return NULL;
 	}
-	recording->header = recording->file.header;
-	describe(recording, comm, 0, start_cycles);
 	return recording;
+}
+
+struct process_file *
+recording_file(struct recording *recording)
+{
+	return &recording->file;
 }
 
 void
@@ -79,7 +66,6 @@ recording_add_vcpu(struct recording *recording, unsigned vcpu)
 		errno = -err;
 		return NULL;
 	}
-	recording->header->vcpu_count = recording->file.vcpu_count;
 	return recording->file.vcpus[vcpu];
 }
 
@@ -102,19 +88,12 @@ recording_before_fork(struct recording *recording)
 	}
 }
 
-static int
-fork_file(struct recording *recording, uint64_t start_cycles)
+int
+recording_fork(struct recording *recording, uint64_t start_cycles)
 {
-	const int32_t parent = recording->header->pid;
 	struct process_file *file = &recording->file;
-	char comm[COMM_SIZE];
-	int err;
+	int err = process_file_fork(file, start_cycles);
 
-	memcpy(comm, recording->header->comm, sizeof(comm));
-	err = process_file_fork(file);
-	if (err)
-		return err;
-	err = process_file_fork_vcpus(file);
 	for (unsigned i = 0; i < file->vcpu_count && !err; i++) {
 		struct record_vcpu *vcpu = file->vcpus[i];
 
@@ -123,25 +102,7 @@ fork_file(struct recording *recording, uint64_t start_cycles)
 		vcpu->counters.clock = recording->clocks[i];
 		vcpu->counters.began = recording->began[i];
 	}
-	describe(recording, comm, parent, start_cycles);
 	return err;
-}
-
-/* The mapping is shared with the parent, which still writes to it: the child must not record there, even on failure. */
-int
-recording_fork(struct recording *recording, uint64_t start_cycles)
-{
-	int err = fork_file(recording, start_cycles);
-
-	if (err)
-		process_file_leave(&recording->file);
-	return err;
-}
-
-int
-recording_add_image(struct recording *recording, const struct record_mmap *file)
-{
-	return code_log_add_image(&recording->file.log, &recording->header->log_size, file);
 }
 
 /* Stands for an offset where memory has no file: by address and bytes, as other code may be there later. */
@@ -186,9 +147,9 @@ recording_add_block(struct recording *recording, const struct code_block *block,
 
 	if (!known.image)
 		known.offset = identify(address, bytes, sizes, known.instruction_count);
-	number = code_log_add_block(&recording->file.log, &recording->header->log_size, &known, sizes, first);
+	number = process_file_add_block(&recording->file, &known, sizes, first);
 	if (!number)
-		recording_count_unrecorded(recording);
+		process_file_count_unrecorded(&recording->file);
 	else if (recording->expects_stalls)
 		prepare_stalls(recording, *first + known.instruction_count);
 	return number;
@@ -198,18 +159,6 @@ void
 recording_describe_block(struct recording *recording, uint32_t block, const struct code_block *does)
 {
 	code_log_tell_block(&recording->file.log, block, does);
-}
-
-void
-recording_not_followed(struct recording *recording)
-{
-	__atomic_fetch_add(&recording->header->unfollowed, 1, __ATOMIC_RELAXED);
-}
-
-void
-recording_count_unrecorded(struct recording *recording)
-{
-	__atomic_fetch_add(&recording->header->unrecorded, 1, __ATOMIC_RELAXED);
 }
 
 struct record_stall *

@@ -21,24 +21,20 @@ struct recording;
 struct recording *recording_new(const char *directory, const char *comm, uint64_t start_cycles);
 void recording_free(struct recording *recording); /* the file stays; NULL is allowed */
 
+/* For images, and to count what there is no room for. */
+struct process_file *recording_file(struct recording *recording);
+
 /* Stalls will be recorded: memory for those of a block is populated when it is added. Before the first block. */
 void recording_expect_stalls(struct recording *recording);
 
 /* Before a fork, while no virtual CPU runs. */
 void recording_before_fork(struct recording *recording);
 
-/*
- * In the child of a fork, before anything else is recorded: from now on record in a file of its own. Virtual CPUs stay
- * at their addresses; images, blocks and instructions keep their numbers, which are in translated code. 0, or -errno:
- * nothing is recorded any more, into private memory.
- */
+/* process_file_fork(); virtual CPUs stay at their addresses. */
 int recording_fork(struct recording *recording, uint64_t start_cycles);
 
 /* A thread begins as this virtual CPU: its record, which later threads of this number get, too. NULL and errno. */
 struct record_vcpu *recording_add_vcpu(struct recording *recording, unsigned vcpu);
-
-/* 0 or -ENOSPC. Images are numbered from 1. */
-int recording_add_image(struct recording *recording, const struct record_mmap *file);
 
 /*
  * The number of the block, new or not, and of its first instruction; `block` without sizes. A block without an image is
@@ -50,9 +46,6 @@ uint32_t recording_add_block(struct recording *recording, const struct code_bloc
 
 /* Record how many of the block's instructions load, store and branch, as in `does`. */
 void recording_describe_block(struct recording *recording, uint32_t block, const struct code_block *does);
-
-void recording_not_followed(struct recording *recording); /* count a program that is executed without the emulator */
-void recording_count_unrecorded(struct recording *recording); /* count a block or stall for which there is no room */
 
 /* The slot of a stall, added if there was none; NULL: no slot is left. */
 struct record_stall *record_stall_find(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, uint32_t reason);
@@ -99,7 +92,7 @@ record_stall_count(struct record_stall *stall, uint64_t cycles)
 	stall->cycles += cycles;
 }
 
-/* Add a stall, in its slot. False: no slot is left, and recording_count_unrecorded() is due. */
+/* Add a stall, in its slot. False: no slot is left, and process_file_count_unrecorded() is due. */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                  uint64_t cycles)

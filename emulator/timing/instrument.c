@@ -271,7 +271,7 @@ count_unrecorded(unsigned vcpu, void *data)
 {
 	(void)vcpu;
 	(void)data;
-	recording_count_unrecorded(state.timing->recording);
+	process_file_count_unrecorded(recording_file(state.timing->recording));
 }
 
 static void

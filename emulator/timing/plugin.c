@@ -80,12 +80,6 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		instrument_passed(tb);
 }
 
-static int
-add_image(void *context, const struct record_mmap *file)
-{
-	return recording_add_image(context, file);
-}
-
 static void
 thread_began(qemu_plugin_id_t id, unsigned vcpu)
 {
@@ -185,12 +179,6 @@ forked(void)
 		        strerror(-err));
 }
 
-static void
-not_followed(void *context)
-{
-	recording_not_followed(context);
-}
-
 static int
 start(const char *target)
 {
@@ -210,7 +198,7 @@ start(const char *target)
 		return -errno;
 	if (setup->parts & SETUP_TRUTH)
 		recording_expect_stalls(recording);
-	err = guest_tell(&state.guest, add_image, not_followed, recording);
+	err = guest_tell(&state.guest, process_file_add_image, process_file_not_followed, recording_file(recording));
 	if (err)
 		return err;
 	state.locks = lock_model_new();

@@ -108,7 +108,7 @@ record_elsewhere(struct thread *thread, const struct record_pair *pair, enum rec
 	struct record_stall *there = record_stall_find(thread->record, pair->stalled, pair->culprit, reason);
 
 	if (!there) {
-		recording_count_unrecorded(thread->timing->recording);
+		process_file_count_unrecorded(recording_file(thread->timing->recording));
 		return;
 	}
 	__atomic_store_n(at, record_stall_bytes(thread->record, there), __ATOMIC_RELAXED);
@@ -135,7 +135,7 @@ stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum rec
 {
 	thread->record->counters.cycles[reason] += cycles;
 	if (thread->records_stalls && !record_stall_add(thread->record, stalled, culprit, reason, cycles))
-		recording_count_unrecorded(thread->timing->recording);
+		process_file_count_unrecorded(recording_file(thread->timing->recording));
 }
 
 void

@@ -13,7 +13,7 @@
 static int
 write_parts(int fd, const uint8_t *data, size_t size)
 {
-	struct counts_header header = {.magic = COUNTS_MAGIC, .vcpu_count = 1};
+	struct record_header header = {.magic = COUNTS_MAGIC, .vcpu_count = 1};
 	const size_t log = size / 2;
 
 	header.log_size = log;

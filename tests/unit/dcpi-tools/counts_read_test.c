@@ -32,7 +32,8 @@ setup(void **state)
 		return -1;
 	fixture->counting = counting_new(fixture->directory, "program");
 	if (!fixture->counting || counting_add_vcpu(fixture->counting, 0) ||
-	    counting_add_image(fixture->counting, &program) || counting_add_image(fixture->counting, &library))
+	    process_file_add_image(counting_file(fixture->counting), &program) ||
+	    process_file_add_image(counting_file(fixture->counting), &library))
 		return -1;
 	*state = fixture;
 	return 0;
@@ -57,12 +58,12 @@ add_block(struct counts_read_fixture *fixture, uint32_t image, uint64_t offset, 
 	const struct code_block block = {
 		.type = CODE_BLOCK, .flags = flags, .instruction_count = count, .image = image, .offset = offset};
 	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];
-	uint32_t number;
+	uint32_t number, first;
 
 	memset(sizes, 4, sizeof(sizes));
-	number = counting_add_block(fixture->counting, &block, sizes);
+	number = process_file_add_block(counting_file(fixture->counting), &block, sizes, &first);
 	assert_true(number > 0);
-	assert_int_equal(counting_add_block(fixture->counting, &block, sizes), number);
+	assert_int_equal(process_file_add_block(counting_file(fixture->counting), &block, sizes, &first), number);
 	return number;
 }
 
@@ -237,7 +238,7 @@ a_file_that_contradicts_itself_is_damaged(void **state)
 	snprintf(name, sizeof(name), "%s/" COUNTS_PREFIX "%d.0", fixture->directory, (int)getpid());
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, &absurd, sizeof(absurd), offsetof(struct counts_header, vcpu_count)),
+	assert_int_equal(pwrite(fd, &absurd, sizeof(absurd), offsetof(struct record_header, vcpu_count)),
 	                 sizeof(absurd));
 	assert_int_equal(counts_read_file(fd, "", &fixture->counted, &fixture->summary), -DCPI_EDAMAGED);
 	close(fd);

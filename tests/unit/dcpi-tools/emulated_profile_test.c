@@ -63,8 +63,8 @@ setup(void **state)
 		.name = "toy", .pipeline_name = "in-order-2", .clock_mhz = 1000, .line_bytes = 64, .page_bytes = 4096};
 	fixture->recording = recording_new(fixture->records, "program", 0);
 	fixture->vcpu = fixture->recording ? recording_add_vcpu(fixture->recording, 0) : NULL;
-	if (!fixture->vcpu || recording_add_image(fixture->recording, &program) ||
-	    recording_add_image(fixture->recording, &library))
+	if (!fixture->vcpu || process_file_add_image(recording_file(fixture->recording), &program) ||
+	    process_file_add_image(recording_file(fixture->recording), &library))
 		return -1;
 	fixture->program_block = add_block(fixture, 1, PROGRAM_OFFSET, 4, 0, &fixture->program_first);
 	fixture->library_block = add_block(fixture, 2, LIBRARY_OFFSET, 2, 0, &fixture->library_first);

@@ -221,7 +221,7 @@ executions_of_all_threads_are_added_up(void **state)
 	record_made_directory(directory);
 	recording = recording_new(directory, "program", 0);
 	assert_non_null(recording);
-	assert_int_equal(recording_add_image(recording, &program), 0);
+	assert_int_equal(process_file_add_image(recording_file(recording), &program), 0);
 	one = add_block(recording, 0x1000, 4, 2, 1);
 	two = add_block(recording, 0x2000, 8, 0, 3);
 	assert_int_equal(add_block(recording, 0x1000, 4, 2, 1), one); /* what it does tells no block from another */

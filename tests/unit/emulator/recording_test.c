@@ -33,7 +33,7 @@ setup(void **state)
 	fixture->recording = recording_new(fixture->directory, "program", 1000);
 	fixture->vcpu = fixture->recording ? recording_add_vcpu(fixture->recording, 0) : NULL;
 	*state = fixture;
-	return fixture->vcpu && recording_add_image(fixture->recording, &program) == 0 ? 0 : -1;
+	return fixture->vcpu && process_file_add_image(recording_file(fixture->recording), &program) == 0 ? 0 : -1;
 }
 
 static int
@@ -179,7 +179,7 @@ where_no_place_is_left_it_is_said(void **state)
 	while (added < RECORD_STALLS && record_stall_add(fixture->vcpu, 1, added, REASON_DATA_CACHE, 1))
 		added++;
 	assert_true(added >= 1000 && added < RECORD_STALLS);
-	recording_count_unrecorded(fixture->recording);
+	process_file_count_unrecorded(recording_file(fixture->recording));
 	read_header(fixture, getpid(), &header);
 	assert_int_equal(header.unrecorded, 1);
 }
