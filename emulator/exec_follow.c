@@ -89,17 +89,6 @@ can_follow(const struct exec_follow *follow, const struct program *program)
 	return interpreter.kind == PROGRAM_ELF && interpreter.machine == follow->calls->machine;
 }
 
-/* The tool may have ended and removed its plugin: programs that still run then execute without the emulator. */
-static bool
-has_plugin(const struct emulation *emulation)
-{
-	char path[PATH_MAX];
-	const size_t length = strcspn(emulation->plugin, ",");
-
-	return snprintf(path, sizeof(path), "%.*s", (int)length, emulation->plugin) < (int)sizeof(path) &&
-	       access(path, R_OK) == 0;
-}
-
 static void
 execute(const struct exec_follow *follow, const char *path, const struct program *program, const char *const *arguments,
         const char *const *environment)
@@ -122,13 +111,18 @@ execute(const struct exec_follow *follow, const char *path, const struct program
 static void
 follow_path(const struct exec_follow *follow, const char *path, uint64_t argv, uint64_t envp, uint64_t base)
 {
+	const size_t length = strcspn(follow->emulation.plugin, ","); /* options follow */
 	const char **arguments, **environment;
 	struct program program;
+	char plugin[PATH_MAX];
 
 	program_examine(path, &program);
 	if (program.kind == PROGRAM_NONE)
 		return; /* the guest's own execve() fails with the reason */
-	if (!can_follow(follow, &program) || !has_plugin(&follow->emulation)) {
+	/* the tool may have ended and removed its plugin: programs that still run then execute without the emulator */
+	if (!can_follow(follow, &program) ||
+	    snprintf(plugin, sizeof(plugin), "%.*s", (int)length, follow->emulation.plugin) >= (int)sizeof(plugin) ||
+	    access(plugin, R_OK) < 0) {
 		follow->not_followed(follow->context);
 		return;
 	}

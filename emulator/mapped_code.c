@@ -184,23 +184,12 @@ map_content(const struct record_mmap *mmap, struct mapped_code_file *file)
 	close(fd);
 }
 
-/* Add what identifies the file: its build-id, or what /proc says of it. */
-static void
-identify_file(struct record_mmap *mmap)
-{
-	int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (procfs < 0)
-		return;
-	mapped_file_complete(procfs, (uint32_t)getpid(), mmap);
-	close(procfs);
-}
-
 static uint32_t
 add_file(struct mapped_code *code, const struct mapped_code_range *range)
 {
 	struct mapped_code_file *grown;
 	struct record_mmap mmap = range->mmap;
+	int procfs;
 
 	grown = array_grow(code->files, &code->file_capacity, code->file_count + 1, sizeof(*grown));
 	if (!grown)
@@ -212,7 +201,11 @@ add_file(struct mapped_code *code, const struct mapped_code_range *range)
 		.inode = mmap.inode,
 	};
 	map_content(&mmap, &grown[code->file_count]);
-	identify_file(&mmap);
+	procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (procfs >= 0) { /* what identifies the file: its build-id, or what /proc says of it */
+		mapped_file_complete(procfs, (uint32_t)getpid(), &mmap);
+		close(procfs);
+	}
 	if (code->visit(code->context, &mmap))
 		return 0;
 	return (uint32_t)++code->file_count;

@@ -230,19 +230,6 @@ make_instructions(struct blocks *blocks, struct block *block, const uint8_t *byt
 	return 0;
 }
 
-static struct variant *
-new_variant(struct blocks *blocks, const struct block *block)
-{
-	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + (block->count + 1u) * sizeof(uint16_t),
-	                                     _Alignof(struct variant));
-
-	if (!variant)
-		return NULL;
-	variant->block = block;
-	variant->issue_cycles = (uint16_t *)(void *)(variant + 1);
-	return variant;
-}
-
 static uint16_t
 whole_cycles(double cycles)
 {
@@ -326,11 +313,14 @@ schedule_out_of_order(const struct blocks *blocks, bool is_loop, struct variant 
 static struct variant *
 make_variant(struct blocks *blocks, const struct block *block, uint32_t state)
 {
-	struct variant *variant = new_variant(blocks, block);
+	struct variant *variant = arena_take(&blocks->arena, sizeof(*variant) + (block->count + 1u) * sizeof(uint16_t),
+	                                     _Alignof(struct variant));
 	int err;
 
 	if (!variant)
 		return NULL;
+	variant->block = block;
+	variant->issue_cycles = (uint16_t *)(void *)(variant + 1);
 	err = block->is_in_order ? schedule_in_order(blocks, state, variant)
 	                         : schedule_out_of_order(blocks, state != 0, variant);
 	return err ? NULL : variant;
@@ -379,23 +369,6 @@ find_node(const struct blocks *blocks, const struct block_node *like)
 	return node;
 }
 
-/* Keep the bytes of a block that may get more variants: in order any, out of order one that may follow itself. */
-static int
-keep_bytes(struct blocks *blocks, struct block_node *node, const uint8_t *bytes)
-{
-	const struct block *block = &node->block;
-	uint8_t *kept;
-
-	if (!block->is_in_order && !block->repeats && block->target != block->address)
-		return 0;
-	kept = arena_take(&blocks->arena, block->size, 1);
-	if (!kept)
-		return -ENOMEM;
-	memcpy(kept, bytes, block->size);
-	node->bytes = kept;
-	return 0;
-}
-
 /* A node with the address, number and sizes of `like`. NULL: no memory. */
 static struct block_node *
 make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *bytes, const uint8_t *sizes)
@@ -418,8 +391,14 @@ make_node(struct blocks *blocks, const struct block_node *like, const uint8_t *b
 		return NULL;
 	node->variant_count++;
 	blocks->variant_count++;
-	if (keep_bytes(blocks, node, bytes))
-		return NULL;
+	/* it may get more variants: in order any, out of order one that may follow itself */
+	if (block->is_in_order || block->repeats || block->target == block->address) {
+		uint8_t *kept = arena_take(&blocks->arena, block->size, 1);
+
+		if (!kept)
+			return NULL;
+		node->bytes = memcpy(kept, bytes, block->size);
+	}
 	node->next = blocks->nodes[block->number];
 	blocks->nodes[block->number] = node;
 	return node;

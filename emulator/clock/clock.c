@@ -113,18 +113,6 @@ init_time(struct clock *clock, const char *target)
 	clock->time.real_ns = host.real_ns;
 }
 
-/* A program that was executed starts at the time of the exec call. */
-static void
-join_run(struct clock *clock)
-{
-	const uint64_t before = run_clock_time(clock->run_clock, getpid());
-
-	clock->process = getpid();
-	clock->start = before == RUN_CLOCK_UNKNOWN ? 0 : before;
-	run_clock_set_time(clock->run_clock, clock->process, clock->start);
-	run_clock_cpu_time(clock->run_clock, clock->process, &clock->before);
-}
-
 struct clock *
 clock_new(const struct setup *setup, const char *directory, const char *target)
 {
@@ -150,7 +138,13 @@ clock_new(const struct setup *setup, const char *directory, const char *target)
 	clock->run_clock = run_clock_new(directory);
 	if (!clock->run_clock)
 		goto fail;
-	join_run(clock);
+	clock->process = getpid();
+	clock->start = run_clock_time(clock->run_clock, clock->process);
+	if (clock->start == RUN_CLOCK_UNKNOWN)
+		clock->start = 0;
+	/* else a program that was executed starts at the time of the exec call */
+	run_clock_set_time(clock->run_clock, clock->process, clock->start);
+	run_clock_cpu_time(clock->run_clock, clock->process, &clock->before);
 	clock->delay = delay_new(&clock->setup, &clock->time, clock->run_clock);
 	if (!clock->delay)
 		goto fail;

@@ -207,30 +207,24 @@ wake_some(struct futex_model *model, uint64_t address, uint64_t count, uint64_t 
 	return woken;
 }
 
-static void
-move_some(struct futex_model *model, const struct futex_wake *wake, uint64_t count)
-{
-	struct futex_waiter *first;
-
-	while (count-- > 0 && (first = find_first(model, wake->address)))
-		first->address = wake->other;
-}
-
 void
 futex_model_wake_end(struct futex_model *model, unsigned slot, int64_t result)
 {
 	struct futex_waker *waker = &model->wakers[slot];
+	struct futex_waiter *first;
 
 	pthread_mutex_lock(&model->lock);
 	if (waker->is_active && result > 0 && (uint64_t)result > waker->taken) {
-		const uint64_t left = (uint64_t)result - waker->taken;
+		uint64_t left = (uint64_t)result - waker->taken;
 		const uint64_t room = waker->wake.count > waker->taken ? waker->wake.count - waker->taken : 0;
 		const uint64_t woken = wake_some(model, waker->wake.address, left < room ? left : room, waker->now);
 
-		if (waker->wake.other && waker->wake.moves)
-			move_some(model, &waker->wake, left - woken);
-		else if (waker->wake.other)
-			wake_some(model, waker->wake.other, left - woken, waker->now);
+		left -= woken;
+		if (waker->wake.other && !waker->wake.moves)
+			wake_some(model, waker->wake.other, left, waker->now);
+		while (waker->wake.other && waker->wake.moves && left-- > 0 &&
+		       (first = find_first(model, waker->wake.address)))
+			first->address = waker->wake.other;
 	}
 	waker->is_active = false;
 	pthread_mutex_unlock(&model->lock);

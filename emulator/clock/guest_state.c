@@ -59,13 +59,6 @@ mix(uint64_t state)
 	return state ^ (state >> 31);
 }
 
-static uint64_t
-next(struct guest_random *random)
-{
-	random->state += UINT64_C(0x9e3779b97f4a7c15);
-	return mix(random->state);
-}
-
 void
 guest_random_init(struct guest_random *random, uint64_t seed, uint64_t when, unsigned vcpu)
 {
@@ -78,7 +71,7 @@ guest_random_fill(struct guest_random *random, void *bytes, size_t size)
 	uint8_t *to = bytes;
 
 	while (size > 0) {
-		const uint64_t word = next(random);
+		const uint64_t word = mix(random->state += UINT64_C(0x9e3779b97f4a7c15));
 		const size_t part = size < sizeof(word) ? size : sizeof(word);
 
 		memcpy(to, &word, part);
@@ -146,12 +139,6 @@ write_info(int to, int from, unsigned cpus)
 	return 0;
 }
 
-static int
-write_list(int to, unsigned cpus)
-{
-	return dprintf(to, cpus > 1 ? "0-%u\n" : "%u\n", cpus - 1) < 0 ? -errno : 0;
-}
-
 int
 guest_cpus_replace(int fd, const char *path, unsigned cpus, bool close_on_exec)
 {
@@ -159,7 +146,10 @@ guest_cpus_replace(int fd, const char *path, unsigned cpus, bool close_on_exec)
 
 	if (file < 0)
 		return -errno;
-	err = is_list(path) ? write_list(file, cpus) : write_info(file, fd, cpus);
+	if (!is_list(path))
+		err = write_info(file, fd, cpus);
+	else
+		err = dprintf(file, cpus > 1 ? "0-%u\n" : "%u\n", cpus - 1) < 0 ? -errno : 0;
 	if (!err && lseek(file, 0, SEEK_SET) < 0)
 		err = -errno;
 	if (!err && dup3(file, fd, close_on_exec ? O_CLOEXEC : 0) < 0)

@@ -244,24 +244,12 @@ needs_host_time(enum syscall_kind kind, double stretch, const struct guest_deadl
 	       ((kind == CALL_CLOCK_NANOSLEEP || syscall_sets_timer(kind)) && deadline->is_absolute);
 }
 
-static void
-write_host_time(struct guest_deadlines *deadlines, const struct guest_time *time, uint64_t now, double stretch,
-                struct guest_deadline *deadline)
-{
-	struct timespec host;
-
-	if (!find_host_time(time, now, stretch, deadline, &host) ||
-	    !guest_memory_write(deadline->address, deadline->base, &host, sizeof(host)))
-		return;
-	deadline->is_written = true;
-	deadline->next = deadlines->written;
-	deadlines->written = deadline;
-}
-
 void
 guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time *time, enum syscall_kind kind,
                      const struct clock_call *call, uint64_t now, double stretch, struct guest_deadline *deadline)
 {
+	struct timespec host;
+
 	*deadline = (struct guest_deadline){.cycles = QUANTUM_NONE, .base = call->base};
 	if (kind == CALL_POLL)
 		deadline->cycles = after_ms(time, now, (int32_t)call->arguments[2]);
@@ -274,8 +262,12 @@ guest_deadline_begin(struct guest_deadlines *deadlines, const struct guest_time 
 		return;
 	pthread_mutex_lock(&deadlines->lock);
 	if (read_original(deadlines, deadline) && find_cycles(time, kind, now, deadline) &&
-	    needs_host_time(kind, stretch, deadline))
-		write_host_time(deadlines, time, now, stretch, deadline);
+	    needs_host_time(kind, stretch, deadline) && find_host_time(time, now, stretch, deadline, &host) &&
+	    guest_memory_write(deadline->address, deadline->base, &host, sizeof(host))) {
+		deadline->is_written = true;
+		deadline->next = deadlines->written;
+		deadlines->written = deadline;
+	}
 	pthread_mutex_unlock(&deadlines->lock);
 }
 

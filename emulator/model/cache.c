@@ -71,28 +71,18 @@ struct set_place {
 	uint32_t tag, index;
 };
 
-struct set_number {
-	uint32_t tag, index;
-};
-
-/* Of a cache of several sets. A line is less than 2^32 times as many: of that the quotient is exact. */
-SET_INLINE struct set_number
-set_number_among(const struct cache *cache, uint64_t line)
-{
-	const uint64_t quotient = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
-
-	return (struct set_number){(uint32_t)quotient, (uint32_t)(line - quotient * cache->set_count)};
-}
-
 SET_INLINE struct set_place
 set_place(const struct cache *cache, uint64_t line, uint32_t set_bytes)
 {
-	struct set_number number;
+	uint64_t tag;
+	uint32_t index;
 
 	if (!cache->reciprocal)
 		return (struct set_place){cache->sets, (uint32_t)line, 0};
-	number = set_number_among(cache, line);
-	return (struct set_place){cache->sets + (size_t)number.index * set_bytes, number.tag, number.index};
+	/* a line is less than 2^32 times the sets: of that the quotient is exact */
+	tag = (uint64_t)(((unsigned __int128)line * cache->reciprocal) >> 64);
+	index = (uint32_t)(line - tag * cache->set_count);
+	return (struct set_place){cache->sets + (size_t)index * set_bytes, (uint32_t)tag, index};
 }
 
 /* As long as there is room, the first that is free. */
@@ -157,32 +147,22 @@ set_use(uint8_t *set, uint32_t way, bool writes, const struct cache_set_kind kin
 	return found;
 }
 
-static void
-set_ages(const struct cache *cache, uint8_t *ages, unsigned bytes)
-{
-	memset(ages, LRU_NEVER, bytes);
-	for (uint8_t i = 0; i < cache->ways; i++)
-		ages[i] = (uint8_t)(cache->ways - 1 - i);
-}
-
-static void
-empty_set(const struct cache *cache, const struct cache_set_kind kind, uint8_t *set)
-{
-	memset(set, 0, cache->set_bytes);
-	memset(set, 0xff, cache->slots * sizeof(uint32_t));
-	if (set_is_small(kind))
-		*set_order(kind, set) = lru_first(cache->ways);
-	else
-		set_ages(cache, set + kind.order_at, kind.order_bytes);
-}
-
 /* A large cache has 10^5 of them, and many a program is short. */
 static void
 empty_sets(struct cache *cache, uint64_t seed)
 {
 	const struct cache_set_kind kind = set_kind_any(cache);
+	uint8_t *ages = cache->sets + kind.order_at;
 
-	empty_set(cache, kind, cache->sets);
+	memset(cache->sets, 0, cache->set_bytes);
+	memset(cache->sets, 0xff, cache->slots * sizeof(uint32_t));
+	if (set_is_small(kind)) {
+		*set_order(kind, cache->sets) = lru_first(cache->ways);
+	} else {
+		memset(ages, LRU_NEVER, kind.order_bytes);
+		for (uint8_t i = 0; i < cache->ways; i++)
+			ages[i] = (uint8_t)(cache->ways - 1 - i);
+	}
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		uint8_t *set = cache->sets + (size_t)i * cache->set_bytes;
 

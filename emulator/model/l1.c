@@ -30,31 +30,22 @@ slots_of(const struct l1 *level)
 	return ((size_t)level->set_mask + 1) * level->slots;
 }
 
-static int
-make_arrays(struct l1 *level)
-{
-	level->tags = new_array(slots_of(level), sizeof(*level->tags));
-	level->next = new_array((size_t)level->set_mask + 1, sizeof(*level->next));
-	if (level->tags && level->next)
-		return 0;
-	l1_fini(level);
-	return -ENOMEM;
-}
-
 int
 l1_init(struct l1 *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed)
 {
 	const uint32_t sets = (uint32_t)(model->bytes / line_bytes / model->ways);
-	int err;
 
 	*level = (struct l1){.ways = model->ways, .replacement = model->replacement, .set_mask = sets - 1};
 	level->slots = (model->ways + 3) & ~3u;
 	if (model->replacement == REPLACEMENT_LRU && level->slots <= 8)
 		level->lru_slots = (uint8_t)level->slots;
 	level->set_shift = (uint8_t)__builtin_ctz(sets);
-	err = make_arrays(level);
-	if (err)
-		return err;
+	level->tags = new_array(slots_of(level), sizeof(*level->tags));
+	level->next = new_array(sets, sizeof(*level->next));
+	if (!level->tags || !level->next) {
+		l1_fini(level);
+		return -ENOMEM;
+	}
 	memset(level->tags, 0xff, slots_of(level) * sizeof(*level->tags));
 	for (uint32_t i = 0; model->replacement == REPLACEMENT_RANDOM && i < sets; i++)
 		level->next[i] = (uint32_t)((seed + i) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -166,34 +157,21 @@ find(const uint32_t *tags, uint32_t tag, uint32_t slots)
 }
 
 static uint32_t
-random_way(const struct l1 *level, const uint32_t *tags, uint32_t *state)
-{
-	const uint32_t room = find(tags, TAG_NONE, level->slots);
-
-	if (room < level->ways)
-		return room;
-	*state = *state * UINT32_C(1664525) + UINT32_C(1013904223);
-	return (uint32_t)(((uint64_t)(*state >> 8) * level->ways) >> 24);
-}
-
-/* First in, first out: the way that makes room. */
-static uint32_t
-next_way(const struct l1 *level, uint32_t set)
-{
-	const uint32_t way = level->next[set];
-
-	level->next[set] = way + 1 < level->ways ? way + 1 : 0;
-	return way;
-}
-
-static uint32_t
 victim_way(const struct l1 *level, uint32_t set, const uint32_t *tags, struct filter_entry *entries)
 {
+	uint32_t *next = &level->next[set], way = *next;
+
 	if (level->replacement == REPLACEMENT_LRU)
 		return lru_oldest_stamp(&entries->stamp, level->slots, FILTER_STRIDE);
-	if (level->replacement == REPLACEMENT_RANDOM)
-		return random_way(level, tags, &level->next[set]);
-	return next_way(level, set);
+	if (level->replacement == REPLACEMENT_FIFO) {
+		*next = way + 1 < level->ways ? way + 1 : 0;
+		return way;
+	}
+	way = find(tags, TAG_NONE, level->slots);
+	if (way < level->ways)
+		return way; /* there is room */
+	*next = *next * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (uint32_t)(((uint64_t)(*next >> 8) * level->ways) >> 24);
 }
 
 struct l1_found

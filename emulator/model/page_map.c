@@ -3,13 +3,14 @@
 
 #include "emulator/model/page_map.h"
 
-#define NODE_UNKNOWN 0 /* else the node + 1 */
+#define NODE_UNKNOWN 0
 
 struct page_map {
 	uint64_t keys[PAGE_MAP_REGIONS_MAX]; /* address >> PAGE_MAP_REGION_SHIFT, + 1; 0: free */
-	uint8_t *nodes[PAGE_MAP_REGIONS_MAX];
-	uint32_t *moved[PAGE_MAP_REGIONS_MAX]; /* of each page, the number of the one it is, + 1; 0: itself */
-	uint32_t limit;                        /* of regions */
+	void *nodes[PAGE_MAP_REGIONS_MAX];   /* NULL, or of each page uint8_t: the node + 1; 0: not known */
+	void *moved[PAGE_MAP_REGIONS_MAX];   /* NULL, or of each page uint32_t: the number of the one it is, + 1; 0:
+	                                        itself */
+	uint32_t limit;                      /* of regions */
 	unsigned node_count, page_shift;
 	enum machine_placement placement;
 	unsigned placement_node;
@@ -81,28 +82,27 @@ page_map_region_address(const struct page_map *map, uint32_t region)
 	return (__atomic_load_n(&map->keys[region], __ATOMIC_RELAXED) - 1) << PAGE_MAP_REGION_SHIFT;
 }
 
-/* A byte for each page of the region; NULL: no memory. */
-static uint8_t *
-nodes_of(struct page_map *map, uint32_t region)
+/* What a region has of each of its pages, `size` bytes, made when it is asked for first; NULL: no memory. */
+static void *
+array_of_pages(const struct page_map *map, void **array, size_t size)
 {
-	uint8_t *nodes = __atomic_load_n(&map->nodes[region], __ATOMIC_ACQUIRE);
-	uint8_t *made;
+	void *there = __atomic_load_n(array, __ATOMIC_ACQUIRE), *made;
 
-	if (nodes)
-		return nodes;
-	made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - map->page_shift), 1);
+	if (there)
+		return there;
+	made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - map->page_shift), size);
 	if (!made)
 		return NULL;
-	if (__atomic_compare_exchange_n(&map->nodes[region], &nodes, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(array, &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return made;
 	free(made); /* somebody was first */
-	return nodes;
+	return there;
 }
 
 static unsigned
 first_touch(struct page_map *map, uint32_t region, uint64_t address, unsigned toucher)
 {
-	uint8_t *nodes = nodes_of(map, region);
+	uint8_t *nodes = array_of_pages(map, &map->nodes[region], sizeof(*nodes));
 	uint8_t *node, known;
 
 	if (!nodes)
@@ -131,20 +131,9 @@ page_map_node(struct page_map *map, uint32_t region, uint64_t address, unsigned 
 static uint32_t *
 moved_at(struct page_map *map, uint64_t address)
 {
-	uint32_t region = page_map_region(map, address);
-	uint32_t *moved = __atomic_load_n(&map->moved[region], __ATOMIC_ACQUIRE), *made;
+	uint32_t *moved = array_of_pages(map, &map->moved[page_map_region(map, address)], sizeof(*moved));
 
-	if (!moved) {
-		made = calloc((size_t)1 << (PAGE_MAP_REGION_SHIFT - map->page_shift), sizeof(*made));
-		if (!made)
-			return NULL;
-		if (__atomic_compare_exchange_n(&map->moved[region], &moved, made, false, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE))
-			moved = made;
-		else
-			free(made); /* somebody was first */
-	}
-	return &moved[(uint32_t)address >> map->page_shift];
+	return moved ? &moved[(uint32_t)address >> map->page_shift] : NULL;
 }
 
 /* The pages change places: what was at `to` is where nobody is any more, and no two addresses have one page. */

@@ -6,21 +6,6 @@
 
 #define WEAKLY_NOT_TAKEN PREDICTOR_WEAK
 
-static void
-set_counters(struct predictor *predictor, const struct machine *machine)
-{
-	predictor->is_static = machine->predictor == PREDICTOR_STATIC;
-	predictor->has_history = machine->predictor == PREDICTOR_GSHARE;
-	if (predictor->has_history)
-		predictor->history_mask = ((UINT32_C(1) << machine->history_bits) - 1) & predictor->mask;
-	if (!predictor->is_static) {
-		memset(predictor->counters, WEAKLY_NOT_TAKEN, (size_t)predictor->mask + 1);
-	} else { /* site 0: forward; site 1: backward */
-		predictor->counters[0] = predictor_sure(false);
-		predictor->counters[1] = predictor_sure(true);
-	}
-}
-
 int
 predictor_init(struct predictor *predictor, const struct machine *machine)
 {
@@ -36,7 +21,16 @@ predictor_init(struct predictor *predictor, const struct machine *machine)
 		predictor_fini(predictor);
 		return -ENOMEM;
 	}
-	set_counters(predictor, machine);
+	predictor->is_static = machine->predictor == PREDICTOR_STATIC;
+	predictor->has_history = machine->predictor == PREDICTOR_GSHARE;
+	if (predictor->has_history)
+		predictor->history_mask = ((UINT32_C(1) << machine->history_bits) - 1) & predictor->mask;
+	if (!predictor->is_static) {
+		memset(predictor->counters, WEAKLY_NOT_TAKEN, entries);
+	} else { /* site 0: forward; site 1: backward */
+		predictor->counters[0] = predictor_sure(false);
+		predictor->counters[1] = predictor_sure(true);
+	}
 	return 0;
 }
 

@@ -27,16 +27,6 @@ struct prefetch_set {
 
 _Static_assert(sizeof(struct prefetch_entry) == HOST_LINE, "an entry is a line of the host's cache");
 
-static void
-clear(struct prefetch_set *set, unsigned ways)
-{
-	set->order = lru_first(ways);
-	for (uint32_t i = 0; i < PREFETCH_WAYS; i++) {
-		set->tags[i] = TAG_NONE;
-		set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .set = set, .way = i};
-	}
-}
-
 static int
 make_sets(struct prefetcher *prefetcher, unsigned entries)
 {
@@ -50,8 +40,13 @@ make_sets(struct prefetcher *prefetcher, unsigned entries)
 	prefetcher->sets = aligned_alloc(HOST_LINE, sets * sizeof(*prefetcher->sets));
 	if (!prefetcher->sets)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < sets; i++)
-		clear(&prefetcher->sets[i], ways);
+	for (struct prefetch_set *set = prefetcher->sets; set < prefetcher->sets + sets; set++) {
+		set->order = lru_first(ways);
+		for (uint32_t i = 0; i < PREFETCH_WAYS; i++) {
+			set->tags[i] = TAG_NONE;
+			set->entries[i] = (struct prefetch_entry){.key = NO_KEY, .set = set, .way = i};
+		}
+	}
 	for (unsigned i = 0; i < PREFETCH_RECENT; i++)
 		prefetcher->recent[i] = prefetcher->sets->entries;
 	return 0;

@@ -205,23 +205,6 @@ enter_as(struct thread *thread, struct edge *edge, const uint32_t parts, const e
 		fetch(thread, edge, parts, fetched);
 }
 
-/* The edge when it is neither the first nor the last-used other one; made on first use. */
-static __attribute__((noinline)) struct edge *
-find_edge(struct thread *thread, struct code *code)
-{
-	struct edge *before = thread->edge, *edge = edges_next(before, code);
-
-	if (edge) {
-		edges_set_recent(edge);
-		return edge;
-	}
-	edge = edges_find(&thread->timing->edges, before, code);
-	if (!edge)
-		edge = edges_make(thread->timing, before, code);
-	edges_remember(before, edge);
-	return edge;
-}
-
 /*
  * ENTER(name, parts): of what is modelled. Most edges come from a branch and go on in the line that is used already:
  * enter_name() does those, and enter_any_name() the others. An edge that is not the code's first is looked for where it
@@ -237,7 +220,7 @@ find_edge(struct thread *thread, struct code *code)
 		struct edge *edge = edge_recent(code);                                                                 \
                                                                                                                        \
 		if (!LIKELY(edge_is_from(edge, thread->edge)))                                                         \
-			edge = find_edge(thread, code);                                                                \
+			edge = edges_follow(thread->timing, thread->edge, code);                                       \
 		enter_as(thread, edge, parts, edge->kind.ending, edge->kind.fetch);                                    \
 	}                                                                                                              \
 	static void enter_##name(unsigned vcpu, void *data)                                                            \

@@ -10,17 +10,6 @@ struct edge edge_none;
 
 /* ---- code ---- */
 
-/* The instruction of the block that the byte at `address` is of, near its end. */
-static uint16_t
-instruction_at(const struct block *block, uint64_t address)
-{
-	uint16_t i = block->count - 1;
-
-	while (i > 0 && block->address + block->instructions[i].offset > address)
-		i--;
-	return i;
-}
-
 /* What is on more lines or pages than the callback looks at, or on lines of one set, is looked at whole, each time. */
 static void
 place_code(const struct timing *timing, struct code *code)
@@ -32,14 +21,21 @@ place_code(const struct timing *timing, struct code *code)
 		timing->parts & SETUP_TLBS && machine->code_tlb.entries; /* else the filter's is page 0 */
 	const unsigned page_shift = has_pages ? (unsigned)__builtin_ctz(machine->page_bytes) : 63;
 
+	uint16_t i = code->block->count - 1;
+
 	code->page = code->address >> page_shift;
 	code->first_line = code->address >> line_shift;
 	code->last_line = last >> line_shift;
 	if (code->last_line > code->first_line + 1 || last >> page_shift != code->page ||
-	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways))
+	    (code->last_line > code->first_line && machine->code.bytes / machine->line_bytes == machine->code.ways)) {
 		code->last_line = CODE_NO_LINE;
-	else if (code->last_line > code->first_line)
-		code->second_line_from = instruction_at(code->block, last & ~(uint64_t)(machine->line_bytes - 1));
+		return;
+	}
+	if (code->last_line == code->first_line)
+		return;
+	while (i > 0 && code->address + code->block->instructions[i].offset > code->last_line << line_shift)
+		i--;
+	code->second_line_from = i;
 }
 
 /* Room for a block's code and its accesses, whose beginnings are there. */
@@ -61,14 +57,6 @@ new_code(struct timing *timing, const struct block *block)
 	return code;
 }
 
-/* Is the block followed by itself, in most of its executions? */
-static bool
-is_loop(const struct block *block)
-{
-	return (block->end == BLOCK_BRANCHES && block->target == block->address) ||
-	       (block->repeats && block->count == 1);
-}
-
 static void
 fill_code(const struct timing *timing, const struct block *block, struct code *code)
 {
@@ -87,7 +75,8 @@ fill_code(const struct timing *timing, const struct block *block, struct code *c
 	code->first = block->first;
 	code->last = block->first + block->count - 1u;
 	code->ending = endings[block->end];
-	code->is_loop = is_loop(block);
+	code->is_loop = (block->end == BLOCK_BRANCHES && block->target == block->address) ||
+	                (block->repeats && block->count == 1);
 	code->edge.number = code->number;
 	place_code(timing, code);
 	if (code->ending == CODE_BRANCHES)
@@ -138,18 +127,6 @@ edges_fini(struct edges *edges)
 	arena_fini(&edges->arena);
 	free(edges->places);
 	edges->places = NULL;
-}
-
-void
-edges_before_fork(struct edges *edges)
-{
-	pthread_mutex_lock(&edges->lock);
-}
-
-void
-edges_after_fork(struct edges *edges)
-{
-	pthread_mutex_unlock(&edges->lock);
 }
 
 static enum edge_fetch
@@ -217,6 +194,27 @@ is_first(const struct edge *before, const struct code *code, const struct varian
 	       (!code->is_loop || (before->code == code && before->variant_id == variant));
 }
 
+/* Where it is in the table, in a list. */
+static struct edge **
+place_of(const struct edges *edges, const struct edge *before, const struct code *code)
+{
+	const uint64_t from = id_hash_mix((uint64_t)before->number << 32 | before->variant.state);
+
+	return &edges->places[((uint32_t)from + code->edge.number * UINT32_C(0x9e3779b1)) /
+	                      (UINT32_MAX / EDGES_SIZE + 1)];
+}
+
+/* The edge to `code` that is not the first, wherever it is; NULL: nobody went there. */
+static struct edge *
+find(const struct edges *edges, const struct edge *before, const struct code *code)
+{
+	struct edge *edge = __atomic_load_n(place_of(edges, before, code), __ATOMIC_ACQUIRE);
+
+	while (edge && (!edge_is_from(edge, before) || edge->code != code))
+		edge = edge->next_in_bucket;
+	return edge;
+}
+
 /* The first is part of the code; the others are found in the table. Under the lock. */
 static struct edge *
 make(struct timing *timing, const struct edge *before, struct code *code)
@@ -235,24 +233,34 @@ make(struct timing *timing, const struct edge *before, struct code *code)
 	__atomic_store_n(&edge->from_variant_id, before->variant_id, __ATOMIC_RELEASE);
 	if (edge == &code->edge)
 		return edge;
-	place = edges_place(&timing->edges, before, code);
+	place = place_of(&timing->edges, before, code);
 	edge->next_in_bucket = *place;
 	__atomic_store_n(place, edge, __ATOMIC_RELEASE);
 	return edge;
 }
 
-struct edge *
-edges_make(struct timing *timing, const struct edge *before, struct code *code)
+/*
+ * What is called from many places has more edges to it than one can know, and each of them is the only one from where
+ * it comes: the last that was taken from there is tried before the table.
+ */
+__attribute__((noinline)) struct edge *
+edges_follow(struct timing *timing, struct edge *before, struct code *code)
 {
-	struct edge *edge;
+	struct edge *edge = __atomic_load_n(&before->next, __ATOMIC_ACQUIRE);
 
-	pthread_mutex_lock(&timing->edges.lock);
-	if (edge_is_from(&code->edge, before)) {
-		edge = &code->edge;
-	} else {
-		edge = edges_find(&timing->edges, before, code);
-		edge = edge ? edge : make(timing, before, code);
+	if (edge->code != code) {
+		edge = find(&timing->edges, before, code);
+		if (!edge) {
+			pthread_mutex_lock(&timing->edges.lock);
+			edge = edge_is_from(&code->edge, before) ? &code->edge : find(&timing->edges, before, code);
+			if (!edge)
+				edge = make(timing, before, code);
+			pthread_mutex_unlock(&timing->edges.lock);
+		}
+		if (edge != &code->edge)
+			__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&timing->edges.lock);
+	if (edge != &code->edge)
+		__atomic_store_n(&code->edge.recent, edge, __ATOMIC_RELEASE);
 	return edge;
 }

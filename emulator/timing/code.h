@@ -6,9 +6,9 @@
  * block is part of it; the others are in a table. Of a loop of one block it is the one from itself to itself, behind
  * which it takes as long again.
  *
- * Thread rule: constant once they are made, but for what is atomic of an edge. edges_find() by any thread; only
- * edges_make() locks. What it gave stays until edges_fini(). timing_add_code() as the emulator translates, one thread
- * at a time.
+ * Thread rule: constant once they are made, but for what is atomic of an edge. edges_follow() by any thread: it
+ * locks where it makes one. What it gave stays until edges_fini(). timing_add_code() as the emulator translates, one
+ * thread at a time.
  */
 #ifndef DCPI_EMULATOR_TIMING_CODE_H
 #define DCPI_EMULATOR_TIMING_CODE_H
@@ -156,68 +156,13 @@ struct edges {
 int edges_init(struct edges *edges);
 void edges_fini(struct edges *edges);
 
-/* Around a fork, in the parent and in the child: so that no other thread is inside. */
-void edges_before_fork(struct edges *edges);
-void edges_after_fork(struct edges *edges);
-
 /* The edge of code that is behind no other: in order everything is ready, and nothing is known of caches. */
 void edges_make_first(const struct timing *timing, struct code *code);
 
-/* The edge to `code` from the block that was entered by `before`, that was not found. Never NULL: without memory, the
- * first that there was to it. */
-struct edge *edges_make(struct timing *timing, const struct edge *before, struct code *code);
-
-/* Where it is in the table, in a list. */
-static inline struct edge **
-edges_place(const struct edges *edges, const struct edge *before, const struct code *code)
-{
-	const uint64_t from = id_hash_mix((uint64_t)before->number << 32 | before->variant.state);
-
-	return &edges->places[((uint32_t)from + code->edge.number * UINT32_C(0x9e3779b1)) /
-	                      (UINT32_MAX / EDGES_SIZE + 1)];
-}
-
-/* The edge to `code` that is not the first, wherever it is; NULL: nobody went there. */
-static inline struct edge *
-edges_find(const struct edges *edges, const struct edge *before, const struct code *code)
-{
-	struct edge *edge = __atomic_load_n(edges_place(edges, before, code), __ATOMIC_ACQUIRE);
-
-	while (edge && (!edge_is_from(edge, before) || edge->code != code))
-		edge = edge->next_in_bucket;
-	return edge;
-}
-
 /*
- * The edge from `before` to `code` that was taken last and is neither the code's first edge nor its recent one; else
- * NULL. What is called from many places has more edges to it than one can know, and each of them is the only one from
- * where it comes.
+ * The edge to `code` from the block that was entered by `before`: found again, or made. The edges to `code` tried first
+ * are its first and its recent one, which this is from now on. Never NULL: without memory, the first that there was.
  */
-static inline struct edge *
-edges_next(const struct edge *before, const struct code *code)
-{
-	struct edge *edge = __atomic_load_n(&before->next, __ATOMIC_ACQUIRE);
-
-	return edge->code == code ? edge : NULL;
-}
-
-/* A look-up of the edges to the edge's code tries it first from now on. */
-static inline void
-edges_set_recent(struct edge *edge)
-{
-	struct edge *first = &edge->code->edge;
-
-	if (edge != first)
-		__atomic_store_n(&first->recent, edge, __ATOMIC_RELEASE);
-}
-
-/* edges_set_recent(), and edges_next() of `before`, which the edge comes after, gives it from now on. */
-static inline void
-edges_remember(struct edge *before, struct edge *edge)
-{
-	edges_set_recent(edge);
-	if (edge != &edge->code->edge)
-		__atomic_store_n(&before->next, edge, __ATOMIC_RELEASE);
-}
+struct edge *edges_follow(struct timing *timing, struct edge *before, struct code *code);
 
 #endif

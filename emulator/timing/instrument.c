@@ -58,12 +58,6 @@ callback_access(const void *data)
 }
 
 static inline int
-callback_first(const void *data)
-{
-	return (int8_t)((uint64_t)(uintptr_t)data >> 48);
-}
-
-static inline int
 callback_last(const void *data)
 {
 	return (int)((int64_t)(uintptr_t)data >> 56);
@@ -73,7 +67,7 @@ callback_last(const void *data)
 static inline uint64_t
 callback_first_byte(uint64_t address, const void *data)
 {
-	return address + (uint64_t)(int64_t)callback_first(data);
+	return address + (uint64_t)(int64_t)(int8_t)((uint64_t)(uintptr_t)data >> 48);
 }
 
 static inline uint64_t
@@ -373,13 +367,6 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));
 }
 
-/* Threads that have a time each. */
-static bool
-threads_are_timed(void)
-{
-	return (state.timing->parts & SETUP_CLOCK) && has_threads();
-}
-
 void
 instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 {
@@ -395,7 +382,7 @@ instrument_block(struct qemu_plugin_tb *tb, struct code *code)
 		if (state.timing->setup->delay == DELAY_REAL && instruction->is_blocking)
 			qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_tb_get_insn(tb, i), settle_delay,
 			                                       QEMU_PLUGIN_CB_NO_REGS, NULL);
-		if (instruction->is_atomic && threads_are_timed())
+		if (instruction->is_atomic && state.timing->parts & SETUP_CLOCK && has_threads())
 			qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), atomic_done,
 			                                 QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
 	}

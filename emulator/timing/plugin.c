@@ -29,29 +29,23 @@ static __thread struct {
 	uint64_t from, bytes;
 } moving;
 
-/* What the block asks of caches and predictor each time, for who adds it up. */
-static void
-describe_block(const struct block *block)
-{
-	struct code_block does = {.branches = block->end == BLOCK_BRANCHES || block->end == BLOCK_JUMPS_INDIRECT ||
-	                                      block->end == BLOCK_CALLS_INDIRECT || block->end == BLOCK_RETURNS};
-
-	for (uint16_t i = 0; i < block->count; i++) {
-		does.loads += block->instructions[i].loads;
-		does.stores += block->instructions[i].stores;
-	}
-	recording_describe_block(state.timing.recording, block->number, &does);
-}
-
 static struct code *
 add_code(const struct translation *translation, uint32_t number, uint32_t first)
 {
 	const struct block *block = blocks_add(state.timing.blocks, translation->address, translation->bytes,
 	                                       translation->sizes, translation->block.instruction_count, number, first);
+	struct code_block does = {.branches = 0};
 
 	if (!block)
 		return NULL;
-	describe_block(block);
+	/* what it asks of caches and predictor each time, for readers to add up */
+	does.branches = block->end == BLOCK_BRANCHES || block->end == BLOCK_JUMPS_INDIRECT ||
+	                block->end == BLOCK_CALLS_INDIRECT || block->end == BLOCK_RETURNS;
+	for (uint16_t i = 0; i < block->count; i++) {
+		does.loads += block->instructions[i].loads;
+		does.stores += block->instructions[i].stores;
+	}
+	recording_describe_block(state.timing.recording, block->number, &does);
 	return timing_add_code(&state.timing, block);
 }
 

@@ -204,7 +204,6 @@ thread_free(struct thread *thread)
 {
 	if (!thread->is_alive)
 		return;
-	thread->core->predictor = thread->predictor;
 	free_core(thread->core);
 	thread->core = NULL;
 	thread->hierarchy = NULL;

@@ -165,7 +165,7 @@ timing_publish(struct timing *timing)
 void
 timing_before_fork(struct timing *timing)
 {
-	edges_before_fork(&timing->edges);
+	pthread_mutex_lock(&timing->edges.lock);
 	pthread_mutex_lock(&timing->cores_lock);
 	if (timing->memory)
 		memory_system_before_fork(timing->memory);
@@ -179,7 +179,7 @@ timing_after_fork(struct timing *timing)
 	if (timing->memory)
 		memory_system_after_fork(timing->memory);
 	pthread_mutex_unlock(&timing->cores_lock);
-	edges_after_fork(&timing->edges);
+	pthread_mutex_unlock(&timing->edges.lock);
 }
 
 int

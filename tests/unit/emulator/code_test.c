@@ -18,14 +18,7 @@ known(const struct edge *before, struct code *code)
 static struct edge *
 find(struct timing_fixture *fixture, struct edge *before, struct code *code)
 {
-	struct edge *edge = known(before, code);
-
-	if (!edge)
-		edge = edges_find(&fixture->timing.edges, before, code);
-	if (!edge)
-		edge = edges_make(&fixture->timing, before, code);
-	edges_remember(before, edge);
-	return edge;
+	return edges_follow(&fixture->timing, before, code);
 }
 
 /* From where nothing is known. */
@@ -67,8 +60,8 @@ the_first_that_led_to_a_block_and_the_last_are_known(void **state)
 	assert_ptr_equal(known(before[0], code), first);
 	assert_ptr_equal(known(before[2], code), third);
 	assert_null(known(before[1], code));
-	assert_ptr_equal(edges_next(before[1], code), second);
-	assert_null(edges_next(before[0], code)); /* the first is known always */
+	assert_ptr_equal(before[1]->next, second);
+	assert_ptr_equal(before[0]->next, &edge_none); /* the first is known always */
 }
 
 static struct code *
