@@ -252,9 +252,12 @@ edges_follow(struct timing *timing, struct edge *before, struct code *code)
 		edge = find(&timing->edges, before, code);
 		if (!edge) {
 			pthread_mutex_lock(&timing->edges.lock);
-			edge = edge_is_from(&code->edge, before) ? &code->edge : find(&timing->edges, before, code);
-			if (!edge)
-				edge = make(timing, before, code);
+			if (edge_is_from(&code->edge, before)) {
+				edge = &code->edge; /* of another thread, meanwhile */
+			} else {
+				edge = find(&timing->edges, before, code);
+				edge = edge ? edge : make(timing, before, code);
+			}
 			pthread_mutex_unlock(&timing->edges.lock);
 		}
 		if (edge != &code->edge)
