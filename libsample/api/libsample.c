@@ -1,10 +1,81 @@
+/* libsample.c - the interface of libsample.so over the rooms of libsample/ */
+#include <libsample/database.h>
+#include <libsample/error.h>
 #include <libsample/selection.h>
+#include <libsample/symbols.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/parts.h"
+#include "base/error.h"
+#include "image/contents.h"
+#include "image/lines.h"
+#include "image/symbols.h"
+#include "profile/profile.h"
+#include "profile/selection.h"
+
+/* Programs have these numbers in them. */
+_Static_assert((int)SAMPLE_EDAMAGED == (int)DCPI_EDAMAGED, "the table has another number");
+_Static_assert((int)SAMPLE_ENEWER == (int)DCPI_ENEWER, "the table has another number");
+_Static_assert((int)SAMPLE_EREADERS == (int)DCPI_EREADERS, "the table has another number");
+_Static_assert((int)SAMPLE_ENODATABASE == (int)DCPI_ENODATABASE, "the table has another number");
+_Static_assert((int)SAMPLE_ENOSELECTION == (int)DCPI_ENOSELECTION, "the table has another number");
+_Static_assert((int)SAMPLE_EBUILDID == (int)DCPI_EBUILDID, "the table has another number");
+_Static_assert((int)SAMPLE_ESYMLINK == (int)DCPI_ESYMLINK, "the table has another number");
+_Static_assert((int)SAMPLE_EFOREIGN == (int)DCPI_EFOREIGN, "the table has another number");
+
+const char *
+sample_error_text(int error)
+{
+	return error_text(error);
+}
+
+const char *
+sample_version(void)
+{
+	return DCPI_VERSION;
+}
+
+struct sample_database {
+	struct profile *profile;
+};
+
+struct sample_selection {
+	struct selection *inner;
+	uint64_t *image_samples; /* event_count for each image */
+};
+
+/* ---- the database ---- */
+
+int
+sample_database_open(const char *directory, struct sample_database **database)
+{
+	const struct profile_options options = {.write = false};
+	const char *wanted = directory ? directory : getenv("DCPI_DB");
+	int err;
+
+	*database = calloc(1, sizeof(**database));
+	if (!*database)
+		return -ENOMEM;
+	err = profile_open(wanted && *wanted ? wanted : PROFILE_DIRECTORY, &options, &(*database)->profile);
+	if (err) {
+		free(*database);
+		*database = NULL;
+	}
+	return err;
+}
+
+void
+sample_database_close(struct sample_database *database)
+{
+	if (!database)
+		return;
+	profile_close(database->profile);
+	free(database);
+}
+
+/* ---- what was read of it ---- */
 
 _Static_assert((int)SAMPLE_KIND_USER == (int)IMAGE_USER && (int)SAMPLE_KIND_KERNEL == (int)IMAGE_KERNEL,
                "they are the database's");
@@ -254,4 +325,121 @@ sample_point_get(const struct sample_selection *selection, size_t index, struct 
 		.event = count->event,
 	};
 	return 0;
+}
+
+/* ---- names and lines ---- */
+
+struct sample_symbols {
+	struct symbol_table *table;
+	struct image_file *file;   /* NULL: it is not there */
+	struct image_lines *lines; /* NULL: there are none, or nobody has asked yet */
+	int lines_error;           /* why there are none */
+};
+
+static int
+read_file(const struct image *image, struct sample_symbols *symbols)
+{
+	int err;
+
+	if (image->kind != IMAGE_USER && image->kind != IMAGE_VDSO)
+		return -ENOTSUP;
+	err = image_file_open(image, &symbols->file);
+	if (err) {
+		symbols->file = NULL;
+		return err;
+	}
+	return symbol_table_from_file(symbols->file, &symbols->table);
+}
+
+static int
+read_captured(struct profile *profile, uint32_t number, struct sample_symbols *symbols)
+{
+	struct profile_symbol *captured;
+	size_t count;
+	int err;
+
+	err = profile_get_symbols(profile, number, &captured, &count);
+	if (err)
+		return err;
+	err = symbol_table_from_captured(captured, count, &symbols->table);
+	profile_free_symbols(captured);
+	return err;
+}
+
+int
+sample_symbols_open(struct sample_database *database, const struct sample_selection *selection, size_t image,
+                    struct sample_symbols **symbols)
+{
+	const struct selection_image *found;
+	int err;
+
+	if (image >= selection->inner->image_count)
+		return -ERANGE;
+	found = &selection->inner->images[image];
+	*symbols = calloc(1, sizeof(**symbols));
+	if (!*symbols)
+		return -ENOMEM;
+	err = read_file(found->image, *symbols);
+	if (err && err != -ENOMEM) {
+		int captured = read_captured(database->profile, found->number, *symbols);
+
+		err = captured == -ENOENT ? err : captured;
+	}
+	if (!err)
+		return 0;
+	sample_symbols_close(*symbols);
+	*symbols = NULL;
+	return err;
+}
+
+void
+sample_symbols_close(struct sample_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	image_lines_free(symbols->lines);
+	image_file_close(symbols->file);
+	symbol_table_free(symbols->table);
+	free(symbols);
+}
+
+int
+sample_symbols_find(const struct sample_symbols *symbols, uint64_t offset, uint64_t *start, const char **name)
+{
+	const struct symbol *symbol = symbol_table_find(symbols->table, offset);
+
+	if (!symbol)
+		return -ENOENT;
+	*start = symbol->offset;
+	*name = symbol->name;
+	return 0;
+}
+
+int
+sample_symbols_line(struct sample_symbols *symbols, uint64_t offset, const char **path, unsigned *line)
+{
+	struct source_place place;
+	uint64_t address;
+	int err;
+
+	if (!symbols->file)
+		return -ENOENT;
+	if (!symbols->lines && !symbols->lines_error)
+		symbols->lines_error = image_lines_new(symbols->file, &symbols->lines);
+	err = symbols->lines_error;
+	if (!err)
+		err = image_file_address(symbols->file, offset, &address);
+	if (!err)
+		err = image_lines_find(symbols->lines, address, &place);
+	if (err)
+		return err;
+	*path = place.path;
+	*line = place.line;
+	return 0;
+}
+
+char *
+sample_demangle(const char *name)
+{
+	return symbol_demangle(name);
 }
