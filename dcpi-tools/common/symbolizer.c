@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/text.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 #include "process/hash.h"
 
 struct symbolizer_image {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "code/decoder.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 #include "process/jit.h"
 
 /* As image_file_open() and symbol_table_from_file(), from the file. */

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "code/procedures.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 
 #define STEP      16u                   /* bytes between places where a procedure is looked for */
 #define PART_MAX  ((uint64_t)1 << 20)   /* bytes of a procedure that is taken as a whole */

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "image/image_file.h"
+#include "image/symbols.h"
+#include "profile/captured.h"
 
 struct image_contents;
 
@@ -24,8 +26,6 @@ int image_contents_new(const struct image_file *file, struct image_contents **co
  * From what a database has captured (profile/captured.h): the blocks that `text` has; between them there is nothing.
  * `text` is not needed afterwards. 0, -ENOMEM, -DCPI_EDAMAGED.
  */
-struct captured_layout;
-struct captured_text;
 int image_contents_from_captured(const struct captured_layout *layout, const struct captured_text *text,
                                  struct image_contents **contents);
 void image_contents_free(struct image_contents *contents); /* NULL is allowed */
@@ -53,5 +53,21 @@ const struct image_section *image_contents_sections(const struct image_contents 
  */
 const uint8_t *image_contents_code(const struct image_contents *contents, uint64_t address, size_t *size);
 const uint8_t *image_contents_constants(const struct image_contents *contents, uint64_t address, size_t *size);
+
+/* ---- what a database captures of an open image, so that it outlives the file ---- */
+
+/* The layout of an open image, for free() as a whole; `contents` may be NULL: no sections. 0, -E2BIG, -ENOMEM. */
+int captured_layout_make(const struct image_file *file, const struct image_contents *contents,
+                         struct captured_layout **layout);
+
+/* The symbols of the table, ascending by offset, for free(); names stay the table's. 0 or -ENOMEM. */
+int captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count);
+
+/* Order by offset, for qsort(). */
+int captured_symbols_compare(const void *left, const void *right);
+
+/* Copy block `number` out of `contents`, zeros where it has nothing. False when it has nothing at all of it. */
+bool captured_block_make(const struct image_file *file, const struct image_contents *contents, uint32_t number,
+                         uint8_t bytes[CAPTURED_BLOCK_SIZE]);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 #include "process/jit.h"
 #include "process/proc_text.h"
 #include "stream/byte_source.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "image/elf_file.h"
-#include "image/symbol_table.h"
+#include "image/symbols.h"
 
 /*
  * Add a symbol `NAME@plt` for each stub of .plt, .plt.sec, .plt.got and .iplt that jumps through a GOT slot whose

@@ -1,13 +1,502 @@
 #include "image/symbols.h"
 
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
-#include "image/call_frames.h"
 #include "image/elf_file.h"
 #include "image/plt.h"
+#include "profile/profile.h"
+
+/* A stretch of code and the symbol that holds it. A symbol inside another cuts the other into two ranges. */
+struct symbol_range {
+	uint64_t start, end;
+	size_t symbol;
+};
+
+struct symbol_table {
+	struct symbol *symbols;
+	size_t count;
+	struct symbol_range *ranges; /* ascending, disjoint */
+	size_t range_count;
+	char *names;
+};
+
+void
+symbol_table_free(struct symbol_table *table)
+{
+	if (!table)
+		return;
+	free(table->symbols);
+	free(table->ranges);
+	free(table->names);
+	free(table);
+}
+
+const struct symbol *
+symbol_table_find(const struct symbol_table *table, uint64_t offset)
+{
+	size_t low = 0, high = table->range_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct symbol_range *range = &table->ranges[middle];
+
+		if (offset < range->start)
+			high = middle;
+		else if (offset >= range->end)
+			low = middle + 1;
+		else
+			return &table->symbols[range->symbol];
+	}
+	return NULL;
+}
+
+size_t
+symbol_table_size(const struct symbol_table *table)
+{
+	return table->count;
+}
+
+const struct symbol *
+symbol_table_at(const struct symbol_table *table, size_t index)
+{
+	return &table->symbols[index];
+}
+
+/* ---- candidates, the best of an offset first ---- */
+
+void
+symbol_builder_fini(struct symbol_builder *builder)
+{
+	free(builder->candidates);
+	memset(builder, 0, sizeof(*builder));
+}
+
+int
+symbol_builder_add(struct symbol_builder *builder, const struct symbol_candidate *candidate)
+{
+	struct symbol_candidate *grown;
+
+	if (candidate->limit <= candidate->offset)
+		return 0;
+	grown = array_grow(builder->candidates, &builder->capacity, builder->count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	builder->candidates = grown;
+	grown[builder->count++] = *candidate;
+	return 0;
+}
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static size_t
+leading_underscores(const struct symbol_candidate *candidate)
+{
+	size_t count = strspn(candidate->name, "_");
+
+	return count < candidate->name_length ? count : candidate->name_length;
+}
+
+/* By which name is better; both candidates have one and begin at one offset. */
+static int
+compare_names(const struct symbol_candidate *left, const struct symbol_candidate *right)
+{
+	int order;
+
+	order = compare_numbers(left->label, right->label);
+	if (!order)
+		order = compare_numbers(left->binding, right->binding);
+	if (!order)
+		order = compare_numbers(leading_underscores(left), leading_underscores(right));
+	if (!order)
+		order = compare_numbers(left->size == 0, right->size == 0);
+	if (!order)
+		order = compare_numbers(left->name_length, right->name_length);
+	if (!order)
+		order = memcmp(left->name, right->name, left->name_length);
+	return order;
+}
+
+static int
+compare_candidates(const void *left_item, const void *right_item)
+{
+	const struct symbol_candidate *left = left_item, *right = right_item;
+	int order = compare_numbers(left->offset, right->offset);
+
+	if (!order)
+		order = compare_numbers(left->name == NULL, right->name == NULL);
+	if (!order && left->name && right->name)
+		order = compare_names(left, right);
+	if (!order)
+		order = compare_numbers(right->size, left->size);
+	return order ? order : compare_numbers(right->limit, left->limit);
+}
+
+/* Merge `sorted` candidates and the `count` sorted ones that lie behind them, of which `later` has a copy. */
+static void
+merge(struct symbol_candidate *candidates, size_t sorted, const struct symbol_candidate *later, size_t count)
+{
+	while (count > 0) {
+		struct symbol_candidate *last = &candidates[sorted + count - 1];
+
+		if (sorted > 0 && compare_candidates(&candidates[sorted - 1], &later[count - 1]) > 0)
+			*last = candidates[--sorted];
+		else
+			*last = later[--count];
+	}
+}
+
+/* Candidates that were added since the last call (PLT stubs, after names were looked up) are sorted, then merged. */
+static void
+sort(struct symbol_builder *builder)
+{
+	const size_t count = builder->count - builder->sorted;
+	struct symbol_candidate *added, *later;
+
+	if (count == 0)
+		return;
+	added = builder->candidates + builder->sorted;
+	later = builder->sorted ? reallocarray(NULL, count, sizeof(*later)) : NULL;
+	if (later) {
+		qsort(added, count, sizeof(*added), compare_candidates);
+		memcpy(later, added, count * sizeof(*later));
+		merge(builder->candidates, builder->sorted, later, count);
+		free(later);
+	} else {
+		qsort(builder->candidates, builder->count, sizeof(*builder->candidates), compare_candidates);
+	}
+	builder->sorted = builder->count;
+}
+
+const struct symbol_candidate *
+symbol_builder_best(struct symbol_builder *builder, uint64_t offset)
+{
+	const struct symbol_candidate *candidate;
+	size_t at;
+
+	sort(builder);
+	at = ARRAY_LOWER_BOUND(builder->candidates, builder->count, offset, offset);
+	if (at == builder->count)
+		return NULL;
+	candidate = &builder->candidates[at];
+	return candidate->offset == offset && candidate->name ? candidate : NULL;
+}
+
+/* ---- overlapping stretches of code made disjoint ---- */
+
+struct range_stack {
+	const struct symbol_range **open; /* spans that have begun and not ended, innermost last */
+	size_t depth;
+	uint64_t at; /* everything below is done */
+	struct symbol_range *ranges;
+	size_t count;
+};
+
+/* Give the code up to `end` to the innermost open span, as far as that reaches. */
+static void
+advance(struct range_stack *stack, uint64_t end)
+{
+	while (stack->depth && stack->at < end) {
+		const struct symbol_range *inner = stack->open[stack->depth - 1];
+		uint64_t stop = inner->end < end ? inner->end : end;
+
+		if (stack->at < stop) {
+			stack->ranges[stack->count++] = (struct symbol_range){stack->at, stop, inner->symbol};
+			stack->at = stop;
+		}
+		if (inner->end <= end)
+			stack->depth--;
+	}
+}
+
+/*
+ * Cut `count` spans, ascending and with distinct starts, into disjoint ascending ranges: where spans overlap, the one
+ * that begins last has the code until it ends. `ranges` has room for 2 * count. 0 with *range_count set, or -ENOMEM.
+ */
+static int
+flatten(const struct symbol_range *spans, size_t count, struct symbol_range *ranges, size_t *range_count)
+{
+	struct range_stack stack = {.ranges = ranges};
+
+	stack.open = calloc(count + 1, sizeof(*stack.open));
+	if (!stack.open)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		advance(&stack, spans[i].start);
+		stack.at = spans[i].start;
+		stack.open[stack.depth++] = &spans[i];
+	}
+	advance(&stack, UINT64_MAX);
+	free(stack.open);
+	*range_count = stack.count;
+	return 0;
+}
+
+/*
+ * The parts of `count` spans (ascending by start) that no range and no earlier span covers, with the symbol of their
+ * span. `pieces` has room for count + range_count. Returns their number.
+ */
+static size_t
+find_gaps(const struct symbol_range *spans, size_t count, const struct symbol_range *ranges, size_t range_count,
+          struct symbol_range *pieces)
+{
+	size_t found = 0, next = 0;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (spans[i].start > at)
+			at = spans[i].start;
+		while (at < spans[i].end) {
+			uint64_t stop = spans[i].end;
+
+			while (next < range_count && ranges[next].end <= at)
+				next++;
+			if (next < range_count && ranges[next].start < stop)
+				stop = ranges[next].start;
+			if (at < stop)
+				pieces[found++] = (struct symbol_range){at, stop, spans[i].symbol};
+			at = stop;
+			if (at < spans[i].end)
+				at = ranges[next].end;
+		}
+	}
+	return found;
+}
+
+/* ---- from candidates to a table ---- */
+
+/* A table in the making. Spans may overlap, ranges do not; named spans and symbols have the same numbers. */
+struct table_maker {
+	const struct symbol_candidate *candidates;
+	size_t count;
+	struct symbol_range *named, *unnamed;
+	const struct symbol_candidate **chosen; /* whose name each named span bears */
+	size_t named_count, unnamed_count;
+	uint64_t covered;     /* end of the named spans of known size so far */
+	uint64_t unnamed_end; /* end of the last unnamed span */
+	struct symbol_table *table;
+};
+
+static uint64_t
+end_of(const struct symbol_candidate *candidate, uint64_t size)
+{
+	return size < candidate->limit - candidate->offset ? candidate->offset + size : candidate->limit;
+}
+
+/* A name without a size lasts until something else begins or the unnamed code around it ends. */
+static uint64_t
+end_of_unsized(const struct table_maker *maker, const struct symbol_candidate *candidate, size_t next)
+{
+	uint64_t end = candidate->limit;
+
+	if (next < maker->count && maker->candidates[next].offset < end)
+		end = maker->candidates[next].offset;
+	if (maker->unnamed_end > candidate->offset && maker->unnamed_end < end)
+		end = maker->unnamed_end;
+	return end;
+}
+
+/*
+ * The candidates from `first` to before `next` begin at one offset. The best name gets the first size that is known;
+ * one without any is dropped inside of a symbol that knows its size.
+ */
+static void
+add_group(struct table_maker *maker, size_t first, size_t next)
+{
+	const struct symbol_candidate *best = &maker->candidates[first];
+	uint64_t size = 0, end;
+
+	for (size_t i = first; i < next; i++) {
+		const struct symbol_candidate *candidate = &maker->candidates[i];
+
+		if (!candidate->name && candidate->size) {
+			maker->unnamed_end = end_of(candidate, candidate->size);
+			maker->unnamed[maker->unnamed_count++] =
+				(struct symbol_range){candidate->offset, maker->unnamed_end, 0};
+		}
+		if (!size)
+			size = candidate->size;
+	}
+	if (!best->name || (!size && best->offset < maker->covered))
+		return;
+	end = size ? end_of(best, size) : end_of_unsized(maker, best, next);
+	if (size && end > maker->covered)
+		maker->covered = end;
+	maker->chosen[maker->named_count] = best;
+	maker->named[maker->named_count] = (struct symbol_range){best->offset, end, maker->named_count};
+	maker->named_count++;
+}
+
+static void
+make_spans(struct table_maker *maker)
+{
+	const struct symbol_candidate *all = maker->candidates;
+
+	for (size_t first = 0, next; first < maker->count; first = next) {
+		for (next = first + 1; next < maker->count && all[next].offset == all[first].offset;)
+			next++;
+		add_group(maker, first, next);
+	}
+}
+
+/* Ranges of the named spans first, then those that only unnamed spans cover, each a symbol of its own. */
+static int
+make_ranges(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+	size_t count, gaps;
+	int err;
+
+	table->ranges = calloc(4 * maker->named_count + maker->unnamed_count + 1, sizeof(*table->ranges));
+	if (!table->ranges)
+		return -ENOMEM;
+	err = flatten(maker->named, maker->named_count, table->ranges, &count);
+	if (err)
+		return err;
+	gaps = find_gaps(maker->unnamed, maker->unnamed_count, table->ranges, count, table->ranges + count);
+	for (size_t i = 0; i < gaps; i++)
+		table->ranges[count + i].symbol = maker->named_count + i;
+	table->range_count = count + gaps;
+	table->count = maker->named_count + gaps;
+	return 0;
+}
+
+static int
+make_names(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+	size_t size = 1;
+	char *at;
+
+	for (size_t i = 0; i < maker->named_count; i++)
+		size += maker->chosen[i]->name_length +
+		        (maker->chosen[i]->suffix ? strlen(maker->chosen[i]->suffix) : 0) + 1;
+	at = table->names = malloc(size);
+	if (!at)
+		return -ENOMEM;
+	for (size_t i = 0; i < maker->named_count; i++) {
+		const struct symbol_candidate *chosen = maker->chosen[i];
+
+		table->symbols[i].name = at;
+		at = mempcpy(at, chosen->name, chosen->name_length);
+		if (chosen->suffix)
+			at = mempcpy(at, chosen->suffix, strlen(chosen->suffix));
+		*at++ = '\0';
+	}
+	return 0;
+}
+
+static int
+compare_ranges(const void *left, const void *right)
+{
+	return compare_numbers(((const struct symbol_range *)left)->start, ((const struct symbol_range *)right)->start);
+}
+
+static int
+make_symbols(struct table_maker *maker)
+{
+	struct symbol_table *table = maker->table;
+
+	table->symbols = calloc(table->count + 1, sizeof(*table->symbols));
+	if (!table->symbols)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->range_count; i++) {
+		const struct symbol_range *range = &table->ranges[i];
+		const struct symbol_range *span =
+			range->symbol < maker->named_count ? &maker->named[range->symbol] : range;
+
+		table->symbols[range->symbol] = (struct symbol){
+			.offset = span->start,
+			.size = span->end == UINT64_MAX ? 0 : span->end - span->start,
+		};
+	}
+	qsort(table->ranges, table->range_count, sizeof(*table->ranges), compare_ranges);
+	return make_names(maker);
+}
+
+int
+symbol_builder_finish(struct symbol_builder *builder, struct symbol_table **table)
+{
+	struct table_maker maker = {.table = calloc(1, sizeof(**table))};
+	int err = -ENOMEM;
+
+	*table = NULL;
+	if (!maker.table)
+		return -ENOMEM;
+	sort(builder);
+	maker.candidates = builder->candidates;
+	maker.count = builder->count;
+	maker.named = calloc(maker.count + 1, sizeof(*maker.named));
+	maker.unnamed = calloc(maker.count + 1, sizeof(*maker.unnamed));
+	maker.chosen = calloc(maker.count + 1, sizeof(*maker.chosen));
+	if (!maker.named || !maker.unnamed || !maker.chosen)
+		goto out;
+	make_spans(&maker);
+	err = make_ranges(&maker);
+	if (err)
+		goto out;
+	err = make_symbols(&maker);
+	if (err)
+		goto out;
+	*table = maker.table;
+	maker.table = NULL;
+out:
+	free(maker.named);
+	free(maker.unnamed);
+	free(maker.chosen);
+	symbol_table_free(maker.table);
+	return err;
+}
+
+int
+symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table)
+{
+	struct symbol_builder builder = SYMBOL_BUILDER_INIT;
+	int err = 0;
+
+	*table = NULL;
+	for (size_t i = 0; !err && i < count; i++) {
+		struct symbol_candidate candidate = {
+			.offset = symbols[i].offset,
+			.size = symbols[i].size,
+			.limit = UINT64_MAX,
+			.name = symbols[i].name,
+			.name_length = symbols[i].name ? strlen(symbols[i].name) : 0,
+		};
+
+		err = symbol_builder_add(&builder, &candidate);
+	}
+	if (!err)
+		err = symbol_builder_finish(&builder, table);
+	symbol_builder_fini(&builder);
+	return err;
+}
+
+int
+symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table)
+{
+	struct symbol *list = calloc(count + 1, sizeof(*list));
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct symbol){symbols[i].offset, symbols[i].size, symbols[i].name};
+	err = symbol_table_from_list(list, count, table);
+	free(list);
+	return err;
+}
+
+/* ---- from the symbol tables of a file ---- */
 
 struct symbol_reader {
 	struct symbol_builder *builder;
@@ -158,6 +647,225 @@ out:
 	return err;
 }
 
+/* ---- the bounds of functions without symbols, from .eh_frame ----
+ *
+ * libdw reads the entries. Their encoded addresses are decoded here: dwarf_cfi_addrframe() decodes them, too, but only
+ * to find the entry of an address that is known already, and it returns the bounds of a row, not of the function.
+ */
+
+struct eh_frame {
+	const struct elf_file *file;
+	Elf_Data *data;   /* of .eh_frame */
+	uint64_t address; /* of its first byte */
+};
+
+/* An encoded pointer, as LSB 5.0, "DWARF Extensions", 10.5.1 defines it: format in the low half, base in the next. */
+#define FORMAT(encoding) ((encoding)&0x0f)
+#define BASE(encoding)   ((encoding)&0x70)
+#define UNKNOWN_ENCODING DW_EH_PE_omit
+
+static size_t
+pointer_size(const struct eh_frame *frames, uint8_t encoding)
+{
+	switch (FORMAT(encoding)) {
+	case DW_EH_PE_absptr:
+		return gelf_getclass(frames->file->elf) == ELFCLASS64 ? 8 : 4;
+	case DW_EH_PE_udata2:
+	case DW_EH_PE_sdata2:
+		return 2;
+	case DW_EH_PE_udata4:
+	case DW_EH_PE_sdata4:
+		return 4;
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t
+read_number(const struct eh_frame *frames, const uint8_t *at, size_t size)
+{
+	bool little = frames->file->header.e_ident[EI_DATA] == ELFDATA2LSB;
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < size; i++)
+		value = value << 8 | at[little ? size - 1 - i : i];
+	return value;
+}
+
+/* Reads a pointer at *at, which moves behind it; `place` is the address of *at. False: an encoding that is not
+ * supported, or beyond `end`. */
+static bool
+read_pointer(const struct eh_frame *frames, uint8_t encoding, const uint8_t **at, const uint8_t *end, uint64_t place,
+             uint64_t *value)
+{
+	const size_t size = pointer_size(frames, encoding);
+	const unsigned shift = 64 - 8 * (unsigned)size;
+
+	if (!size || *at > end || (size_t)(end - *at) < size)
+		return false;
+	*value = read_number(frames, *at, size);
+	if (encoding & DW_EH_PE_signed)
+		*value = (uint64_t)((int64_t)(*value << shift) >> shift);
+	*at += size;
+	if (BASE(encoding) == DW_EH_PE_pcrel)
+		*value += place;
+	else if (BASE(encoding) != 0)
+		return false;
+	if (gelf_getclass(frames->file->elf) == ELFCLASS32)
+		*value &= UINT32_MAX;
+	return !(encoding & DW_EH_PE_indirect);
+}
+
+/* How the FDEs of a CIE write their addresses. */
+static uint8_t
+fde_encoding(const struct eh_frame *frames, const Dwarf_CIE *cie)
+{
+	const uint8_t *at = cie->augmentation_data;
+	const uint8_t *end = at ? at + cie->augmentation_data_size : NULL;
+	uint64_t personality;
+
+	if (!*cie->augmentation)
+		return DW_EH_PE_absptr;
+	if (*cie->augmentation != 'z' || !at)
+		return UNKNOWN_ENCODING;
+	for (const char *letter = cie->augmentation + 1; *letter; letter++) {
+		if (*letter == 'S' || *letter == 'B')
+			continue;
+		if (at >= end)
+			return UNKNOWN_ENCODING;
+		if (*letter == 'R')
+			return *at;
+		if (*letter == 'P') {
+			uint8_t encoding = *at++;
+
+			/* only its size matters here */
+			if (!read_pointer(frames, FORMAT(encoding), &at, end, 0, &personality))
+				return UNKNOWN_ENCODING;
+		} else if (*letter == 'L') {
+			at++;
+		} else {
+			return UNKNOWN_ENCODING;
+		}
+	}
+	return DW_EH_PE_absptr;
+}
+
+static int
+add_frame(struct symbol_builder *builder, const struct elf_segments *segments, const struct eh_frame *frames,
+          const Dwarf_FDE *fde, uint8_t encoding)
+{
+	const uint8_t *at = fde->start;
+	const struct elf_segment *segment;
+	struct symbol_candidate candidate = {0};
+	uint64_t address, size;
+
+	if (encoding == UNKNOWN_ENCODING ||
+	    !read_pointer(frames, encoding, &at, fde->end,
+	                  frames->address + (uint64_t)(at - (const uint8_t *)frames->data->d_buf), &address) ||
+	    !read_pointer(frames, FORMAT(encoding) & ~DW_EH_PE_signed, &at, fde->end, 0, &size))
+		return 0;
+	segment = elf_segments_at_address(segments, address);
+	if (!segment || !segment->executable || size == 0)
+		return 0;
+	candidate.offset = elf_segment_offset(segment, address);
+	candidate.size = size;
+	candidate.limit = segment->offset + segment->size;
+	return symbol_builder_add(builder, &candidate);
+}
+
+static int
+add_frames(struct symbol_builder *builder, const struct elf_segments *segments, const struct eh_frame *frames)
+{
+	const unsigned char *identity = frames->file->header.e_ident;
+	uint64_t offset = 0, next, cie_offset = UINT64_MAX;
+	uint8_t encoding = UNKNOWN_ENCODING;
+	Dwarf_CFI_Entry entry;
+	int err;
+
+	for (; dwarf_next_cfi(identity, frames->data, true, offset, &next, &entry) == 0; offset = next) {
+		Dwarf_CFI_Entry cie;
+		uint64_t ignored;
+
+		if (next <= offset)
+			break;
+		if (dwarf_cfi_cie_p(&entry))
+			continue;
+		if (entry.fde.CIE_pointer != cie_offset) {
+			cie_offset = entry.fde.CIE_pointer;
+			encoding = UNKNOWN_ENCODING;
+			if (dwarf_next_cfi(identity, frames->data, true, cie_offset, &ignored, &cie) == 0 &&
+			    dwarf_cfi_cie_p(&cie))
+				encoding = fde_encoding(frames, &cie.cie);
+		}
+		err = add_frame(builder, segments, frames, &entry.fde, encoding);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool
+find_by_section(struct eh_frame *frames)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_next_section(frames->file, NULL, ".eh_frame", &header);
+
+	if (!section || !elf_file_bytes(frames->file, section))
+		return false;
+	frames->data = elf_rawdata(section, NULL);
+	frames->address = header.sh_addr;
+	return true;
+}
+
+/* .eh_frame_hdr (LSB 5.0, 10.6.2): a version, three encodings, then the address of .eh_frame in the first of them. */
+static bool
+find_by_program_header(struct eh_frame *frames, const struct elf_segments *segments)
+{
+	const struct elf_segment *segment;
+	const uint8_t *start, *at;
+	GElf_Phdr header;
+	size_t index = 0;
+	Elf_Data *data;
+	uint64_t skip;
+
+	if (!elf_file_next_program_header(frames->file, PT_GNU_EH_FRAME, &index, &header) || header.p_filesz < 4)
+		return false;
+	data = elf_getdata_rawchunk(frames->file->elf, (int64_t)header.p_offset,
+	                            header.p_filesz < 16 ? header.p_filesz : 16, ELF_T_BYTE);
+	if (!data || !data->d_buf)
+		return false;
+	start = data->d_buf;
+	at = start + 4;
+	if (!read_pointer(frames, start[1], &at, start + data->d_size, header.p_vaddr + 4, &frames->address))
+		return false;
+	segment = elf_segments_at_address(segments, frames->address);
+	if (!segment || segment->size > ELF_SECTION_SIZE_MAX)
+		return false;
+	skip = frames->address - segment->address;
+	frames->data = elf_getdata_rawchunk(frames->file->elf, (int64_t)(segment->offset + skip), segment->size - skip,
+	                                    ELF_T_BYTE);
+	return frames->data && frames->data->d_buf;
+}
+
+/*
+ * Add an unnamed range for each frame description in .eh_frame, which is found by its section or, without section
+ * headers, by PT_GNU_EH_FRAME. 0 or -ENOMEM; a damaged entry ends the reading.
+ */
+static int
+add_call_frames(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments)
+{
+	struct eh_frame frames = {.file = file};
+
+	if (!find_by_section(&frames) && !find_by_program_header(&frames, segments))
+		return 0;
+	return add_frames(builder, segments, &frames);
+}
+
+/* ---- from all sources ---- */
+
 /* Symbols of a helper file: one that is damaged only costs names. */
 static int
 add_helper(struct symbol_builder *builder, const struct elf_file *helper, const struct elf_segments *segments)
@@ -201,7 +909,7 @@ add_all_symbols(struct symbol_builder *builder, struct image_file *file, struct 
 	err = add_split_symbols(builder, file, mini);
 	if (err)
 		return err;
-	err = call_frames_add(builder, main, segments);
+	err = add_call_frames(builder, main, segments);
 	if (err)
 		return err;
 	return plt_add(builder, main, segments);

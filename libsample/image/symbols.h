@@ -4,18 +4,92 @@
  * Sources, all merged: .symtab, .dynsym, a separate debug file (by build-id, then debuglink), .gnu_debugdata
  * (minidebuginfo), names made for PLT entries (`malloc@plt`); where none of them covers a piece of code, the bounds in
  * .eh_frame, without a name. For the kernel and its modules, the names captured in the database.
- * Thread rule: one thread per image file.
+ * Each offset has one symbol. A function that is found twice (an alias, or in .symtab and in .dynsym) becomes one
+ * symbol under its best name: functions before labels, global before weak before local, then fewer leading underscores,
+ * then with a size, then the shorter name, then byte order. Where symbols overlap, the one that begins last holds the
+ * bytes up to its end. Ranges without a name (from .eh_frame) only fill what named symbols leave open. Thread rule: one
+ * thread per image file or builder; a table is constant once it is made, and any number of threads may read it.
  */
 #ifndef DCPI_IMAGE_SYMBOLS_H
 #define DCPI_IMAGE_SYMBOLS_H
 
-#include "image/image_file.h"
-#include "image/symbol_table.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* 0 with *table set (it may be empty), -ENOMEM, -DCPI_EDAMAGED. The table does not need `file` afterwards. */
+#include "image/image_file.h"
+
+struct symbol {
+	uint64_t offset;  /* as image_table.h defines it for the image's kind */
+	uint64_t size;    /* bytes; 0: up to the next symbol */
+	const char *name; /* as linked, not demangled; NULL: code whose bounds are known but not its name. Owned by the
+	                     table */
+};
+
+struct symbol_table;
+
+/* The symbols of a file. 0 with *table set (it may be empty), -ENOMEM, -DCPI_EDAMAGED. The table does not need `file`
+ * afterwards. */
 int symbol_table_from_file(struct image_file *file, struct symbol_table **table);
+
+/* From a list ascending by offset, e.g. a captured one; names are copied. */
+int symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table);
+
+/* From what profile_get_symbols() gave. 0 or -ENOMEM. */
+struct profile_symbol;
+int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
+void symbol_table_free(struct symbol_table *table); /* NULL is allowed */
+
+/* The symbol that holds `offset`, NULL when none does. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
+size_t symbol_table_size(const struct symbol_table *table);
+
+/* The symbols one by one, those with a name first, ascending by offset; `index` is below symbol_table_size(). */
+const struct symbol *symbol_table_at(const struct symbol_table *table, size_t index);
 
 /* Demangle a C++, Rust or D name without its parameters. A new string (free it), or NULL when it is not mangled. */
 char *symbol_demangle(const char *name);
+
+/* ---- for the files of this room: a table is made of candidates, the best of an offset first ---- */
+
+/* Best first. */
+enum symbol_binding {
+	SYMBOL_GLOBAL,
+	SYMBOL_WEAK,
+	SYMBOL_LOCAL,
+};
+
+struct symbol_candidate {
+	uint64_t offset;
+	uint64_t size;      /* 0: not known */
+	uint64_t limit;     /* offset that it cannot pass, e.g. the end of its section */
+	const char *name;   /* borrowed until symbol_builder_finish(); NULL: unnamed */
+	size_t name_length; /* without a version (`@@GLIBC_2.2.5`) */
+	const char *suffix; /* literal that goes behind the name, or NULL */
+	enum symbol_binding binding;
+	bool label; /* a label in code, not declared to be a function */
+};
+
+struct symbol_builder {
+	struct symbol_candidate *candidates;
+	size_t count, capacity;
+	size_t sorted; /* of them, the first that are in order */
+};
+
+#define SYMBOL_BUILDER_INIT                                                                                            \
+	{                                                                                                              \
+		0                                                                                                      \
+	}
+
+void symbol_builder_fini(struct symbol_builder *builder);
+
+/* 0 or -ENOMEM. An empty candidate (limit not above offset) is ignored. */
+int symbol_builder_add(struct symbol_builder *builder, const struct symbol_candidate *candidate);
+
+/* The best named candidate that begins at `offset`, among those added so far; NULL when there is none. Sorts. */
+const struct symbol_candidate *symbol_builder_best(struct symbol_builder *builder, uint64_t offset);
+
+/* Make the table; afterwards the builder may only be finished with symbol_builder_fini(). 0 or -ENOMEM. */
+int symbol_builder_finish(struct symbol_builder *builder, struct symbol_table **table);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "code/capture.h"
 #include "code/procedures.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 #include "profile/captured.h"
 #include "tests/unit/code/flow_graph_check.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "code/capture.h"
-#include "image/captured_image.h"
+#include "image/contents.h"
 #include "profile/captured.h"
 
 #define KEPT_PARCELS_MAX 64

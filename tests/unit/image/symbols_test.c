@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "image/symbol_table.h"
 #include "image/symbols.h"
 
 static void
