@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/config.h"
 #include "base/error.h"
-#include "base/model_file.h"
 #include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"

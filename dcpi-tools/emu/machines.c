@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/config.h"
 #include "base/error.h"
-#include "base/model_file.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"

@@ -31,11 +31,41 @@ array_grow(void *array, size_t *capacity, size_t needed, size_t size)
 	return grown;
 }
 
+/* ARRAY_APPEND() of an array of elements of `size` bytes, to whose pointer `array` points. */
+static inline void *
+array_append(void *array, size_t *count, size_t *capacity, size_t size)
+{
+	void *grown;
+
+	memcpy(&grown, array, sizeof(grown));
+	grown = array_grow(grown, capacity, *count + 1, size);
+	if (!grown)
+		return NULL;
+	memcpy(array, &grown, sizeof(grown));
+	return (uint8_t *)grown + size * (*count)++;
+}
+
+/*
+ * One more element, not initialized, behind the `count` (a size_t) of the pointer `array`; NULL when memory ends, and
+ * nothing has changed.
+ */
+#define ARRAY_APPEND(array, count, capacity)                                                                           \
+	((__typeof__(array))array_append(&(array), &(count), &(capacity), sizeof(*(array))))
+
 /* For qsort() and bsearch(): elements that are a uint32_t, or begin with one. */
 static inline int
 array_compare_u32(const void *a, const void *b)
 {
 	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* For qsort() and bsearch(): elements that are a uint64_t, or begin with one. */
+static inline int
+array_compare_u64(const void *a, const void *b)
+{
+	const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
 
 	return (one > other) - (one < other);
 }

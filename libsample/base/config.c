@@ -1,11 +1,13 @@
 #include "base/config.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 /* Whoever can write the file decides what a privileged daemon does. */
@@ -42,27 +45,25 @@ check_owner(const char *path, const struct stat *status, char *why, size_t size)
 	return 0;
 }
 
+/* What `fd`, a regular file, holds: a string the caller frees. 0; -ENOMEM; -EFBIG; -DCPI_EDAMAGED: it has a NUL. */
 static int
-read_all(int fd, char *text, size_t capacity, size_t *length)
+read_text(int fd, char **text)
 {
-	*length = 0;
-	while (*length < capacity) {
-		ssize_t got = TEMP_FAILURE_RETRY(read(fd, text + *length, capacity - *length));
+	ssize_t length;
 
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return 0;
-		*length += (size_t)got;
-	}
-	return -EFBIG;
+	*text = calloc(1, CONFIG_TEXT_MAX + 2);
+	length = *text ? file_read_at(fd, *text, CONFIG_TEXT_MAX + 1, 0) : -ENOMEM;
+	if (length < 0)
+		return (int)length;
+	if (length > CONFIG_TEXT_MAX)
+		return -EFBIG;
+	return memchr(*text, '\0', (size_t)length) ? -DCPI_EDAMAGED : 0;
 }
 
 int
 config_text_read(const char *path, char **text, char *why, size_t size)
 {
 	struct stat status;
-	size_t length = 0;
 	int err = 0;
 	int fd;
 
@@ -76,13 +77,12 @@ config_text_read(const char *path, char **text, char *why, size_t size)
 	err = check_owner(path, &status, why, size);
 	if (err)
 		goto out;
-	*text = calloc(1, CONFIG_TEXT_MAX + 2);
-	err = *text ? read_all(fd, *text, CONFIG_TEXT_MAX + 1, &length) : -ENOMEM;
-	if (err)
-		snprintf(why, size, "%s: cannot read the configuration: %s", path, strerror(-err));
-	else if (strlen(*text) != length) {
+	err = read_text(fd, text);
+	if (err == -DCPI_EDAMAGED) {
 		snprintf(why, size, "%s: is not a text file", path);
 		err = -DCPI_ECONFIG;
+	} else if (err) {
+		snprintf(why, size, "%s: cannot read the configuration: %s", path, strerror(-err));
 	}
 out:
 	if (err) {
@@ -334,7 +334,7 @@ config_known_names(const struct config_source *source, const config_setting_t *g
 	return 0;
 }
 
-#define NAMES_MAX 40
+#define FIELDS_MAX 40 /* of one group */
 
 static int
 read_field(const struct config_source *source, const config_setting_t *setting, const struct config_field *field,
@@ -379,12 +379,12 @@ int
 config_fields_known(const struct config_source *source, const config_setting_t *group,
                     const struct config_field *fields, size_t count, const char *const *others, size_t other_count)
 {
-	const char *known[NAMES_MAX];
+	const char *known[FIELDS_MAX];
 	size_t known_count = 0;
 
-	for (size_t i = 0; i < count && known_count < NAMES_MAX; i++)
+	for (size_t i = 0; i < count && known_count < FIELDS_MAX; i++)
 		known[known_count++] = fields[i].name;
-	for (size_t i = 0; i < other_count && known_count < NAMES_MAX; i++)
+	for (size_t i = 0; i < other_count && known_count < FIELDS_MAX; i++)
 		known[known_count++] = others[i];
 	return config_known_names(source, group, known, known_count);
 }
@@ -428,4 +428,147 @@ config_read_text(const char *file, const char *text,
 	config_destroy(&parsed);
 	free(prepared);
 	return err;
+}
+
+/* ---- things that are described in a file each ---- */
+
+#define NAMES_MAX       256 /* that a refusal looks through */
+#define DIRECTORIES_MAX 8
+
+int
+model_file_read(const char *path, const char *what, char **text, char *why, size_t size)
+{
+	struct stat status;
+	int err, fd;
+
+	*text = NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status))
+		err = -errno;
+	else
+		err = S_ISREG(status.st_mode) ? read_text(fd, text) : -DCPI_ECONFIG;
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		return 0;
+	snprintf(why, size, "%s: cannot read %s: %s", path, what, error_text(err));
+	free(*text);
+	*text = NULL;
+	return err;
+}
+
+/* A program that is not installed lies in BUILD/bin or BUILD/tests/..., and its sources above BUILD. */
+static bool
+find_in_sources(const char *folder, const char *probe, char *directory, size_t size)
+{
+	char program[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	if (length < 0)
+		return false;
+	program[length] = '\0';
+	for (char *slash = strrchr(program, '/'); slash && slash != program; slash = strrchr(program, '/')) {
+		char known[PATH_MAX + 128];
+
+		*slash = '\0';
+		snprintf(known, sizeof(known), "%s/%s/%s", program, folder, probe);
+		if (access(known, R_OK) == 0) {
+			int used = snprintf(directory, size, "%s/%s", program, folder);
+
+			return used > 0 && (size_t)used < size;
+		}
+	}
+	return false;
+}
+
+void
+model_file_directory(const char *environment, const char *folder, const char *probe, const char *installed,
+                     char *directory, size_t size)
+{
+	const char *given = secure_getenv(environment);
+
+	if (given && *given)
+		snprintf(directory, size, "%s", given);
+	else if (!find_in_sources(folder, probe, directory, size))
+		snprintf(directory, size, "%s", installed);
+}
+
+static int
+is_model(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && length > strlen(MODEL_FILE_SUFFIX) &&
+	       strcmp(entry->d_name + length - strlen(MODEL_FILE_SUFFIX), MODEL_FILE_SUFFIX) == 0;
+}
+
+int
+model_file_list(const char *directory, char ***names)
+{
+	struct dirent **entries;
+	int count = scandir(directory, &entries, is_model, alphasort);
+
+	*names = NULL;
+	if (count < 0)
+		return -errno;
+	*names = calloc((size_t)count + 1, sizeof(**names));
+	for (int i = 0; i < count; i++) {
+		if (*names)
+			(*names)[i] =
+				strndup(entries[i]->d_name, strlen(entries[i]->d_name) - strlen(MODEL_FILE_SUFFIX));
+		free(entries[i]);
+	}
+	free(entries);
+	for (int i = 0; i < count; i++)
+		if (!*names || !(*names)[i]) {
+			model_file_list_free(*names, *names ? count : -1);
+			*names = NULL;
+			return -ENOMEM;
+		}
+	return count;
+}
+
+void
+model_file_list_free(char **names, int count)
+{
+	for (int i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+static void
+say_names(const char *what, const char *choice, const char *directory, const char *const *names, size_t count,
+          char *why, size_t size)
+{
+	const char *near = suggest_name(choice, names, count);
+	int used;
+
+	if (near) {
+		snprintf(why, size, "there is no %s \"%s\"; did you mean \"%s\"?", what, choice, near);
+		return;
+	}
+	used = snprintf(why, size, "there is no %s \"%s\" in %s%s", what, choice, directory,
+	                count ? "; there are:" : "");
+	for (size_t i = 0; i < count && used > 0 && (size_t)used < size; i++)
+		used += snprintf(why + used, size - (size_t)used, " %s", names[i]);
+}
+
+int
+model_file_refuse(const char *what, const char *choice, const char *const *directories, size_t directory_count,
+                  char *why, size_t size)
+{
+	const char *known[NAMES_MAX] = {NULL};
+	char **names[DIRECTORIES_MAX] = {NULL};
+	int counts[DIRECTORIES_MAX] = {0};
+	size_t known_count = 0;
+
+	for (size_t d = 0; d < directory_count && d < DIRECTORIES_MAX; d++) {
+		counts[d] = model_file_list(directories[d], &names[d]);
+		for (int i = 0; names[d] && i < counts[d] && known_count < NAMES_MAX; i++)
+			known[known_count++] = names[d][i];
+	}
+	say_names(what, choice, directories[directory_count - 1], known, known_count, why, size);
+	for (size_t d = 0; d < directory_count && d < DIRECTORIES_MAX; d++)
+		model_file_list_free(names[d], counts[d]);
+	return -DCPI_ECONFIG;
 }

@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "base/config.h"
 #include "base/error.h"
-#include "base/model_file.h"
 
 static const char *const operation_names[OPERATION_COUNT] = {
 	[CLASS_NOP] = "nop",

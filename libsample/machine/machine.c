@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/config.h"
 #include "base/error.h"
-#include "base/model_file.h"
 
 #define FIELD(field)      offsetof(struct machine, field)
 #define CACHE(field)      offsetof(struct machine_cache, field)

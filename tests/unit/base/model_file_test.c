@@ -1,4 +1,4 @@
-#include "base/model_file.h"
+#include "base/config.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "base/error.h"
-#include "base/model_file.h"
 
 #include "tests/unit/test.h"
 
