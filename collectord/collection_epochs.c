@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "collectord/collection_internal.h"
 #include "collectord/machine.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 #include "profile/epoch_host.h"
 
 #define PATIENCE_NS UINT64_C(10000000000) /* for the last flush of an epoch */

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/local_socket.h"
 #include "collectord/machine.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #define PROCFS "/proc"
 

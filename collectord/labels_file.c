@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "control/request.h"
 #include "event/small_file.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #define TITLE "dcpid-labels/1 "
 

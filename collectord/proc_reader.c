@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "collectord/helper.h"
 #include "process/cgroup_table.h"
-#include "process/proc_maps.h"
+#include "process/proc.h"
 
 #define DIRECTORY_SIZE 1024
 #define SILENT_MAX     16 /* processes that did not answer */

@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "process/mapped_file.h"
-#include "process/proc_maps.h"
+#include "process/proc.h"
 
 /* A file as it was when its code was first translated. */
 struct mapped_code_file {

@@ -5,7 +5,7 @@ PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so $(if $(wildcard emulator/timing/plug
 
 plugin_objects = $(patsubst %.c,$(BUILD)/plugin/%.o,$(1))
 COUNTS_SOURCES := $(call sources,emulator) $(call sources,emulator/counts) $(X86_ENCODING) \
-	$(addprefix libsample/process/,build_id.c mapped_file.c proc_maps.c proc_text.c)
+	$(addprefix libsample/process/,build_id.c mapped_file.c proc.c)
 TIMING_PARTS := $(foreach f,block model clock record timing,$(call sources,emulator/$(f)))
 TIMING_ROOMS := $(call up_to,$(ROOMS),machine)
 TIMING_INNER := $(BUILD)/plugin/rooms.a

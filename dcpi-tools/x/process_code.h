@@ -10,7 +10,7 @@
 
 #include "dcpi-tools/emulated/counted.h"
 #include "process/image_table.h"
-#include "process/proc_maps.h"
+#include "process/proc.h"
 
 struct process_code {
 	pid_t pid;

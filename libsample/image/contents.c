@@ -68,14 +68,6 @@ add_file_section(struct image_contents *contents, const GElf_Shdr *header, const
 	return 0;
 }
 
-static int
-compare_sections(const void *a, const void *b)
-{
-	const struct image_section *left = a, *right = b;
-
-	return (left->address > right->address) - (left->address < right->address);
-}
-
 /* Where sections overlap, which only damaged files have, the first is kept. */
 static void
 sort_sections(struct image_contents *contents)
@@ -83,7 +75,7 @@ sort_sections(struct image_contents *contents)
 	size_t kept = 0;
 
 	if (contents->count)
-		qsort(contents->sections, contents->count, sizeof(*contents->sections), compare_sections);
+		qsort(contents->sections, contents->count, sizeof(*contents->sections), array_compare_u64);
 	for (size_t i = 0; i < contents->count; i++) {
 		const struct image_section *before = kept ? &contents->sections[kept - 1] : NULL;
 
@@ -128,19 +120,13 @@ read_sections(struct image_contents *contents, const struct elf_file *file)
 static struct image_section *
 find_section(const struct image_contents *contents, uint64_t address)
 {
-	size_t low = 0, high = contents->count;
+	size_t at = ARRAY_LOWER_BOUND(contents->sections, contents->count, address, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (contents->sections[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address - contents->sections[low - 1].address >= contents->sections[low - 1].size)
+	if (at == contents->count || contents->sections[at].address != address)
+		at--; /* SIZE_MAX: none begins before */
+	if (at == SIZE_MAX || address - contents->sections[at].address >= contents->sections[at].size)
 		return NULL;
-	return &contents->sections[low - 1];
+	return &contents->sections[at];
 }
 
 /*
@@ -245,19 +231,18 @@ add_stretch(struct contents_maker *maker, size_t first, const struct image_secti
             uint64_t end)
 {
 	struct image_contents *contents = maker->contents;
-	struct image_section *grown;
+	struct image_section *added;
 	uint8_t *copy, *to;
 
 	if (end - start > maker->room)
 		return -DCPI_EDAMAGED;
 	maker->room -= end - start;
-	grown = array_grow(contents->sections, &maker->capacity, contents->count + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	contents->sections = grown;
 	to = copy = malloc(end - start);
-	if (!copy)
+	added = copy ? ARRAY_APPEND(contents->sections, contents->count, maker->capacity) : NULL;
+	if (!added) {
+		free(copy);
 		return -ENOMEM;
+	}
 	for (uint64_t at = start; at < end; first++) {
 		const uint64_t from = at % CAPTURED_BLOCK_SIZE, room = CAPTURED_BLOCK_SIZE - from;
 		const uint64_t size = end - at < room ? end - at : room;
@@ -265,10 +250,9 @@ add_stretch(struct contents_maker *maker, size_t first, const struct image_secti
 		to = mempcpy(to, maker->text->blocks[first].bytes + from, size);
 		at += size;
 	}
-	grown[contents->count] = *section;
-	grown[contents->count].size = end - start;
-	grown[contents->count].bytes = grown[contents->count].copy = copy;
-	contents->count++;
+	*added = *section;
+	added->size = end - start;
+	added->bytes = added->copy = copy;
 	return 0;
 }
 
@@ -414,14 +398,6 @@ captured_layout_make(const struct image_file *file, const struct image_contents 
 }
 
 int
-captured_symbols_compare(const void *left, const void *right)
-{
-	const struct profile_symbol *one = left, *other = right;
-
-	return (one->offset > other->offset) - (one->offset < other->offset);
-}
-
-int
 captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count)
 {
 	const size_t size = symbol_table_size(table);
@@ -434,7 +410,7 @@ captured_symbols_make(const struct symbol_table *table, struct profile_symbol **
 
 		list[i] = (struct profile_symbol){.offset = symbol->offset, .name = symbol->name, .size = symbol->size};
 	}
-	qsort(list, size, sizeof(*list), captured_symbols_compare);
+	qsort(list, size, sizeof(*list), array_compare_u64);
 	*symbols = list;
 	*count = size;
 	return 0;

@@ -38,7 +38,7 @@ bool image_contents_is_partial(const struct image_contents *contents);
 
 /* A section; of captured contents, a stretch of one. */
 struct image_section {
-	uint64_t address, size;
+	uint64_t address, size; /* `address` first, for array_compare_u64() */
 	const uint8_t *bytes;
 	uint8_t *copy; /* owned by the contents; NULL when `bytes` are the file's own */
 	bool is_code;
@@ -62,9 +62,6 @@ int captured_layout_make(const struct image_file *file, const struct image_conte
 
 /* The symbols of the table, ascending by offset, for free(); names stay the table's. 0 or -ENOMEM. */
 int captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count);
-
-/* Order by offset, for qsort(). */
-int captured_symbols_compare(const void *left, const void *right);
 
 /* Copy block `number` out of `contents`, zeros where it has nothing. False when it has nothing at all of it. */
 bool captured_block_make(const struct image_file *file, const struct image_contents *contents, uint32_t number,

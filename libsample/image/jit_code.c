@@ -8,9 +8,8 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "image/contents.h"
 #include "process/jit.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 #include "stream/byte_source.h"
 
 struct jit_entry {
@@ -62,14 +61,13 @@ jit_code_set_position(struct jit_code *code, uint64_t position)
 static struct jit_entry *
 add_entry(struct jit_code *code)
 {
-	struct jit_entry *entries = array_grow(code->entries, &code->capacity, code->count + 1, sizeof(*entries));
+	struct jit_entry *entry = ARRAY_APPEND(code->entries, code->count, code->capacity);
 
-	if (!entries)
+	if (!entry)
 		return NULL;
-	code->entries = entries;
-	entries[code->count].serial = code->count;
-	entries[code->count].position = code->position;
-	return &entries[code->count++];
+	entry->serial = code->count - 1;
+	entry->position = code->position;
+	return entry;
 }
 
 static bool
@@ -487,19 +485,18 @@ list_symbols(struct capture_maker *maker)
 	for (size_t i = 0; i < jit_code_count(capture->code); i++) {
 		const struct jit_function *function = jit_code_at(capture->code, i);
 		const uint64_t offset = (function->address - maker->request->base) & (JIT_SPAN - 1);
-		struct profile_symbol *symbols;
+		struct profile_symbol *symbol;
 
 		if (!is_sampled(maker->request, offset, function->size))
 			continue;
 		capture->is_reused |= function->is_contested;
-		symbols = array_grow(capture->symbols, &capacity, capture->symbol_count + 1, sizeof(*symbols));
-		if (!symbols)
+		symbol = ARRAY_APPEND(capture->symbols, capture->symbol_count, capacity);
+		if (!symbol)
 			return -ENOMEM;
-		capture->symbols = symbols;
-		symbols[capture->symbol_count++] = (struct profile_symbol){offset, function->name, function->size};
+		*symbol = (struct profile_symbol){offset, function->name, function->size};
 	}
 	if (capture->symbol_count)
-		qsort(capture->symbols, capture->symbol_count, sizeof(*capture->symbols), captured_symbols_compare);
+		qsort(capture->symbols, capture->symbol_count, sizeof(*capture->symbols), array_compare_u64);
 	return 0;
 }
 
@@ -619,14 +616,6 @@ copy_code(const struct capture_maker *maker)
 	}
 }
 
-static int
-compare_sections(const void *a, const void *b)
-{
-	const struct captured_section *one = a, *other = b;
-
-	return (one->address > other->address) - (one->address < other->address);
-}
-
 /* Offsets from 0 on lie at the base, and the last ones below it. Neighbouring blocks are one section. */
 static int
 make_layout(struct capture_maker *maker, uint16_t machine)
@@ -655,7 +644,7 @@ make_layout(struct capture_maker *maker, uint16_t machine)
 		else
 			layout->sections[layout->section_count++] = (struct captured_section){address, BLOCK, true};
 	}
-	qsort(layout->sections, layout->section_count, sizeof(*layout->sections), compare_sections);
+	qsort(layout->sections, layout->section_count, sizeof(*layout->sections), array_compare_u64);
 	return 0;
 }
 

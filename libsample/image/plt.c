@@ -121,7 +121,7 @@ plt_code_next(const struct plt_code *plt, size_t *at, struct plt_stub *stub)
 #define RELOCATION_SECTIONS_MAX 8
 
 struct plt_slot {
-	uint64_t address;
+	uint64_t address; /* first, for array_compare_u64() */
 	const char *name; /* NULL: not known */
 	size_t name_length;
 };
@@ -157,18 +157,6 @@ slot_kind(uint16_t machine, uint64_t type)
 	default:
 		return SLOT_NONE;
 	}
-}
-
-static int
-slots_add(struct plt_slots *slots, const struct plt_slot *slot)
-{
-	struct plt_slot *list = array_grow(slots->list, &slots->capacity, slots->count + 1, sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	slots->list = list;
-	list[slots->count++] = *slot;
-	return 0;
 }
 
 static void
@@ -221,7 +209,6 @@ read_relocations(struct plt_slots *slots, Elf_Scn *section, const GElf_Shdr *hea
 	struct elf_names names = {0};
 	Elf_Data *symbols = linked_symbols(slots->file, header->sh_link, &names);
 	size_t count = data ? data->d_size / gelf_fsize(slots->file->elf, ELF_T_RELA, 1, EV_CURRENT) : 0;
-	int err;
 
 	if (ordered && count) {
 		slots->ordered = calloc(count, sizeof(*slots->ordered));
@@ -231,7 +218,7 @@ read_relocations(struct plt_slots *slots, Elf_Scn *section, const GElf_Shdr *hea
 	}
 	for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
 		GElf_Rela relocation;
-		struct plt_slot slot = {0};
+		struct plt_slot slot = {0}, *added;
 		enum slot_kind kind;
 
 		if (!gelf_getrela(data, (int)i, &relocation))
@@ -246,19 +233,12 @@ read_relocations(struct plt_slots *slots, Elf_Scn *section, const GElf_Shdr *hea
 			name_by_resolver(&slot, slots, (uint64_t)relocation.r_addend);
 		if (!slot.name)
 			continue;
-		err = slots_add(slots, &slot);
-		if (err)
-			return err;
+		added = ARRAY_APPEND(slots->list, slots->count, slots->capacity);
+		if (!added)
+			return -ENOMEM;
+		*added = slot;
 	}
 	return 0;
-}
-
-static int
-compare_slots(const void *left_item, const void *right_item)
-{
-	const struct plt_slot *left = left_item, *right = right_item;
-
-	return (left->address > right->address) - (left->address < right->address);
 }
 
 static int
@@ -284,21 +264,22 @@ read_slots(struct plt_slots *slots)
 			return err;
 	}
 	if (slots->count)
-		qsort(slots->list, slots->count, sizeof(*slots->list), compare_slots);
+		qsort(slots->list, slots->count, sizeof(*slots->list), array_compare_u64);
 	return 0;
 }
 
 static const struct plt_slot *
 find_slot(const struct plt_slots *slots, const struct plt_stub *stub)
 {
-	struct plt_slot key = {.address = stub->slot};
+	uint64_t address = stub->slot;
 
 	if (!stub->has_slot) {
 		if (stub->index >= slots->ordered_count)
 			return NULL;
-		key.address = slots->ordered[stub->index];
+		address = slots->ordered[stub->index];
 	}
-	return slots->count ? bsearch(&key, slots->list, slots->count, sizeof(key), compare_slots) : NULL;
+	return slots->count ? bsearch(&address, slots->list, slots->count, sizeof(*slots->list), array_compare_u64)
+	                    : NULL;
 }
 
 static int

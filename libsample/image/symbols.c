@@ -14,7 +14,7 @@
 
 /* A stretch of code and the symbol that holds it. A symbol inside another cuts the other into two ranges. */
 struct symbol_range {
-	uint64_t start, end;
+	uint64_t start, end; /* `start` first, for array_compare_u64() */
 	size_t symbol;
 };
 
@@ -80,15 +80,14 @@ symbol_builder_fini(struct symbol_builder *builder)
 int
 symbol_builder_add(struct symbol_builder *builder, const struct symbol_candidate *candidate)
 {
-	struct symbol_candidate *grown;
+	struct symbol_candidate *added;
 
 	if (candidate->limit <= candidate->offset)
 		return 0;
-	grown = array_grow(builder->candidates, &builder->capacity, builder->count + 1, sizeof(*grown));
-	if (!grown)
+	added = ARRAY_APPEND(builder->candidates, builder->count, builder->capacity);
+	if (!added)
 		return -ENOMEM;
-	builder->candidates = grown;
-	grown[builder->count++] = *candidate;
+	*added = *candidate;
 	return 0;
 }
 
@@ -396,12 +395,6 @@ make_names(struct table_maker *maker)
 }
 
 static int
-compare_ranges(const void *left, const void *right)
-{
-	return compare_numbers(((const struct symbol_range *)left)->start, ((const struct symbol_range *)right)->start);
-}
-
-static int
 make_symbols(struct table_maker *maker)
 {
 	struct symbol_table *table = maker->table;
@@ -419,7 +412,7 @@ make_symbols(struct table_maker *maker)
 			.size = span->end == UINT64_MAX ? 0 : span->end - span->start,
 		};
 	}
-	qsort(table->ranges, table->range_count, sizeof(*table->ranges), compare_ranges);
+	qsort(table->ranges, table->range_count, sizeof(*table->ranges), array_compare_u64);
 	return make_names(maker);
 }
 

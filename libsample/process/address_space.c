@@ -4,6 +4,202 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process/hash.h"
+
+struct mapped_image_node {
+	struct mapped_image mapped; /* first: callers see only this */
+	struct mapped_images *set;
+	size_t references;
+	bool identified;
+	struct image_identity identity;
+	UT_hash_handle hh;
+	char path[];
+};
+
+/* A file that was written to in place; its identity is that of its first content. */
+struct changed_file {
+	struct image_identity identity;
+	uint32_t content;
+	UT_hash_handle hh; /* in the order of the last change */
+};
+
+struct mapped_images {
+	struct image_table *table;
+	size_t bytes; /* of all images, their paths included */
+	struct mapped_image_node *by_identity;
+	struct mapped_image_node *by_name[IMAGE_KINDS];
+	struct changed_file *changed;
+};
+
+struct mapped_images *
+mapped_images_new(struct image_table *table)
+{
+	struct mapped_images *images = calloc(1, sizeof(*images));
+
+	if (images)
+		mapped_images_reset_ids(images, table);
+	return images;
+}
+
+void
+mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
+{
+	struct mapped_image_node *node;
+
+	images->table = table;
+	for (node = images->by_identity; node; node = node->hh.next)
+		node->mapped.number = MAPPED_IMAGE_NO_NUMBER;
+	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++)
+		for (node = images->by_name[kind]; node; node = node->hh.next)
+			node->mapped.number = MAPPED_IMAGE_NO_NUMBER;
+}
+
+void
+mapped_images_free(struct mapped_images *images)
+{
+	struct changed_file *file, *next;
+
+	if (!images)
+		return;
+	file = images->changed;
+	HASH_CLEAR(hh, images->changed);
+	for (; file; file = next) {
+		next = file->hh.next;
+		free(file);
+	}
+	free(images);
+}
+
+static int
+remember_change(struct mapped_images *images, const struct image_identity *identity, uint32_t content)
+{
+	struct changed_file *file;
+
+	HASH_FIND(hh, images->changed, identity, sizeof(*identity), file);
+	if (!file && HASH_COUNT(images->changed) >= MAPPED_IMAGES_CHANGED_MAX)
+		file = images->changed; /* forget the one that was changed first */
+	if (file)
+		HASH_DELETE(hh, images->changed, file);
+	else
+		file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->identity = *identity;
+	file->content = content;
+	HASH_ADD(hh, images->changed, identity, sizeof(file->identity), file);
+	if (hash_added(file))
+		return 0;
+	free(file);
+	return -ENOMEM;
+}
+
+int
+mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content)
+{
+	struct image first = *image;
+	struct image_identity identity;
+	struct mapped_image_node *node;
+	int err;
+
+	first.content = 0;
+	if (!image_identity(&first, &identity))
+		return 0;
+	err = remember_change(images, &identity, content);
+	if (err)
+		return err;
+	HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), node);
+	if (node) {
+		node->mapped.image.content = content;
+		node->mapped.number = MAPPED_IMAGE_NO_NUMBER;
+	}
+	return 0;
+}
+
+struct mapped_image *
+mapped_image_get(struct mapped_images *images, const struct image *image)
+{
+	const enum image_kind kind = image_kind_checked(image->kind);
+	const char *path = image->path ? image->path : "";
+	const size_t path_size = strlen(path) + 1, size = sizeof(struct mapped_image_node) + path_size;
+	struct image_identity identity;
+	const bool identified = image_identity(image, &identity);
+	struct changed_file *changed = NULL;
+	struct mapped_image_node *node;
+
+	if (identified)
+		HASH_FIND(hh, images->by_identity, &identity, sizeof(identity), node);
+	else
+		HASH_FIND_STR(images->by_name[kind], path, node);
+	if (node)
+		return mapped_image_share(&node->mapped);
+	if (images->bytes + size > MAPPED_IMAGES_BYTES_MAX)
+		return NULL;
+	node = calloc(1, size);
+	if (!node)
+		return NULL;
+	memcpy(node->path, path, path_size);
+	node->set = images;
+	node->references = 1;
+	node->mapped.number = MAPPED_IMAGE_NO_NUMBER;
+	node->mapped.is_anonymous = kind == IMAGE_ANON && strcmp(path, "[anon]") == 0;
+	node->mapped.image = *image;
+	node->mapped.image.kind = kind;
+	node->mapped.image.path = node->path;
+	node->identity = identity;
+	node->identified = identified;
+	if (identified && images->changed) {
+		HASH_FIND(hh, images->changed, &identity, sizeof(identity), changed);
+		node->mapped.image.content = changed ? changed->content : 0;
+	}
+	if (identified)
+		HASH_ADD(hh, images->by_identity, identity, sizeof(identity), node);
+	else
+		HASH_ADD_STR(images->by_name[kind], path, node);
+	if (!hash_added(node)) {
+		free(node);
+		return NULL;
+	}
+	images->bytes += size;
+	return &node->mapped;
+}
+
+struct mapped_image *
+mapped_image_share(struct mapped_image *image)
+{
+	((struct mapped_image_node *)image)->references++;
+	return image;
+}
+
+void
+mapped_image_release(struct mapped_image *image)
+{
+	struct mapped_image_node *node = (struct mapped_image_node *)image;
+
+	if (!image || --node->references > 0)
+		return;
+	if (node->identified)
+		HASH_DELETE(hh, node->set->by_identity, node);
+	else
+		HASH_DELETE(hh, node->set->by_name[image->image.kind], node);
+	node->set->bytes -= sizeof(*node) + strlen(node->path) + 1;
+	free(node);
+}
+
+void
+mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns)
+{
+	if (image->image.kind == IMAGE_USER && image->image.inode != 0 && image->image.build_id_size == 0)
+		image->mapped_ns = time_ns ? time_ns : 1;
+}
+
+int
+mapped_image_intern(struct mapped_image *image)
+{
+	return image_table_intern(((struct mapped_image_node *)image)->set->table, &image->image, &image->number);
+}
+
+/* ---- address spaces ---- */
+
 struct address_space {
 	struct mapping_budget *budget;
 	struct mapping *mappings;
@@ -132,7 +328,7 @@ forget_older(struct address_space *space, uint64_t born, bool files_too)
 	for (size_t i = 0; i < space->count; i++) {
 		struct mapping *mapping = &space->mappings[i];
 
-		if (mapping->born < born && (files_too || mapped_image_kind(mapping->image) == IMAGE_ANON))
+		if (mapping->born < born && (files_too || mapping->image->image.kind == IMAGE_ANON))
 			mapped_image_release(mapping->image);
 		else
 			space->mappings[kept++] = *mapping;
@@ -304,7 +500,7 @@ address_space_is_file(const struct address_space *space, uint64_t start, uint64_
 		return false;
 	at = first_behind(space, start);
 	first = &space->mappings[at];
-	if (at == space->count || first->start > start || mapped_image_kind(first->image) != IMAGE_USER)
+	if (at == space->count || first->start > start || first->image->image.kind != IMAGE_USER)
 		return false;
 	for (mapping = first; mapping->end < end; mapping++) {
 		const struct mapping *next = mapping + 1;

@@ -1,10 +1,15 @@
 /*
- * address_space.h - which image lies where, for one process or several with equal mappings
+ * address_space.h - the images that are mapped now, and which of them lies where
  *
- * A sorted array of mappings that do not overlap. A fork shares its parent's array; the first change by either makes a
- * copy. NULL is the empty address space. There is no record of munmap, so mappings that are gone accumulate in a
- * process that maps new addresses all the time: beyond ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory
- * without a file first. Thread rule: one thread for all address spaces of a budget.
+ * Thousands of mappings share a few hundred images, and most images are never sampled: an image gets its number in the
+ * session's table with its first sample and is forgotten here with its last mapping. All of them take
+ * MAPPED_IMAGES_BYTES_MAX at most: other users choose the names, and to map costs them nothing.
+ *
+ * An address space is a sorted array of mappings that do not overlap, of one process or several with equal mappings. A
+ * fork shares its parent's array; the first change by either makes a copy. NULL is the empty address space. There is no
+ * record of munmap, so mappings that are gone accumulate in a process that maps new addresses all the time: beyond
+ * ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory without a file first.
+ * Thread rule: one thread for a set of images, and for all address spaces of a budget.
  */
 #ifndef DCPI_PROCESS_ADDRESS_SPACE_H
 #define DCPI_PROCESS_ADDRESS_SPACE_H
@@ -13,7 +18,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/mapped_image.h"
+#include "process/image_table.h"
+
+#define MAPPED_IMAGES_BYTES_MAX   ((size_t)32 << 20)
+#define MAPPED_IMAGES_CHANGED_MAX 4096
+
+#define MAPPED_IMAGE_NO_NUMBER UINT32_MAX /* more than a table holds */
+
+struct mapped_images; /* the set */
+
+/* Read only. */
+struct mapped_image {
+	uint64_t mapped_ns; /* record time, of a file that only its inode identifies: mapped last; 0: no such file */
+	uint32_t number;    /* in the session's table; MAPPED_IMAGE_NO_NUMBER: none yet */
+	bool is_anonymous;  /* no file and no name: what a process executes there is code that it made (jit.h) */
+	struct image image;
+};
+
+/* `table` is borrowed and must outlive the set. NULL and errno (ENOMEM). */
+struct mapped_images *mapped_images_new(struct image_table *table);
+void mapped_images_free(struct mapped_images *images); /* after every image was released; NULL is allowed */
+
+/* All images get new numbers, of `table`, which is borrowed as in mapped_images_new(). */
+void mapped_images_reset_ids(struct mapped_images *images, struct image_table *table);
+
+/* The image with this identity, new or not, with a reference the caller owns; copies *image. NULL: no memory, or no
+ * room. */
+struct mapped_image *mapped_image_get(struct mapped_images *images, const struct image *image);
+struct mapped_image *mapped_image_share(struct mapped_image *image); /* one reference more */
+void mapped_image_release(struct mapped_image *image);               /* one less; NULL is allowed */
+
+/* It was mapped at `time_ns`, in record time. */
+void mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns);
+
+/*
+ * The file was written to: it is another image from now on, in all its mappings. `content` counts from 1; only
+ * MAPPED_IMAGES_CHANGED_MAX files are remembered while they are not mapped. 0 or -ENOMEM.
+ */
+int mapped_images_change(struct mapped_images *images, const struct image *image, uint32_t content);
+
+/* Give an image without a number one in the session's table. 0, or as image_table_intern(). */
+int mapped_image_intern(struct mapped_image *image);
+
+/* Its number in the session's table, given now if it has none. 0, or as image_table_intern(). */
+static inline int
+mapped_image_number(struct mapped_image *image, uint32_t *number)
+{
+	const int err = image->number == MAPPED_IMAGE_NO_NUMBER ? mapped_image_intern(image) : 0;
+
+	*number = image->number;
+	return err;
+}
+
+/* ---- address spaces ---- */
 
 #define ADDRESS_SPACE_MAPPINGS_MAX 16384
 

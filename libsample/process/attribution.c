@@ -13,8 +13,7 @@
 #include "process/address_space.h"
 #include "process/cgroup_table.h"
 #include "process/kernel_map.h"
-#include "process/proc_maps.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #define GRACE_DEFAULT_NS  (10 * SECOND_NS)
 #define GRACE_LIVE_NS     SECOND_NS /* the kernel is asked before a process is forgotten */
@@ -205,7 +204,7 @@ attribution_take_symbols(struct attribution *attribution)
 static bool
 is_huge_text(const struct process *process, const struct record_mmap *mmap, const struct mapped_image *image)
 {
-	return mapped_image_kind(image) == IMAGE_ANON && mmap->start % HUGE_PAGE_SIZE == 0 &&
+	return image->image.kind == IMAGE_ANON && mmap->start % HUGE_PAGE_SIZE == 0 &&
 	       mmap->length % HUGE_PAGE_SIZE == 0 &&
 	       address_space_is_file(process->space, mmap->start, mmap->start + mmap->length);
 }
@@ -384,7 +383,7 @@ is_text_in_memory(struct address_space *space, const struct mapping *memory, con
 	uint64_t length = memory->end - memory->start;
 	const struct mapping *before;
 
-	if (mapped_image_kind(memory->image) != IMAGE_ANON || mapped_image_kind(behind->image) != IMAGE_USER ||
+	if (memory->image->image.kind != IMAGE_ANON || behind->image->image.kind != IMAGE_USER ||
 	    memory->end != behind->start || memory->start % HUGE_PAGE_SIZE != 0 || length % HUGE_PAGE_SIZE != 0 ||
 	    behind->file_offset < length)
 		return false;
@@ -667,7 +666,7 @@ fill_mapped(struct attribution *attribution, struct process *process, const stru
 	struct mapped_image *code;
 	uint64_t offset;
 
-	if (!attribution->jit || !mapped_image_is_anonymous(mapping->image))
+	if (!attribution->jit || !mapping->image->is_anonymous)
 		return fill_image(mapping->image, address - mapping->start + mapping->file_offset, key);
 	code = jit_processes_image(attribution->jit, process, mapping->start, address, &offset);
 	return code ? fill_image(code, offset, key) : 1 + UNKNOWN_MEMORY;
@@ -692,7 +691,7 @@ reserve_places(struct attribution *attribution, uint32_t number)
 static inline void
 note_place(struct attribution *attribution, uint32_t number, uint32_t pid, const struct mapping *mapping)
 {
-	const uint64_t mapped_ns = mapped_image_mapped_ns(mapping->image);
+	const uint64_t mapped_ns = mapping->image->mapped_ns;
 	struct seen_place *seen;
 
 	if (number >= attribution->place_capacity && !reserve_places(attribution, number))

@@ -34,9 +34,8 @@
 #include "process/image_table.h"
 #include "process/jit.h"
 #include "process/kallsyms.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 #include "process/process_labels.h"
-#include "process/unknown_cause.h"
 #include "stream/record.h"
 #include "tally/tally.h"
 

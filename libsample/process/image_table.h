@@ -1,5 +1,5 @@
 /*
- * image_table.h - images: what a mapping shows, when two images are the same, and the table of those seen in a session
+ * image_table.h - images: what a mapping shows, when two are the same, those seen in a session; why a sample has none
  *
  * An image is a file with code in it, or something that stands for one. Two mappings are the same image when their
  * identities are equal: the kind, and the build-id where there is one, else the file's device, inode and generation,
@@ -119,5 +119,31 @@ const struct image *image_table_get(const struct image_table *table, uint32_t nu
 uint32_t image_table_count(const struct image_table *table);
 size_t image_table_bytes(const struct image_table *table); /* of memory, the hash tables left out */
 bool image_table_is_full(const struct image_table *table); /* it has said -ENOSPC */
+
+/* ---- why a sample has no image ---- */
+
+/* Stored in the database: append only. Name and sentence for each. */
+#define UNKNOWN_CAUSES(X)                                                                                              \
+	X(UNKNOWN_PROCESS, "no-process", "the process was never seen")                                                 \
+	X(UNKNOWN_ADDRESS, "no-mapping", "the address lies in no known mapping of the process")                        \
+	X(UNKNOWN_NAMESPACE, "other-pid-namespace", "the process lives in another pid namespace than dcpid")           \
+	X(UNKNOWN_KERNEL_HIDDEN, "kernel-hidden",                                                                      \
+	  "kernel addresses are hidden from dcpid (kptr_restrict, CAP_SYSLOG)")                                        \
+	X(UNKNOWN_KERNEL_ADDRESS, "kernel-address", "the kernel address lies in no known module or function")          \
+	X(UNKNOWN_GUEST, "guest", "taken in a virtual machine's guest")                                                \
+	X(UNKNOWN_MODE, "mode", "the processor mode was not recorded")                                                 \
+	X(UNKNOWN_MEMORY, "no-memory", "dcpid had no memory to remember the image or its mapping")                     \
+	X(UNKNOWN_RECORDS, "records-missed",                                                                           \
+	  "a record about the process was lost, or it began on a CPU that had just come online")
+
+enum unknown_cause {
+#define UNKNOWN_CAUSE_VALUE(name, id, text) name,
+	UNKNOWN_CAUSES(UNKNOWN_CAUSE_VALUE)
+#undef UNKNOWN_CAUSE_VALUE
+		UNKNOWN_CAUSE_COUNT
+};
+
+const char *unknown_cause_name(unsigned cause); /* "no-process", ...; "other" for a number out of range */
+const char *unknown_cause_text(unsigned cause);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #define BASE_SIZE       (UINT64_C(2) << 20) /* programs tend to reserve multiples of it */
 #define SLACK_NS        (2 * SECOND_NS)     /* clocks of files and of processes are coarse */

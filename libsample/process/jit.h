@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "process/address_space.h"
 #include "process/image_table.h"
 #include "process/mapped_file.h"
-#include "process/mapped_image.h"
 #include "process/process_table.h"
 
 #define JIT_SPAN          (UINT64_C(1) << 44)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 /* One pass over a list. All addresses are zero when the kernel hides them. */
 struct kallsyms_pass {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "process/build_id.h"
-#include "process/unknown_cause.h"
+#include "process/image_table.h"
 
 #define NOTES_SIZE_MAX     65536
 #define JIT_NAME_SIZE      512   /* KSYM_NAME_LEN */
@@ -23,7 +23,7 @@
 
 /* The list of modules, by address. */
 struct loaded_module {
-	uint64_t start; /* of its text */
+	uint64_t start; /* of its text; first, for array_compare_u64() */
 	uint64_t size;  /* of all it has in memory; text comes first */
 	char name[MODULE_NAME_SIZE];
 };
@@ -132,7 +132,7 @@ insert_jit(struct kernel_map *map, uint64_t start, uint64_t end, const char *nam
 
 /* What one pass over the symbols collects. */
 struct kernel_jit_symbol {
-	uint64_t address;
+	uint64_t address; /* first, for array_compare_u64() */
 	char *name;
 };
 
@@ -146,20 +146,15 @@ struct listed_symbols {
 static int
 note_jit(struct listed_symbols *listed, const struct kallsyms_symbol *symbol)
 {
-	struct kernel_jit_symbol *list;
-	char *name;
+	struct kernel_jit_symbol *added;
 
 	if (listed->count == MAPPINGS_MAX / 2)
 		return 0;
-	list = array_grow(listed->jit, &listed->capacity, listed->count + 1, sizeof(*list));
-	if (!list)
+	added = ARRAY_APPEND(listed->jit, listed->count, listed->capacity);
+	if (!added)
 		return -ENOMEM;
-	listed->jit = list;
-	name = strdup(symbol->name);
-	if (!name)
-		return -ENOMEM;
-	list[listed->count++] = (struct kernel_jit_symbol){.address = symbol->address, .name = name};
-	return 0;
+	*added = (struct kernel_jit_symbol){.address = symbol->address, .name = strdup(symbol->name)};
+	return added->name ? 0 : -ENOMEM;
 }
 
 static int
@@ -180,14 +175,6 @@ visit_symbol(void *context, const struct kallsyms_symbol *symbol)
 	else if (strcmp(symbol->name, "_etext") == 0)
 		listed->end = symbol->address;
 	return 0;
-}
-
-static int
-compare_address(const void *left, const void *right)
-{
-	const struct kernel_jit_symbol *a = left, *b = right;
-
-	return a->address < b->address ? -1 : a->address > b->address;
 }
 
 /* Insert the listed run-time code, in ascending order. Code that records have registered meanwhile keeps its size. */
@@ -228,7 +215,7 @@ list_symbols(struct kernel_map *map, struct kallsyms_copy *copy)
 	int err = kallsyms_read(map->procfs, visit_symbol, &listed);
 
 	if (listed.count > 1)
-		qsort(listed.jit, listed.count, sizeof(*listed.jit), compare_address);
+		qsort(listed.jit, listed.count, sizeof(*listed.jit), array_compare_u64);
 	if (!err)
 		err = insert_listed_jit(map, &listed);
 	if (!err && !map->text.image && listed.start && listed.end > listed.start) {
@@ -283,28 +270,18 @@ note_module(void *context, const struct kernel_module *module)
 {
 	const size_t length = strlen(module->name);
 	struct loaded_modules *modules = context;
-	struct loaded_module *list;
+	struct loaded_module *added;
 
 	if (module->size == 0 || module->size > UINT64_MAX - module->address || length >= MODULE_NAME_SIZE)
 		return 0;
 	if (modules->count == MODULES_MAX)
 		return 0;
-	list = array_grow(modules->list, &modules->capacity, modules->count + 1, sizeof(*list));
-	if (!list)
+	added = ARRAY_APPEND(modules->list, modules->count, modules->capacity);
+	if (!added)
 		return -ENOMEM;
-	modules->list = list;
-	list += modules->count++;
-	*list = (struct loaded_module){.start = module->address, .size = module->size};
-	memcpy(list->name, module->name, length);
+	*added = (struct loaded_module){.start = module->address, .size = module->size};
+	memcpy(added->name, module->name, length);
 	return 0;
-}
-
-static int
-compare_start(const void *left, const void *right)
-{
-	const struct loaded_module *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
 }
 
 static bool
@@ -358,7 +335,7 @@ read_modules(struct kernel_map *map, bool always)
 	int err = kernel_modules_read(map->procfs, note_module, &list);
 
 	if (list.count > 1)
-		qsort(list.list, list.count, sizeof(*list.list), compare_start);
+		qsort(list.list, list.count, sizeof(*list.list), array_compare_u64);
 	if (err || (!always && modules_equal(&list, &map->list))) {
 		free(list.list);
 		return err;

@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "process/address_space.h"
 #include "process/kallsyms.h"
-#include "process/mapped_image.h"
 #include "stream/record.h"
 
 struct kernel_map;

@@ -69,27 +69,21 @@ int
 process_labels_add(struct process_labels *labels, uint32_t pid, const char *text, enum label_start start,
                    uint64_t time_ns)
 {
-	struct waiting_label *list;
+	struct waiting_label *waiting;
 	struct label *label;
 
 	if (labels->waiting_count == LABELS_WAITING_MAX)
 		return -EBUSY;
-	list = array_grow(labels->waiting, &labels->waiting_capacity, labels->waiting_count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	labels->waiting = list;
 	label = label_set_get(labels->set, text);
-	if (!label)
+	waiting = label ? ARRAY_APPEND(labels->waiting, labels->waiting_count, labels->waiting_capacity) : NULL;
+	if (!waiting) {
+		label_release(label);
 		return -ENOMEM;
+	}
 	/* in the order in which they are asked for */
-	if (labels->waiting_count && time_ns < list[labels->waiting_count - 1].time_ns)
-		time_ns = list[labels->waiting_count - 1].time_ns;
-	list[labels->waiting_count++] = (struct waiting_label){
-		.time_ns = time_ns,
-		.pid = pid,
-		.start = start,
-		.label = label,
-	};
+	if (labels->waiting_count > 1 && time_ns < waiting[-1].time_ns)
+		time_ns = waiting[-1].time_ns;
+	*waiting = (struct waiting_label){.time_ns = time_ns, .pid = pid, .start = start, .label = label};
 	labels->changes++;
 	return 0;
 }
@@ -189,17 +183,15 @@ process_labels_ended(struct process_labels *labels, const struct process *proces
 	labels->changes += process->label || process->label_at_exec;
 }
 
-static int
-has_or_awaits_label(void *context, struct process *process)
-{
-	(void)context;
-	return process->label || process->label_at_exec;
-}
-
 bool
 process_labels_any(const struct process_labels *labels)
 {
-	return labels->waiting_count > 0 || process_each(labels->processes, has_or_awaits_label, NULL);
+	const struct process *process = NULL;
+
+	while ((process = process_next(labels->processes, process)))
+		if (process->label || process->label_at_exec)
+			return true;
+	return labels->waiting_count > 0;
 }
 
 uint64_t
@@ -220,12 +212,11 @@ process_labels_take_times(struct process_labels *labels, uint64_t known_ns,
 static int
 scanned_add(struct scanned_processes *scanned, uint32_t pid, const struct proc_stat *birth)
 {
-	struct scanned_process *list = array_grow(scanned->list, &scanned->capacity, scanned->count + 1, sizeof(*list));
+	struct scanned_process *added = ARRAY_APPEND(scanned->list, scanned->count, scanned->capacity);
 
-	if (!list)
+	if (!added)
 		return -ENOMEM;
-	scanned->list = list;
-	list[scanned->count++] = (struct scanned_process){.pid = pid, .birth = *birth};
+	*added = (struct scanned_process){.pid = pid, .birth = *birth};
 	return 0;
 }
 
@@ -292,27 +283,19 @@ label_children(struct process_labels *labels, struct scanned_processes *scanned,
 	}
 }
 
-static int
-has_label(void *context, struct process *process)
-{
-	(void)context;
-	return process->label != NULL;
-}
-
-static int
-mark_known(void *time_ns, struct process *process)
-{
-	if (process->begun_ns <= *(uint64_t *)time_ns && process->known_ns < *(uint64_t *)time_ns)
-		process->known_ns = *(uint64_t *)time_ns;
-	return 0;
-}
-
 void
 process_labels_scan_end(struct process_labels *labels, uint64_t time_ns)
 {
-	if (process_each(labels->processes, has_label, NULL))
+	struct process *process = NULL;
+	bool any = false;
+
+	while ((process = process_next(labels->processes, process)))
+		any |= process->label != NULL;
+	if (any)
 		label_children(labels, &labels->scanned, NULL, time_ns);
-	process_each(labels->processes, mark_known, &time_ns);
+	while ((process = process_next(labels->processes, process)))
+		if (process->begun_ns <= time_ns && process->known_ns < time_ns)
+			process->known_ns = time_ns;
 	scanned_fini(&labels->scanned);
 }
 
@@ -329,49 +312,39 @@ static int
 labelled_add(struct labelled_processes *labelled, uint32_t pid, const struct proc_stat *birth,
              const struct label *label)
 {
-	struct labelled_process *list =
-		array_grow(labelled->list, &labelled->capacity, labelled->count + 1, sizeof(*list));
+	struct labelled_process *added = ARRAY_APPEND(labelled->list, labelled->count, labelled->capacity);
 
-	if (!list)
+	if (!added)
 		return -ENOMEM;
-	labelled->list = list;
-	list += labelled->count++;
-	list->pid = pid;
-	list->start_ticks = birth->start_ticks;
-	memset(list->label, 0, sizeof(list->label));
-	memcpy(list->label, label_text(label), strnlen(label_text(label), sizeof(list->label) - 1));
+	*added = (struct labelled_process){.pid = pid, .start_ticks = birth->start_ticks};
+	memcpy(added->label, label_text(label), strnlen(label_text(label), sizeof(added->label) - 1));
 	return 0;
 }
 
-struct label_saving {
-	const char *procfs;
-	struct labelled_processes *labelled;
-};
-
 static int
-save_process(void *context, struct process *process)
+save_process(const struct process_labels *labels, const struct process *process, struct labelled_processes *labelled)
 {
 	const struct label *label = process->label_at_exec ? process->label_at_exec : process->label;
-	const struct label_saving *saving = context;
 	struct proc_stat birth;
 
-	if (!label || proc_stat_read(saving->procfs, process->pid, &birth))
+	if (!label || proc_stat_read(labels->procfs, process->pid, &birth))
 		return 0;
 	if (proc_stat_monotonic_ns(birth.start_ticks) > (int64_t)process->known_ns)
 		return 0; /* a later process has its pid, and the records of that are still to come */
-	return labelled_add(saving->labelled, process->pid, &birth, label);
+	return labelled_add(labelled, process->pid, &birth, label);
 }
 
 int
 process_labels_save(const struct process_labels *labels, uint64_t known_ns, struct labelled_processes *labelled)
 {
-	struct label_saving saving = {labels->procfs, labelled};
+	const struct process *process = NULL;
 	struct proc_stat birth;
-	int err;
+	int err = 0;
 
 	memset(labelled, 0, sizeof(*labelled));
 	labelled->known_ticks = proc_stat_ticks(known_ns);
-	err = process_each(labels->processes, save_process, &saving);
+	while (!err && (process = process_next(labels->processes, process)))
+		err = save_process(labels, process, labelled);
 	for (size_t i = 0; !err && i < labels->waiting_count; i++) /* the last entry of a process counts */
 		if (proc_stat_read(labels->procfs, labels->waiting[i].pid, &birth) == 0)
 			err = labelled_add(labelled, labels->waiting[i].pid, &birth, labels->waiting[i].label);
@@ -401,34 +374,21 @@ restore_label(struct process_labels *labels, const struct labelled_process *labe
 	return 0;
 }
 
-struct label_restoring {
-	const char *procfs;
-	struct scanned_processes scanned;
-};
-
-static int
-add_scanned(void *context, struct process *process)
-{
-	struct label_restoring *restoring = context;
-	struct proc_stat birth;
-
-	if (proc_stat_read(restoring->procfs, process->pid, &birth))
-		return 0; /* it has gone */
-	return scanned_add(&restoring->scanned, process->pid, &birth);
-}
-
 int
 process_labels_restore(struct process_labels *labels, const struct labelled_processes *labelled, uint64_t time_ns)
 {
-	struct label_restoring restoring = {.procfs = labels->procfs};
+	struct scanned_processes scanned = {0};
+	const struct process *process = NULL;
+	struct proc_stat birth;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < labelled->count; i++)
 		err = restore_label(labels, &labelled->list[i], time_ns);
-	if (!err && labelled->count)
-		err = process_each(labels->processes, add_scanned, &restoring);
+	while (!err && labelled->count && (process = process_next(labels->processes, process)))
+		if (proc_stat_read(labels->procfs, process->pid, &birth) == 0) /* else it has gone */
+			err = scanned_add(&scanned, process->pid, &birth);
 	if (!err)
-		label_children(labels, &restoring.scanned, &labelled->known_ticks, time_ns);
-	scanned_fini(&restoring.scanned);
+		label_children(labels, &scanned, &labelled->known_ticks, time_ns);
+	scanned_fini(&scanned);
 	return err;
 }

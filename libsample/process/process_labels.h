@@ -15,8 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/label.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 #include "process/process_table.h"
 #include "stream/record.h"
 

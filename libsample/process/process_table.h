@@ -1,8 +1,13 @@
 /*
- * process_table.h - the processes that live, and those that ended a moment ago
+ * process_table.h - the processes that live, those that ended a moment ago, and the labels of process trees
  *
  * A process that ended waits in the order of endings for its late samples; any sign of life makes it alive again. At
- * most PROCESS_TABLE_ENDED_MAX wait; the one that has waited longest is forgotten first. Thread rule: one thread.
+ * most PROCESS_TABLE_ENDED_MAX wait; the one that has waited longest is forgotten first.
+ * A label is one text with a reference count, which its processes share. For each label the time is counted in which at
+ * least one process lived that had it, by record times: label_begin_process() when a process gets the label,
+ * label_end_process() when it ends or gets another. The owner takes the counted times periodically; a label without
+ * owners stays until its time was taken.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_PROCESS_TABLE_H
 #define DCPI_PROCESS_PROCESS_TABLE_H
@@ -13,7 +18,43 @@
 
 #include "process/address_space.h"
 #include "process/context_table.h"
-#include "process/label.h"
+
+#define LABEL_SET_UNUSED_MAX 16384 /* labels without owners whose time was not taken; the time of more is lost */
+
+struct label_set;
+struct label; /* NULL: no label */
+
+struct label_set *label_set_new(void);      /* NULL and errno (ENOMEM) */
+void label_set_free(struct label_set *set); /* all labels were released; NULL is allowed */
+
+/* The label of this text, with a reference that the caller owns. NULL: no memory. */
+struct label *label_set_get(struct label_set *set, const char *text);
+struct label *label_share(struct label *label);    /* one reference more; NULL is allowed */
+void label_release(struct label *label);           /* one less; NULL is allowed */
+const char *label_text(const struct label *label); /* "" when there is none */
+
+/*
+ * One more living process has the label from `time_ns` (record time) on, or one less. The caller owns a reference
+ * meanwhile, and calls the second once for each call of the first.
+ */
+void label_begin_process(struct label *label, uint64_t time_ns);
+void label_end_process(struct label *label, uint64_t time_ns);
+
+/* In record time: from when to when, and how much of that, since it was last taken. */
+struct label_time {
+	const char *text;
+	uint64_t begin_ns, end_ns;
+	uint64_t elapsed_ns; /* not 0 */
+};
+
+/*
+ * Call `take` with what was counted for each label since the last time, up to `now_ns`, until it returns something else
+ * than 0; returns that. What `take` accepted is not reported again.
+ */
+int label_set_take(struct label_set *set, uint64_t now_ns, int (*take)(void *context, const struct label_time *time),
+                   void *context);
+
+/* ---- the processes ---- */
 
 #define PROCESS_TABLE_ENDED_MAX 65536
 
@@ -99,9 +140,8 @@ void process_count_label(struct process *process, uint64_t time_ns);
 /* A process that has not ended, each call the next one, round robin; NULL when there is none. */
 struct process *process_next_living(struct process_table *table);
 
-/* Call `visit` with each process that has not ended, until it returns something else than 0; returns that. */
-int process_each(const struct process_table *table, int (*visit)(void *context, struct process *process),
-                 void *context);
+/* The process that has not ended behind `process`, NULL: the first; NULL when there is none. Reads only. */
+struct process *process_next(const struct process_table *table, const struct process *process);
 
 /* The one that has waited longest, if it ended at `until_ns` or before, else NULL: for process_forget() or
  * process_end().

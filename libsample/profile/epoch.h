@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "event/event.h"
-#include "process/unknown_cause.h"
+#include "process/image_table.h"
 
 struct MDB_txn;
 struct profile;

@@ -140,7 +140,7 @@ int profile_set_size_limit(struct profile *profile, uint64_t size_limit);
  * have been flushed. `symbols` ascending by offset. -EEXIST when the image has names already.
  */
 struct profile_symbol {
-	uint64_t offset;
+	uint64_t offset;  /* first, for array_compare_u64() */
 	const char *name; /* owned by the list's maker; NULL: code whose bounds are known but not its name */
 	uint64_t size;    /* bytes; 0: up to the next */
 };

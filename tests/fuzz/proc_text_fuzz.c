@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "process/kallsyms.h"
-#include "process/proc_maps.h"
+#include "process/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

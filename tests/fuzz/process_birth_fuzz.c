@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/text.h"
 #include "event/small_file.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #define ASK_RATE            100    /* samples/s that are asked for; nothing is sampled */
 #define SAMPLE_RATE_WANTED  5200   /* samples/s and CPU: DCPI's density */

@@ -15,7 +15,7 @@
 #include "base/local_socket.h"
 #include "collectord/control.h"
 #include "collectord/loop.h"
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 #include "tests/unit/test.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "process/label.h"
+#include "process/process_table.h"
 
 static int
 setup(void **state)

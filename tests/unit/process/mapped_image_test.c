@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/mapped_image.h"
+#include "process/address_space.h"
 
 struct mapped_image_fixture {
 	struct image_table *table;

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "process/build_id.h"
-#include "process/proc_maps.h"
+#include "process/proc.h"
 
 #define SEEN_MAX 64
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "process/proc_text.h"
+#include "process/proc.h"
 
 /* ---- lines ---- */
 

@@ -1,5 +1,5 @@
 /* Labels where no record told: lost records, and a dcpid that comes after another. Times in milliseconds. */
-#include "process/proc_text.h"
+#include "process/proc.h"
 #include "process/process_labels.h"
 #include "tests/unit/process/story.h"
 

@@ -1,6 +1,6 @@
 #include "tests/unit/test.h"
 
-#include "process/unknown_cause.h"
+#include "process/image_table.h"
 
 static void
 every_cause_has_a_name_and_a_sentence(void **state)
