@@ -14,6 +14,7 @@
 
 #include "process/attribution.h"
 #include "tally/tally.h"
+#include "tests/scan_proc.h"
 
 #define IMAGES_OF_A_PROCESS 12
 #define IMAGE_TEXT          (UINT64_C(1) << 20)
@@ -120,7 +121,7 @@ scan_kernel(struct simulated_machine *machine)
 	fputs("ffffffff81000000 T _stext\nffffffff82000000 T _etext\n", file);
 	fclose(file);
 	machine->attribution = attribution_new(&options, machine->images, machine->contexts);
-	if (!machine->attribution || attribution_scan(machine->attribution))
+	if (!machine->attribution || scan_proc(machine->attribution, &options))
 		die("cannot scan");
 	unlink(path);
 	rmdir(directory);

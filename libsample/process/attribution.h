@@ -73,19 +73,6 @@ void attribution_reset_ids(struct attribution *attribution, struct image_table *
  */
 int attribution_begin(struct attribution *attribution);
 
-/*
- * attribution_begin(), and read processes and their mappings at once, which may take as long as any of them waits for
- * its disk. 0, -ENOMEM, or the errno of /proc itself; a process that ends while it is read is no error, and one with
- * more mappings than can be remembered is none either.
- */
-int attribution_scan(struct attribution *attribution);
-
-/*
- * Read cgroups, processes and their mappings again at once, because records were lost: between two records, as late as
- * possible. Errors as of attribution_scan(); what cannot be read was logged by it.
- */
-int attribution_rescan(struct attribution *attribution);
-
 /* Log that the mappings of so many processes may not be read. */
 void attribution_log_refused(const struct attribution *attribution, unsigned count, const struct log *log);
 

@@ -80,7 +80,7 @@ void labelled_processes_fini(struct labelled_processes *labelled);
 
 /*
  * Give the processes of the list that still live their labels again, and also those that they have started since; after
- * attribution_scan(), with the present as record time. 0 or -ENOMEM.
+ * processes were read from /proc, with the present as record time. 0 or -ENOMEM.
  */
 int process_labels_restore(struct process_labels *labels, const struct labelled_processes *labelled, uint64_t time_ns);
 

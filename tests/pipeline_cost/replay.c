@@ -29,6 +29,7 @@
 #include "collectord/collection_internal.h"
 #include "collectord/sampler_internal.h"
 #include "collectord/worker.h"
+#include "tests/scan_proc.h"
 
 #define FLUSHES     6
 #define KINDS       2 /* the sideband, the event */
@@ -457,7 +458,7 @@ make_sampler(struct replay *replay, const struct config *config, const char *pro
 			die("merge", -ENOMEM);
 	}
 	sampler->reader = proc_reader_new(procfs, sysfs, sampler->attribution, NULL);
-	if (!sampler->reader || attribution_scan(sampler->attribution))
+	if (!sampler->reader || scan_proc(sampler->attribution, &options))
 		die("scan", -EIO);
 	return sampler;
 }

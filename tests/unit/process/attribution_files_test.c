@@ -9,7 +9,7 @@ begin_live(struct story *story)
 {
 	fake_text(&story->fake, "42/comm", "gzip\n");
 	fake_text(&story->fake, "42/maps", "00401000-00404000 r-xp 00001000 08:01 70 /usr/bin/gzip\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 }
 
 static void

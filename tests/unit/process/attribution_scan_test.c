@@ -27,7 +27,7 @@ what_was_mapped_before_is_found(void **state)
 	            "00401000-00404000 r-xp 00001000 08:01 77       /usr/bin/gzip\n"
 	            "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
 	            "7ffc00001000-7ffc00003000 r-xp 00000000 00:00 0                          [vdso]\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_sample(story, 1, 42, 0x401010, "/usr/bin/gzip", 0x1010);
 	assert_comm(story, 1, 42, 0x401010, "gzip");
 	assert_sample(story, 1, 42, 0x7f0000000010, "[anon]", 0x10);
@@ -46,7 +46,7 @@ a_process_without_its_main_thread_has_its_threads_mappings(void **state)
 	fake_directory(&story->fake, "42/task/42");
 	fake_directory(&story->fake, "42/task/45");
 	fake_text(&story->fake, "45/maps", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/server\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_sample(story, 1, 42, 0x401010, "/usr/bin/server", 0x1010);
 	assert_comm(story, 1, 42, 0x401010, "server");
 }
@@ -63,7 +63,7 @@ text_that_was_moved_to_huge_pages_before_is_the_files(void **state)
 	put_process(story, "2", "aligned\n", /* text that begins on a huge page */
 	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
 	            "00a00000-00a01000 r-xp 00600000 08:01 77 /bin/big\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	for (uint32_t pid = 1; pid <= 2; pid++) {
 		assert_sample(story, 1, pid, 0x600010, "/bin/big", 0x200010);
 		assert_sample(story, 1, pid, 0x9fffff, "/bin/big", 0x5fffff);
@@ -90,7 +90,7 @@ memory_beside_text_is_memory(void **state)
 	            "00401000-00600000 r-xp 00001000 08:01 77 /bin/big\n"
 	            "00600000-00a00000 r-xp 00000000 00:00 0 \n"
 	            "00a00000-00a01000 r-xp 00700000 08:01 77 /bin/big\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	for (uint32_t pid = 1; pid <= 4; pid++)
 		assert_sample(story, 1, pid, 0x600010, "[anon]", 0x10);
 }
@@ -106,7 +106,7 @@ entries_that_are_no_processes_are_passed_by(void **state)
 	fake_text(&story->fake, "4294967295/comm", "no\n");
 	fake_text(&story->fake, "99999999999999999999/comm", "no\n");
 	put_process(story, "1", "init\n", "");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_int_equal(story_stats(story).processes, 1);
 }
 
@@ -117,7 +117,7 @@ a_process_that_ends_while_it_is_read_is_no_error(void **state)
 
 	fake_directory(&story->fake, "42"); /* neither name nor maps any more */
 	put_process(story, "43", "next\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/next\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_sample(story, 1, 43, 0x401000, "/bin/next", 0x1000);
 }
 
@@ -130,7 +130,7 @@ without_proc_there_is_nothing_to_begin_with(void **state)
 	struct attribution *attribution = attribution_new(&options, images, contexts);
 
 	(void)state;
-	assert_int_equal(attribution_scan(attribution), -ENOENT);
+	assert_int_equal(scan_proc(attribution, &options), -ENOENT);
 	attribution_free(attribution);
 	context_table_free(contexts);
 	image_table_free(images);
@@ -142,7 +142,7 @@ records_go_on_where_the_scan_ended(void **state)
 	struct story *story = *state;
 
 	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_fork(story, 1, 42, 43);
 	assert_sample(story, 2, 43, 0x401010, "/usr/bin/gzip", 0x1010);
 	story_exec(story, 3, 42, "other");
@@ -158,7 +158,7 @@ a_fork_replaces_what_the_scan_saw_under_its_pid(void **state)
 
 	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
 	put_process(story, "10", "sh\n", "00501000-00504000 r-xp 00001000 08:01 78 /bin/sh\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_fork(story, 1, 10, 42); /* the scan saw the pid's user before or after this one */
 	assert_unknown(story, 2, 42, 0x401010, UNKNOWN_ADDRESS);
 	assert_sample(story, 2, 42, 0x501010, "/bin/sh", 0x1010);
@@ -173,7 +173,7 @@ a_kernel_worker_is_named_without_its_work(void **state)
 	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff82000000 T _etext\n");
 	put_process(story, "7", "kworker/0:1-events_power_efficient\n", "");
 	put_process(story, "8", "kworker/R-netns\n", "");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 7, 0xffffffff81000000, &key), 0);
 	assert_string_equal(context_table_get(story->contexts, key.context)->comm, "kworker/0:1");
 	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 8, 0xffffffff81000000, &key), 0);
@@ -190,7 +190,7 @@ where_kernel_and_modules_lie_is_known_of_those_with_samples(void **state)
 
 	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff82000000 T _etext\n");
 	fake_text(&story->fake, "modules", "toy 8192 0 - Live 0xffffffffc0000000\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_int_equal(story_sample(story, 1, CPU_MODE_KERNEL, 0, 0xffffffff81234567, &key), 0);
 	place = attribution_place(story->attribution, key.image);
 	assert_int_equal(place.pid, 0);
@@ -212,7 +212,7 @@ a_process_whose_end_was_lost_is_found_out(void **state)
 	if (gone == 0)
 		_exit(0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_exec(story, 0, (uint32_t)gone, "gone");
 	story_map(story, 0, (uint32_t)gone, "/bin/gone", 1, 0x400000, 0x1000, 0);
 	story_exec(story, 0, (uint32_t)getpid(), "here");
@@ -245,6 +245,7 @@ setup_scan_at_5_ms(void **state)
 	story = *state;
 	attribution_free(story->attribution);
 	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
+	story->options = options;
 	story->attribution = attribution_new(&options, story->images, story->contexts);
 	return err;
 }
@@ -257,7 +258,7 @@ what_happened_before_the_scan_is_not_applied_to_what_it_saw(void **state)
 
 	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
 	put_process(story, "43", "child\n", "00401000-00404000 r-xp 00001000 08:01 78 /usr/bin/sh\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_fork(story, 1, 42, 43); /* when 42 was another program */
 	story_exec(story, 2, 42, "gzip");
 	story_exit(story, 3, 42, 42); /* of a process that had the number before */
@@ -276,7 +277,7 @@ a_number_used_again_after_the_scan_is_a_fresh_process(void **state)
 	struct story *story = *state;
 
 	put_process(story, "42", "gzip\n", "00401000-00404000 r-xp 00001000 08:01 77 /usr/bin/gzip\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_fork(story, 6, 1, 42);
 	story_exec(story, 4, 42, "late"); /* told by another CPU, with an earlier time */
 	story_map(story, 7, 42, "/bin/late", 1, 0x500000, 0x1000, 0);
@@ -291,12 +292,12 @@ what_lost_records_would_have_told_is_read_again(void **state)
 	struct story *story = *state;
 
 	put_process(story, "42", "sh\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/sh\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_fork(story, 6, 42, 43);
 	put_process(story, "43", "gzip\n", "00501000-00504000 r-xp 00001000 08:01 78 /bin/gzip\n");
 	put_process(story, "44", "new\n", "00601000-00604000 r-xp 00001000 08:01 79 /bin/new\n");
 	scan_ns = 7 * MS;
-	assert_int_equal(attribution_rescan(story->attribution), 0);
+	assert_int_equal(story_rescan(story), 0);
 	assert_sample(story, 7, 42, 0x401010, "/bin/sh", 0x1010);
 	assert_sample(story, 7, 43, 0x501010, "/bin/gzip", 0x1010);
 	assert_comm(story, 7, 43, 0x501010, "gzip");
@@ -310,13 +311,13 @@ what_nobody_told_is_unknown_for_that(void **state)
 	struct story *story = *state;
 
 	put_process(story, "42", "sh\n", "00401000-00404000 r-xp 00001000 08:01 77 /bin/sh\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_unknown(story, 1, 43, 0x401010, UNKNOWN_PROCESS);
 	attribution_records_lost(story->attribution);
 	assert_unknown(story, 2, 43, 0x401010, UNKNOWN_RECORDS);
 	assert_unknown(story, 2, 42, 0x500010, UNKNOWN_RECORDS);
 	assert_sample(story, 2, 42, 0x401010, "/bin/sh", 0x1010);
-	assert_int_equal(attribution_rescan(story->attribution), 0); /* at 5 ms */
+	assert_int_equal(story_rescan(story), 0); /* at 5 ms */
 	assert_unknown(story, 4, 43, 0x401010, UNKNOWN_RECORDS);
 	assert_unknown(story, 5, 43, 0x401010, UNKNOWN_PROCESS);
 	assert_unknown(story, 5, 42, 0x500010, UNKNOWN_ADDRESS);
@@ -332,7 +333,7 @@ reading_again_keeps_what_cannot_be_seen(void **state)
 	story_map(story, 6, 42, "/bin/secret", 1, 0x400000, 0x1000, 0);
 	put_process(story, "42", "secret\n", "");
 	scan_ns = 7 * MS;
-	assert_int_equal(attribution_rescan(story->attribution), 0);
+	assert_int_equal(story_rescan(story), 0);
 	assert_sample(story, 7, 42, 0x400010, "/bin/secret", 0x10);
 }
 
@@ -343,7 +344,7 @@ a_process_whose_threads_sleep_outlives_its_main_thread(void **state)
 	struct story *story = *state;
 	uint32_t pid = (uint32_t)getpid();
 
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_exec(story, 0, pid, "here");
 	story_map(story, 0, pid, "/bin/here", 2, 0x400000, 0x1000, 0);
 	story_exit(story, 1, pid, pid);
@@ -376,7 +377,7 @@ the_number_of_a_thread_is_not_a_process_that_lives(void **state)
 	assert_int_equal(pipe2(pipes + 2, O_CLOEXEC), 0);
 	assert_int_equal(pthread_create(&thread, NULL, tell_thread_number, pipes), 0);
 	assert_int_equal(read(pipes[0], &tid, sizeof(tid)), sizeof(tid));
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_exec(story, 0, (uint32_t)tid, "before"); /* whose end was lost before its number was used again */
 	attribution_expire(story->attribution, 1000 * MS);
 	attribution_expire(story->attribution, 2000 * MS);
@@ -425,7 +426,7 @@ this_process_is_found_on_the_real_proc(void **state)
 	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
 
 	story.attribution = attribution_new(&options, story.images, story.contexts);
-	assert_int_equal(attribution_scan(story.attribution), 0);
+	assert_int_equal(scan_proc(story.attribution, &options), 0);
 	assert_int_equal(story_sample(&story, 1, CPU_MODE_USER, (uint32_t)getpid(), function_to_find(), &key), 0);
 	assert_int_equal(key.offset, offset);
 	image = image_table_get(story.images, key.image);

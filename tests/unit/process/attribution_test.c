@@ -27,7 +27,7 @@ the_end_of_the_only_thread_takes_the_map_and_leaves_the_name(void **state)
 	struct sample_key key;
 
 	fake_text(&story->fake, "kallsyms", "ffffffff81000000 T _stext\nffffffff81100000 T _etext\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	story_exec(story, 0, 10, "sh");
 	story_fork(story, 100, 10, 42);
 	story_exec(story, 100, 42, "true");

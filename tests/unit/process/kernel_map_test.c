@@ -16,7 +16,7 @@ scan(struct story *story, const char *kallsyms, const char *modules)
 {
 	fake_text(&story->fake, "kallsyms", kallsyms);
 	fake_text(&story->fake, "modules", modules);
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 }
 
 static void
@@ -88,7 +88,7 @@ a_kernel_that_lists_nothing_counts_as_hidden(void **state)
 {
 	struct story *story = *state;
 
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	assert_kernel_unknown(story, 1, 0xffffffff81001010, UNKNOWN_KERNEL_HIDDEN);
 }
 
@@ -245,6 +245,7 @@ scan_known(struct story *story, uint8_t build_id, const char *kallsyms, const ch
 
 	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
 	attribution_free(story->attribution);
+	story->options = options;
 	story->attribution = attribution_new(&options, story->images, story->contexts);
 	assert_non_null(story->attribution);
 	put_notes(story, "kernel/notes", build_id);

@@ -24,6 +24,7 @@ attribution_of(struct story *story)
 		.clock_ns = clock_of_the_story,
 	};
 
+	story->options = options;
 	return attribution_new(&options, story->images, story->contexts);
 }
 
@@ -75,7 +76,7 @@ static void
 scan(struct story *story, uint64_t at)
 {
 	now_ms = at;
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 }
 
 static void
@@ -83,7 +84,7 @@ scan_again(struct story *story, uint64_t at)
 {
 	now_ms = at;
 	attribution_records_lost(story->attribution);
-	assert_int_equal(attribution_rescan(story->attribution), 0);
+	assert_int_equal(story_rescan(story), 0);
 }
 
 static const char *

@@ -189,7 +189,7 @@ what_the_kernel_does_for_a_process_has_its_label(void **state)
 
 	fake_text(&story->fake, "kallsyms",
 	          "ffffffff81000000 T _stext\nffffffff81001000 T work\nffffffff81002000 T _etext\n");
-	assert_int_equal(attribution_scan(story->attribution), 0);
+	assert_int_equal(story_scan(story), 0);
 	begin(story, 10, 1, 42);
 	label_from(story, 20, 42, "run1", LABEL_AT_ONCE);
 	assert_int_equal(story_sample(story, 30, CPU_MODE_KERNEL, 42, 0xffffffff81001010, &key), 0);

@@ -4,6 +4,7 @@
 #include "stream/merge.h"
 #include "tally/tally.h"
 #include "tests/recording.h"
+#include "tests/scan_proc.h"
 
 struct attributed_recording {
 	struct ring_recording recording;
@@ -83,7 +84,7 @@ setup(void **state)
 	assert_true(fixture->images && fixture->contexts && fixture->tally);
 	fixture->attribution = attribution_new(&options, fixture->images, fixture->contexts);
 	assert_non_null(fixture->attribution);
-	assert_int_equal(attribution_scan(fixture->attribution), 0);
+	assert_int_equal(scan_proc(fixture->attribution, &options), 0);
 	replay(fixture);
 	*state = fixture;
 	return 0;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "process/attribution.h"
+#include "tests/scan_proc.h"
 #include "tests/unit/process/fake.h"
 
 #define MS UINT64_C(1000000)
@@ -18,6 +19,7 @@ struct story {
 	struct image_table *images;
 	struct context_table *contexts;
 	struct attribution *attribution;
+	struct attribution_options options;
 };
 
 /* /proc is read before all that happens in a story. */
@@ -37,6 +39,7 @@ story_setup(void **state)
 	options.procfs = options.sysfs = options.cgroupfs = story->fake.path;
 	story->images = image_table_new();
 	story->contexts = context_table_new();
+	story->options = options;
 	story->attribution = attribution_new(&options, story->images, story->contexts);
 	assert_non_null(story->attribution);
 	*state = story;
@@ -54,6 +57,19 @@ story_teardown(void **state)
 	fake_fini(&story->fake);
 	free(story);
 	return 0;
+}
+
+/* Read /proc; as scan_proc() or rescan_proc(). */
+static inline int
+story_scan(struct story *story)
+{
+	return scan_proc(story->attribution, &story->options);
+}
+
+static inline int
+story_rescan(struct story *story)
+{
+	return rescan_proc(story->attribution, &story->options);
 }
 
 static inline void
