@@ -26,7 +26,6 @@
 #include "profile/epoch.h"
 #include "profile/overhead.h"
 #include "profile/profile.h"
-#include "profile/quarantine.h"
 
 struct collection;
 

@@ -10,7 +10,7 @@
 #include "collectord/collection_internal.h"
 #include "collectord/machine.h"
 #include "process/proc.h"
-#include "profile/epoch_host.h"
+#include "profile/epoch.h"
 
 #define PATIENCE_NS UINT64_C(10000000000) /* for the last flush of an epoch */
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/text.h"
-#include "profile/quarantine.h"
+#include "profile/profile.h"
 
 #define MESSAGE         "DCPID_DAMAGED"
 #define MESSAGE_LABEL   "DCPID_LABEL"

@@ -1,7 +1,7 @@
 /*
  * damage_restart.h - go on with a new database when the present one is damaged
  *
- * Damage does not mend itself: the damaged database is moved aside (profile/quarantine.h), the log says so, and
+ * Damage does not mend itself: the damaged database is moved aside (profile/profile.h), the log says so, and
  * collecting goes on. Errors that LMDB returns are handled where they occur, and what is in memory goes to the new
  * database. After a fault inside LMDB (base/guard.h) the process cannot be trusted: it executes dcpid anew with a
  * message in its environment. The new dcpid moves the database aside before it opens one, and goes on under the same

@@ -702,7 +702,7 @@ fits_x86(const struct pipeline_match *match, const char *cpu)
 	       model >= match->model_first && model <= match->model_last;
 }
 
-/* profile/epoch_host.h makes the text `cpu`. */
+/* profile/epoch.h makes the text `cpu`. */
 static bool
 fits(const struct pipeline_match *match, const char *cpu)
 {

@@ -85,7 +85,7 @@ struct epoch_names {
 static int
 names_read(const struct store *store, MDB_txn *txn, const char *host, struct epoch_names *list)
 {
-	struct epoch_name *names;
+	struct epoch_name *name;
 	struct store_walk walk;
 	struct epoch epoch;
 	int result;
@@ -100,18 +100,16 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 			result = -DCPI_EDAMAGED; /* epochs are searched by their ids, which a damaged page can mix up */
 			break;
 		}
-		names = array_grow(list->names, &list->capacity, list->count + 1, sizeof(*names));
-		if (!names) {
+		name = ARRAY_APPEND(list->names, list->count, list->capacity);
+		if (!name) {
 			result = -ENOMEM;
 			break;
 		}
-		list->names = names;
-		names += list->count++;
-		names->id = epoch.id;
-		names->is_counted = epoch.event_count > 0 && epoch.events[0].encoding.type >= EVENT_TYPE_EMULATED;
-		names->is_imported = epoch.is_imported;
-		names->continues = epoch.continues;
-		memcpy(names->label, epoch.label, sizeof(epoch.label));
+		name->id = epoch.id;
+		name->is_counted = epoch.event_count > 0 && epoch.events[0].encoding.type >= EVENT_TYPE_EMULATED;
+		name->is_imported = epoch.is_imported;
+		name->continues = epoch.continues;
+		memcpy(name->label, epoch.label, sizeof(epoch.label));
 	}
 	store_walk_end(&walk);
 	return result;
@@ -343,7 +341,7 @@ static int
 add_slice(struct scope_choice *choice, uint32_t id, const struct slice_head *head)
 {
 	struct scope *scope = choice->scope;
-	struct scope_slice *slices;
+	struct scope_slice *slice;
 
 	if (!bsearch(&head->epoch, scope->epochs, scope->epoch_count, sizeof(*scope->epochs), array_compare_u32))
 		return 0;
@@ -353,11 +351,10 @@ add_slice(struct scope_choice *choice, uint32_t id, const struct slice_head *hea
 		choice->end_ns = head->end_ns;
 	if (!is_in_time(head, choice->request))
 		return 0;
-	slices = array_grow(scope->slices, &choice->capacity, scope->slice_count + 1, sizeof(*slices));
-	if (!slices)
+	slice = ARRAY_APPEND(scope->slices, scope->slice_count, choice->capacity);
+	if (!slice)
 		return -ENOMEM;
-	scope->slices = slices;
-	slices[scope->slice_count++] = (struct scope_slice){.id = id, .epoch = head->epoch};
+	*slice = (struct scope_slice){.id = id, .epoch = head->epoch};
 	return 0;
 }
 
@@ -505,7 +502,7 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 	struct context_record record;
 	struct store_walk walk;
 	size_t capacity = 0;
-	uint32_t number, *numbers;
+	uint32_t number, *added;
 	int result, err = 0;
 
 	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
@@ -519,13 +516,12 @@ read_contexts(const struct store *store, MDB_txn *txn, const struct selection_re
 			unmatched_add(seen, first_asked(request, &record.context));
 			continue;
 		}
-		numbers = array_grow(filter->numbers, &capacity, filter->count + 1, sizeof(*numbers));
-		if (!numbers) {
+		added = ARRAY_APPEND(filter->numbers, filter->count, capacity);
+		if (!added) {
 			err = -ENOMEM;
 			break;
 		}
-		filter->numbers = numbers;
-		numbers[filter->count++] = number;
+		*added = number;
 	}
 	store_walk_end(&walk);
 	return err ? err : result;
@@ -603,7 +599,7 @@ labels_read(const struct store *store, MDB_txn *txn, const struct context_filter
 	struct context_record record;
 	struct store_walk walk;
 	uint32_t number;
-	char **texts;
+	char **added;
 	int result, err = 0;
 
 	store_walk_begin(store, txn, TABLE_CONTEXTS, &walk);
@@ -617,14 +613,11 @@ labels_read(const struct store *store, MDB_txn *txn, const struct context_filter
 			break;
 		if (!record.label[0] || (list->count > 0 && strcmp(list->texts[list->count - 1], record.label) == 0))
 			continue;
-		texts = array_grow(list->texts, &list->capacity, list->count + 1, sizeof(char *));
-		if (texts)
-			list->texts = texts;
-		if (!texts || !(texts[list->count] = strdup(record.label))) {
+		added = ARRAY_APPEND(list->texts, list->count, list->capacity);
+		if (!added || !(*added = strdup(record.label))) {
 			err = -ENOMEM;
 			break;
 		}
-		list->count++;
 	}
 	store_walk_end(&walk);
 	return err ? err : result;
@@ -735,21 +728,19 @@ catalog_read_epochs(struct profile *profile, struct epoch_summary **epochs, size
 		return result;
 	store_walk_begin(&profile->store, txn, TABLE_EPOCHS, &walk);
 	while ((result = epoch_walk_next(&walk, &epoch)) > 0) {
-		struct epoch_summary *list = array_grow(*epochs, &capacity, *count + 1, sizeof(*list));
+		struct epoch_summary *added = ARRAY_APPEND(*epochs, *count, capacity);
 
-		if (!list) {
+		if (!added) {
 			result = -ENOMEM;
 			break;
 		}
-		*epochs = list;
-		list += (*count)++;
-		*list = (struct epoch_summary){.id = epoch.id,
-		                               .is_kept = epoch.is_kept,
-		                               .is_imported = epoch.is_imported,
-		                               .start_ns = epoch.start_ns,
-		                               .end_ns = epoch.end_ns};
-		memcpy(list->label, epoch.label, sizeof(list->label));
-		memcpy(list->host, epoch.host, sizeof(list->host));
+		*added = (struct epoch_summary){.id = epoch.id,
+		                                .is_kept = epoch.is_kept,
+		                                .is_imported = epoch.is_imported,
+		                                .start_ns = epoch.start_ns,
+		                                .end_ns = epoch.end_ns};
+		memcpy(added->label, epoch.label, sizeof(added->label));
+		memcpy(added->host, epoch.host, sizeof(added->host));
 	}
 	store_walk_end(&walk);
 	result = store_leave(&profile->store, txn, result);

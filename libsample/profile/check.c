@@ -114,7 +114,7 @@ check_find_slice(const struct check *check, uint32_t id)
 static int
 visit_epoch(struct check *check, const MDB_val *key, const MDB_val *value)
 {
-	struct check_epoch *epochs;
+	struct check_epoch *added;
 	struct epoch epoch;
 	uint32_t id;
 
@@ -126,11 +126,10 @@ visit_epoch(struct check *check, const MDB_val *key, const MDB_val *value)
 		check_complain(check, "epochs: epoch %u cannot be read", id);
 		return 0;
 	}
-	epochs = array_grow(check->epochs, &check->epoch_capacity, check->epoch_count + 1, sizeof(*epochs));
-	if (!epochs)
+	added = ARRAY_APPEND(check->epochs, check->epoch_count, check->epoch_capacity);
+	if (!added)
 		return -ENOMEM;
-	check->epochs = epochs;
-	epochs[check->epoch_count++] = (struct check_epoch){id, epoch.event_count, epoch.is_incoming};
+	*added = (struct check_epoch){id, epoch.event_count, epoch.is_incoming};
 	return 0;
 }
 
@@ -138,7 +137,7 @@ static int
 visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 {
 	const struct check_epoch *epoch;
-	struct check_slice *slices;
+	struct check_slice *added;
 	struct slice slice;
 	uint32_t id;
 	int err;
@@ -160,18 +159,16 @@ visit_slice(struct check *check, const MDB_val *key, const MDB_val *value)
 	else if (epoch->event_count != slice.event_count)
 		check_complain(check, "slices: slice %u has %zu events, its epoch %u has %zu", id, slice.event_count,
 		               slice.epoch, epoch->event_count);
-	slices = array_grow(check->slices, &check->slice_capacity, check->slice_count + 1, sizeof(*slices));
-	if (!slices) {
+	added = ARRAY_APPEND(check->slices, check->slice_count, check->slice_capacity);
+	if (!added) {
 		slice_fini(&slice);
 		return -ENOMEM;
 	}
-	check->slices = slices;
-	slices += check->slice_count++;
-	*slices = (struct check_slice){
+	*added = (struct check_slice){
 		.id = id, .event_count = slice.event_count, .is_incoming = epoch && epoch->is_incoming};
 	for (size_t i = 0; i < slice.event_count; i++) {
-		slices->samples[i] = slice.events[i].samples;
-		slices->unknown[i] = slice_event_unknown(&slice.events[i]);
+		added->samples[i] = slice.events[i].samples;
+		added->unknown[i] = slice_event_unknown(&slice.events[i]);
 	}
 	slice_fini(&slice);
 	return 0;
@@ -204,12 +201,11 @@ check_numbers_have(const struct check_numbers *numbers, uint32_t number)
 static int
 remember(struct check_numbers *numbers, uint32_t number)
 {
-	uint32_t *grown = array_grow(numbers->numbers, &numbers->capacity, numbers->count + 1, sizeof(*grown));
+	uint32_t *added = ARRAY_APPEND(numbers->numbers, numbers->count, numbers->capacity);
 
-	if (!grown)
+	if (!added)
 		return -ENOMEM;
-	numbers->numbers = grown;
-	grown[numbers->count++] = number;
+	*added = number;
 	return 0;
 }
 

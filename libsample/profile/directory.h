@@ -16,7 +16,7 @@
 #define DIRECTORY_COPY "data.mdb.compact" /* of a compaction under way, or one that was killed */
 #define WRITER_LOCK    "dcpid.lock"       /* ours: one writer, its process id inside */
 #define READERS_LOCK   "readers.lock"     /* ours: readers.h */
-#define IMPORTS_LOCK   "imports.lock"     /* ours: incoming.h */
+#define IMPORTS_LOCK   "imports.lock"     /* ours: merge_database.h */
 
 /*
  * Open the directory at `path`; `write` makes a missing one with mode 0750 and refuses network file systems

@@ -30,12 +30,11 @@ edge_compare(const void *left, const void *right)
 int
 edge_list_add(struct edge_list *list, const struct profile_edge *edge)
 {
-	struct profile_edge *grown = array_grow(list->edges, &list->capacity, list->count + 1, sizeof(*grown));
+	struct profile_edge *added = ARRAY_APPEND(list->edges, list->count, list->capacity);
 
-	if (!grown)
+	if (!added)
 		return -ENOMEM;
-	list->edges = grown;
-	grown[list->count++] = *edge;
+	*added = *edge;
 	return 0;
 }
 
@@ -262,7 +261,7 @@ struct edge_search {
 static int
 find_epochs(struct edge_search *search, const char *event)
 {
-	struct epoch_with_event *grown;
+	struct epoch_with_event *added;
 	struct store_walk walk;
 	struct epoch epoch;
 	int result;
@@ -275,13 +274,12 @@ find_epochs(struct edge_search *search, const char *event)
 			i++;
 		if (i == epoch.event_count || (search->epoch && epoch.id != search->epoch))
 			continue;
-		grown = array_grow(search->epochs, &search->capacity, search->count + 1, sizeof(*grown));
-		if (!grown) {
+		added = ARRAY_APPEND(search->epochs, search->count, search->capacity);
+		if (!added) {
 			result = -ENOMEM;
 			break;
 		}
-		search->epochs = grown;
-		grown[search->count++] = (struct epoch_with_event){epoch.id, (uint16_t)i};
+		*added = (struct epoch_with_event){epoch.id, (uint16_t)i};
 	}
 	store_walk_end(&walk);
 	return result;

@@ -37,7 +37,7 @@ struct epoch {
 	uint64_t start_cpu_ns;        /* processor time of dcpid's start; in no slice */
 	bool is_kept;                 /* never dropped for age or size */
 	bool is_imported;             /* from another database: "latest" prefers others */
-	bool is_incoming;             /* its import has not ended: readers ignore it (incoming.h) */
+	bool is_incoming;             /* its import has not ended: readers ignore it (merge_database.h) */
 	bool continues;               /* with other rates, the epoch before: both are one collection */
 	size_t event_count;
 	struct event events[EVENTS_MAX];
@@ -114,8 +114,8 @@ int slice_decode(uint32_t id, const void *data, size_t size, struct slice *slice
 /* ---- in the store (for profile/ and salvage/) ---- */
 
 /*
- * Step through TABLE_EPOCHS, from store_walk_begin() on: 1 with the next epoch that is not incoming (incoming.h), 0 at
- * the end; -DCPI_EDAMAGED, ...
+ * Step through TABLE_EPOCHS, from store_walk_begin() on: 1 with the next epoch that is not incoming (merge_database.h),
+ * 0 at the end; -DCPI_EDAMAGED, ...
  */
 int epoch_walk_next(struct store_walk *walk, struct epoch *epoch);
 
@@ -159,5 +159,18 @@ int64_t slice_take_blocks(struct profile *profile, struct MDB_txn *txn, uint32_t
 
 /* Subtract the samples that were taken. */
 void slice_subtract(struct slice *slice, const uint64_t taken[EVENTS_MAX]);
+
+/* ---- the machine that an epoch is of ---- */
+
+/* Fill host, kernel and cpu of `epoch` from uname(2) and files below `procfs` ("/proc"). Never fails: "" is unknown. */
+void epoch_host_describe(const char *procfs, struct epoch *epoch);
+
+/*
+ * The model of the first processor in the text of /proc/cpuinfo; "" when it has none. code/pipeline.c reads it:
+ * "AMD EPYC (AuthenticAMD family 25 model 17)", "ARM implementer 0x41, part 0xd0c". An x86 with AMX has it,
+ * "... (GenuineIntel family 6 model 167 with amx_tile)": hypervisors give the numbers of an older model, but the
+ * instructions identify it.
+ */
+void epoch_host_cpu_model(const char *cpuinfo, char *model, size_t size);
 
 #endif

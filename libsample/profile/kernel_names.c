@@ -72,16 +72,12 @@ names_keep(struct kernel_names *names, const char *name)
 static int
 names_add(struct kernel_names *names, uint64_t address, const char *name)
 {
-	struct profile_symbol *symbols =
-		array_grow(names->symbols, &names->capacity, names->count + 1, sizeof(*symbols));
+	const char *kept = names_keep(names, name);
+	struct profile_symbol *added = kept ? ARRAY_APPEND(names->symbols, names->count, names->capacity) : NULL;
 
-	if (!symbols)
+	if (!added)
 		return -ENOMEM;
-	names->symbols = symbols;
-	name = names_keep(names, name);
-	if (!name)
-		return -ENOMEM;
-	names->symbols[names->count++] = (struct profile_symbol){.offset = address, .name = name};
+	*added = (struct profile_symbol){.offset = address, .name = kept};
 	return 0;
 }
 

@@ -11,17 +11,15 @@
 int
 label_times_add(struct label_times *times, const struct profile_label_time *time)
 {
-	struct profile_label_time *list = array_grow(times->list, &times->capacity, times->count + 1, sizeof(*list));
-	char *label;
+	char *label = strdup(time->label);
+	struct profile_label_time *added = label ? ARRAY_APPEND(times->list, times->count, times->capacity) : NULL;
 
-	if (!list)
+	if (!added) {
+		free(label);
 		return -ENOMEM;
-	times->list = list;
-	label = strdup(time->label);
-	if (!label)
-		return -ENOMEM;
-	list[times->count] = *time;
-	list[times->count++].label = label;
+	}
+	*added = *time;
+	added->label = label;
 	return 0;
 }
 

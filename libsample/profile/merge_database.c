@@ -1,6 +1,7 @@
 #include "profile/merge_database.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +14,193 @@
 #include "base/error.h"
 #include "profile/captured.h"
 #include "profile/counts.h"
+#include "profile/directory.h"
 #include "profile/edges.h"
+#include "profile/epoch.h"
 #include "profile/ids.h"
-#include "profile/incoming.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
 
-#define LOOK_EVERY       1024 /* blocks */
-#define PIECE_BYTES      (4u << 20)
-#define PIECE_NS         50000000u /* and its sync, and what was captured of one image */
-#define PAUSE_NS         5000000
-#define NODE_BYTES       10 /* that LMDB takes for each entry of a page */
-#define BLOCKS_WHEN_FULL 64 /* to remove in one transaction when there is hardly room */
+#define LOOK_EVERY        1024 /* blocks */
+#define PIECE_BYTES       (4u << 20)
+#define PIECE_NS          50000000u /* and its sync, and what was captured of one image */
+#define PAUSE_NS          5000000
+#define NODE_BYTES        10       /* that LMDB takes for each entry of a page */
+#define BLOCKS_WHEN_FULL  64       /* to remove in one transaction when there is hardly room */
+#define IMPORTS_LOCK_MODE 0600     /* a user who can open the file can lock it and keep imports out */
+#define LOCK_RETRY_NS     20000000 /* between two tries to take the lock */
+#define LOCK_FLAGS        (O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+#define LOCK_TRIES        10
+
+/* ---- epochs that are not whole yet ---- */
+
+static int
+open_lock(const struct profile *profile)
+{
+	int lock = openat(profile->directory, IMPORTS_LOCK, O_RDWR | O_CREAT | LOCK_FLAGS, IMPORTS_LOCK_MODE);
+	int err;
+
+	if (lock < 0)
+		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
+	err = directory_give_to_owner(profile->directory, lock); /* whose dcpid must see the lock */
+	if (!err)
+		return lock;
+	close(lock);
+	return err;
+}
+
+static int
+take_lock(int lock, int (*wait)(void *context), void *context)
+{
+	const struct timespec moment = {.tv_nsec = LOCK_RETRY_NS};
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int err = 0;
+
+	while (!err && fcntl(lock, F_OFD_SETLK, &whole) < 0) {
+		if (errno != EAGAIN && errno != EACCES)
+			return -errno;
+		nanosleep(&moment, NULL);
+		err = wait(context);
+	}
+	return err;
+}
+
+/* Is the locked file still in the directory? Without it, other writers take our epochs for those of a killed import. */
+static bool
+is_locked(const struct profile *profile, int lock)
+{
+	return directory_has(lock, profile->directory, IMPORTS_LOCK);
+}
+
+/*
+ * Wait for an import that has the lock: meanwhile `wait` is called repeatedly, and a result that is not 0 ends waiting
+ * with that result. A descriptor that holds the lock until it is closed, or -errno; -DCPI_ESYMLINK.
+ */
+static int
+lock_imports(const struct profile *profile, int (*wait)(void *context), void *context)
+{
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		const int lock = open_lock(profile);
+		int err;
+
+		if (lock < 0)
+			return lock;
+		err = take_lock(lock, wait, context);
+		if (!err && is_locked(profile, lock))
+			return lock;
+		close(lock);
+		if (err)
+			return err;
+	}
+	return -EAGAIN; /* another process keeps removing the file */
+}
+
+/* True also when it cannot be found out: then nothing is removed. */
+static bool
+import_is_running(const struct profile *profile)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int lock = openat(profile->directory, IMPORTS_LOCK, O_RDONLY | LOCK_FLAGS);
+	bool is_running;
+
+	if (lock < 0)
+		return errno != ENOENT;
+	is_running = fcntl(lock, F_OFD_GETLK, &whole) < 0 || whole.l_type != F_UNLCK;
+	close(lock);
+	return is_running;
+}
+
+/* The first incoming epoch: 1 with *id, 0 when there is none, or an error. */
+static int
+find_first(const struct store *store, MDB_txn *txn, uint32_t *id)
+{
+	struct store_walk walk;
+	int result;
+
+	store_walk_begin(store, txn, TABLE_EPOCHS, &walk);
+	while ((result = store_walk_next(&walk)) > 0)
+		if (epoch_value_is_incoming(walk.value.mv_data, walk.value.mv_size) &&
+		    store_key_number(&walk.key, id) == 0)
+			break;
+	store_walk_end(&walk);
+	return result;
+}
+
+int
+incoming_exist(const struct store *store, MDB_txn *txn)
+{
+	uint32_t id = 0;
+
+	return find_first(store, txn, &id);
+}
+
+/* Remove at most `max` blocks of an epoch, a slice counting as one, and after its last slice the epoch. */
+static int
+remove_from_epoch(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max)
+{
+	uint64_t taken[EVENTS_MAX];
+	struct slice_list list;
+	size_t left = max;
+	int err;
+
+	err = slice_list_read(&profile->store, txn, &list);
+	for (size_t i = 0; !err && left > 0 && i < list.count; i++) {
+		int64_t count;
+
+		if (list.slices[i].epoch != id)
+			continue;
+		count = slice_take_blocks(profile, txn, list.slices[i].id, 0, left, taken);
+		if (count < 0) {
+			err = (int)count;
+			break;
+		}
+		left -= (size_t)count;
+		/* until the slice is removed its totals are too large: profile_check() ignores those of incoming slices
+		 */
+		if (left > 0) {
+			left--;
+			err = store_remove(&profile->store, txn, TABLE_SLICES, list.slices[i].id);
+		}
+	}
+	slice_list_fini(&list);
+	return err || left == 0 ? err : store_remove(&profile->store, txn, TABLE_EPOCHS, id);
+}
+
+int
+incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
+{
+	int result, err;
+	MDB_txn *txn;
+	uint32_t id = 0;
+
+	/* look without a write first: mostly there is none */
+	result = store_begin(&profile->store, false, &txn);
+	if (!result)
+		result = store_leave(&profile->store, txn, find_first(&profile->store, txn, &id));
+	if (result <= 0 || (!is_ours && import_is_running(profile)))
+		return result < 0 ? result : 0;
+	err = store_begin(&profile->store, true, &txn);
+	if (err)
+		return err;
+	result = find_first(&profile->store, txn, &id);
+	/* An import that takes the lock from now on writes its first epoch after this transaction. */
+	if (result > 0 && !is_ours && import_is_running(profile))
+		result = 0;
+	if (result > 0) {
+		err = remove_from_epoch(profile, txn, id, max);
+		result = err ? err : 1;
+	}
+	if (result <= 0) {
+		mdb_txn_abort(txn);
+		return result;
+	}
+	err = store_end(&profile->store, txn, 0);
+	if (!err)
+		profile->gc.done = false;
+	return err ? err : 1;
+}
+
+/* ---- numbers ---- */
 
 /* From the numbers of one database to those of the other. */
 struct number_pair {
@@ -84,7 +260,7 @@ struct merger {
 	struct number_map epochs, slices, images, contexts;
 	struct number_map replaced; /* from a new epoch here to the older state of it here */
 	uint64_t done, all;         /* blocks of counts and edges */
-	int lock;                   /* incoming.h */
+	int lock;                   /* of imports */
 	size_t records, bytes;      /* of this piece; to_txn is NULL between two */
 	uint64_t begun_ns;          /* CLOCK_MONOTONIC, the begin of this piece */
 };
@@ -115,7 +291,7 @@ end_piece(struct merger *merger, int err)
 {
 	if (!err)
 		err = readers_check(merger->from_store); /* do not commit what was read from reused pages */
-	if (!err && !incoming_is_locked(merger->to, merger->lock))
+	if (!err && !is_locked(merger->to, merger->lock))
 		err = -ESTALE; /* other writers may have removed our epochs */
 	err = store_end(merger->to_store, merger->to_txn, err);
 	merger->to_txn = NULL;
@@ -694,7 +870,7 @@ profile_merge_database(struct profile *to, struct profile *from, const struct da
 	memset(result, 0, sizeof(*result));
 	if (!to->store.write)
 		return -EINVAL;
-	merger.lock = incoming_lock(to, proceed, &merger);
+	merger.lock = lock_imports(to, proceed, &merger);
 	if (merger.lock < 0)
 		return merger.lock;
 	err = remove_left(&merger);

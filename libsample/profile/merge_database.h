@@ -7,10 +7,15 @@
  * replaces the old one, with a number of its own.
  *
  * It is written in pieces of bounded length, a transaction each, with a pause in between, in which other writers can
- * take LMDB's mutex, which is not fair. Readers see nothing of it before the last piece, which shows all (incoming.h).
- * After an error nothing is left; what a kill leaves is not seen either, and is removed by the next writer: the next
- * merge, or retention (retention.h). Images and contexts without counts may stay until garbage collection, and names of
- * images that had no names here. Merges into one database wait for each other.
+ * take LMDB's mutex, which is not fair. Until the last piece, its epochs have the flag is_incoming, which that piece
+ * clears in all of them at once: readers, merging of slices and dropping ignore such epochs. While there is one, no
+ * image and no context is removed: its import has their numbers.
+ * The import holds a lock (fcntl(2), of the open file description) on `imports.lock` from before the first flag is set
+ * until after the last is cleared, and the kernel releases the lock when the process ends. So incoming epochs without a
+ * held lock were left by a killed import, and any writer removes them, some blocks a transaction: the next import, or
+ * retention (retention.h). An import flags the epochs that it replaces when it clears its own flags, and then removes
+ * them in this way. One import into a database runs at a time; others wait. Images and contexts without counts may stay
+ * until garbage collection, and names of images that had no names here.
  * Thread rule: both profiles belong to the thread.
  */
 #ifndef DCPI_PROFILE_MERGE_DATABASE_H

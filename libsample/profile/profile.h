@@ -170,7 +170,7 @@ struct profile_stats {
 	uint64_t size_limit;
 	uint64_t epochs, slices, images, contexts, blocks;
 	uint64_t kept;            /* epochs of which nothing is dropped (retention.h) */
-	uint64_t incoming;        /* epochs of an import that runs or was killed; not in `epochs` (incoming.h) */
+	uint64_t incoming;        /* epochs of an import that runs or was killed; not in `epochs` (merge_database.h) */
 	int reader;               /* process that holds an old version; 0: none; -1: unknown. Writers only */
 	uint64_t reader_since_ns; /* when it was first seen there, ns since 1970 */
 	uint64_t reader_bytes;    /* that cannot be reused because of it */
@@ -194,5 +194,33 @@ typedef void profile_complaint(void *context, const char *text);
  * totals of slices equal the sums of their counts plus unknown. Returns the number of complaints, or a negative error.
  */
 int64_t profile_check(struct profile *profile, profile_complaint *complain, void *context);
+
+/* ---- a damaged database is moved away, so that a new one can be made in its place ----
+ *
+ * Its files are renamed into a directory of their own inside the database's, damaged-2026-11-21T09:43:00Z (UTC), where
+ * `dcpictl salvage` reads them. At most two are kept, the first and the latest: a third replaces the second.
+ * The caller must know that the files are damaged, and not those of another program or of a newer dcpi.
+ */
+
+#define QUARANTINE_NAME_SIZE 32
+#define QUARANTINE_PAUSE_S   60
+
+struct quarantined {
+	char name[QUARANTINE_NAME_SIZE]; /* of its directory */
+	uint64_t bytes;                  /* of data.mdb */
+};
+
+/*
+ * Quarantine the database that a writer has open; profile_recover() then makes another. 0 with `name` set; -EAGAIN when
+ * the last quarantine was less than QUARANTINE_PAUSE_S ago: damage that returns so soon has its cause in the machine;
+ * -ENOENT when the files are gone; or -errno, and nothing was moved.
+ */
+int profile_quarantine(const struct profile *profile, char name[QUARANTINE_NAME_SIZE]);
+
+/* Quarantine a database that is not open: also -DCPI_ERUNNING. */
+int profile_quarantine_at(const char *directory, char name[QUARANTINE_NAME_SIZE]);
+
+/* The latest that is kept in `directory`: 1 with *quarantined filled, 0 when there is none, or -errno. */
+int profile_find_quarantined(const char *directory, struct quarantined *quarantined);
 
 #endif

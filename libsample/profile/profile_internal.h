@@ -1,11 +1,12 @@
 /*
- * profile_internal.h - the members of a struct profile (for profile/ and salvage/)
+ * profile_internal.h - the members of a struct profile, and what files of profile/ share (for profile/ and salvage/)
  */
 #ifndef DCPI_PROFILE_PROFILE_INTERNAL_H
 #define DCPI_PROFILE_PROFILE_INTERNAL_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "profile/directory.h"
 #include "profile/ids.h"
@@ -41,5 +42,17 @@ struct profile {
 	struct compact_copy copy;
 	uint32_t begun; /* the last epoch that was begun by this profile; 0: none */
 };
+
+/* ---- epochs that an import brings in over several transactions (merge_database.h) ---- */
+
+/* In a transaction: are there incoming epochs? 1, 0, or an error. */
+int incoming_exist(const struct store *store, MDB_txn *txn);
+
+/*
+ * One transaction that removes at most `max` blocks of an incoming epoch whose import has ended, and the epoch after
+ * its last slice; `is_ours`: we hold the lock, and all incoming epochs are to go. 1: there may be more to do; 0: there
+ * was nothing (then nothing was written); or an error with nothing changed.
+ */
+int incoming_remove_some(struct profile *profile, bool is_ours, size_t max);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "profile/captured.h"
 #include "profile/codec.h"
-#include "profile/incoming.h"
 #include "profile/profile_internal.h"
 
 #define RAISED_SHARE  16          /* of the size limit */
@@ -474,7 +473,8 @@ mark_step(struct profile *profile, size_t max)
 		return err;
 	err = incoming_exist(&profile->store, txn);
 	if (err > 0) {
-		/* an import has numbers that no count refers to yet (incoming.h): begin again when it has ended */
+		/* an import has numbers that no count refers to yet (merge_database.h): begin again when it has ended
+		 */
 		gc_fini(gc);
 		return store_leave(&profile->store, txn, 0);
 	}

@@ -52,9 +52,9 @@ int profile_clock_is_plausible(struct profile *profile, uint64_t now_ns);
 int profile_merge_slices(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Drop the epochs that a killed import left (incoming.h); then blocks of the slice that ended first, if it is too old
- * or the database too large; after the last slice of an epoch, the epoch. When the file has no free page, it may grow
- * past its limit by a 16th and 256 KiB: LMDB writes before it removes.
+ * Drop the epochs that a killed import left (merge_database.h); then blocks of the slice that ended first, if it is too
+ * old or the database too large; after the last slice of an epoch, the epoch. When the file has no free page, it may
+ * grow past its limit by a 16th and 256 KiB: LMDB writes before it removes.
  */
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 

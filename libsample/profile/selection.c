@@ -68,11 +68,9 @@ merge_event(struct selection_builder *builder, const struct event *from)
 	}
 	if (count == SELECTION_EVENTS_MAX)
 		return -E2BIG;
-	events = array_grow(events, &builder->event_capacity, count + 1, sizeof(*events));
-	if (!events)
+	event = ARRAY_APPEND(selection->events, selection->event_count, builder->event_capacity);
+	if (!event)
 		return -ENOMEM;
-	selection->events = events;
-	event = &events[selection->event_count++];
 	*event = (struct selection_event){
 		.period = from->period,
 		.rate = from->rate,

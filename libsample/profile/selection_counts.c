@@ -481,16 +481,15 @@ add_block_to(struct selection_builder *builder, const struct block_stream *strea
 {
 	const MDB_val *value = &stream->walk.value;
 	struct block_list *list = &builder->blocks;
-	struct counts_block *blocks;
+	struct counts_block *block;
 
 	builder->matched[stream->slice] = true;
 	if (value->mv_size == 0 || value->mv_size > UINT32_MAX)
 		return -DCPI_EDAMAGED;
-	blocks = array_grow(list->blocks, &list->capacity, list->count + 1, sizeof(*blocks));
-	if (!blocks)
+	block = ARRAY_APPEND(list->blocks, list->count, list->capacity);
+	if (!block)
 		return -ENOMEM;
-	list->blocks = blocks;
-	blocks[list->count++] = (struct counts_block){
+	*block = (struct counts_block){
 		.data = value->mv_data,
 		.size = (uint32_t)value->mv_size,
 		.number = stream->key.block,
@@ -557,29 +556,27 @@ static int
 read_image(struct selection_builder *builder, uint32_t number)
 {
 	struct selection *selection = builder->selection;
-	struct selection_image *images;
+	struct selection_image *added;
 	struct image_record record;
 	struct image *copy;
 	size_t path_size;
 	int err;
 
-	images = array_grow(selection->images, &builder->image_capacity, selection->image_count + 1, sizeof(*images));
-	if (!images)
-		return -ENOMEM;
-	selection->images = images;
 	err = ids_read_image(builder->store, builder->txn, number, &record);
 	if (err)
 		return err == -ENOENT ? -DCPI_EDAMAGED : err;
 	/* a copy in one piece, path and all */
 	path_size = strlen(record.image.path) + 1;
 	copy = malloc(sizeof(*copy) + path_size);
-	if (!copy)
+	added = copy ? ARRAY_APPEND(selection->images, selection->image_count, builder->image_capacity) : NULL;
+	if (!added) {
+		free(copy);
 		return -ENOMEM;
+	}
 	*copy = record.image;
 	copy->path = memcpy(copy + 1, record.image.path, path_size);
-	images += selection->image_count++;
-	images->number = number;
-	images->image = copy;
+	added->number = number;
+	added->image = copy;
 	return 0;
 }
 

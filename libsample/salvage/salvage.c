@@ -144,7 +144,7 @@ salvage_things_add(struct salvage_things *things, enum store_table table, enum s
 {
 	struct salvage_thing thing = {.source = source, .size = entry->size};
 	const MDB_val key = {entry->key_size, (void *)entry->key};
-	struct salvage_thing *grown;
+	struct salvage_thing *added;
 	int err;
 
 	err = store_key_number(&key, &thing.id);
@@ -154,15 +154,14 @@ salvage_things_add(struct salvage_things *things, enum store_table table, enum s
 		              : salvage_validate(table, thing.id, entry->value, entry->size, &thing.weight);
 	if (err)
 		return err;
-	grown = array_grow(things->things, &things->capacity, things->count + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	things->things = grown;
 	thing.value = malloc(thing.size);
-	if (!thing.value)
+	added = thing.value ? ARRAY_APPEND(things->things, things->count, things->capacity) : NULL;
+	if (!added) {
+		free(thing.value);
 		return -ENOMEM;
+	}
 	memcpy(thing.value, entry->value, thing.size);
-	grown[things->count++] = thing;
+	*added = thing;
 	return 0;
 }
 

@@ -19,7 +19,7 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/ctl/status.h"
-#include "profile/quarantine.h"
+#include "profile/profile.h"
 
 #define MIB             (UINT64_C(1) << 20)
 #define LEAST           16  /* MiB that size_limit_mib may be */

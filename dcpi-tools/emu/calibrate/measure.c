@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
 #include "event/small_file.h"
-#include "profile/epoch_host.h"
+#include "profile/epoch.h"
 
 #define CACHES_MAX      16  /* of a CPU in sysfs */
 #define RUNS            300 /* short ones, so that some are undisturbed */

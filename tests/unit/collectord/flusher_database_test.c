@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "collectord/machine.h"
+#include "profile/profile.h"
 #include "profile/profile_internal.h"
-#include "profile/quarantine.h"
 
 /* Images, contexts and the epoch are all brought to the new one; only what the old one had is gone. */
 static void

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/epoch_host.h"
+#include "profile/epoch.h"
 
 #include "tests/unit/test.h"
 

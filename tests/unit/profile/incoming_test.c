@@ -1,5 +1,4 @@
-/* An import in pieces: nobody sees a part of it, nobody waits for all of it (profile/incoming.h,
- * profile/merge_database.h). */
+/* An import in pieces: nobody sees a part of it, nobody waits for all of it (profile/merge_database.h). */
 #include "fixture.h"
 
 #include <errno.h>

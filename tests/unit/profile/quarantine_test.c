@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "profile/quarantine.h"
+#include "profile/profile.h"
 
 /* How many entries of the directory begin with "damaged-". */
 static unsigned
