@@ -205,8 +205,7 @@ read_processes(int socket, void *shared)
 	while (!reading->is_closed && helper_next(socket, &request, sizeof(request), NULL) == sizeof(request)) {
 		if (request.cgroups)
 			(void)cgroup_table_walk(request.cgroupfs, send_cgroup, reading);
-		err = request.pid ? proc_scan_one(request.procfs, request.pid, &visitor)
-		                  : proc_scan(request.procfs, &visitor);
+		err = proc_scan(request.procfs, request.pid, &visitor);
 		(void)send_item(reading, &(struct proc_item){.type = ITEM_END, .error = err}, "");
 		send_packet(reading);
 	}

@@ -80,7 +80,7 @@ scan_processes(struct attribution *attribution, const struct attribution_options
 	int err;
 
 	attribution_found_begin(attribution, true);
-	err = proc_scan(options->procfs, &visitor);
+	err = proc_scan(options->procfs, 0, &visitor);
 	attribution_found_end(attribution, true);
 	return err;
 }

@@ -49,8 +49,7 @@ array_append(void *array, size_t *count, size_t *capacity, size_t size)
  * One more element, not initialized, behind the `count` (a size_t) of the pointer `array`; NULL when memory ends, and
  * nothing has changed.
  */
-#define ARRAY_APPEND(array, count, capacity)                                                                           \
-	((__typeof__(array))array_append(&(array), &(count), &(capacity), sizeof(*(array))))
+#define ARRAY_APPEND(array, count, capacity) array_append(&(array), &(count), &(capacity), sizeof(*(array)))
 
 /* For qsort() and bsearch(): elements that are a uint32_t, or begin with one. */
 static inline int

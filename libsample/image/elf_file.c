@@ -53,9 +53,8 @@ int
 elf_file_open(struct elf_file *file, const char *path)
 {
 	*file = (struct elf_file)ELF_FILE_INIT;
-	do /* a pipe or a device that somebody put in the file's place must not block, and must not be set off */
-		file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	while (file->fd < 0 && errno == EINTR);
+	/* a pipe or a device that somebody put in the file's place must not block, and must not be set off */
+	file->fd = (int)TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	if (file->fd < 0)
 		return errno == ENOTDIR ? -ENOENT : -errno;
 	return begin_file(file, ELF_C_READ);

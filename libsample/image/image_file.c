@@ -134,9 +134,7 @@ file_crc(int fd, uint32_t *crc)
 	if (!buffer)
 		return -ENOMEM;
 	*crc = 0;
-	while ((got = pread(fd, buffer, capacity, offset)) > 0 || (got < 0 && errno == EINTR)) {
-		if (got < 0)
-			continue;
+	while ((got = TEMP_FAILURE_RETRY(pread(fd, buffer, capacity, offset))) > 0) {
 		*crc = lzma_crc32(buffer, (size_t)got, *crc);
 		offset += got;
 	}

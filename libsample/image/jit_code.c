@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "process/jit.h"
 #include "process/proc.h"
 #include "stream/byte_source.h"
@@ -426,20 +427,13 @@ jit_code_at(const struct jit_code *code, size_t index)
 const struct jit_function *
 jit_code_find(const struct jit_code *code, uint64_t address)
 {
-	size_t low = 0, high = code->count;
+	size_t behind = code->count; /* the first that begins behind the address */
+	const struct jit_function *function;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct jit_function *function = &code->entries[middle].function;
-
-		if (address < function->address)
-			high = middle;
-		else if (address >= end_of(function))
-			low = middle + 1;
-		else
-			return function;
-	}
-	return NULL;
+	if (address < UINT64_MAX)
+		behind = ARRAY_LOWER_BOUND(code->entries, code->count, function.address, address + 1);
+	function = behind > 0 ? &code->entries[behind - 1].function : NULL;
+	return function && address < end_of(function) ? function : NULL;
 }
 
 uint64_t
@@ -588,16 +582,12 @@ copy_function(const struct capture_maker *maker, const struct jit_function *func
 	while (done < function->size) {
 		uint8_t *to = place_of(maker, offset + done);
 		uint64_t size = BLOCK - (offset + done) % BLOCK;
-		ssize_t got;
 
 		if (size > function->size - done)
 			size = function->size - done;
 		if (!to)
 			return;
-		do
-			got = pread(maker->fd, to, size, (off_t)(function->code_at + done));
-		while (got < 0 && errno == EINTR);
-		if (got != (ssize_t)size)
+		if (file_read_at(maker->fd, to, size, function->code_at + done) != (ssize_t)size)
 			return;
 		done += size;
 	}

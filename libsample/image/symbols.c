@@ -40,20 +40,13 @@ symbol_table_free(struct symbol_table *table)
 const struct symbol *
 symbol_table_find(const struct symbol_table *table, uint64_t offset)
 {
-	size_t low = 0, high = table->range_count;
+	size_t behind = table->range_count; /* the first that begins behind the offset */
+	const struct symbol_range *range;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct symbol_range *range = &table->ranges[middle];
-
-		if (offset < range->start)
-			high = middle;
-		else if (offset >= range->end)
-			low = middle + 1;
-		else
-			return &table->symbols[range->symbol];
-	}
-	return NULL;
+	if (offset < UINT64_MAX)
+		behind = ARRAY_LOWER_BOUND(table->ranges, table->range_count, start, offset + 1);
+	range = behind > 0 ? &table->ranges[behind - 1] : NULL;
+	return range && offset < range->end ? &table->symbols[range->symbol] : NULL;
 }
 
 size_t
@@ -451,7 +444,7 @@ out:
 }
 
 int
-symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table)
+symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table)
 {
 	struct symbol_builder builder = SYMBOL_BUILDER_INIT;
 	int err = 0;
@@ -471,21 +464,6 @@ symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol
 	if (!err)
 		err = symbol_builder_finish(&builder, table);
 	symbol_builder_fini(&builder);
-	return err;
-}
-
-int
-symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table)
-{
-	struct symbol *list = calloc(count + 1, sizeof(*list));
-	int err;
-
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		list[i] = (struct symbol){symbols[i].offset, symbols[i].size, symbols[i].name};
-	err = symbol_table_from_list(list, count, table);
-	free(list);
 	return err;
 }
 

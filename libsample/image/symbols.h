@@ -32,10 +32,7 @@ struct symbol_table;
  * afterwards. */
 int symbol_table_from_file(struct image_file *file, struct symbol_table **table);
 
-/* From a list ascending by offset, e.g. a captured one; names are copied. */
-int symbol_table_from_list(const struct symbol *symbols, size_t count, struct symbol_table **table);
-
-/* From what profile_get_symbols() gave. 0 or -ENOMEM. */
+/* From what profile_get_symbols() gave, ascending by offset; names are copied. 0 or -ENOMEM. */
 struct profile_symbol;
 int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
 void symbol_table_free(struct symbol_table *table); /* NULL is allowed */

@@ -57,16 +57,9 @@ mapped_images_reset_ids(struct mapped_images *images, struct image_table *table)
 void
 mapped_images_free(struct mapped_images *images)
 {
-	struct changed_file *file, *next;
-
 	if (!images)
 		return;
-	file = images->changed;
-	HASH_CLEAR(hh, images->changed);
-	for (; file; file = next) {
-		next = file->hh.next;
-		free(file);
-	}
+	HASH_FREE_ALL(images->changed);
 	free(images);
 }
 

@@ -30,9 +30,7 @@ window_move(struct elf_source *source, uint64_t offset)
 	if (source->reads == READS_MAX || offset > INT64_MAX - WINDOW_SIZE)
 		return;
 	source->reads++;
-	do
-		got = pread(source->fd, source->window, WINDOW_SIZE, (off_t)offset);
-	while (got < 0 && errno == EINTR);
+	got = TEMP_FAILURE_RETRY(pread(source->fd, source->window, WINDOW_SIZE, (off_t)offset));
 	if (got < 0) {
 		source->error = -errno;
 		return;

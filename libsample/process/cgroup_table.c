@@ -47,16 +47,9 @@ forget(struct cgroup_table *table, struct cgroup_node *node)
 void
 cgroup_table_free(struct cgroup_table *table)
 {
-	struct cgroup_node *node, *next;
-
 	if (!table)
 		return;
-	node = table->by_id;
-	HASH_CLEAR(hh, table->by_id);
-	for (; node; node = next) {
-		next = node->hh.next;
-		free(node);
-	}
+	HASH_FREE_ALL(table->by_id);
 	free(table);
 }
 

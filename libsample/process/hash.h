@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline uint64_t
@@ -39,5 +40,17 @@ hash_bytes(const void *key, size_t size)
 #include <uthash.h>
 
 #define hash_added(element) ((element)->hh.tbl != NULL)
+
+/* Empty the table, and free its elements. */
+#define HASH_FREE_ALL(head)                                                                                            \
+	do {                                                                                                           \
+		__typeof__(head) hash_at = (head), hash_next;                                                          \
+                                                                                                                       \
+		HASH_CLEAR(hh, head);                                                                                  \
+		for (; hash_at; hash_at = hash_next) {                                                                 \
+			hash_next = hash_at->hh.next;                                                                  \
+			free(hash_at);                                                                                 \
+		}                                                                                                      \
+	} while (0)
 
 #endif

@@ -103,9 +103,7 @@ read_notes(const struct kernel_map *map, const char *name, struct image *image)
 	if (fd < 0)
 		return;
 	notes = malloc(NOTES_SIZE_MAX);
-	do
-		size = notes ? read(fd, notes, NOTES_SIZE_MAX) : 0;
-	while (size < 0 && errno == EINTR);
+	size = notes ? TEMP_FAILURE_RETRY(read(fd, notes, NOTES_SIZE_MAX)) : 0;
 	found = size > 0 ? build_id_from_notes(notes, (size_t)size, image->build_id) : 0;
 	if (found > 0)
 		image->build_id_size = (uint8_t)found;

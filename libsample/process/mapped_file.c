@@ -123,9 +123,7 @@ mapped_file_reopen(int path)
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", path);
-	do
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	while (fd < 0 && errno == EINTR);
+	fd = (int)TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	if (fd < 0)
 		return -errno;
 	return fd;
@@ -368,16 +366,9 @@ file_generations_new(void)
 void
 file_generations_free(struct file_generations *files)
 {
-	struct file_node *node, *next;
-
 	if (!files)
 		return;
-	node = files->by_key;
-	HASH_CLEAR(hh, files->by_key);
-	for (; node; node = next) {
-		next = node->hh.next;
-		free(node);
-	}
+	HASH_FREE_ALL(files->by_key);
 	free(files);
 }
 

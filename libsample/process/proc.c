@@ -37,9 +37,7 @@ line_reader_fill(struct line_reader *reader)
 		reader->end = 0;
 		reader->skipping = true;
 	}
-	do
-		got = read(reader->fd, reader->buffer + reader->end, LINE_READER_SIZE - 1 - reader->end);
-	while (got < 0 && errno == EINTR);
+	got = TEMP_FAILURE_RETRY(read(reader->fd, reader->buffer + reader->end, LINE_READER_SIZE - 1 - reader->end));
 	if (got < 0)
 		return -errno;
 	reader->end += (size_t)got;
@@ -366,12 +364,7 @@ read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, 
 static int
 query(int fd, struct procmap_query *query)
 {
-	int result;
-
-	do
-		result = ioctl(fd, QUERY_PROCMAP, query);
-	while (result < 0 && errno == EINTR);
-	return result < 0 ? -errno : 0;
+	return TEMP_FAILURE_RETRY(ioctl(fd, QUERY_PROCMAP, query)) < 0 ? -errno : 0;
 }
 
 /* *mmap is zero. */
@@ -476,9 +469,7 @@ read_comm(int procfs, uint32_t pid, char *comm, size_t size)
 	fd = openat(procfs, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	do
-		got = read(fd, comm, size - 1);
-	while (got < 0 && errno == EINTR);
+	got = TEMP_FAILURE_RETRY(read(fd, comm, size - 1));
 	close(fd);
 	comm[got > 0 ? got : 0] = '\0';
 	got = (ssize_t)strlen(comm);
@@ -582,9 +573,8 @@ scan_all(struct proc_scan_pass *scan, DIR *directory)
 	}
 }
 
-/* One process, or all with `pid` 0. */
-static int
-scan_processes(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
+int
+proc_scan(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
 {
 	struct proc_scan_pass scan = {
 		.visitor = visitor,
@@ -605,16 +595,4 @@ scan_processes(const char *procfs, uint32_t pid, const struct proc_scan_visitor 
 	file_generations_free(scan.maps.files);
 	closedir(directory);
 	return result;
-}
-
-int
-proc_scan(const char *procfs, const struct proc_scan_visitor *visitor)
-{
-	return scan_processes(procfs, 0, visitor);
-}
-
-int
-proc_scan_one(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor)
-{
-	return scan_processes(procfs, pid, visitor);
 }

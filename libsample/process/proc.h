@@ -120,13 +120,10 @@ struct proc_scan_visitor {
 };
 
 /*
- * Visit every process below `procfs`, by pid, and its executable mappings (those of another thread where the main one
- * has ended). 0, -ENOMEM, or the errno of `procfs` itself; a process that ends meanwhile, or may not be read, is no
- * error.
+ * Visit process `pid` below `procfs`, or with 0 every one, by pid, and its executable mappings (those of another thread
+ * where the main one has ended). 0, -ENOMEM, or the errno of `procfs` itself; a process that ends meanwhile, or may not
+ * be read, is no error.
  */
-int proc_scan(const char *procfs, const struct proc_scan_visitor *visitor);
-
-/* Visit one process. */
-int proc_scan_one(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor);
+int proc_scan(const char *procfs, uint32_t pid, const struct proc_scan_visitor *visitor);
 
 #endif

@@ -37,14 +37,9 @@ forget_label(struct label_set *set, struct label *label)
 void
 label_set_free(struct label_set *set)
 {
-	struct label *label, *next;
-
 	if (!set)
 		return;
-	for (label = set->all; label; label = next) {
-		next = label->hh.next;
-		forget_label(set, label);
-	}
+	HASH_FREE_ALL(set->all);
 	free(set);
 }
 

@@ -62,6 +62,39 @@ nothing_has_no_element_that_is_not_below(void **state)
 	assert_int_equal(ARRAY_LOWER_BOUND(none, 0, number, 1), 0);
 }
 
+static void
+what_is_appended_stays_where_others_follow(void **state)
+{
+	struct numbered *list = NULL;
+	size_t count = 0, capacity = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		struct numbered *added = ARRAY_APPEND(list, count, capacity);
+
+		assert_non_null(added);
+		*added = (struct numbered){.number = i};
+		assert_int_equal(count, i + 1);
+		assert_true(capacity >= count);
+	}
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(list[i].number, i);
+	free(list);
+}
+
+static void
+wide_numbers_are_ordered_by_all_of_their_bits(void **state)
+{
+	uint64_t numbers[] = {UINT64_MAX, 0, UINT64_C(0x100000000), 1};
+
+	(void)state;
+	qsort(numbers, ARRAY_COUNT(numbers), sizeof(*numbers), array_compare_u64);
+	assert_int_equal(numbers[0], 0);
+	assert_int_equal(numbers[1], 1);
+	assert_int_equal(numbers[2], UINT64_C(0x100000000));
+	assert_int_equal(numbers[3], UINT64_MAX);
+}
+
 int
 main(void)
 {
@@ -70,6 +103,8 @@ main(void)
 		cmocka_unit_test(a_number_of_64_bits_is_above_all_of_32),
 		cmocka_unit_test(numbers_alone_have_a_lower_bound),
 		cmocka_unit_test(nothing_has_no_element_that_is_not_below),
+		cmocka_unit_test(what_is_appended_stays_where_others_follow),
+		cmocka_unit_test(wide_numbers_are_ordered_by_all_of_their_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

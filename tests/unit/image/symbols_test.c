@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "image/symbols.h"
+#include "profile/profile.h"
 
 static void
 a_program_has_the_functions_that_nm_lists(void **state)
@@ -151,9 +152,14 @@ indirect_functions_of_the_c_library_have_names(void **state)
 static struct symbol_table *
 make_table(const struct symbol *symbols, size_t count)
 {
+	struct profile_symbol *captured = calloc(count + 1, sizeof(*captured));
 	struct symbol_table *table;
 
-	assert_int_equal(symbol_table_from_list(symbols, count, &table), 0);
+	assert_non_null(captured);
+	for (size_t i = 0; i < count; i++)
+		captured[i] = (struct profile_symbol){symbols[i].offset, symbols[i].name, symbols[i].size};
+	assert_int_equal(symbol_table_from_captured(captured, count, &table), 0);
+	free(captured);
 	return table;
 }
 

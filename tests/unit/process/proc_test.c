@@ -1,4 +1,4 @@
-/* /proc: the text of its files, births, and what processes have mapped: text, answers of the kernel, and real processes. */
+/* /proc: the text of its files, and what processes have mapped: as text, asked of the kernel, of real processes. */
 #include "tests/unit/process/fake.h"
 
 #include <errno.h>
