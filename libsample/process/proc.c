@@ -347,7 +347,7 @@ static int
 read_text(struct proc_maps *maps, int fd, uint32_t pid, proc_maps_visit *visit, void *context)
 {
 	struct record_mmap mmap;
-	char *line;
+	char *line = NULL;
 	int result;
 
 	line_reader_init(maps->lines, fd);

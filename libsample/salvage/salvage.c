@@ -434,7 +434,7 @@ join_epochs(struct salvage *salvage)
 		if (!err && lost)
 			err = put_lost_epoch(salvage, &slice->slice);
 		if (err && err != -DCPI_EDAMAGED)
-			return err;
+			return err; /* NOLINT(clang-analyzer-unix.Malloc): salvage_fini() frees salvage->slices */
 		if (err) {
 			slice_fini(&slice->slice);
 			memset(slice, 0, sizeof(*slice)); /* nothing of it is left to free */
