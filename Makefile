@@ -73,7 +73,7 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 
 .DEFAULT_GOAL := all
 # How long x86's instructions are, without a library.
-X86_ENCODING := $(addprefix libsample/code/,x86_64_encoding.c x86_64_opcodes.c)
+X86_ENCODING := libsample/code/x86_64_encoding.c
 
 # What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (shadow.h).
 REPLICA := $(BUILD)/lib/dcpi/dcpi-replica

@@ -2,7 +2,109 @@
 
 #include <string.h>
 
-#include "code/x86_64_opcodes.h"
+/*
+ * What follows each opcode: "!" no instruction of 64-bit mode, "-" nothing, "M" ModRM alone. Else an immediate, and
+ * ModRM before it where the letter is a capital: "b" of one byte, "w" two, "e" three, "z" four, or two where operands
+ * have 16 bits, "v" as wide as the operand, "a" an address, "T" and "U" of some of group 3's instructions, "L" of
+ * legacy encodings only, "X" of SSE4a's extrq and insertq, "D" of four bytes.
+ * Source: Intel SDM volume 2, appendix A; AMD APM volume 3, appendix A.
+ */
+/* clang-format off */
+static const char one_byte_opcodes[] =
+	"MMMMbz!!MMMMbz!-" /* 00 */
+	"MMMMbz!!MMMMbz!!" /* 10 */
+	"MMMMbz-!MMMMbz-!" /* 20 */
+	"MMMMbz-!MMMMbz-!" /* 30 */
+	"----------------" /* 40 */
+	"----------------" /* 50 */
+	"!!-M----zZbB----" /* 60 */
+	"bbbbbbbbbbbbbbbb" /* 70 */
+	"BZ!BMMMMMMMMMMMM" /* 80 */
+	"----------!-----" /* 90 */
+	"aaaa----bz------" /* a0 */
+	"bbbbbbbbvvvvvvvv" /* b0 */
+	"BBw---BZe-w--b!-" /* c0 */
+	"MMMM!!!-MMMMMMMM" /* d0 */
+	"bbbbbbbbzz!b----" /* e0 */
+	"------TU------MM" /* f0 */;
+
+static const char map_0f_opcodes[] =
+	"MMMM!-----!-!M-L" /* 00 */
+	"MMMMMMMMMMMMMMMM" /* 10 */
+	"MMMM!!!!MMMMMMMM" /* 20 */
+	"------!-M!M!!!!!" /* 30 */
+	"MMMMMMMMMMMMMMMM" /* 40 */
+	"MMMMMMMMMMMMMMMM" /* 50 */
+	"MMMMMMMMMMMMMMMM" /* 60 */
+	"BBBBMMM-XMMMMMMM" /* 70 */
+	"zzzzzzzzzzzzzzzz" /* 80 */
+	"MMMMMMMMMMMMMMMM" /* 90 */
+	"---MLMMM---MLMMM" /* a0 */
+	"MMMMMMMMMMLMMMMM" /* b0 */
+	"MMBMBBBM--------" /* c0 */
+	"MMMMMMMMMMMMMMMM" /* d0 */
+	"MMMMMMMMMMMMMMMM" /* e0 */
+	"MMMMMMMMMMMMMMMM" /* f0 */;
+/* clang-format on */
+
+static char
+opcode_form(const struct x86_encoding *encoding)
+{
+	switch (encoding->map) {
+	case MAP_ONE_BYTE:
+		return one_byte_opcodes[encoding->opcode];
+	case MAP_0F:
+		if (encoding->kind == ENCODING_LEGACY)
+			return map_0f_opcodes[encoding->opcode];
+		if (encoding->opcode == 0x77) /* vzeroupper */
+			return '-';
+		return map_0f_opcodes[encoding->opcode] == 'B' ? 'B' : 'M';
+	case MAP_0F3A:
+	case MAP_XOP8:
+		return 'B';
+	case MAP_XOPA:
+		return 'D';
+	default:
+		return 'M';
+	}
+}
+
+/* Bytes; ModRM, which tells some apart, must be there. */
+static uint8_t
+immediate_size(const struct x86_encoding *encoding, char form)
+{
+	/* An immediate of the operand's size is never more than 4 bytes long; with an operand of 2 bytes it has 2. */
+	const uint8_t operand_size = encoding->has_operand_size && !(encoding->rex & REX_W) ? 2 : 4;
+	const bool is_test = (encoding->modrm >> 3 & 7) < 2;
+
+	switch (form) {
+	case 'b':
+	case 'B':
+	case 'L':
+		return 1;
+	case 'w':
+		return 2;
+	case 'e':
+		return 3;
+	case 'D':
+		return 4;
+	case 'z':
+	case 'Z':
+		return operand_size;
+	case 'v':
+		return encoding->rex & REX_W ? 8 : operand_size;
+	case 'a':
+		return encoding->has_address_size ? 4 : 8;
+	case 'T':
+		return is_test ? 1 : 0;
+	case 'U':
+		return is_test ? operand_size : 0;
+	case 'X':
+		return encoding->prefix == 0x66 || encoding->prefix == 0xf2 ? 2 : 0;
+	default:
+		return 0;
+	}
+}
 
 struct cursor {
 	const uint8_t *bytes;
@@ -158,7 +260,7 @@ take_opcode(struct cursor *cursor, struct x86_encoding *encoding, struct evex_bi
 	if (byte == 0xc4 || byte == 0xc5 || is_xop)
 		return may_replace ? take_vex(cursor, encoding, byte) : -1;
 	take_legacy(cursor, encoding, byte);
-	return x86_opcode_is_valid(encoding) ? 0 : -1;
+	return opcode_form(encoding) == '!' ? -1 : 0;
 }
 
 static void
@@ -217,16 +319,18 @@ x86_encoding_parse(const uint8_t *bytes, size_t length, struct x86_encoding *enc
 {
 	struct cursor cursor = {.bytes = bytes, .length = length < X86_LONGEST ? length : X86_LONGEST};
 	struct evex_bits fifth = {0, 0};
+	char form;
 
 	memset(encoding, 0, sizeof(*encoding));
 	encoding->base = encoding->index = 0xff;
 	if (take_opcode(&cursor, encoding, &fifth) != 0 || cursor.is_over)
 		return -1;
 	encoding->opcode_at = (uint8_t)(cursor.at - 1);
-	if (x86_opcode_has_modrm(encoding))
+	form = opcode_form(encoding);
+	if (form >= 'A' && form <= 'Z')
 		take_modrm(&cursor, encoding, &fifth);
 	encoding->immediate_at = (uint8_t)cursor.at;
-	encoding->immediate_size = x86_opcode_immediate_size(encoding);
+	encoding->immediate_size = immediate_size(encoding, form);
 	encoding->immediate = take_number(&cursor, encoding->immediate_size);
 	encoding->size = (uint8_t)cursor.at;
 	return cursor.is_over ? -1 : 0;

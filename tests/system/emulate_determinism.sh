@@ -29,7 +29,7 @@ twice()
 	check "$sentence: twice the same samples" cmp "$scratch/counts.1" "$scratch/counts.2"
 }
 
-head -c 50000 "$top/libsample/code/x86_64_opcodes.c" >"$scratch/text"
+head -c 50000 "$top/libsample/code/x86_64_encoding.c" >"$scratch/text"
 twice 'gzip on in-order-2' in-order-2 gzip -9c "$scratch/text"
 twice 'python3 on e5-2690v4' e5-2690v4 /usr/bin/python3 -c 'print(sum(hash(str(i)) for i in range(1000)))'
 twice 'stream on e5-2603v1' e5-2603v1 "$build/workloads/emulated/stream" 100000 1
