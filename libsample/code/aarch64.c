@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "code/decoder_internal.h"
-#include "code/forms.h"
 
 #define SIZE 4u /* bytes of an instruction */
 #define SP   31u
@@ -116,12 +115,6 @@ static const struct form forms[] = {
 	{"aesmc aesimc sha1h pmull pmull2 sm4ekey", CLASS_CRYPTO, ACCESS_WRITE, 0},
 };
 /* clang-format on */
-
-const struct form *
-aarch64_form(const char *name)
-{
-	return form_find(forms, sizeof(forms) / sizeof(forms[0]), name);
-}
 
 /*
  * Instructions that capstone 4.0.2 does not know, or not by name: atomics of Armv8.1, branches and hints of pointer
@@ -249,7 +242,6 @@ extra_detail(uint32_t word, struct instruction_detail *detail)
 
 	if (!row)
 		return false;
-	memset(detail, 0, sizeof(*detail));
 	strncpy(detail->mnemonic, row->name, sizeof(detail->mnemonic) - 1);
 	for (const char *letter = row->operands; *letter; letter++)
 		extra_operand_fill(row, word, *letter, &detail->operands[detail->operand_count++]);
@@ -373,7 +365,6 @@ operands_fill(const cs_insn *from, uint32_t word, struct instruction_detail *det
 {
 	const cs_arm64 *arm = &from->detail->arm64;
 
-	memset(detail, 0, sizeof(*detail));
 	snprintf(detail->mnemonic, sizeof(detail->mnemonic), "%s", from->mnemonic);
 	for (size_t i = 0; i < arm->op_count && i < INSTRUCTION_OPERANDS_MAX; i++)
 		operand_fill(&arm->operands[i], &detail->operands[detail->operand_count++]);
@@ -442,19 +433,6 @@ touch_operands(struct instruction *instruction, const struct form *form, uint32_
 		if (is_result)
 			instruction_add_write(instruction, operand->reg);
 	}
-}
-
-static void
-touch_implicit(struct instruction *instruction, const struct form *form)
-{
-	for (uint8_t reg = 0; reg < REGISTER_VECTOR; reg++) {
-		if (form->reads >> reg & 1)
-			instruction_add_read(instruction, reg);
-		if (form->writes >> reg & 1)
-			instruction_add_write(instruction, reg);
-	}
-	if (form->traits & FLAGS_READ)
-		instruction_add_read(instruction, REGISTER_FLAGS);
 }
 
 /* Loads and stores with an address that moves on. */
@@ -539,7 +517,9 @@ effects_fill(struct instruction *instruction, const struct form *form, uint32_t 
 {
 	instruction->flow = form->flow;
 	touch_operands(instruction, form, word, detail);
-	touch_implicit(instruction, form);
+	instruction_add_implicit(instruction, form->reads, form->writes);
+	if (form->traits & FLAGS_READ)
+		instruction_add_read(instruction, REGISTER_FLAGS);
 	if (instruction->flow == FLOW_RETURN && detail->operand_count == 0 && form->class == CLASS_RETURN)
 		instruction_add_read(instruction, 30);
 	if ((word & 0xffffffe0) == 0xd53b4200) /* mrs x0, nzcv */
@@ -571,22 +551,15 @@ field_signed(uint32_t word, unsigned int from, unsigned int bits)
 	return (int64_t)((uint64_t)(word >> from) << (64 - bits)) >> (64 - bits);
 }
 
-static void
-instruction_place(struct instruction *instruction, uint64_t address, uint32_t word)
+static int64_t
+distance(const struct encoded_instruction *encoded, const struct instruction *instruction)
 {
-	int64_t words = 0;
+	const uint32_t word = word_at(encoded->bytes);
 
-	instruction->address = address;
-	instruction->target = 0;
+	(void)instruction;
 	if ((word & 0x7c000000) == 0x14000000)
-		words = field_signed(word, 0, 26);
-	else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
-		words = field_signed(word, 5, 19);
-	else if ((word & 0x7e000000) == 0x36000000)
-		words = field_signed(word, 5, 14);
-	else
-		return;
-	instruction->target = address + 4 * (uint64_t)words;
+		return 4 * field_signed(word, 0, 26);
+	return 4 * ((word & 0x7e000000) == 0x36000000 ? field_signed(word, 5, 14) : field_signed(word, 5, 19));
 }
 
 /* The word without the bits that do not change what it does: displacements, offsets, other immediates. */
@@ -641,58 +614,31 @@ identify(struct decoder *decoder, const uint8_t *bytes, uint64_t address, struct
 }
 
 static size_t
-decode_bad(size_t length, uint64_t address, struct instruction *instruction)
-{
-	*instruction = (struct instruction){.address = address, .class = CLASS_UNKNOWN, .flow = FLOW_NEXT};
-	instruction->size = length < SIZE ? (uint8_t)length : SIZE;
-	return instruction->size;
-}
-
-void
-aarch64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
+measure(struct encoded_instruction *encoded)
 {
 	if (encoded->length < SIZE)
-		return;
+		return 0;
 	encoded->key[0] = canonical(word_at(encoded->bytes));
 	encoded->key[1] = 0;
-	decoder_cache_prefetch(decoder, encoded);
-}
-
-size_t
-aarch64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-               struct instruction *instruction)
-{
-	const struct decode_cache_entry *cached;
-	uint32_t word;
-
-	if (encoded->length < SIZE)
-		return decode_bad(encoded->length, address, instruction);
-	word = word_at(encoded->bytes);
-	cached = decoder_cache_find(encoded);
-	if (!cached) {
-		struct instruction_detail detail;
-		struct decode_cache_entry *entry;
-
-		if (!identify(decoder, encoded->bytes, address, &detail))
-			return decode_bad(encoded->length, address, instruction);
-		entry = decoder_cache_insert(decoder, encoded);
-		entry->instruction.size = SIZE;
-		effects_fill(&entry->instruction, decoder_form(decoder, detail.mnemonic), word, &detail);
-		cached = entry;
-	}
-	*instruction = cached->instruction;
-	instruction_place(instruction, address, word);
 	return SIZE;
 }
 
-int
-aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-               struct instruction_detail *detail)
+static bool
+fill(struct decoder *decoder, const struct encoded_instruction *encoded, struct instruction *instruction)
 {
-	memset(detail, 0, sizeof(*detail));
-	if (length < SIZE || !identify(decoder, bytes, address, detail))
-		return -DCPI_EDAMAGED;
-	return 0;
+	struct instruction_detail detail = {.operand_count = 0};
+
+	if (!identify(decoder, encoded->bytes, 0, &detail))
+		return false;
+	effects_fill(instruction, decoder_form(decoder, detail.mnemonic), word_at(encoded->bytes), &detail);
+	return true;
+}
+
+static bool
+fill_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+            struct instruction_detail *detail)
+{
+	return length >= SIZE && identify(decoder, bytes, address, detail);
 }
 
 /* ldaddal, swpb, casah: the operation, the order, the size. */
@@ -797,6 +743,23 @@ extra_text(uint32_t word, char *text, size_t size)
 	return true;
 }
 
+/* An instruction's text, as capstone's mnemonic and op_str. */
+struct listing_parts {
+	char name[32], operands[160];
+};
+
+/* Put `by` in place of the `length` characters at `at` of the operands, if there is room. */
+static void
+listing_splice(struct listing_parts *parts, char *at, size_t length, const char *by)
+{
+	const size_t by_length = strlen(by), rest = strlen(at + length) + 1;
+
+	if ((size_t)(at - parts->operands) + by_length + rest > sizeof(parts->operands))
+		return;
+	memmove(at + by_length, at + length, rest);
+	memcpy(at, by, by_length);
+}
+
 /* Numbers are decimal up to nine, hexadecimal above, in all of capstone's operands but some. */
 static void
 digits_unify(struct listing_parts *parts)
@@ -805,7 +768,7 @@ digits_unify(struct listing_parts *parts)
 
 	while ((at = strstr(at, "#0x"))) {
 		if (isdigit((unsigned char)at[3]) && !isxdigit((unsigned char)at[4]))
-			listing_splice(parts->operands, sizeof(parts->operands), at + 1, 2, "");
+			listing_splice(parts, at + 1, 2, "");
 		at++;
 	}
 }
@@ -865,7 +828,7 @@ mask_number(uint32_t word, struct listing_parts *parts)
 		return;
 	value = -strtoull(at + 2, &end, 0);
 	snprintf(text, sizeof(text), "#0x%" PRIx64, word >> 31 ? value : (uint32_t)value);
-	listing_splice(parts->operands, sizeof(parts->operands), at, (size_t)(end - at), text);
+	listing_splice(parts, at, (size_t)(end - at), text);
 }
 
 /* "ld1 {v0.16b}, [x2], #16": what is added, in hexadecimal as other displacements are. */
@@ -882,7 +845,7 @@ added_number(struct listing_parts *parts)
 	if (*end || value < 10)
 		return;
 	snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	listing_splice(parts->operands, sizeof(parts->operands), at, (size_t)(end - at), text);
+	listing_splice(parts, at, (size_t)(end - at), text);
 }
 
 /* Capstone 4 (Debian 12) and 5 (Debian 13) differ in names and numbers: where they do, write objdump's text. */
@@ -899,12 +862,20 @@ listing_unify(uint32_t word, struct listing_parts *parts)
 	digits_unify(parts);
 }
 
-void
-aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text)
+static int
+open_capstone(struct decoder *decoder)
+{
+	return decoder_open_capstone(decoder, CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN);
+}
+
+static void
+put_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
+         struct text *text)
 {
 	struct listing_parts parts;
 	uint32_t word;
 
+	(void)syntax;
 	if (length < SIZE) {
 		text_put(text, "(bad)");
 		return;
@@ -912,10 +883,23 @@ aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 	word = word_at(bytes);
 	if (extra_text(word, text->start, text->size))
 		return;
-	if (!decoder_capstone_text(decoder, bytes, SIZE, address, &parts)) {
+	if (!decoder_disassemble(decoder, bytes, SIZE, address)) {
 		text_put(text, ".inst  0x%08" PRIx32, word);
 		return;
 	}
+	snprintf(parts.name, sizeof(parts.name), "%s", decoder->scratch->mnemonic);
+	snprintf(parts.operands, sizeof(parts.operands), "%s", decoder->scratch->op_str);
 	listing_unify(word, &parts);
 	text_put(text, parts.operands[0] ? "%-6s %s" : "%s", parts.name, parts.operands);
 }
+
+const struct decoder_architecture aarch64_architecture = {
+	.forms = forms,
+	.form_count = ARRAY_COUNT(forms),
+	.open = open_capstone,
+	.measure = measure,
+	.fill = fill,
+	.distance = distance,
+	.detail = fill_detail,
+	.text = put_text,
+};

@@ -66,10 +66,4 @@ bool control_flow_call_returns(const struct control_flow *flow, uint64_t address
 /* Whether compilers use it as filling where nothing runs: nops and traps. */
 bool instruction_is_padding(const struct instruction *instruction);
 
-static inline bool
-instruction_is_call(const struct instruction *instruction)
-{
-	return instruction->flow == FLOW_CALL || instruction->flow == FLOW_CALL_INDIRECT;
-}
-
 #endif

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "code/decoder_internal.h"
-#include "code/forms.h"
 
 /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 #define X86_64_CALL_CHANGES UINT32_C(0x0fc7)
@@ -37,7 +36,8 @@
 	"programs of riscv64 are decoded by capstone 5, and this is capstone " CAPSTONE_VERSION                        \
 	" (as in Debian 12): run it on Debian 13"
 
-#define POPULATE_AT 64 /* instructions in the cache */
+#define CACHE_SET_SIZE (CACHE_WAYS * sizeof(struct decode_cache_entry))
+#define CACHE_SIZE     (CACHE_SETS * CACHE_SET_SIZE)
 
 int
 architecture_of_machine(uint16_t e_machine, enum architecture *architecture)
@@ -69,23 +69,19 @@ architecture_registers(enum architecture architecture)
 	return &registers[architecture];
 }
 
-static int
-open_all(struct decoder *decoder)
+const char *
+architecture_trouble(enum architecture architecture)
 {
-	cs_arch arch = CS_ARCH_ARM64;
-	cs_mode mode = CS_MODE_LITTLE_ENDIAN;
+	if (HAS_RISCV64 || architecture != ARCHITECTURE_RISCV64)
+		return NULL;
+	return RISCV64_TROUBLE;
+}
+
+int
+decoder_open_capstone(struct decoder *decoder, cs_arch arch, cs_mode mode)
+{
 	cs_err err;
 
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		return x86_64_open(decoder);
-	if (decoder->architecture == ARCHITECTURE_RISCV64) {
-#if HAS_RISCV64
-		arch = CS_ARCH_RISCV;
-		mode = CS_MODE_RISCV64 | CS_MODE_RISCVC;
-#else
-		return -ENOTSUP;
-#endif
-	}
 	if (!cs_open)
 		return -ENOTSUP;
 	err = cs_open(arch, mode, &decoder->capstone);
@@ -98,36 +94,39 @@ open_all(struct decoder *decoder)
 	return decoder->scratch ? 0 : -ENOMEM;
 }
 
-const char *
-architecture_trouble(enum architecture architecture)
-{
-	if (HAS_RISCV64 || architecture != ARCHITECTURE_RISCV64)
-		return NULL;
-	return RISCV64_TROUBLE;
-}
-
-/* A constant where there is none, so that calls of riscv64's functions are left out. */
-static bool
-is_riscv64(const struct decoder *decoder)
-{
-	return HAS_RISCV64 && decoder->architecture == ARCHITECTURE_RISCV64;
-}
-
 struct decoder *
 decoder_new(enum architecture architecture)
 {
+	static const struct decoder_architecture *const architectures[ARCHITECTURE_COUNT] = {
+		[ARCHITECTURE_X86_64] = &x86_64_architecture,
+		[ARCHITECTURE_AARCH64] = &aarch64_architecture,
+#if HAS_RISCV64
+		[ARCHITECTURE_RISCV64] = &riscv64_architecture,
+#endif
+	};
 	struct decoder *decoder;
-	int err;
+	int err = -ENOMEM;
 
 	if ((unsigned int)architecture >= ARCHITECTURE_COUNT) {
 		errno = EINVAL;
 		return NULL;
 	}
-	decoder = mmap(NULL, sizeof(*decoder), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (decoder == MAP_FAILED)
+	if (!architectures[architecture]) {
+		errno = ENOTSUP;
 		return NULL;
-	decoder->architecture = architecture;
-	err = open_all(decoder);
+	}
+	decoder = calloc(1, sizeof(*decoder));
+	if (!decoder)
+		return NULL;
+	decoder->architecture = architectures[architecture];
+	/* Not written to here: pages of the cache without an instruction are never touched. */
+	decoder->cache_allocation = calloc(1, CACHE_SIZE + CACHE_SET_SIZE);
+	if (decoder->cache_allocation) {
+		decoder->cache =
+			(struct decode_cache_entry *)(((uintptr_t)decoder->cache_allocation + CACHE_SET_SIZE - 1) &
+		                                      ~(uintptr_t)(CACHE_SET_SIZE - 1));
+		err = decoder->architecture->open(decoder);
+	}
 	if (!err)
 		return decoder;
 	decoder_free(decoder);
@@ -144,7 +143,8 @@ decoder_free(struct decoder *decoder)
 		cs_free(decoder->scratch, 1);
 	if (decoder->capstone)
 		cs_close(&decoder->capstone);
-	munmap(decoder, sizeof(*decoder));
+	free(decoder->cache_allocation);
+	free(decoder);
 }
 
 bool
@@ -153,41 +153,42 @@ decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length
 	return cs_disasm_iter(decoder->capstone, &bytes, &length, &address, decoder->scratch);
 }
 
-void
-decoder_cache_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
+/* How well the word at *words names `name`: 0 not at all, more for more of it, most for all. *words: behind it. */
+static size_t
+match(const char **words, const char *name)
 {
-	const uint64_t low = encoded->key[0], high = encoded->key[1];
-	const uint64_t hash = (low ^ (high << 29 | high >> 35)) * 0x9e3779b97f4a7c15ull;
+	const char *word = *words, *at = word;
+	size_t same = 0;
 
-	encoded->cache_set = &decoder->cache[(hash >> 40 & (CACHE_SETS - 1)) * CACHE_WAYS];
-	__builtin_prefetch(encoded->cache_set);
+	while (name[same] && name[same] != ' ' && word[same] == name[same])
+		same++;
+	for (at += same; *at && *at != ' '; at++)
+		;
+	*words = at + (*at == ' ');
+	if (at == word)
+		return 0;
+	if (at[-1] == '*')
+		return same + 1 >= (size_t)(at - word) ? (size_t)(at - word) : 0;
+	return same == (size_t)(at - word) && !name[same] ? SIZE_MAX : 0;
 }
 
-const struct decode_cache_entry *
-decoder_cache_find(const struct encoded_instruction *encoded)
+const struct form *
+form_find(const struct form *forms, size_t count, const char *name)
 {
-	for (unsigned way = 0; way < CACHE_WAYS; way++) {
-		const struct decode_cache_entry *entry = &encoded->cache_set[way];
+	const struct form *found = NULL;
+	size_t best = 0;
 
-		if (entry->key[0] == encoded->key[0] && entry->key[1] == encoded->key[1] && entry->instruction.size)
-			return entry;
+	for (size_t i = 0; i < count; i++) {
+		for (const char *names = forms[i].names; *names;) {
+			const size_t matched = match(&names, name);
+
+			if (matched <= best)
+				continue;
+			best = matched;
+			found = &forms[i];
+		}
 	}
-	return NULL;
-}
-
-struct decode_cache_entry *
-decoder_cache_insert(struct decoder *decoder, const struct encoded_instruction *encoded)
-{
-	struct decode_cache_entry *set = encoded->cache_set;
-
-	/* Code that is more than a few procedures gets to all pages: one call is less than two faults of each, by a
-	 * look-up and then by the entry. It fails before Linux 5.14, and nothing depends on it. */
-	if (++decoder->cached_count == POPULATE_AT)
-		(void)madvise(decoder, sizeof(*decoder), MADV_POPULATE_WRITE);
-	memmove(set + 1, set, (CACHE_WAYS - 1) * sizeof(*set));
-	memset(set, 0, sizeof(*set));
-	memcpy(set->key, encoded->key, sizeof(set->key));
-	return set;
+	return found;
 }
 
 const struct form *
@@ -203,12 +204,9 @@ decoder_form(struct decoder *decoder, const char *name)
 	cached = &decoder->forms[hash & (FORM_CACHE_SIZE - 1)];
 	if (cached->form && strcmp(cached->name, name) == 0)
 		return cached->form;
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		form = x86_64_form(name);
-	else if (is_riscv64(decoder))
-		form = riscv64_form(name);
-	else
-		form = aarch64_form(name);
+	form = form_find(decoder->architecture->forms, decoder->architecture->form_count, name);
+	if (!form && decoder->architecture == &x86_64_architecture && name[0] == 'v') /* of AVX: that of SSE */
+		form = form_find(decoder->architecture->forms, decoder->architecture->form_count, name + 1);
 	if (!form)
 		form = &unknown;
 	if (strlen(name) < sizeof(cached->name)) {
@@ -269,31 +267,93 @@ instruction_add_write(struct instruction *instruction, uint8_t reg)
 }
 
 void
+instruction_add_implicit(struct instruction *instruction, uint32_t reads, uint32_t writes)
+{
+	for (uint8_t reg = 0; reg < REGISTER_VECTOR; reg++) {
+		if (reads >> reg & 1)
+			instruction_add_read(instruction, reg);
+		if (writes >> reg & 1)
+			instruction_add_write(instruction, reg);
+	}
+}
+
+void
 decoder_prefetch(struct decoder *decoder, const uint8_t *bytes, size_t length, struct encoded_instruction *encoded)
 {
+	uint64_t hash;
+
 	encoded->bytes = bytes;
 	encoded->length = length;
-	if (length == 0)
+	encoded->size = length ? decoder->architecture->measure(encoded) : 0;
+	if (!encoded->size)
 		return;
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		x86_64_prefetch(decoder, encoded);
-	else if (is_riscv64(decoder))
-		riscv64_prefetch(decoder, encoded);
-	else
-		aarch64_prefetch(decoder, encoded);
+	hash = (encoded->key[0] ^ (encoded->key[1] << 29 | encoded->key[1] >> 35)) * 0x9e3779b97f4a7c15ull;
+	encoded->cache_set = &decoder->cache[(hash >> 40 & (CACHE_SETS - 1)) * CACHE_WAYS];
+	__builtin_prefetch(encoded->cache_set);
+}
+
+static const struct decode_cache_entry *
+cache_find(const struct encoded_instruction *encoded)
+{
+	for (unsigned way = 0; way < CACHE_WAYS; way++) {
+		const struct decode_cache_entry *entry = &encoded->cache_set[way];
+
+		if (entry->key[0] == encoded->key[0] && entry->key[1] == encoded->key[1] && entry->instruction.size)
+			return entry;
+	}
+	return NULL;
+}
+
+/* Decode into a new entry of the cache; NULL: it is no instruction. */
+static const struct decode_cache_entry *
+cache_fill(struct decoder *decoder, const struct encoded_instruction *encoded)
+{
+	struct decode_cache_entry *set = encoded->cache_set;
+	struct instruction instruction = {.size = (uint8_t)encoded->size};
+
+	if (!decoder->architecture->fill(decoder, encoded, &instruction))
+		return NULL;
+	memmove(set + 1, set, (CACHE_WAYS - 1) * sizeof(*set));
+	memcpy(set->key, encoded->key, sizeof(set->key));
+	set->instruction = instruction;
+	return set;
+}
+
+static size_t
+decode_bad(const struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
+           struct instruction *instruction)
+{
+	const size_t size = decoder->architecture == &x86_64_architecture ? 1
+	                    : encoded->size                               ? encoded->size
+	                                                                  : encoded->length;
+
+	*instruction = (struct instruction){
+		.address = address, .size = (uint8_t)size, .class = CLASS_UNKNOWN, .flow = FLOW_NEXT};
+	return size;
 }
 
 size_t
 decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                        struct instruction *instruction)
 {
+	const struct decode_cache_entry *cached = NULL;
+
 	if (encoded->length == 0)
 		return 0;
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		return x86_64_decode(decoder, encoded, address, instruction);
-	if (is_riscv64(decoder))
-		return riscv64_decode(decoder, encoded, address, instruction);
-	return aarch64_decode(decoder, encoded, address, instruction);
+	if (encoded->size) {
+		cached = cache_find(encoded);
+		if (!cached)
+			cached = cache_fill(decoder, encoded);
+	}
+	if (!cached)
+		return decode_bad(decoder, encoded, address, instruction);
+	*instruction = cached->instruction;
+	instruction->address = address;
+	instruction->target = 0;
+	if (instruction_has_target(instruction))
+		instruction->target =
+			address + (uint64_t)decoder->architecture->distance(encoded, &cached->instruction);
+	return instruction->size;
 }
 
 size_t
@@ -337,11 +397,8 @@ int
 decoder_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                struct instruction_detail *detail)
 {
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		return x86_64_detail(decoder, bytes, length, address, detail);
-	if (is_riscv64(decoder))
-		return riscv64_detail(decoder, bytes, length, address, detail);
-	return aarch64_detail(decoder, bytes, length, address, detail);
+	memset(detail, 0, sizeof(*detail));
+	return length && decoder->architecture->detail(decoder, bytes, length, address, detail) ? 0 : -DCPI_EDAMAGED;
 }
 
 void
@@ -359,30 +416,6 @@ text_put(struct text *text, const char *format, ...)
 }
 
 void
-listing_splice(char *text, size_t size, char *at, size_t length, const char *by)
-{
-	const size_t by_length = strlen(by), rest = strlen(at + length) + 1;
-
-	if ((size_t)(at - text) + by_length + rest > size)
-		return;
-	memmove(at + by_length, at + length, rest);
-	memcpy(at, by, by_length);
-}
-
-bool
-decoder_capstone_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                      struct listing_parts *parts)
-{
-	const cs_insn *instruction = decoder->scratch;
-
-	if (!decoder_disassemble(decoder, bytes, length, address))
-		return false;
-	snprintf(parts->name, sizeof(parts->name), "%s", instruction->mnemonic);
-	snprintf(parts->operands, sizeof(parts->operands), "%s", instruction->op_str);
-	return true;
-}
-
-void
 decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
              char *buffer, size_t size)
 {
@@ -391,12 +424,6 @@ decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 	if (size == 0)
 		return;
 	buffer[0] = '\0';
-	if (length == 0)
-		return;
-	if (decoder->architecture == ARCHITECTURE_X86_64)
-		x86_64_text(decoder, bytes, length, address, syntax, &text);
-	else if (is_riscv64(decoder))
-		riscv64_text(decoder, bytes, length, address, &text);
-	else
-		aarch64_text(decoder, bytes, length, address, &text);
+	if (length)
+		decoder->architecture->text(decoder, bytes, length, address, syntax, &text);
 }

@@ -53,8 +53,9 @@ size_t decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t 
 struct encoded_instruction {
 	const uint8_t *bytes;
 	size_t length;
-	struct x86_encoding x86; /* x86-64; size 0: no instruction */
+	struct x86_encoding x86; /* x86-64 */
 	uint64_t key[2];         /* private to the decoder, as the next */
+	size_t size;             /* 0: no instruction */
 	struct decode_cache_entry *cache_set;
 };
 

@@ -12,7 +12,7 @@
 
 #include "code/decoder.h"
 
-struct form;
+struct text;
 
 /* Capstone knows RISC-V from version 5 on (Debian 13 has it, Debian 12 has 4). */
 #define HAS_RISCV64 (CS_API_MAJOR >= 5)
@@ -33,22 +33,82 @@ struct decode_cache_entry {
 
 _Static_assert(sizeof(struct decode_cache_entry) == 64, "each is on one line of the CPU's cache");
 
+/* What happens to the first operands; those that follow are read. */
+enum operand_access {
+	ACCESS_READ,   /* all are read */
+	ACCESS_WRITE,  /* the first is written */
+	ACCESS_UPDATE, /* the first is read and written */
+	ACCESS_PAIR,   /* the first two are written */
+	ACCESS_SWAP,   /* the first two are read and written */
+	ACCESS_SECOND, /* the second is written (aarch64: ldadd) */
+	ACCESS_NONE,   /* none is touched */
+};
+
+enum form_trait {
+	FLAGS_READ = 1 << 0,
+	FLAGS_WRITE = 1 << 1,
+	IS_MOVE = 1 << 2,    /* a load or store, and nothing else, when it has memory */
+	IS_ZEROING = 1 << 6, /* with one register as both operands, the result does not depend on it (xor) */
+	USES_X87 = 1 << 7,
+	IS_STORE = 1 << 8, /* memory is written, by an operand that is not the first */
+	IS_LOAD = 1 << 9,
+	IS_LANDING = 1 << 10,
+	KEEPS_FIRST = 1 << 11, /* x86-64: the first operand may stay as it was (bsf) */
+};
+
+/* What an instruction does to its operands, by its name: a row of an architecture's table. */
+struct form {
+	const char *names; /* between blanks; one that ends in '*' stands for all that begin so */
+	uint8_t class;     /* enum instruction_class */
+	uint8_t access;    /* enum operand_access */
+	uint16_t traits;   /* enum form_trait */
+	uint8_t flow;      /* enum instruction_flow */
+	uint32_t reads;    /* implicit: bits of general registers */
+	uint32_t writes;
+};
+
 /* The form of a name. */
 struct form_cache_entry {
 	char name[FORM_NAME];
 	const struct form *form; /* NULL: the entry is empty */
 };
 
+/* What differs between architectures: each of their files defines one of these. */
+struct decoder_architecture {
+	const struct form *forms;
+	size_t form_count;
+	int (*open)(struct decoder *decoder); /* 0, -ENOMEM, -ENOTSUP when the library is another one */
+
+	/* Set the key of `encoded`, whose bytes (at least one) are set. Returns the instruction's size, 0: it is none.
+	 */
+	size_t (*measure)(struct encoded_instruction *encoded);
+	/* Fill in all but the place: address and target, and the size, which is set. False: it is no instruction. */
+	bool (*fill)(struct decoder *decoder, const struct encoded_instruction *encoded,
+	             struct instruction *instruction);
+	/* How far behind its address the target of a branch, a jump or a call is. */
+	int64_t (*distance)(const struct encoded_instruction *encoded, const struct instruction *instruction);
+
+	/* `detail` is empty. False: the library does not know it. */
+	bool (*detail)(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+	               struct instruction_detail *detail);
+	/* Append the text of an instruction, of at least one byte. */
+	void (*text)(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+	             enum listing_syntax syntax, struct text *text);
+};
+
+extern const struct decoder_architecture x86_64_architecture, aarch64_architecture;
+extern const struct decoder_architecture riscv64_architecture; /* with HAS_RISCV64 only */
+
 struct decoder {
-	enum architecture architecture;
+	const struct decoder_architecture *architecture;
 	/* x86-64 */
 	ZydisDecoder zydis;
 	ZydisFormatter formatter[2]; /* by enum listing_syntax */
 	/* aarch64, riscv64 */
 	csh capstone;
-	cs_insn *scratch;    /* of `capstone`, with its details */
-	size_t cached_count; /* instructions that were put into the cache */
-	_Alignas(128) struct decode_cache_entry cache[CACHE_SETS * CACHE_WAYS]; /* a set is on two of the CPU's lines */
+	cs_insn *scratch; /* of `capstone`, with its details */
+	void *cache_allocation;
+	struct decode_cache_entry *cache; /* in it, aligned: each set is on two lines of the CPU's cache */
 	struct form_cache_entry forms[FORM_CACHE_SIZE];
 };
 
@@ -61,55 +121,14 @@ struct text {
 /* Append to `text`. What does not fit is left out; it always ends in NUL. */
 __attribute__((format(printf, 2, 3))) void text_put(struct text *text, const char *format, ...);
 
-/* An instruction's text, as capstone's mnemonic and op_str. */
-struct listing_parts {
-	char name[32], operands[160];
-};
-
-/* Put `by` in place of the `length` characters at `at` of `text`, which has `size` bytes, if there is room. */
-void listing_splice(char *text, size_t size, char *at, size_t length, const char *by);
-
-/* Capstone's text of one instruction, which is in decoder->scratch, too; false when capstone does not know it. */
-bool decoder_capstone_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                           struct listing_parts *parts);
-
-/*
- * The functions of each architecture. _prefetch() fills in the rest of `encoded`, whose bytes (at least one) are set;
- * _decode() returns how many bytes the instruction takes; _text() appends its text.
- */
-int x86_64_open(struct decoder *decoder); /* -ENOTSUP when the library is another one */
-void x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
-size_t x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-                     struct instruction *instruction);
-int x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                  struct instruction_detail *detail);
-void x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                 enum listing_syntax syntax, struct text *text);
-
-void aarch64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
-size_t aarch64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-                      struct instruction *instruction);
-int aarch64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                   struct instruction_detail *detail);
-void aarch64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text);
-
-/* with HAS_RISCV64 only */
-void riscv64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
-size_t riscv64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-                      struct instruction *instruction);
-int riscv64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-                   struct instruction_detail *detail);
-void riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text);
+/* Open capstone. 0, -ENOMEM, -ENOTSUP. */
+int decoder_open_capstone(struct decoder *decoder, cs_arch arch, cs_mode mode);
 
 /* Disassemble one instruction into decoder->scratch; false when capstone does not know it. */
 bool decoder_disassemble(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address);
 
-/* Set encoded->cache_set to the set of encoded->key, and prefetch it. */
-void decoder_cache_prefetch(struct decoder *decoder, struct encoded_instruction *encoded);
-
-/* The cached instruction, NULL when there is none; and a new entry for it, empty but for its key. */
-const struct decode_cache_entry *decoder_cache_find(const struct encoded_instruction *encoded);
-struct decode_cache_entry *decoder_cache_insert(struct decoder *decoder, const struct encoded_instruction *encoded);
+/* The form of `name` in a table: an exact name before a pattern, a longer pattern before a shorter one. NULL: none. */
+const struct form *form_find(const struct form *forms, size_t count, const char *name);
 
 /* The form of `name` in the architecture's table; that of the system's instructions when it is not there. */
 const struct form *decoder_form(struct decoder *decoder, const char *name);
@@ -119,5 +138,7 @@ void instruction_add_read(struct instruction *instruction, uint8_t reg);
 void instruction_add_write(struct instruction *instruction, uint8_t reg);
 /* Behind all other reads. */
 void instruction_add_address(struct instruction *instruction, uint8_t reg);
+/* General registers, as bits. */
+void instruction_add_implicit(struct instruction *instruction, uint32_t reads, uint32_t writes);
 
 #endif

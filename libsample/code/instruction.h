@@ -109,4 +109,16 @@ struct instruction {
 	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
 };
 
+static inline bool
+instruction_is_call(const struct instruction *instruction)
+{
+	return instruction->flow == FLOW_CALL || instruction->flow == FLOW_CALL_INDIRECT;
+}
+
+static inline bool
+instruction_has_target(const struct instruction *instruction)
+{
+	return instruction->flow == FLOW_BRANCH || instruction->flow == FLOW_JUMP || instruction->flow == FLOW_CALL;
+}
+
 #endif

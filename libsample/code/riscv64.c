@@ -15,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "code/forms.h"
+#include "base/array.h"
 
 #define RA 1u
 #define T0 5u
@@ -64,12 +63,6 @@ static const struct form forms[] = {
 	{"fmv.* fabs.* fneg.* fsgnj.* fsgnjn.* fsgnjx.*", CLASS_FLOAT_MOVE, ACCESS_WRITE, 0},
 };
 /* clang-format on */
-
-const struct form *
-riscv64_form(const char *name)
-{
-	return form_find(forms, sizeof(forms) / sizeof(forms[0]), name);
-}
 
 /* Bytes of the instruction; 0: `length` is too short for it. */
 static size_t
@@ -190,10 +183,12 @@ join_memory(struct instruction_detail *detail, const struct form *form)
 		last->size = access_size(detail->mnemonic, form);
 }
 
+/* Whether its last operand is where a branch, a jump or a call goes. */
 static bool
-has_target(const struct form *form)
+has_target(const struct form *form, const struct instruction_detail *detail)
 {
-	return form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL;
+	return (form->flow == FLOW_BRANCH || form->flow == FLOW_JUMP || form->flow == FLOW_CALL) &&
+	       detail->operand_count;
 }
 
 /* jalr as a jump or as a return, which compressed instructions and displacements hide. */
@@ -233,7 +228,6 @@ identify(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64_t ad
 	const char *name;
 	bool is_compressed;
 
-	memset(detail, 0, sizeof(*detail));
 	if (!disassemble(decoder, bytes, size, address))
 		return false;
 	from = &decoder->scratch->detail->riscv;
@@ -246,7 +240,7 @@ identify(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64_t ad
 		detail->operands[detail->operand_count++] = operand_of(&from->operands[i]);
 	if (form->traits & (IS_LOAD | IS_STORE))
 		join_memory(detail, form);
-	if (has_target(form) && detail->operand_count)
+	if (has_target(form, detail))
 		detail->operands[detail->operand_count - 1].value += (int64_t)address;
 	if (detail->operand_count == 2 && (strcmp(name, "lui") == 0 || strcmp(name, "auipc") == 0))
 		detail->operands[1].value = (int32_t)((uint32_t)detail->operands[1].value << 12);
@@ -278,12 +272,7 @@ touch_operands(struct instruction *instruction, const struct form *form, const s
 		else if (operands[i].kind == OPERAND_REGISTER && form->access != ACCESS_NONE)
 			instruction_add_read(instruction, operands[i].reg);
 	}
-	for (uint8_t reg = 0; reg < REGISTER_VECTOR; reg++) {
-		if (form->reads >> reg & 1)
-			instruction_add_read(instruction, reg);
-		if (form->writes >> reg & 1)
-			instruction_add_write(instruction, reg);
-	}
+	instruction_add_implicit(instruction, form->reads, form->writes);
 }
 
 /* All but the address; the target as a distance from there. */
@@ -301,65 +290,46 @@ effects_fill(struct instruction *instruction, const struct form *form, const str
 	instruction->stores = form->traits & IS_STORE;
 	if (instruction->loads || instruction->stores)
 		instruction->access_size = access_size(detail->mnemonic, form);
-	if (has_target(form) && detail->operand_count)
+	if (has_target(form, detail))
 		instruction->target = (uint64_t)detail->operands[detail->operand_count - 1].value;
 	instruction->is_wide = form->class == CLASS_DIVIDE && detail->mnemonic[length - 1] != 'w';
 }
 
 static size_t
-decode_bad(size_t length, size_t size, uint64_t address, struct instruction *instruction)
-{
-	*instruction = (struct instruction){.address = address, .class = CLASS_UNKNOWN, .flow = FLOW_NEXT};
-	instruction->size = (uint8_t)(size ? size : length);
-	return instruction->size;
-}
-
-void
-riscv64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
+measure(struct encoded_instruction *encoded)
 {
 	const size_t size = size_of(encoded->bytes, encoded->length);
 
-	if (!size)
-		return;
 	encoded->key[0] = encoded->key[1] = 0;
 	for (size_t i = 0; i < size; i++)
 		encoded->key[0] |= (uint64_t)encoded->bytes[i] << 8 * i;
-	decoder_cache_prefetch(decoder, encoded);
-}
-
-size_t
-riscv64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-               struct instruction *instruction)
-{
-	const size_t size = size_of(encoded->bytes, encoded->length);
-	const struct decode_cache_entry *cached;
-
-	if (!size)
-		return decode_bad(encoded->length, size, address, instruction);
-	cached = decoder_cache_find(encoded);
-	if (!cached) {
-		struct instruction_detail detail;
-		struct decode_cache_entry *entry;
-
-		if (!identify(decoder, encoded->bytes, size, 0, &detail))
-			return decode_bad(encoded->length, size, address, instruction);
-		entry = decoder_cache_insert(decoder, encoded);
-		entry->instruction.size = (uint8_t)size;
-		effects_fill(&entry->instruction, decoder_form(decoder, detail.mnemonic), &detail);
-		cached = entry;
-	}
-	*instruction = cached->instruction;
-	instruction->address = address;
-	if (instruction->flow == FLOW_BRANCH || instruction->flow == FLOW_JUMP || instruction->flow == FLOW_CALL)
-		instruction->target += address;
 	return size;
 }
 
-int
-riscv64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-               struct instruction_detail *detail)
+static bool
+fill(struct decoder *decoder, const struct encoded_instruction *encoded, struct instruction *instruction)
 {
-	return length && identify(decoder, bytes, size_of(bytes, length), address, detail) ? 0 : -DCPI_EDAMAGED;
+	struct instruction_detail detail = {.operand_count = 0};
+
+	if (!identify(decoder, encoded->bytes, encoded->size, 0, &detail))
+		return false;
+	effects_fill(instruction, decoder_form(decoder, detail.mnemonic), &detail);
+	return true;
+}
+
+/* The key has all bytes: the distance is what fill() has found. */
+static int64_t
+distance(const struct encoded_instruction *encoded, const struct instruction *instruction)
+{
+	(void)encoded;
+	return (int64_t)instruction->target;
+}
+
+static bool
+fill_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+            struct instruction_detail *detail)
+{
+	return identify(decoder, bytes, size_of(bytes, length), address, detail);
 }
 
 /* Operands in text: as capstone writes them, but without blanks. */
@@ -448,17 +418,25 @@ name_unify(char *name, size_t size, struct operand_words *words)
 	}
 }
 
-void
-riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, struct text *text)
+static int
+open_capstone(struct decoder *decoder)
+{
+	return decoder_open_capstone(decoder, CS_ARCH_RISCV, CS_MODE_RISCV64 | CS_MODE_RISCVC);
+}
+
+static void
+put_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
+         struct text *text)
 {
 	const size_t size = size_of(bytes, length);
 	const cs_insn *instruction = decoder->scratch;
-	struct instruction_detail detail;
+	struct instruction_detail detail = {.operand_count = 0};
 	struct operand_words words;
 	const struct form *form;
 	bool is_compressed;
 	char name[32];
 
+	(void)syntax;
 	if (!identify(decoder, bytes, size, address, &detail)) {
 		if (size == 4)
 			text_put(text, ".inst  0x%08" PRIx32,
@@ -477,7 +455,7 @@ riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 	}
 	for (size_t i = 0; i < words.count; i++)
 		word_unify(words.words[i], name, form, i);
-	if (has_target(form) && words.count)
+	if (has_target(form, &detail) && words.count)
 		snprintf(words.words[words.count - 1], WORD_SIZE, "0x%" PRIx64,
 		         (uint64_t)detail.operands[detail.operand_count - 1].value);
 	jump_unify(name, sizeof(name), &words);
@@ -486,5 +464,16 @@ riscv64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint6
 	for (size_t i = 0; i < words.count; i++)
 		text_put(text, "%s%s", i ? "," : "", words.words[i]);
 }
+
+const struct decoder_architecture riscv64_architecture = {
+	.forms = forms,
+	.form_count = ARRAY_COUNT(forms),
+	.open = open_capstone,
+	.measure = measure,
+	.fill = fill,
+	.distance = distance,
+	.detail = fill_detail,
+	.text = put_text,
+};
 
 #endif

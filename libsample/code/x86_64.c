@@ -11,9 +11,8 @@
 
 #include <Zycore/Format.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "code/decoder_internal.h"
-#include "code/forms.h"
 
 #define RCX 1
 #define RSP 4
@@ -113,16 +112,6 @@ static const struct form forms[] = {
 	{"fxch ffree ffreep fdecstp fincstp fninit fnclex", CLASS_NOP, 0, USES_X87},
 };
 /* clang-format on */
-
-const struct form *
-x86_64_form(const char *name)
-{
-	const struct form *form = form_find(forms, sizeof(forms) / sizeof(forms[0]), name);
-
-	if (!form && name[0] == 'v')
-		form = form_find(forms, sizeof(forms) / sizeof(forms[0]), name + 1);
-	return form;
-}
 
 /* An instruction as Zydis has it. */
 struct zydis {
@@ -318,12 +307,7 @@ touch_hidden(struct instruction *instruction, const struct form *form, const str
 		if (operand->actions & WRITES)
 			writes |= 1u << reg;
 	}
-	for (uint8_t reg = 0; reg < REGISTER_VECTOR; reg++) {
-		if (reads >> reg & 1)
-			instruction_add_read(instruction, reg);
-		if (writes >> reg & 1)
-			instruction_add_write(instruction, reg);
-	}
+	instruction_add_implicit(instruction, reads, writes);
 	if (is_string(zydis) && zydis->instruction.attributes & HAS_REPEAT) {
 		instruction_add_read(instruction, RCX);
 		instruction_add_write(instruction, RCX);
@@ -495,21 +479,6 @@ newer_fill(struct instruction *instruction, const struct x86_encoding *encoding)
 	return true;
 }
 
-static bool
-has_target(const struct instruction *instruction)
-{
-	return instruction->flow == FLOW_BRANCH || instruction->flow == FLOW_JUMP || instruction->flow == FLOW_CALL;
-}
-
-static void
-instruction_place(struct instruction *instruction, uint64_t address, const struct x86_encoding *encoding)
-{
-	instruction->address = address;
-	instruction->target = 0;
-	if (has_target(instruction))
-		instruction->target = address + instruction->size + (uint64_t)encoding->immediate;
-}
-
 /* The first `size` bytes, 1 to 15, of `bytes` as two numbers, with zeros behind them. */
 static void
 take_bytes(const uint8_t *bytes, size_t size, uint64_t words[2])
@@ -549,57 +518,29 @@ memo_key(const uint8_t *bytes, const struct x86_encoding *encoding, uint64_t key
 }
 
 static size_t
-decode_bad(uint64_t address, struct instruction *instruction)
+measure(struct encoded_instruction *encoded)
 {
-	*instruction = (struct instruction){.address = address, .size = 1, .class = CLASS_UNKNOWN, .flow = FLOW_NEXT};
-	return 1;
-}
-
-void
-x86_64_prefetch(struct decoder *decoder, struct encoded_instruction *encoded)
-{
-	if (x86_encoding_parse(encoded->bytes, encoded->length, &encoded->x86) != 0) {
-		encoded->x86.size = 0;
-		return;
-	}
+	if (x86_encoding_parse(encoded->bytes, encoded->length, &encoded->x86) != 0)
+		return 0;
 	memo_key(encoded->bytes, &encoded->x86, encoded->key);
-	decoder_cache_prefetch(decoder, encoded);
+	return encoded->x86.size;
 }
 
-/* Decode into a new cache entry; NULL: no instruction. Not inlined: a cache hit needs no stack for operands. */
-static __attribute__((noinline)) const struct decode_cache_entry *
-decode_new(struct decoder *decoder, const struct encoded_instruction *encoded)
+static bool
+fill(struct decoder *decoder, const struct encoded_instruction *encoded, struct instruction *instruction)
 {
-	const struct x86_encoding *x86 = &encoded->x86;
-	struct instruction instruction = {.size = x86->size};
-	struct decode_cache_entry *memo;
 	struct zydis zydis;
 
-	if (zydis_decode(decoder, encoded->bytes, encoded->length, x86, &zydis))
-		effects_fill(&instruction, decoder, &zydis);
-	else if (!newer_fill(&instruction, x86))
-		return NULL;
-	memo = decoder_cache_insert(decoder, encoded);
-	memo->instruction = instruction;
-	return memo;
+	if (!zydis_decode(decoder, encoded->bytes, encoded->length, &encoded->x86, &zydis))
+		return newer_fill(instruction, &encoded->x86);
+	effects_fill(instruction, decoder, &zydis);
+	return true;
 }
 
-size_t
-x86_64_decode(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
-              struct instruction *instruction)
+static int64_t
+distance(const struct encoded_instruction *encoded, const struct instruction *instruction)
 {
-	const struct decode_cache_entry *memo;
-
-	if (!encoded->x86.size)
-		return decode_bad(address, instruction);
-	memo = decoder_cache_find(encoded);
-	if (!memo)
-		memo = decode_new(decoder, encoded);
-	if (!memo)
-		return decode_bad(address, instruction);
-	*instruction = memo->instruction;
-	instruction_place(instruction, address, &encoded->x86);
-	return instruction->size;
+	return instruction->size + encoded->x86.immediate;
 }
 
 /*
@@ -655,25 +596,24 @@ operand_fill(const ZydisDecodedInstruction *instruction, const ZydisDecodedOpera
 	}
 }
 
-int
-x86_64_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
-              struct instruction_detail *detail)
+static bool
+fill_detail(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
+            struct instruction_detail *detail)
 {
 	struct x86_encoding encoding;
 	struct zydis zydis;
 
-	memset(detail, 0, sizeof(*detail));
 	if (x86_encoding_parse(bytes, length, &encoding) != 0 ||
 	    !zydis_decode(decoder, bytes, length, &encoding, &zydis))
-		return -DCPI_EDAMAGED;
+		return false;
 	snprintf(detail->mnemonic, sizeof(detail->mnemonic), "%s", zydis.name);
 	for (size_t i = 0; i < zydis.shown_count && i < INSTRUCTION_OPERANDS_MAX; i++)
 		operand_fill(&zydis.instruction, zydis.shown[i], address + encoding.size,
 		             &detail->operands[detail->operand_count++]);
-	return 0;
+	return true;
 }
 
-/* Printed in place of the mnemonic: x86_64_text() splits prefixes from operands there and writes its own name. */
+/* Printed in place of the mnemonic: put_text() splits prefixes from operands there and writes its own name. */
 #define NAME_MARK "\n"
 
 static ZyanStatus
@@ -700,8 +640,8 @@ print_immediate(const ZydisFormatter *formatter, ZydisFormatterBuffer *buffer, Z
 	                              is_negative ? -value : value);
 }
 
-int
-x86_64_open(struct decoder *decoder)
+static int
+open_zydis(struct decoder *decoder)
 {
 	static const ZydisFormatterStyle styles[2] = {
 		[LISTING_ATT] = ZYDIS_FORMATTER_STYLE_ATT,
@@ -1020,9 +960,9 @@ put_operands_intel(struct text *text, const char *operands)
 	}
 }
 
-void
-x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
-            struct text *text)
+static void
+put_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address, enum listing_syntax syntax,
+         struct text *text)
 {
 	ZydisDecodedOperand shown[ZYDIS_MAX_OPERAND_COUNT];
 	char formatted[INSTRUCTION_TEXT_SIZE], *mark;
@@ -1077,3 +1017,14 @@ x86_64_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64
 	else
 		put_operands_intel(text, mark);
 }
+
+const struct decoder_architecture x86_64_architecture = {
+	.forms = forms,
+	.form_count = ARRAY_COUNT(forms),
+	.open = open_zydis,
+	.measure = measure,
+	.fill = fill,
+	.distance = distance,
+	.detail = fill_detail,
+	.text = put_text,
+};

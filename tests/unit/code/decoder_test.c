@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/error.h"
+#include "code/decoder_internal.h"
 #include "tests/unit/code/describe.h"
 
 static struct decoder *
@@ -288,6 +289,61 @@ decoders_of_several_threads_begin_at_once(void **state)
 		assert_memory_equal(&first[i], &first[0], sizeof(first[0]));
 }
 
+static const struct form table[] = {
+	{"cmp* add", CLASS_FLOAT_COMPARE, ACCESS_UPDATE, 0},
+	{"cmp", CLASS_INTEGER, ACCESS_READ, 0},
+	{"cmpxchg*", CLASS_ATOMIC, ACCESS_READ, 0},
+};
+
+static const struct form *
+find(const char *name)
+{
+	return form_find(table, sizeof(table) / sizeof(table[0]), name);
+}
+
+static void
+an_exact_name_goes_before_a_pattern(void **state)
+{
+	(void)state;
+	assert_ptr_equal(find("cmp"), &table[1]);
+	assert_ptr_equal(find("cmpps"), &table[0]);
+	assert_ptr_equal(find("add"), &table[0]);
+}
+
+static void
+a_longer_pattern_goes_before_a_shorter_one(void **state)
+{
+	(void)state;
+	assert_ptr_equal(find("cmpxchg16b"), &table[2]);
+}
+
+static void
+a_part_of_a_name_is_no_name(void **state)
+{
+	(void)state;
+	assert_null(find("ad"));
+	assert_null(find("adds"));
+	assert_null(find(""));
+}
+
+static void
+avx_has_the_forms_of_sse(void **state)
+{
+	struct decoder *decoder = x86(), *other = decoder_new(ARCHITECTURE_AARCH64);
+	const struct form *unknown = decoder_form(decoder, "nothing");
+
+	(void)state;
+	assert_non_null(other);
+	assert_ptr_equal(decoder_form(decoder, "vaddps"), decoder_form(decoder, "addps"));
+	assert_int_equal(decoder_form(decoder, "vpmovmskb")->class, CLASS_FLOAT_MOVE);
+	assert_int_equal(decoder_form(decoder, "vpcmpistri")->class, CLASS_VECTOR_MULTIPLY);
+	assert_int_equal(unknown->class, CLASS_SYSTEM);
+	assert_ptr_equal(decoder_form(decoder, "vnothing"), unknown);
+	assert_ptr_equal(decoder_form(other, "vaddps"), unknown);
+	decoder_free(decoder);
+	decoder_free(other);
+}
+
 int
 main(void)
 {
@@ -304,6 +360,10 @@ main(void)
 		cmocka_unit_test(looked_at_together_or_alone_an_instruction_is_the_same),
 		cmocka_unit_test(operands_are_told_one_by_one),
 		cmocka_unit_test(operands_of_arm_have_shifts_and_extensions),
+		cmocka_unit_test(an_exact_name_goes_before_a_pattern),
+		cmocka_unit_test(a_longer_pattern_goes_before_a_shorter_one),
+		cmocka_unit_test(a_part_of_a_name_is_no_name),
+		cmocka_unit_test(avx_has_the_forms_of_sse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
