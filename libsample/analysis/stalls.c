@@ -7,7 +7,6 @@
 
 #include "analysis/stalls_internal.h"
 #include "base/array.h"
-#include "code/uops.h"
 
 #define SMALL_PART         0.02 /* of a stall: a reason that explains no more is ruled out */
 #define STRIDE_STEPS       400  /* an instruction: what all searches for strides may take */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/stalls_internal.h"
-#include "code/uops.h"
 
 #define STALLS_STEPS_MAX  4096 /* instructions of one walk back: what is farther away is not found, and assumed */
 #define LONG_LATENCY      2    /* cycles; a chain of such operations is slow */

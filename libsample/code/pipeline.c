@@ -13,57 +13,53 @@
 #include "base/config.h"
 #include "base/error.h"
 
-static const char *const operation_names[OPERATION_COUNT] = {
-	[CLASS_NOP] = "nop",
-	[CLASS_INTEGER] = "integer",
-	[CLASS_SHIFT] = "shift",
-	[CLASS_ADDRESS] = "address",
-	[CLASS_MOVE] = "move",
-	[CLASS_SELECT] = "select",
-	[CLASS_MULTIPLY] = "multiply",
-	[CLASS_DIVIDE] = "divide",
-	[CLASS_BIT] = "bit",
-	[CLASS_LOAD] = "load",
-	[CLASS_STORE] = "store",
-	[CLASS_PREFETCH] = "prefetch",
-	[CLASS_ATOMIC] = "atomic",
-	[CLASS_BARRIER] = "barrier",
-	[CLASS_BRANCH] = "branch",
-	[CLASS_JUMP] = "jump",
-	[CLASS_CALL] = "call",
-	[CLASS_RETURN] = "return",
-	[CLASS_FLOAT_ADD] = "float_add",
-	[CLASS_FLOAT_MULTIPLY] = "float_multiply",
-	[CLASS_FLOAT_FUSED] = "float_fused",
-	[CLASS_FLOAT_DIVIDE] = "float_divide",
-	[CLASS_FLOAT_ROOT] = "float_root",
-	[CLASS_FLOAT_COMPARE] = "float_compare",
-	[CLASS_FLOAT_CONVERT] = "float_convert",
-	[CLASS_FLOAT_MOVE] = "float_move",
-	[CLASS_VECTOR_INTEGER] = "vector_integer",
-	[CLASS_VECTOR_MULTIPLY] = "vector_multiply",
-	[CLASS_VECTOR_SHUFFLE] = "vector_shuffle",
-	[CLASS_CRYPTO] = "crypto",
-	[CLASS_STRING] = "string",
-	[CLASS_SYSTEM] = "system",
-	[CLASS_UNKNOWN] = "unknown",
-	[OPERATION_LOAD_VECTOR] = "load_vector",
-	[OPERATION_STORE_VECTOR] = "store_vector",
-	[OPERATION_STORE_FOLDED] = "store_folded",
-	[OPERATION_TRANSFER] = "transfer",
-	[OPERATION_TRANSFER_BACK] = "transfer_back",
-	[OPERATION_ADDRESS_THREE] = "address_three",
-	[OPERATION_MULTIPLY_TWO] = "multiply_two",
-	[OPERATION_DIVIDE_WIDE] = "divide_wide",
-	[OPERATION_SHIFT_BY_REGISTER] = "shift_by_register",
+static const struct {
+	const char *name; /* that a model's file has for it */
+	uint8_t stand_in; /* whose values it gets when the file does not have it; itself when it is mandatory */
+} operations[OPERATION_COUNT] = {
+	[CLASS_NOP] = {"nop", CLASS_NOP},
+	[CLASS_INTEGER] = {"integer", CLASS_INTEGER},
+	[CLASS_SHIFT] = {"shift", CLASS_INTEGER},
+	[CLASS_ADDRESS] = {"address", CLASS_INTEGER},
+	[CLASS_MOVE] = {"move", CLASS_INTEGER},
+	[CLASS_SELECT] = {"select", CLASS_INTEGER},
+	[CLASS_MULTIPLY] = {"multiply", CLASS_MULTIPLY},
+	[CLASS_DIVIDE] = {"divide", CLASS_DIVIDE},
+	[CLASS_BIT] = {"bit", CLASS_INTEGER},
+	[CLASS_LOAD] = {"load", CLASS_LOAD},
+	[CLASS_STORE] = {"store", CLASS_STORE},
+	[CLASS_PREFETCH] = {"prefetch", CLASS_LOAD},
+	[CLASS_ATOMIC] = {"atomic", CLASS_INTEGER},
+	[CLASS_BARRIER] = {"barrier", CLASS_INTEGER},
+	[CLASS_BRANCH] = {"branch", CLASS_BRANCH},
+	[CLASS_JUMP] = {"jump", CLASS_BRANCH},
+	[CLASS_CALL] = {"call", CLASS_BRANCH},
+	[CLASS_RETURN] = {"return", CLASS_BRANCH},
+	[CLASS_FLOAT_ADD] = {"float_add", CLASS_FLOAT_ADD},
+	[CLASS_FLOAT_MULTIPLY] = {"float_multiply", CLASS_FLOAT_ADD},
+	[CLASS_FLOAT_FUSED] = {"float_fused", CLASS_FLOAT_MULTIPLY},
+	[CLASS_FLOAT_DIVIDE] = {"float_divide", CLASS_FLOAT_DIVIDE},
+	[CLASS_FLOAT_ROOT] = {"float_root", CLASS_FLOAT_DIVIDE},
+	[CLASS_FLOAT_COMPARE] = {"float_compare", CLASS_FLOAT_ADD},
+	[CLASS_FLOAT_CONVERT] = {"float_convert", CLASS_FLOAT_ADD},
+	[CLASS_FLOAT_MOVE] = {"float_move", CLASS_FLOAT_ADD},
+	[CLASS_VECTOR_INTEGER] = {"vector_integer", CLASS_FLOAT_ADD},
+	[CLASS_VECTOR_MULTIPLY] = {"vector_multiply", CLASS_FLOAT_MULTIPLY},
+	[CLASS_VECTOR_SHUFFLE] = {"vector_shuffle", CLASS_VECTOR_INTEGER},
+	[CLASS_CRYPTO] = {"crypto", CLASS_VECTOR_MULTIPLY},
+	[CLASS_STRING] = {"string", CLASS_INTEGER},
+	[CLASS_SYSTEM] = {"system", CLASS_INTEGER},
+	[CLASS_UNKNOWN] = {"unknown", CLASS_INTEGER},
+	[OPERATION_LOAD_VECTOR] = {"load_vector", CLASS_LOAD},
+	[OPERATION_STORE_VECTOR] = {"store_vector", CLASS_STORE},
+	[OPERATION_STORE_FOLDED] = {"store_folded", CLASS_STORE},
+	[OPERATION_TRANSFER] = {"transfer", CLASS_FLOAT_MOVE},
+	[OPERATION_TRANSFER_BACK] = {"transfer_back", OPERATION_TRANSFER},
+	[OPERATION_ADDRESS_THREE] = {"address_three", CLASS_ADDRESS},
+	[OPERATION_MULTIPLY_TWO] = {"multiply_two", CLASS_MULTIPLY},
+	[OPERATION_DIVIDE_WIDE] = {"divide_wide", CLASS_DIVIDE},
+	[OPERATION_SHIFT_BY_REGISTER] = {"shift_by_register", CLASS_SHIFT},
 };
-
-/* The name that a model's file has for it: "integer", "load_vector", ...; "?" for what is none. */
-static const char *
-operation_name(unsigned operation)
-{
-	return operation < OPERATION_COUNT ? operation_names[operation] : "?";
-}
 
 static bool
 has_register(const uint8_t *registers, unsigned count, bool vector)
@@ -120,15 +116,16 @@ touches_vectors(const struct instruction *instruction)
 	       has_register(instruction->reads, instruction->read_count - instruction->address_reads, true);
 }
 
-const struct pipeline_operation *
-pipeline_load_operation(const struct pipeline *pipeline, const struct instruction *instruction)
+/* What its load takes: into a general or a vector register. */
+static const struct pipeline_operation *
+load_operation(const struct pipeline *pipeline, const struct instruction *instruction)
 {
 	return &pipeline->operations[touches_vectors(instruction) ? (unsigned)OPERATION_LOAD_VECTOR
 	                                                          : (unsigned)CLASS_LOAD];
 }
 
-const struct pipeline_operation *
-pipeline_store_operation(const struct pipeline *pipeline, const struct instruction *instruction)
+static const struct pipeline_operation *
+store_operation(const struct pipeline *pipeline, const struct instruction *instruction)
 {
 	if (instruction->class != CLASS_STORE)
 		return &pipeline->operations[OPERATION_STORE_FOLDED];
@@ -136,51 +133,127 @@ pipeline_store_operation(const struct pipeline *pipeline, const struct instructi
 	                                                          : (unsigned)CLASS_STORE];
 }
 
-/* For each operation: the one whose values it gets when the file does not have it; itself when it is mandatory. */
-static const uint8_t stand_ins[OPERATION_COUNT] = {
-	[CLASS_NOP] = CLASS_NOP,
-	[CLASS_INTEGER] = CLASS_INTEGER,
-	[CLASS_SHIFT] = CLASS_INTEGER,
-	[CLASS_ADDRESS] = CLASS_INTEGER,
-	[CLASS_MOVE] = CLASS_INTEGER,
-	[CLASS_SELECT] = CLASS_INTEGER,
-	[CLASS_MULTIPLY] = CLASS_MULTIPLY,
-	[CLASS_DIVIDE] = CLASS_DIVIDE,
-	[CLASS_BIT] = CLASS_INTEGER,
-	[CLASS_LOAD] = CLASS_LOAD,
-	[CLASS_STORE] = CLASS_STORE,
-	[CLASS_PREFETCH] = CLASS_LOAD,
-	[CLASS_ATOMIC] = CLASS_INTEGER,
-	[CLASS_BARRIER] = CLASS_INTEGER,
-	[CLASS_BRANCH] = CLASS_BRANCH,
-	[CLASS_JUMP] = CLASS_BRANCH,
-	[CLASS_CALL] = CLASS_BRANCH,
-	[CLASS_RETURN] = CLASS_BRANCH,
-	[CLASS_FLOAT_ADD] = CLASS_FLOAT_ADD,
-	[CLASS_FLOAT_MULTIPLY] = CLASS_FLOAT_ADD,
-	[CLASS_FLOAT_FUSED] = CLASS_FLOAT_MULTIPLY,
-	[CLASS_FLOAT_DIVIDE] = CLASS_FLOAT_DIVIDE,
-	[CLASS_FLOAT_ROOT] = CLASS_FLOAT_DIVIDE,
-	[CLASS_FLOAT_COMPARE] = CLASS_FLOAT_ADD,
-	[CLASS_FLOAT_CONVERT] = CLASS_FLOAT_ADD,
-	[CLASS_FLOAT_MOVE] = CLASS_FLOAT_ADD,
-	[CLASS_VECTOR_INTEGER] = CLASS_FLOAT_ADD,
-	[CLASS_VECTOR_MULTIPLY] = CLASS_FLOAT_MULTIPLY,
-	[CLASS_VECTOR_SHUFFLE] = CLASS_VECTOR_INTEGER,
-	[CLASS_CRYPTO] = CLASS_VECTOR_MULTIPLY,
-	[CLASS_STRING] = CLASS_INTEGER,
-	[CLASS_SYSTEM] = CLASS_INTEGER,
-	[CLASS_UNKNOWN] = CLASS_INTEGER,
-	[OPERATION_LOAD_VECTOR] = CLASS_LOAD,
-	[OPERATION_STORE_VECTOR] = CLASS_STORE,
-	[OPERATION_STORE_FOLDED] = CLASS_STORE,
-	[OPERATION_TRANSFER] = CLASS_FLOAT_MOVE,
-	[OPERATION_TRANSFER_BACK] = OPERATION_TRANSFER,
-	[OPERATION_ADDRESS_THREE] = CLASS_ADDRESS,
-	[OPERATION_MULTIPLY_TWO] = CLASS_MULTIPLY,
-	[OPERATION_DIVIDE_WIDE] = CLASS_DIVIDE,
-	[OPERATION_SHIFT_BY_REGISTER] = CLASS_SHIFT,
-};
+static bool
+reads_flags(const struct instruction *instruction)
+{
+	for (unsigned i = 0; i < instruction->read_count; i++)
+		if (instruction->reads[i] == REGISTER_FLAGS)
+			return true;
+	return false;
+}
+
+/* A compare, a test or, on some CPUs, arithmetic between registers, and the branch by its flags: one micro-operation.
+ */
+static bool
+is_fused(const struct pipeline *pipeline, const struct instruction *instruction, const struct instruction *next)
+{
+	unsigned writes = instruction->write_count;
+
+	if (!next || next->class != CLASS_BRANCH || next->read_count != 1 || next->reads[0] != REGISTER_FLAGS)
+		return false;
+	if (instruction->class != CLASS_INTEGER || instruction->stores || !writes ||
+	    instruction->writes[writes - 1] != REGISTER_FLAGS)
+		return false;
+	if (writes == 1)
+		return pipeline->fuses_compare_and_branch;
+	return pipeline->fuses_arithmetic_and_branch && writes == 2 && !instruction->loads && !reads_flags(instruction);
+}
+
+/* A move or a zeroing that register renaming does: no unit, no time. */
+static bool
+is_eliminated(const struct pipeline *pipeline, const struct instruction *instruction)
+{
+	if (instruction->loads || instruction->stores || pipeline->kind == PIPELINE_KIND_IN_ORDER)
+		return false;
+	if (instruction->clears)
+		return true;
+	if (!pipeline->eliminates_moves || instruction->read_count != 1 || instruction->write_count != 1)
+		return false;
+	return instruction->class == CLASS_MOVE ||
+	       (instruction->class == CLASS_FLOAT_MOVE &&
+	        (instruction->reads[0] < REGISTER_VECTOR) == (instruction->writes[0] < REGISTER_VECTOR));
+}
+
+static void
+add_uses(struct uops *uops, const struct pipeline_operation *operation)
+{
+	for (unsigned i = 0; i < operation->use_count; i++)
+		uops->uses[uops->use_count++] = operation->uses[i];
+}
+
+static unsigned
+load_latency(const struct pipeline *pipeline, const struct instruction *instruction)
+{
+	unsigned latency = load_operation(pipeline, instruction)->latency;
+
+	if (instruction->is_scaled)
+		latency += pipeline->scaled_index_cycles;
+	if (instruction->extends_sign)
+		latency += pipeline->extended_sign_cycles;
+	return latency;
+}
+
+void
+uops_of(const struct pipeline *pipeline, const struct instruction *instruction, const struct instruction *next,
+        struct uops *uops)
+{
+	const struct pipeline_operation *operation = pipeline_operation(pipeline, instruction);
+
+	memset(uops, 0, offsetof(struct uops, uses));
+	if (is_eliminated(pipeline, instruction)) {
+		uops->micro_operations = 1;
+		return;
+	}
+	if (instruction->class == CLASS_LOAD)
+		operation = load_operation(pipeline, instruction);
+	if (instruction->class == CLASS_STORE)
+		operation = store_operation(pipeline, instruction);
+	uops->latency = operation->latency;
+	uops->upper_latency = operation->upper_latency;
+	uops->micro_operations = operation->micro_operations;
+	if (is_fused(pipeline, instruction, next))
+		uops->micro_operations = 0;
+	else
+		add_uses(uops, operation);
+	if (instruction->loads || instruction->class == CLASS_LOAD)
+		uops->load_latency = load_latency(pipeline, instruction);
+	if (instruction->class == CLASS_LOAD) {
+		uops->latency = 0;
+	} else if (instruction->loads) {
+		add_uses(uops, load_operation(pipeline, instruction));
+		uops->micro_operations += pipeline->folded_load;
+	}
+	if (instruction->stores && instruction->class != CLASS_STORE) {
+		add_uses(uops, store_operation(pipeline, instruction));
+		uops->micro_operations += pipeline->folded_store;
+	}
+}
+
+bool
+uops_is_written_back(const struct instruction *instruction, unsigned write)
+{
+	unsigned first_address = instruction->read_count - instruction->address_reads;
+
+	if (!instruction->loads && !instruction->stores)
+		return false;
+	/* What is loaded is written first; of a return it is no register. */
+	if (instruction->loads && write == 0 && instruction->class != CLASS_RETURN)
+		return false;
+	for (unsigned i = first_address; i < instruction->read_count; i++)
+		if (instruction->reads[i] == instruction->writes[write])
+			return true;
+	return false;
+}
+
+/* mul writes rax, rdx and the flags; mulx, which leaves the flags alone, first the register of the upper half. */
+bool
+uops_is_upper_half(const struct instruction *instruction, unsigned write)
+{
+	bool is_pair = instruction->class == CLASS_MULTIPLY && instruction->write_count > 1 &&
+	               instruction->writes[1] < REGISTER_VECTOR;
+
+	return is_pair && write == (instruction->write_count > 2 ? 1 : 0);
+}
 
 /* The number of the unit whose name are `length` bytes at `name`, or -1. */
 static int
@@ -258,7 +331,7 @@ static int
 find_operation(const char *name)
 {
 	for (unsigned i = 0; name && i < OPERATION_COUNT; i++)
-		if (strcmp(name, operation_name(i)) == 0)
+		if (strcmp(name, operations[i].name) == 0)
 			return (int)i;
 	return -1;
 }
@@ -330,12 +403,12 @@ fill_in(const struct config_source *source, const config_setting_t *group, const
 	for (unsigned i = 0; i < OPERATION_COUNT; i++) {
 		unsigned from = i;
 
-		while (!given[from] && stand_ins[from] != from)
-			from = stand_ins[from];
+		while (!given[from] && operations[from].stand_in != from)
+			from = operations[from].stand_in;
 		if (!given[from] && from == CLASS_NOP)
 			pipeline->operations[from].micro_operations = 1;
 		else if (!given[from])
-			return config_refuse(source, group, "%s is missing", operation_name(from));
+			return config_refuse(source, group, "%s is missing", operations[from].name);
 		pipeline->operations[i] = pipeline->operations[from];
 	}
 	return 0;
@@ -345,12 +418,15 @@ static int
 read_operations(const struct config_source *source, const config_setting_t *root, struct pipeline *pipeline)
 {
 	const config_setting_t *group = config_setting_get_member(root, "operations");
+	const char *names[OPERATION_COUNT];
 	bool given[OPERATION_COUNT] = {false};
 	int err;
 
 	if (!group || !config_setting_is_group(group))
 		return config_refuse(source, group ? group : root, "operations must be a group, { ... }");
-	err = config_known_names(source, group, operation_names, OPERATION_COUNT);
+	for (unsigned i = 0; i < OPERATION_COUNT; i++)
+		names[i] = operations[i].name;
+	err = config_known_names(source, group, names, OPERATION_COUNT);
 	if (err)
 		return err;
 	for (int i = 0; i < config_setting_length(group); i++) {

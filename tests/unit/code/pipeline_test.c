@@ -434,11 +434,16 @@ a_load_into_a_vector_is_another_than_one_through_it(void **state)
 	                                     .writes = {1},
 	                                     .write_count = 1};
 	struct pipeline pipeline;
+	struct uops uops;
 
 	(void)state;
 	parse(SMALL, &pipeline);
-	assert_ptr_equal(pipeline_load_operation(&pipeline, &vector), &pipeline.operations[OPERATION_LOAD_VECTOR]);
-	assert_ptr_equal(pipeline_load_operation(&pipeline, &gathered), &pipeline.operations[CLASS_LOAD]);
+	pipeline.operations[CLASS_LOAD].latency = 4;
+	pipeline.operations[OPERATION_LOAD_VECTOR].latency = 6;
+	uops_of(&pipeline, &vector, NULL, &uops);
+	assert_int_equal(uops.load_latency, 6);
+	uops_of(&pipeline, &gathered, NULL, &uops);
+	assert_int_equal(uops.load_latency, 4);
 }
 
 int
