@@ -46,7 +46,7 @@ struct flow_source {
 
 	/*
 	 * Whether a call of `address` comes back: a procedure, a stub of the PLT, or the slot of the GOT that an
-	 * indirect call or jump goes through. code/no_return.h knows by name. The function may be NULL: all come back.
+	 * indirect call or jump goes through. code/procedures.h knows by name. The function may be NULL: all come back.
 	 */
 	bool (*returns)(void *argument, uint64_t address);
 };

@@ -50,6 +50,12 @@ struct flow_source procedures_source(struct procedures *procedures, const struct
 int procedures_graph_from(const struct procedures *procedures, struct instruction_list *list,
                           const struct flow_source *source, struct flow_graph **graph);
 
+/*
+ * Whether a function comes back to its caller, by its name as linked; a version ("@GLIBC_2.2.5") and "@plt" behind it
+ * do not matter. NULL returns.
+ */
+bool procedures_symbol_returns(const char *name);
+
 /* The decoder that graphs are made with. */
 struct decoder *procedures_decoder(const struct procedures *procedures);
 
