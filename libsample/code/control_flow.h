@@ -1,7 +1,8 @@
 /*
- * control_flow.h - where control goes from each instruction of a procedure (private to this room)
+ * control_flow.h - where control goes from each instruction of a procedure, and where registers get their values (private
+ * to this room)
  *
- * Known from each instruction alone, first; code/jump_tables.h then adds where indirect jumps go. Thread rule: one
+ * Known from each instruction alone, first; jump_tables_read() then adds where indirect jumps go. Thread rule: one
  * thread.
  */
 #ifndef DCPI_CODE_CONTROL_FLOW_H
@@ -65,5 +66,67 @@ bool control_flow_call_returns(const struct control_flow *flow, uint64_t address
 
 /* Whether compilers use it as filling where nothing runs: nops and traps. */
 bool instruction_is_padding(const struct instruction *instruction);
+
+#define DEFINITION_SET_MAX 8
+
+/* A register that is stored to the stack. */
+struct stack_spill {
+	uint32_t at; /* instruction */
+	uint8_t base, reg;
+	int64_t offset;
+};
+
+struct reaching_defs {
+	const struct control_flow *flow;
+	uint32_t *firsts;  /* jumps to instruction i come from sources[firsts[i]] to sources[firsts[i + 1] - 1] */
+	uint32_t *sources; /* instructions */
+	uint32_t *seen;    /* of each instruction: the last search that visited it */
+	uint32_t *queue;
+	uint32_t search;
+	uint64_t steps_left;        /* of all searches */
+	struct stack_spill *spills; /* ascending by base and offset; NULL: not looked for yet */
+	size_t spill_count;
+};
+
+/* The definitions of a register that reach an instruction. */
+struct definition_set {
+	uint32_t at[DEFINITION_SET_MAX]; /* instructions */
+	size_t count;
+	bool from_caller; /* the caller may have set it */
+	bool from_call;   /* a call may have set it */
+	bool is_lost;     /* too many, or too far away */
+};
+
+/*
+ * Reaching definitions: which instructions may have set a register, and to which constant. Searched backwards along the
+ * control flow that is known so far, which must not change meanwhile. A search that takes too many steps finds nothing,
+ * and the steps of all searches are limited: the time is linear in the procedure's size. 0 or -ENOMEM.
+ */
+int reaching_defs_init(struct reaching_defs *defs, const struct control_flow *flow);
+void reaching_defs_fini(struct reaching_defs *defs);
+
+/* The only instruction that control comes from to `index`; CONTROL_OUTSIDE when there are several, or none. */
+uint32_t reaching_defs_only_source(const struct reaching_defs *defs, uint32_t index);
+
+/* The definitions of `reg` that reach instruction `at`. */
+void reaching_defs_find(struct reaching_defs *defs, uint32_t at, uint8_t reg, struct definition_set *definitions);
+
+/* Set *definition to the only one, false when there are several or it is the caller's or a call's. */
+bool reaching_defs_find_only(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint32_t *definition);
+
+/* Set *value to what `reg` has before instruction `at`, if all its definitions give it that constant. */
+bool reaching_defs_constant_before(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint64_t *value);
+
+/* Set *value to what instruction `at` gives `reg`, its first operand, if that is always one constant. */
+bool reaching_defs_constant_of(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint64_t *value);
+
+/*
+ * Resolve what can be resolved of CONTROL_INDIRECT: a table that can be read adds its targets, a tail call an exit. A
+ * table ends where the comparison before its jump says, and without one where an entry is no instruction of the
+ * procedure or another table begins. The forms of jumps that are known are those that gcc and clang give switches and
+ * computed gotos on x86-64 and AArch64: an index into a table of addresses, or of distances from a base, of 1, 2, 4 or
+ * 8 bytes; and a label's address beside or instead of an entry. 0 or -ENOMEM.
+ */
+int jump_tables_read(struct control_flow *flow);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "code/control_flow.h"
-#include "code/jump_tables.h"
 
 #define TEXT_SIZE_MAX ((size_t)1 << 28) /* bytes */
 

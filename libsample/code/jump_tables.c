@@ -3,14 +3,13 @@
  * of its index (index_bound()), then the table is read (jump_read()), in rounds, because tables lead to code with
  * further jumps.
  */
-#include "code/jump_tables.h"
+#include "code/control_flow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "code/reaching_defs.h"
 
 #define COPIES_MAX            8
 #define EPILOGUE_MAX          16 /* instructions */
