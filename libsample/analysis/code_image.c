@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "code/decoder.h"
 #include "image/contents.h"
+#include "image/elf_file.h"
 #include "process/jit.h"
 
 /* As image_file_open() and symbol_table_from_file(), from the file. */
@@ -20,10 +21,10 @@ open_file(struct code_image *code)
 	err = image_file_open(code->image, &code->file);
 	if (!err)
 		err = symbol_table_from_file(code->file, &code->symbols);
-	if (err)
+	if (err) {
 		image_file_close(code->file);
-	if (err)
 		code->file = NULL;
+	}
 	return err;
 }
 
@@ -118,6 +119,20 @@ code_image_close(struct code_image *code)
 	memset(code, 0, sizeof(*code));
 }
 
+/* What is missing to decode it is known where its file can be read. */
+static bool
+is_riscv64(const struct image *image)
+{
+	struct image_file *file;
+	bool is;
+
+	if (image_file_open(image, &file))
+		return false;
+	is = image_file_elf(file) && image_file_elf(file)->header.e_machine == EM_RISCV;
+	image_file_close(file);
+	return is;
+}
+
 const char *
 code_image_trouble(const struct image *image, int err)
 {
@@ -130,10 +145,11 @@ code_image_trouble(const struct image *image, int err)
 			return "its process told the names of its code only, not the code itself: a jitdump has both";
 		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
 			return "it is memory without a file, and what was in it is not known";
-		if (architecture_trouble(ARCHITECTURE_RISCV64))
-			return "it is code of an architecture other than x86-64 and aarch64; riscv64's is decoded with "
-			       "capstone 5: look at it on Debian 13";
-		return "it is code of an architecture other than x86-64, aarch64 and riscv64";
+		if (!architecture_trouble(ARCHITECTURE_RISCV64))
+			return "it is code of an architecture other than x86-64, aarch64 and riscv64";
+		return is_riscv64(image) ? "it is code of riscv64, which is decoded with capstone 5: look at it on "
+		                           "Debian 13"
+		                         : "it is code of an architecture other than x86-64 and aarch64";
 	case ENOENT:
 	case ENOTDIR:
 		return "its file is not there any more";
@@ -180,7 +196,6 @@ code_image_count(const struct selection *selection, uint32_t index, uint64_t sta
 	double squared = 0;
 
 	*taken = 0;
-
 	for (size_t i = code_image_first_count(selection, index, start); i < selection->count_count; i++) {
 		const struct selection_count *count = &selection->counts[i];
 

@@ -1,6 +1,7 @@
 /* Tests of analysis/code_image.h: images whose file is gone, in a database. */
 #include "tests/unit/test.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -187,6 +188,32 @@ names_alone_are_nothing_to_analyse(void **state)
 	code_image_close(&code);
 }
 
+/* An image that is of `machine` by its ELF header alone. */
+static const char *
+trouble_with(struct code_image_stage *stage, uint16_t machine)
+{
+	FILE *file;
+
+	write_file(stage->folder, "small.c", "%s", source);
+	assert_true(run_in(stage->folder, "gcc -O1 -shared -fPIC -Wl,--build-id -o small.so small.c"));
+	stage->image = image_of(path_in(stage->folder, "small.so", stage->path));
+	file = fopen(stage->path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offsetof(Elf64_Ehdr, e_machine), SEEK_SET), 0);
+	assert_int_equal(fwrite(&machine, sizeof(machine), 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+	return code_image_trouble(&stage->image, -ENOTSUP);
+}
+
+static void
+advice_about_riscv64_is_given_for_riscv64_only(void **state)
+{
+	assert_null(strstr(trouble_with(*state, EM_SPARCV9), "Debian"));
+	assert_non_null(strstr(trouble_with(*state, EM_SPARCV9), "an architecture other than x86-64"));
+	if (architecture_trouble(ARCHITECTURE_RISCV64))
+		assert_non_null(strstr(trouble_with(*state, EM_RISCV), "riscv64, which is decoded with capstone 5"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -197,6 +224,7 @@ main(void)
 		TEST(a_deleted_file_that_was_not_captured_is_missed),
 		TEST(another_build_in_its_place_is_not_taken_for_it),
 		TEST(names_alone_are_nothing_to_analyse),
+		TEST(advice_about_riscv64_is_given_for_riscv64_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
