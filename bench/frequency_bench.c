@@ -55,7 +55,6 @@ static int
 estimate(const struct generated_program *program, const struct setting *setting, const double *minimum,
          struct frequencies *result)
 {
-	const struct frequency_paths bursts = {.edges = program->burst_edges};
 	const struct frequency_input input = {
 		.graph = &program->graph,
 		.pipeline = setting->is_out_of_order ? PIPELINE_KIND_OUT_OF_ORDER : PIPELINE_KIND_IN_ORDER,
@@ -67,7 +66,7 @@ estimate(const struct generated_program *program, const struct setting *setting,
 		.skid = setting->is_out_of_order ? 1 : 0,
 		.minimum_cycles = minimum,
 		.width = setting->is_out_of_order ? 4 : 2,
-		.bursts = setting->has_bursts ? &bursts : NULL,
+		.bursts = setting->has_bursts ? program->burst_edges : NULL,
 		.retired = setting->has_retired ? program->retired : NULL,
 		.instructions_per_sample = GENERATED_RETIRED_PERIOD,
 	};

@@ -62,11 +62,6 @@ enum frequency_method {
 	FREQUENCY_FIT,        /* fitted with the whole graph */
 };
 
-/* Edges that were seen in recorded pieces of a path. */
-struct frequency_paths {
-	const uint64_t *edges; /* how often each edge was seen */
-};
-
 /* What is known. Arrays are of the graph's blocks, edges or instructions; those that may be NULL say so. */
 struct frequency_input {
 	const struct flow_graph *graph;
@@ -97,8 +92,8 @@ struct frequency_input {
 	const uint64_t *edge_counts;  /* exact; NULL: none, then edges are what block_counts leave */
 	double executions_per_unit;   /* of the exact counts, 1 of F; 0: by the samples, and relative */
 
-	const struct frequency_paths *branches; /* NULL: none */
-	const struct frequency_paths *bursts;   /* NULL: none */
+	/* How often each edge was seen in recorded pieces of a path; NULL: none. */
+	const uint64_t *branches, *bursts;
 
 	const uint64_t *retired;        /* samples of `instructions`, per instruction; NULL: none */
 	double instructions_per_sample; /* their period; 0: not known, then the result is relative */

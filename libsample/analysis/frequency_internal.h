@@ -28,7 +28,7 @@ int frequency_estimate_out_of_order(struct frequency_estimation *estimation);
 int frequency_estimate_by_time(struct frequency_estimation *estimation);
 
 /* 0, or -ENOMEM; nothing is filled in when nothing was recorded, or the chain is too entangled. */
-int frequency_estimate_paths(struct frequency_estimation *estimation, const struct frequency_paths *paths,
+int frequency_estimate_paths(struct frequency_estimation *estimation, const uint64_t *seen,
                              enum frequency_method method);
 
 /*

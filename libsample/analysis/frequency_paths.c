@@ -420,8 +420,7 @@ out:
 }
 
 int
-frequency_estimate_paths(struct frequency_estimation *estimation, const struct frequency_paths *paths,
-                         enum frequency_method method)
+frequency_estimate_paths(struct frequency_estimation *estimation, const uint64_t *seen, enum frequency_method method)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct frequency_chain chain;
@@ -429,10 +428,10 @@ frequency_estimate_paths(struct frequency_estimation *estimation, const struct f
 	int err;
 
 	for (size_t i = 0; i < graph->edge_count; i++)
-		was_seen |= graph->edges[i].from != FLOW_OUTSIDE && paths->edges[i] > 0;
+		was_seen |= graph->edges[i].from != FLOW_OUTSIDE && seen[i] > 0;
 	if (!was_seen || graph->block_count == 0)
 		return 0;
-	err = frequency_chain_init(&chain, graph, paths->edges);
+	err = frequency_chain_init(&chain, graph, seen);
 	if (!err)
 		err = estimate_chain(estimation, &chain, method);
 	frequency_chain_fini(&chain);

@@ -143,14 +143,6 @@ last_instruction(const struct flow_graph *graph, uint32_t block)
 }
 
 static bool
-ends_in_call(const struct flow_graph *graph, uint32_t block)
-{
-	const uint8_t flow = last_instruction(graph, block)->flow;
-
-	return flow == FLOW_CALL || flow == FLOW_CALL_INDIRECT;
-}
-
-static bool
 is_head(const struct flow_graph *graph, uint32_t block, uint64_t address)
 {
 	return graph->instructions[graph->blocks[block].first].address == address;
@@ -180,7 +172,7 @@ entry_of(const struct flow_graph *graph, uint32_t block)
 		if (graph->edges[edge].kind == EDGE_ENTRY)
 			entry = edge;
 		else if (graph->edges[edge].from != FLOW_OUTSIDE && graph->edges[edge].kind == EDGE_FALL &&
-		         ends_in_call(graph, graph->edges[edge].from))
+		         instruction_is_call(last_instruction(graph, graph->edges[edge].from)))
 			return PROCEDURE_NO_EDGE;
 	}
 	return entry;
@@ -198,7 +190,7 @@ procedure_edge_find(const struct flow_graph *graph, uint64_t from, uint64_t to)
 		return is_inside ? entry_of(graph, target) : PROCEDURE_NO_EDGE;
 	if (last_instruction(graph, source)->address != from)
 		return PROCEDURE_NO_EDGE;
-	if (ends_in_call(graph, source)) /* of itself, perhaps */
+	if (instruction_is_call(last_instruction(graph, source))) /* of itself, perhaps */
 		return is_inside ? entry_of(graph, target) : PROCEDURE_NO_EDGE;
 	return edge_to(graph, source, target);
 }
@@ -437,8 +429,8 @@ complete_edges(struct procedure_analysis *analysis)
 	for (uint32_t i = 0; i < graph->block_count; i++) {
 		const struct flow_block *block = &graph->blocks[i];
 		const uint32_t *outs = graph->outs + block->out;
-		const uint8_t flow = graph->instructions[block->first + block->count - 1].flow;
-		const bool falls = flow == FLOW_NEXT || flow == FLOW_CALL || flow == FLOW_CALL_INDIRECT;
+		const struct instruction *last = last_instruction(graph, i);
+		const bool falls = last->flow == FLOW_NEXT || instruction_is_call(last);
 		const uint64_t left = deficit(analysis, i, outs, block->out_count);
 
 		add_deficit(analysis, outs, block->out_count, left, falls ? EDGE_FALL : EDGE_EXIT);
@@ -674,33 +666,6 @@ retired_samples(const struct procedure_input *input, const struct procedure_anal
 	return NULL;
 }
 
-/* All that was recorded, as far as there is any. */
-struct procedure_recordings {
-	struct procedure_path_counts branches, bursts;
-	struct frequency_paths branch_paths, burst_paths;
-};
-
-static int
-recordings_init(struct procedure_recordings *recordings, const struct procedure_input *input,
-                const struct flow_graph *graph)
-{
-	int err;
-
-	err = procedure_path_counts_init(&recordings->branches, input, graph, input->branches);
-	if (!err)
-		err = procedure_path_counts_init(&recordings->bursts, input, graph, input->bursts);
-	recordings->branch_paths.edges = recordings->branches.edges;
-	recordings->burst_paths = (struct frequency_paths){recordings->bursts.edges};
-	return err;
-}
-
-static void
-recordings_fini(struct procedure_recordings *recordings)
-{
-	procedure_path_counts_fini(&recordings->branches);
-	procedure_path_counts_fini(&recordings->bursts);
-}
-
 /* Samples and counts of one run are of one set of executions: nothing has to be guessed. */
 static int
 estimate_exactly(const struct procedure_input *input, struct frequency_input *known,
@@ -743,18 +708,21 @@ add_frequencies(const struct procedure_input *input, struct procedure_analysis *
 		.skid = skid_of_selection(input->selection, event->name, input->pipeline).instructions,
 		.width = in_order ? input->pipeline->issue_width : input->pipeline->retire_width,
 	};
-	struct procedure_recordings recordings = {0};
+	struct procedure_path_counts branches = {0}, bursts = {0};
 	struct schedule_minima minima = {0};
 	int err;
 
 	err = minima_init(&minima, analysis);
 	if (err)
 		goto out;
-	err = recordings_init(&recordings, input, analysis->graph);
+	err = procedure_path_counts_init(&branches, input, analysis->graph, input->branches);
 	if (err)
 		goto out;
-	known.branches = recordings.branches.edges ? &recordings.branch_paths : NULL;
-	known.bursts = recordings.bursts.edges ? &recordings.burst_paths : NULL;
+	err = procedure_path_counts_init(&bursts, input, analysis->graph, input->bursts);
+	if (err)
+		goto out;
+	known.branches = branches.edges;
+	known.bursts = bursts.edges;
 	known.minimum_cycles = minima.cycles;
 	known.waits_for = minima.waits_for;
 	if (!input->ignore_retired)
@@ -765,7 +733,8 @@ add_frequencies(const struct procedure_input *input, struct procedure_analysis *
 	if (analysis->executions && !input->ignore_exact)
 		err = estimate_exactly(input, &known, analysis);
 out:
-	recordings_fini(&recordings);
+	procedure_path_counts_fini(&branches);
+	procedure_path_counts_fini(&bursts);
 	minima_fini(&minima);
 	return err;
 }

@@ -272,10 +272,8 @@ specimen_fini(struct specimen *specimen)
 }
 
 struct frequency_input
-specimen_input(const struct specimen *specimen, struct frequency_paths *paths)
+specimen_input(const struct specimen *specimen)
 {
-	if (paths)
-		*paths = (struct frequency_paths){.edges = specimen->burst_edges};
 	return (struct frequency_input){
 		.graph = specimen->graph,
 		.pipeline = PIPELINE_KIND_OUT_OF_ORDER,
@@ -285,7 +283,6 @@ specimen_input(const struct specimen *specimen, struct frequency_paths *paths)
 		.samples = specimen->samples,
 		.skid = specimen->skid,
 		.width = specimen->width,
-		.bursts = paths,
 	};
 }
 

@@ -39,7 +39,7 @@ struct specimen_code {
 /* -EINVAL when the graph cannot be made again from what can be written down. */
 int specimen_write(FILE *file, const struct specimen *specimen, const struct specimen_code *code);
 
-/* The input of an estimate from samples, from bursts when `paths` is not NULL (it is filled in). */
-struct frequency_input specimen_input(const struct specimen *specimen, struct frequency_paths *paths);
+/* The input of an estimate from samples. */
+struct frequency_input specimen_input(const struct specimen *specimen);
 
 #endif

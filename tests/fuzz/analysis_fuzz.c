@@ -140,7 +140,6 @@ estimate(struct analysis *analysis, struct fuzzed_counts *counts, const uint64_t
 	const uint8_t flags = analysis->flags;
 	uint64_t *blocks = counts_take(counts, graph->block_count), *edges = counts_take(counts, graph->edge_count);
 	uint64_t *retired = counts_take(counts, graph->instruction_count);
-	const struct frequency_paths paths = {.edges = edges};
 	const struct frequency_input input = {
 		.graph = graph,
 		.pipeline = analysis->pipeline->kind,
@@ -155,8 +154,8 @@ estimate(struct analysis *analysis, struct fuzzed_counts *counts, const uint64_t
 		.block_counts = flags & FLAG_EXACT ? blocks : NULL,
 		.edge_counts = flags & FLAG_EXACT_EDGES ? edges : NULL,
 		.executions_per_unit = flags & FLAG_SCALE ? 1000 : 0,
-		.bursts = flags & FLAG_BURSTS ? &paths : NULL,
-		.branches = flags & FLAG_BRANCHES ? &paths : NULL,
+		.bursts = flags & FLAG_BURSTS ? edges : NULL,
+		.branches = flags & FLAG_BRANCHES ? edges : NULL,
 		.retired = flags & FLAG_RETIRED ? retired : NULL,
 		.instructions_per_sample = flags & FLAG_PERIOD ? 10007 : 0,
 	};

@@ -46,7 +46,6 @@ static void
 code_becomes_the_graph_that_counts_are_of(void **state)
 {
 	struct specimen specimen;
-	struct frequency_paths paths;
 
 	(void)state;
 	assert_int_equal(read_text("# a remark\n\n" HEADING CODE COUNTS "edges 5x2\nbursts 1 3x0 9\n\n", &specimen), 1);
@@ -59,8 +58,8 @@ code_becomes_the_graph_that_counts_are_of(void **state)
 	assert_int_equal(specimen.samples[2], 0);
 	assert_int_equal(specimen.samples[3], 5);
 	assert_int_equal(specimen.block_counts[1], 4);
-	assert_int_equal(specimen_input(&specimen, &paths).width, 4);
-	assert_int_equal(paths.edges[4], 9);
+	assert_int_equal(specimen_input(&specimen).width, 4);
+	assert_int_equal(specimen.burst_edges[4], 9);
 	specimen_fini(&specimen);
 }
 

@@ -121,7 +121,6 @@ score_programs(enum pipeline_kind pipeline, enum generated_source source, uint64
 
 	for (uint64_t seed = 1; seed <= PROGRAMS; seed++) {
 		struct generated_program program = generated_program_make(seed, 3);
-		const struct frequency_paths bursts = {.edges = program.burst_edges};
 		double *minimum = calloc(program.graph.instruction_count, sizeof(*minimum));
 		struct frequencies result;
 
@@ -140,7 +139,7 @@ score_programs(enum pipeline_kind pipeline, enum generated_source source, uint64
 			.skid = is_late ? 1 : 0,
 			.minimum_cycles = minimum,
 			.width = is_late ? 4 : 2,
-			.bursts = source == SOURCE_BURSTS ? &bursts : NULL,
+			.bursts = source == SOURCE_BURSTS ? program.burst_edges : NULL,
 			.retired = source == SOURCE_RETIRED ? program.retired : NULL,
 			.instructions_per_sample = GENERATED_RETIRED_PERIOD,
 		};

@@ -29,10 +29,11 @@ struct recorded_scores {
 static struct frequencies
 estimate(const struct specimen *specimen, enum recorded_source source)
 {
-	struct frequency_paths bursts;
-	struct frequency_input input = specimen_input(specimen, source == BURSTS ? &bursts : NULL);
+	struct frequency_input input = specimen_input(specimen);
 	struct frequencies result;
 
+	if (source == BURSTS)
+		input.bursts = specimen->burst_edges;
 	if (source == EXACT) {
 		input.block_counts = specimen->block_counts;
 		input.edge_counts = specimen->edge_counts;

@@ -78,7 +78,6 @@ static void
 assert_sane_every_way(struct frequency_input *input)
 {
 	uint64_t *some = calloc(input->graph->edge_count + input->graph->instruction_count + 1, sizeof(*some));
-	const struct frequency_paths paths = {.edges = some};
 
 	assert_non_null(some);
 	for (size_t i = 0; i < input->graph->edge_count + input->graph->instruction_count; i++)
@@ -89,7 +88,7 @@ assert_sane_every_way(struct frequency_input *input)
 		assert_sane(input);
 		input->pipeline = PIPELINE_KIND_OUT_OF_ORDER;
 		assert_sane(input);
-		input->bursts = &paths;
+		input->bursts = some;
 		assert_sane(input);
 		input->bursts = NULL;
 		input->retired = some;
@@ -190,10 +189,9 @@ static void
 bursts_count_by_which_way_they_went(void **state)
 {
 	const uint64_t seen[] = {0, 0, 25000, 75000, 900000, 1200, 99000, 1000, 0};
-	const struct frequency_paths bursts = {.edges = seen};
 	const uint64_t samples[] = {1, 0, 50, 50, 12, 13, 37, 38, 50, 50, 1, 0};
 	const struct frequency_input input = {
-		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .bursts = &bursts};
+		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .bursts = seen};
 	struct frequencies result;
 
 	(void)state;
@@ -213,10 +211,9 @@ static void
 a_loop_that_bursts_never_saw_ending_ends_rarely(void **state)
 {
 	const uint64_t seen[] = {0, 0, 250, 750, 250, 750, 1000, 0, 0};
-	const struct frequency_paths bursts = {.edges = seen};
 	const uint64_t samples[] = {0, 0, 50, 50, 12, 13, 37, 38, 50, 50, 0, 0};
 	const struct frequency_input input = {
-		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .bursts = &bursts};
+		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .bursts = seen};
 	struct frequencies result;
 
 	(void)state;
@@ -232,7 +229,6 @@ static void
 in_order_samples_say_what_bursts_are_worth(void **state)
 {
 	const uint64_t seen[] = {0, 0, 25000, 75000, 25000, 75000, 99000, 1000, 0};
-	const struct frequency_paths bursts = {.edges = seen};
 	const double minimum[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 	const uint64_t samples[] = {10, 10, 1000, 1000, 250, 250, 750, 750, 1000, 1000, 10, 10};
 	const struct frequency_input input = {
@@ -240,7 +236,7 @@ in_order_samples_say_what_bursts_are_worth(void **state)
 		.pipeline = PIPELINE_KIND_IN_ORDER,
 		.samples = samples,
 		.minimum_cycles = minimum,
-		.bursts = &bursts,
+		.bursts = seen,
 	};
 	struct frequencies result;
 
@@ -258,10 +254,9 @@ static void
 what_was_seen_rarely_is_left_to_the_samples(void **state)
 {
 	uint64_t seen[] = {0, 0, 20, 80, 20, 80, 99, 1, 0};
-	const struct frequency_paths branches = {.edges = seen};
 	const uint64_t samples[] = {4, 4, 400, 400, 200, 200, 200, 200, 400, 400, 4, 4};
 	const struct frequency_input input = {
-		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .branches = &branches};
+		.graph = &graph, .pipeline = PIPELINE_KIND_OUT_OF_ORDER, .samples = samples, .branches = seen};
 	struct frequencies result;
 
 	(void)state;
