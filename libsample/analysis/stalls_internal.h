@@ -62,7 +62,6 @@ struct stall_site stall_suspects_find(struct stall_analysis *analysis, uint32_t 
 /* After stall_find_loops(): fill in line_share and page_share. */
 void stall_compare_lines(struct stall_analysis *analysis);
 
-bool stall_is_call(const struct instruction *instruction);
 bool stall_is_multiplier(unsigned class);
 bool stall_is_divider(unsigned class);
 
@@ -83,7 +82,7 @@ struct stall_walk {
 void stall_walk_back(struct stall_analysis *analysis, uint32_t block, uint32_t index, uint8_t reg, uint64_t classes,
                      double cycles, struct stall_walk *walk);
 
-/* stalls_events.c: lower the bounds of the site's suspects by samples of events, and fill in their evidence. */
+/* Lower the bounds of the site's suspects by samples of events, and fill in their evidence. */
 void stall_suspects_bound(const struct stall_site *site);
 
 /* stalls_loops.c: fill in fits_cache, fits_tlb and keeps_data. 0 or -ENOMEM. */

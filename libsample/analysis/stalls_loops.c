@@ -8,23 +8,11 @@
 
 #define ROUNDS_MIN   8 /* iterations of a loop, for each time it is entered */
 #define ACCESSES_MAX 8 /* to memory, in an iteration: as many lines as a set of a cache holds, mostly */
-#define UNVISITED    0
 
 #define DEPTH 8  /* values made of values */
 #define CHAIN 16 /* additions round a loop */
 
-/* Loops: strongly connected components of the flow graph (Tarjan 1972), and single blocks. */
-
-struct loop_components {
-	const struct flow_graph *graph;
-	uint32_t *numbers; /* of visits, from 1 on; UNVISITED */
-	uint32_t *lows;
-	uint32_t *next_edge; /* of each block: how many of its edges were followed */
-	uint32_t *path, *open;
-	uint32_t path_count, open_count, visits;
-	uint32_t *component; /* the result: of each block; block_count while it is open */
-	uint32_t count;
-};
+/* Loops: strongly connected components of the flow graph, and single blocks. */
 
 /* What is known of a part. */
 struct loop_part {
@@ -34,70 +22,6 @@ struct loop_part {
 	uint32_t accesses;    /* instructions that load or store */
 	double entered, most; /* how often; and of its blocks the one that runs most */
 };
-
-static void
-visit_block(struct loop_components *components, uint32_t block)
-{
-	components->numbers[block] = components->lows[block] = ++components->visits;
-	components->path[components->path_count++] = block;
-	components->open[components->open_count++] = block;
-}
-
-static void
-close_component(struct loop_components *components, uint32_t block)
-{
-	uint32_t member;
-
-	do {
-		member = components->open[--components->open_count];
-		components->component[member] = components->count;
-	} while (member != block);
-	components->count++;
-}
-
-/* One step of the depth-first walk, without recursion. */
-static void
-walk_step(struct loop_components *components)
-{
-	const struct flow_graph *graph = components->graph;
-	const uint32_t block = components->path[components->path_count - 1];
-	const struct flow_block *at = &graph->blocks[block];
-
-	if (components->next_edge[block] < at->out_count) {
-		const uint32_t to = graph->edges[graph->outs[at->out + components->next_edge[block]++]].to;
-
-		if (to == FLOW_OUTSIDE)
-			return;
-		if (components->numbers[to] == UNVISITED)
-			visit_block(components, to);
-		else if (components->component[to] == graph->block_count &&
-		         components->numbers[to] < components->lows[block])
-			components->lows[block] = components->numbers[to];
-		return;
-	}
-	components->path_count--;
-	if (components->lows[block] == components->numbers[block]) {
-		close_component(components, block);
-	} else if (components->path_count > 0) {
-		const uint32_t before = components->path[components->path_count - 1];
-
-		if (components->lows[block] < components->lows[before])
-			components->lows[before] = components->lows[block];
-	}
-}
-
-static void
-find_components(struct loop_components *components)
-{
-	for (uint32_t i = 0; i < components->graph->block_count; i++)
-		components->component[i] = (uint32_t)components->graph->block_count;
-	for (uint32_t i = 0; i < components->graph->block_count; i++) {
-		if (components->numbers[i] == UNVISITED)
-			visit_block(components, i);
-		while (components->path_count > 0)
-			walk_step(components);
-	}
-}
 
 static double
 known_value(const struct frequency *frequency)
@@ -116,7 +40,7 @@ part_add_block(const struct stall_analysis *analysis, uint32_t block, struct loo
 	part->bytes += last->address + last->size - first->address + analysis->pipeline->cache_line;
 	for (uint32_t i = 0; i < at->count; i++)
 		part->accesses += first[i].loads || first[i].stores;
-	part->calls |= last->flow == FLOW_CALL || last->flow == FLOW_CALL_INDIRECT;
+	part->calls |= instruction_is_call(last);
 	if (value > part->most)
 		part->most = value;
 }
@@ -167,25 +91,24 @@ apply_block(const struct stall_analysis *analysis, uint32_t block)
 }
 
 static void
-apply_parts(const struct stall_analysis *analysis, const struct loop_components *components, struct loop_part *parts)
+apply_parts(const struct stall_analysis *analysis, const uint32_t *components, struct loop_part *parts)
 {
 	const struct flow_graph *graph = analysis->graph;
 
 	for (uint32_t i = 0; i < graph->block_count; i++)
-		part_add_block(analysis, i, &parts[components->component[i]]);
+		part_add_block(analysis, i, &parts[components[i]]);
 	for (uint32_t i = 0; i < graph->edge_count; i++) {
 		const struct flow_edge *edge = &graph->edges[i];
 
 		if (edge->to == FLOW_OUTSIDE)
 			continue;
-		if (edge->from != FLOW_OUTSIDE && components->component[edge->from] == components->component[edge->to])
-			parts[components->component[edge->to]].is_loop = true;
+		if (edge->from != FLOW_OUTSIDE && components[edge->from] == components[edge->to])
+			parts[components[edge->to]].is_loop = true;
 		else
-			parts[components->component[edge->to]].entered +=
-				known_value(&analysis->input->frequencies->edges[i]);
+			parts[components[edge->to]].entered += known_value(&analysis->input->frequencies->edges[i]);
 	}
 	for (uint32_t i = 0; i < graph->block_count; i++) {
-		apply_part(analysis, &parts[components->component[i]], i);
+		apply_part(analysis, &parts[components[i]], i);
 		apply_block(analysis, i);
 	}
 }
@@ -194,23 +117,15 @@ int
 stall_find_loops(struct stall_analysis *analysis)
 {
 	const size_t count = analysis->graph->block_count;
-	uint32_t *space = calloc(6 * count + 1, sizeof(*space));
+	uint32_t *components = calloc(count + 1, sizeof(*components));
 	struct loop_part *parts = calloc(count + 1, sizeof(*parts));
-	struct loop_components components = {.graph = analysis->graph};
 	int err = -ENOMEM;
 
-	if (space && parts) {
-		components.numbers = space;
-		components.lows = space + count;
-		components.next_edge = space + 2 * count;
-		components.path = space + 3 * count;
-		components.open = space + 4 * count;
-		components.component = space + 5 * count;
-		find_components(&components);
-		apply_parts(analysis, &components, parts);
-		err = 0;
-	}
-	free(space);
+	if (components && parts)
+		err = flow_graph_components(analysis->graph, components);
+	if (!err)
+		apply_parts(analysis, components, parts);
+	free(components);
 	free(parts);
 	return err;
 }
@@ -270,7 +185,8 @@ find_maker(const struct stride_trace *trace, uint32_t at, uint8_t reg, struct st
 	if (walk.count == 0)
 		return FOUND_NOTHING;
 	maker->at = walk.at[0];
-	if (stall_is_call(&graph->instructions[maker->at]) || !detail_of(trace->analysis, maker->at, &maker->detail))
+	if (instruction_is_call(&graph->instructions[maker->at]) ||
+	    !detail_of(trace->analysis, maker->at, &maker->detail))
 		return FOUND_UNKNOWN;
 	return FOUND_ONE;
 }

@@ -1,4 +1,5 @@
-/* Every reason that an instruction may have to stall, but those that code and frequencies rule out. */
+/* Every reason that an instruction may have to stall, but those that code, frequencies and samples of events rule out.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ struct back_search {
 	struct stall_analysis *analysis;
 	uint8_t reg;
 	uint64_t classes;
-	double cycles; /* no farther */
-	bool ends_at_use;
+	double cycles;    /* no farther */
+	bool ends_at_use; /* a path ends where `reg` is read: a later reader found it there */
 	uint32_t steps_left;
 	uint32_t head, tail; /* of the queue */
 	struct stall_walk *walk;
@@ -59,7 +60,7 @@ walk_add(struct stall_walk *walk, uint32_t instruction)
 static bool
 is_target(const struct back_search *search, const struct instruction *instruction)
 {
-	if (instruction->flow == FLOW_CALL || instruction->flow == FLOW_CALL_INDIRECT)
+	if (instruction_is_call(instruction))
 		return true;
 	if (instruction->class < CLASS_COUNT && search->classes >> instruction->class & 1)
 		return true;
@@ -132,12 +133,14 @@ enqueue_predecessors(struct back_search *search, uint32_t block, double distance
 }
 
 static void
-walk_graph(struct back_search *search, uint32_t block, uint32_t index)
+walk_graph(struct back_search *search, uint32_t block, uint32_t index, struct stall_walk *walk)
 {
 	struct stall_analysis *analysis = search->analysis;
 	double distance = 0;
 
-	memset(search->walk, 0, sizeof(*search->walk));
+	*walk = (struct stall_walk){.count = 0};
+	search->walk = walk;
+	search->steps_left = STALLS_STEPS_MAX;
 	analysis->search++;
 	if (!scan_block(search, block, index, &distance))
 		return;
@@ -153,41 +156,11 @@ walk_graph(struct back_search *search, uint32_t block, uint32_t index)
 
 void
 stall_walk_back(struct stall_analysis *analysis, uint32_t block, uint32_t index, uint8_t reg, uint64_t classes,
-                double cycles, struct stall_walk *result)
+                double cycles, struct stall_walk *walk)
 {
-	struct back_search search = {
-		.analysis = analysis,
-		.reg = reg,
-		.classes = classes,
-		.cycles = cycles,
-		.steps_left = STALLS_STEPS_MAX,
-		.walk = result,
-	};
+	struct back_search search = {.analysis = analysis, .reg = reg, .classes = classes, .cycles = cycles};
 
-	walk_graph(&search, block, index);
-}
-
-/* For `reg` alone, but a path ends where it is read: a later reader found it there. */
-static void
-walk_back_to_use(struct stall_analysis *analysis, uint32_t block, uint32_t index, uint8_t reg, double cycles,
-                 struct stall_walk *result)
-{
-	struct back_search search = {
-		.analysis = analysis,
-		.reg = reg,
-		.cycles = cycles,
-		.ends_at_use = true,
-		.steps_left = STALLS_STEPS_MAX,
-		.walk = result,
-	};
-
-	walk_graph(&search, block, index);
-}
-
-bool
-stall_is_call(const struct instruction *instruction)
-{
-	return instruction->flow == FLOW_CALL || instruction->flow == FLOW_CALL_INDIRECT;
+	walk_graph(&search, block, index, walk);
 }
 
 /* Suspect a reason of `bound` cycles, in addition to those of its cause that are suspected already. */
@@ -282,7 +255,7 @@ data_cache_bound(const struct stall_site *site, uint32_t at)
 static void
 add_load_reasons(const struct stall_site *site, uint32_t at)
 {
-	const bool is_call = stall_is_call(&site->analysis->graph->instructions[at]);
+	const bool is_call = instruction_is_call(&site->analysis->graph->instructions[at]);
 	struct stall_suspect *cache =
 		add_reason(site, CAUSE_DATA_CACHE, is_call ? INFINITY : data_cache_bound(site, at));
 	struct stall_suspect *tlb = add_reason(site, CAUSE_DATA_TLB, is_call ? INFINITY : data_tlb_bound(site, at));
@@ -299,10 +272,15 @@ add_register_reasons(const struct stall_site *site, uint8_t reg, bool is_read)
 {
 	const struct stall_analysis *analysis = site->analysis;
 	const struct pipeline *pipeline = analysis->pipeline;
-	const double cycles = pipeline->data.memory_cycles + pipeline->data_tlb.miss_cycles;
+	struct back_search search = {
+		.analysis = site->analysis,
+		.reg = reg,
+		.cycles = pipeline->data.memory_cycles + pipeline->data_tlb.miss_cycles,
+		.ends_at_use = true,
+	};
 	struct stall_walk walk;
 
-	walk_back_to_use(site->analysis, site->block, site->index, reg, cycles, &walk);
+	walk_graph(&search, site->block, site->index, &walk);
 	if (is_read && (walk.from_caller || walk.is_lost)) {
 		add_reason(site, CAUSE_DATA_CACHE, INFINITY)->is_open = true;
 		add_reason(site, CAUSE_DATA_TLB, INFINITY)->is_open = true;
@@ -310,7 +288,7 @@ add_register_reasons(const struct stall_site *site, uint8_t reg, bool is_read)
 	for (uint32_t k = 0; k < walk.count; k++) {
 		const struct instruction *maker = &analysis->graph->instructions[walk.at[k]];
 
-		if ((is_read && stall_is_call(maker)) || is_loaded_by(maker, reg))
+		if ((is_read && instruction_is_call(maker)) || is_loaded_by(maker, reg))
 			add_load_reasons(site, walk.at[k]);
 	}
 }
@@ -448,7 +426,7 @@ add_edge_reasons(const struct stall_site *site, uint32_t block, double share, do
 				add_culprit(add_reason(site, CAUSE_MISPREDICT, model_cycles(site, wrong * cycles)),
 				            last);
 		} else if (depth > 0 && at->in_count <= EDGES_MAX && best < cycles &&
-		           !stall_is_call(&graph->instructions[last])) {
+		           !instruction_is_call(&graph->instructions[last])) {
 			add_edge_reasons(site, from, here, cycles - best, depth - 1);
 		}
 	}
@@ -499,7 +477,7 @@ add_unit_reason(const struct stall_site *site, enum stall_cause cause, uint64_t 
 		stall_walk_back(site->analysis, site->block, site->index, REGISTER_NONE, classes & CLASS_BIT(of),
 		                cycles, &walk);
 		for (uint32_t i = 0; i < walk.count; i++)
-			if (!stall_is_call(&site->analysis->graph->instructions[walk.at[i]]))
+			if (!instruction_is_call(&site->analysis->graph->instructions[walk.at[i]]))
 				add_culprit(add_reason(site, cause, model_cycles(site, cycles)), walk.at[i]);
 	}
 	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++) {
@@ -580,7 +558,7 @@ new_line_share(const struct stall_site *site, unsigned bytes)
 
 		if (from != FLOW_OUTSIDE) {
 			last = &graph->instructions[graph->blocks[from].first + graph->blocks[from].count - 1];
-			if (!stall_is_call(last) && line_of(last, bytes) == line_of(site->instruction, bytes))
+			if (!instruction_is_call(last) && line_of(last, bytes) == line_of(site->instruction, bytes))
 				continue;
 		}
 		share += stall_edge_share(site->analysis, edge, site->block);
@@ -727,4 +705,279 @@ stall_compare_lines(struct stall_analysis *analysis)
 	all = (struct touch_count){lines.samples + pages.samples, lines.executions + pages.executions};
 	analysis->line_share = excess(&all, &others);
 	analysis->page_share = fmin(excess(&pages, &lines), analysis->line_share);
+}
+
+/* What samples of events leave of the reasons. */
+
+static const char *const event_names[STALL_EVENT_COUNT] = {
+	[STALL_EVENT_CODE_CACHE] = "L1-icache-load-misses", [STALL_EVENT_CODE_TLB] = "iTLB-load-misses",
+	[STALL_EVENT_DATA_CACHE] = "L1-dcache-load-misses", [STALL_EVENT_LAST_LEVEL] = "cache-misses",
+	[STALL_EVENT_CODE_WALK] = "iTLB-load-walks",        [STALL_EVENT_DATA_WALK] = "dTLB-load-walks",
+	[STALL_EVENT_DATA_TLB] = "dTLB-load-misses",        [STALL_EVENT_MISPREDICT] = "branch-misses",
+};
+
+enum stall_event
+stall_event_find(const char *name)
+{
+	unsigned event = 0;
+
+	while (event < STALL_EVENT_COUNT && strcmp(event_names[event], name) != 0)
+		event++;
+	return event;
+}
+
+/* Events of a block that this search has not counted. */
+static double
+block_events(struct stall_analysis *analysis, enum stall_event event, uint32_t block)
+{
+	const struct flow_block *at;
+	double sum = 0;
+
+	if (block == FLOW_OUTSIDE || analysis->seen[block] == analysis->search)
+		return 0;
+	analysis->seen[block] = analysis->search;
+	at = &analysis->graph->blocks[block];
+	for (uint32_t i = 0; i < at->count; i++)
+		sum += (double)analysis->input->events[event].samples[at->first + i];
+	return sum;
+}
+
+/* Events are sampled some instructions late: those of the block, of its neighbours and of the culprits' blocks. */
+static double
+near_events(struct stall_analysis *analysis, enum stall_event event, uint32_t block,
+            const struct stall_suspect *suspect)
+{
+	const struct flow_graph *graph = analysis->graph;
+	const struct flow_block *at = &graph->blocks[block];
+	double sum;
+
+	analysis->search++;
+	sum = block_events(analysis, event, block);
+	for (uint32_t i = 0; i < at->in_count; i++)
+		sum += block_events(analysis, event, graph->edges[graph->ins[at->in + i]].from);
+	for (uint32_t i = 0; i < at->out_count; i++)
+		sum += block_events(analysis, event, graph->edges[graph->outs[at->out + i]].to);
+	for (uint32_t i = 0; i < suspect->culprit_count; i++)
+		sum += block_events(analysis, event,
+		                    flow_graph_block_at(graph, graph->instructions[suspect->culprits[i]].address));
+	return sum;
+}
+
+/* How often a branch of block `from` led to `block`, as far as is known; at most, or as is likely. */
+static double
+edge_executions(const struct stall_analysis *analysis, uint32_t from, uint32_t block, bool at_most)
+{
+	const struct frequencies *frequencies = analysis->input->frequencies;
+	const struct flow_graph *graph = analysis->graph;
+
+	for (uint32_t i = 0; i < graph->blocks[from].out_count; i++) {
+		const uint32_t edge = graph->outs[graph->blocks[from].out + i];
+		const struct frequency *frequency = &frequencies->edges[edge];
+
+		if (graph->edges[edge].to != block)
+			continue;
+		if (at_most ? frequency->confidence >= CONFIDENCE_MEDIUM
+		            : frequency->value > 0 || graph->edges[edge].kind != EDGE_TABLE)
+			return frequency->value;
+		return frequencies->blocks[block].value;
+	}
+	/* a path over a block between them waited there */
+	return at_most ? frequencies->blocks[block].value : 0;
+}
+
+/* Mispredictions of a branch that led to `block`: no more than it came there, and for an indirect jump as many. */
+static double
+branch_share(const struct stall_analysis *analysis, uint32_t branch, uint32_t block, bool at_most)
+{
+	const struct stalls_input *input = analysis->input;
+	const struct stall_event_samples *counted = &input->events[STALL_EVENT_MISPREDICT];
+	const struct flow_graph *graph = analysis->graph;
+	const uint32_t from = flow_graph_block_at(graph, graph->instructions[branch].address);
+	const double samples = (double)counted->samples[branch];
+	double times, runs;
+
+	if (from == FLOW_OUTSIDE)
+		return samples;
+	times = edge_executions(analysis, from, block, at_most);
+	runs = input->frequencies->blocks[from].value;
+	if (graph->instructions[branch].flow == FLOW_JUMP_INDIRECT)
+		return runs > 0 ? fmin(times / runs, 1) * samples : samples;
+	return fmin(samples, times * input->cycles_per_sample / counted->period);
+}
+
+/* A culprit that runs more often made most of its events for others; a call does not wait for its own. */
+static double
+load_share(const struct stall_analysis *analysis, enum stall_event event, uint32_t culprit, uint32_t block)
+{
+	const struct flow_graph *graph = analysis->graph;
+	const struct frequency *blocks = analysis->input->frequencies->blocks;
+	const double samples = (double)analysis->input->events[event].samples[culprit];
+	const uint32_t from = flow_graph_block_at(graph, graph->instructions[culprit].address);
+
+	if (instruction_is_call(&graph->instructions[culprit]))
+		return 0;
+	if (from == FLOW_OUTSIDE || !(blocks[from].value > blocks[block].value))
+		return samples;
+	return samples * blocks[block].value / blocks[from].value;
+}
+
+/* Events that lie on the instruction that made them: at most so many of them, or as many as is likely. */
+static double
+exact_events(const struct stall_analysis *analysis, enum stall_event event, uint32_t block, uint32_t at,
+             const struct stall_suspect *suspect, bool at_most)
+{
+	const uint64_t *samples = analysis->input->events[event].samples;
+	bool is_seen = false;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < suspect->culprit_count; i++) {
+		const uint32_t culprit = suspect->culprits[i];
+
+		if (event == STALL_EVENT_MISPREDICT)
+			sum += branch_share(analysis, culprit, block, at_most);
+		else
+			sum += at_most ? (double)samples[culprit] : load_share(analysis, event, culprit, block);
+		is_seen |= culprit == at;
+	}
+	if (!is_seen && (suspect->is_itself || suspect->culprit_count == 0))
+		sum += (double)samples[at];
+	return sum;
+}
+
+/* Samples of the suspect, of culprits that are not known, too, if `all`; negative: there are none. */
+static double
+events_of(const struct stall_site *site, enum stall_event event, const struct stall_suspect *suspect, bool all)
+{
+	struct stall_analysis *analysis = site->analysis;
+	const struct stalls_input *input = analysis->input;
+	const struct stall_event_samples *counted = &input->events[event];
+
+	if (!counted->samples || !(counted->period > 0) || !(input->cycles_per_sample > 0) ||
+	    !(input->frequencies->blocks[site->block].value > 0))
+		return -1;
+	if (counted->is_exact && !(all && suspect->is_open))
+		return exact_events(analysis, event, site->block, site->at, suspect, all);
+	return near_events(analysis, event, site->block, suspect);
+}
+
+/* Cycles of an execution that so many samples stand for, if each event takes so long. */
+static double
+cycles_of(const struct stall_site *site, enum stall_event event, double samples, double cycles)
+{
+	const struct stalls_input *input = site->analysis->input;
+
+	return samples * input->events[event].period * cycles / input->cycles_per_sample /
+	       input->frequencies->blocks[site->block].value;
+}
+
+/* At most; INFINITY when they were not counted, or are exact and culprits are not known. */
+static double
+event_bound(const struct stall_site *site, enum stall_event event, const struct stall_suspect *suspect, unsigned cycles)
+{
+	const double samples = events_of(site, event, suspect, true);
+
+	if (samples < 0 || (suspect->is_open && site->analysis->input->events[event].is_exact))
+		return INFINITY;
+	/* no more, in 19 of 20 cases */
+	return cycles_of(site, event, samples + 2 * sqrt(samples) + 3, cycles);
+}
+
+static void
+lower(struct stall_suspect *suspect, double bound)
+{
+	if (suspect->is_possible && bound < suspect->bound)
+		suspect->bound = bound;
+}
+
+/* Add the cycles that the samples account for, if each event took so long. */
+static void
+add_evidence(const struct stall_site *site, enum stall_event event, unsigned cycles, struct stall_suspect *suspect)
+{
+	const double samples = suspect->is_possible ? events_of(site, event, suspect, false) : -1;
+
+	if (samples >= 0)
+		suspect->evidence = fmax(suspect->evidence, 0) + cycles_of(site, event, samples, cycles);
+}
+
+/* Accesses that miss only the first level cost what the further ones do. */
+static double
+last_level_bound(const struct stall_site *site, const struct stall_suspect *suspect)
+{
+	const struct stall_analysis *analysis = site->analysis;
+	const struct pipeline_memory *data = &analysis->pipeline->data;
+	const unsigned near = data->level3_cycles ? data->level3_cycles : data->level2_cycles;
+	const uint32_t accesses = suspect->culprit_count ? suspect->culprit_count : 1;
+
+	return event_bound(site, STALL_EVENT_LAST_LEVEL, suspect, data->memory_cycles) +
+	       (analysis->is_relative ? INFINITY : (double)accesses * near);
+}
+
+/* TLB misses that hit the second level cost little. */
+static double
+walk_bound(const struct stall_site *site, enum stall_event walks, const struct pipeline_tlb *tlb,
+           const struct stall_suspect *suspect)
+{
+	const uint32_t accesses =
+		(suspect->culprit_count ? suspect->culprit_count : 1) + 1; /* and the stalled instruction's own */
+
+	if (!tlb->near_cycles || site->analysis->is_relative)
+		return INFINITY;
+	return event_bound(site, walks, suspect, tlb->miss_cycles) + (double)accesses * tlb->near_cycles;
+}
+
+static void
+add_tlb_evidence(const struct stall_site *site, enum stall_event misses, enum stall_event walks,
+                 const struct pipeline_tlb *tlb, struct stall_suspect *suspect)
+{
+	const bool knows_walks = tlb->near_cycles && site->analysis->input->events[walks].samples;
+
+	add_evidence(site, misses, knows_walks ? tlb->near_cycles : tlb->miss_cycles, suspect);
+	if (knows_walks)
+		add_evidence(site, walks, tlb->miss_cycles - tlb->near_cycles, suspect);
+}
+
+static void
+add_all_evidence(const struct stall_site *site, struct stall_suspect suspects[CAUSE_COUNT])
+{
+	const struct pipeline *pipeline = site->analysis->pipeline;
+	const unsigned near = pipeline->data.level2_cycles, far = pipeline->data.memory_cycles;
+
+	add_evidence(site, STALL_EVENT_CODE_CACHE, pipeline->code.level2_cycles, &suspects[CAUSE_CODE_CACHE]);
+	add_tlb_evidence(site, STALL_EVENT_CODE_TLB, STALL_EVENT_CODE_WALK, &pipeline->code_tlb,
+	                 &suspects[CAUSE_CODE_TLB]);
+	add_evidence(site, STALL_EVENT_DATA_CACHE, near, &suspects[CAUSE_DATA_CACHE]);
+	add_evidence(site, STALL_EVENT_LAST_LEVEL, far > near ? far - near : 0, &suspects[CAUSE_DATA_CACHE]);
+	add_tlb_evidence(site, STALL_EVENT_DATA_TLB, STALL_EVENT_DATA_WALK, &pipeline->data_tlb,
+	                 &suspects[CAUSE_DATA_TLB]);
+	add_evidence(site, STALL_EVENT_MISPREDICT, pipeline->mispredict_cycles, &suspects[CAUSE_MISPREDICT]);
+}
+
+void
+stall_suspects_bound(const struct stall_site *site)
+{
+	const struct pipeline *pipeline = site->analysis->pipeline;
+	struct stall_suspect *suspects = site->suspects;
+	const struct {
+		enum stall_cause cause;
+		enum stall_event event;
+		unsigned cycles;
+	} bounds[] = {
+		{CAUSE_CODE_CACHE, STALL_EVENT_CODE_CACHE, pipeline->code.memory_cycles},
+		{CAUSE_CODE_TLB, STALL_EVENT_CODE_TLB, pipeline->code_tlb.miss_cycles},
+		{CAUSE_DATA_CACHE, STALL_EVENT_DATA_CACHE, pipeline->data.memory_cycles},
+		{CAUSE_DATA_TLB, STALL_EVENT_DATA_TLB, pipeline->data_tlb.miss_cycles},
+		{CAUSE_MISPREDICT, STALL_EVENT_MISPREDICT, pipeline->mispredict_cycles},
+	};
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		struct stall_suspect *suspect = &suspects[bounds[i].cause];
+
+		lower(suspect, event_bound(site, bounds[i].event, suspect, bounds[i].cycles));
+	}
+	lower(&suspects[CAUSE_DATA_CACHE], last_level_bound(site, &suspects[CAUSE_DATA_CACHE]));
+	lower(&suspects[CAUSE_CODE_TLB],
+	      walk_bound(site, STALL_EVENT_CODE_WALK, &pipeline->code_tlb, &suspects[CAUSE_CODE_TLB]));
+	lower(&suspects[CAUSE_DATA_TLB],
+	      walk_bound(site, STALL_EVENT_DATA_WALK, &pipeline->data_tlb, &suspects[CAUSE_DATA_TLB]));
+	add_all_evidence(site, suspects);
 }

@@ -1,6 +1,6 @@
 /*
- * control_flow.h - where control goes from each instruction of a procedure, and where registers get their values (private
- * to this room)
+ * control_flow.h - where control goes from each instruction of a procedure, and where registers get their values
+ * (private to this room)
  *
  * Known from each instruction alone, first; jump_tables_read() then adds where indirect jumps go. Thread rule: one
  * thread.

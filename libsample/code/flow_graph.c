@@ -217,6 +217,34 @@ walk_from(struct flow_walk *walk, uint32_t block)
 	}
 }
 
+/* Kosaraju's algorithm: what a block leads to, of those that a walk against the edges has left before it, is a loop. */
+int
+flow_graph_components(const struct flow_graph *graph, uint32_t *components)
+{
+	struct flow_walk back = {0}, forth = {0};
+	int err;
+
+	err = walk_init(&back, graph, true);
+	if (err)
+		goto out;
+	err = walk_init(&forth, graph, false);
+	if (err)
+		goto out;
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		walk_from(&back, i);
+	for (size_t i = back.order_count; i-- > 0;) {
+		const size_t first = forth.order_count;
+
+		walk_from(&forth, back.order[i]);
+		for (size_t k = first; k < forth.order_count; k++)
+			components[forth.order[k]] = (uint32_t)first;
+	}
+out:
+	walk_fini(&back);
+	walk_fini(&forth);
+	return err;
+}
+
 /* An entry for each block without an edge in, then for the first block of each cycle that nothing else leads to. */
 static int
 connect_entries(struct flow_edges *edges, struct flow_walk *walk, bool *reached)

@@ -116,4 +116,10 @@ void flow_graph_free(struct flow_graph *graph); /* NULL is allowed */
 /* The block that holds ELF address `address`, FLOW_OUTSIDE when none does. Time grows with the logarithm of blocks. */
 uint32_t flow_graph_block_at(const struct flow_graph *graph, uint64_t address);
 
+/*
+ * Loops: the strongly connected components of the graph without FLOW_OUTSIDE. components[b] becomes the number, below
+ * that of blocks, of the one that block b is in. Time is linear. 0 or -ENOMEM.
+ */
+int flow_graph_components(const struct flow_graph *graph, uint32_t *components);
+
 #endif
