@@ -160,44 +160,15 @@ multiply_result(struct frequency_estimation *estimation, double factor)
 }
 
 /*
- * Scale the result by its samples, where no period says what a value is worth: to where costs explain the samples with
- * the least sum of absolute deviations. 0, or -ENOMEM.
+ * The factor by which values of the result are too low: half of the samples are in blocks that the estimates, or, when
+ * they are NULL, costs that explain the samples, put above that. 0, or -ENOMEM.
  */
 static int
-scale_to_samples(struct frequency_estimation *estimation)
-{
-	const struct flow_graph *graph = estimation->graph;
-	struct frequencies *result = estimation->result;
-	struct weighted_value *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
-	size_t count = 0;
-	double scale;
-
-	if (!ratios)
-		return -ENOMEM;
-	for (size_t i = 0; i < graph->block_count; i++) {
-		const struct flow_block *block = &graph->blocks[i];
-		const double value = result->blocks[i].value;
-		const double cost = value * frequency_typical_cost(estimation, block);
-
-		if (value > 0)
-			ratios[count++] =
-				(struct weighted_value){frequency_block_sum(block, result->samples) / cost, cost};
-	}
-	scale = statistics_weighted_median(ratios, count);
-	free(ratios);
-	result->is_relative = true;
-	if (isfinite(scale) && scale > 0)
-		multiply_result(estimation, scale);
-	return 0;
-}
-
-int
-frequency_scale_to_estimates(struct frequency_estimation *estimation, const double *estimates)
+find_scale_factor(const struct frequency_estimation *estimation, const double *estimates, double *factor)
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct weighted_value *ratios = calloc(graph->block_count + 1, sizeof(*ratios));
 	size_t count = 0;
-	double factor;
 
 	if (!ratios)
 		return -ENOMEM;
@@ -205,12 +176,44 @@ frequency_scale_to_estimates(struct frequency_estimation *estimation, const doub
 		const struct flow_block *block = &graph->blocks[i];
 		const double value = estimation->result->blocks[i].value;
 		const double sum = frequency_block_sum(block, estimation->result->samples);
+		const double cost = value * frequency_typical_cost(estimation, block);
 
-		if (value > 0 && estimates[i] > 0)
+		if (value > 0 && !estimates)
+			ratios[count++] = (struct weighted_value){sum / cost, cost};
+		else if (value > 0 && estimates[i] > 0)
 			ratios[count++] = (struct weighted_value){estimates[i] / value, sum};
 	}
-	factor = statistics_weighted_median(ratios, count);
+	*factor = statistics_weighted_median(ratios, count);
 	free(ratios);
+	return 0;
+}
+
+/*
+ * Scale the result by its samples, where no period says what a value is worth: to where costs explain the samples with
+ * the least sum of absolute deviations. 0, or -ENOMEM.
+ */
+static int
+scale_to_samples(struct frequency_estimation *estimation)
+{
+	double factor;
+	int err = find_scale_factor(estimation, NULL, &factor);
+
+	if (err)
+		return err;
+	estimation->result->is_relative = true;
+	if (isfinite(factor) && factor > 0)
+		multiply_result(estimation, factor);
+	return 0;
+}
+
+int
+frequency_scale_to_estimates(struct frequency_estimation *estimation, const double *estimates)
+{
+	double factor;
+	int err = find_scale_factor(estimation, estimates, &factor);
+
+	if (err)
+		return err;
 	if (factor <= 0 || !isfinite(factor))
 		return scale_to_samples(estimation);
 	multiply_result(estimation, factor);

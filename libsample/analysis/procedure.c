@@ -142,12 +142,6 @@ last_instruction(const struct flow_graph *graph, uint32_t block)
 	return &graph->instructions[graph->blocks[block].first + graph->blocks[block].count - 1];
 }
 
-static bool
-is_head(const struct flow_graph *graph, uint32_t block, uint64_t address)
-{
-	return graph->instructions[graph->blocks[block].first].address == address;
-}
-
 static uint32_t
 edge_to(const struct flow_graph *graph, uint32_t block, uint32_t target)
 {
@@ -184,7 +178,7 @@ procedure_edge_find(const struct flow_graph *graph, uint64_t from, uint64_t to)
 	const uint32_t source = flow_graph_block_at(graph, from), target = flow_graph_block_at(graph, to);
 	const bool is_inside = target != FLOW_OUTSIDE;
 
-	if (is_inside && !is_head(graph, target, to))
+	if (is_inside && graph->instructions[graph->blocks[target].first].address != to)
 		return PROCEDURE_NO_EDGE;
 	if (source == FLOW_OUTSIDE)
 		return is_inside ? entry_of(graph, target) : PROCEDURE_NO_EDGE;
@@ -479,17 +473,6 @@ add_executions(const struct procedure_input *input, struct procedure_analysis *a
 
 /* The least time of each block. */
 
-static bool
-follows_itself(const struct flow_graph *graph, uint32_t block)
-{
-	const struct flow_block *at = &graph->blocks[block];
-
-	for (uint32_t i = 0; i < at->out_count; i++)
-		if (graph->edges[graph->outs[at->out + i]].to == block)
-			return true;
-	return false;
-}
-
 /* The state of the pipeline that a block leaves. */
 static int
 schedule_end_state(const struct pipeline *pipeline, const struct flow_graph *graph, uint32_t block,
@@ -548,7 +531,8 @@ add_schedules(const struct pipeline *pipeline, struct procedure_analysis *analys
 		if (states)
 			schedule_begin_state(graph, i, states, &before);
 		err = schedule_block(pipeline, graph->instructions + block->first, block->count,
-		                     follows_itself(graph, i), states ? &before : NULL, NULL, &analysis->schedules[i]);
+		                     edge_to(graph, i, i) != PROCEDURE_NO_EDGE, states ? &before : NULL, NULL,
+		                     &analysis->schedules[i]);
 	}
 	free(states);
 	return err;

@@ -64,19 +64,14 @@ is_target(const struct back_search *search, const struct instruction *instructio
 		return true;
 	if (instruction->class < CLASS_COUNT && search->classes >> instruction->class & 1)
 		return true;
-	for (unsigned i = 0; i < instruction->write_count && search->reg != REGISTER_NONE; i++)
-		if (instruction->writes[i] == search->reg)
-			return true;
-	return false;
+	return search->reg != REGISTER_NONE && instruction_writes(instruction, search->reg);
 }
 
+/* Clearing a register by itself is no use of what it held. */
 static bool
-is_use(const struct back_search *search, const struct instruction *instruction)
+is_use(const struct instruction *instruction, uint8_t reg)
 {
-	for (unsigned i = 0; i < instruction->read_count && search->ends_at_use && !instruction->clears; i++)
-		if (instruction->reads[i] == search->reg)
-			return true;
-	return false;
+	return !instruction->clears && instruction_reads(instruction, reg);
 }
 
 /* Back from before instruction `index` of the block to its beginning; false when the search ends in it. */
@@ -99,7 +94,7 @@ scan_block(struct back_search *search, uint32_t block, uint32_t index, double *d
 			walk_add(search->walk, at->first + index);
 			return false;
 		}
-		if (is_use(search, instruction))
+		if (search->ends_at_use && is_use(instruction, search->reg))
 			return false;
 		*distance += analysis->input->schedules[block].lines[index].minimum_cycles;
 		if (!(*distance < search->cycles))
@@ -293,15 +288,6 @@ add_register_reasons(const struct stall_site *site, uint8_t reg, bool is_read)
 	}
 }
 
-static bool
-is_read(const struct instruction *instruction, uint8_t reg)
-{
-	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++)
-		if (instruction->reads[i] == reg)
-			return true;
-	return false;
-}
-
 /* Write after write: a result waits for an older load to its register, too. */
 static void
 add_operand_reasons(const struct stall_site *site)
@@ -311,7 +297,7 @@ add_operand_reasons(const struct stall_site *site)
 	for (unsigned i = 0; i < instruction->read_count && !instruction->clears; i++)
 		add_register_reasons(site, instruction->reads[i], true);
 	for (unsigned i = 0; i < instruction->write_count; i++)
-		if (!is_read(instruction, instruction->writes[i]))
+		if (!is_use(instruction, instruction->writes[i]))
 			add_register_reasons(site, instruction->writes[i], false);
 }
 

@@ -228,11 +228,6 @@ struct survey {
 	int answer;               /* of a visitor, if not 0 */
 };
 
-static const char no_procedure[] = "no procedure is known there";
-static const char no_text[] = CODE_IMAGE_NO_TEXT;
-static const char overlapping[] = "it overlaps another procedure";
-static const char too_large[] = "it is larger than any real procedure";
-
 static int
 find_counts(struct survey *survey)
 {
@@ -353,7 +348,7 @@ find_candidates(struct survey *survey)
 	}
 	if (survey->candidate_count)
 		qsort(survey->candidates, survey->candidate_count, sizeof(*survey->candidates), compare_candidates);
-	return skip(survey, no_procedure, nowhere);
+	return skip(survey, "no procedure is known there", nowhere);
 }
 
 static const char *
@@ -361,11 +356,11 @@ skip_reason(int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return no_text;
+		return CODE_IMAGE_NO_TEXT;
 	case -E2BIG:
-		return too_large;
+		return "it is larger than any real procedure";
 	case -EINVAL:
-		return overlapping;
+		return "it overlaps another procedure";
 	default:
 		return NULL;
 	}

@@ -48,8 +48,8 @@
  * sigma; the grid of ln c0 is refined where the rows know it well.
  *
  * A row is known by the likelihood of what was counted, at each point of c. Two questions are answered: which c a row
- * has that is like the others (noise_predict(): what a test for more variation compares with), and which c a row has
- * by its own counts and the others together (noise_posterior(): what a difference of two means is divided by; the
+ * has that is like the others (what a test for more variation compares with), and which c a row has
+ * by its own counts and the others together (what a difference of two means is divided by; the
  * moderated t-test).
  */
 
@@ -213,46 +213,28 @@ run_noise_new(const struct noise_prior *prior, const double (*likelihoods)[NOISE
 	}
 }
 
+/*
+ * Probability of each c of row `row`, which may be an outlier, by its counts; or, with `is_excluded`, of a row that is
+ * like all the others (NOISE_NO_ROW: like all). The sum is 1.
+ */
 static void
-normalize(double probabilities[NOISE_POINTS])
+noise_probabilities(const struct run_noise *noise, size_t row, bool is_excluded, double probabilities[NOISE_POINTS])
 {
-	double sum = 0;
-
-	for (size_t i = 0; i < NOISE_POINTS; i++)
-		sum += probabilities[i];
-	for (size_t i = 0; i < NOISE_POINTS; i++)
-		probabilities[i] /= sum;
-}
-
-/* Probability of each c of a row that is like all but row `excluded` (NOISE_NO_ROW: like all). The sum is 1. */
-static void
-noise_predict(const struct run_noise *noise, size_t excluded, double probabilities[NOISE_POINTS])
-{
-	double weights[CELLS];
-
-	weigh_cells(noise, excluded, weights);
-	for (size_t i = 0; i < NOISE_POINTS; i++) {
-		probabilities[i] = 0;
-		for (size_t cell = 0; cell < CELLS; cell++)
-			probabilities[i] += weights[cell] * noise->regular[i][cell];
-	}
-	normalize(probabilities);
-}
-
-/* Probability of each c of row `row`, which may be an outlier. The sum is 1. */
-static void
-noise_posterior(const struct run_noise *noise, size_t row, double probabilities[NOISE_POINTS])
-{
-	double weights[CELLS];
+	double weights[CELLS], sum = 0;
 
 	weigh_cells(noise, row, weights);
 	for (size_t i = 0; i < NOISE_POINTS; i++) {
 		probabilities[i] = 0;
 		for (size_t cell = 0; cell < CELLS; cell++)
-			probabilities[i] += weights[cell] * (noise->regular[i][cell] + noise->outlier[i][cell]);
-		probabilities[i] *= noise->likelihoods[row][i];
+			probabilities[i] +=
+				weights[cell] * (is_excluded ? noise->regular[i][cell]
+			                                     : noise->regular[i][cell] + noise->outlier[i][cell]);
+		if (!is_excluded)
+			probabilities[i] *= noise->likelihoods[row][i];
+		sum += probabilities[i];
 	}
-	normalize(probabilities);
+	for (size_t i = 0; i < NOISE_POINTS; i++)
+		probabilities[i] /= sum;
 }
 
 /* Rows while they are tested. */
@@ -462,7 +444,7 @@ test_against_others(const struct variation_testing *test, struct variation_row *
 	double probabilities[NOISE_POINTS], p = 0;
 
 	test_against(test, row, noise_typical(test->noise, witness, NULL));
-	noise_predict(test->noise, witness, probabilities);
+	noise_probabilities(test->noise, witness, true, probabilities);
 	for (size_t i = 0; i < NOISE_POINTS; i++)
 		if (probabilities[i] > VARIATION_NEGLIGIBLE)
 			p += probabilities[i] * tail_at(test, row, noise_point(i));
@@ -709,13 +691,13 @@ variation_compare(const struct variation_sides *request, struct variation_differ
 	                      tested);
 	if (!noise)
 		goto out;
-	noise_predict(noise, NOISE_NO_ROW, typical);
+	noise_probabilities(noise, NOISE_NO_ROW, true, typical);
 	set_typical_noise(noise, tested, variation);
 	for (size_t i = 0; i < count; i++) {
 		double own[NOISE_POINTS];
 
 		if (witnesses[i] != NOISE_NO_ROW)
-			noise_posterior(noise, witnesses[i], own);
+			noise_probabilities(noise, witnesses[i], false, own);
 		(void)find_sides(request, rows[i].totals, &sides);
 		compare_sides(&sides, witnesses[i] != NOISE_NO_ROW ? own : typical, &rows[i]);
 	}

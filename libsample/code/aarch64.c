@@ -252,28 +252,6 @@ struct aarch64_register {
 	uint8_t number, size;
 };
 
-/* Capstone numbers x29, x30 and the stack pointer apart from the others. */
-static struct aarch64_register
-special_register(unsigned int from)
-{
-	switch (from) {
-	case ARM64_REG_X29:
-		return (struct aarch64_register){29, 8};
-	case ARM64_REG_X30:
-		return (struct aarch64_register){30, 8};
-	case ARM64_REG_SP:
-		return (struct aarch64_register){SP, 8};
-	case ARM64_REG_WSP:
-		return (struct aarch64_register){SP, 4};
-	case ARM64_REG_XZR:
-		return (struct aarch64_register){REGISTER_NONE, 8};
-	case ARM64_REG_WZR:
-		return (struct aarch64_register){REGISTER_NONE, 4};
-	default:
-		return (struct aarch64_register){REGISTER_NONE, 0};
-	}
-}
-
 static struct aarch64_register
 register_of(unsigned int from)
 {
@@ -289,13 +267,20 @@ register_of(unsigned int from)
 		{ARM64_REG_D0, 32, REGISTER_VECTOR, 8},
 		{ARM64_REG_Q0, 32, REGISTER_VECTOR, 16},
 		{ARM64_REG_V0, 32, REGISTER_VECTOR, 16},
+		/* capstone numbers these apart from the others */
+		{ARM64_REG_X29, 1, 29, 8},
+		{ARM64_REG_X30, 1, 30, 8},
+		{ARM64_REG_SP, 1, SP, 8},
+		{ARM64_REG_WSP, 1, SP, 4},
+		{ARM64_REG_XZR, 1, REGISTER_NONE, 8},
+		{ARM64_REG_WZR, 1, REGISTER_NONE, 4},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (from >= rows[i].first && from - rows[i].first < rows[i].count)
 			return (struct aarch64_register){(uint8_t)(rows[i].number + from - rows[i].first),
 			                                 rows[i].size};
-	return special_register(from);
+	return (struct aarch64_register){REGISTER_NONE, 0};
 }
 
 static bool

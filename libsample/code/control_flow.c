@@ -55,12 +55,9 @@ parts_overlap(const struct flow_source *source)
 
 		if (part->size > UINT64_MAX - part->address)
 			return true;
-		for (size_t j = 0; j < i; j++) {
-			const struct code_part *other = &source->parts[j];
-
-			if (part->address < other->address + other->size && other->address < part->address + part->size)
+		for (size_t j = 0; j < i; j++)
+			if (code_parts_overlap(part, &source->parts[j]))
 				return true;
-		}
 	}
 	return false;
 }
@@ -129,7 +126,7 @@ control_flow_changes(const struct control_flow *flow, uint32_t index, uint8_t re
 
 	if (instruction_is_call(instruction))
 		return reg >= 32 || architecture_registers(flow->source->architecture)->call_changes >> reg & 1;
-	return memchr(instruction->writes, reg, instruction->write_count) != NULL;
+	return instruction_writes(instruction, reg);
 }
 
 bool

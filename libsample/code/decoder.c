@@ -216,19 +216,13 @@ decoder_form(struct decoder *decoder, const char *name)
 	return form;
 }
 
-static bool
-contains(const uint8_t *registers, size_t count, uint8_t reg)
-{
-	return memchr(registers, reg, count) != NULL;
-}
-
 void
 instruction_add_read(struct instruction *instruction, uint8_t reg)
 {
 	size_t data = (size_t)instruction->read_count - instruction->address_reads;
 	uint8_t *known;
 
-	if (reg == REGISTER_NONE || contains(instruction->reads, data, reg))
+	if (reg == REGISTER_NONE || memchr(instruction->reads, reg, data))
 		return;
 	/* What was only an address is data now. */
 	known = memchr(instruction->reads + data, reg, instruction->address_reads);
@@ -249,7 +243,7 @@ instruction_add_read(struct instruction *instruction, uint8_t reg)
 void
 instruction_add_address(struct instruction *instruction, uint8_t reg)
 {
-	if (reg == REGISTER_NONE || contains(instruction->reads, instruction->read_count, reg))
+	if (reg == REGISTER_NONE || instruction_reads(instruction, reg))
 		return;
 	if (instruction->read_count == INSTRUCTION_READS_MAX)
 		return;
@@ -260,7 +254,7 @@ instruction_add_address(struct instruction *instruction, uint8_t reg)
 void
 instruction_add_write(struct instruction *instruction, uint8_t reg)
 {
-	if (reg == REGISTER_NONE || contains(instruction->writes, instruction->write_count, reg))
+	if (reg == REGISTER_NONE || instruction_writes(instruction, reg))
 		return;
 	if (instruction->write_count < INSTRUCTION_WRITES_MAX)
 		instruction->writes[instruction->write_count++] = reg;

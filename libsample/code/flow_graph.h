@@ -31,6 +31,12 @@ struct code_part {
 	bool is_cold;
 };
 
+static inline bool
+code_parts_overlap(const struct code_part *part, const struct code_part *other)
+{
+	return part->address < other->address + other->size && other->address < part->address + part->size;
+}
+
 /* Supplies what the text alone does not show. */
 struct flow_source {
 	enum architecture architecture;

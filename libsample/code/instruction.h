@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum architecture {
 	ARCHITECTURE_X86_64,
@@ -108,6 +109,19 @@ struct instruction {
 	bool extends_sign;   /* what it loads */
 	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
 };
+
+/* Whether it reads or writes register `reg`. */
+static inline bool
+instruction_reads(const struct instruction *instruction, uint8_t reg)
+{
+	return memchr(instruction->reads, reg, instruction->read_count) != NULL;
+}
+
+static inline bool
+instruction_writes(const struct instruction *instruction, uint8_t reg)
+{
+	return memchr(instruction->writes, reg, instruction->write_count) != NULL;
+}
 
 static inline bool
 instruction_is_call(const struct instruction *instruction)

@@ -133,15 +133,6 @@ store_operation(const struct pipeline *pipeline, const struct instruction *instr
 	                                                          : (unsigned)CLASS_STORE];
 }
 
-static bool
-reads_flags(const struct instruction *instruction)
-{
-	for (unsigned i = 0; i < instruction->read_count; i++)
-		if (instruction->reads[i] == REGISTER_FLAGS)
-			return true;
-	return false;
-}
-
 /* A compare, a test or, on some CPUs, arithmetic between registers, and the branch by its flags: one micro-operation.
  */
 static bool
@@ -156,7 +147,8 @@ is_fused(const struct pipeline *pipeline, const struct instruction *instruction,
 		return false;
 	if (writes == 1)
 		return pipeline->fuses_compare_and_branch;
-	return pipeline->fuses_arithmetic_and_branch && writes == 2 && !instruction->loads && !reads_flags(instruction);
+	return pipeline->fuses_arithmetic_and_branch && writes == 2 && !instruction->loads &&
+	       !instruction_reads(instruction, REGISTER_FLAGS);
 }
 
 /* A move or a zeroing that register renaming does: no unit, no time. */
@@ -465,63 +457,51 @@ read_models(const struct config_source *source, const config_setting_t *group, s
 	return 0;
 }
 
-/* has = "FLAG", lacks = "FLAG" */
-static int
-read_flags(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
-{
-	const config_setting_t *has = config_setting_get_member(group, "has");
-	const config_setting_t *lacks = config_setting_get_member(group, "lacks");
-	int err = 0;
-
-	if ((has || lacks) && !*match->vendor)
-		return config_refuse(source, has ? has : lacks, "a match by a flag must have a vendor");
-	if (has)
-		err = config_string(source, has, match->has, sizeof(match->has));
-	if (err)
-		return err;
-	if (lacks)
-		err = config_string(source, lacks, match->lacks, sizeof(match->lacks));
-	return err;
-}
-
 static int
 read_match(const struct config_source *source, const config_setting_t *group, struct pipeline_match *match)
 {
 	static const char *const known[] = {"vendor", "family",      "models", "has",
 	                                    "lacks",  "implementer", "part",   "text"};
-	const config_setting_t *vendor, *text;
+	const struct {
+		const char *name;
+		char *text;
+		size_t size;
+	} texts[] = {
+		{"vendor", match->vendor, sizeof(match->vendor)},
+		{"text", match->text, sizeof(match->text)},
+		{"has", match->has, sizeof(match->has)},
+		{"lacks", match->lacks, sizeof(match->lacks)},
+	};
+	const struct {
+		const char *name;
+		unsigned most;
+		unsigned *value;
+	} numbers[] = {{"family", 4095, &match->family},
+	               {"implementer", 255, &match->implementer},
+	               {"part", 4095, &match->part}};
+	const config_setting_t *flag;
 	int err;
 
 	if (!config_setting_is_group(group))
 		return config_refuse(source, group, "match must be a list of groups, ( { ... }, ... )");
-	vendor = config_setting_get_member(group, "vendor");
-	text = config_setting_get_member(group, "text");
 	err = config_known_names(source, group, known, ARRAY_COUNT(known));
+	for (size_t i = 0; i < ARRAY_COUNT(texts) && !err; i++) {
+		const config_setting_t *text = config_setting_get_member(group, texts[i].name);
+
+		if (text)
+			err = config_string(source, text, texts[i].text, texts[i].size);
+	}
+	for (size_t i = 0; i < ARRAY_COUNT(numbers) && !err; i++)
+		err = read_bounded(source, group, numbers[i].name, numbers[i].most, "", numbers[i].value);
+	if (!err)
+		err = read_models(source, group, match);
 	if (err)
 		return err;
-	if (vendor)
-		err = config_string(source, vendor, match->vendor, sizeof(match->vendor));
-	if (err)
-		return err;
-	if (text)
-		err = config_string(source, text, match->text, sizeof(match->text));
-	if (err)
-		return err;
-	err = read_bounded(source, group, "family", 4095, "", &match->family);
-	if (err)
-		return err;
-	err = read_models(source, group, match);
-	if (err)
-		return err;
-	err = read_flags(source, group, match);
-	if (err)
-		return err;
-	err = read_bounded(source, group, "implementer", 255, "", &match->implementer);
-	if (err)
-		return err;
-	err = read_bounded(source, group, "part", 4095, "", &match->part);
-	if (err)
-		return err;
+	flag = config_setting_get_member(group, "has");
+	if (!flag)
+		flag = config_setting_get_member(group, "lacks");
+	if (flag && !*match->vendor)
+		return config_refuse(source, flag, "a match by a flag must have a vendor");
 	if (!*match->vendor && !*match->text && !match->implementer)
 		return config_refuse(source, group, "match must have a vendor, an implementer or a text");
 	return 0;

@@ -297,12 +297,6 @@ colds_begin(const struct procedures *procedures, const char *name, size_t length
 	return low;
 }
 
-static bool
-overlaps(const struct code_part *part, const struct code_part *other)
-{
-	return part->address < other->address + other->size && other->address < part->address + part->size;
-}
-
 /*
  * Static functions of different files may share a name, and so may their cold parts: a jump shows which function a part
  * belongs to.
@@ -362,7 +356,7 @@ unnamed_parts(const struct procedures *procedures, const struct instruction_list
 		if (!symbol || !part_find(procedures, symbol, &unnamed))
 			continue;
 		for (size_t i = 0; i < count; i++)
-			is_known |= overlaps(&unnamed, &parts[i]);
+			is_known |= code_parts_overlap(&unnamed, &parts[i]);
 		if (!is_known)
 			parts[count++] = unnamed;
 	}
@@ -381,7 +375,7 @@ named_parts(const struct procedures *procedures, const char *name, struct code_p
 	for (size_t i = first; i < last && count < FLOW_PARTS_MAX; i++) {
 		struct code_part part = {.is_cold = true};
 
-		if (!part_find(procedures, procedures->colds[i], &part) || overlaps(&part, &parts[0]))
+		if (!part_find(procedures, procedures->colds[i], &part) || code_parts_overlap(&part, &parts[0]))
 			continue;
 		if (last - first == 1 || jumps_to(procedures, &parts[0], &part))
 			parts[count++] = part;

@@ -653,25 +653,22 @@ static void
 take_largest(const struct pipeline *pipeline, const struct instruction *last, bool follows_itself,
              struct schedule *schedule)
 {
-	double branch = follows_itself || last->flow == FLOW_JUMP ? 1.0 / pipeline->taken_branches : 0;
+	const struct {
+		double cycles;
+		enum schedule_bound bound;
+	} bounds[] = {
+		{schedule->front_cycles, BOUND_FRONT},
+		{follows_itself || last->flow == FLOW_JUMP ? 1.0 / pipeline->taken_branches : 0, BOUND_BRANCH},
+		{schedule->unit_cycles, BOUND_UNITS},
+		{schedule->store_cycles, BOUND_STORES},
+		{schedule->latency_cycles, BOUND_LATENCY},
+	};
 
-	schedule->best_cycles = schedule->front_cycles;
-	schedule->bound = BOUND_FRONT;
-	if (branch > schedule->best_cycles) {
-		schedule->best_cycles = branch;
-		schedule->bound = BOUND_BRANCH;
-	}
-	if (schedule->unit_cycles > schedule->best_cycles) {
-		schedule->best_cycles = schedule->unit_cycles;
-		schedule->bound = BOUND_UNITS;
-	}
-	if (schedule->store_cycles > schedule->best_cycles) {
-		schedule->best_cycles = schedule->store_cycles;
-		schedule->bound = BOUND_STORES;
-	}
-	if (schedule->latency_cycles > schedule->best_cycles) {
-		schedule->best_cycles = schedule->latency_cycles;
-		schedule->bound = BOUND_LATENCY;
+	for (size_t i = 0; i < ARRAY_COUNT(bounds); i++) {
+		if (i > 0 && !(bounds[i].cycles > schedule->best_cycles))
+			continue;
+		schedule->best_cycles = bounds[i].cycles;
+		schedule->bound = bounds[i].bound;
 	}
 }
 

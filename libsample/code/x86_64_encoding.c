@@ -222,7 +222,6 @@ take_evex(struct cursor *cursor, struct x86_encoding *encoding, struct evex_bits
 	encoding->prefix = prefix_of_pp[second & 3];
 	encoding->mask = third & 7;
 	encoding->clears_mask = third & 0x80;
-	encoding->broadcasts = third & 0x10;
 	encoding->length = third >> 5 & 3;
 	encoding->opcode = take(cursor);
 	return 0;

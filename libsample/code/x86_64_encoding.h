@@ -51,7 +51,6 @@ struct x86_encoding {
 	uint8_t other;    /* VEX.vvvv: the register that is not in ModRM */
 	uint8_t mask;     /* EVEX.aaa */
 	bool clears_mask; /* EVEX.z */
-	bool broadcasts;  /* EVEX.b */
 	uint8_t length;   /* VEX.L, EVEX.L'L: 0, 1, 2 are 128, 256 and 512 bits */
 	bool has_modrm;
 	uint8_t modrm;
