@@ -119,14 +119,13 @@ estimation_init(struct frequency_estimation *estimation, const struct frequency_
 	*estimation = (struct frequency_estimation){.input = input, .graph = graph, .result = result};
 	estimation->width = isfinite(input->width) && input->width > 0 ? input->width : WIDTH;
 	estimation->longest_stall = input->longest_stall > 0 ? input->longest_stall : LONGEST_STALL;
-	estimation->minimum = calloc(graph->instruction_count + 1, sizeof(double));
-	estimation->block_classes = calloc(graph->block_count + 1, sizeof(uint32_t));
-	estimation->edge_classes = calloc(graph->edge_count + 1, sizeof(uint32_t));
+	estimation->minimum = workspace_array(&estimation->space, graph->instruction_count, sizeof(double));
+	estimation->block_classes = workspace_array(&estimation->space, graph->block_count, sizeof(uint32_t));
+	estimation->edge_classes = workspace_array(&estimation->space, graph->edge_count, sizeof(uint32_t));
 	result->blocks = calloc(graph->block_count + 1, sizeof(*result->blocks));
 	result->edges = calloc(graph->edge_count + 1, sizeof(*result->edges));
 	result->samples = calloc(graph->instruction_count + 1, sizeof(double));
-	if (!estimation->minimum || !estimation->block_classes || !estimation->edge_classes || !result->blocks ||
-	    !result->edges || !result->samples)
+	if (estimation->space.has_failed || !result->blocks || !result->edges || !result->samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < graph->instruction_count; i++) {
 		const double minimum = input->minimum_cycles ? input->minimum_cycles[i] : 1 / estimation->width;
@@ -136,14 +135,6 @@ estimation_init(struct frequency_estimation *estimation, const struct frequency_
 	}
 	set_classes(estimation);
 	return 0;
-}
-
-static void
-estimation_fini(struct frequency_estimation *estimation)
-{
-	free(estimation->minimum);
-	free(estimation->block_classes);
-	free(estimation->edge_classes);
 }
 
 /* Scales: what a relative frequency is worth in samples. */
@@ -434,24 +425,22 @@ undo_skid(struct frequency_estimation *estimation)
 	const struct frequency_input *input = estimation->input;
 	const struct flow_graph *graph = estimation->graph;
 	struct frequencies *result = estimation->result;
+	struct workspace space = {0};
 	double *edges, *scratch;
-	int err = -ENOMEM;
 
 	if (input->skid == 0 || input->pipeline == PIPELINE_KIND_IN_ORDER)
 		return 0;
-	edges = calloc(graph->edge_count + 1, sizeof(*edges));
-	scratch = calloc(graph->instruction_count + 1, sizeof(*scratch));
-	if (edges && scratch) {
+	edges = workspace_array(&space, graph->edge_count, sizeof(*edges));
+	scratch = workspace_array(&space, graph->instruction_count, sizeof(*scratch));
+	if (!space.has_failed) {
 		for (size_t i = 0; i < graph->edge_count; i++)
 			edges[i] = result->edges[i].value;
 		for (size_t i = 0; i < graph->instruction_count; i++)
 			result->samples[i] = (double)input->samples[i];
 		frequency_move_back(input, edges, result->samples, scratch);
-		err = 0;
 	}
-	free(edges);
-	free(scratch);
-	return err;
+	workspace_free(&space);
+	return space.has_failed ? -ENOMEM : 0;
 }
 
 int
@@ -468,7 +457,7 @@ frequencies_estimate(const struct frequency_input *input, struct frequencies *re
 		err = estimate_best(&estimation);
 	if (!err)
 		err = undo_skid(&estimation);
-	estimation_fini(&estimation);
+	workspace_free(&estimation.space);
 	if (err)
 		frequencies_fini(result);
 	return err;

@@ -117,14 +117,14 @@ static int
 propagate(struct frequency_estimation *estimation)
 {
 	const struct flow_graph *graph = estimation->graph;
+	struct workspace space = {0};
 	struct worklist list = {
-		.blocks = calloc(graph->block_count + 1, sizeof(*list.blocks)),
-		.is_in = calloc(graph->block_count + 1, sizeof(*list.is_in)),
+		.blocks = workspace_array(&space, graph->block_count, sizeof(*list.blocks)),
+		.is_in = workspace_array(&space, graph->block_count, sizeof(*list.is_in)),
 	};
 
-	if (!list.blocks || !list.is_in) {
-		free(list.is_in);
-		free(list.blocks);
+	if (space.has_failed) {
+		workspace_free(&space);
 		return -ENOMEM;
 	}
 	for (size_t i = graph->block_count; i-- > 0;)
@@ -140,8 +140,7 @@ propagate(struct frequency_estimation *estimation)
 		side = sum_side(estimation, graph->outs + at->out, at->out_count);
 		infer_from_side(estimation, block, &side, at->out_count, &list);
 	}
-	free(list.is_in);
-	free(list.blocks);
+	workspace_free(&space);
 	return 0;
 }
 
@@ -252,13 +251,13 @@ static int
 spread_evenly(const struct flow_graph *graph, const double *blocks, double *edges)
 {
 	struct even_spread spread = {.graph = graph, .blocks = blocks};
+	struct workspace space = {0};
 	bool is_even = false;
-	int err = -ENOMEM;
 
-	spread.even = calloc(graph->edge_count + 1, sizeof(*spread.even));
-	spread.parents = calloc(2 * graph->block_count + 1, sizeof(*spread.parents));
-	spread.is_uneven = calloc(2 * graph->block_count + 1, sizeof(*spread.is_uneven));
-	if (!spread.even || !spread.parents || !spread.is_uneven)
+	spread.even = workspace_array(&space, graph->edge_count, sizeof(*spread.even));
+	spread.parents = workspace_array(&space, 2 * graph->block_count, sizeof(*spread.parents));
+	spread.is_uneven = workspace_array(&space, 2 * graph->block_count, sizeof(*spread.is_uneven));
+	if (space.has_failed)
 		goto out;
 	join_sides(&spread);
 	set_first_guess(&spread, edges);
@@ -270,12 +269,9 @@ spread_evenly(const struct flow_graph *graph, const double *blocks, double *edge
 	for (size_t i = 0; i < graph->edge_count; i++)
 		if (!spread.is_uneven[edge_component(&spread, &graph->edges[i])])
 			edges[i] = spread.even[i];
-	err = 0;
 out:
-	free(spread.even);
-	free(spread.parents);
-	free(spread.is_uneven);
-	return err;
+	workspace_free(&space);
+	return space.has_failed ? -ENOMEM : 0;
 }
 
 /*
@@ -435,14 +431,16 @@ fit_build(struct flow_fit *fit, const struct frequency_target *targets)
 int
 frequency_fit(const struct flow_graph *graph, const struct frequency_target *targets, double *blocks, double *edges)
 {
+	struct workspace space = {0};
 	struct flow_fit fit = {
 		.graph = graph,
-		.nodes = calloc(2 * graph->block_count + 1, sizeof(*fit.nodes)),
-		.arcs = calloc(graph->edge_count + (SEGMENTS + 2) * graph->block_count + 1, sizeof(*fit.arcs)),
+		.nodes = workspace_array(&space, 2 * graph->block_count + 1, sizeof(*fit.nodes)),
+		.arcs = workspace_array(&space, graph->edge_count + (SEGMENTS + 2) * graph->block_count,
+	                                sizeof(*fit.arcs)),
 	};
 	int err = -ENOMEM, spread_err;
 
-	if (!fit.nodes || !fit.arcs)
+	if (space.has_failed)
 		goto out;
 	fit_build(&fit, targets);
 	err = min_cost_circulation(fit.arcs, fit.count, fit.node_count);
@@ -453,8 +451,7 @@ frequency_fit(const struct flow_graph *graph, const struct frequency_target *tar
 	if (spread_err)
 		err = spread_err;
 out:
-	free(fit.nodes);
-	free(fit.arcs);
+	workspace_free(&space);
 	return err;
 }
 
@@ -495,12 +492,13 @@ frequency_complete(struct frequency_estimation *estimation, const double *deviat
 {
 	const struct flow_graph *graph = estimation->graph;
 	struct frequencies *result = estimation->result;
-	struct frequency_target *targets = calloc(graph->block_count + 1, sizeof(*targets));
-	double *blocks = calloc(graph->block_count + 1, sizeof(*blocks));
-	double *edges = calloc(graph->edge_count + 1, sizeof(*edges));
+	struct workspace space = {0};
+	struct frequency_target *targets = workspace_array(&space, graph->block_count, sizeof(*targets));
+	double *blocks = workspace_array(&space, graph->block_count, sizeof(*blocks));
+	double *edges = workspace_array(&space, graph->edge_count, sizeof(*edges));
 	int err = -ENOMEM;
 
-	if (!targets || !blocks || !edges)
+	if (space.has_failed)
 		goto out;
 	err = propagate(estimation);
 	if (err)
@@ -517,8 +515,6 @@ frequency_complete(struct frequency_estimation *estimation, const double *deviat
 	for (size_t i = 0; i < graph->edge_count; i++)
 		complete_value(&result->edges[i], edges[i]);
 out:
-	free(targets);
-	free(blocks);
-	free(edges);
+	workspace_free(&space);
 	return err;
 }

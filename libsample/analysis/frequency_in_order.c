@@ -206,15 +206,13 @@ static int
 estimate_classes(const struct frequency_estimation *estimation, struct frequency *classes)
 {
 	const struct flow_graph *graph = estimation->graph;
-	struct issue_point *points = calloc(graph->instruction_count + 1, sizeof(*points));
-	uint32_t *starts = calloc(estimation->class_count + 1, sizeof(*starts));
-	uint32_t *order = calloc(graph->block_count + 1, sizeof(*order));
-	int err = 0;
+	struct workspace space = {0};
+	struct issue_point *points = workspace_array(&space, graph->instruction_count, sizeof(*points));
+	uint32_t *starts = workspace_array(&space, estimation->class_count + 1, sizeof(*starts));
+	uint32_t *order = workspace_array(&space, graph->block_count, sizeof(*order));
 
-	if (!points || !starts || !order) {
-		err = -ENOMEM;
+	if (space.has_failed)
 		goto out;
-	}
 	sort_by_class(estimation, order, starts);
 	for (size_t i = 0; i < estimation->class_count; i++) {
 		size_t count = 0;
@@ -224,10 +222,8 @@ estimate_classes(const struct frequency_estimation *estimation, struct frequency
 		classes[i] = estimate_class(estimation, points, count);
 	}
 out:
-	free(points);
-	free(starts);
-	free(order);
-	return err;
+	workspace_free(&space);
+	return space.has_failed ? -ENOMEM : 0;
 }
 
 int

@@ -7,11 +7,13 @@
 #define DCPI_ANALYSIS_FREQUENCY_INTERNAL_H
 
 #include "analysis/frequency.h"
+#include "base/workspace.h"
 
 struct frequency_estimation {
 	const struct frequency_input *input;
 	const struct flow_graph *graph;
 	struct frequencies *result;
+	struct workspace space;  /* of the arrays below */
 	double *minimum;         /* M per instruction, never negative */
 	double width;            /* instructions a cycle */
 	double longest_stall;    /* cycles */
@@ -125,6 +127,7 @@ int frequency_mle_uncertainty(struct frequency_mle *mle, const struct frequency_
  * Thread rule: one thread per chain.
  */
 struct frequency_chain {
+	struct workspace space; /* of the arrays below, but for `seen` */
 	const struct flow_graph *graph;
 	const uint64_t *seen;  /* per edge */
 	double *prior;         /* per edge: its flow by samples alone; 0 everywhere: nothing is known */

@@ -50,13 +50,13 @@ int
 frequency_pool(const struct frequency_estimation *estimation, const double *costs, double *samples)
 {
 	const size_t block_count = estimation->graph->block_count, count = estimation->class_count;
-	double *sums = calloc(count + 1, sizeof(*sums)), *class_costs = calloc(count + 1, sizeof(*class_costs));
-	uint32_t *blocks = calloc(count + 1, sizeof(*blocks));
-	int err = -ENOMEM;
+	struct workspace space = {0};
+	double *sums = workspace_array(&space, count, sizeof(*sums));
+	double *class_costs = workspace_array(&space, count, sizeof(*class_costs));
+	uint32_t *blocks = workspace_array(&space, count, sizeof(*blocks));
 
-	if (!sums || !class_costs || !blocks)
+	if (space.has_failed)
 		goto out;
-	err = 0;
 	for (size_t i = 0; i < block_count; i++) {
 		sums[estimation->block_classes[i]] += samples[i];
 		class_costs[estimation->block_classes[i]] += costs[i];
@@ -69,10 +69,8 @@ frequency_pool(const struct frequency_estimation *estimation, const double *cost
 			samples[i] = sums[class] * (costs[i] / class_costs[class]);
 	}
 out:
-	free(sums);
-	free(class_costs);
-	free(blocks);
-	return err;
+	workspace_free(&space);
+	return space.has_failed ? -ENOMEM : 0;
 }
 
 /*
@@ -88,6 +86,7 @@ out:
 #define NO_CHOICE UINT32_MAX
 
 struct frequency_mle {
+	struct workspace space; /* of all arrays */
 	const struct flow_graph *graph;
 	struct markov *markov;
 	struct markov_edge *edges; /* first those of the graph; blocks are states, and outside behind them */
@@ -163,38 +162,29 @@ frequency_mle_free(struct frequency_mle *mle)
 	if (!mle)
 		return;
 	markov_free(mle->markov);
-	free(mle->edges);
-	free(mle->variables);
-	free(mle->means);
-	free(mle->point);
-	free(mle->start);
-	free(mle->probabilities);
-	free(mle->visits);
-	free(mle->values);
-	free(mle->rewards);
-	free(mle->sums);
+	workspace_free(&mle->space);
 	free(mle);
 }
 
 static bool
 mle_init(struct frequency_mle *mle, const struct flow_graph *graph)
 {
+	struct workspace *space = &mle->space;
 	const size_t edges = graph->edge_count + 2 * graph->block_count + 1, states = graph->block_count + 1;
 
 	mle->graph = graph;
 	mle->state_count = states;
-	mle->edges = calloc(edges, sizeof(*mle->edges));
-	mle->variables = calloc(edges, sizeof(*mle->variables));
-	mle->means = calloc(edges, sizeof(double));
-	mle->point = calloc(edges + 1, sizeof(double));
-	mle->start = calloc(edges + 1, sizeof(double));
-	mle->probabilities = calloc(edges, sizeof(double));
-	mle->visits = calloc(states, sizeof(double));
-	mle->values = calloc(states, sizeof(double));
-	mle->rewards = calloc(states, sizeof(double));
-	mle->sums = calloc(states, sizeof(double));
-	return mle->edges && mle->variables && mle->means && mle->point && mle->start && mle->probabilities &&
-	       mle->visits && mle->values && mle->rewards && mle->sums;
+	mle->edges = workspace_array(space, edges, sizeof(*mle->edges));
+	mle->variables = workspace_array(space, edges, sizeof(*mle->variables));
+	mle->means = workspace_array(space, edges, sizeof(double));
+	mle->point = workspace_array(space, edges + 1, sizeof(double));
+	mle->start = workspace_array(space, edges + 1, sizeof(double));
+	mle->probabilities = workspace_array(space, edges, sizeof(double));
+	mle->visits = workspace_array(space, states, sizeof(double));
+	mle->values = workspace_array(space, states, sizeof(double));
+	mle->rewards = workspace_array(space, states, sizeof(double));
+	mle->sums = workspace_array(space, states, sizeof(double));
+	return !space->has_failed;
 }
 
 int
@@ -393,6 +383,7 @@ frequency_mle_set_start(struct frequency_mle *mle)
  */
 
 struct trial {
+	struct workspace space; /* of the arrays of this trial */
 	const struct frequency_estimation *estimation;
 	const struct block_times *times;
 	const struct flow_values *found;
@@ -488,33 +479,22 @@ run_trial(const struct trial *trial, struct frequency_mle *mle, uint64_t number,
 static bool
 trial_init(struct trial *trial)
 {
+	struct workspace *space = &trial->space;
 	const struct flow_graph *graph = trial->estimation->graph;
 
-	trial->samples = calloc(graph->block_count + 1, sizeof(double));
-	trial->blocks = calloc(graph->block_count + 1, sizeof(double));
-	trial->edges = calloc(graph->edge_count + 1, sizeof(double));
-	trial->class_samples = calloc(trial->estimation->class_count + 1, sizeof(double));
-	trial->shifts = calloc(trial->estimation->class_count + 1, sizeof(double));
-	trial->log_ratios = calloc(graph->block_count + 1, sizeof(*trial->log_ratios));
-	if (!trial->samples || !trial->blocks || !trial->edges || !trial->class_samples || !trial->shifts ||
-	    !trial->log_ratios)
+	trial->samples = workspace_array(space, graph->block_count, sizeof(double));
+	trial->blocks = workspace_array(space, graph->block_count, sizeof(double));
+	trial->edges = workspace_array(space, graph->edge_count, sizeof(double));
+	trial->class_samples = workspace_array(space, trial->estimation->class_count, sizeof(double));
+	trial->shifts = workspace_array(space, trial->estimation->class_count, sizeof(double));
+	trial->log_ratios = workspace_array(space, graph->block_count, sizeof(*trial->log_ratios));
+	if (space->has_failed)
 		return false;
 	for (size_t i = 0; i < graph->block_count; i++) {
 		trial->class_samples[trial->estimation->block_classes[i]] += trial->times->samples[i];
 		trial->all_samples += trial->times->samples[i];
 	}
 	return true;
-}
-
-static void
-trial_fini(struct trial *trial)
-{
-	free(trial->samples);
-	free(trial->blocks);
-	free(trial->edges);
-	free(trial->class_samples);
-	free(trial->shifts);
-	free(trial->log_ratios);
 }
 
 int
@@ -530,13 +510,14 @@ frequency_mle_uncertainty(struct frequency_mle *mle, const struct frequency_esti
 	err = trial_init(&trial) ? 0 : -ENOMEM;
 	for (uint64_t i = 0; i < TRIALS && !err; i++)
 		err = run_trial(&trial, mle, i, block_uncertainties, edge_uncertainties);
-	trial_fini(&trial);
+	workspace_free(&trial.space);
 	return err;
 }
 
 /* The estimator. */
 
 struct fitting {
+	struct workspace space; /* of the arrays below */
 	struct frequency_estimation *estimation;
 	struct frequency_target *targets;
 	double *scratch; /* samples per instruction */
@@ -672,31 +653,18 @@ fit_likeliest(struct fitting *fitting, struct frequency_mle *mle)
 static bool
 fitting_init(struct fitting *fitting)
 {
+	struct workspace *space = &fitting->space;
 	const struct flow_graph *graph = fitting->estimation->graph;
 
-	fitting->targets = calloc(graph->block_count + 1, sizeof(*fitting->targets));
-	fitting->scratch = calloc(graph->instruction_count + 1, sizeof(double));
-	fitting->sums = calloc(graph->block_count + 1, sizeof(double));
-	fitting->costs = calloc(graph->block_count + 1, sizeof(double));
-	fitting->blocks = calloc(graph->block_count + 1, sizeof(double));
-	fitting->edges = calloc(graph->edge_count + 1, sizeof(double));
-	fitting->block_uncertainties = calloc(graph->block_count + 1, sizeof(double));
-	fitting->edge_uncertainties = calloc(graph->edge_count + 1, sizeof(double));
-	return fitting->targets && fitting->scratch && fitting->sums && fitting->costs && fitting->blocks &&
-	       fitting->edges && fitting->block_uncertainties && fitting->edge_uncertainties;
-}
-
-static void
-fitting_fini(struct fitting *fitting)
-{
-	free(fitting->targets);
-	free(fitting->scratch);
-	free(fitting->sums);
-	free(fitting->costs);
-	free(fitting->blocks);
-	free(fitting->edges);
-	free(fitting->block_uncertainties);
-	free(fitting->edge_uncertainties);
+	fitting->targets = workspace_array(space, graph->block_count, sizeof(*fitting->targets));
+	fitting->scratch = workspace_array(space, graph->instruction_count, sizeof(double));
+	fitting->sums = workspace_array(space, graph->block_count, sizeof(double));
+	fitting->costs = workspace_array(space, graph->block_count, sizeof(double));
+	fitting->blocks = workspace_array(space, graph->block_count, sizeof(double));
+	fitting->edges = workspace_array(space, graph->edge_count, sizeof(double));
+	fitting->block_uncertainties = workspace_array(space, graph->block_count, sizeof(double));
+	fitting->edge_uncertainties = workspace_array(space, graph->edge_count, sizeof(double));
+	return !space->has_failed;
 }
 
 int
@@ -720,6 +688,6 @@ frequency_estimate_out_of_order(struct frequency_estimation *estimation)
 	err = 0;
 out:
 	frequency_mle_free(mle);
-	fitting_fini(&fitting);
+	workspace_free(&fitting.space);
 	return err;
 }

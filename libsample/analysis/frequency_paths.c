@@ -27,22 +27,17 @@
 int
 frequency_chain_init(struct frequency_chain *chain, const struct flow_graph *graph, const uint64_t *seen)
 {
-	*chain = (struct frequency_chain){
-		.graph = graph,
-		.seen = seen,
-		.prior = calloc(graph->edge_count + 1, sizeof(*chain->prior)),
-		.starts = calloc(graph->block_count + 1, sizeof(*chain->starts)),
-		.weights = calloc(graph->edge_count + 1, sizeof(*chain->weights)),
-	};
-	return chain->prior && chain->starts && chain->weights ? 0 : -ENOMEM;
+	*chain = (struct frequency_chain){.graph = graph, .seen = seen};
+	chain->prior = workspace_array(&chain->space, graph->edge_count, sizeof(*chain->prior));
+	chain->starts = workspace_array(&chain->space, graph->block_count, sizeof(*chain->starts));
+	chain->weights = workspace_array(&chain->space, graph->edge_count, sizeof(*chain->weights));
+	return chain->space.has_failed ? -ENOMEM : 0;
 }
 
 void
 frequency_chain_fini(struct frequency_chain *chain)
 {
-	free(chain->prior);
-	free(chain->starts);
-	free(chain->weights);
+	workspace_free(&chain->space);
 	markov_free(chain->markov);
 }
 
@@ -180,14 +175,16 @@ frequency_chain_solve(struct frequency_chain *chain, double *shares)
 {
 	const struct flow_graph *graph = chain->graph;
 	const size_t states = graph->block_count + 2, edges_max = graph->edge_count + 3 * states;
+	struct workspace space = {0};
 	struct weighted_edges list = {
-		.edges = calloc(edges_max, sizeof(*list.edges)),
-		.weights = calloc(edges_max, sizeof(*list.weights)),
+		.edges = workspace_array(&space, edges_max, sizeof(*list.edges)),
+		.weights = workspace_array(&space, edges_max, sizeof(*list.weights)),
 	};
-	double *sums = calloc(states, sizeof(*sums)), *visits = calloc(states, sizeof(*visits));
+	double *sums = workspace_array(&space, states, sizeof(*sums));
+	double *visits = workspace_array(&space, states, sizeof(*visits));
 	int err = -ENOMEM;
 
-	if (!list.edges || !list.weights || !sums || !visits)
+	if (space.has_failed)
 		goto out;
 	list_edges(chain, &list);
 	err = chain->markov ? 0
@@ -202,10 +199,7 @@ frequency_chain_solve(struct frequency_chain *chain, double *shares)
 	markov_visits(chain->markov, list.weights, visits);
 	memcpy(shares, visits, graph->block_count * sizeof(*shares));
 out:
-	free(list.edges);
-	free(list.weights);
-	free(sums);
-	free(visits);
+	workspace_free(&space);
 	return err;
 }
 
@@ -281,21 +275,21 @@ int
 frequency_chain_uncertainty(struct frequency_chain *chain, const double *shares, double *uncertainties)
 {
 	const struct flow_graph *graph = chain->graph;
-	struct weighted_value *changes = calloc(graph->block_count + 1, sizeof(*changes));
+	struct workspace space = {0};
+	struct weighted_value *changes = workspace_array(&space, graph->block_count, sizeof(*changes));
 	struct perturbation perturbation = {
 		.chain = chain,
 		.weights = chain->weights,
 		.starts = chain->starts,
-		.shares = calloc(graph->block_count + 1, sizeof(double)),
+		.shares = workspace_array(&space, graph->block_count, sizeof(double)),
 		.cut = chain->cut,
 		.random = 88172645463325252,
 	};
-	int err = -ENOMEM;
+	int err;
 
-	chain->weights = calloc(graph->edge_count + 1, sizeof(double));
-	chain->starts = calloc(graph->block_count + 1, sizeof(double));
-	if (changes && perturbation.shares && chain->weights && chain->starts)
-		err = 0;
+	chain->weights = workspace_array(&space, graph->edge_count, sizeof(double));
+	chain->starts = workspace_array(&space, graph->block_count, sizeof(double));
+	err = space.has_failed ? -ENOMEM : 0;
 	for (size_t i = 0; i < graph->block_count; i++)
 		uncertainties[i] = 0;
 	for (int trial = 0; trial < TRIALS && !err; trial++) {
@@ -316,13 +310,10 @@ frequency_chain_uncertainty(struct frequency_chain *chain, const double *shares,
 	}
 	for (size_t i = 0; i < graph->block_count; i++)
 		uncertainties[i] = sqrt(uncertainties[i]);
-	free(chain->weights);
-	free(chain->starts);
 	chain->weights = perturbation.weights;
 	chain->starts = perturbation.starts;
 	chain->cut = perturbation.cut;
-	free(perturbation.shares);
-	free(changes);
+	workspace_free(&space);
 	return err;
 }
 
@@ -387,12 +378,13 @@ static int
 estimate_chain(struct frequency_estimation *estimation, struct frequency_chain *chain, enum frequency_method method)
 {
 	const struct flow_graph *graph = estimation->graph;
-	double *shares = calloc(graph->block_count + 1, sizeof(*shares));
-	double *uncertainties = calloc(graph->block_count + 1, sizeof(*uncertainties));
-	double *estimates = calloc(graph->block_count + 1, sizeof(*estimates));
+	struct workspace space = {0};
+	double *shares = workspace_array(&space, graph->block_count, sizeof(*shares));
+	double *uncertainties = workspace_array(&space, graph->block_count, sizeof(*uncertainties));
+	double *estimates = workspace_array(&space, graph->block_count, sizeof(*estimates));
 	int err = -ENOMEM;
 
-	if (!shares || !uncertainties || !estimates)
+	if (space.has_failed)
 		goto out;
 	err = set_prior(estimation, chain, estimates);
 	if (err)
@@ -413,9 +405,7 @@ estimate_chain(struct frequency_estimation *estimation, struct frequency_chain *
 		goto out;
 	err = frequency_scale_to_estimates(estimation, estimates);
 out:
-	free(shares);
-	free(uncertainties);
-	free(estimates);
+	workspace_free(&space);
 	return err;
 }
 

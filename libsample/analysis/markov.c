@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/workspace.h"
 
 #define VISITS_MAX 1e30 /* a loop without an exit would be visited for ever */
 #define NO_SLOT    UINT32_MAX
@@ -45,6 +46,7 @@ struct markov {
 };
 
 struct markov_planning {
+	struct workspace space; /* of the arrays below */
 	struct markov *markov;
 	struct markov_links *ins, *outs; /* of states */
 	bool *is_eliminated;
@@ -205,13 +207,12 @@ static int
 plan_edges(struct markov_planning *planning, const struct markov_edge *edges)
 {
 	struct markov *markov = planning->markov;
-	uint32_t *next = calloc(markov->edge_count + 1, sizeof(*next));
-	uint32_t *first = calloc(markov->state_count + 1, sizeof(*first));
-	int err = -ENOMEM;
+	uint32_t *next = workspace_array(&planning->space, markov->edge_count, sizeof(*next));
+	uint32_t *first = workspace_array(&planning->space, markov->state_count, sizeof(*first));
+	int err;
 
-	if (!next || !first)
-		goto out;
-	err = 0;
+	if (planning->space.has_failed)
+		return -ENOMEM;
 	for (size_t i = 0; i < markov->edge_count; i++) { /* linked lists of the edges from each state */
 		next[i] = first[edges[i].from];
 		first[edges[i].from] = (uint32_t)i + 1;
@@ -226,27 +227,14 @@ plan_edges(struct markov_planning *planning, const struct markov_edge *edges)
 			} else if (planning->slots[to] == 0) {
 				err = add_link(planning, state, to, &slot);
 				if (err)
-					goto out;
+					return err;
 				planning->slots[to] = slot + 1;
 			}
 			markov->edge_slots[i - 1] = slot;
 		}
 		mark_links(planning, state, false);
 	}
-out:
-	free(next);
-	free(first);
-	return err;
-}
-
-static bool
-planning_init(struct markov_planning *planning, size_t state_count)
-{
-	planning->ins = calloc(state_count, sizeof(*planning->ins));
-	planning->outs = calloc(state_count, sizeof(*planning->outs));
-	planning->is_eliminated = calloc(state_count, sizeof(*planning->is_eliminated));
-	planning->slots = calloc(state_count, sizeof(*planning->slots));
-	return planning->ins && planning->outs && planning->is_eliminated && planning->slots;
+	return 0;
 }
 
 static void
@@ -258,10 +246,7 @@ planning_fini(struct markov_planning *planning, size_t state_count)
 		if (planning->outs)
 			free(planning->outs[i].list);
 	}
-	free(planning->ins);
-	free(planning->outs);
-	free(planning->is_eliminated);
-	free(planning->slots);
+	workspace_free(&planning->space);
 }
 
 static int
@@ -274,8 +259,13 @@ markov_init(struct markov_planning *planning, const struct markov_edge *edges)
 	markov->steps = calloc(markov->state_count, sizeof(*markov->steps));
 	markov->leave_weights = calloc(markov->state_count, sizeof(*markov->leave_weights));
 	markov->sums = calloc(markov->state_count, sizeof(*markov->sums));
-	if (!planning_init(planning, markov->state_count) || !markov->edge_slots || !markov->steps ||
-	    !markov->leave_weights || !markov->sums)
+	planning->ins = workspace_array(&planning->space, markov->state_count, sizeof(*planning->ins));
+	planning->outs = workspace_array(&planning->space, markov->state_count, sizeof(*planning->outs));
+	planning->is_eliminated =
+		workspace_array(&planning->space, markov->state_count, sizeof(*planning->is_eliminated));
+	planning->slots = workspace_array(&planning->space, markov->state_count, sizeof(*planning->slots));
+	if (planning->space.has_failed || !markov->edge_slots || !markov->steps || !markov->leave_weights ||
+	    !markov->sums)
 		return -ENOMEM;
 	err = plan_edges(planning, edges);
 	if (err)

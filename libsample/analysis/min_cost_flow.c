@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/workspace.h"
+
 #define NONE              UINT32_MAX /* no node, no arc */
 #define NETWORK_STEPS_MAX 100000000  /* over arcs and nodes, in all: a quarter of a second, or half */
 #define BIG_M_FIRST       8          /* initial cost of an artificial arc: the largest cost divided by this */
@@ -37,6 +39,7 @@ struct simplex_node {
 };
 
 struct simplex {
+	struct workspace space;   /* of all arrays */
 	struct simplex_arc *arcs; /* the caller's, then artificial ones: from each node to the root, from it to each */
 	struct simplex_load *loads; /* of each arc */
 	size_t arc_count;           /* with the artificial ones */
@@ -76,28 +79,18 @@ arcs_are_valid(const struct network_arc *arcs, size_t arc_count, size_t node_cou
 	return true;
 }
 
-static void
-simplex_fini(struct simplex *simplex)
-{
-	free(simplex->arcs);
-	free(simplex->loads);
-	free(simplex->nodes);
-	free(simplex->potentials);
-	free(simplex->path);
-}
-
 static bool
 simplex_init(struct simplex *simplex, size_t arc_count, size_t node_count)
 {
 	simplex->arc_count = arc_count + 2 * node_count;
 	simplex->node_count = node_count;
 	simplex->search = (size_t)sqrt((double)simplex->arc_count) + 20;
-	simplex->arcs = calloc(simplex->arc_count, sizeof(*simplex->arcs));
-	simplex->loads = calloc(simplex->arc_count, sizeof(*simplex->loads));
-	simplex->nodes = calloc(node_count + 1, sizeof(*simplex->nodes));
-	simplex->potentials = calloc(node_count + 1, sizeof(*simplex->potentials));
-	simplex->path = calloc(node_count + 1, sizeof(*simplex->path));
-	return simplex->arcs && simplex->loads && simplex->nodes && simplex->potentials && simplex->path;
+	simplex->arcs = workspace_array(&simplex->space, simplex->arc_count, sizeof(*simplex->arcs));
+	simplex->loads = workspace_array(&simplex->space, simplex->arc_count, sizeof(*simplex->loads));
+	simplex->nodes = workspace_array(&simplex->space, node_count + 1, sizeof(*simplex->nodes));
+	simplex->potentials = workspace_array(&simplex->space, node_count + 1, sizeof(*simplex->potentials));
+	simplex->path = workspace_array(&simplex->space, node_count + 1, sizeof(*simplex->path));
+	return !simplex->space.has_failed;
 }
 
 /* The first tree: each node is connected to the root by its artificial arc. */
@@ -403,6 +396,6 @@ min_cost_circulation(struct network_arc *arcs, size_t arc_count, size_t node_cou
 	}
 	for (size_t i = 0; i < arc_count && err != -ENOMEM; i++)
 		arcs[i].flow = simplex.loads[i].flow;
-	simplex_fini(&simplex);
+	workspace_free(&simplex.space);
 	return err;
 }

@@ -312,7 +312,7 @@ find_scale_max(struct stall_analysis *analysis)
 	const size_t count = analysis->graph->block_count;
 	double time = 0, best = 0, whole;
 
-	analysis->scale_max = calloc(count + 1, sizeof(*analysis->scale_max));
+	analysis->scale_max = workspace_array(&analysis->space, count, sizeof(*analysis->scale_max));
 	if (!analysis->scale_max)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
@@ -500,16 +500,15 @@ analysis_init(struct stall_analysis *analysis)
 {
 	const size_t count = analysis->graph->block_count;
 
-	analysis->fits_cache = calloc(count + 1, sizeof(*analysis->fits_cache));
-	analysis->fits_tlb = calloc(count + 1, sizeof(*analysis->fits_tlb));
-	analysis->keeps_data = calloc(count + 1, sizeof(*analysis->keeps_data));
-	analysis->seen = calloc(count + 1, sizeof(*analysis->seen));
-	analysis->queue = calloc(count + 1, sizeof(*analysis->queue));
-	analysis->distances = calloc(count + 1, sizeof(*analysis->distances));
+	analysis->fits_cache = workspace_array(&analysis->space, count, sizeof(*analysis->fits_cache));
+	analysis->fits_tlb = workspace_array(&analysis->space, count, sizeof(*analysis->fits_tlb));
+	analysis->keeps_data = workspace_array(&analysis->space, count, sizeof(*analysis->keeps_data));
+	analysis->seen = workspace_array(&analysis->space, count, sizeof(*analysis->seen));
+	analysis->queue = workspace_array(&analysis->space, count, sizeof(*analysis->queue));
+	analysis->distances = workspace_array(&analysis->space, count, sizeof(*analysis->distances));
 	analysis->result->instructions =
 		calloc(analysis->graph->instruction_count + 1, sizeof(*analysis->result->instructions));
-	return analysis->fits_cache && analysis->fits_tlb && analysis->keeps_data && analysis->seen &&
-	       analysis->queue && analysis->distances && analysis->result->instructions;
+	return !analysis->space.has_failed && analysis->result->instructions;
 }
 
 int
@@ -542,13 +541,7 @@ stalls_find(const struct stalls_input *input, struct stalls *stalls)
 	analysis.stride_steps_left = STRIDE_STEPS * (input->graph->instruction_count + STRIDE_STEPS);
 	err = explain_all(&analysis);
 out:
-	free(analysis.scale_max);
-	free(analysis.fits_cache);
-	free(analysis.fits_tlb);
-	free(analysis.keeps_data);
-	free(analysis.seen);
-	free(analysis.queue);
-	free(analysis.distances);
+	workspace_free(&analysis.space);
 	if (err)
 		stalls_fini(stalls);
 	return err;

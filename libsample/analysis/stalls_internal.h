@@ -5,6 +5,7 @@
 #define DCPI_ANALYSIS_STALLS_INTERNAL_H
 
 #include "analysis/stalls.h"
+#include "base/workspace.h"
 
 #define STALL_CULPRITS_MAX 16
 #define STALL_RARE_EDGE    0.02 /* of what a block runs: an edge to it that is less is ignored */
@@ -21,6 +22,7 @@ struct stall_suspect {
 };
 
 struct stall_analysis {
+	struct workspace space; /* of the arrays below */
 	const struct stalls_input *input;
 	const struct flow_graph *graph;
 	const struct pipeline *pipeline;

@@ -117,16 +117,12 @@ int
 stall_find_loops(struct stall_analysis *analysis)
 {
 	const size_t count = analysis->graph->block_count;
-	uint32_t *components = calloc(count + 1, sizeof(*components));
-	struct loop_part *parts = calloc(count + 1, sizeof(*parts));
-	int err = -ENOMEM;
+	uint32_t *components = workspace_array(&analysis->space, count, sizeof(*components));
+	struct loop_part *parts = workspace_array(&analysis->space, count, sizeof(*parts));
+	int err = analysis->space.has_failed ? -ENOMEM : flow_graph_components(analysis->graph, components);
 
-	if (components && parts)
-		err = flow_graph_components(analysis->graph, components);
 	if (!err)
 		apply_parts(analysis, components, parts);
-	free(components);
-	free(parts);
 	return err;
 }
 

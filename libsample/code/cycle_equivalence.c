@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/workspace.h"
+
 #define NONE UINT32_MAX
 
 /*
@@ -97,14 +99,12 @@ tree_grow(struct undirected_graph *graph, uint32_t root, uint32_t *nexts, uint32
 	}
 }
 
-static int
-forest_grow(struct undirected_graph *graph)
+/* `nexts`: one for each node. */
+static void
+forest_grow(struct undirected_graph *graph, uint32_t *nexts)
 {
-	uint32_t *nexts = calloc(graph->node_count, sizeof(*nexts));
 	uint32_t number = 0;
 
-	if (!nexts)
-		return -ENOMEM;
 	for (uint32_t node = 0; node < graph->node_count; node++) {
 		nexts[node] = graph->firsts[node];
 		graph->numbers[node] = NONE;
@@ -113,51 +113,32 @@ forest_grow(struct undirected_graph *graph)
 		if (graph->numbers[node] == NONE)
 			tree_grow(graph, node, nexts, &number);
 	}
-	free(nexts);
-	return 0;
-}
-
-static void
-undirected_fini(struct undirected_graph *graph)
-{
-	free(graph->ends);
-	free(graph->firsts);
-	free(graph->incident);
-	free(graph->numbers);
-	free(graph->order);
-	free(graph->parent_edges);
-	*graph = (struct undirected_graph){0};
 }
 
 /* 0, -ENOMEM, -E2BIG. */
 static int
-undirected_init(struct undirected_graph *graph, const struct flow_graph *flow)
+undirected_init(struct undirected_graph *graph, const struct flow_graph *flow, struct workspace *space)
 {
-	uint32_t nodes, edges;
-	int err;
+	uint32_t nodes, edges, *nexts;
 
 	*graph = (struct undirected_graph){0};
 	if (flow->block_count > UINT32_MAX / 8 || flow->edge_count > UINT32_MAX / 8)
 		return -E2BIG;
 	nodes = graph->node_count = 2 * (uint32_t)flow->block_count + 1;
 	edges = graph->edge_count = (uint32_t)(flow->edge_count + flow->block_count);
-	graph->ends = calloc(edges + 1, sizeof(*graph->ends));
-	graph->firsts = calloc(nodes + 1, sizeof(*graph->firsts));
-	graph->incident = calloc(2 * edges + 1, sizeof(*graph->incident));
-	graph->numbers = calloc(nodes, sizeof(*graph->numbers));
-	graph->order = calloc(nodes, sizeof(*graph->order));
-	graph->parent_edges = calloc(nodes, sizeof(*graph->parent_edges));
-	if (!graph->ends || !graph->firsts || !graph->incident || !graph->numbers || !graph->order ||
-	    !graph->parent_edges) {
-		undirected_fini(graph);
+	graph->ends = workspace_array(space, edges, sizeof(*graph->ends));
+	graph->firsts = workspace_array(space, nodes + 1, sizeof(*graph->firsts));
+	graph->incident = workspace_array(space, 2 * edges, sizeof(*graph->incident));
+	graph->numbers = workspace_array(space, nodes, sizeof(*graph->numbers));
+	graph->order = workspace_array(space, nodes, sizeof(*graph->order));
+	graph->parent_edges = workspace_array(space, nodes, sizeof(*graph->parent_edges));
+	nexts = workspace_array(space, nodes, sizeof(*nexts));
+	if (space->has_failed)
 		return -ENOMEM;
-	}
 	ends_fill(graph, flow);
 	incident_fill(graph);
-	err = forest_grow(graph);
-	if (err)
-		undirected_fini(graph);
-	return err;
+	forest_grow(graph, nexts);
+	return 0;
 }
 
 /*
@@ -178,6 +159,7 @@ struct bracket_list {
 };
 
 struct equivalence_search {
+	struct workspace space; /* of all arrays */
 	struct undirected_graph graph;
 	uint32_t *classes; /* of each edge */
 	uint32_t class_count;
@@ -195,41 +177,27 @@ struct bracket_reach {
 	uint32_t second; /* the best of the other children */
 };
 
-static void
-search_fini(struct equivalence_search *search)
-{
-	undirected_fini(&search->graph);
-	free(search->classes);
-	free(search->brackets);
-	free(search->lists);
-	free(search->highs);
-	free(search->cappings);
-	free(search->next_cappings);
-}
-
 static int
 search_init(struct equivalence_search *search, const struct flow_graph *graph)
 {
+	struct workspace *space = &search->space;
 	uint32_t nodes, edges;
 	int err;
 
 	*search = (struct equivalence_search){0};
-	err = undirected_init(&search->graph, graph);
+	err = undirected_init(&search->graph, graph, space);
 	if (err)
 		return err;
 	nodes = search->graph.node_count;
 	edges = search->graph.edge_count;
-	search->classes = calloc(edges + 1, sizeof(*search->classes));
-	search->brackets = calloc((size_t)edges + nodes, sizeof(*search->brackets));
-	search->lists = calloc(nodes, sizeof(*search->lists));
-	search->highs = calloc(nodes, sizeof(*search->highs));
-	search->cappings = calloc(nodes, sizeof(*search->cappings));
-	search->next_cappings = calloc(nodes, sizeof(*search->next_cappings));
-	if (!search->classes || !search->brackets || !search->lists || !search->highs || !search->cappings ||
-	    !search->next_cappings) {
-		search_fini(search);
+	search->classes = workspace_array(space, edges, sizeof(*search->classes));
+	search->brackets = workspace_array(space, (size_t)edges + nodes, sizeof(*search->brackets));
+	search->lists = workspace_array(space, nodes, sizeof(*search->lists));
+	search->highs = workspace_array(space, nodes, sizeof(*search->highs));
+	search->cappings = workspace_array(space, nodes, sizeof(*search->cappings));
+	search->next_cappings = workspace_array(space, nodes, sizeof(*search->next_cappings));
+	if (space->has_failed)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < edges; i++)
 		search->classes[i] = NONE;
 	for (uint32_t i = 0; i < nodes; i++) {
@@ -440,7 +408,7 @@ cycle_equivalence_find(const struct flow_graph *graph, struct cycle_equivalence 
 	*equivalence = (struct cycle_equivalence){0};
 	err = search_init(&search, graph);
 	if (err)
-		return err;
+		goto out;
 	search_run(&search);
 	equivalence->block_classes = calloc(graph->block_count + 1, sizeof(*equivalence->block_classes));
 	equivalence->edge_classes = calloc(graph->edge_count + 1, sizeof(*equivalence->edge_classes));
@@ -449,6 +417,7 @@ cycle_equivalence_find(const struct flow_graph *graph, struct cycle_equivalence 
 		err = classes_number(&search, graph, equivalence);
 	if (err)
 		cycle_equivalence_fini(equivalence);
-	search_fini(&search);
+out:
+	workspace_free(&search.space);
 	return err;
 }

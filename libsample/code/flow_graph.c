@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/workspace.h"
 #include "code/control_flow.h"
 
 #define TEXT_SIZE_MAX ((size_t)1 << 28) /* bytes */
@@ -153,26 +154,16 @@ struct flow_walk {
 	size_t order_count;
 };
 
-static int
-walk_init(struct flow_walk *walk, const struct flow_graph *graph, bool backward)
+static void
+walk_init(struct flow_walk *walk, const struct flow_graph *graph, bool backward, struct workspace *space)
 {
 	size_t count = graph->block_count;
 
 	*walk = (struct flow_walk){.graph = graph, .backward = backward};
-	walk->seen = calloc(count, sizeof(*walk->seen));
-	walk->stack = calloc(count, sizeof(*walk->stack));
-	walk->nexts = calloc(count, sizeof(*walk->nexts));
-	walk->order = calloc(count, sizeof(*walk->order));
-	return walk->seen && walk->stack && walk->nexts && walk->order ? 0 : -ENOMEM;
-}
-
-static void
-walk_fini(struct flow_walk *walk)
-{
-	free(walk->seen);
-	free(walk->stack);
-	free(walk->nexts);
-	free(walk->order);
+	walk->seen = workspace_array(space, count, sizeof(*walk->seen));
+	walk->stack = workspace_array(space, count, sizeof(*walk->stack));
+	walk->nexts = workspace_array(space, count, sizeof(*walk->nexts));
+	walk->order = workspace_array(space, count, sizeof(*walk->order));
 }
 
 /* The block at the other end of the `number`th edge of `block`; FLOW_OUTSIDE and *more false behind the last. */
@@ -221,15 +212,15 @@ walk_from(struct flow_walk *walk, uint32_t block)
 int
 flow_graph_components(const struct flow_graph *graph, uint32_t *components)
 {
-	struct flow_walk back = {0}, forth = {0};
-	int err;
+	struct workspace space = {0};
+	struct flow_walk back, forth;
 
-	err = walk_init(&back, graph, true);
-	if (err)
-		goto out;
-	err = walk_init(&forth, graph, false);
-	if (err)
-		goto out;
+	walk_init(&back, graph, true, &space);
+	walk_init(&forth, graph, false, &space);
+	if (space.has_failed) {
+		workspace_free(&space);
+		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < graph->block_count; i++)
 		walk_from(&back, i);
 	for (size_t i = back.order_count; i-- > 0;) {
@@ -239,10 +230,8 @@ flow_graph_components(const struct flow_graph *graph, uint32_t *components)
 		for (size_t k = first; k < forth.order_count; k++)
 			components[forth.order[k]] = (uint32_t)first;
 	}
-out:
-	walk_fini(&back);
-	walk_fini(&forth);
-	return err;
+	workspace_free(&space);
+	return 0;
 }
 
 /* An entry for each block without an edge in, then for the first block of each cycle that nothing else leads to. */
@@ -330,11 +319,10 @@ connect_loops(struct flow_edges *edges, struct flow_walk *exits, struct flow_wal
 }
 
 static int
-connect_exits(struct flow_edges *edges, struct flow_walk *exits, struct flow_walk *loops)
+connect_exits(struct flow_edges *edges, struct flow_walk *exits, struct flow_walk *loops, struct workspace *space)
 {
 	struct flow_graph *graph = edges->graph;
 	struct flow_walk order;
-	int err;
 
 	for (size_t i = 0; i < graph->edge_count; i++) {
 		if (graph->edges[i].to == FLOW_OUTSIDE)
@@ -342,15 +330,13 @@ connect_exits(struct flow_edges *edges, struct flow_walk *exits, struct flow_wal
 	}
 	if (exits->order_count == graph->block_count)
 		return 0;
-	err = walk_init(&order, graph, true);
-	if (!err) {
-		memcpy(order.seen, exits->seen, graph->block_count * sizeof(*order.seen));
-		for (uint32_t i = 0; i < graph->block_count; i++)
-			walk_from(&order, i);
-		err = connect_loops(edges, exits, loops, order.order, order.order_count);
-	}
-	walk_fini(&order);
-	return err;
+	walk_init(&order, graph, true, space);
+	if (space->has_failed)
+		return -ENOMEM;
+	memcpy(order.seen, exits->seen, graph->block_count * sizeof(*order.seen));
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		walk_from(&order, i);
+	return connect_loops(edges, exits, loops, order.order, order.order_count);
 }
 
 /*
@@ -360,30 +346,23 @@ connect_exits(struct flow_edges *edges, struct flow_walk *exits, struct flow_wal
 static int
 graph_connect(struct flow_edges *edges, bool *reached)
 {
-	struct flow_walk entries = {0}, exits = {0}, loops = {0};
-	int err;
+	struct workspace space = {0};
+	struct flow_walk entries, exits, loops;
+	int err = -ENOMEM;
 
-	err = walk_init(&entries, edges->graph, false);
-	if (err)
-		goto out;
-	err = walk_init(&exits, edges->graph, true);
-	if (err)
-		goto out;
-	err = walk_init(&loops, edges->graph, false);
-	if (err)
-		goto out;
-	err = connect_entries(edges, &entries, reached);
-	if (err)
-		goto out;
-	err = connect_exits(edges, &exits, &loops);
-out:
-	walk_fini(&entries);
-	walk_fini(&exits);
-	walk_fini(&loops);
+	walk_init(&entries, edges->graph, false, &space);
+	walk_init(&exits, edges->graph, true, &space);
+	walk_init(&loops, edges->graph, false, &space);
+	if (!space.has_failed)
+		err = connect_entries(edges, &entries, reached);
+	if (!err)
+		err = connect_exits(edges, &exits, &loops, &space);
+	workspace_free(&space);
 	return err ? err : edges_index(edges->graph);
 }
 
 struct flow_builder {
+	struct workspace space; /* of the arrays below */
 	struct control_flow control;
 	struct flow_graph *graph;
 	struct flow_edges edges;
@@ -399,11 +378,7 @@ static void
 builder_fini(struct flow_builder *builder)
 {
 	control_flow_fini(&builder->control);
-	free(builder->heads);
-	free(builder->arrivals);
-	free(builder->block_of);
-	free(builder->pads);
-	free(builder->reached);
+	workspace_free(&builder->space);
 	flow_graph_free(builder->graph);
 }
 
@@ -483,7 +458,7 @@ pads_find(struct flow_builder *builder)
 {
 	const struct flow_graph *graph = builder->graph;
 
-	builder->pads = calloc(graph->block_count, sizeof(*builder->pads));
+	builder->pads = workspace_array(&builder->space, graph->block_count, sizeof(*builder->pads));
 	if (!builder->pads)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < graph->block_count; i++) {
@@ -604,11 +579,11 @@ graph_make(struct flow_builder *builder)
 
 	if (err)
 		return err;
-	builder->heads = calloc(count, sizeof(*builder->heads));
-	builder->arrivals = calloc(count, sizeof(*builder->arrivals));
-	builder->block_of = calloc(count, sizeof(*builder->block_of));
-	builder->reached = calloc(count, sizeof(*builder->reached));
-	if (!builder->heads || !builder->arrivals || !builder->block_of || !builder->reached)
+	builder->heads = workspace_array(&builder->space, count, sizeof(*builder->heads));
+	builder->arrivals = workspace_array(&builder->space, count, sizeof(*builder->arrivals));
+	builder->block_of = workspace_array(&builder->space, count, sizeof(*builder->block_of));
+	builder->reached = workspace_array(&builder->space, count, sizeof(*builder->reached));
+	if (builder->space.has_failed)
 		return -ENOMEM;
 	graph->table_jumps = builder->control.table_jumps;
 	graph->pointer_jumps = builder->control.pointer_jumps;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/workspace.h"
 
 #define PORT_DEMANDS_MAX    (PIPELINE_UNITS_MAX * 2)
 #define SETS_MAX            12    /* of a component; a CPU's model has some six */
@@ -496,14 +497,7 @@ struct data_flow {
 };
 
 static void
-data_flow_fini(struct data_flow *flow)
-{
-	free(flow->ready);
-	free(flow->because);
-}
-
-static int
-data_flow_init(struct data_flow *flow, size_t count)
+data_flow_init(struct data_flow *flow, size_t count, struct workspace *space)
 {
 	memset(flow, 0, sizeof(*flow));
 	flow->count = count;
@@ -512,10 +506,9 @@ data_flow_init(struct data_flow *flow, size_t count)
 		flow->iterations = ITERATIONS_MAX;
 	if (flow->iterations < ITERATIONS_MIN)
 		flow->iterations = ITERATIONS_MIN;
-	flow->ready = calloc(count * flow->iterations, sizeof(*flow->ready));
-	flow->because = calloc(count * flow->iterations, sizeof(*flow->because));
+	flow->ready = workspace_array(space, count * flow->iterations, sizeof(*flow->ready));
+	flow->because = workspace_array(space, count * flow->iterations, sizeof(*flow->because));
 	memset(flow->register_node, 0xff, sizeof(flow->register_node));
-	return flow->ready && flow->because ? 0 : -ENOMEM;
 }
 
 static void
@@ -608,21 +601,20 @@ find_cycle(const struct data_flow *flow, uint32_t *seen, uint32_t *begin, uint32
 static int
 latency_bound(const struct instruction *instructions, const struct uops *uops, size_t count, struct schedule *schedule)
 {
-	uint32_t *seen = calloc(count, sizeof(*seen));
-	uint32_t begin = 0, end = 0;
+	struct workspace space = {0};
+	uint32_t *seen = workspace_array(&space, count, sizeof(*seen)), begin = 0, end = 0;
 	struct data_flow flow;
-	int err = data_flow_init(&flow, count);
 
-	if (!err && seen) {
+	data_flow_init(&flow, count, &space);
+	if (!space.has_failed) {
 		for (size_t i = 0; i < count * flow.iterations; i++)
 			run_instruction(&flow, &instructions[i % count], &uops[i % count], (uint32_t)i);
 		schedule->latency_cycles = find_cycle(&flow, seen, &begin, &end);
 		for (uint32_t node = end; node != begin; node = flow.because[node])
 			schedule->lines[node % count].critical = true;
 	}
-	data_flow_fini(&flow);
-	free(seen);
-	return seen ? err : -ENOMEM;
+	workspace_free(&space);
+	return space.has_failed ? -ENOMEM : 0;
 }
 
 /* Whether both have the same address registers, in the same order. */
