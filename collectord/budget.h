@@ -1,11 +1,11 @@
 /*
  * budget.h - how often each event is sampled, from what a sample costs and what the user lets sampling cost
  *
- * budget_measure() finds out what a sample of each event costs here, budget_plan() gives the events whose rate the
- * configuration leaves open (event->chosen) the highest rate that keeps all of them within the limit while every CPU
- * is busy, one rate for all. Events with a period or rate of their own are left as they are, and leave that much less
- * to the others. Call both again, with the same events, when the machine has changed.
- * The period that is planned is the mean: dither.h varies what the kernel gets around it.
+ * budget_measure() measures what a sample of each event costs here. budget_plan() gives one rate to all events whose
+ * rate the configuration leaves open (event->chosen): the highest one that keeps all events within the limit while
+ * every CPU is busy. Events with a period or rate of their own keep it, and leave less for the others. Call both again,
+ * with the same events, when the machine has changed.
+ * The planned period is the mean: dither.h varies the period that the kernel gets around it.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_BUDGET_H

@@ -1,15 +1,15 @@
 /*
  * capture_account.h - what samples have paid for captures of packaged files, and what these are expected to cost
  *
- * Each sample pays CAPTURE_SAMPLE_PAYS_NS. A run begins when what it is expected to cost has been saved, or as much as
- * may be saved; what it took is debited then, whatever was expected, so that a run that cost more leaves a debt that
- * later samples pay first. None begins in debt. Hence at any time:
+ * Each sample pays CAPTURE_SAMPLE_PAYS_NS. A run begins when its expected cost has been saved, or the most that may be
+ * saved; none begins in debt. Then its real cost is debited, whatever was expected: a run that cost more leaves a debt,
+ * which later samples pay first. Hence at any time:
  *
  *     cost of all captures <= samples * CAPTURE_SAMPLE_PAYS_NS + debt
  *
  * where the debt is what the last run, and storing since it began, cost more than had been saved. So over a long time a
  * sample pays no more than CAPTURE_SAMPLE_PAYS_NS.
- * What is expected follows the machine: each run corrects it by what it took.
+ * The expected cost adapts to the machine: each run corrects it by what it took.
  * Thread rule: the owner's lock.
  */
 #ifndef DCPI_COLLECTORD_CAPTURE_ACCOUNT_H

@@ -1,9 +1,10 @@
 /*
  * capture_child.h - a process of dcpi-capture: a request in, a reply out
  *
- * The process always ends: when it has replied, or it is killed, after CAPTURE_CHILD_S, or when it has waited in the
- * kernel for CAPTURE_CHILD_PATIENCE_S: the file system of the file that it reads may not answer.
- * One thread may have several of them, and waits for all at once; it never waits for one alone.
+ * The process always ends: when it has replied, or when it is killed. It is killed after CAPTURE_CHILD_S, or when it
+ * has waited in the kernel for CAPTURE_CHILD_PATIENCE_S, because the file system of the file that it reads may not
+ * answer.
+ * One thread may have several processes; it waits for all of them at once, never for one alone.
  * Thread rule: one thread, which ignores SIGPIPE: the process may end before it has read its request.
  */
 #ifndef DCPI_COLLECTORD_CAPTURE_CHILD_H

@@ -2,14 +2,15 @@
  * capture_thread.h - the thread that runs dcpi-capture
  *
  * It has users, each with one kind of work: names of code that is made at run time (code_namer.h), and names and text
- * of images (capturer.h). A user has one process at a time, and the thread serves the processes of all users with one
- * poll(): no user waits for another's process, which may take CAPTURE_CHILD_S. What a user does on the thread itself is
- * bounded: the kernel's text is read in 40 ms, the file of a process is opened within 4 s. When users have work at
- * once, the one that was added first begins first; each begins one process before any begins its next. With nothing to
- * do the thread sleeps until the first deadline of its users, or until capture_thread_notify().
+ * of images (capturer.h). A user has one process at a time. The thread serves the processes of all users with one
+ * poll(), so no user waits for another's process, which may take CAPTURE_CHILD_S. Work that a user does on the thread
+ * itself is bounded: reading the kernel's text takes 40 ms, opening the file of a process at most 4 s.
+ * When several users have work, the one that was added first begins first; each begins one process before any begins
+ * its next. With nothing to do, the thread sleeps until the first deadline of its users, or until
+ * capture_thread_notify().
  *
- * Thread rule: the lock is the users', too: it guards what they share with the thread, and is held when the thread
- * calls them. capture_thread_stop() and capture_thread_free() are the owner's; the others any thread's.
+ * Thread rule: the lock also belongs to the users: it guards what they share with the thread, and the thread holds it
+ * when it calls them. capture_thread_stop() and capture_thread_free() are the owner's; the others any thread's.
  */
 #ifndef DCPI_COLLECTORD_CAPTURE_THREAD_H
 #define DCPI_COLLECTORD_CAPTURE_THREAD_H

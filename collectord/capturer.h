@@ -1,18 +1,20 @@
 /*
  * capturer.h - names and text of the images that get samples, captured on the thread that runs dcpi-capture
  *
- * One image at a time, each by a process of its own, but the kernel and its modules by the thread itself
- * (kernel_text.h). First those whose file may soon be gone - programs and libraries in none of the system's
- * directories - then those without names, then those with samples at new places. Packages keep their files, where a
- * report finds them: at the start their images wait for a while, so that a short run is not burdened; then they are
- * captured as samples have paid for it (capture_account.h).
- * A file that may soon be gone is asked for its names at once. Its text, and names and text of other images, are asked
- * for after CAPTURE_FIRST_SAMPLES. An image is captured again after 10 s, 20 s, 40 s, ... an hour, when
- * CAPTURE_MORE_SAMPLES, and one in CAPTURE_MORE_PART of its samples, were at new places by then. What is less waits
- * until an hour after the last time.
- * The cost - of the process, of the thread and of storing - is paid from an eighth of the limit on overhead, a little
- * of it in advance. Results wait for the flusher to store them. An image whose file cannot be read, or at which the
- * process dies, is logged once and not tried again.
+ * Images are captured one at a time, each by a process of its own; the thread itself captures the kernel and its
+ * modules (kernel_text.h). The order is:
+ * - images whose file may soon be gone: programs and libraries in none of the system's directories;
+ * - images without names;
+ * - images with samples at new places.
+ * Files of packages stay where a report finds them. So their images wait for a while at the start, which spares short
+ * runs the cost; then they are captured as samples have paid for it (capture_account.h).
+ * Names of a file that may soon be gone are requested at once; its text, and names and text of other images, after
+ * CAPTURE_FIRST_SAMPLES. An image is captured again after 10 s, 20 s, 40 s, ... an hour, if CAPTURE_MORE_SAMPLES, and
+ * one in CAPTURE_MORE_PART of its samples, were at new places by then. Fewer such samples wait until an hour after the
+ * last capture.
+ * An eighth of the limit on overhead pays for the process, the thread and storing, a little of it in advance. Results
+ * wait for the flusher to store them. If an image's file cannot be read, or the process dies of it, this is logged
+ * once, and the image is not tried again.
  * Thread rule: capturer_track_images() is the event loop's; the others as they say.
  * The thread is woken only for an image that has become due by then, or whose samples may have paid for it.
  */

@@ -1,12 +1,13 @@
 /*
  * code_namer.h - names of functions that processes made at run time, captured on the thread that runs dcpi-capture
  *
- * After a flush it gets the blocks of such code that have samples (process/jit.h). dcpi-capture reads the file
- * in which the process names its functions (jit_files.h) when there are new blocks, or when the file has changed: often
- * only when the process ends. The result waits for the flusher to store it. Files are read one at a time,
- * each every 10 s at most, and so seldom that it takes a thousandth of a CPU; at the end, once more.
+ * After a flush, the namer gets the blocks of such code that have samples (process/jit.h). dcpi-capture reads the file
+ * in which the process names its functions (jit_files.h) when there are new blocks, or when the file has changed, which
+ * is often only when the process ends. The result waits for the flusher to store it. Files are read one at a time, each
+ * at most every 10 s, and so rarely that it takes a thousandth of a CPU (the wait is at most ten minutes); at the end,
+ * each is read once more.
  *
- * When the process reused memory for other code, the image gets no new names and the process another image.
+ * When the process reused memory for other code, its image gets no new names, and the process gets another image.
  *
  * Thread rule: code_namer_store() is the flusher's; the others any thread's.
  */

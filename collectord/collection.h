@@ -2,11 +2,11 @@
  * collection.h - from the rings into the database: sampler, two tallies, flusher, and the epoch and slice they fill
  *
  * One tally is filled while the flusher's thread writes the other. While writing fails, counts are kept and tried
- * again; when the second tally is full as well, what it knows is still counted, and samples for which it has no room
- * are dropped, and counted as dropped: no loss goes unreported.
- * When dcpid is killed, what is in the rings and in tallies is lost: what was sampled since the last flush that
- * succeeded. When it is told to end, collection_commit() writes that first.
- * Functions that "wait" hold up the event loop; the rings take what is sampled meanwhile.
+ * again. When the second tally is full as well, samples of keys that it has are still counted. The others are dropped,
+ * and counted as dropped: every loss is reported.
+ * If dcpid is killed, what is in the rings and in the tallies is lost: the samples since the last flush that succeeded.
+ * If it is asked to exit, collection_commit() writes them first.
+ * Functions that "wait" hold up the event loop; the rings keep what is sampled meanwhile.
  * Thread rule: the event loop's thread.
  */
 #ifndef DCPI_COLLECTORD_COLLECTION_H

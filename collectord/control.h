@@ -1,12 +1,12 @@
 /*
  * control.h - the socket that dcpictl talks to
  *
- * One JSON object a line in each direction. A client's next request is read when the reply to the one before has been
- * read; a reply may come late (after a flush), and a client that has left by then is no error. A client that is silent
- * for CONTROL_IDLE_S seconds, or does not read its reply, is disconnected.
- * No user locks another out: CONTROL_SERVED_MAX clients of one are served at a time, and more of them wait until one of
- * these leaves. Of users other than root and the daemon's, CONTROL_USER_MAX may be there; more are refused. When
- * CONTROL_CLIENTS_MAX of all users are there, CONTROL_QUEUE wait in the kernel.
+ * In each direction, one line is one JSON object. A client's next request is read when the client has read the reply to
+ * the previous one. A reply may come late (after a flush); if the client has left by then, this is no error. A client
+ * that is silent for CONTROL_IDLE_S seconds, or does not read its reply, is disconnected.
+ * No user can keep others from being served. CONTROL_SERVED_MAX clients of one user are served at a time; more wait
+ * until one of these leaves. A user other than root and the daemon's may have CONTROL_USER_MAX clients; more are
+ * refused. When there are CONTROL_CLIENTS_MAX clients of all users, CONTROL_QUEUE more wait in the kernel.
  * Thread rule: the event loop's thread; functions of peers are stateless, but for peer_rules_init(), which asks the
  * user database.
  */

@@ -1,12 +1,11 @@
 /*
  * damage_restart.h - go on with a new database when the present one is damaged
  *
- * Damage does not mend itself: the damaged database is moved aside (profile/profile.h), the log says so, and
- * collecting goes on. Errors that LMDB returns are handled where they occur, and what is in memory goes to the new
- * database. After a fault inside LMDB (base/guard.h) the process cannot be trusted: it executes dcpid anew with a
- * message in its environment. The new dcpid moves the database aside before it opens one, and goes on under the same
- * label until the same time. Thread rule: the event loop's thread; a fault in another thread finds either the old or
- * the new label and end.
+ * The damaged database is moved aside (profile/profile.h), the log says so, and collecting continues. Errors that LMDB
+ * returns are handled where they occur, and what is in memory goes to the new database. After a fault inside LMDB
+ * (base/guard.h) the process cannot be trusted: it executes dcpid anew, with a message in its environment. The new
+ * dcpid moves the database aside before it opens one, and continues under that label until the end that was set. Thread
+ * rule: the event loop's thread; a fault in another thread finds either the old or the new label and end.
  */
 #ifndef DCPI_COLLECTORD_DAMAGE_RESTART_H
 #define DCPI_COLLECTORD_DAMAGE_RESTART_H

@@ -1,17 +1,17 @@
 /*
  * dither.h - varying sampling periods, so that sampling does not keep step with loops
  *
- * A fixed period of n events sees only one place of a loop of n, 2n or n/2 events. DCPI drew each period
- * from 60K to 64K for that (TOCS 15(4), 4.1.1). The kernel sets a period by a call, which interrupts the CPU:
- * too expensive for each sample. So a period is kept for a stretch of samples, for half a second to a second on a busy
- * CPU, and lies within a twelfth of the mean instead of within 3 %: within a stretch, samples walk through a loop in
- * steps of how far the two lengths are apart, and where they begin is chance. The shares of a program of 2.5 s with the
- * worst of loops are off by 2.7 times, at the worst, what they would be if each sample had been taken at random; with 3
- * % it would be four times.
+ * A fixed period of n events samples only one place of a loop of n, 2n or n/2 events. For that reason DCPI drew each
+ * period from 60K to 64K (TOCS 15(4), 4.1.1). The kernel sets a period by a system call, which interrupts the CPU: too
+ * expensive for each sample. So a period is kept for a stretch of samples, half a second to a second on a busy CPU.
+ * Within a stretch, samples move through a loop in steps of the difference between the two lengths, and where they
+ * begin is chance. So a period lies within a twelfth of the mean, not within 3 %. The shares of a program of 2.5 s with
+ * the worst of loops are then off by at most 2.7 times what they would be for random samples; with 3 % it would be four
+ * times.
  *
- * A change cuts the period under way short, half of it in the mean, whose events no sample stands for. That, and what a
- * stretch was longer or shorter than the mean, is owed, and paid back by the periods that follow: samples times the
- * mean period remain the events. Thread rule: one thread.
+ * A change cuts the current period short, on average by half, and no sample stands for the events of that half. These
+ * events, and those by which a stretch was longer or shorter than the mean, are owed, and the periods that follow pay
+ * them back: samples times the mean period remain the events. Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_DITHER_H
 #define DCPI_COLLECTORD_DITHER_H

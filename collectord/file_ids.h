@@ -5,13 +5,13 @@
  * that spoils the records of other programs, perf's among them.) So each file that got samples is read once, soon after
  * its first sample, through the process that mapped it (process/mapped_file.h). Its build-id is remembered by device,
  * inode and generation, so that nothing is read twice on a steady machine. When a file is mapped again, only its size
- * and times are compared, and only if the last look is older than a second and than a sixty-fourth of the file's age,
- * or 15 s. A file that was written to in place has another `content` from then on.
+ * and times are compared, and only if the last look is older than a second and than a sixty-fourth of the file's age
+ * (15 s at most). A file that was written to in place has another `content` from then on.
  *
  * A thread sends requests, and a child of dcpid reads, with a deadline (helper.h): a file system that does not answer
  * delays the build-ids of others by FILE_IDS_PATIENCE_NS, and its device is avoided for a while.
  *
- * All is bounded: the file that was requested first is dropped first.
+ * The number of files is bounded: the file that was requested first is dropped first.
  * Thread rule: any thread, but for file_ids_ask() and file_ids_take_change(), which are one thread's.
  */
 #ifndef DCPI_COLLECTORD_FILE_IDS_H

@@ -1,9 +1,8 @@
 /*
  * flusher.h - the thread that writes to the database
  *
- * An fsync may take a second; the event loop must not wait for it. So the loop hands a job over and goes on; the
- * flusher writes it, again and again until it succeeds, and rings a bell (an eventfd) when a try has succeeded or
- * failed.
+ * An fsync may take a second, and the event loop must not wait for it. So the loop hands a job over and continues. The
+ * flusher tries to write it until it succeeds, and writes to an eventfd, the bell, when a try has succeeded or failed.
  * Thread rule: the functions are the event loop's; the profile belongs to the flusher between _new and _free, but for
  * flusher_call().
  */

@@ -1,10 +1,10 @@
 /*
  * helper.h - a child process that makes system calls that may never return
  *
- * Reading files that other processes have mapped may wait for ever for a file system that does not answer, and a thread
- * that waits there cannot even be killed: dcpid could not end, and would keep its locks. So a child of dcpid reads, one
- * request at a time. When it does not answer in time it is killed and left behind, and the next request starts another;
- * HELPER_STUCK_MAX may be left behind at once.
+ * Reading a file that another process has mapped may wait for ever for a file system that does not answer. A thread
+ * that waits there cannot be killed: dcpid could not exit, and would keep its locks. So a child of dcpid reads, one
+ * request at a time. A child that does not answer in time is killed and left behind, and the next request starts
+ * another; at most HELPER_STUCK_MAX are left behind at once.
  * Requests and answers are packets; their content is defined by the module that has the helper.
  * Thread rule: one thread, but for helper_cpu_ns(), which any may call.
  */

@@ -1,19 +1,18 @@
 /*
  * jit_files.h - the files in which processes name the code that they made: perf maps and jitdumps
  *
- * The event loop adds processes that execute memory without a file (process/jit.h). A thread has a child of
- * dcpid (helper.h) look for the file of each, and keeps it as an O_PATH descriptor (process/jit.h), so that it
- * can be read when the process, or its container, has ended. A process without a file is looked at again, ever more
- * seldom, while it lives: a JVM writes its map when somebody requests it.
+ * The event loop adds processes that execute memory without a file. A thread has a child of dcpid (helper.h) look for
+ * the file of each process (process/jit.h). It keeps the file as an O_PATH descriptor, so that it can be read when the
+ * process, or its container, has ended. While a process without a file lives, the child looks again, at growing
+ * intervals: a JVM writes its map when somebody requests it.
  *
  * A file system that does not answer delays other processes by JIT_FILES_PATIENCE_NS; then its device is avoided for a
- * while (helper.h). Whether such a process has a file is not known: it keeps an image of its own, without
- * names.
+ * while (helper.h). Whether such a process has a file is not known: it keeps an image of its own, without names.
  *
- * All is bounded: the process that was not asked about for longest is dropped first.
+ * The number of processes is bounded: the one that was not asked about for longest is dropped first.
  *
- * Thread rule: any thread, but for jit_files_wait() and jit_files_open(), which wait, and which the event loop must
- * not call.
+ * Thread rule: any thread, but for jit_files_wait() and jit_files_open(), which wait, and which the event loop must not
+ * call.
  */
 #ifndef DCPI_COLLECTORD_JIT_FILES_H
 #define DCPI_COLLECTORD_JIT_FILES_H

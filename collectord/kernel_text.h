@@ -1,10 +1,10 @@
 /*
  * kernel_text.h - text of the kernel and its modules, from /proc/kcore
  *
- * The text as it is executed, with all that the kernel has patched into it. Offsets are distances from the image's
- * start, and the addresses of the layout, too: readers of profiles must not learn where a kernel lies. Procedures are
- * not known here: the blocks beside those with samples are captured, too. /proc is trusted, but bounded: no other
- * process is needed, whose start alone takes 5 ms.
+ * The text is what is executed, with everything that the kernel has patched into it. Offsets, and the addresses of the
+ * layout, are distances from the image's start: readers of profiles must not learn where a kernel lies. Procedures are
+ * not known here, so the blocks beside those with samples are captured, too. /proc is trusted, and reading it is
+ * bounded, so this needs no process of its own, whose start alone takes 2 ms.
  * Thread rule: one thread, which reads files of /proc.
  */
 #ifndef DCPI_COLLECTORD_KERNEL_TEXT_H

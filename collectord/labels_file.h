@@ -1,9 +1,9 @@
 /*
- * labels_file.h - which processes have labels, in a file for the dcpid that comes after this one
+ * labels_file.h - a file that lists the processes that have labels, for the dcpid that comes after this one
  *
- * It lies beside the control socket, so that it goes when the machine is restarted where that is /run, and is good for
- * this run of the machine only. Text: a line with the machine's boot id and the moment up to which all is known, then a
- * line for each process. Fuzzed by tests/fuzz/kept_labels_fuzz.c.
+ * The file lies beside the control socket. It is valid until the machine restarts; where the socket is in /run, the
+ * file is gone then. It is text: one line has the machine's boot id and the time up to which everything is known, then
+ * there is a line for each process. Fuzzed by tests/fuzz/kept_labels_fuzz.c.
  * Thread rule: stateless.
  */
 #ifndef DCPI_COLLECTORD_LABELS_FILE_H

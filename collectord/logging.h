@@ -1,8 +1,8 @@
 /*
  * logging.h - where the log of dcpid goes
  *
- * To standard error, one write(2) a line: "<6>text" when that is the journal ($JOURNAL_STREAM names it), else
- * "dcpid: text", with a word for warnings and debugging messages ("dcpid: warning: text").
+ * It goes to standard error, one write(2) for each line. If that is the journal ($JOURNAL_STREAM names it), a line is
+ * "<6>text"; otherwise it is "dcpid: text", with a word for warnings and debugging messages ("dcpid: warning: text").
  * Thread rule: the hook may be called from every thread.
  */
 #ifndef DCPI_COLLECTORD_LOGGING_H

@@ -1,14 +1,15 @@
 /*
  * proc_reader.h - processes and their mappings, read from /proc by a child of dcpid
  *
- * To read what a process maps may take as long as that process waits for its disk, and the generation of a mapped file
- * (mapped_file.h) as long as its file system does not answer. So a child reads (helper.h), and the event loop takes
- * what it has found whenever it drains, a little at a time: a child that is faster waits. It is started when there is
- * something to read, and ended afterwards.
- * The child notes in shared memory what it reads. When nothing has come for PROC_READER_PATIENCE_NS it is left behind,
- * and another goes on behind the last process that was sent whole: the file system that did not answer is not read
- * again for a minute, and its files stay without generation; of a process that did not answer only the name is sent,
- * and it is read again after that minute. Thread rule: one thread, but for proc_reader_cpu_ns(), which any may call.
+ * Reading what a process maps may take as long as that process waits for its disk; reading the generation of a mapped
+ * file (mapped_file.h) may take as long as its file system does not answer. So a child reads (helper.h), and at each
+ * drain the event loop takes a part of what the child has found; if the child is faster, it waits. The child is started
+ * when there is something to read, and ended afterwards.
+ * The child notes in shared memory what it is reading. When nothing has come for PROC_READER_PATIENCE_NS, it is left
+ * behind, and another child continues after the last process that was sent whole. A file system that did not answer is
+ * not read again for a minute, and its files have no generation. Of a process that did not answer, only the name is
+ * sent, and the process is read again after that minute. Thread rule: one thread, but for proc_reader_cpu_ns(), which
+ * any may call.
  */
 #ifndef DCPI_COLLECTORD_PROC_READER_H
 #define DCPI_COLLECTORD_PROC_READER_H

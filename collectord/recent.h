@@ -1,12 +1,12 @@
 /*
  * recent.h - a cache of attributed samples, with counts of how often they came again
  *
- * A loop is sampled at a few instructions again and again: a small direct-mapped table in front of attribution
- * and tally, as DCPI's driver had one in its interrupt handler (TOCS 15(4), 4.2). Its owner looks a sample up here
- * first; what is not here it attributes, adds to the tally, and puts in the place of what was here. A key that is here
- * is in the tally, so what is added to it later finds room there always.
- * What a sample of a process means is changed by records about that process (recent_invalidate()); anything else that
- * changes it must happen while the table is empty: after recent_flush(), at the end of a drain.
+ * A loop is sampled at a few instructions again and again. So there is a small direct-mapped table in front of
+ * attribution and tally, as DCPI's driver had one in its interrupt handler (TOCS 15(4), 4.2). Its owner looks a sample
+ * up here first. On a miss it attributes the sample, adds it to the tally, and replaces the slot's content. A key that
+ * is here is in the tally, so adding to it later never fails for lack of room.
+ * Records about a process change what its samples mean (recent_invalidate()). Anything else that changes it must happen
+ * while the table is empty: after recent_flush(), at the end of a drain.
  * Thread rule: one thread.
  */
 #ifndef DCPI_COLLECTORD_RECENT_H

@@ -1,13 +1,13 @@
 /*
  * sample_cost.h - what taking one sample costs the CPU it is taken on, measured
  *
- * A thread that stays on one CPU repeats a short step and reads the clock after each, while the
- * event samples that CPU. A sample shows as a step that takes longer, and is known by its time of day: how much longer
- * such steps take than the others, in the median of the quietest quarter, is what a sample costs. It holds all that a
- * user loses: the interrupt, the sample's way into its ring, the timer's new start, and the hypervisor's part in them.
- * What it does not hold is that the program finds its caches colder. Thread rule: stateless, but the calling thread is
- * bound to a CPU for as long as it takes. Where it may not bind itself it measures where it happens to be, and again
- * when it was moved meanwhile.
+ * A thread that stays on one CPU repeats a short step and reads the clock after each, while the event samples that CPU.
+ * A step with a sample takes longer, and is found by the time of the sample. The cost of a sample is how much longer
+ * such steps take than the others, in the median of the quietest quarter. It includes all that a user loses: the
+ * interrupt, the sample's way into its ring, the new start of the timer, and the hypervisor's part in them. It does not
+ * include that the program finds its caches colder. Thread rule: stateless, but the calling thread is bound to a CPU
+ * for as long as it takes. A thread that may not bind itself measures on its current CPU, and again if it was moved
+ * meanwhile.
  */
 #ifndef DCPI_COLLECTORD_SAMPLE_COST_H
 #define DCPI_COLLECTORD_SAMPLE_COST_H

@@ -1,8 +1,9 @@
 /*
  * sampled_blocks.h - blocks of text that have samples: what of an image is worth capturing
  *
- * Two containers. A table by image and block, with one bit for each granule (capture/protocol.h), which knows what was
- * requested already; it holds SAMPLED_BLOCKS_MAX blocks, 1.5 MiB, and then no more. And a sorted set of block numbers.
+ * There are two containers. One is a table by image and block with a bit for each granule (capture/protocol.h), which
+ * also says what was requested already. It holds at most SAMPLED_BLOCKS_MAX blocks, 1.5 MiB. The other is a sorted set
+ * of block numbers.
  * Thread rule: one thread at a time.
  */
 #ifndef DCPI_COLLECTORD_SAMPLED_BLOCKS_H

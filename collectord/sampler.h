@@ -1,11 +1,12 @@
 /*
  * sampler.h - events open on every CPU, their rings drained into a tally
  *
- * Per CPU there are two rings: one for the samples of all events, one for mapping and process records, so that a burst
- * of samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
- * SAMPLER_LAG_NS in the past, attributed and added to the tally. What runs already a child reads from /proc
- * (proc_reader.h), and again after a loss of mapping and process records: at once of processes whose samples are then
- * unknown, of all at most every 10 s and for a fiftieth of the time. Samples that this may explain wait for it.
+ * Each CPU has two rings: one for the samples of all events, one for mapping and process records, so that a burst of
+ * samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
+ * SAMPLER_LAG_NS in the past, attributed and added to the tally.
+ * A child reads from /proc what runs already (proc_reader.h). It reads again after a loss of mapping and process
+ * records: at once the processes whose samples are then unknown, and all processes at most every 10 s and for a
+ * fiftieth of the time. Samples that this may explain wait for it.
  * Thread rule: one thread (the event loop's).
  */
 #ifndef DCPI_COLLECTORD_SAMPLER_H

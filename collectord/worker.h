@@ -1,8 +1,8 @@
 /*
  * worker.h - a thread beside the event loop of dcpid, with the lock and the condition that others talk to it through
  *
- * The thread runs until its owner sets `stop`: it waits on `changed`, and a process or child that it waits for is
- * ended by `stop_bell`.
+ * The thread runs until its owner sets `stop`. It waits on `changed`; where it waits for a process or child instead,
+ * `stop_bell` ends the wait.
  * Thread rule: worker_start(), worker_stop() and worker_fini() are the owner's; the others any thread's.
  */
 #ifndef DCPI_COLLECTORD_WORKER_H

@@ -1,13 +1,13 @@
 /*
  * address_space.h - the images that are mapped now, and which of them lies where
  *
- * Thousands of mappings share a few hundred images, and most images are never sampled: an image gets its number in the
- * session's table with its first sample and is forgotten here with its last mapping. All of them take
- * MAPPED_IMAGES_BYTES_MAX at most: other users choose the names, and to map costs them nothing.
+ * Thousands of mappings share a few hundred images, and most images are never sampled. So an image gets its number in
+ * the session's table with its first sample, and is forgotten here with its last mapping. All images together take at
+ * most MAPPED_IMAGES_BYTES_MAX: other users choose the names, and mapping costs them nothing.
  *
- * An address space is a sorted array of mappings that do not overlap, of one process or several with equal mappings. A
- * fork shares its parent's array; the first change by either makes a copy. NULL is the empty address space. There is no
- * record of munmap, so mappings that are gone accumulate in a process that maps new addresses all the time: beyond
+ * An address space is a sorted array of mappings that do not overlap, of one process or of several with equal mappings.
+ * A fork shares its parent's array; the first change by either makes a copy. NULL is the empty address space. There is
+ * no record of munmap, so mappings that are gone accumulate in a process that maps new addresses all the time: beyond
  * ADDRESS_SPACE_MAPPINGS_MAX the oldest are forgotten, memory without a file first.
  * Thread rule: one thread for a set of images, and for all address spaces of a budget.
  */

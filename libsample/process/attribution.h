@@ -2,19 +2,19 @@
  * attribution.h - from (process, address) to (image, offset, context)
  *
  * The only place that knows which image was mapped where, in which process, since when. Records are applied in time
- * order (stream/merge.h gives them so) and samples are looked up in between, so that each sees the map that was valid
- * when it was taken. /proc is read at the start and never on behalf of a sample; the one exception is the list of
- * kernel modules, which is read again at most once a second when a kernel address lies nowhere. After records were lost
- * the map may be wrong, and the owner may have /proc read again.
+ * order, in which stream/merge.h delivers them. Samples are looked up in between, so that each is looked up in the map
+ * that was valid when it was taken. /proc is read at the start and never on behalf of a sample; the one exception is
+ * the list of kernel modules, which is read again at most once a second when a kernel address lies nowhere. After
+ * records were lost the map may be wrong, and the owner may have /proc read again.
  *
  * Rules worth knowing
- *  - fork copies the parent's map (shared until one of them changes it), exec empties it. Exit of the main thread takes
- *    it when there was never another thread; otherwise those may go on, and it is kept until `exit_grace_ns` have
- * passed in record time. The name stays that long in any case.
- *  - A record of a process that /proc was read about later is ignored: its effect is known already.
+ *  - fork copies the parent's map (shared until one of them changes it), exec empties it. The exit of the main thread
+ *    frees the map if there was never another thread. Otherwise other threads may continue, and the map is kept until
+ *    `exit_grace_ns` have passed in record time. The name is always kept that long.
+ *  - A record that is older than the reading of its process from /proc is ignored: its effect is known already.
  *  - There is no record of munmap: a mapping lives until another covers it. New mappings cut or replace old ones.
  *  - An anonymous executable mapping that lies inside a file's text and begins and ends on a 2 MiB boundary is that
- *    text moved to huge pages: samples stay with the file. Where that happened before the scan, the file must go on
+ *    text moved to huge pages: samples stay with the file. If it was moved before the scan, the file must continue
  *    behind the mapping.
  *  - A recording describes the kernel and its modules as mappings of no process (options.offline).
  *  - Labels of process trees: process_labels.h.

@@ -1,9 +1,8 @@
 /*
  * context_table.h - contexts of samples: command name, cgroup and label, each combination once
  *
- * Numbers count from 0 in the order of first sight; they belong to the session, not to the database. A
- * table takes CONTEXT_TABLE_BYTES_MAX; when its owner has not begun a new one by then, all further contexts are
- * CONTEXT_OTHER.
+ * Numbers count from 0 in the order of first use; they belong to the session, not to the database. A table takes at
+ * most CONTEXT_TABLE_BYTES_MAX; if its owner has not begun a new one by then, all further contexts are CONTEXT_OTHER.
  * Thread rule: one thread; a `const struct context *` stays valid and unchanged until context_table_free(), and may be
  * handed to another thread.
  */

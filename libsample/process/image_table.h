@@ -1,12 +1,12 @@
 /*
- * image_table.h - images: what a mapping shows, when two are the same, those seen in a session; why a sample has none
+ * image_table.h - images: what a mapping shows, when two are equal, those seen in a session; why a sample has none
  *
- * An image is a file with code in it, or something that stands for one. Two mappings are the same image when their
- * identities are equal: the kind, and the build-id where there is one, else the file's device, inode and generation,
- * else - for memory without a file - the name. Same path, new build: a new image. Numbers count from 0 in the order of
- * first sight; they belong to the session, not to the database.
- * A table takes IMAGE_TABLE_BYTES_MAX, and then no more images: its owner begins a new one long before, unless the
- * database cannot be written.
+ * An image is a file with code in it, or something that stands for one. Two mappings show one image if their identities
+ * are equal: the kind, and the build-id if there is one; otherwise the file's device, inode and generation; otherwise -
+ * for memory without a file - the name. One path with a new build is a new image. Numbers count from 0 in the order of
+ * first use; they belong to the session, not to the database.
+ * A table takes at most IMAGE_TABLE_BYTES_MAX, and then no more images. Its owner begins a new one long before, unless
+ * the database cannot be written.
  * Thread rule: one thread for a table; a `const struct image *` stays valid and unchanged until image_table_free(), and
  * may be handed to another thread. All other functions are stateless.
  */

@@ -1,10 +1,10 @@
 /*
  * jit.h - processes that execute memory without a file, and the files in which they name the code there
  *
- * A compiler at run time may write what its code is into a file that others read (image/jit_code.h):
- * a jitdump that it maps, or /tmp/perf-PID.map. So that names can be given later, each such process has an image of its
- * own, of kind IMAGE_JIT: its inode is the pid, its generation distinguishes processes of one pid, and an offset is the
- * distance of an address from `base`, modulo JIT_SPAN.
+ * A run-time compiler may describe its code in a file that other programs read (image/jit_code.h): a jitdump that it
+ * maps, or /tmp/perf-PID.map. So that the code can get names later, each such process has an image of its own, of kind
+ * IMAGE_JIT: its inode is the pid, its generation distinguishes processes of one pid, and an offset is the distance of
+ * an address from `base`, modulo JIT_SPAN.
  * Thread rule: struct jit_processes belongs to one thread; jit_file_find() and jit_process_is_alive() are stateless.
  */
 #ifndef DCPI_PROCESS_JIT_H

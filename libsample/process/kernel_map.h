@@ -1,14 +1,14 @@
 /*
  * kernel_map.h - what lies where in the kernel
  *
- * Its text, its modules, and the code it makes at run time (BPF programs, trampolines), which records announce. No
- * record announces that a module was loaded, or that another has taken its place: the list of modules is read again for
- * an address that lies nowhere, and for one that lies in a module, each at most once a second. The map of another
- * machine's kernel comes from its recording (kernel_map_apply_mmap()).
- * The symbols of a kernel whose text size is known already are not listed at first, and neither is run-time code that
- * was made before the scan. Until they are listed, a module is only as long as its known size; an address behind it, or
- * one that lies nowhere, makes the map list them: so no BPF program counts as a part of a module. Thread rule: one
- * thread.
+ * The map has the kernel's text, its modules, and the code that it makes at run time (BPF programs, trampolines), which
+ * records announce. No record announces that a module was loaded, or that another has replaced it. So the list of
+ * modules is read again for an address that lies nowhere, and for one that lies in a module, each at most once a
+ * second. The map of another machine's kernel comes from its recording (kernel_map_apply_mmap()).
+ * If the size of the kernel's text is known already, its symbols are not listed at first, and so run-time code from
+ * before the scan is not known. Until they are listed, a module is only as long as its known size. An address behind a
+ * module, or one that lies nowhere, makes the map list them, so no BPF program counts as a part of a module. Thread
+ * rule: one thread.
  */
 #ifndef DCPI_PROCESS_KERNEL_MAP_H
 #define DCPI_PROCESS_KERNEL_MAP_H

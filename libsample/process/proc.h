@@ -1,9 +1,9 @@
 /*
  * proc.h - bounded readers of /proc: its lines, when processes began, and what they have mapped executable
  *
- * Files with one entry per line are read line by line: a line longer than LINE_READER_SIZE is left out whole; the last
- * one need not end in a newline. /proc/PID/stat says when a process began, which together with its pid identifies it,
- * and who its parent is. Mappings are reported as records, so that those made before us and those made later are
+ * Files with one entry per line are read line by line. A line longer than LINE_READER_SIZE is skipped whole; the last
+ * line need not end in a newline. /proc/PID/stat has the parent of a process and the time when the process began; this
+ * time and the pid identify it. Mappings are reported as records, so that those made before us and those made later are
  * handled alike: a file is its device, inode and generation. The kernel answers questions about single mappings
  * (PROCMAP_QUERY, 6.11); before that the text of /proc/PID/maps is read. Neither has the generation: each file is
  * opened once for it (mapped_file.h). Thread rule: one thread per line_reader, proc_maps or scan; the rest is

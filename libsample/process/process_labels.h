@@ -1,11 +1,11 @@
 /*
  * process_labels.h - process trees that have a label
  *
- * A process gets a label at a moment, or with its first exec after a moment: what it did before does not have that
- * label. From then on it and all that it forks have it, including threads, programs that they execute and daemons that
- * leave the tree, until they end or get another. Forks and execs are followed by their records
- * (process_labels_follow()), so that each sample has the label that its process had when it was taken; after records
- * were lost, /proc says which parent a new process has.
+ * A process gets a label at a given time, or with its first exec after a given time; its samples from before do not
+ * have that label. From then on the process and everything that it forks have the label, including threads, programs
+ * that they execute and daemons that leave the tree, until they end or get another. Records of forks and execs are
+ * followed (process_labels_follow()), so that each sample has the label that its process had when it was taken. After
+ * records were lost, /proc says which parent a new process has.
  * Thread rule: that of the attribution, one thread.
  */
 #ifndef DCPI_PROCESS_PROCESS_LABELS_H

@@ -1,12 +1,12 @@
 /*
  * process_table.h - the processes that live, those that ended a moment ago, and the labels of process trees
  *
- * A process that ended waits in the order of endings for its late samples; any sign of life makes it alive again. At
- * most PROCESS_TABLE_ENDED_MAX wait; the one that has waited longest is forgotten first.
- * A label is one text with a reference count, which its processes share. For each label the time is counted in which at
- * least one process lived that had it, by record times: label_begin_process() when a process gets the label,
+ * Processes that ended are kept in the order of their ends, for samples that come late; any sign of life makes a
+ * process alive again. At most PROCESS_TABLE_ENDED_MAX are kept; the one that ended first is forgotten first.
+ * A label is one text with a reference count, which its processes share. For each label the table counts the time in
+ * which at least one process with it lived, by record times: label_begin_process() when a process gets the label,
  * label_end_process() when it ends or gets another. The owner takes the counted times periodically; a label without
- * owners stays until its time was taken.
+ * processes stays until its time was taken.
  * Thread rule: one thread.
  */
 #ifndef DCPI_PROCESS_PROCESS_TABLE_H

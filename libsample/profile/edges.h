@@ -1,11 +1,11 @@
 /*
  * edges.h - control transfers within an image, counted: from which instruction to which, how often
  *
- * Beside the counts of an event there may be edges: exact ones of `executions` (dcpix), sampled ones of `bursts`. Each
- * goes from the last instruction of a straight run of executed instructions to the instruction that was executed next,
- * also when that is the following one; transfers to and from other images are not kept. A branch recorder gives two
- * events of one epoch: the edges of `branch-stacks` are taken branches; those of `branch-runs` go from the first
- * instruction that was executed between two taken branches to the second of these branches. Of an emulated run,
+ * An event may have edges beside its counts: exact ones of `executions` (dcpix), sampled ones of `bursts`. An edge goes
+ * from the last instruction of a straight run of executed instructions to the instruction that was executed next, also
+ * when that is the following one. Transfers to and from other images are not kept. A branch recorder gives two events
+ * of one epoch: the edges of `branch-stacks` are taken branches; those of `branch-runs` go from the first instruction
+ * that was executed between two taken branches to the second of these branches. In an emulated run, the counts of
  * `truth.REASON` are cycles that an instruction waited because of another (dcpi-tools/emu/stall_truth.h).
  * Thread rule: lists are one thread's; functions on a profile are its thread's.
  */

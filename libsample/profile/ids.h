@@ -1,12 +1,13 @@
 /*
  * ids.h - each image and each context once in the database, and their numbers (for profile/ and salvage/)
  *
- * An image's identity is its kind and its build-id; without one its kind, device, inode, generation and path. The path
- * belongs to it because a database outlives mounts: device numbers and inodes are reused. An image with a build-id may
- * name a file, too, and is found by that as well: samples from before its build-id was read, or while it could not be
- * read, count for one image. The identity of a context is its value. Both are found by a 64-bit hash of the identity:
- * the key of image_ids and context_ids is the hash and then the number, so that an identity of any length fits below
- * LMDB's limit; two identities of one hash are two entries, and are compared by the values that they lead to.
+ * An image's identity is its kind and its build-id; without a build-id it is kind, device, inode, generation and path.
+ * The path is a part of it because a database outlives mounts: device numbers and inodes are reused. An image with a
+ * build-id may also name a file, and is then found by the file, too: samples from before its build-id was read, or from
+ * a time when it could not be read, count for one image. The identity of a context is its value.
+ * Both are found by a 64-bit hash of the identity. The key of image_ids and context_ids is the hash and then the
+ * number, so that an identity of any length fits below LMDB's limit. Two identities with one hash are two entries; the
+ * values that they lead to are compared.
  * Thread rule: one thread; records are stateless.
  */
 #ifndef DCPI_PROFILE_IDS_H

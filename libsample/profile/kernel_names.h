@@ -1,9 +1,9 @@
 /*
  * kernel_names.h - names of the kernel's functions, stored into the database while the kernel runs
  *
- * A report may be made after a reboot, or on another machine: the names cannot be found there any more. Stored are
- * offsets from the image's start, never addresses. A function begins with the padding before it, where that has a name.
- * The last name of the kernel is that of its text's end.
+ * A report may be made after a reboot, or on another machine, where the names cannot be found any more. Offsets from
+ * the image's start are stored, never addresses. A function begins with the padding before it if that has a name. The
+ * last name of the kernel is that of the end of its text.
  * Thread rule: that of the profile.
  */
 #ifndef DCPI_PROFILE_KERNEL_NAMES_H

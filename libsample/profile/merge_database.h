@@ -3,19 +3,20 @@
  *
  * Epochs and slices get numbers of this database; images and contexts of both databases are joined: images by their
  * build-id, or else by device, inode, generation and path. Captured names and text are copied. An epoch that was merged
- * before - equal in host, kernel, label, start and events - is not merged again; when it has grown since, the new state
- * replaces the old one, with a number of its own.
+ * before - equal in host, kernel, label, start and events - is not merged again. If it has grown since, its new state
+ * replaces the old one, under a new number.
  *
- * It is written in pieces of bounded length, a transaction each, with a pause in between, in which other writers can
- * take LMDB's mutex, which is not fair. Until the last piece, its epochs have the flag is_incoming, which that piece
- * clears in all of them at once: readers, merging of slices and dropping ignore such epochs. While there is one, no
- * image and no context is removed: its import has their numbers.
+ * The merge writes pieces of bounded length, a transaction each. In the pause after each piece other writers can take
+ * LMDB's mutex, which is not fair. Until the last piece, its epochs have the flag is_incoming, which that piece clears
+ * in all of them at once: readers, merging of slices and dropping ignore such epochs. While there is one, no image and
+ * no context is removed: its import has their numbers.
  * The import holds a lock (fcntl(2), of the open file description) on `imports.lock` from before the first flag is set
  * until after the last is cleared, and the kernel releases the lock when the process ends. So incoming epochs without a
- * held lock were left by a killed import, and any writer removes them, some blocks a transaction: the next import, or
- * retention (retention.h). An import flags the epochs that it replaces when it clears its own flags, and then removes
- * them in this way. One import into a database runs at a time; others wait. Images and contexts without counts may stay
- * until garbage collection, and names of images that had no names here.
+ * held lock were left by a killed import. Any writer - the next import, or retention (retention.h) - removes them, some
+ * blocks in each transaction. An import flags the epochs that it replaces when it clears its own flags, and then
+ * removes them in this way.
+ * One import into a database runs at a time; others wait. Images and contexts without counts, and names of images that
+ * had no names here, may stay until garbage collection.
  * Thread rule: both profiles belong to the thread.
  */
 #ifndef DCPI_PROFILE_MERGE_DATABASE_H

@@ -1,11 +1,11 @@
 /*
  * profile.h - the profile database: opening, writing, checking
  *
- * Caveats first. One process writes (a lock file in the directory sees to it), many read. Every flush is one synced
- * transaction: a kill loses what was not flushed, a reader never sees half a flush. LMDB maps the file: a damaged
- * file may fault the process that reads it, so programs that open a foreign database install a guard first
- * (base/guard.h). Readers copy out and end their transaction; they never hold one while they print.
- * A process opens one database once at a time: a second LMDB environment on the same files would release the locks of
+ * Caveats first. One process writes (a lock file in the directory ensures this), many read. Every flush is one synced
+ * transaction: a kill loses what was not flushed, a reader never sees half a flush. LMDB maps the file: a damaged file
+ * may fault the process that reads it, so programs that open a foreign database install a guard first (base/guard.h).
+ * Readers copy out and end their transaction; they never hold one while they print.
+ * A process opens a database only once at a time: a second LMDB environment on these files would release the locks of
  * the first. A writer's profile reads as well.
  * Thread rule: a struct profile belongs to one thread at a time.
  */
@@ -43,9 +43,9 @@ struct profile_options {
 /*
  * Open the database in `directory`. 0 with *profile set; -errno; -DCPI_ENODATABASE (readers, nothing there);
  * -DCPI_ERUNNING (writers, another has it; see profile_owner()); -DCPI_ENETWORKFS (writers); -DCPI_EREADERS;
- * -DCPI_ENEWER; -DCPI_EFOREIGN for an LMDB database that is not ours, or what is no file; -DCPI_EDAMAGED. Files are
- * made 0640 (0660 for LMDB's lock file, which readers of the group must write), a missing directory 0750; symbolic
- * links in the directory's place or a file's are refused (-DCPI_ESYMLINK).
+ * -DCPI_ENEWER; -DCPI_EFOREIGN for an LMDB database that is not ours, or what is no file; -DCPI_EDAMAGED. What readers
+ * open (data.mdb, readers.lock) is made 0640, the other lock files 0600, a missing directory 0750; symbolic links in
+ * the directory's place or a file's are refused (-DCPI_ESYMLINK).
  */
 int profile_open(const char *directory, const struct profile_options *options, struct profile **profile);
 void profile_close(struct profile *profile); /* NULL is allowed */

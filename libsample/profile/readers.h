@@ -2,16 +2,15 @@
  * readers.h - versions of the database that are kept while a process reads them (private to profile/)
  *
  * A version is the state after one transaction. LMDB keeps the pages of a version as long as its table of readers, in
- * lock.mdb, has a slot for it. That table is for writers only: a process that can write to it can damage them.
- * A reader opens data.mdb without it (MDB_NOLOCK) and announces itself by a file lock, which needs only read
- * permission:
+ * lock.mdb, has a slot for it. That table is for writers only: a process that can write to it can damage them. A reader
+ * opens data.mdb without it (MDB_NOLOCK) and announces itself by a file lock, which needs only read permission:
  *
  * - The reader takes a read lock (fcntl(2)) of the byte of `readers.lock` whose offset is the number of the newest
  *   version, and checks that this is still the newest.
- * - Each writing transaction N holds a slot of LMDB's table of readers for version N-1. When no reader has locked its
- *   byte, the slot is released at the beginning of N+1; else when the lock is gone, or has been there for
- *   READERS_KEEP_S, or the database has no room. Before that, it writes to `readers.lock` the oldest version whose
- * pages transaction N does not reuse.
+ * - Each writing transaction N holds a slot of LMDB's table of readers for version N-1. If no reader has locked the
+ *   byte of that version, transaction N+1 releases the slot when it begins. Otherwise a later transaction does: when
+ *   the lock is gone, when it has been there for READERS_KEEP_S, or when the database has no room. Before a transaction
+ *   releases slots, it writes to `readers.lock` the oldest version whose pages it does not reuse.
  * - Transaction N reuses pages that transaction N-2 or an older one freed (mdb_page_alloc() of LMDB 0.9), which
  *   versions N-2 and later do not have. So what was read of version S is valid if the newest version is at most S+1
  *   afterwards, or if the newest writer keeps S: the reader checks this before it uses what it read.

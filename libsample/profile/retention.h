@@ -2,12 +2,12 @@
  * retention.h - old slices are merged into longer ones, the oldest dropped
  *
  * Every function does one bounded step in at most one synced transaction and says whether there is more to do, so that
- * a flush never waits for long. A kill between two steps loses and doubles nothing, profile_check() is clean after each
- * step, and a step needs no state of the last one but the database. While a merge is under way the first slice has the
- * time of both and the second has the samples that are still to be moved.
+ * a flush never waits for long. A kill between two steps neither loses nor doubles a count, profile_check() is clean
+ * after each step, and all state from one step to the next is in the database. While a merge is under way, the first
+ * slice has the time of both, and the second has the samples that are still to be moved.
  * Slices of an epoch that is kept (profile_keep_epoch()) are merged, and never dropped; those of an import under way
- * are neither. The newest slice, its epoch and all newer ones, and images and contexts that the session has numbers
- * for, are never touched.
+ * are neither merged nor dropped. The newest slice, its epoch and all newer epochs, and images and contexts that the
+ * session has numbers for, are never touched.
  * Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_RETENTION_H
