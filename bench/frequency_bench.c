@@ -1,4 +1,4 @@
-/* How near estimated frequencies are in generated procedures, by source, and what an estimate costs. */
+/* The errors of estimated frequencies in generated procedures, by source, and what an estimate costs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

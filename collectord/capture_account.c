@@ -10,7 +10,7 @@
 
 #define FIRST_RATIO 2.0  /* beside other work, with nothing in the CPU's caches, a run takes twice as much */
 #define LEARN       0.25 /* part of a run's ratio in the next expectation */
-#define RATIO_MAX   16.0 /* of one run: reading a disk that is slow is no reason to wait for hours */
+#define RATIO_MAX   16.0 /* of one run: one file that is read for seconds is no measure of the others */
 
 static double
 reckon_ns(const struct capture_work *work)
@@ -46,6 +46,8 @@ capture_account_learn(struct capture_account *account, const struct capture_work
 {
 	const double ratio = (double)cost_ns / reckon_ns(work);
 
+	if (work->file_size == 0)
+		return;
 	account->cost_ratio += LEARN * ((ratio < RATIO_MAX ? ratio : RATIO_MAX) - account->cost_ratio);
 }
 

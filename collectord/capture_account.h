@@ -7,9 +7,10 @@
  *
  *     cost of all captures <= samples * CAPTURE_SAMPLE_PAYS_NS + debt
  *
- * where the debt is what the last run, and storing since it began, cost more than had been saved. So over a long time a
- * sample pays no more than CAPTURE_SAMPLE_PAYS_NS.
- * The expected cost adapts to the machine: each run corrects it by what it took.
+ * where the debt is at most what the last run cost, storing included. So over a long time a sample pays no more than
+ * CAPTURE_SAMPLE_PAYS_NS. A debt has no limit: a run that is ended after 20 s of processor time is paid for as others
+ * are. What a child cost that cannot be killed is not known, and not debited.
+ * The expected cost adapts to the machine: each run that had an answer corrects it by what it took.
  * Thread rule: the owner's lock.
  */
 #ifndef DCPI_COLLECTORD_CAPTURE_ACCOUNT_H
@@ -29,7 +30,7 @@ struct capture_account {
 
 /* What a run has to do. */
 struct capture_work {
-	uint64_t file_size;   /* bytes */
+	uint64_t file_size;   /* bytes; 0: not known, and nothing is expected or learned of it */
 	size_t granule_count; /* that have samples and are not captured yet: about as many procedures, or fewer */
 };
 

@@ -16,8 +16,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/small_file.h"
 #include "collectord/machine.h"
-#include "event/small_file.h"
 
 #define END_S       2 /* the longest wait for the end of a process: one that hangs in the kernel is left behind */
 #define LOOK_NS     (SECOND_NS / 2)    /* between two looks at a process that writes nothing */

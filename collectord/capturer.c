@@ -380,14 +380,16 @@ affordable_ns(const struct capturer *capturer, uint64_t now_ns, int64_t least_ns
 static void
 spend(struct capturer *capturer, struct capturer_result *result, uint64_t cost_ns)
 {
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	int64_t advanced_ns;
 
 	result->spent_ns += cost_ns;
+	refill(capturer, now_ns);
 	capturer->allowance_ns -= (int64_t)cost_ns;
 	if (result->was_packaged)
 		capture_account_spend(&capturer->account, cost_ns);
 	advanced_ns = advance_ns(&capturer->options) - capturer->allowance_ns;
-	if (machine_clock_ns(CLOCK_MONOTONIC) - capturer->began_ns < START_NS && advanced_ns > capturer->advanced_ns)
+	if (now_ns - capturer->began_ns < START_NS && advanced_ns > capturer->advanced_ns)
 		capturer->advanced_ns = advanced_ns;
 }
 
@@ -1090,7 +1092,7 @@ store_results(struct capturer *capturer, struct profile *profile)
 			last_kept = &result->next;
 			continue;
 		}
-		if (result->was_packaged && !err)
+		if (result->was_packaged)
 			capture_account_learn(&capturer->account, &result->work, result->spent_ns);
 		note_stored(capturer, result, err, &extent, is_refused);
 		capturer->result_bytes -= result->outcome.size;

@@ -42,8 +42,8 @@ struct capturer_options {
 };
 
 /*
- * A run takes 5 to 20 ms of processor time, as much as to take some 100,000 samples. So the first samples of an image
- * are worth one if they are as many as a reader of its instructions could draw anything from.
+ * A run takes 2 to 20 ms of processor time (docs/benchmarks.md), as much as to take 10,000 to 100,000 samples. So the
+ * first samples of an image are worth one if they are as many as a reader of its instructions could draw anything from.
  */
 #define CAPTURE_FIRST_SAMPLES 32
 
@@ -95,7 +95,8 @@ struct capturer_stats {
 /* Any thread. */
 void capturer_stats(struct capturer *capturer, struct capturer_stats *stats);
 
-/* Processor time that was spent in advance in the first minute, children's and its own thread's. Any thread. */
+/* Processor time that was spent in advance in the first minute: by children, by the thread that serves them, and by
+ * storing. Any thread. */
 uint64_t capturer_start_cpu_ns(struct capturer *capturer);
 
 #endif

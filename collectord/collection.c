@@ -390,8 +390,8 @@ collection_start(struct collection *collection, const char *label, char *why, si
 	err = collection_start_epoch(collection, label, false, why, size);
 	if (err)
 		return err;
-	announce_events(collection->log, &collection->epoch);
-	announce_overhead(collection->log, &collection->epoch, collection->config.overhead_limit_ppm);
+	collection_announce_events(collection->log, &collection->epoch);
+	collection_announce_overhead(collection->log, &collection->epoch, collection->config.overhead_limit_ppm);
 	mark_job_end(collection);
 	collection->start_cpu_ns = collection->cpu_time_ns - collection->opened_cpu_ns;
 	collection->start_taken_ns = 0;
@@ -425,7 +425,7 @@ collection_close(struct collection *collection)
 	collection_close_writer(collection);
 	sampler_close(collection->sampler);
 	jit_files_free(collection->jit_files);
-	totals_fini(&collection->past_totals);
+	collection_past_fini(&collection->past_totals);
 	machine_watch_free(collection->watch);
 	free(collection);
 }
@@ -641,7 +641,7 @@ restart_epoch(struct collection *collection, const struct slice *slice)
 	*totals = job;
 	collection->epoch.id = slice->epoch;
 	collection->epoch.start_ns = slice->start_ns;
-	announce_epoch(collection->log, collection->config.database, &collection->epoch);
+	collection_announce_epoch(collection->log, collection->config.database, &collection->epoch);
 }
 
 bool
@@ -660,7 +660,7 @@ collection_take_result(struct collection *collection)
 	if (result.moved && collection->is_late) { /* the disk had not answered when the epoch was to begin */
 		collection->is_late = false;
 		collection->epoch.id = result.job.slice.epoch;
-		announce_epoch(collection->log, collection->config.database, &collection->epoch);
+		collection_announce_epoch(collection->log, collection->config.database, &collection->epoch);
 	} else if (result.moved) {
 		restart_epoch(collection, &result.job.slice);
 	}

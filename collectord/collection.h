@@ -177,24 +177,24 @@ struct flusher *collection_flusher(struct collection *collection);
  * identified by their name, so that two that became the same (a clock that stands in for cycles, beside that clock) are
  * one.
  */
-struct totals_event {
+struct collection_past_event {
 	char name[EVENT_NAME_SIZE];
 	struct slice_event counts;
 };
 
-struct totals {
+struct collection_past {
 	size_t event_count;
-	struct totals_event *events; /* in the order in which they came up first */
-	uint64_t epochs;             /* begun, the one that goes on included */
+	struct collection_past_event *events; /* in the order in which they came up first */
+	uint64_t epochs;                      /* begun, the one that goes on included */
 };
 
-void totals_fini(struct totals *totals);
+void collection_past_fini(struct collection_past *totals);
 
 /* Make room for the events of an epoch that is to begin: 0, or -ENOMEM with nothing changed. */
-int totals_reserve(struct totals *totals, const struct epoch *epoch);
+int collection_past_reserve(struct collection_past *totals, const struct epoch *epoch);
 
 /* Add what was counted in `epoch` (room was made for it), one of `counts` for each of its events. */
-void totals_add(struct totals *totals, const struct epoch *epoch, const struct slice_event *counts);
+void collection_past_add(struct collection_past *totals, const struct epoch *epoch, const struct slice_event *counts);
 
 struct collection_totals {
 	size_t event_count;
@@ -216,7 +216,7 @@ struct collection_view {
 	uint64_t sideband_lost, skipped;          /* of all epochs since the collection was opened */
 	uint64_t kept;                            /* samples in memory, not in the database */
 	struct overhead overhead;                 /* of the epoch, up to now */
-	const struct totals *past;                /* the epochs before this one */
+	const struct collection_past *past;       /* the epochs before this one */
 	uint32_t slice;                           /* the newest in the database; 0: none yet */
 	size_t tally_size, tally_limit;
 	struct attribution_stats attribution;
@@ -245,18 +245,18 @@ void collection_view(const struct collection *collection, struct collection_view
 /* ---- what an epoch counts and what it cannot count, for people; stateless ---- */
 
 /* "cpu-clock: 250 samples/s per CPU; note" into `text`. */
-void announce_event(const struct event *event, char *text, size_t size);
+void collection_announce_event(const struct event *event, char *text, size_t size);
 
 /* An event as it is configured: "cycles: a sample every 2000003 events, precise level 3 or less". */
-void announce_spec(const struct event_spec *spec, char *text, size_t size);
+void collection_announce_spec(const struct event_spec *spec, char *text, size_t size);
 
 /* Log that the epoch begins. */
-void announce_epoch(const struct log *log, const char *database, const struct epoch *epoch);
+void collection_announce_epoch(const struct log *log, const char *database, const struct epoch *epoch);
 
 /* Log each of its events, and what else limits what will be seen. */
-void announce_events(const struct log *log, const struct epoch *epoch);
+void collection_announce_events(const struct log *log, const struct epoch *epoch);
 
 /* Log that what was configured is expected to cost more than the limit, when it is. */
-void announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm);
+void collection_announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm);
 
 #endif

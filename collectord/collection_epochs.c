@@ -16,8 +16,8 @@
 
 /* ---- what was counted in all epochs ---- */
 
-static struct totals_event *
-find_totals(const struct totals *totals, const char *name)
+static struct collection_past_event *
+find_totals(const struct collection_past *totals, const char *name)
 {
 	for (size_t i = 0; i < totals->event_count; i++)
 		if (strcmp(totals->events[i].name, name) == 0)
@@ -26,28 +26,28 @@ find_totals(const struct totals *totals, const char *name)
 }
 
 void
-totals_fini(struct totals *totals)
+collection_past_fini(struct collection_past *totals)
 {
 	free(totals->events);
-	*totals = (struct totals){0};
+	*totals = (struct collection_past){0};
 }
 
 int
-totals_reserve(struct totals *totals, const struct epoch *epoch)
+collection_past_reserve(struct collection_past *totals, const struct epoch *epoch)
 {
-	struct totals_event *events;
+	struct collection_past_event *events;
 
 	events = reallocarray(totals->events, totals->event_count + epoch->event_count + 1, sizeof(*events));
 	if (!events)
 		return -ENOMEM;
 	totals->events = events;
 	for (size_t i = 0; i < epoch->event_count; i++) {
-		struct totals_event *event = &events[totals->event_count];
+		struct collection_past_event *event = &events[totals->event_count];
 
 		if (!epoch->events[i].available || event_is_sum(&epoch->events[i]) ||
 		    find_totals(totals, epoch->events[i].name))
 			continue;
-		*event = (struct totals_event){0};
+		*event = (struct collection_past_event){0};
 		snprintf(event->name, sizeof(event->name), "%s", epoch->events[i].name);
 		totals->event_count++;
 	}
@@ -55,10 +55,10 @@ totals_reserve(struct totals *totals, const struct epoch *epoch)
 }
 
 void
-totals_add(struct totals *totals, const struct epoch *epoch, const struct slice_event *counts)
+collection_past_add(struct collection_past *totals, const struct epoch *epoch, const struct slice_event *counts)
 {
 	for (size_t i = 0; i < epoch->event_count; i++) {
-		struct totals_event *event = find_totals(totals, epoch->events[i].name);
+		struct collection_past_event *event = find_totals(totals, epoch->events[i].name);
 
 		if (event && epoch->events[i].available)
 			slice_event_add(&event->counts, &counts[i]);
@@ -80,7 +80,7 @@ format_frequency(uint64_t period, uint64_t rate, const char *unit, char *text, s
 }
 
 void
-announce_event(const struct event *event, char *text, size_t size)
+collection_announce_event(const struct event *event, char *text, size_t size)
 {
 	char frequency[96], precise[32] = "", stands_in[EVENT_NAME_SIZE + 32] = "";
 
@@ -103,7 +103,7 @@ announce_event(const struct event *event, char *text, size_t size)
 }
 
 void
-announce_spec(const struct event_spec *spec, char *text, size_t size)
+collection_announce_spec(const struct event_spec *spec, char *text, size_t size)
 {
 	char frequency[96], precise[40] = "";
 
@@ -118,14 +118,14 @@ announce_spec(const struct event_spec *spec, char *text, size_t size)
 }
 
 void
-announce_epoch(const struct log *log, const char *database, const struct epoch *epoch)
+collection_announce_epoch(const struct log *log, const char *database, const struct epoch *epoch)
 {
 	log_write(log, LOG_LEVEL_INFO, "epoch %" PRIu32 "%s%s%s in %s", epoch->id, *epoch->label ? " \"" : "",
 	          epoch->label, *epoch->label ? "\"" : "", database);
 }
 
 void
-announce_events(const struct log *log, const struct epoch *epoch)
+collection_announce_events(const struct log *log, const struct epoch *epoch)
 {
 	bool has_clock = false;
 	size_t count = 0;
@@ -140,7 +140,7 @@ announce_events(const struct log *log, const struct epoch *epoch)
 
 		if (event_is_sum(event))
 			continue;
-		announce_event(event, text, sizeof(text));
+		collection_announce_event(event, text, sizeof(text));
 		log_write(log, *event->note ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO, "%s", text);
 		has_clock |= event->available && !event->idle && strstr(event->name, "-clock");
 	}
@@ -152,7 +152,7 @@ announce_events(const struct log *log, const struct epoch *epoch)
 }
 
 void
-announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm)
+collection_announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t limit_ppm)
 {
 	double expected;
 
@@ -169,7 +169,7 @@ announce_overhead(const struct log *log, const struct epoch *epoch, uint64_t lim
 void
 collection_end_totals(struct collection *collection)
 {
-	totals_add(&collection->past_totals, &collection->epoch, collection->totals.events);
+	collection_past_add(&collection->past_totals, &collection->epoch, collection->totals.events);
 	collection->past_totals.epochs++;
 	collection->past_sideband_lost += collection->totals.sideband_lost;
 	collection->past_skipped += collection->totals.skipped;
@@ -198,7 +198,7 @@ collection_start_epoch(struct collection *collection, const char *label, bool co
 	epoch->start_ns = machine_clock_ns(CLOCK_REALTIME);
 	epoch->end_ns = epoch->start_ns;
 	epoch->continues = continues;
-	err = totals_reserve(&collection->past_totals, epoch);
+	err = collection_past_reserve(&collection->past_totals, epoch);
 	if (!err)
 		err = flusher_begin_epoch(collection->flusher, epoch);
 	if (err && err != -EINPROGRESS) {
@@ -213,7 +213,7 @@ collection_start_epoch(struct collection *collection, const char *label, bool co
 	collection->totals.event_count = epoch->event_count;
 	free(epoch);
 	if (!collection->is_late)
-		announce_epoch(collection->log, collection->config.database, &collection->epoch);
+		collection_announce_epoch(collection->log, collection->config.database, &collection->epoch);
 	return 0;
 }
 
@@ -315,7 +315,7 @@ choose_rates(struct collection *collection, const struct budget_observation *see
 		log_write(collection->log, LOG_LEVEL_NOTICE, "%s: sampling rates change", reason);
 		err = change_periods(collection, events, old_events, why, size);
 		if (!err)
-			announce_events(collection->log, &collection->epoch);
+			collection_announce_events(collection->log, &collection->epoch);
 	}
 	free(events);
 	return err;

@@ -69,7 +69,7 @@ struct collection {
 	struct compaction compaction; /* the flusher's while is_compacting */
 
 	struct collection_totals totals;
-	struct totals past_totals; /* of the epochs before this one */
+	struct collection_past past_totals; /* of the epochs before this one */
 	uint64_t past_sideband_lost, past_skipped;
 	uint64_t samples, unknown, lost, dropped;
 	uint64_t kept_samples;     /* in the job that is not written yet */

@@ -77,7 +77,7 @@ control_failure(const char *sentence)
 /* ---- the process at the other end ---- */
 
 void
-peer_rules_init(struct peer_rules *rules)
+control_peer_rules_init(struct peer_rules *rules)
 {
 	const struct passwd *user = getpwuid(geteuid());
 	const struct group *group = getgrgid(getegid());
@@ -127,7 +127,7 @@ read_process(int fd, pid_t pid, struct peer *peer)
 }
 
 int
-peer_read(int fd, const struct peer_rules *rules, struct peer *peer)
+control_peer_read(int fd, const struct peer_rules *rules, struct peer *peer)
 {
 	struct ucred credentials;
 	socklen_t length = sizeof(credentials);
@@ -145,7 +145,7 @@ peer_read(int fd, const struct peer_rules *rules, struct peer *peer)
 }
 
 void
-peer_fini(struct peer *peer)
+control_peer_fini(struct peer *peer)
 {
 	if (peer->pidfd >= 0)
 		close(peer->pidfd);
@@ -159,7 +159,8 @@ is_owner(const struct peer_rules *rules, const struct peer *peer)
 }
 
 int
-peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size)
+control_peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why,
+                   size_t size)
 {
 	const struct command_entry *entry = command_entry(command);
 	const bool has_user = rules->uid != 0;
@@ -176,8 +177,8 @@ peer_check(const struct peer_rules *rules, const struct peer *peer, enum command
 }
 
 int
-peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
-           struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size)
+control_peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
+                   struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size)
 {
 	const uint64_t from_ns = allowance->spent_until_ns > now_ns ? allowance->spent_until_ns : now_ns;
 
@@ -223,8 +224,8 @@ has_gone(const struct peer_rules *rules, const struct peer *peer)
 }
 
 int
-peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct control_request *request,
-                  struct peer_process *process, char *why, size_t size)
+control_peer_find_process(const struct peer_rules *rules, const struct peer *peer,
+                          const struct control_request *request, struct peer_process *process, char *why, size_t size)
 {
 	uid_t owner = (uid_t)-1;
 
@@ -295,7 +296,7 @@ static void
 release(struct control_client *client)
 {
 	bufferevent_free(client->stream);
-	peer_fini(&client->peer);
+	control_peer_fini(&client->peer);
 	memset(client, 0, sizeof(*client));
 }
 
@@ -348,11 +349,11 @@ serve_line(struct control_client *client, const char *line, size_t length)
 	char why[256];
 
 	if (request_parse(line, length, &request, why, sizeof(why)) ||
-	    peer_check(&control->rules, &client->peer, request.command, why, sizeof(why)) ||
-	    peer_spend(&control->rules, &client->peer, request.command, &control->allowance,
-	               machine_clock_ns(CLOCK_MONOTONIC), why, sizeof(why)) ||
+	    control_peer_check(&control->rules, &client->peer, request.command, why, sizeof(why)) ||
+	    control_peer_spend(&control->rules, &client->peer, request.command, &control->allowance,
+	                       machine_clock_ns(CLOCK_MONOTONIC), why, sizeof(why)) ||
 	    (request.command == COMMAND_LABEL &&
-	     peer_find_process(&control->rules, &client->peer, &request, &process, why, sizeof(why)))) {
+	     control_peer_find_process(&control->rules, &client->peer, &request, &process, why, sizeof(why)))) {
 		client_reply(client, control_failure(why));
 		return;
 	}
@@ -439,7 +440,7 @@ client_admit(struct control_client *client, struct control *control, evutil_sock
 	struct peer peer;
 	int err;
 
-	err = peer_read(fd, &control->rules, &peer);
+	err = control_peer_read(fd, &control->rules, &peer);
 	if (err) {
 		log_write(control->log, LOG_LEVEL_WARNING, "control socket: cannot tell who connects: %s",
 		          error_text(err));
@@ -448,7 +449,7 @@ client_admit(struct control_client *client, struct control *control, evutil_sock
 	}
 	client->stream = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!client->stream) {
-		peer_fini(&peer);
+		control_peer_fini(&peer);
 		close(fd);
 		return;
 	}
@@ -599,7 +600,7 @@ control_open(struct event_base *base, const char *path, control_handler *handler
 	made->context = context;
 	made->log = log;
 	made->next_id = 1;
-	peer_rules_init(&made->rules);
+	control_peer_rules_init(&made->rules);
 	fd = local_socket_listen(path, 0660, CONTROL_QUEUE);
 	if (fd == -ENOENT && make_directory(path) == 0)
 		fd = local_socket_listen(path, 0660, CONTROL_QUEUE);

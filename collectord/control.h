@@ -7,8 +7,8 @@
  * No user can keep others from being served. CONTROL_SERVED_MAX clients of one user are served at a time; more wait
  * until one of these leaves. A user other than root and the daemon's may have CONTROL_USER_MAX clients; more are
  * refused. When there are CONTROL_CLIENTS_MAX clients of all users, CONTROL_QUEUE more wait in the kernel.
- * Thread rule: the event loop's thread; functions of peers are stateless, but for peer_rules_init(), which asks the
- * user database.
+ * Thread rule: the event loop's thread; functions of peers are stateless, but for control_peer_rules_init(), which asks
+ * the user database.
  */
 #ifndef DCPI_COLLECTORD_CONTROL_H
 #define DCPI_COLLECTORD_CONTROL_H
@@ -50,17 +50,18 @@ struct peer {
 	uint64_t start_ticks; /* without one, when the process of that pid began (struct proc_stat); 0: it had gone */
 };
 
-void peer_rules_init(struct peer_rules *rules); /* the effective user and group of this process */
+void control_peer_rules_init(struct peer_rules *rules); /* the effective user and group of this process */
 
-/* Ask the kernel for the process that connected `fd`. 0, for peer_fini(), or -errno. */
-int peer_read(int fd, const struct peer_rules *rules, struct peer *peer);
-void peer_fini(struct peer *peer);
+/* Ask the kernel for the process that connected `fd`. 0, for control_peer_fini(), or -errno. */
+int control_peer_read(int fd, const struct peer_rules *rules, struct peer *peer);
+void control_peer_fini(struct peer *peer);
 
 /*
  * May `peer` give `command`? root and the daemon's user may give all, members of its group those that are not
  * owner_only, and label processes of their own. 0; -EACCES with a sentence in `why` that names those who may.
  */
-int peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why, size_t size);
+int control_peer_check(const struct peer_rules *rules, const struct peer *peer, enum command command, char *why,
+                       size_t size);
 
 /*
  * What members of the group may still ask for that costs a write to the disk: PEER_BURST flushes and epochs, and one a
@@ -75,8 +76,8 @@ struct peer_allowance {
  * 0, also for root and the daemon's user, and for commands that are not is_limited; -EBUSY with a sentence that says
  * how long to wait.
  */
-int peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
-               struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size);
+int control_peer_spend(const struct peer_rules *rules, const struct peer *peer, enum command command,
+                       struct peer_allowance *allowance, uint64_t now_ns, char *why, size_t size);
 
 /* A process that its owner wants to be labelled. */
 struct peer_process {
@@ -89,8 +90,9 @@ struct peer_process {
  * not another that has its pid by now; or another one of its user, of any user if the peer is root or the daemon's. 0;
  * -ESRCH or -EACCES with a sentence in `why`.
  */
-int peer_find_process(const struct peer_rules *rules, const struct peer *peer, const struct control_request *request,
-                      struct peer_process *process, char *why, size_t size);
+int control_peer_find_process(const struct peer_rules *rules, const struct peer *peer,
+                              const struct control_request *request, struct peer_process *process, char *why,
+                              size_t size);
 
 /* ---- the socket ---- */
 

@@ -297,7 +297,7 @@ take_answer(struct file_ids *ids, const struct file_id_key *key, const struct fi
 
 	if (answer->error == -ETIMEDOUT) {
 		ids->stats.hung++;
-		if (silent_devices_add(&ids->silent, key->device_major, key->device_minor, &ids->helper))
+		if (helper_devices_add(&ids->silent, key->device_major, key->device_minor, &ids->helper))
 			log_write(ids->log, LOG_LEVEL_WARNING,
 			          "the file system of device %u:%u does not answer: its programs and libraries stay "
 			          "without build-id",
@@ -369,8 +369,8 @@ look_at_next(struct file_ids *ids)
 		ids->last = &ids->first;
 	ids->waiting--;
 	ids->is_busy = true;
-	silent_devices_renew(&ids->silent, &ids->helper);
-	if (!silent_devices_have(&ids->silent, file->key.device_major, file->key.device_minor)) {
+	helper_devices_renew(&ids->silent, &ids->helper);
+	if (!helper_devices_have(&ids->silent, file->key.device_major, file->key.device_minor)) {
 		worker_unlock(&ids->worker);
 		ask_child(ids, file, &version, &answer);
 		worker_lock(&ids->worker);

@@ -311,7 +311,7 @@ helper_answer(int socket, const void *packet, size_t size, int fd)
 /* ---- devices whose file systems hang ---- */
 
 bool
-silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor)
+helper_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor)
 {
 	const uint64_t now_ns = monotonic_ns();
 
@@ -323,9 +323,9 @@ silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32
 }
 
 bool
-silent_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper)
+helper_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper)
 {
-	if (silent_devices_have(devices, major, minor))
+	if (helper_devices_have(devices, major, minor))
 		return false;
 	memmove(&devices->latest[1], &devices->latest[0], sizeof(devices->latest) - sizeof(devices->latest[0]));
 	devices->latest[0] = (struct silent_device){
@@ -338,7 +338,7 @@ silent_devices_add(struct silent_devices *devices, uint32_t major, uint32_t mino
 }
 
 void
-silent_devices_renew(struct silent_devices *devices, struct helper *helper)
+helper_devices_renew(struct silent_devices *devices, struct helper *helper)
 {
 	for (unsigned i = 0; i < SILENT_DEVICES_MAX; i++) {
 		struct silent_device *device = &devices->latest[i];

@@ -99,15 +99,15 @@ struct silent_devices {
 };
 
 /* Whether the device is silent now. */
-bool silent_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor);
+bool helper_devices_have(const struct silent_devices *devices, uint32_t major, uint32_t minor);
 
 /*
  * The device is silent from now on: the child that the helper left behind last hangs in a call there. False: it was
  * silent already.
  */
-bool silent_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper);
+bool helper_devices_add(struct silent_devices *devices, uint32_t major, uint32_t minor, const struct helper *helper);
 
-/* Keep those devices silent whose child has not ended. To be called before silent_devices_have() is asked. */
-void silent_devices_renew(struct silent_devices *devices, struct helper *helper);
+/* Keep those devices silent whose child has not ended. To be called before helper_devices_have() is asked. */
+void helper_devices_renew(struct silent_devices *devices, struct helper *helper);
 
 #endif

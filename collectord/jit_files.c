@@ -109,7 +109,7 @@ may_ask(void *context, int fd)
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) != 0)
 		return -errno;
-	if (silent_devices_have(&look->request.silent, status.stx_dev_major, status.stx_dev_minor))
+	if (helper_devices_have(&look->request.silent, status.stx_dev_major, status.stx_dev_minor))
 		return -EBUSY;
 	look->progress->major = status.stx_dev_major;
 	look->progress->minor = status.stx_dev_minor;
@@ -372,7 +372,7 @@ ask(struct jit_files *files, const struct jit_look_request *request, int known, 
 		return err;
 	got = helper_receive(&files->helper, answer, sizeof(*answer), found, stop, deadline_ns);
 	if (got == -ETIMEDOUT && progress->asks &&
-	    silent_devices_add(&files->silent, progress->major, progress->minor, &files->helper))
+	    helper_devices_add(&files->silent, progress->major, progress->minor, &files->helper))
 		log_write(files->log, LOG_LEVEL_WARNING,
 		          "the file system of device %u:%u does not answer: code that processes make at run time, and "
 		          "tell of there, stays without names",
@@ -418,7 +418,7 @@ look_at(struct jit_files *files, struct jit_files_entry *entry)
 
 	if (entry->maker.jitdump)
 		memcpy(request.jitdump, entry->maker.jitdump, strnlen(entry->maker.jitdump, PATH_MAX - 1));
-	silent_devices_renew(&files->silent, &files->helper);
+	helper_devices_renew(&files->silent, &files->helper);
 	request.silent = files->silent;
 	entry->is_new = entry->is_wanted = false;
 	entry->due_ns = monotonic_ns() + (request.finds ? entry->wait_ns : WAIT_FIRST_NS);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/small_file.h"
 #include "control/request.h"
-#include "event/small_file.h"
 #include "process/proc.h"
 
 #define TITLE "dcpid-labels/1 "

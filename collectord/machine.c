@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "event/small_file.h"
+#include "base/small_file.h"
 
 #define LARGE_BYTES (128 << 10) /* glibc's, which it would raise by itself */
 

@@ -129,7 +129,7 @@ check_config(const struct dcpid_options *options)
 	printf("  sampling may cost %.6g %% of the machine, at %" PRIu64 " samples/s per CPU at most\n",
 	       (double)config.overhead_limit_ppm / 1e4, config.max_rate);
 	for (size_t i = 0; i < config.event_count; i++) {
-		announce_spec(&config.events[i], text, sizeof(text));
+		collection_announce_spec(&config.events[i], text, sizeof(text));
 		printf("  %s\n", text);
 	}
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;

@@ -174,7 +174,7 @@ may_open(void *context, const struct record_mmap *mmap)
 {
 	struct proc_reading *reading = context;
 
-	if (silent_devices_have(&reading->request->devices, mmap->device_major, mmap->device_minor))
+	if (helper_devices_have(&reading->request->devices, mmap->device_major, mmap->device_minor))
 		return false;
 	reading->progress->major = mmap->device_major;
 	reading->progress->minor = mmap->device_minor;
@@ -252,7 +252,7 @@ send_request(struct proc_reader *reader)
 {
 	for (size_t i = 0; i < SILENT_MAX; i++)
 		reader->request.processes[i] = reader->processes[i].pid;
-	silent_devices_renew(&reader->request.devices, &reader->helper);
+	helper_devices_renew(&reader->request.devices, &reader->helper);
 	reader->heard_ns = monotonic_ns();
 	return helper_send(&reader->helper, &reader->request, sizeof(reader->request), -1);
 }
@@ -371,7 +371,7 @@ record_silent(struct proc_reader *reader)
 	if (progress->opens) {
 		const uint32_t major = progress->major, minor = progress->minor;
 
-		(void)silent_devices_add(&reader->request.devices, major, minor, &reader->helper);
+		(void)helper_devices_add(&reader->request.devices, major, minor, &reader->helper);
 		log_write(reader->log, LOG_LEVEL_WARNING,
 		          "the file system of device %" PRIu32 ":%" PRIu32
 		          " does not answer: programs and libraries on it that run already are known by path alone",

@@ -62,18 +62,10 @@ take_step(const struct cost_meter *meter)
 	*(volatile char *)meter->page = 1;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static uint64_t
 median(uint64_t *numbers, size_t count)
 {
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	qsort(numbers, count, sizeof(*numbers), array_compare_u64);
 	return numbers[count / 2];
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/small_file.h"
 #include "base/text.h"
-#include "event/small_file.h"
 #include "process/attribution.h"
 
 #define SLOW_S 30 /* a flush that takes longer is reported */
@@ -204,7 +204,7 @@ event_json(const struct event *event, const struct slice_event *counted)
 
 /* Since dcpid began: the epochs before this one, and this one. */
 static json_t *
-totals_event_json(const struct collection_view *view, const struct totals_event *past)
+totals_event_json(const struct collection_view *view, const struct collection_past_event *past)
 {
 	struct slice_event counts = past->counts;
 
@@ -219,7 +219,7 @@ totals_event_json(const struct collection_view *view, const struct totals_event 
 static json_t *
 totals_json(const struct collection_view *view)
 {
-	const struct totals *past = view->past;
+	const struct collection_past *past = view->past;
 	json_t *events = json_array();
 
 	for (size_t i = 0; past && i < past->event_count; i++)

@@ -820,12 +820,6 @@ calc_report_draw(const struct calc_report *report)
 	return picture_draw(&graphviz, arguments, path, print_graph, report, -1);
 }
 
-/*
- * dcpicalc - the cycles of a procedure, instruction by instruction, and what they were lost for
- *
- * Its options; what it shows is in dcpi-tools/calc/, and man/dcpicalc.1.scd describes it.
- */
-
 static void
 parse_from(void *member, char *text, struct argp_state *state)
 {

@@ -457,12 +457,6 @@ cat_report_print_json(const struct cat_report *report, FILE *stream)
 	return err;
 }
 
-/*
- * dcpicat - a profile as text: the counts of each image, a line for each offset
- *
- * Its options; what it shows is in dcpi-tools/cat/, and man/dcpicat.1.scd describes it.
- */
-
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_IMAGE(struct cat_request, options),

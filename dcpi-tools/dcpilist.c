@@ -615,12 +615,6 @@ list_report_print_json(const struct list_report *report, FILE *stream)
 	return json_print(json_kept(root, failed), stream);
 }
 
-/*
- * dcpilist - the source lines and instructions of a procedure, with their samples
- *
- * Its options; what it shows is in dcpi-tools/list/, and man/dcpilist.1.scd describes it.
- */
-
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_PROCEDURE_IMAGE(struct list_request, procedure.options),

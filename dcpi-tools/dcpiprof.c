@@ -411,12 +411,6 @@ prof_report_print_json(const struct prof_report *report, FILE *stream)
 	return json_print(json_kept(root, failed), stream);
 }
 
-/*
- * dcpiprof - where the samples fell, by procedure or by image
- *
- * Its options; what it shows is in dcpi-tools/prof/, and man/dcpiprof.1.scd describes it.
- */
-
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_TRUE(1, "by-image", 'i', struct prof_request, by_image, "A row for each image, not each procedure"),

@@ -416,12 +416,6 @@ whatcg_report_print_json(const struct whatcg_report *report, FILE *stream)
 	return json_print(json_kept(root, failed), stream);
 }
 
-/*
- * dcpiwhatcg - where all the cycles have gone
- *
- * Its options; what it shows is in dcpi-tools/whatcg/, and man/dcpiwhatcg.1.scd describes it.
- */
-
 static void
 take_stall(void *member, char *text, struct argp_state *state)
 {

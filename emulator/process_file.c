@@ -166,20 +166,22 @@ process_file_fork(struct process_file *file, uint64_t start_cycles)
 	const int32_t parent = file->header->pid;
 	const int fd = create_file(file);
 	int err = fd < 0 ? fd : code_log_copy(&file->log, fd, PROCESS_FILE_HEADER_SIZE);
+	bool is_begun;
 	char comm[COMM_SIZE];
 
 	memcpy(comm, file->header->comm, sizeof(comm));
 	if (!err)
 		err = map_beginning(file, fd);
+	is_begun = !err;
 	for (unsigned i = 0; i < file->vcpu_count && !err; i++)
 		if (file->vcpus[i])
 			err = map_vcpu(file, fd, i);
 	if (fd >= 0)
 		close(fd);
+	if (is_begun) /* also without its virtual CPUs: a process that was there, of which nothing is known */
+		describe(file, comm, parent, start_cycles);
 	if (err)
 		leave(file);
-	else
-		describe(file, comm, parent, start_cycles);
 	return err;
 }
 

@@ -80,8 +80,12 @@ picture_draw(const struct picture_program *program, char *const arguments[], con
 	FILE *input = tmpfile();
 	int status;
 
-	if (!input)
-		return message_cannot(path, program->draw, -errno, NULL);
+	if (!input || fcntl(fileno(input), F_SETFD, FD_CLOEXEC)) {
+		status = -errno;
+		if (input)
+			fclose(input);
+		return message_cannot(path, program->draw, status, NULL);
+	}
 	print(context, input);
 	status = fflush(input) != 0 || ferror(input) ? -EIO : run_program(arguments, fileno(input), output);
 	fclose(input);

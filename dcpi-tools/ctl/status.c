@@ -1,12 +1,15 @@
 #include "dcpi-tools/ctl/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/text.h"
 #include "process/attribution.h"
@@ -622,18 +625,43 @@ status_print_metrics(const json_t *status, uint64_t now_ns, FILE *stream)
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
 }
 
+static int
+write_metrics_to(int fd, const json_t *status, uint64_t now_ns)
+{
+	FILE *stream = fdopen(fd, "w");
+	int err;
+
+	if (!stream) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	err = fchmod(fd, 0644) ? -errno : status_print_metrics(status, now_ns, stream);
+	if (fclose(stream) && !err)
+		err = -errno;
+	return err;
+}
+
+/* Not by atomic_file.h: that follows links, and root writes here into a directory that another user may own. */
 int
 status_write_metrics(const json_t *status, uint64_t now_ns, const char *path)
 {
-	struct atomic_file file;
+	char temporary[PATH_MAX];
+	int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
 	struct stat there;
-	int err;
+	int fd, err;
 
+	if (length < 0 || (size_t)length >= sizeof(temporary))
+		return -ENAMETOOLONG;
 	if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* root must not replace /dev/stdout */
 		return -EEXIST;
-	err = atomic_file_open(&file, path);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_metrics_to(fd, status, now_ns);
+	if (!err && rename(temporary, path))
+		err = -errno;
 	if (err)
-		return err;
-	err = fchmod(fileno(file.stream), 0644) ? -errno : status_print_metrics(status, now_ns, file.stream);
-	return atomic_file_close(&file, err);
+		unlink(temporary);
+	return err;
 }

@@ -92,7 +92,7 @@ choose_path(const struct emu_calibrate_request *request, char *path, size_t size
 		              "there is no home directory to write the description to; name a file with --output");
 		return STATUS_USAGE;
 	}
-	used = snprintf(path, size, "%s/host" MODEL_FILE_SUFFIX, directory);
+	used = snprintf(path, size, "%s/host" CONFIG_MODEL_SUFFIX, directory);
 	err = used > 0 && (size_t)used < size ? make_directories(path) : -ENAMETOOLONG;
 	return err ? message_cannot(path, "make its directory", err, NULL) : 0;
 }

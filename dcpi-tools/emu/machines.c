@@ -26,7 +26,7 @@ is_listed(const struct machine_list *list, const char *name)
 		const char *file = strrchr(list->machines[i].path, '/') + 1;
 		const size_t length = strlen(name);
 
-		if (strncmp(file, name, length) == 0 && strcmp(file + length, MODEL_FILE_SUFFIX) == 0)
+		if (strncmp(file, name, length) == 0 && strcmp(file + length, CONFIG_MODEL_SUFFIX) == 0)
 			return true;
 	}
 	return false;
@@ -47,7 +47,7 @@ add_machine(struct machine_list *list, const char *directory, const char *name)
 	list->machines = machines;
 	one = &machines[list->count];
 	memset(one, 0, sizeof(*one));
-	used = snprintf(one->path, sizeof(one->path), "%s/%s" MODEL_FILE_SUFFIX, directory, name);
+	used = snprintf(one->path, sizeof(one->path), "%s/%s" CONFIG_MODEL_SUFFIX, directory, name);
 	if (used < 0 || (size_t)used >= sizeof(one->path))
 		return -ENAMETOOLONG;
 	list->count++;
@@ -60,12 +60,12 @@ static int
 add_directory(struct machine_list *list, const char *directory)
 {
 	char **names;
-	int count = model_file_list(directory, &names);
+	int count = config_model_list(directory, &names);
 	int err = count < 0 ? count : 0;
 
 	for (int i = 0; !err && i < count; i++)
 		err = add_machine(list, directory, names[i]);
-	model_file_list_free(names, count);
+	config_model_list_free(names, count);
 	return err;
 }
 

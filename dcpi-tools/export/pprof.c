@@ -72,7 +72,7 @@ number_text(struct pprof_writer *writer, const char *text)
 	char *shown = text_shown(text);
 	uint32_t number = 0;
 
-	if (!shown || strings_add(writer->texts, shown, &number))
+	if ((!shown || strings_add(writer->texts, shown, &number)) && !writer->err)
 		writer->err = -ENOMEM;
 	free(shown);
 	return number;
@@ -225,7 +225,7 @@ find_function(struct pprof_writer *writer, size_t index)
 
 	snprintf(key, sizeof(key), "%" PRIu32 " %" PRIu32, point->procedure, report->places[index].file);
 	if (strings_add(writer->functions, key, &number))
-		writer->err = -ENOMEM;
+		writer->err = writer->err ? writer->err : -ENOMEM;
 	else if (number == count)
 		put_function(writer, procedure->title, procedure->name ? procedure->name : procedure->title,
 		             strings_get(report->strings, report->places[index].file), number);

@@ -114,7 +114,7 @@ execute_shared(struct shadow_process *shadow, const struct stopped_thread *threa
 		__atomic_store_n(&shadow->shared->must_end, 1, __ATOMIC_RELAXED);
 	return shadow->is_busy ? 0 : err;
 }
-#else
+#elif defined(__aarch64__)
 /* It is stepped by ptrace(2), and has its pages brought by system calls that it is made to make. */
 
 #define PAGE          UINT64_C(4096)

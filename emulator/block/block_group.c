@@ -253,7 +253,7 @@ fill_x86_64(const struct encoded_instruction *encoded, const struct instruction 
 {
 	const struct x86_encoding *encoding = &encoded->x86;
 
-	if (encoding->size != instruction->size)
+	if (encoded->size != instruction->size)
 		return;
 	if (encoding->kind == ENCODING_LEGACY && encoding->map == MAP_ONE_BYTE) {
 		const bool is_whole = encoding->rex & REX_W && !encoding->has_address_size;

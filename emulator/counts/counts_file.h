@@ -20,7 +20,7 @@
 
 #include "emulator/process_file.h"
 
-#define COUNTS_MAGIC       UINT64_C(0x31746e6369706364) /* "dcpicnt1" */
+#define COUNTS_MAGIC       UINT64_C(0x32746e6369706364) /* "dcpicnt2" */
 #define COUNTS_PREFIX      "counts."                    /* of the file's name; process id and a number follow */
 #define COUNTS_HEADER_SIZE PROCESS_FILE_HEADER_SIZE
 #define COUNTS_VCPUS_MAX   PROCESS_FILE_VCPUS_MAX

@@ -119,18 +119,19 @@ code_image_close(struct code_image *code)
 	memset(code, 0, sizeof(*code));
 }
 
-/* What is missing to decode it is known where its file can be read. */
-static bool
-is_riscv64(const struct image *image)
+/* The machine that the image's file is for; EM_NONE when the file cannot be read: then it was captured. */
+static uint16_t
+machine_of(const struct image *image)
 {
+	uint16_t machine = EM_NONE;
 	struct image_file *file;
-	bool is;
 
 	if (image_file_open(image, &file))
-		return false;
-	is = image_file_elf(file) && image_file_elf(file)->header.e_machine == EM_RISCV;
+		return EM_NONE;
+	if (image_file_elf(file))
+		machine = image_file_elf(file)->header.e_machine;
 	image_file_close(file);
-	return is;
+	return machine;
 }
 
 const char *
@@ -147,9 +148,15 @@ code_image_trouble(const struct image *image, int err)
 			return "it is memory without a file, and what was in it is not known";
 		if (!architecture_trouble(ARCHITECTURE_RISCV64))
 			return "it is code of an architecture other than x86-64, aarch64 and riscv64";
-		return is_riscv64(image) ? "it is code of riscv64, which is decoded with capstone 5: look at it on "
-		                           "Debian 13"
-		                         : "it is code of an architecture other than x86-64 and aarch64";
+		switch (machine_of(image)) {
+		case EM_RISCV:
+			return "it is code of riscv64, which is decoded with capstone 5: look at it on Debian 13";
+		case EM_NONE:
+			return "it is code of an architecture other than x86-64 and aarch64; if it is riscv64, look at "
+			       "it on Debian 13, which has capstone 5";
+		default:
+			return "it is code of an architecture other than x86-64 and aarch64";
+		}
 	case ENOENT:
 	case ENOTDIR:
 		return "its file is not there any more";

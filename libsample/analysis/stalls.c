@@ -363,14 +363,6 @@ divide_time(struct stall_analysis *analysis)
 /* Reasons: what is left of the suspects of each instruction. */
 
 static int
-compare_addresses(const void *a, const void *b)
-{
-	const uint64_t *one = a, *other = b;
-
-	return (*one > *other) - (*one < *other);
-}
-
-static int
 add_culprits(struct stall_analysis *analysis, const struct stall_suspect *suspect, struct stall *stall)
 {
 	struct stalls *result = analysis->result;
@@ -389,7 +381,7 @@ add_culprits(struct stall_analysis *analysis, const struct stall_suspect *suspec
 		result->culprits[result->culprit_count++] = analysis->graph->instructions[suspect->culprits[i]].address;
 	if (stall->culprit_count > 1)
 		qsort(result->culprits + stall->culprit, stall->culprit_count, sizeof(*result->culprits),
-		      compare_addresses);
+		      array_compare_u64);
 	return 0;
 }
 

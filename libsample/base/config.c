@@ -436,7 +436,7 @@ config_read_text(const char *file, const char *text,
 #define DIRECTORIES_MAX 8
 
 int
-model_file_read(const char *path, const char *what, char **text, char *why, size_t size)
+config_model_read(const char *path, const char *what, char **text, char *why, size_t size)
 {
 	struct stat status;
 	int err, fd;
@@ -482,8 +482,8 @@ find_in_sources(const char *folder, const char *probe, char *directory, size_t s
 }
 
 void
-model_file_directory(const char *environment, const char *folder, const char *probe, const char *installed,
-                     char *directory, size_t size)
+config_model_directory(const char *environment, const char *folder, const char *probe, const char *installed,
+                       char *directory, size_t size)
 {
 	const char *given = secure_getenv(environment);
 
@@ -498,12 +498,12 @@ is_model(const struct dirent *entry)
 {
 	size_t length = strlen(entry->d_name);
 
-	return entry->d_name[0] != '.' && length > strlen(MODEL_FILE_SUFFIX) &&
-	       strcmp(entry->d_name + length - strlen(MODEL_FILE_SUFFIX), MODEL_FILE_SUFFIX) == 0;
+	return entry->d_name[0] != '.' && length > strlen(CONFIG_MODEL_SUFFIX) &&
+	       strcmp(entry->d_name + length - strlen(CONFIG_MODEL_SUFFIX), CONFIG_MODEL_SUFFIX) == 0;
 }
 
 int
-model_file_list(const char *directory, char ***names)
+config_model_list(const char *directory, char ***names)
 {
 	struct dirent **entries;
 	int count = scandir(directory, &entries, is_model, alphasort);
@@ -515,13 +515,13 @@ model_file_list(const char *directory, char ***names)
 	for (int i = 0; i < count; i++) {
 		if (*names)
 			(*names)[i] =
-				strndup(entries[i]->d_name, strlen(entries[i]->d_name) - strlen(MODEL_FILE_SUFFIX));
+				strndup(entries[i]->d_name, strlen(entries[i]->d_name) - strlen(CONFIG_MODEL_SUFFIX));
 		free(entries[i]);
 	}
 	free(entries);
 	for (int i = 0; i < count; i++)
 		if (!*names || !(*names)[i]) {
-			model_file_list_free(*names, *names ? count : -1);
+			config_model_list_free(*names, *names ? count : -1);
 			*names = NULL;
 			return -ENOMEM;
 		}
@@ -529,7 +529,7 @@ model_file_list(const char *directory, char ***names)
 }
 
 void
-model_file_list_free(char **names, int count)
+config_model_list_free(char **names, int count)
 {
 	for (int i = 0; names && i < count; i++)
 		free(names[i]);
@@ -554,8 +554,8 @@ say_names(const char *what, const char *choice, const char *directory, const cha
 }
 
 int
-model_file_refuse(const char *what, const char *choice, const char *const *directories, size_t directory_count,
-                  char *why, size_t size)
+config_model_refuse(const char *what, const char *choice, const char *const *directories, size_t directory_count,
+                    char *why, size_t size)
 {
 	const char *known[NAMES_MAX] = {NULL};
 	char **names[DIRECTORIES_MAX] = {NULL};
@@ -563,12 +563,12 @@ model_file_refuse(const char *what, const char *choice, const char *const *direc
 	size_t known_count = 0;
 
 	for (size_t d = 0; d < directory_count && d < DIRECTORIES_MAX; d++) {
-		counts[d] = model_file_list(directories[d], &names[d]);
+		counts[d] = config_model_list(directories[d], &names[d]);
 		for (int i = 0; names[d] && i < counts[d] && known_count < NAMES_MAX; i++)
 			known[known_count++] = names[d][i];
 	}
 	say_names(what, choice, directories[directory_count - 1], known, known_count, why, size);
 	for (size_t d = 0; d < directory_count && d < DIRECTORIES_MAX; d++)
-		model_file_list_free(names[d], counts[d]);
+		config_model_list_free(names[d], counts[d]);
 	return -DCPI_ECONFIG;
 }

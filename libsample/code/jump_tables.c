@@ -932,14 +932,6 @@ joined_unresolve(struct jump_resolver *resolver)
 }
 
 static int
-address_compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static int
 forms_note(struct jump_resolver *resolver, struct reaching_defs *defs, uint32_t jump, const struct jump_forms *forms)
 {
 	for (size_t i = 0; i < forms->count; i++) {
@@ -1013,7 +1005,7 @@ round_resolve(struct jump_resolver *resolver, bool *is_done)
 	err = jumps_classify(resolver, &defs);
 	reaching_defs_fini(&defs);
 	if (resolver->address_count)
-		qsort(resolver->addresses, resolver->address_count, sizeof(*resolver->addresses), address_compare);
+		qsort(resolver->addresses, resolver->address_count, sizeof(*resolver->addresses), array_compare_u64);
 	for (size_t i = 0, end; i < resolver->table_count && !err; i = end) {
 		for (end = i + 1; end < resolver->table_count; end++) {
 			if (resolver->tables[end].jump != resolver->tables[i].jump)

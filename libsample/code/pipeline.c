@@ -717,7 +717,7 @@ static int
 load(const char *path, struct pipeline *pipeline, char *why, size_t size)
 {
 	char *text;
-	int err = model_file_read(path, "the model of a CPU", &text, why, size);
+	int err = config_model_read(path, "the model of a CPU", &text, why, size);
 
 	if (err)
 		return err;
@@ -785,8 +785,8 @@ pipeline_is_for(const struct pipeline *pipeline, const char *cpu)
 void
 pipeline_directory(char *directory, size_t size)
 {
-	model_file_directory("DCPI_CPUS", "config/cpus", PIPELINE_GENERIC MODEL_FILE_SUFFIX, PIPELINE_DIRECTORY,
-	                     directory, size);
+	config_model_directory("DCPI_CPUS", "config/cpus", PIPELINE_GENERIC CONFIG_MODEL_SUFFIX, PIPELINE_DIRECTORY,
+	                       directory, size);
 }
 
 static int
@@ -797,9 +797,9 @@ load_named(const char *directory, const char *name, struct pipeline *pipeline, c
 
 	if (strchr(name, '/'))
 		return load(name, pipeline, note, size);
-	used = snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, name);
+	used = snprintf(path, sizeof(path), "%s/%s" CONFIG_MODEL_SUFFIX, directory, name);
 	if (used < 0 || (size_t)used >= sizeof(path) || access(path, F_OK))
-		return model_file_refuse("model of a CPU", name, &directory, 1, note, size);
+		return config_model_refuse("model of a CPU", name, &directory, 1, note, size);
 	return load(path, pipeline, note, size);
 }
 
@@ -808,7 +808,7 @@ static int
 load_matching(const char *directory, const char *cpu, struct pipeline *pipeline, char *note, size_t size)
 {
 	char **names;
-	int count = model_file_list(directory, &names);
+	int count = config_model_list(directory, &names);
 	int result = 0;
 
 	if (count < 0) {
@@ -818,12 +818,12 @@ load_matching(const char *directory, const char *cpu, struct pipeline *pipeline,
 	for (int i = 0; result == 0 && i < count; i++) {
 		char path[PATH_MAX];
 
-		snprintf(path, sizeof(path), "%s/%s" MODEL_FILE_SUFFIX, directory, names[i]);
+		snprintf(path, sizeof(path), "%s/%s" CONFIG_MODEL_SUFFIX, directory, names[i]);
 		result = load(path, pipeline, note, size);
 		if (result == 0)
 			result = pipeline_is_for(pipeline, cpu);
 	}
-	model_file_list_free(names, count);
+	config_model_list_free(names, count);
 	return result;
 }
 

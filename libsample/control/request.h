@@ -36,7 +36,7 @@ enum command {
 struct command_entry {
 	const char *name;
 	bool owner_only; /* for root and the daemon's user only, else also for members of the daemon's group */
-	bool is_limited; /* costs a write to the disk: members have an allowance (peer_spend()) */
+	bool is_limited; /* costs a write to the disk: members have an allowance (control_peer_spend()) */
 	bool takes_label;
 	bool takes_pid;
 };

@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/small_file.h"
 #include "event/names.h"
 #include "event/pmu.h"
 #include "event/refusal.h"
-#include "event/small_file.h"
 #include "event/vendor.h"
 
 #define RAW_DIGITS_MAX   16

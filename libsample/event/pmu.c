@@ -12,8 +12,8 @@
 
 #include "base/cpu_list.h"
 #include "base/error.h"
+#include "base/small_file.h"
 #include "event/names.h"
-#include "event/small_file.h"
 
 #define DEVICES       "bus/event_source/devices"
 #define IBS_STEP      16

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "event/small_file.h"
+#include "base/small_file.h"
 
 #define PARANOID_NEEDED  0 /* sampling a whole CPU, kernel included */
 #define PARANOID_PATCHED 3 /* from here on the kernel is a distribution's, whose patches differ in the capability */

@@ -560,7 +560,7 @@ int
 machine_load(const char *path, struct machine *machine, char *why, size_t size)
 {
 	char *text;
-	int err = model_file_read(path, "the description of a machine", &text, why, size);
+	int err = config_model_read(path, "the description of a machine", &text, why, size);
 
 	if (err)
 		return err;
@@ -572,8 +572,8 @@ machine_load(const char *path, struct machine *machine, char *why, size_t size)
 void
 machine_directory(char *directory, size_t size)
 {
-	model_file_directory("DCPI_MACHINES", "config/machines", "in-order-2" MODEL_FILE_SUFFIX, MACHINE_DIRECTORY,
-	                     directory, size);
+	config_model_directory("DCPI_MACHINES", "config/machines", "in-order-2" CONFIG_MODEL_SUFFIX, MACHINE_DIRECTORY,
+	                       directory, size);
 }
 
 int
@@ -605,12 +605,12 @@ find_named(const char *name, char *path, size_t path_size, char *why, size_t siz
 	machine_directory(described, sizeof(described));
 	directories[count++] = described;
 	for (size_t i = 0; i < count; i++) {
-		int used = snprintf(path, path_size, "%s/%s" MODEL_FILE_SUFFIX, directories[i], name);
+		int used = snprintf(path, path_size, "%s/%s" CONFIG_MODEL_SUFFIX, directories[i], name);
 
 		if (used > 0 && (size_t)used < path_size && access(path, F_OK) == 0)
 			return 0;
 	}
-	return model_file_refuse("machine", name, directories, count, why, size);
+	return config_model_refuse("machine", name, directories, count, why, size);
 }
 
 /* A load that hits takes what the machine says; one of a vector is as much longer as it was. */

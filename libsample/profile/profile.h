@@ -200,6 +200,7 @@ int64_t profile_check(struct profile *profile, profile_complaint *complain, void
  * Its files are renamed into a directory of their own inside the database's, damaged-2026-11-21T09:43:00Z (UTC), where
  * `dcpictl salvage` reads them. At most two are kept, the first and the latest: a third replaces the second.
  * The caller must know that the files are damaged, and not those of another program or of a newer dcpi.
+ * Functions that take a directory are stateless: any thread.
  */
 
 #define QUARANTINE_NAME_SIZE 32

@@ -1,6 +1,5 @@
 #include "profile/selection.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdbool.h>
@@ -44,10 +43,7 @@ selection_epochs_matched(const struct selection *selection)
 size_t
 selection_epoch_index(const struct selection *selection, uint32_t id)
 {
-	const size_t index = ARRAY_LOWER_BOUND(selection->epochs, selection->epoch_count, id, id);
-
-	assert(index < selection->epoch_count && selection->epochs[index].id == id);
-	return index;
+	return ARRAY_LOWER_BOUND(selection->epochs, selection->epoch_count, id, id);
 }
 
 /* Find or make the event of the name of `from`; its index, or an error. */

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/small_file.h"
 #include "dcpi-tools/common/text.h"
-#include "event/small_file.h"
 #include "process/proc.h"
 
 #define ASK_RATE            100    /* samples/s that are asked for; nothing is sampled */

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/cpu_list.h"
 #include "base/error.h"
+#include "base/small_file.h"
 #include "dcpi-tools/emu/calibrate/chase.h"
-#include "event/small_file.h"
 #include "profile/epoch.h"
 
 #define CACHES_MAX      16  /* of a CPU in sysfs */

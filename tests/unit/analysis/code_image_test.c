@@ -206,12 +206,17 @@ trouble_with(struct code_image_stage *stage, uint16_t machine)
 }
 
 static void
-advice_about_riscv64_is_given_for_riscv64_only(void **state)
+advice_about_riscv64_is_given_where_it_may_be_riscv64(void **state)
 {
+	const struct image gone = {.kind = IMAGE_USER, .path = "/nowhere/a.out"};
+
 	assert_null(strstr(trouble_with(*state, EM_SPARCV9), "Debian"));
 	assert_non_null(strstr(trouble_with(*state, EM_SPARCV9), "an architecture other than x86-64"));
 	if (architecture_trouble(ARCHITECTURE_RISCV64))
 		assert_non_null(strstr(trouble_with(*state, EM_RISCV), "riscv64, which is decoded with capstone 5"));
+	if (architecture_trouble(ARCHITECTURE_RISCV64)) /* captured, and its file is gone */
+		assert_non_null(
+			strstr(code_image_trouble(&gone, -ENOTSUP), "if it is riscv64, look at it on Debian 13"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -224,7 +229,7 @@ main(void)
 		TEST(a_deleted_file_that_was_not_captured_is_missed),
 		TEST(another_build_in_its_place_is_not_taken_for_it),
 		TEST(names_alone_are_nothing_to_analyse),
-		TEST(advice_about_riscv64_is_given_for_riscv64_only),
+		TEST(advice_about_riscv64_is_given_where_it_may_be_riscv64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * How near estimates are to exact counts in procedures of real programs: tests/recorded/accuracy/ has their code, real
+ * Estimates beside exact counts in procedures of real programs: tests/recorded/accuracy/ has their code, real
  * samples of a clock, and what was counted (docs/accuracy.md). A floor is what the histogram must not fall below.
  */
 #include <setjmp.h>

@@ -66,12 +66,12 @@ only_models_are_listed_in_order(void **state)
 	char **found;
 
 	(void)state;
-	assert_int_equal(model_file_list(directory, &found), 2);
+	assert_int_equal(config_model_list(directory, &found), 2);
 	assert_string_equal(found[0], "alpha");
 	assert_string_equal(found[1], "beta");
-	model_file_list_free(found, 2);
-	assert_int_equal(model_file_list("/nowhere", &found), -ENOENT);
-	model_file_list_free(found, -ENOENT);
+	config_model_list_free(found, 2);
+	assert_int_equal(config_model_list("/nowhere", &found), -ENOENT);
+	config_model_list_free(found, -ENOENT);
 }
 
 static void
@@ -81,9 +81,9 @@ a_name_that_is_none_is_refused_with_those_there_are(void **state)
 	char why[256] = "", expected[256];
 
 	(void)state;
-	assert_int_equal(model_file_refuse("box", "alhpa", both, 2, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_model_refuse("box", "alhpa", both, 2, why, sizeof(why)), -DCPI_ECONFIG);
 	assert_string_equal(why, "there is no box \"alhpa\"; did you mean \"alpha\"?");
-	assert_int_equal(model_file_refuse("box", "omega", both, 2, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_model_refuse("box", "omega", both, 2, why, sizeof(why)), -DCPI_ECONFIG);
 	snprintf(expected, sizeof(expected), "there is no box \"omega\" in %s; there are: alpha beta", directory);
 	assert_string_equal(why, expected);
 }
@@ -98,19 +98,19 @@ a_file_is_read_whole_or_refused(void **state)
 	assert_non_null(large);
 	memset(large, ' ', CONFIG_TEXT_MAX + 1);
 	path_of("alpha.conf", path, sizeof(path));
-	assert_int_equal(model_file_read(path, "the box", &text, why, sizeof(why)), 0);
+	assert_int_equal(config_model_read(path, "the box", &text, why, sizeof(why)), 0);
 	assert_string_equal(text, "a = 1;");
 	free(text);
 	put("alpha.conf", "a = \0;", 6);
-	assert_int_equal(model_file_read(path, "the box", &text, why, sizeof(why)), -DCPI_EDAMAGED);
+	assert_int_equal(config_model_read(path, "the box", &text, why, sizeof(why)), -DCPI_EDAMAGED);
 	put("alpha.conf", large, CONFIG_TEXT_MAX);
-	assert_int_equal(model_file_read(path, "the box", &text, why, sizeof(why)), 0);
+	assert_int_equal(config_model_read(path, "the box", &text, why, sizeof(why)), 0);
 	free(text);
 	put("alpha.conf", large, CONFIG_TEXT_MAX + 1);
-	assert_int_equal(model_file_read(path, "the box", &text, why, sizeof(why)), -EFBIG);
-	assert_int_equal(model_file_read(directory, "the box", &text, why, sizeof(why)), -DCPI_ECONFIG);
+	assert_int_equal(config_model_read(path, "the box", &text, why, sizeof(why)), -EFBIG);
+	assert_int_equal(config_model_read(directory, "the box", &text, why, sizeof(why)), -DCPI_ECONFIG);
 	path_of("gamma.conf", path, sizeof(path));
-	assert_int_equal(model_file_read(path, "the box", &text, why, sizeof(why)), -ENOENT);
+	assert_int_equal(config_model_read(path, "the box", &text, why, sizeof(why)), -ENOENT);
 	snprintf(expected, sizeof(expected), "%s: cannot read the box: No such file or directory", path);
 	assert_string_equal(why, expected);
 	free(large);
@@ -124,12 +124,12 @@ a_directory_is_given_or_in_the_sources_or_installed(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("DCPI_TEST_MODELS", "/given", 1), 0);
-	model_file_directory("DCPI_TEST_MODELS", "config/cpus", "generic.conf", "/installed", found, sizeof(found));
+	config_model_directory("DCPI_TEST_MODELS", "config/cpus", "generic.conf", "/installed", found, sizeof(found));
 	assert_string_equal(found, "/given");
 	assert_int_equal(unsetenv("DCPI_TEST_MODELS"), 0);
-	model_file_directory("DCPI_TEST_MODELS", "config/cpus", "generic.conf", "/installed", found, sizeof(found));
+	config_model_directory("DCPI_TEST_MODELS", "config/cpus", "generic.conf", "/installed", found, sizeof(found));
 	assert_non_null(strstr(found, "/config/cpus"));
-	model_file_directory("DCPI_TEST_MODELS", "config/cpus", "none.conf", "/installed", found, sizeof(found));
+	config_model_directory("DCPI_TEST_MODELS", "config/cpus", "none.conf", "/installed", found, sizeof(found));
 	assert_string_equal(found, "/installed");
 }
 

@@ -614,14 +614,14 @@ counts_of_epochs_add_up_by_name(void **state)
 	const struct epoch first = epoch_of("cycles", "page-faults"), second = epoch_of("page-faults", "cpu-clock");
 	const struct slice_event a[] = {{.samples = 10, .lost = 1, .throttled = 2}, {.samples = 20}};
 	struct slice_event b[] = {{.samples = 300, .lost = 5, .dropped = 6}, {.samples = 4000}};
-	struct totals totals = {0};
+	struct collection_past totals = {0};
 
 	(void)state;
 	b[0].unknown[UNKNOWN_GUEST] = 7;
-	assert_int_equal(totals_reserve(&totals, &first), 0);
-	totals_add(&totals, &first, a);
-	assert_int_equal(totals_reserve(&totals, &second), 0);
-	totals_add(&totals, &second, b);
+	assert_int_equal(collection_past_reserve(&totals, &first), 0);
+	collection_past_add(&totals, &first, a);
+	assert_int_equal(collection_past_reserve(&totals, &second), 0);
+	collection_past_add(&totals, &second, b);
 	assert_int_equal(totals.event_count, 3);
 	assert_string_equal(totals.events[0].name, "cycles");
 	assert_int_equal(totals.events[0].counts.samples, 10);
@@ -634,7 +634,7 @@ counts_of_epochs_add_up_by_name(void **state)
 	assert_int_equal(totals.events[1].counts.unknown[UNKNOWN_GUEST], 7);
 	assert_string_equal(totals.events[2].name, "cpu-clock");
 	assert_int_equal(totals.events[2].counts.samples, 4000);
-	totals_fini(&totals);
+	collection_past_fini(&totals);
 }
 
 static void
@@ -642,14 +642,14 @@ events_that_became_the_same_are_one(void **state)
 {
 	const struct epoch epoch = epoch_of("cpu-clock", "cpu-clock");
 	const struct slice_event counts[] = {{.samples = 3}, {.samples = 4}};
-	struct totals totals = {0};
+	struct collection_past totals = {0};
 
 	(void)state;
-	assert_int_equal(totals_reserve(&totals, &epoch), 0);
-	totals_add(&totals, &epoch, counts);
+	assert_int_equal(collection_past_reserve(&totals, &epoch), 0);
+	collection_past_add(&totals, &epoch, counts);
 	assert_int_equal(totals.event_count, 1);
 	assert_int_equal(totals.events[0].counts.samples, 7);
-	totals_fini(&totals);
+	collection_past_fini(&totals);
 }
 
 static void
@@ -657,15 +657,15 @@ an_event_that_is_not_available_has_no_place(void **state)
 {
 	struct epoch epoch = epoch_of("cpu-clock", "cache-misses");
 	const struct slice_event counts[] = {{.samples = 3}, {0}};
-	struct totals totals = {0};
+	struct collection_past totals = {0};
 
 	(void)state;
 	epoch.events[1].available = false;
-	assert_int_equal(totals_reserve(&totals, &epoch), 0);
-	totals_add(&totals, &epoch, counts);
+	assert_int_equal(collection_past_reserve(&totals, &epoch), 0);
+	collection_past_add(&totals, &epoch, counts);
 	assert_int_equal(totals.event_count, 1);
 	assert_string_equal(totals.events[0].name, "cpu-clock");
-	totals_fini(&totals);
+	collection_past_fini(&totals);
 }
 
 static void
@@ -673,7 +673,7 @@ assert_event(const struct event *event, const char *expected)
 {
 	char text[512];
 
-	announce_event(event, text, sizeof(text));
+	collection_announce_event(event, text, sizeof(text));
 	assert_string_equal(text, expected);
 }
 
@@ -745,7 +745,7 @@ a_configuration_is_said_before_the_machine_was_asked(void **state)
 	char text[256];
 
 	(void)state;
-	announce_spec(&spec, text, sizeof(text));
+	collection_announce_spec(&spec, text, sizeof(text));
 	assert_string_equal(text, "cycles: a sample every 1000 events, precise level 3 or less");
 }
 
@@ -791,8 +791,8 @@ the_log_names_epoch_events_and_what_is_not_counted(void **state)
 	                                  .available = true,
 	                                  .user = true,
 	                                  .kernel = true};
-	announce_epoch(&log, "/var/lib/dcpi", epoch);
-	announce_events(&log, epoch);
+	collection_announce_epoch(&log, "/var/lib/dcpi", epoch);
+	collection_announce_events(&log, epoch);
 	warning = strstr(lines.text, "4 this is a pid namespace"); /* depends on where this test runs */
 	if (warning)
 		*warning = '\0';
@@ -829,7 +829,7 @@ what_is_left_to_be_chosen_is_said_so(void **state)
 	char text[256];
 
 	(void)state;
-	announce_spec(&spec, text, sizeof(text));
+	collection_announce_spec(&spec, text, sizeof(text));
 	assert_string_equal(text, "cache-misses: as often as the limit allows");
 }
 
@@ -844,9 +844,9 @@ what_is_to_cost_more_than_the_limit_is_said(void **state)
 	(void)state;
 	epoch->event_count = 1;
 	epoch->events[0] = (struct event){.available = true, .rate = 1000, .cost_ns = 19000};
-	announce_overhead(&log, epoch, 20000);
+	collection_announce_overhead(&log, epoch, 20000);
 	assert_string_equal(lines.text, "");
-	announce_overhead(&log, epoch, 10000);
+	collection_announce_overhead(&log, epoch, 10000);
 	assert_string_equal(lines.text, "5 sampling is to cost 2.00 % of the machine at full load, more than "
 	                                "overhead_limit (1 %): periods and rates that are configured hold\n");
 	free(epoch);

@@ -492,7 +492,7 @@ check(uid_t uid, bool in_group, enum command command)
 {
 	const struct peer peer = {.uid = uid, .in_group = in_group};
 
-	return peer_check(&rules, &peer, command, why, sizeof(why));
+	return control_peer_check(&rules, &peer, command, why, sizeof(why));
 }
 
 static void
@@ -537,9 +537,9 @@ root_is_not_named_twice(void **state)
 	const struct peer peer = {.uid = 1000, .in_group = false};
 
 	(void)state;
-	assert_int_equal(peer_check(&of_root, &peer, COMMAND_QUIT, why, sizeof(why)), -EACCES);
+	assert_int_equal(control_peer_check(&of_root, &peer, COMMAND_QUIT, why, sizeof(why)), -EACCES);
 	assert_string_equal(why, "quit is for root only");
-	assert_int_equal(peer_check(&of_root, &peer, COMMAND_FLUSH, why, sizeof(why)), -EACCES);
+	assert_int_equal(control_peer_check(&of_root, &peer, COMMAND_FLUSH, why, sizeof(why)), -EACCES);
 	assert_string_equal(why, "flush is for root and members of group root");
 }
 
@@ -554,23 +554,28 @@ members_flush_once_a_second_after_a_burst(void **state)
 
 	(void)state;
 	for (int i = 0; i < PEER_BURST; i++)
-		assert_int_equal(peer_spend(&rules, &member, i % 2 ? COMMAND_FLUSH : COMMAND_EPOCH, &allowance, now_ns,
-		                            why, sizeof(why)),
+		assert_int_equal(control_peer_spend(&rules, &member, i % 2 ? COMMAND_FLUSH : COMMAND_EPOCH, &allowance,
+		                                    now_ns, why, sizeof(why)),
 		                 0);
-	assert_int_equal(peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), -EBUSY);
+	assert_int_equal(control_peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)),
+	                 -EBUSY);
 	assert_non_null(strstr(why, "wait 1 s"));
-	assert_int_equal(peer_spend(&rules, &member, COMMAND_STATUS, &allowance, now_ns, why, sizeof(why)), 0);
-	assert_int_equal(peer_spend(&rules, &root, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+	assert_int_equal(control_peer_spend(&rules, &member, COMMAND_STATUS, &allowance, now_ns, why, sizeof(why)), 0);
+	assert_int_equal(control_peer_spend(&rules, &root, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
 	for (int i = 0; i < 3; i++) {
 		now_ns += SECOND_NS;
-		assert_int_equal(peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
-		assert_int_equal(peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)),
-		                 -EBUSY);
+		assert_int_equal(
+			control_peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+		assert_int_equal(
+			control_peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)),
+			-EBUSY);
 	}
 	now_ns += 1000 * SECOND_NS; /* no more than a burst is saved up */
 	for (int i = 0; i < PEER_BURST; i++)
-		assert_int_equal(peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
-	assert_int_equal(peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), -EBUSY);
+		assert_int_equal(
+			control_peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)), 0);
+	assert_int_equal(control_peer_spend(&rules, &member, COMMAND_FLUSH, &allowance, now_ns, why, sizeof(why)),
+	                 -EBUSY);
 }
 
 /* Connect as user 4712 with the given groups, and let the kernel say who that was. */
@@ -597,8 +602,8 @@ read_peer_of(gid_t primary, gid_t supplementary, struct peer *peer)
 	assert_int_equal(status, 0);
 	fd = accept(listener, NULL, NULL);
 	assert_true(fd >= 0);
-	assert_int_equal(peer_read(fd, &rules, peer), 0);
-	peer_fini(peer);
+	assert_int_equal(control_peer_read(fd, &rules, peer), 0);
+	control_peer_fini(peer);
 	close(fd);
 	close(listener);
 	unlink(path);
@@ -628,7 +633,7 @@ the_rules_name_the_own_user_and_group(void **state)
 	struct peer_rules own;
 
 	(void)state;
-	peer_rules_init(&own);
+	control_peer_rules_init(&own);
 	assert_int_equal(own.uid, geteuid());
 	assert_int_equal(own.gid, getegid());
 	assert_memory_equal(own.user, "user ", 5);
@@ -663,7 +668,7 @@ begin_other(struct other *other, uid_t uid)
 	}
 	while ((other->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0)
 		assert_int_equal(errno, EAGAIN);
-	assert_int_equal(peer_read(other->fd, &rules, &other->peer), 0);
+	assert_int_equal(control_peer_read(other->fd, &rules, &other->peer), 0);
 	close(listener);
 	unlink(path);
 	rmdir(directory);
@@ -680,7 +685,7 @@ static void
 end_other(struct other *other)
 {
 	end_process(other);
-	peer_fini(&other->peer);
+	control_peer_fini(&other->peer);
 	close(other->fd);
 }
 
@@ -689,7 +694,7 @@ find(const struct peer *peer, uint32_t pid, struct peer_process *process)
 {
 	const struct control_request request = {.command = COMMAND_LABEL, .label = "run1", .pid = pid};
 
-	return peer_find_process(&rules, peer, &request, process, why, sizeof(why));
+	return control_peer_find_process(&rules, peer, &request, process, why, sizeof(why));
 }
 
 static void
@@ -718,7 +723,7 @@ who_has_gone_labels_nobody(void **state)
 	end_process(&other);
 	assert_int_equal(find(&other.peer, 0, &process), -ESRCH);
 	assert_string_equal(why, "the process that asks has ended");
-	peer_fini(&other.peer);
+	control_peer_fini(&other.peer);
 	assert_int_equal(find(&other.peer, 0, &process), -ESRCH); /* without a pidfd as well */
 	close(other.fd);
 }
@@ -732,7 +737,7 @@ without_a_pidfd_the_start_tells_who_it_was(void **state)
 
 	(void)state;
 	begin_other(&other, 0);
-	peer_fini(&other.peer);
+	control_peer_fini(&other.peer);
 	assert_int_equal(proc_stat_read("/proc", (uint32_t)other.pid, &birth), 0);
 	other.peer.start_ticks = birth.start_ticks;
 	assert_int_equal(find(&other.peer, 0, &process), 0);

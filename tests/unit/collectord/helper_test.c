@@ -14,11 +14,11 @@ a_device_that_did_not_answer_is_silent_and_others_are_not(void **state)
 	struct silent_devices devices = {0};
 
 	(void)state;
-	assert_false(silent_devices_have(&devices, 0, 0));
-	assert_true(silent_devices_add(&devices, 0, 42, &nobody));
-	assert_true(silent_devices_have(&devices, 0, 42));
-	assert_false(silent_devices_have(&devices, 42, 0));
-	assert_false(silent_devices_add(&devices, 0, 42, &nobody)); /* that is known */
+	assert_false(helper_devices_have(&devices, 0, 0));
+	assert_true(helper_devices_add(&devices, 0, 42, &nobody));
+	assert_true(helper_devices_have(&devices, 0, 42));
+	assert_false(helper_devices_have(&devices, 42, 0));
+	assert_false(helper_devices_add(&devices, 0, 42, &nobody)); /* that is known */
 }
 
 static void
@@ -27,12 +27,12 @@ after_a_minute_it_is_asked_again(void **state)
 	struct silent_devices devices = {0};
 
 	(void)state;
-	assert_true(silent_devices_add(&devices, 8, 1, &nobody));
+	assert_true(helper_devices_add(&devices, 8, 1, &nobody));
 	assert_true(devices.latest[0].until_ns > monotonic_ns() + 59 * SECOND_NS);
 	devices.latest[0].until_ns = monotonic_ns();
-	assert_false(silent_devices_have(&devices, 8, 1));
-	assert_true(silent_devices_add(&devices, 8, 1, &nobody));
-	assert_true(silent_devices_have(&devices, 8, 1));
+	assert_false(helper_devices_have(&devices, 8, 1));
+	assert_true(helper_devices_add(&devices, 8, 1, &nobody));
+	assert_true(helper_devices_have(&devices, 8, 1));
 }
 
 /* Not even SIGKILL ends a child that waits for some file systems: here, one that has not been sent any. */
@@ -48,16 +48,16 @@ for_as_long_as_a_child_waits_it_is_not_asked_again(void **state)
 	if (helper.stuck[0] == 0)
 		for (;;)
 			pause();
-	assert_true(silent_devices_add(&devices, 8, 1, &helper));
+	assert_true(helper_devices_add(&devices, 8, 1, &helper));
 	devices.latest[0].until_ns = monotonic_ns();
-	silent_devices_renew(&devices, &helper);
-	assert_true(silent_devices_have(&devices, 8, 1));
+	helper_devices_renew(&devices, &helper);
+	assert_true(helper_devices_have(&devices, 8, 1));
 	assert_int_equal(kill(helper.stuck[0], SIGKILL), 0);
 	while (helper_is_stuck(&helper, helper.stuck[0]))
 		usleep(1000);
 	devices.latest[0].until_ns = monotonic_ns();
-	silent_devices_renew(&devices, &helper);
-	assert_false(silent_devices_have(&devices, 8, 1));
+	helper_devices_renew(&devices, &helper);
+	assert_false(helper_devices_have(&devices, 8, 1));
 }
 
 static void
@@ -67,10 +67,10 @@ the_latest_are_remembered(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i <= SILENT_DEVICES_MAX; i++)
-		assert_true(silent_devices_add(&devices, 0, i, &nobody));
-	assert_false(silent_devices_have(&devices, 0, 0));
+		assert_true(helper_devices_add(&devices, 0, i, &nobody));
+	assert_false(helper_devices_have(&devices, 0, 0));
 	for (uint32_t i = 1; i <= SILENT_DEVICES_MAX; i++)
-		assert_true(silent_devices_have(&devices, 0, i));
+		assert_true(helper_devices_have(&devices, 0, i));
 }
 
 int

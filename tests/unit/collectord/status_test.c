@@ -150,11 +150,11 @@ static void
 totals_span_all_epochs(void **state)
 {
 	struct status_scene *scene = *state;
-	struct totals_event events[] = {
+	struct collection_past_event events[] = {
 		{.name = "cpu-clock", .counts = {.samples = 1000, .lost = 3, .throttled = 1, .dropped = 4}},
 		{.name = "page-faults", .counts = {.samples = 30}},
 	};
-	const struct totals past = {.event_count = 2, .events = events, .epochs = 4};
+	const struct collection_past past = {.event_count = 2, .events = events, .epochs = 4};
 	json_t *status;
 	char *totals;
 

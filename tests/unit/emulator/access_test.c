@@ -1,4 +1,4 @@
-/* Tests of emulator/timing/access.c: accesses of several sizes and kinds are what their parts are. */
+/* Tests of emulator/timing/core.c: accesses of several sizes and kinds are what their parts are. */
 #include "tests/unit/emulator/timing_fixture.h"
 
 #include "emulator/timing/core.h"

@@ -1,4 +1,4 @@
-/* Tests of emulator/block/block_group.c: accesses that go to one base, and address.c. */
+/* Tests of emulator/block/block_group.c: accesses that go to one base, and addresses. */
 #include "tests/unit/emulator/block_fixture.h"
 
 /* "0:alone 1:leads -8..8 2:of 1 at 16" */

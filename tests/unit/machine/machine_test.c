@@ -324,7 +324,7 @@ all_described_machines_are_sound(void **state)
 
 	(void)state;
 	machine_directory(directory, sizeof(directory));
-	count = model_file_list(directory, &names);
+	count = config_model_list(directory, &names);
 	assert_true(count >= 4);
 	for (int i = 0; i < count; i++) {
 		char why[1024] = "";
@@ -339,7 +339,7 @@ all_described_machines_are_sound(void **state)
 			found += strcmp(names[i], wanted[w]) == 0;
 	}
 	assert_int_equal(found, 4);
-	model_file_list_free(names, count);
+	config_model_list_free(names, count);
 }
 
 static void
@@ -385,7 +385,7 @@ ones_own_machine_comes_first(void **state)
 	(void)state;
 	machine_directory(directory, sizeof(directory));
 	snprintf(path, sizeof(path), "%s/in-order-2.conf", directory);
-	assert_int_equal(model_file_read(path, "it", &text, why, sizeof(why)), 0);
+	assert_int_equal(config_model_read(path, "it", &text, why, sizeof(why)), 0);
 	memcpy(strstr(text, "cores = 4"), "cores = 8", 9);
 	assert_non_null(mkdtemp(home));
 	assert_int_equal(setenv("XDG_CONFIG_HOME", home, 1), 0);
@@ -417,7 +417,7 @@ write_changed(char *path, const char *what, const char *change)
 
 	machine_directory(directory, sizeof(directory));
 	snprintf(from, sizeof(from), "%s/in-order-2.conf", directory);
-	assert_int_equal(model_file_read(from, "it", &text, why, sizeof(why)), 0);
+	assert_int_equal(config_model_read(from, "it", &text, why, sizeof(why)), 0);
 	at = strstr(text, what);
 	assert_non_null(at);
 	memcpy(at, change, strlen(change));

@@ -1,4 +1,4 @@
-#include "tests/unit/profile/fixture.h"
+#include "tests/unit/profile/raw.h"
 
 #include <errno.h>
 
@@ -287,6 +287,38 @@ a_list_of_epochs_is_of_the_host_too(void **state)
 	profile_close(profile);
 }
 
+/* Epochs are searched by their numbers, so an order that is none must not come that far. */
+static void
+epochs_out_of_order_are_damage(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	uint8_t copy[4096];
+	MDB_val key, value;
+	MDB_cursor *cursor;
+	struct profile *profile;
+	uint32_t *ids;
+	size_t count;
+	struct raw raw;
+	char why[256];
+
+	raw_open(&raw, fixture->directory);
+	assert_int_equal(mdb_cursor_open(raw.txn, raw_table(&raw, "epochs"), &cursor), 0);
+	assert_int_equal(mdb_cursor_get(cursor, &key, &value, MDB_FIRST), 0);
+	assert_in_range(value.mv_size, 1, sizeof(copy));
+	memcpy(copy, value.mv_data, value.mv_size);
+	raw_put(&raw, "epochs", NUMBER_KEY(1), 4, copy, value.mv_size); /* the page is the transaction's own now */
+	assert_int_equal(mdb_cursor_get(cursor, &key, &value, MDB_FIRST), 0);
+	assert_memory_equal(key.mv_data, NUMBER_KEY(1), 4);
+	((uint8_t *)key.mv_data)[3] = 9;
+	mdb_cursor_close(cursor);
+	raw_close(&raw);
+	profile = open_reader(fixture->directory);
+	assert_int_equal(catalog_choose_epochs(profile, &(struct selection_request){.epoch = "all"}, &ids, &count, why,
+	                                       sizeof(why)),
+	                 -DCPI_EDAMAGED);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -296,6 +328,7 @@ main(void)
 		cmocka_unit_test(what_there_is_not_is_said),
 		cmocka_unit_test(epochs_are_listed_by_number),
 		cmocka_unit_test(epochs_are_summarized_again_and_again),
+		cmocka_unit_test(epochs_out_of_order_are_damage), /* the last: the database is damaged by it */
 	};
 	const struct CMUnitTest hosts[] = {
 		CASE(the_latest_epoch_is_the_latest_of_the_host),

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "event/small_file.h"
+#include "base/small_file.h"
 #include "tests/unit/event/fake_tree.h"
 
 static void

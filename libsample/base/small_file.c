@@ -1,4 +1,4 @@
-#include "event/small_file.h"
+#include "base/small_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
