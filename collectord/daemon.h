@@ -2,7 +2,8 @@
  * daemon.h - the life of dcpid: the event loop, its timers, signals and commands
  *
  * Callbacks only forward: samples and flushes to the collection, requests of clients to the functions of
- * their commands, states to the service manager. Thread rule: one thread, one daemon a process (it takes the signals over).
+ * their commands, states to the service manager. Thread rule: one thread, one daemon a process (it takes the signals
+ * over).
  */
 #ifndef DCPI_COLLECTORD_DAEMON_H
 #define DCPI_COLLECTORD_DAEMON_H
