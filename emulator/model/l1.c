@@ -72,7 +72,7 @@ set_entries(struct l1 *level, struct hit_filter *filter, struct filter_entry *en
 static struct hit_filter *
 new_filter(size_t bytes, struct filter_room room)
 {
-	if (bytes > room.bytes)
+	if (!room.at || bytes > room.bytes)
 		return new_array(1, bytes);
 	memset(room.at, 0, bytes);
 	return room.at;

@@ -169,9 +169,11 @@ find_scale_factor(const struct frequency_estimation *estimation, const double *e
 		const double sum = frequency_block_sum(block, estimation->result->samples);
 		const double cost = value * frequency_typical_cost(estimation, block);
 
-		if (value > 0 && !estimates)
+		if (!(value > 0))
+			continue;
+		if (!estimates)
 			ratios[count++] = (struct weighted_value){sum / cost, cost};
-		else if (value > 0 && estimates[i] > 0)
+		else if (estimates[i] > 0)
 			ratios[count++] = (struct weighted_value){estimates[i] / value, sum};
 	}
 	*factor = statistics_weighted_median(ratios, count);

@@ -37,6 +37,7 @@
 	"programs of riscv64 are decoded by capstone 5, and this is capstone " CAPSTONE_VERSION                        \
 	" (as in Debian 12): run it on Debian 13"
 
+#define CACHE_SIZE  (CACHE_SETS * CACHE_WAYS * sizeof(struct decode_cache_entry))
 #define POPULATE_AT 64 /* instructions in the cache */
 
 int
@@ -115,11 +116,12 @@ decoder_new(enum architecture architecture)
 		errno = ENOTSUP;
 		return NULL;
 	}
-	decoder = mmap(NULL, sizeof(*decoder), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (decoder == MAP_FAILED)
+	decoder = calloc(1, sizeof(*decoder));
+	if (!decoder)
 		return NULL;
 	decoder->architecture = architectures[architecture];
-	err = decoder->architecture->open(decoder);
+	decoder->cache = mmap(NULL, CACHE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	err = decoder->cache == MAP_FAILED ? -ENOMEM : decoder->architecture->open(decoder);
 	if (!err)
 		return decoder;
 	decoder_free(decoder);
@@ -136,7 +138,9 @@ decoder_free(struct decoder *decoder)
 		cs_free(decoder->scratch, 1);
 	if (decoder->capstone)
 		cs_close(&decoder->capstone);
-	munmap(decoder, sizeof(*decoder));
+	if (decoder->cache != MAP_FAILED)
+		munmap(decoder->cache, CACHE_SIZE);
+	free(decoder);
 }
 
 bool
@@ -302,7 +306,7 @@ cache_fill(struct decoder *decoder, const struct encoded_instruction *encoded)
 	/* Code that is more than a few procedures gets to all pages: one call is less than two faults of each, by a
 	 * look-up and then by the entry. It fails before Linux 5.14, and nothing depends on it. */
 	if (++decoder->cached_count == POPULATE_AT)
-		(void)madvise(decoder, sizeof(*decoder), MADV_POPULATE_WRITE);
+		(void)madvise(decoder->cache, CACHE_SIZE, MADV_POPULATE_WRITE);
 	memmove(set + 1, set, (CACHE_WAYS - 1) * sizeof(*set));
 	memcpy(set->key, encoded->key, sizeof(set->key));
 	set->instruction = instruction;

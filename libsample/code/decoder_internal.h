@@ -106,9 +106,9 @@ struct decoder {
 	ZydisFormatter formatter[2]; /* by enum listing_syntax */
 	/* aarch64, riscv64 */
 	csh capstone;
-	cs_insn *scratch;    /* of `capstone`, with its details */
-	size_t cached_count; /* instructions that were put into the cache */
-	_Alignas(128) struct decode_cache_entry cache[CACHE_SETS * CACHE_WAYS]; /* a set is on two of the CPU's lines */
+	cs_insn *scratch;                 /* of `capstone`, with its details */
+	size_t cached_count;              /* instructions that were put into the cache */
+	struct decode_cache_entry *cache; /* CACHE_SETS of CACHE_WAYS; a set is on two of the CPU's lines */
 	struct form_cache_entry forms[FORM_CACHE_SIZE];
 };
 
