@@ -37,7 +37,9 @@
 	"programs of riscv64 are decoded by capstone 5, and this is capstone " CAPSTONE_VERSION                        \
 	" (as in Debian 12): run it on Debian 13"
 
-#define CACHE_SIZE  (CACHE_SETS * CACHE_WAYS * sizeof(struct decode_cache_entry))
+#define CACHE_ENTRIES ((size_t)CACHE_SETS * CACHE_WAYS)
+#define CACHES_SIZE                                                                                                    \
+	(CACHE_ENTRIES * sizeof(struct decode_cache_entry) + FORM_CACHE_SIZE * sizeof(struct form_cache_entry))
 #define POPULATE_AT 64 /* instructions in the cache */
 
 int
@@ -120,8 +122,14 @@ decoder_new(enum architecture architecture)
 	if (!decoder)
 		return NULL;
 	decoder->architecture = architectures[architecture];
-	decoder->cache = mmap(NULL, CACHE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	err = decoder->cache == MAP_FAILED ? -ENOMEM : decoder->architecture->open(decoder);
+	/* Zeros that nobody has to write; and leak checkers need not look there, as it points to nothing allocated. */
+	decoder->cache = mmap(NULL, CACHES_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (decoder->cache == MAP_FAILED) {
+		free(decoder);
+		return NULL;
+	}
+	decoder->forms = (struct form_cache_entry *)(decoder->cache + CACHE_ENTRIES);
+	err = decoder->architecture->open(decoder);
 	if (!err)
 		return decoder;
 	decoder_free(decoder);
@@ -138,8 +146,7 @@ decoder_free(struct decoder *decoder)
 		cs_free(decoder->scratch, 1);
 	if (decoder->capstone)
 		cs_close(&decoder->capstone);
-	if (decoder->cache != MAP_FAILED)
-		munmap(decoder->cache, CACHE_SIZE);
+	munmap(decoder->cache, CACHES_SIZE);
 	free(decoder);
 }
 
@@ -306,7 +313,7 @@ cache_fill(struct decoder *decoder, const struct encoded_instruction *encoded)
 	/* Code that is more than a few procedures gets to all pages: one call is less than two faults of each, by a
 	 * look-up and then by the entry. It fails before Linux 5.14, and nothing depends on it. */
 	if (++decoder->cached_count == POPULATE_AT)
-		(void)madvise(decoder->cache, CACHE_SIZE, MADV_POPULATE_WRITE);
+		(void)madvise(decoder->cache, CACHES_SIZE, MADV_POPULATE_WRITE);
 	memmove(set + 1, set, (CACHE_WAYS - 1) * sizeof(*set));
 	memcpy(set->key, encoded->key, sizeof(set->key));
 	set->instruction = instruction;

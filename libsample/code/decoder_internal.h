@@ -109,7 +109,7 @@ struct decoder {
 	cs_insn *scratch;                 /* of `capstone`, with its details */
 	size_t cached_count;              /* instructions that were put into the cache */
 	struct decode_cache_entry *cache; /* CACHE_SETS of CACHE_WAYS; a set is on two of the CPU's lines */
-	struct form_cache_entry forms[FORM_CACHE_SIZE];
+	struct form_cache_entry *forms;   /* FORM_CACHE_SIZE */
 };
 
 /* A text of limited size that grows at its end. */
