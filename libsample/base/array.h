@@ -1,5 +1,5 @@
 /*
- * array.h - arrays that grow while they are filled, or are sorted, or searched
+ * array.h - growing, sorting and searching arrays
  */
 #ifndef DCPI_BASE_ARRAY_H
 #define DCPI_BASE_ARRAY_H
@@ -13,7 +13,9 @@
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Room for `needed` elements of `size` bytes at `array`, which has *capacity; NULL when memory ends, the old one kept.
+/*
+ * Grow `array` from *capacity to at least `needed` elements of `size` bytes. The new pointer; NULL when memory ends,
+ * and `array` stays valid.
  */
 static inline void *
 array_grow(void *array, size_t *capacity, size_t needed, size_t size)
@@ -31,7 +33,7 @@ array_grow(void *array, size_t *capacity, size_t needed, size_t size)
 	return grown;
 }
 
-/* ARRAY_APPEND() of an array of elements of `size` bytes, to whose pointer `array` points. */
+/* ARRAY_APPEND() for elements of `size` bytes; `array` points to the pointer to them. */
 static inline void *
 array_append(void *array, size_t *count, size_t *capacity, size_t size)
 {
@@ -46,8 +48,8 @@ array_append(void *array, size_t *count, size_t *capacity, size_t size)
 }
 
 /*
- * One more element, not initialized, behind the `count` (a size_t) of the pointer `array`; NULL when memory ends, and
- * nothing has changed.
+ * Append an element that is not initialized to the `count` (a size_t) elements of the pointer `array`. Returns the
+ * element; NULL when memory ends, and nothing has changed.
  */
 #define ARRAY_APPEND(array, count, capacity) array_append(&(array), &(count), &(capacity), sizeof(*(array)))
 
@@ -70,8 +72,8 @@ array_compare_u64(const void *a, const void *b)
 }
 
 /*
- * Where an element that begins with `number` belongs among `count` ascending ones of `size` bytes: those behind it are
- * moved by one element, for which there must be room. Fast when it belongs near the end.
+ * Make a gap for an element that begins with `number` in `count` ascending elements of `size` bytes, and return its
+ * index. The elements behind it move up by one; there must be room for one more. Fast when the gap is near the end.
  */
 static inline size_t
 array_make_gap_u32(void *array, size_t count, size_t size, uint32_t number)
@@ -85,7 +87,7 @@ array_make_gap_u32(void *array, size_t count, size_t size, uint32_t number)
 	return at;
 }
 
-/* As ARRAY_LOWER_BOUND(), of elements of `size` bytes with the number at `offset`, 8 bytes of it or 4. */
+/* ARRAY_LOWER_BOUND() for elements of `size` bytes whose number is at `offset` and has 8 bytes (is_wide) or 4. */
 static inline size_t
 array_lower_bound(const void *array, size_t count, size_t size, size_t offset, bool is_wide, uint64_t number)
 {
@@ -103,7 +105,7 @@ array_lower_bound(const void *array, size_t count, size_t size, size_t offset, b
 	return low;
 }
 
-/* As ARRAY_LOWER_BOUND(), of elements that are a uint32_t themselves. */
+/* ARRAY_LOWER_BOUND() for elements that are a uint32_t themselves. */
 static inline size_t
 array_lower_bound_u32(const uint32_t *array, size_t count, uint64_t number)
 {
@@ -111,8 +113,8 @@ array_lower_bound_u32(const uint32_t *array, size_t count, uint64_t number)
 }
 
 /*
- * The index of the first of `count` elements whose `member`, a uint64_t or uint32_t by which they ascend, is not below
- * `number`; `count` when there is none.
+ * The index of the first of `count` elements whose `member` is not below `number`; `count` when there is none. The
+ * elements ascend by `member`, a uint64_t or uint32_t.
  */
 #define ARRAY_LOWER_BOUND(array, count, member, number)                                                                \
 	array_lower_bound(array, count, sizeof(*(array)), offsetof(__typeof__(*(array)), member),                      \

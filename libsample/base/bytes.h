@@ -1,10 +1,10 @@
 /*
  * bytes.h - bounded reading and writing of byte strings
  *
- * A reader never leaves its buffer: a read past the end returns 0 (or NULL), sets `failed` and stays there, so that
- * a decoder reads all its fields first and asks once. A writer grows on the heap and behaves the same when memory
- * ends. "be" is big-endian (database keys: byte order is key order); "native" is this machine's (perf rings);
- * everything else on disk is a varint (LEB128, at most 10 bytes).
+ * A reader never leaves its buffer: a read past the end returns 0 (or NULL) and sets `failed`, and so does every later
+ * read. So a decoder reads all its fields first and checks `failed` once. A writer grows on the heap; when memory ends,
+ * it sets `failed` in this way. "be" is big-endian (database keys: byte order is key order); "native" is this machine's
+ * (perf rings); everything else on disk is a varint (LEB128, at most 10 bytes).
  * Thread rule: one thread per reader or writer.
  */
 #ifndef DCPI_BASE_BYTES_H
@@ -63,7 +63,7 @@ read_native(struct byte_reader *reader, void *value, size_t size)
 		memset(value, 0, size);
 }
 
-/* Here, because the records of perf consist of these. */
+/* Inline, because the records of perf consist of these. */
 static inline uint16_t
 read_u16_native(struct byte_reader *reader)
 {

@@ -2,7 +2,8 @@
  * error.h - the one table of errors
  *
  * Functions return 0 or a negative number: a negative errno, or one of the negative DCPI_E... codes below, whose
- * values lie beyond every errno. The table gives each a sentence and the exit status of a tool that ends with it.
+ * values lie beyond every errno. The table gives each code a sentence, and the exit status of a tool that ends with
+ * this error.
  * Thread rule: everything here is stateless.
  */
 #ifndef DCPI_BASE_ERROR_H
@@ -44,7 +45,7 @@ enum dcpi_error {
 
 enum exit_status {
 	STATUS_OK = 0,
-	STATUS_FAILURE = 1, /* the system said no */
+	STATUS_FAILURE = 1, /* the system refused something */
 	STATUS_USAGE = 2,   /* an option or the configuration is wrong */
 	STATUS_DAMAGED = 3, /* the database cannot be read */
 	STATUS_EMPTY = 4,   /* it can be read, but holds nothing of what was asked for */

@@ -1,5 +1,5 @@
 /*
- * file.h - bytes of a file at an offset
+ * file.h - read bytes of a file at an offset
  *
  * Thread rule: stateless.
  */
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * pread(2) until all `size` bytes are in `data`, whatever signals arrive. How many were read, fewer than `size` where
- * the file ends; or -errno.
+ * Call pread(2) until all `size` bytes are in `data`; a signal does not end it. Returns how many bytes were read, fewer
+ * than `size` only when the file ends before; or -errno.
  */
 ssize_t file_read_at(int fd, void *data, size_t size, uint64_t offset);
 

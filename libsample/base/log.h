@@ -1,7 +1,8 @@
 /*
- * log.h - how the library tells its owner something in words
+ * log.h - messages of the library for its owner
  *
- * The library never prints. Whoever owns it passes a `struct log`; a NULL log swallows everything.
+ * The library never prints. Its owner passes a `struct log`, whose hook gets the messages; a NULL log drops all of
+ * them.
  * Thread rule: log_write() may be called from every thread, so the hook must allow that.
  */
 #ifndef DCPI_BASE_LOG_H
@@ -24,7 +25,7 @@ typedef void log_hook(void *context, enum log_level level, const char *message);
 struct log {
 	log_hook *hook;
 	void *context;
-	enum log_level limit; /* messages with a higher number are not passed on; atomically, once others log */
+	enum log_level limit; /* messages above it are dropped; changed atomically once other threads log */
 };
 
 void log_write(const struct log *log, enum log_level level, const char *format, ...)

@@ -1,5 +1,5 @@
 /*
- * small_file.h - files of the kernel whose first line is all that matters: of /sys, /proc/sys, /proc/PID
+ * small_file.h - files of the kernel in /sys, /proc/sys and /proc/PID of which only the first line is needed
  *
  * Thread rule: stateless.
  */
@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 /*
- * The first line, without its newline; of /proc/PID/stat that is less than all if the program's name has a newline.
- * 0, -errno, -ENAMETOOLONG (the path) or -EFBIG (the line does not fit).
+ * The first line, without its newline. If a program's name has a newline, this is not all of its /proc/PID/stat. 0,
+ * -errno, -ENAMETOOLONG (the path) or -EFBIG (the line does not fit).
  */
 int small_file_read(char *text, size_t size, const char *path_format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The decimal number in it. 0, -errno, or -EINVAL when it is none. */
+/* The decimal number in the first line. 0, -errno, or -EINVAL when the line is no number. */
 int small_file_read_number(int64_t *number, const char *path_format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

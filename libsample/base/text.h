@@ -1,7 +1,8 @@
 /*
- * text.h - names from outside: made fit to be shown, and what was probably meant by a wrong one
+ * text.h - names from outside: escape them for display, and suggest the name that a wrong one probably means
  *
- * Command names, paths and symbols are chosen by the owner of a program; shown raw they could control a terminal.
+ * The owner of a program chooses its command name, paths and symbols; displayed without escapes they could control a
+ * terminal.
  * Thread rule: stateless.
  */
 #ifndef DCPI_BASE_TEXT_H
@@ -16,11 +17,11 @@
  */
 const char *escape_text(const char *text, char *shown, size_t capacity);
 
-#define SUGGEST_LENGTH_MAX 63 /* longer names are never alike */
+#define SUGGEST_LENGTH_MAX 63 /* longer names have no suggestion */
 
 /*
- * The one of `count` names that differs least from `wrong` - in at most a third of its characters; letters that changed
- * places count once - or NULL when none is near. The first of equals wins.
+ * The one of `count` names that differs least from `wrong`, in at most a third of its characters; NULL when none is so
+ * near. Two letters that changed places count once. Of equally near names the first wins.
  */
 const char *suggest_name(const char *wrong, const char *const *names, size_t count);
 

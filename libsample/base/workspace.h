@@ -1,8 +1,8 @@
 /*
  * workspace.h - arrays that a computation needs until it is done
  *
- * They are zeroed, and freed all together, so that a function asks once whether memory ended, behind the last of them,
- * and has one thing to release. `{0}` is an empty workspace. Thread rule: one thread per workspace.
+ * All arrays are zeroed, and freed together. So a function checks `has_failed` once, after it has made the last array,
+ * and has one thing to free. `{0}` is an empty workspace. Thread rule: one thread per workspace.
  */
 #ifndef DCPI_BASE_WORKSPACE_H
 #define DCPI_BASE_WORKSPACE_H

@@ -24,13 +24,14 @@ int byte_source_init(struct byte_source *source, int fd, uint64_t offset, uint64
 void byte_source_fini(struct byte_source *source);
 
 /*
- * Have `size` bytes wait, at most BYTE_SOURCE_WINDOW, and give where they are; they stay there until the next call. 0,
- * -ENODATA (that many do not come; byte_source_waiting() tells how many do), or the errno of read().
+ * Read until `size` bytes, at most BYTE_SOURCE_WINDOW, are in the window, and set *bytes to them; they stay there until
+ * the next call. 0; -ENODATA when the data ends before (byte_source_waiting() is then the number of bytes left); or the
+ * errno of read().
  */
 int byte_source_need(struct byte_source *source, size_t size, const uint8_t **bytes);
 size_t byte_source_waiting(const struct byte_source *source);
 
-/* Go on behind `size` bytes. Those that do not wait are read and dropped: errors as above. */
+/* Skip `size` bytes. Bytes that are not in the window yet are read and dropped. Errors of byte_source_need(). */
 int byte_source_skip(struct byte_source *source, uint64_t size);
 
 #endif

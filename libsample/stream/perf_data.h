@@ -1,11 +1,11 @@
 /*
  * perf_data.h - what `perf record` wrote, record by record
  *
- * Both layouts (file and pipe), both byte orders, records compressed with zstd; memory does not depend on the length of
- * the data. Records come in the order in which they were written, which is that of time only between two records of
- * type RECORD_OTHER with PERF_DATA_ROUND: what comes after the second is no older than what came before the first.
- * A signal whose handler does not restart reading ends it with -EINTR, so that whoever waits for a pipe can be told to
- * stop. What auxiliary areas and tracing data hold is passed over. Fuzzed by tests/fuzz/perf_data_fuzz.c.
+ * Reads both layouts (file and pipe), both byte orders, and records compressed with zstd; memory does not depend on the
+ * length of the data. Records come in the order in which they were written. This is only roughly the order of time:
+ * records behind two records of type RECORD_OTHER with PERF_DATA_ROUND are no older than records before both of them. A
+ * signal whose handler does not restart reading ends it with -EINTR, so a signal can stop a program that waits for a
+ * pipe. Auxiliary areas and tracing data are skipped. Fuzzed by tests/fuzz/perf_data_fuzz.c.
  * Thread rule: one thread.
  */
 #ifndef DCPI_STREAM_PERF_DATA_H
@@ -16,17 +16,17 @@
 #include "stream/record.h"
 
 #define PERF_DATA_ROUND    68         /* perf's PERF_RECORD_FINISHED_ROUND */
-#define PERF_DATA_NO_EVENT UINT32_MAX /* the record names one that the file does not tell of */
+#define PERF_DATA_NO_EVENT UINT32_MAX /* the record names an event that the file does not describe */
 
 struct perf_data;
 
 struct perf_data_event {
-	char *name; /* as the command line had it; NULL: the file does not tell */
+	char *name; /* as on the command line; NULL: the file does not have it */
 	struct perf_event_attr attr;
 	struct record_layout layout;
 };
 
-/* What a file of the recorded machine was. */
+/* The build-id of a file on the recorded machine. */
 struct perf_data_build_id {
 	uint32_t pid;       /* of a guest's machine, (uint32_t)-1: this one */
 	enum cpu_mode mode; /* whose image it is */
@@ -36,22 +36,22 @@ struct perf_data_build_id {
 };
 
 struct perf_data_machine {
-	char *host, *release, *architecture; /* as uname(1) tells them; NULL: unknown */
+	char *host, *release, *architecture; /* as uname(1) prints them; NULL: unknown */
 	char *cpu;                           /* its name; NULL: unknown */
 	char *cpu_id;                        /* "GenuineIntel,6,142,10", or an ARM's MIDR as "0x..."; NULL: unknown */
 	uint32_t cpu_count;                  /* online; 0: unknown */
 	uint64_t first_ns, last_ns;          /* of samples, by their own clock; 0: unknown */
 };
 
-/* Where and why it ended. */
+/* Where and why reading ended. */
 struct perf_data_fault {
-	uint64_t offset;  /* in the file; of what was compressed: of the record that held it */
+	uint64_t offset;  /* in the file; for a compressed record, of the record that contains it */
 	const char *text; /* NULL: no fault */
 };
 
 /*
- * Begin to read `fd`, which stays the caller's: a file, or a pipe that `perf record -o -` fills. 0 with *data;
- * -DCPI_EDAMAGED (*fault tells more), -ENOMEM, or the errno of reading.
+ * Begin to read `fd`: a file, or a pipe that `perf record -o -` fills. The caller keeps `fd` and closes it. 0 with
+ * *data; -DCPI_EDAMAGED with *fault; -ENOMEM, or the errno of reading.
  */
 int perf_data_open(int fd, struct perf_data **data, struct perf_data_fault *fault);
 void perf_data_free(struct perf_data *data); /* NULL is allowed */
@@ -59,7 +59,7 @@ void perf_data_free(struct perf_data *data); /* NULL is allowed */
 /*
  * The next record: 1 with *record (its strings are valid until the next call) and *event, an index into
  * perf_data_events() or PERF_DATA_NO_EVENT. 0 at the end. -DCPI_EDAMAGED (perf_data_fault()), -ENOMEM, or the errno of
- * reading: all that came before was whole, and nothing comes behind.
+ * reading: all records before were whole, and no more follow.
  */
 int perf_data_next(struct perf_data *data, struct record *record, uint32_t *event);
 
@@ -67,7 +67,7 @@ struct perf_data_fault perf_data_fault(const struct perf_data *data);
 uint64_t perf_data_offset(const struct perf_data *data); /* bytes that were read, for progress */
 
 /*
- * What is known by now: all of it from the start in a file, bit by bit in a pipe. Valid until the next
+ * What is known so far: of a file, everything from the start; of a pipe, more with each record. Valid until the next
  * perf_data_next().
  */
 const struct perf_data_event *perf_data_events(const struct perf_data *data, size_t *count);

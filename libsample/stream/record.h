@@ -1,5 +1,5 @@
 /*
- * record.h - what a perf ring or file says, decoded
+ * record.h - decoded records of a perf ring or file
  *
  * record_decode() reads one record in this machine's byte order and checks every length against the record's size;
  * strings stay where they are in the buffer, NUL-terminated inside it. Fuzzed by tests/fuzz/record_fuzz.c.
@@ -28,13 +28,13 @@ enum cpu_mode {
 };
 
 enum record_type {
-	RECORD_OTHER, /* whole, but nothing that concerns us; `other` holds perf's type */
+	RECORD_OTHER, /* whole, but of a type that is not needed; `other` holds perf's type */
 	RECORD_SAMPLE,
 	RECORD_MMAP,
 	RECORD_COMM,
 	RECORD_FORK,
 	RECORD_EXIT,
-	RECORD_LOST, /* records the ring had no room for */
+	RECORD_LOST, /* counts records for which the ring had no room */
 	RECORD_THROTTLE,
 	RECORD_UNTHROTTLE,
 	RECORD_KSYMBOL,
@@ -44,10 +44,10 @@ enum record_type {
 struct record_mmap {
 	uint64_t start;       /* first address */
 	uint64_t length;      /* bytes */
-	uint64_t file_offset; /* of `start` in the file */
+	uint64_t file_offset; /* where in the file `start` lies */
 	uint32_t protection;  /* PROT_... */
 	uint8_t build_id[BUILD_ID_SIZE_MAX];
-	uint8_t build_id_size; /* 0: none, and then the four below identify the file */
+	uint8_t build_id_size; /* 0: none; then the four fields below identify the file */
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation;
 	bool is_data;     /* not executable */
@@ -64,10 +64,10 @@ struct record {
 		struct {
 			uint64_t address;
 			uint64_t cgroup;         /* 0: not recorded */
-			uint64_t period;         /* events since the one before; 0: not recorded */
+			uint64_t period;         /* events since the sample before; 0: not recorded */
 			const uint8_t *branches; /* struct perf_branch_entry, the latest first */
 			uint32_t branch_count;   /* 0: none, or not recorded */
-			bool has_call_chain;     /* which is passed over */
+			bool has_call_chain;     /* which is skipped */
 		} sample;
 		struct record_mmap mmap;
 		struct {
@@ -95,29 +95,34 @@ struct record {
 };
 
 /*
- * Which optional fields the records of a stream have: from perf_event_attr. Any sample can be decoded; what lies behind
- * its registers or its copy of the stack is passed over, the cgroup too.
+ * Which optional fields the records of a stream have: from perf_event_attr. Any sample can be decoded; fields behind
+ * its registers or its copy of the stack are skipped, including the cgroup.
  */
 struct record_layout {
 	uint64_t sample_type;        /* PERF_SAMPLE_... */
-	bool sample_id_all;          /* records that are no samples end with the id fields, too */
+	bool sample_id_all;          /* records that are no samples also end with the id fields */
 	uint64_t read_format;        /* PERF_FORMAT_..., of samples with READ */
 	uint64_t branch_sample_type; /* PERF_SAMPLE_BRANCH_..., of samples with BRANCH_STACK */
 	/*
-	 * Nobody asked for build-ids. Linux marks a mapping as one with a build-id as soon as any other listener, such
-	 * as a dcpid, asked for them (seen in 6.18); the device and inode that it has then are not taken for one.
+	 * The stream did not request build-ids. Linux marks a mapping as one with a build-id as soon as any other
+	 * listener, such as a dcpid, requested them (seen in 6.18). With this flag, the device and inode that such a
+	 * record has are not taken for a build-id.
 	 */
 	bool no_build_ids;
 };
 
-/* What dcpid asks for: a sample is then its header and fields of eight bytes, in this order, the period before the
- * last.
+/*
+ * The fields that dcpid requests: such a sample is its header and fields of eight bytes, in this order; the period, if
+ * any, comes before the last.
  */
 #define RECORD_DEFAULT_FIELDS                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
 #define RECORD_DEFAULT_SIZE 56 /* bytes at most */
 
-/* Decode such a sample, if the 56 bytes that are there begin with one: what nearly all records are, without a call. */
+/*
+ * Decode a sample of RECORD_DEFAULT_FIELDS, if the 56 bytes at `data` begin with one. Inline, because nearly all
+ * records are such samples.
+ */
 static inline bool
 record_decode_default(const struct record_layout *layout, const uint8_t *data, struct record *record)
 {
@@ -150,16 +155,17 @@ record_decode_default(const struct record_layout *layout, const uint8_t *data, s
 
 /*
  * Decode the record that starts at `data`, of which `size` bytes are there. Returns the record's own size (8 to
- * RECORD_SIZE_MAX, at most `size`), with *record filled; -EAGAIN when it is not all there; -DCPI_EDAMAGED when its
- * header or a field contradicts its size: `*consumed` is then what to skip (0: the stream cannot be followed further).
+ * RECORD_SIZE_MAX, at most `size`), with *record filled; -EAGAIN when a part of it is missing; -DCPI_EDAMAGED when its
+ * header or a field contradicts its size: `*consumed` is then the number of bytes to skip (0: the rest of the stream
+ * cannot be decoded).
  */
 int record_decode(const struct record_layout *layout, const void *data, size_t size, struct record *record,
                   size_t *consumed);
 
 /*
- * Swap the bytes of what a machine of the other byte order wrote: the header of a record, and then the record at
- * `data`, of header->size bytes, as far as record_decode() reads it. Branch flags, registers and raw bytes are not
- * usable afterwards.
+ * Swap the bytes of a record that a machine of the other byte order wrote: first its header, then the record at `data`,
+ * of header->size bytes, as far as record_decode() reads it. Branch flags, registers and raw bytes are not usable
+ * afterwards.
  */
 void record_swap_header(struct perf_event_header *header);
 void record_swap(const struct record_layout *layout, const struct perf_event_header *header, uint8_t *data);

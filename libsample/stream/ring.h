@@ -1,8 +1,8 @@
 /*
  * ring.h - one perf ring buffer, read in place
  *
- * The ring belongs to the descriptor it was made from, which must outlive it. Records stay in the ring until they are
- * consumed, so the kernel cannot overwrite what has not been taken; what it could not write it counts as lost.
+ * The descriptor from which the ring was made must outlive it. Records stay in the ring until they are consumed, so the
+ * kernel cannot overwrite a record that was not read; it counts records that it could not write as lost.
  * Thread rule: one reader.
  */
 #ifndef DCPI_STREAM_RING_H
@@ -21,7 +21,7 @@ struct ring;
  */
 struct ring *ring_new(int fd, size_t pages);
 
-/* A ring over memory laid out as the kernel does (a header page, then `pages` pages): for tests and benchmarks. */
+/* A ring in memory that is laid out like the kernel's (a header page, then `pages` pages): for tests and benchmarks. */
 struct ring *ring_over(void *memory, size_t pages);
 void ring_free(struct ring *ring); /* NULL is allowed */
 
@@ -32,12 +32,12 @@ void ring_free(struct ring *ring); /* NULL is allowed */
 int ring_peek(struct ring *ring, const struct record_layout *layout, struct record *record);
 
 void ring_consume(struct ring *ring); /* the record that ring_peek() gave */
-void ring_publish(struct ring *ring); /* give what was consumed back to the kernel; cheap, once a round will do */
+void ring_publish(struct ring *ring); /* free consumed records for the kernel; cheap; once a round is enough */
 
 size_t ring_used(const struct ring *ring); /* bytes that wait */
 size_t ring_size(const struct ring *ring); /* bytes it holds */
 
-/* How many samples of the counter `id` wait, in a ring whose samples begin with their id (PERF_SAMPLE_IDENTIFIER). */
+/* How many samples of the counter `id` wait in the ring. Samples must begin with their id (PERF_SAMPLE_IDENTIFIER). */
 size_t ring_count(const struct ring *ring, uint64_t id);
 
 uint64_t ring_take_skipped(struct ring *ring); /* damaged records since the last call */

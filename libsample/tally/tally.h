@@ -1,7 +1,7 @@
 /*
  * tally.h - counts that have not been written to the database yet
  *
- * One tally belongs to one thread at a time. It grows to its limit and then says -ENOSPC, so that its owner flushes;
+ * One tally belongs to one thread at a time. It grows to its limit and then returns -ENOSPC, so that its owner flushes;
  * it never drops a count. Killing the process loses what is in it.
  */
 #ifndef DCPI_TALLY_TALLY_H
@@ -35,8 +35,8 @@ void tally_free(struct tally *tally); /* NULL is allowed */
 int tally_add(struct tally *tally, const struct sample_key *key, uint64_t count);
 
 /*
- * Add `count` samples to `key`, and `sum` to the same place of event `sum_event`: both or neither. As tally_add(), but
- * -ENOSPC as soon as two new keys would not fit.
+ * Add `count` samples to `key`, and `sum` to this key with event `sum_event`: both or neither. Errors of tally_add();
+ * -ENOSPC also when two new keys would not fit, even if fewer are needed.
  */
 int tally_add_with_sum(struct tally *tally, const struct sample_key *key, uint64_t count, uint16_t sum_event,
                        uint64_t sum);
@@ -46,8 +46,9 @@ size_t tally_limit(const struct tally *tally);  /* distinct keys at most */
 size_t tally_memory(const struct tally *tally); /* bytes allocated */
 
 /*
- * Sort the entries by event, image, context and offset - the order of the database's keys - and return them; the
- * array belongs to the tally and is valid until tally_clear() or tally_free(). After it only those two may be called.
+ * Sort the entries by event, image, context and offset - the order of the database's keys - and return them; the array
+ * belongs to the tally and is valid until tally_clear() or tally_free(). After tally_sort() only these two functions
+ * may be called.
  */
 const struct tally_entry *tally_sort(struct tally *tally, size_t *count);
 
@@ -57,7 +58,7 @@ const struct tally_entry *tally_sort(struct tally *tally, size_t *count);
  */
 void tally_entries_sort(struct tally_entry *entries, size_t count);
 
-/* Empties it, and keeps its memory; half of it when a sixteenth of the slots would have done. */
+/* Empty the tally and keep its memory; only half of it when a sixteenth of the slots would have been enough. */
 void tally_clear(struct tally *tally);
 
 #endif
