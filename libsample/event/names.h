@@ -1,7 +1,7 @@
 /*
- * names.h - names of events: those that mean the same on every machine, modifiers behind a name, and near misses
+ * names.h - names of events that are valid on every machine, modifiers behind a name, and near misses
  *
- * Names and aliases are perf's; they are looked up without regard to case. Private to the room.
+ * Names and aliases are perf's; upper and lower case are equal. Private to the room.
  * Thread rule: stateless; a suggestion belongs to one thread.
  */
 #ifndef DCPI_EVENT_NAMES_H
@@ -9,7 +9,7 @@
 
 #include "event/event.h"
 
-/* The name most like a word, where candidates come one by one; base/text.h decides what is near. */
+/* The name that is nearest to a word, among candidates that come one by one; base/text.h decides what is near. */
 struct event_suggestion {
 	const char *word;
 	char best[EVENT_NAME_SIZE]; /* so far; empty: nothing near */
@@ -22,7 +22,7 @@ void event_suggestion_consider(struct event_suggestion *suggestion, const char *
 /* The nearest candidate, the first of equals; NULL when none is near. Valid as long as the suggestion. */
 const char *event_suggestion_get(const struct event_suggestion *suggestion);
 
-/* Find `name`: true with its encoding and, in `canonical`, the one of its names that everybody uses. */
+/* Find `name`: true with its encoding and, in `canonical`, the more common of its names. */
 bool event_name_find(const char *name, struct event_encoding *encoding, char canonical[EVENT_NAME_SIZE]);
 
 /* Offer every name to `suggestion`. */
@@ -35,7 +35,7 @@ void event_encoding_set_unit(struct event_encoding *encoding, const char *unit);
 
 /* The letters behind a name: `cycles:u`, `instructions:ppk`, `cpu/event=0x3c/u`. */
 struct event_modifiers {
-	bool user, kernel; /* neither: the name says nothing about modes */
+	bool user, kernel; /* neither: no modifier for modes */
 	bool no_idle;      /* I */
 	bool has_precise;  /* p, pp, ppp, or P for the highest */
 	uint8_t precise;

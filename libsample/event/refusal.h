@@ -1,5 +1,5 @@
 /*
- * refusal.h - why the kernel said no, in words that say what to change
+ * refusal.h - why the kernel refused an event, in a sentence that says what to change
  *
  * Private to the room. Thread rule: stateless.
  */
@@ -8,22 +8,25 @@
 
 #include "event/event.h"
 
-/* An answer that is about this process's means and not about the event: no descriptors, no memory, no system call. */
+/*
+ * Whether `err` means a shortage of this process, not a refusal of the event: no descriptors, no memory, no system
+ * call.
+ */
 bool refusal_is_shortage(int err);
 
-/* An answer that is about this process's rights. */
+/* Whether `err` means that this process lacks a permission. */
 bool refusal_is_permission(int err);
 
 /* Try to open `attr`, and close what was opened. 0 or a negative errno. */
 int refusal_probe(const struct event_environment *environment, struct perf_event_attr *attr);
 
 /*
- * Say why every event of all processes is refused with `err`: a shortage, a right, or a CPU that is not there
- * (-ENODEV).
+ * Say why the kernel refuses every event for all processes with `err`: a shortage, a permission, or a CPU that does not
+ * exist (-ENODEV).
  */
 void refusal_explain(const struct event_environment *environment, int err, char *why, size_t size);
 
-/* Say, as the beginning of a sentence, why this `event` is refused with `err` though others are not. */
+/* Say, as the beginning of a sentence, why the kernel refuses this `event` with `err` but not other events. */
 void refusal_describe(const struct event_environment *environment, const struct event *event, int err, char *text,
                       size_t size);
 

@@ -1,9 +1,9 @@
 /*
- * vendor.h - events by the names in the manuals of a CPU's vendor, as libpfm4 knows them
+ * vendor.h - events by the names in the manuals of a CPU's vendor, from libpfm4
  *
  * libpfm4 is loaded when a name is looked up and unloaded afterwards: its tables would cost a daemon 1.1 MB, and few
- * configurations need them. It need not be installed. Private to the room. Thread rule: any thread; one at a time is
- * served.
+ * configurations need them. It need not be installed. Private to the room. Thread rule: any thread; a lock serves one
+ * at a time.
  */
 #ifndef DCPI_EVENT_VENDOR_H
 #define DCPI_EVENT_VENDOR_H
@@ -12,7 +12,8 @@
 
 /*
  * Encode `name` (UOPS_ISSUED.ANY, without regard to case; libpfm4's attributes may follow: UOPS_ISSUED.ANY.c=2). Only
- * events of type PERF_TYPE_RAW are found: others are perf's own, not of a core, or of one of several kinds of core.
+ * events of type PERF_TYPE_RAW are found: the others are perf's own events, or not events of a core, or events of one
+ * of several kinds of core.
  * 0; -ENOENT when this CPU has no such event or libpfm4 does not know the CPU; -ENOPKG when libpfm4 is not installed.
  * *encoding is changed only with 0.
  */

@@ -1,8 +1,9 @@
 /*
- * elf_file.h - one ELF file or ELF image in memory, opened with distrust (private to this room)
+ * elf_file.h - one ELF file or ELF image in memory, which may be damaged or malicious (private to this room)
  *
- * Files are read, never mapped: one that is cut short while it is read gives an error, where a mapping would end the
- * tool by SIGBUS. libdwfl is not used: it maps, it may ask a debuginfod server, and it aborts on some damaged files.
+ * Files that elf_file_open() opens are read, not mapped: if a file becomes shorter meanwhile, reading returns an error,
+ * where a mapping would end the tool by SIGBUS. libdwfl is not used: it maps, it may ask a debuginfod server, and it
+ * aborts on some damaged files.
  * Thread rule: one thread per elf_file; struct elf_segments is plain data.
  */
 #ifndef DCPI_IMAGE_ELF_FILE_H
@@ -33,18 +34,17 @@ struct elf_file {
 
 /*
  * Open an executable or shared object (or what was split from one). 0; -ENOENT, -EACCES and other errno of open(2);
- * -DCPI_EDAMAGED for what is no such file. On failure `file` is as ELF_FILE_INIT.
+ * -DCPI_EDAMAGED when it is no such file. On failure `file` is ELF_FILE_INIT.
  */
 int elf_file_open(struct elf_file *file, const char *path);
 
 /*
- * As elf_file_open(), of a descriptor, which belongs to `file` from here on, also on failure. The file is mapped, so
- * that only the pages that are read are loaded: one that is cut short meanwhile costs its reader a SIGBUS.
+ * elf_file_open() of a descriptor, which then belongs to `file`, also on failure. The file is mapped, so that only the
+ * pages that are read are loaded: if it becomes shorter meanwhile, its reader gets a SIGBUS.
  */
 int elf_file_open_descriptor(struct elf_file *file, int fd);
 
-/* As elf_file_open(), of `size` bytes at `memory` (from malloc), which belong to `file` from here on, also on failure.
- */
+/* elf_file_open() of `size` bytes at `memory` (from malloc), which then belong to `file`, also on failure. */
 int elf_file_open_memory(struct elf_file *file, void *memory, size_t size);
 
 #define MINIDEBUG_SIZE_MAX ((size_t)128 << 20) /* bytes, decompressed; real ones are below 10 MiB */
@@ -54,22 +54,22 @@ int elf_file_open_memory(struct elf_file *file, void *memory, size_t size);
  * programs (minidebuginfo). 0, -ENOENT when there is none, -ENOMEM, -DCPI_EDAMAGED.
  */
 int elf_file_open_minidebug(struct elf_file *mini, const struct elf_file *main);
-void elf_file_close(struct elf_file *file); /* closed ones are allowed */
+void elf_file_close(struct elf_file *file); /* a closed one is allowed */
 
 /* The build-id's size (1 to BUILD_ID_SIZE_MAX), or -ENOENT. */
 int elf_file_build_id(const struct elf_file *file, uint8_t build_id[BUILD_ID_SIZE_MAX]);
 bool elf_file_has_build_id(const struct elf_file *file, const uint8_t *build_id, size_t size);
 
-/* The first section of that name behind `section` (NULL: of all) with its header, NULL when there is none. */
+/* The first section called `name` behind `section` (NULL: of all), and its header; NULL when there is none. */
 Elf_Scn *elf_file_next_section(const struct elf_file *file, Elf_Scn *section, const char *name, GElf_Shdr *header);
 
-/* The bytes of a section as they are in the file, NULL when it has none, is compressed, too large or cut short. */
+/* The bytes of a section as they are in the file; NULL when it has none, or is compressed, too large or cut short. */
 const Elf_Data *elf_file_bytes(const struct elf_file *file, Elf_Scn *section);
 
-/* The entries of a section for gelf_getsym() and the like, in this machine's byte order; NULL as elf_file_bytes(). */
+/* The entries of a section in this machine's byte order, for gelf_getsym() etc.; NULL when elf_file_bytes() is NULL. */
 Elf_Data *elf_file_entries(const struct elf_file *file, Elf_Scn *section);
 
-/* The next program header of `type` from *index on, which moves behind it; false when there is none. */
+/* The next program header of `type` from *index on; moves *index behind it. False when there is none. */
 bool elf_file_next_program_header(const struct elf_file *file, uint32_t type, size_t *index, GElf_Phdr *header);
 
 /* A string table; every name below `size` ends inside of it. */
@@ -107,9 +107,9 @@ struct elf_segments {
 int elf_segments_read(struct elf_segments *segments, const struct elf_file *file);
 
 /*
- * The segments of the file that the debug file `file` was split from. `eu-strip -f` keeps the program headers as they
- * were; `objcopy --only-keep-debug` does not, so that the offsets are worked out the way linkers assign them: the
- * lowest offset behind the previous segment that is equal to the address modulo the alignment.
+ * The segments of the file that the debug file `file` was split from. `eu-strip -f` keeps the program headers
+ * unchanged; `objcopy --only-keep-debug` does not. So the offsets are computed the way linkers assign them: the lowest
+ * offset behind the previous segment that is congruent to the address modulo the alignment.
  */
 int elf_segments_read_debug(struct elf_segments *segments, const struct elf_file *file);
 

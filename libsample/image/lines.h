@@ -1,7 +1,7 @@
 /*
- * lines.h - which line of which source file an instruction was made from, by DWARF
+ * lines.h - the source line from which an instruction was compiled, by DWARF
  *
- * From the image or its separate debug file, whichever has it. libdw may fault on a damaged file: the caller must guard
+ * DWARF comes from the image or its separate debug file. libdw may fault on a damaged file: the caller must guard
  * against that (base/guard.h). Thread rule: one thread per image_lines.
  */
 #ifndef DCPI_IMAGE_LINES_H
@@ -14,14 +14,14 @@
 struct image_lines;
 
 /*
- * After symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines are used.
- * 0; -ENOENT when there are none; -DCPI_EDAMAGED when they cannot be read, also because memory ends; -ENOMEM.
+ * Call it after symbol_table_from_file(), which looks for the debug file; `file` must stay open as long as the lines
+ * are used. 0; -ENOENT when there are none; -DCPI_EDAMAGED when they cannot be read, also because memory ends; -ENOMEM.
  */
 int image_lines_new(struct image_file *file, struct image_lines **lines);
 void image_lines_free(struct image_lines *lines); /* NULL is allowed */
 
 struct source_place {
-	const char *path; /* as the compiler was given it, with its directory; valid as long as the lines */
+	const char *path; /* as given to the compiler, with its directory; valid as long as the lines */
 	unsigned line;    /* from 1 on */
 };
 
@@ -29,8 +29,8 @@ struct source_place {
 int image_lines_find(struct image_lines *lines, uint64_t address, struct source_place *place);
 
 /*
- * The source file of the first unit that names one, with its directory, as the compiler was given it. 0 with a new
- * string in *source (free it); -ENOENT, -ENOMEM.
+ * The source file of the first compilation unit that names one, as given to the compiler, with its directory. 0 with a
+ * new string in *source (free it); -ENOENT, -ENOMEM.
  */
 int image_lines_source(struct image_lines *lines, char **source);
 

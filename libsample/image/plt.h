@@ -3,7 +3,7 @@
  *
  * Knows the stubs that GNU ld, lld and mold write for x86-64 (with and without IBT) and AArch64 (with and without
  * BTI and PAC).
- * Thread rule: that of the builder; plt_code_next() is stateless.
+ * Thread rule: one thread per builder; plt_code_next() is stateless.
  */
 #ifndef DCPI_IMAGE_PLT_H
 #define DCPI_IMAGE_PLT_H
@@ -17,12 +17,12 @@
 
 /*
  * Add a symbol `NAME@plt` for each stub of .plt, .plt.sec, .plt.got and .iplt that jumps through a GOT slot whose
- * relocation names a symbol - or the resolver of an indirect function, whose name must have been added before.
+ * relocation names a symbol, or an indirect function's resolver; the resolver's name must have been added before.
  * Names point into `file` and into the builder's candidates. 0 or -ENOMEM; damaged sections give no names.
  */
 int plt_add(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments);
 
-/* ---- what the stubs jump through ---- */
+/* ---- the GOT slots through which stubs jump ---- */
 
 struct plt_code {
 	uint16_t machine; /* EM_X86_64, EM_AARCH64 */
@@ -38,7 +38,7 @@ struct plt_stub {
 	uint64_t index;  /* of its relocation in .rela.plt */
 };
 
-/* The first stub at or behind *at, which moves behind it; false when there is none. */
+/* The first stub at or behind *at; moves *at behind it. False when there is none. */
 bool plt_code_next(const struct plt_code *plt, size_t *at, struct plt_stub *stub);
 
 #endif

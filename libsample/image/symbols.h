@@ -1,14 +1,16 @@
 /*
  * symbols.h - the functions of an image, by offset
  *
- * Sources, all merged: .symtab, .dynsym, a separate debug file (by build-id, then debuglink), .gnu_debugdata
- * (minidebuginfo), names made for PLT entries (`malloc@plt`); where none of them covers a piece of code, the bounds in
+ * All these sources are merged: .symtab, .dynsym, a separate debug file (by build-id, then debuglink), .gnu_debugdata
+ * (minidebuginfo), names made for PLT entries (`malloc@plt`); and for code that none of them covers, the bounds in
  * .eh_frame, without a name. For the kernel and its modules, the names captured in the database.
- * Each offset has one symbol. A function that is found twice (an alias, or in .symtab and in .dynsym) becomes one
- * symbol under its best name: functions before labels, global before weak before local, then fewer leading underscores,
- * then with a size, then the shorter name, then byte order. Where symbols overlap, the one that begins last holds the
- * bytes up to its end. Ranges without a name (from .eh_frame) only fill what named symbols leave open. Thread rule: one
- * thread per image file or builder; a table is constant once it is made, and any number of threads may read it.
+ * Each offset has one symbol. A function with two names (an alias, or one in .symtab and one in .dynsym) becomes one
+ * symbol with the better name: functions before labels, global before weak before local, then fewer leading
+ * underscores, then a symbol with a size, then the shorter name, then byte order. Where symbols overlap, the one that
+ * begins last owns the bytes up to its end. Ranges without a name (from .eh_frame) only fill gaps between named
+ * symbols.
+ * Thread rule: one thread per image file or builder; a table is constant once it is made, and any number of threads may
+ * read it.
  */
 #ifndef DCPI_IMAGE_SYMBOLS_H
 #define DCPI_IMAGE_SYMBOLS_H
@@ -32,7 +34,7 @@ struct symbol_table;
  * afterwards. */
 int symbol_table_from_file(struct image_file *file, struct symbol_table **table);
 
-/* From what profile_get_symbols() gave, ascending by offset; names are copied. 0 or -ENOMEM. */
+/* Make a table of the symbols of profile_get_symbols(), ascending by offset; names are copied. 0 or -ENOMEM. */
 struct profile_symbol;
 int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);
 void symbol_table_free(struct symbol_table *table); /* NULL is allowed */
@@ -47,7 +49,7 @@ const struct symbol *symbol_table_at(const struct symbol_table *table, size_t in
 /* Demangle a C++, Rust or D name without its parameters. A new string (free it), or NULL when it is not mangled. */
 char *symbol_demangle(const char *name);
 
-/* ---- for the files of this room: a table is made of candidates, the best of an offset first ---- */
+/* ---- for the files of this room: the candidates of which a table is made ---- */
 
 /* Best first. */
 enum symbol_binding {
@@ -62,7 +64,7 @@ struct symbol_candidate {
 	uint64_t limit;     /* offset that it cannot pass, e.g. the end of its section */
 	const char *name;   /* borrowed until symbol_builder_finish(); NULL: unnamed */
 	size_t name_length; /* without a version (`@@GLIBC_2.2.5`) */
-	const char *suffix; /* literal that goes behind the name, or NULL */
+	const char *suffix; /* literal that follows the name, or NULL */
 	enum symbol_binding binding;
 	bool label; /* a label in code, not declared to be a function */
 };
@@ -70,7 +72,7 @@ struct symbol_candidate {
 struct symbol_builder {
 	struct symbol_candidate *candidates;
 	size_t count, capacity;
-	size_t sorted; /* of them, the first that are in order */
+	size_t sorted; /* how many of the first candidates are in order */
 };
 
 #define SYMBOL_BUILDER_INIT                                                                                            \
@@ -86,7 +88,7 @@ int symbol_builder_add(struct symbol_builder *builder, const struct symbol_candi
 /* The best named candidate that begins at `offset`, among those added so far; NULL when there is none. Sorts. */
 const struct symbol_candidate *symbol_builder_best(struct symbol_builder *builder, uint64_t offset);
 
-/* Make the table; afterwards the builder may only be finished with symbol_builder_fini(). 0 or -ENOMEM. */
+/* Make the table; afterwards only symbol_builder_fini() may be called. 0 or -ENOMEM. */
 int symbol_builder_finish(struct symbol_builder *builder, struct symbol_table **table);
 
 #endif
