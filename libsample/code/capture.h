@@ -1,9 +1,9 @@
 /*
- * capture.h - what is copied of an image while its file exists, for readers that will not have it
+ * capture.h - which parts of an image are copied while its file exists, for readers that will not have the file
  *
- * All names and the layout of the image; of its text the blocks that have samples, the other blocks of the procedures
- * of these samples and of their cold parts; and the tables that their indirect jumps go through. dcpicalc needs them to
- * explain the samples. A small image is taken whole.
+ * Copied are all names and the layout of the image; the blocks of its text that have samples, and all other blocks of
+ * these procedures and of their cold parts; and the tables of their indirect jumps. dcpicalc needs them to explain the
+ * samples. A small image is copied whole.
  * Thread rule: stateless.
  */
 #ifndef DCPI_CODE_CAPTURE_H
@@ -17,10 +17,10 @@
 #include "profile/captured.h"
 
 #define CAPTURE_GRANULE    64u                   /* bytes of a block that one bit stands for */
-#define CAPTURE_BLOCKS_MAX 1024                  /* of text that one call takes: 4 MiB */
-#define CAPTURE_WHOLE_MAX  ((uint64_t)128 << 10) /* bytes of code and constants of an image that is taken whole */
+#define CAPTURE_BLOCKS_MAX 1024                  /* of text that one call copies: 4 MiB */
+#define CAPTURE_WHOLE_MAX  ((uint64_t)128 << 10) /* bytes of code and constants of an image that is copied whole */
 
-/* A block that has samples, and where in it. */
+/* A block that has samples, and the granules of it that have them. */
 struct capture_place {
 	uint32_t block;
 	uint64_t granules; /* bit N: bytes from N * CAPTURE_GRANULE on */
@@ -29,7 +29,7 @@ struct capture_place {
 struct capture_wish {
 	const struct capture_place *places; /* ascending by block */
 	size_t place_count;
-	const uint32_t *known; /* blocks that are not wanted any more, ascending */
+	const uint32_t *known; /* blocks that are not wanted because they are stored already, ascending */
 	size_t known_count;
 	bool names; /* and the layout */
 };
@@ -41,12 +41,12 @@ enum capture_part {
 };
 
 /*
- * Called for each value (profile/captured.h), `block` being a parcel's first. A
- * return value that is not 0 ends capture_take(), which returns it.
+ * Called for each value (profile/captured.h); `block` is the first block of a parcel. A return value that is not 0 ends
+ * capture_take(), which returns it.
  */
 typedef int capture_put(void *context, enum capture_part part, uint32_t block, const void *data, size_t size);
 
-/* 0; -ENOMEM; -DCPI_EDAMAGED; -EFBIG for more names than a database takes; or what `put` said. */
+/* 0; -ENOMEM; -DCPI_EDAMAGED; -EFBIG for more names than a database takes; or what `put` returned. */
 int capture_take(struct image_file *file, const struct capture_wish *wish, capture_put *put, void *context);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * control_flow.h - where control goes from each instruction of a procedure, and where registers get their values
- * (private to this room)
+ * control_flow.h - the successors of each instruction of a procedure, and the definitions of registers (private to this
+ * room)
  *
- * Known from each instruction alone, first; jump_tables_read() then adds where indirect jumps go. Thread rule: one
- * thread.
+ * control_flow_init() finds the successors that each instruction alone shows; jump_tables_read() then adds those of
+ * indirect jumps. Thread rule: one thread.
  */
 #ifndef DCPI_CODE_CONTROL_FLOW_H
 #define DCPI_CODE_CONTROL_FLOW_H
 
 #include "code/flow_graph.h"
 
-/* Flags of an instruction: where control goes from it, whether it comes from outside, whether it ends a block. */
+/* Flags of an instruction: where control goes, whether control enters from outside here, whether a block ends here. */
 enum control_flag {
 	CONTROL_FALL = 1 << 0,     /* to the next instruction */
 	CONTROL_TAKEN = 1 << 1,    /* to targets[] */
@@ -44,7 +44,7 @@ struct control_flow {
 #define CONTROL_OUTSIDE UINT32_MAX
 #define CONTROL_INSIDE  (UINT32_MAX - 1) /* in the middle of an instruction */
 
-/* Fill in what each instruction says; `list`'s instructions must outlive `flow`. 0, -ENOMEM, -EINVAL, -E2BIG. */
+/* Fill in what each instruction alone shows; `list`'s instructions must outlive `flow`. 0, -ENOMEM, -EINVAL, -E2BIG. */
 int control_flow_init(struct control_flow *flow, const struct instruction_list *list, struct decoder *decoder,
                       const struct flow_source *source);
 void control_flow_fini(struct control_flow *flow);
@@ -64,7 +64,7 @@ bool control_flow_is_stack(const struct control_flow *flow, uint8_t reg);
 /* Whether a call of `address` comes back, as far as is known. */
 bool control_flow_call_returns(const struct control_flow *flow, uint64_t address);
 
-/* Whether compilers use it as filling where nothing runs: nops and traps. */
+/* Whether compilers use the instruction as padding that never runs: nops and traps. */
 bool instruction_is_padding(const struct instruction *instruction);
 
 #define DEFINITION_SET_MAX 8
@@ -98,34 +98,38 @@ struct definition_set {
 };
 
 /*
- * Reaching definitions: which instructions may have set a register, and to which constant. Searched backwards along the
- * control flow that is known so far, which must not change meanwhile. A search that takes too many steps finds nothing,
- * and the steps of all searches are limited: the time is linear in the procedure's size. 0 or -ENOMEM.
+ * Reaching definitions: which instructions may have set a register, and to which constant. A search goes backwards
+ * along the control flow that is known so far, which must not change meanwhile. A search that takes too many steps
+ * finds nothing, and all searches together have a limited number of steps, so the time is linear in the procedure's
+ * size. 0 or -ENOMEM.
  */
 int reaching_defs_init(struct reaching_defs *defs, const struct control_flow *flow);
 void reaching_defs_fini(struct reaching_defs *defs);
 
-/* The only instruction that control comes from to `index`; CONTROL_OUTSIDE when there are several, or none. */
+/* The only predecessor of instruction `index`; CONTROL_OUTSIDE when there are several, or none. */
 uint32_t reaching_defs_only_source(const struct reaching_defs *defs, uint32_t index);
 
 /* The definitions of `reg` that reach instruction `at`. */
 void reaching_defs_find(struct reaching_defs *defs, uint32_t at, uint8_t reg, struct definition_set *definitions);
 
-/* Set *definition to the only one, false when there are several or it is the caller's or a call's. */
+/*
+ * Set *definition to the only definition that reaches `at`. False when there are several, or the caller or a call may
+ * have set `reg`.
+ */
 bool reaching_defs_find_only(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint32_t *definition);
 
-/* Set *value to what `reg` has before instruction `at`, if all its definitions give it that constant. */
+/* If all definitions of `reg` that reach `at` set one constant, set *value to it; else false. */
 bool reaching_defs_constant_before(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint64_t *value);
 
-/* Set *value to what instruction `at` gives `reg`, its first operand, if that is always one constant. */
+/* If instruction `at` always sets `reg`, its first operand, to one constant, set *value to it; else false. */
 bool reaching_defs_constant_of(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint64_t *value);
 
 /*
- * Resolve what can be resolved of CONTROL_INDIRECT: a table that can be read adds its targets, a tail call an exit. A
- * table ends where the comparison before its jump says, and without one where an entry is no instruction of the
- * procedure or another table begins. The forms of jumps that are known are those that gcc and clang give switches and
- * computed gotos on x86-64 and AArch64: an index into a table of addresses, or of distances from a base, of 1, 2, 4 or
- * 8 bytes; and a label's address beside or instead of an entry. 0 or -ENOMEM.
+ * Resolve as many CONTROL_INDIRECT as possible: a table that can be read adds its targets, a tail call an exit. The
+ * comparison before a jump gives the length of its table; without one, the table ends at the first entry that is no
+ * instruction of the procedure, or where another table begins. The forms that gcc and clang use for switches and
+ * computed gotos on x86-64 and AArch64 are known: an index into a table of addresses, or of distances from a base, of
+ * 1, 2, 4 or 8 bytes; and a label's address in addition to an entry or instead of one. 0 or -ENOMEM.
  */
 int jump_tables_read(struct control_flow *flow);
 

@@ -1,11 +1,11 @@
 /*
  * decoder.h - machine code into instructions: by Zydis for x86-64, capstone for aarch64, capstone 5 for riscv64
  *
- * Decoding never fails for what the bytes are. Those that are no instruction, and the rest of one that is cut off, are
+ * Decoding never fails because of the bytes. Bytes that are no instruction, and the rest of one that is cut off, become
  * CLASS_UNKNOWN, FLOW_NEXT, 1 byte long on x86-64, 4 (fewer at the end) on aarch64, and 2 or 4 on riscv64; they read
- * and write nothing. An instruction that is newer than the library is as long as it is and flows as it does, so that
- * what follows it is not lost; on x86-64 its registers are those that its encoding names. Nothing behind `length` is
- * read. Thread rule: one thread per decoder; what it made belongs to the caller and outlives it.
+ * and write nothing. An instruction that is newer than the library has its real length and flow, so that the code
+ * behind it is decoded right; on x86-64 its registers are those in its encoding. Nothing behind `length` is read.
+ * Thread rule: one thread per decoder; its results belong to the caller and outlive the decoder.
  */
 #ifndef DCPI_CODE_DECODER_H
 #define DCPI_CODE_DECODER_H
@@ -19,7 +19,7 @@
 struct decoder;
 struct decode_cache_entry;
 
-/* Registers with a use of their own, as the architecture's calling convention has it. */
+/* Registers with a special role in the architecture's calling convention. */
 struct architecture_registers {
 	uint8_t stack, frame;
 	uint32_t call_changes; /* general ones (bit n) that a call may change */
@@ -31,18 +31,18 @@ const struct architecture_registers *architecture_registers(enum architecture ar
 int architecture_of_machine(uint16_t e_machine, enum architecture *architecture);
 
 /*
- * Why this build does not decode `architecture`, and what to do, to be said of a program; NULL if it does. riscv64
- * needs capstone 5.
+ * Why this build does not decode `architecture`, and what to do about it, as text behind a program's name; NULL if it
+ * does. riscv64 needs capstone 5.
  */
 const char *architecture_trouble(enum architecture architecture);
 
 /*
- * NULL and errno (ENOMEM, EINVAL for no architecture of ours, ENOTSUP when the library, or this build, is without it).
+ * NULL and errno: ENOMEM, EINVAL for no enum architecture, ENOTSUP when the library or this build does not support it.
  */
 struct decoder *decoder_new(enum architecture architecture);
 void decoder_free(struct decoder *decoder); /* NULL is allowed */
 
-/* The instruction at `bytes`, whose ELF address is `address`. How many bytes it takes: 0 only when `length` is 0. */
+/* Decode the instruction at `bytes`, whose ELF address is `address`. Returns its size: 0 only when `length` is 0. */
 size_t decoder_decode_one(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                           struct instruction *instruction);
 
@@ -54,7 +54,7 @@ struct encoded_instruction {
 	const uint8_t *bytes;
 	size_t length;
 	struct x86_encoding x86; /* x86-64 */
-	uint64_t key[2];         /* private to the decoder, as the next */
+	uint64_t key[2];         /* private to the decoder, as is `size` */
 	size_t size;             /* 0: no instruction */
 	struct decode_cache_entry *cache_set;
 };
@@ -64,7 +64,7 @@ void decoder_prefetch(struct decoder *decoder, const uint8_t *bytes, size_t leng
 size_t decoder_decode_encoded(struct decoder *decoder, const struct encoded_instruction *encoded, uint64_t address,
                               struct instruction *instruction);
 
-/* Instructions one after the other; zero it before its first use, instruction_list_free() it after the last. */
+/* A growing array of instructions; zero it before its first use, instruction_list_free() it after the last. */
 struct instruction_list {
 	struct instruction *instructions;
 	size_t count, capacity;
@@ -73,13 +73,13 @@ struct instruction_list {
 void instruction_list_free(struct instruction_list *list);
 
 /*
- * Append the instructions of `length` bytes from `address` on to `list`: their sizes add up to `length`. 0, or -ENOMEM,
- * the list then as it was.
+ * Append the instructions of `length` bytes from `address` on to `list`: their sizes add up to `length`. 0, or -ENOMEM
+ * with the list unchanged.
  */
 int decoder_decode(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                    struct instruction_list *list);
 
-/* The syntax of x86-64 in a listing; the other architectures have one. */
+/* The syntax of x86-64 in a listing; the other architectures have only one. */
 enum listing_syntax {
 	LISTING_ATT, /* as objdump and perf annotate show it */
 	LISTING_INTEL,
@@ -88,9 +88,9 @@ enum listing_syntax {
 #define INSTRUCTION_TEXT_SIZE 192 /* enough for every instruction's text */
 
 /*
- * The text of the instruction at `bytes`: its mnemonic filled up to 7 columns and, if it has operands, these. Targets
- * are ELF addresses in hexadecimal. What cannot be decoded is "(bad)" when it is no instruction, ".byte 0x62,0xf1,..."
- * or ".inst 0x04e31041" when it is newer than the library. Always ends in NUL, if `size` is not 0; cut off at `size`.
+ * The text of the instruction at `bytes`: its mnemonic, padded to 7 columns, and its operands, if any. Targets are ELF
+ * addresses in hexadecimal. Bytes that are no instruction are "(bad)"; an instruction that is newer than the library is
+ * ".byte 0x62,0xf1,..." or ".inst 0x04e31041". The text is cut off at `size`, and ends in NUL unless `size` is 0.
  */
 void decoder_text(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t address,
                   enum listing_syntax syntax, char *text, size_t size);
@@ -106,14 +106,14 @@ enum operand_kind {
 struct instruction_operand {
 	uint8_t kind;     /* enum operand_kind */
 	uint8_t size;     /* bytes; 0: not known */
-	uint8_t reg;      /* OPERAND_REGISTER: as in struct instruction; REGISTER_NONE for one that is none there */
+	uint8_t reg;      /* OPERAND_REGISTER: as in struct instruction; REGISTER_NONE if it has no number there */
 	uint8_t base;     /* OPERAND_MEMORY: register or REGISTER_NONE */
 	uint8_t index;    /* register or REGISTER_NONE */
 	uint8_t scale;    /* of the index: 1, 2, 4, 8, 16 */
 	bool is_pc;       /* the address is `value` alone: relative to the instruction pointer, already added */
-	bool is_extended; /* aarch64: the index is its lower 32 bits, extended */
-	bool is_signed;   /* with is_extended: by its sign */
-	uint8_t shift;    /* aarch64: bits that a register or an immediate is shifted left */
+	bool is_extended; /* aarch64: only the lower 32 bits of the index are used, extended */
+	bool is_signed;   /* with is_extended: sign-extended */
+	uint8_t shift;    /* aarch64: how many bits a register or an immediate is shifted left */
 	int64_t value;    /* immediate, a target's address, or displacement */
 };
 

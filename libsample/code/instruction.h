@@ -1,8 +1,8 @@
 /*
- * instruction.h - what a machine instruction does, as far as the analysis needs it
+ * instruction.h - a machine instruction, as far as the analysis needs it
  *
  * Filled in by code/decoder.h from the text of an image; one table per architecture (code/x86_64.c, code/aarch64.c,
- * code/riscv64.c) adds what Zydis or capstone does not know. No pointers, no ownership: any thread.
+ * code/riscv64.c) adds what Zydis or capstone does not know. The structs have no pointers and no owner: any thread.
  */
 #ifndef DCPI_CODE_INSTRUCTION_H
 #define DCPI_CODE_INSTRUCTION_H
@@ -19,11 +19,11 @@ enum architecture {
 };
 
 /*
- * What it occupies in a pipeline. An x86 instruction with a memory operand has the class of its operation, and `loads`
- * or `stores`: the schedule adds the access.
+ * What an instruction occupies in a pipeline. An x86 instruction with a memory operand has the class of its operation,
+ * and `loads` or `stores` is set: the schedule adds the access.
  */
 enum instruction_class {
-	CLASS_NOP, /* needs no unit, moves that are renamed away included */
+	CLASS_NOP, /* needs no execution unit; also moves that renaming eliminates */
 	CLASS_INTEGER,
 	CLASS_SHIFT,
 	CLASS_ADDRESS, /* lea, adr */
@@ -53,13 +53,13 @@ enum instruction_class {
 	CLASS_VECTOR_MULTIPLY,
 	CLASS_VECTOR_SHUFFLE,
 	CLASS_CRYPTO,
-	CLASS_STRING, /* rep movs and the like: as long as its count says */
+	CLASS_STRING, /* rep movs etc.: its time depends on its count */
 	CLASS_SYSTEM, /* traps, cpuid, port and system registers */
 	CLASS_UNKNOWN,
 	CLASS_COUNT,
 };
 
-/* How it ends a block. */
+/* How an instruction ends a block. */
 enum instruction_flow {
 	FLOW_NEXT, /* it does not */
 	FLOW_BRANCH,
@@ -68,17 +68,17 @@ enum instruction_flow {
 	FLOW_CALL,
 	FLOW_CALL_INDIRECT,
 	FLOW_RETURN,
-	FLOW_STOP, /* ud2, hlt, brk: does not go on */
+	FLOW_STOP, /* ud2, hlt, brk: has no successor */
 };
 
 /*
- * Registers that may be read or written before they are renamed: general ones 0 to 31 (x86: rax 0 ... r15 15; aarch64:
- * x0 0 ... x30 30, sp 31; riscv64: x1 1 ... x31 31), vector ones - riscv64: floating-point ones - 32 to 63, the flags
- * 64, x86's x87 stack 65, mask registers 66 to 73. Parts of a register are the whole: what writes 8 or 16 bits of one,
- * or under a mask that merges, reads it as well. The zero register and the instruction pointer are none. Flags that an
- * instruction leaves alone (inc: the carry) are not read by it, because they are renamed apart. The upper half of a
- * vector that SSE keeps is not read, either. Where the whole state is saved, loaded or cleared (xsave, vzeroupper) it
- * is not listed.
+ * Numbers of architectural registers, before renaming: general ones 0 to 31 (x86: rax 0 ... r15 15; aarch64: x0 0 ...
+ * x30 30, sp 31; riscv64: x1 1 ... x31 31), vector ones - riscv64: floating-point ones - 32 to 63, the flags 64, x86's
+ * x87 stack 65, mask registers 66 to 73. A part of a register counts as the whole register: an instruction that writes
+ * 8 or 16 bits of it, or writes it under a merging mask, reads it as well. The zero register and the instruction
+ * pointer have no number. An instruction does not read flags that it leaves unchanged (inc: the carry), because flags
+ * are renamed separately. An SSE instruction does not read the upper half of a vector register, which it keeps.
+ * Instructions that save, load or clear the whole state (xsave, vzeroupper) do not list it.
  */
 #define REGISTER_VECTOR 32
 #define REGISTER_FLAGS  64
@@ -100,17 +100,17 @@ struct instruction {
 	uint8_t reads[INSTRUCTION_READS_MAX];   /* registers, data operands in their order first (Ra, Rb, ...), implicit
 	                                           ones after, those of addresses last; no duplicates */
 	uint8_t writes[INSTRUCTION_WRITES_MAX]; /* registers (Rc), the flags last */
-	uint8_t address_reads; /* how many of `reads`, at their end, only make an address; rsp of push, call, ret too */
+	uint8_t address_reads; /* how many of the last `reads` only make an address; also rsp of push, call, ret */
 	uint8_t access_size;   /* bytes loaded or stored; 0: none or not known */
 	bool loads, stores;
 	bool is_landing_pad; /* endbr64, bti: an indirect jump may come here */
-	bool is_wide;        /* 256 bits and more, a division of 64, or an lea of three parts: may take longer */
-	bool is_scaled;      /* its address has an index that is multiplied */
-	bool extends_sign;   /* what it loads */
+	bool is_wide;        /* 256 bits or more, a 64-bit division, or a three-part lea: may take longer */
+	bool is_scaled;      /* its address has a scaled index */
+	bool extends_sign;   /* of the loaded value */
 	bool clears;         /* its result does not depend on what it reads (xor eax, eax) */
 };
 
-/* Whether it reads or writes register `reg`. */
+/* Whether the instruction reads or writes register `reg`. */
 static inline bool
 instruction_reads(const struct instruction *instruction, uint8_t reg)
 {

@@ -4,21 +4,23 @@
  * In order (DCPI's static model, section 6.2 of "Continuous Profiling: Where Have All the Cycles Gone?", ACM TOCS
  * 15(4), 1997): instructions issue in their order, up to `issue_width` in a cycle as long as units and slotting rules
  * allow, each when its operands are there; all loads hit the first-level cache, and no branch is mispredicted. M, the
- * least time at the head of the issue queue, is the cycles from the issue of the instruction before: 0 for one that
- * issues with it. Best case = the sum of all M. Time that is lost is counted in half-cycles, the lines of a listing: an
- * instruction that could have followed in the same or the next half-cycle, and did not, has a static stall.
+ * least time of an instruction at the head of the issue queue, is the number of cycles since the instruction before it
+ * issued: 0 if both issue together. Best case = the sum of all M. Lost time is counted in half-cycles, the lines of a
+ * listing: an instruction that did not follow in the half-cycle of the one before it, or in the next half-cycle, has a
+ * static stall.
  *
- * Out of order: best case of a block that follows itself = the largest of four lower bounds on the cycles an
- * iteration takes:
+ * Out of order, the best case of a block that follows itself is the largest of four lower bounds on the cycles of an
+ * iteration:
  *  - front end: its micro-operations / issue width, or its taken branches / branches in a cycle;
  *  - units: the largest, over all sets U of units, of (cycles of uses that only units in U can serve) / |U|. No
- *    distribution of the work over the units can be better, and one that reaches it exists (Hall's theorem, with
- * fractions);
+ *    distribution of the work over the units can be better, and one exists that reaches it (Hall's theorem, with
+ *    fractions);
  *  - stores, of a block that follows itself: the different address registers of its stores / lines that can be written
- *    in a cycle. Those with the same registers may go to one line; that different ones never do is assumed.
+ *    in a cycle. Stores with equal address registers may go to one line; stores with different ones are assumed never
+ *    to do so.
  *  - latency: the largest, over all cycles of register dependences, of (the sum of latencies on it) / (iterations it
- *    spans). Loads take the first-level cache's latency; dependences through memory are not seen.
- * The first two are also lower bounds for a block that does not follow itself; only they are used then.
+ *    spans). Loads have the latency of the first-level cache; dependences through memory are ignored.
+ * For a block that does not follow itself, only the first two are used, which are lower bounds there, too.
  *
  * No state: any thread.
  */
@@ -36,11 +38,11 @@
 #define SCHEDULE_BEFORE  (UINT32_MAX - 1) /* one in a block before: see culprit_address */
 
 enum stall_reason {
-	STALL_SLOTTING, /* it does not issue together with the ones before it */
+	STALL_SLOTTING, /* it cannot issue together with the ones before it */
 	STALL_RA,       /* its first data operand is not ready */
-	STALL_RB,       /* its second one, or an address */
-	STALL_RC,       /* a further operand, or what it writes is still to be written by an earlier one */
-	STALL_UNIT,     /* the unit it needs is busy with an earlier cycle's work */
+	STALL_RB,       /* its second data operand, or an address, is not ready */
+	STALL_RC,       /* a further operand, or an earlier write of a register that it writes, is not ready */
+	STALL_UNIT,     /* the unit that it needs is still busy with an earlier instruction */
 	STALL_REASON_COUNT,
 };
 
@@ -53,49 +55,52 @@ struct static_stall {
 };
 
 enum schedule_bound {
-	BOUND_ISSUE,   /* in order: everything together */
+	BOUND_ISSUE,   /* in order: all constraints together */
 	BOUND_FRONT,   /* the width of the front end */
 	BOUND_BRANCH,  /* taken branches */
 	BOUND_UNITS,   /* execution units */
-	BOUND_STORES,  /* lines of the cache that are written */
+	BOUND_STORES,  /* written lines of the cache */
 	BOUND_LATENCY, /* a chain of dependences from one iteration to the next */
 };
 
 struct schedule_line {
-	double minimum_cycles; /* M in order; else its share of the best case, by its micro-operations */
+	double minimum_cycles; /* in order: M; else the instruction's share of the best case, by its micro-operations */
 	bool dual;             /* in order: issues with the one before it */
 	bool critical;         /* out of order: part of what bounds the block */
-	uint32_t waits_for;    /* the load of this block, before this one, that makes an operand; or SCHEDULE_NOTHING */
+	uint32_t waits_for;    /* an earlier load of this block that makes an operand; or SCHEDULE_NOTHING */
 };
 
 struct schedule {
 	size_t count; /* instructions */
 	struct schedule_line *lines;
 	double best_cycles;        /* of one execution, or of one iteration if it follows itself */
-	enum schedule_bound bound; /* what best_cycles are */
-	double front_cycles, unit_cycles, store_cycles, latency_cycles; /* out of order: the four */
-	uint32_t bound_units;                                           /* BOUND_UNITS: those that are full, as bits */
-	struct static_stall *stalls; /* in order; ascending by instruction, in the order in which they hold it up */
+	enum schedule_bound bound; /* the bound that best_cycles is */
+	double front_cycles, unit_cycles, store_cycles, latency_cycles; /* out of order: the four bounds */
+	uint32_t bound_units;                                           /* BOUND_UNITS: the full units, as bits */
+	struct static_stall *stalls; /* in order; ascending by instruction, then in the order in which they delay it */
 	size_t stall_count;
 };
 
 /* In cycles after the block's end. */
 struct schedule_times {
-	unsigned ready[REGISTER_COUNT];    /* when it can be read */
+	unsigned ready[REGISTER_COUNT];    /* when the register can be read */
 	unsigned busy[PIPELINE_UNITS_MAX]; /* when the unit is free */
 };
 
-/* What is not ready yet at the end of a block, in order, for the block behind it. All zero: everything is ready. */
+/*
+ * In order: the registers and units that are not ready at the end of a block, for the next block. All zero: everything
+ * is ready.
+ */
 struct schedule_state {
 	struct schedule_times times;
-	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of the instructions that make it so */
+	uint64_t writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX]; /* addresses of the culprits */
 };
 
 /*
- * Schedule `count` (1 or more) instructions that follow one another. `follows_itself`: the block is a loop's only one,
- * and what is asked for is an iteration among many. `before` is what comes in, in order (NULL: nothing), and *after
- * what goes out (NULL: not wanted); neither is looked at out of order or with `follows_itself`. 0, and free it with
- * schedule_fini(); -ENOMEM, -EINVAL (no instruction).
+ * Schedule `count` (1 or more) consecutive instructions. `follows_itself`: the block is the only one of a loop, and the
+ * schedule is for one of many iterations. In order, `before` is the state at the start of the block (NULL: all is
+ * ready), and *after becomes the state at its end (NULL: not wanted); out of order, or with `follows_itself`, neither
+ * is used. 0, and free the schedule with schedule_fini(); -ENOMEM, -EINVAL (no instruction).
  */
 int schedule_block(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                    bool follows_itself, const struct schedule_state *before, struct schedule_state *after,
@@ -103,21 +108,25 @@ int schedule_block(const struct pipeline *pipeline, const struct instruction *in
 void schedule_fini(struct schedule *schedule);
 
 /*
- * In order, only the cycles in which instructions issue: cycles[i] of each of `count` (1 or more), from 0 on, behind a
- * block that left `times`, which becomes what these leave. Returns how many cycles they take. Agrees with
- * schedule_block(), in less time.
+ * In order: only find cycles[i], from 0 on, in which each of `count` (1 or more) instructions issues. `times` is what
+ * the block before left, and becomes what this block leaves. Returns how many cycles the instructions take. Faster than
+ * schedule_block(), with equal results.
  */
 unsigned schedule_issue(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                         struct schedule_times *times, unsigned *cycles);
 
 /*
- * Out of order, only the best case of a block that does not follow itself, of `count` (1 or more) instructions, and as
- * shares[i] the minimum_cycles of each. Agrees with schedule_block(), in less time.
+ * Out of order: only find the best case of a block of `count` (1 or more) instructions that does not follow itself,
+ * which is returned, and shares[i], the minimum_cycles of each instruction. Faster than schedule_block(), with equal
+ * results.
  */
 double schedule_shares(const struct pipeline *pipeline, const struct instruction *instructions, size_t count,
                        double *shares);
 
-/* Where control flow joins: make `state` the earlier of both states for each register and unit (the best case). */
+/*
+ * Join two states where control flow joins: for each register and unit, `state` becomes the earlier time (the best
+ * case).
+ */
 void schedule_state_meet(struct schedule_state *state, const struct schedule_state *other);
 
 /* For a listing: "slotting", "Ra dependency", ...; "front end", "units", ...; "?" for what is none. */

@@ -1,8 +1,8 @@
 /*
  * x86_64_encoding.h - the parts of an x86-64 instruction's encoding
  *
- * Knows how long instructions are - also those that Zydis does not know - and not what they do. Needs no library: the
- * replica (dcpi-tools/x/shadow) and the emulator's counts are linked with none.
+ * Finds the length and the fields of instructions, including those that Zydis does not know, but not their meaning.
+ * Needs no library, because the replica (dcpi-tools/x/shadow) and the emulator's counts are linked with none.
  * Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volume 3, appendix A.
  * Thread rule: stateless.
  */
@@ -44,10 +44,10 @@ struct x86_encoding {
 	uint8_t kind; /* enum x86_form_of_encoding */
 	uint8_t map;  /* enum x86_map */
 	uint8_t opcode;
-	uint8_t prefix; /* 0, 0x66, 0xf3 or 0xf2: the one that chooses among instructions */
+	uint8_t prefix; /* 0, 0x66, 0xf3 or 0xf2: the one that selects the instruction */
 	bool has_lock, has_operand_size, has_rep, has_repne, has_address_size;
 	uint8_t rex;      /* W, R, X, B as in a REX prefix, also from VEX and EVEX */
-	uint8_t reg, rm;  /* with REX's bits, and EVEX's fifth where it is a register */
+	uint8_t reg, rm;  /* with REX's bits, and with EVEX's fifth bit if it is a register */
 	uint8_t other;    /* VEX.vvvv: the register that is not in ModRM */
 	uint8_t mask;     /* EVEX.aaa */
 	bool clears_mask; /* EVEX.z */
