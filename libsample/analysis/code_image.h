@@ -1,7 +1,8 @@
 /*
- * code_image.h - an image of a selection, opened to be analysed
+ * code_image.h - an image of a selection, opened for analysis
  *
- * From its file, which must be the build that was sampled; where there is none, from what was captured in the database.
+ * It is read from its file, which must be the build that was sampled; without such a file, from what the database has
+ * captured.
  * Thread rule: one thread per code_image.
  */
 #ifndef DCPI_ANALYSIS_CODE_IMAGE_H
@@ -20,18 +21,20 @@ struct code_image {
 	struct image_file *file;
 	struct symbol_table *symbols;
 	struct image_contents *contents; /* NULL before code_image_read() */
-	struct procedures *procedures;   /* likewise */
+	struct procedures *procedures;   /* NULL before code_image_read() */
 };
 
 /*
- * Open image `index` of the selection, which must outlive it with its profile, and read its symbols. 0; -ENOTSUP for
- * what is no file of code (the kernel, a JIT's memory) and was not captured; what image_file_open() says; -ENOMEM. On
- * failure there is nothing to close.
+ * Open image `index` of the selection and read its symbols. The selection and its profile must outlive it. 0; -ENOTSUP
+ * for an image that is no file (the kernel, a JIT's memory) and was not captured; errors of image_file_open(); -ENOMEM.
+ * On failure there is nothing to close.
  */
 int code_image_open(struct code_image *code, const struct selection *selection, uint32_t index);
 
-/* Read what its procedures need, too. 0; -ENOENT when only a debug file was found and nothing captured; -ENOTSUP for
- * another architecture; ... */
+/*
+ * Also read what its procedures need. 0; -ENOENT when only a debug file was found and nothing was captured; -ENOTSUP
+ * for another architecture; ...
+ */
 int code_image_read(struct code_image *code);
 void code_image_close(struct code_image *code); /* a zeroed one is allowed */
 
@@ -45,11 +48,17 @@ const char *code_image_trouble(const struct image *image, int err);
 uint64_t code_image_samples(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
                             uint16_t event);
 
-/* As code_image_samples(); in *taken how many were taken, in *squares (NULL: not wanted) the sum of squared weights. */
+/*
+ * code_image_samples(); *taken becomes how many samples were taken, *squares (NULL: not wanted) the sum of squared
+ * weights.
+ */
 uint64_t code_image_count(const struct selection *selection, uint32_t index, uint64_t start, uint64_t end,
                           uint16_t event, uint64_t *taken, double *squares);
 
-/* The first of selection->counts that is of image `index` and not before `offset`; count_count when there is none. */
+/*
+ * The index of the first of selection->counts of image `index` that is not before `offset`; count_count when there is
+ * none.
+ */
 size_t code_image_first_count(const struct selection *selection, uint32_t index, uint64_t offset);
 
 #endif

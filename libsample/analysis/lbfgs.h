@@ -1,8 +1,8 @@
 /*
  * lbfgs.h - a local minimum of a smooth function of many variables
  *
- * L-BFGS (Liu and Nocedal 1989) of liblbfgs, each step by its backtracking line search for the weak Wolfe conditions.
- * No state: any thread.
+ * L-BFGS (Liu and Nocedal 1989) by liblbfgs, with its backtracking line search for the weak Wolfe conditions. No state:
+ * any thread.
  */
 #ifndef DCPI_ANALYSIS_LBFGS_H
 #define DCPI_ANALYSIS_LBFGS_H
@@ -17,12 +17,12 @@ struct lbfgs_problem {
 	void *argument;
 	size_t count;             /* variables */
 	unsigned evaluations_max; /* of the function */
-	double tolerance;         /* three steps in a row that gain less than this part of the value are the end */
+	double tolerance;         /* stop after three successive steps that gain less than this part of the value */
 };
 
 /*
- * Move `x` to where the function is least; *evaluations (NULL: not wanted) is how often it was called. 0, also when
- * evaluations_max ended it; -ENOMEM; -EINVAL when the function is no number where it begins.
+ * Move `x` to a local minimum of the function; *evaluations (NULL: not wanted) becomes how often it was called. 0, also
+ * when evaluations_max ended the search; -ENOMEM; -EINVAL when the function's first value is not a number.
  */
 int lbfgs_minimize(const struct lbfgs_problem *problem, double *x, unsigned *evaluations);
 

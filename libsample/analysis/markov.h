@@ -1,11 +1,11 @@
 /*
  * markov.h - how often each state of a Markov chain is visited
  *
- * The chain leaves its origin and comes back: visits are those between, 1 of the origin. By state elimination that
- * never subtracts (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985), so that a loop with an exit of one
- * in a million is as exact as any other. markov_plan() eliminates symbolically once, states with few neighbours first,
- * so that the chain of a program stays sparse; markov_visits() works out each set of probabilities by that plan, for
- * an optimiser that evaluates hundreds of them.
+ * The chain leaves its origin and returns to it: visits are counted per such round, so the origin has 1. State
+ * elimination that never subtracts (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985) computes them, so a
+ * loop with an exit probability of one in a million is as exact as any other. markov_plan() eliminates symbolically,
+ * once, states with few neighbours first, so that the chain of a program stays sparse. markov_visits() evaluates one
+ * set of probabilities by that plan; an optimiser evaluates hundreds of them.
  * Thread rule: one thread per struct markov.
  */
 #ifndef DCPI_ANALYSIS_MARKOV_H
@@ -17,12 +17,12 @@
 struct markov;
 
 struct markov_edge {
-	uint32_t from, to; /* states; several may connect two states, and some a state to itself */
+	uint32_t from, to; /* states; parallel edges and loops are allowed */
 };
 
 /*
- * 0 with *markov (markov_free() it); -EINVAL for a state that is none, -ENOMEM, -E2BIG when elimination would take more
- * than `multiplications_max` multiplications.
+ * 0 with *markov (markov_free() it); -EINVAL for a state that is not below state_count, -ENOMEM, -E2BIG when
+ * elimination would take more than `multiplications_max` multiplications.
  */
 int markov_plan(const struct markov_edge *edges, size_t edge_count, size_t state_count, uint32_t origin,
                 size_t multiplications_max, struct markov **markov);
@@ -31,15 +31,16 @@ void markov_free(struct markov *markov); /* NULL is allowed */
 size_t markov_multiplications(const struct markov *markov); /* of each markov_visits() */
 
 /*
- * `probabilities`: of each edge; those from one state sum to 1. Visits of each state; 0 of a state that cannot be
- * reached, or from which nothing leads away.
+ * Find the visits of each state; 0 for a state that cannot be reached, or has no way out. `probabilities`: of each
+ * edge; those of the edges from one state sum to 1.
  */
 void markov_visits(struct markov *markov, const double *probabilities, double *visits);
 
 /*
- * After markov_visits(), with its probabilities: if each visit of a state is worth `rewards` of it, what is still to
- * come from each state on, until the origin, which is worth nothing. -- The derivative of the sum of visits x rewards
- * by a probability is the visits of its `from` x the value of its `to`, if the other probabilities stay as they are.
+ * After markov_visits(), with its probabilities: if each visit of state i earns rewards[i], values[i] is the expected
+ * sum of rewards from state i on until the origin, whose value is 0. So the derivative of the sum of visits x rewards
+ * by the probability of an edge is the visits of its `from` x the value of its `to`, with the other probabilities
+ * constant.
  */
 void markov_values(struct markov *markov, const double *rewards, double *values);
 

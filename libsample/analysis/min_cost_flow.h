@@ -2,8 +2,8 @@
  * min_cost_flow.h - the cheapest circulation in a network
  *
  * Network simplex with strongly feasible trees (Cunningham 1976) and a big-M cost of artificial arcs that rises by
- * stages, written here because no C library that Debian has is fast enough: see docs/analysis.md. Integers throughout,
- * so that flow is conserved exactly. No state: any thread.
+ * stages. It is written here because no C library in Debian is fast enough: see docs/analysis.md. All values are
+ * integers, so flow is conserved exactly. No state: any thread.
  */
 #ifndef DCPI_ANALYSIS_MIN_COST_FLOW_H
 #define DCPI_ANALYSIS_MIN_COST_FLOW_H
@@ -23,9 +23,9 @@ struct network_arc {
 };
 
 /*
- * Set each arc's flow so that it is conserved at each node, and the sum of cost x flow is least. 0; -EINVAL for
- * an arc that points nowhere or breaks the limits above; -ENOMEM; -EAGAIN when it took too many steps: then the flows
- * are cheap but not the cheapest, and not conserved at some nodes.
+ * Set each arc's flow so that it is conserved at each node, and the sum of cost x flow is least. 0; -EINVAL for an arc
+ * whose node does not exist, or that breaks the limits above; -ENOMEM; -EAGAIN when it took too many steps: then the
+ * flows are cheap but not the cheapest, and not conserved at some nodes.
  */
 int min_cost_circulation(struct network_arc *arcs, size_t arc_count, size_t node_count);
 

@@ -1,8 +1,8 @@
 /*
- * skid.h - how many instructions behind the one that held up retirement the samples of an event lie
+ * skid.h - the distance, in instructions, of an event's samples behind the instruction that held up retirement
  *
- * It is not a property of the CPU alone: a timer's interrupt and a counter's come late, what a PMU records itself
- * (PEBS, IBS, SPE) lies where it happened.
+ * The skid is not a property of the CPU alone: interrupts of timers and of counters come late, but samples that a PMU
+ * records itself (PEBS, IBS, SPE) are where the event happened.
  * Thread rule: stateless.
  */
 #ifndef DCPI_ANALYSIS_SKID_H
@@ -12,19 +12,19 @@
 #include "profile/selection.h"
 
 enum skid_source {
-	SKID_NONE,    /* what was counted or emulated lies where it is */
+	SKID_NONE,    /* counted or emulated: no skid */
 	SKID_PRECISE, /* recorded by the PMU: 0, or 1 for PEBS without a higher level, which records the next
 	                 instruction */
 	SKID_TIMER,   /* pipeline->timer_skid */
 	SKID_PMU,     /* pipeline->pmu_skid */
-	SKID_ASSUMED, /* a counter's, for which the pipeline says nothing: taken to be the timer's */
+	SKID_ASSUMED, /* of a counter, not in the pipeline's file: the timer's is assumed */
 	SKID_SOURCES,
 };
 
 struct skid {
 	unsigned instructions;
 	enum skid_source source;
-	bool differs; /* other epochs have samples of the event with another skid: it is that of the newest */
+	bool differs; /* other epochs have samples of the event with another skid; this is the newest one's */
 };
 
 /* The skid of one event as it was sampled on `cpu` (epoch.cpu). */

@@ -1,11 +1,11 @@
 /*
- * statistics.h - medians, tails of distributions, many p-values, and how far counts of samples can be believed
+ * statistics.h - medians, tails of distributions, adjustment of p-values, and confidence intervals of counts of samples
  *
- * Tails are right to 1e-10 of themselves for degrees of freedom up to 1e6, which is what comparisons of counts need.
- * Intervals take samples as independent draws: k of n that fell into a procedure are binomial, and counts of two runs
- * are Poisson. What varies from run to run by itself is not in them. `z` is how many standard deviations an interval is
- * wide to each side, by statistics_z(). A number of samples that weigh unequally is an effective one (effective.h), and
- * no whole one; 0 <= k <= n.
+ * Tails have a relative error of at most 1e-10 for degrees of freedom up to 1e6, which is enough for comparisons of
+ * counts. Intervals treat samples as independent draws: k of n samples in a procedure are binomial, and counts of two
+ * runs are Poisson. Variation from run to run is not in them. `z`, from statistics_z(), is the width of an interval to
+ * each side in standard deviations. Samples of unequal weights have an effective number (effective.h), which is not an
+ * integer; 0 <= k <= n.
  * Thread rule: stateless (lgamma_r).
  */
 #ifndef DCPI_ANALYSIS_STATISTICS_H
@@ -19,15 +19,15 @@
 double statistics_chi_square_tail(double x, double degrees);
 
 /*
- * P(F > f) of Fisher's F; the incomplete beta function (DLMF 8.17.22). 1 when `denominator` is 0: nothing is known
- * about the variance that f was divided by.
+ * P(F > f) of Fisher's F; the incomplete beta function (DLMF 8.17.22). 1 when `denominator` is 0, because then nothing
+ * is known about the variance by which f was divided.
  */
 double statistics_f_tail(double f, double numerator, double denominator);
 
 /* The x with P(X > x) = 1/2 of chi-square. */
 double statistics_chi_square_median(double degrees);
 
-/* Sorts `values`. The mean of the two in the middle when `count` is even; 0 of none. */
+/* The median; sorts `values`. The mean of the two in the middle when `count` is even; 0 when it is 0. */
 double statistics_median(double *values, size_t count);
 
 struct weighted_value {
@@ -35,12 +35,16 @@ struct weighted_value {
 	double weight; /* not negative */
 };
 
-/* The value that half of the weight is below, half above, of those with some weight; 0 when there is none. Sorts. */
+/*
+ * The weighted median: half of the weight is below it, half above. Values of weight 0 are ignored; 0 when there is no
+ * other. Sorts.
+ */
 double statistics_weighted_median(struct weighted_value *list, size_t count);
 
 /*
- * Holm's step-down adjustment (Scandinavian Journal of Statistics 6, 1979), in place: when those at most `alpha` are
- * taken to be real, the chance that any of them is not is at most `alpha`. 0 or -ENOMEM.
+ * Holm's step-down adjustment (Scandinavian Journal of Statistics 6, 1979), in place: if all differences with an
+ * adjusted p of at most `alpha` are taken to be real, the chance that any of them is not real is at most `alpha`. 0 or
+ * -ENOMEM.
  */
 int statistics_holm(double *p, size_t count);
 
@@ -56,7 +60,7 @@ struct statistics_interval statistics_share_interval(double k, double n, double 
 
 /*
  * The difference k[1] / n[1] - k[0] / n[0]. R. G. Newcombe's hybrid of the two score intervals (Statistics in Medicine
- * 17, 1998, method 10), which stays true where counts are few or none.
+ * 17, 1998, method 10), which stays valid if counts are few or 0.
  */
 struct statistics_interval statistics_difference_interval(const double k[2], const double n[2], double z);
 
@@ -67,8 +71,8 @@ struct statistics_interval statistics_difference_interval(const double k[2], con
 struct statistics_interval statistics_ratio_interval(const double k[2], const double weight[2], double z);
 
 /*
- * The probability of shares that differ as much as these or more, if in truth they are one: Fisher's exact test, twice
- * the smaller tail.
+ * The probability that two shares differ at least as much as these if they are equal in truth: Fisher's exact test,
+ * twice the smaller tail.
  */
 double statistics_fisher_exact(const uint64_t k[2], const uint64_t n[2]);
 
