@@ -1,8 +1,8 @@
 /*
- * request.h - what tools ask of dcpid over its control socket, and where that is
+ * request.h - the requests of tools to dcpid over its control socket, and the path of the socket
  *
  * A request is one line, a JSON object: {"command":"epoch","label":"nightly"}, {"command":"label","label":"run1"}. It
- * comes from outside and is bounded before it gets here. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
+ * comes from outside; the caller has limited its length. Fuzzed by tests/fuzz/request_fuzz.c. Thread rule: stateless.
  */
 #ifndef DCPI_CONTROL_REQUEST_H
 #define DCPI_CONTROL_REQUEST_H
@@ -32,11 +32,11 @@ enum command {
 };
 #define COMMANDS 8
 
-/* What is known of a command before it runs; collectord/daemon.c has the functions that run them. */
+/* Properties of a command; collectord/daemon.c has the functions that run commands. */
 struct command_entry {
 	const char *name;
-	bool owner_only; /* for root and the daemon's user only, else also for members of the daemon's group */
-	bool is_limited; /* costs a write to the disk: members have an allowance (control_peer_spend()) */
+	bool owner_only; /* only for root and the daemon's user; false: also for members of the daemon's group */
+	bool is_limited; /* writes to the disk: group members have an allowance (control_peer_spend()) */
 	bool takes_label;
 	bool takes_pid;
 };
@@ -44,17 +44,19 @@ const struct command_entry *command_entry(enum command command);
 
 struct control_request {
 	enum command command;
-	char label[EPOCH_LABEL_SIZE]; /* of an epoch; "" for none. Of a process tree: never "" */
-	uint32_t pid; /* of the process that is to be labelled; 0: of the one that asks, with its next exec */
+	char label[EPOCH_LABEL_SIZE]; /* of an epoch: "" for none; of a process tree: never "" */
+	uint32_t pid; /* of the process to label; 0: the process that sent the request, at its next exec */
 };
 
-/* 0; -EINVAL with a sentence in `why` for what is no request. */
+/* 0; -EINVAL with a sentence in `why` when `line` is no request. */
 int request_parse(const char *line, size_t length, struct control_request *request, char *why, size_t size);
 
 _Static_assert(LABEL_SIZE == EPOCH_LABEL_SIZE, "one rule for all labels");
 
-/* Is `label` fit for an epoch or a process tree: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8 without "/"? 0,
- * or -EINVAL. */
+/*
+ * Check that `label` is valid for an epoch or a process tree: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8
+ * without "/". 0, or -EINVAL.
+ */
 int label_check(const char *label, char *why, size_t size);
 
 #endif

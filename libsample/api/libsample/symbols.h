@@ -1,9 +1,9 @@
 /*
  * libsample/symbols.h - the procedures and source lines of an image
  *
- * Those of a file are read from it, as the user who asks: it must be the build that was sampled. Where it is not there
- * any more, and for the kernel, they are what dcpid captured. ELF files are read by elfutils' libraries, which a
- * damaged or malicious one may fault.
+ * For an image that is a file, they are read from it, with the rights of this process: the file must be the build that
+ * was sampled. For a file that no longer exists, and for the kernel, they are what dcpid captured. The libraries of
+ * elfutils read ELF files; a damaged or malicious file may cause a fault in them.
  */
 #ifndef LIBSAMPLE_SYMBOLS_H
 #define LIBSAMPLE_SYMBOLS_H
@@ -17,21 +17,23 @@ extern "C" {
 struct sample_symbols;
 
 /*
- * 0; -ENOENT, -EACCES, -SAMPLE_EBUILDID, -SAMPLE_EDAMAGED for a file that is not there, may not be read, is another
- * build, or no ELF file, while nothing was captured; -ENOTSUP for memory that nothing is known of; -ENOMEM. Neither the
- * database nor the selection is needed afterwards.
+ * 0. If nothing was captured: -ENOENT for a file that does not exist, -EACCES for one that may not be read,
+ * -SAMPLE_EBUILDID for another build, -SAMPLE_EDAMAGED for no ELF file, -ENOTSUP for memory without a file. -ENOMEM.
+ * The database and the selection are not needed afterwards.
  */
 int sample_symbols_open(struct sample_database *database, const struct sample_selection *selection, size_t image,
                         struct sample_symbols **symbols);
 void sample_symbols_close(struct sample_symbols *symbols); /* NULL is allowed */
 
 /*
- * The procedure that `offset` lies in: 0 with the offset at which it begins and its name as linked - NULL when that is
- * not known - or -ENOENT. The name is valid as long as the symbols.
+ * The procedure that contains `offset`: 0 with the offset at which it begins and its name as linked (NULL: not known),
+ * or -ENOENT. The name is valid as long as the symbols.
  */
 int sample_symbols_find(const struct sample_symbols *symbols, uint64_t offset, uint64_t *start, const char **name);
 
-/* The source line of the instruction there. 0, -ENOENT, or -SAMPLE_EDAMAGED. The path is valid as long as the symbols.
+/*
+ * The source line of the instruction at `offset`. 0, -ENOENT, or -SAMPLE_EDAMAGED. The path is valid as long as the
+ * symbols.
  */
 int sample_symbols_line(struct sample_symbols *symbols, uint64_t offset, const char **path, unsigned *line);
 
