@@ -1,10 +1,10 @@
 /*
- * code_log.h - which code was executed: images and blocks, in the order in which they were seen
+ * code_log.h - the executed code: images and blocks, in the order of their first execution
  *
- * Both plugins write it into their file, and tools read it. Each record begins on 8 bytes; blocks and images are
- * numbered from 1 in the order of their records. A block is what the emulator translated at once: instructions that
- * follow each other; it is entered at its first. Its instructions are numbered, too, through all blocks, from 1.
- * Readers trust nothing in it: the guest could have written to it.
+ * Both plugins write the log into their file, and tools read it. Each record begins at a multiple of 8 bytes; blocks
+ * and images are numbered from 1 in the order of their records. A block is the unit of translation of the emulator:
+ * consecutive instructions, entered at the first. Instructions are also numbered, through all blocks, from 1. Readers
+ * trust nothing in the log: the guest could have written to it.
  * Thread rule: one thread at a time.
  */
 #ifndef DCPI_EMULATOR_CODE_LOG_H
@@ -48,8 +48,8 @@ struct code_block {
 	uint32_t image;             /* 0: memory without a file, or that differs from it */
 	uint64_t offset; /* of the first instruction in the image's file; without a file, any number that identifies it
 	                  */
-	uint16_t loads, stores; /* instructions of it that do; code_log_tell_block() */
-	uint16_t branches;      /* instructions of it that are predicted */
+	uint16_t loads, stores; /* how many instructions do; code_log_tell_block() */
+	uint16_t branches;      /* how many instructions are predicted */
 	uint16_t reserved;
 	uint8_t sizes[]; /* of the instructions, in bytes */
 };
@@ -63,7 +63,7 @@ code_record_end(uint64_t end)
 
 struct code_log {
 	uint8_t *bytes; /* CODE_LOG_SIZE, the file's */
-	uint64_t size;  /* in use; after a fork, that in the file is still the parent's */
+	uint64_t size;  /* in use; after a fork, the size in the file is still the parent's */
 	struct id_hash blocks;
 	struct code_log_place *places; /* by block */
 	size_t capacity;
@@ -74,20 +74,20 @@ struct code_log {
 void code_log_init(struct code_log *log, uint8_t *bytes, uint32_t instructions_max);
 void code_log_fini(struct code_log *log);
 
-/* 0 or -ENOSPC. `size`: the header's, which readers go by. */
+/* 0 or -ENOSPC. `size`: the header's, which readers use. */
 int code_log_add_image(struct code_log *log, uint64_t *size, const struct record_mmap *file);
 
 /*
- * The number of the block, new or not; `block` without sizes. 0 when there is no room for it. `first`: the number of
- * its first instruction.
+ * Find or add a block (`block` is without sizes). Returns its number; 0 when there is no room for it. *first becomes
+ * the number of its first instruction.
  */
 uint32_t code_log_add_block(struct code_log *log, uint64_t *size, const struct code_block *block, const uint8_t *sizes,
                             uint32_t *first);
 
-/* What a block does at each execution, once that is known: loads, stores and branches of `does`. */
+/* Set what a block does at each execution, as soon as that is known: loads, stores and branches of `does`. */
 void code_log_tell_block(struct code_log *log, uint32_t number, const struct code_block *does);
 
-/* All of it into another file, at `offset`: what has numbers keeps them. 0 or -errno. */
+/* Copy the whole log into another file, at `offset`; all numbers stay the same. 0 or -errno. */
 int code_log_copy(const struct code_log *log, int fd, uint64_t offset);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * exec_follow.h - a program that the guest executes runs in the emulator, too
+ * exec_follow.h - run a program that the guest executes in the emulator, too
  *
- * The guest's execve() would leave the emulator. So the emulator is executed in its place, with the plugin and the
- * program. What cannot be followed - another architecture, another user - is left to the kernel.
+ * The guest's execve() would leave the emulator. So the emulator is executed instead, with the plugin and the program.
+ * A program that cannot be followed - of another architecture, or run as another user - is left to the kernel.
  * Thread rule: any thread; it allocates what it needs.
  */
 #ifndef DCPI_EMULATOR_EXEC_FOLLOW_H
@@ -32,8 +32,8 @@ struct exec_follow {
 };
 
 /*
- * The guest is about to make a system call with these arguments; `base` is what is added to its addresses. Does not
- * return when it was an execve() that can be followed and did not fail.
+ * The guest is about to make a system call with these arguments; `base` is added to its addresses. Does not return if
+ * the call is an execve() that can be followed and does not fail.
  */
 void exec_follow_call(const struct exec_follow *follow, int64_t number, const uint64_t arguments[5], uint64_t base);
 

@@ -1,8 +1,8 @@
 /*
  * guest.h - the guest program, as far as both plugins follow it
  *
- * How the emulator was started, which files the guest's code is from, what the guest executes, forks and clones.
- * Thread rule: guest_take_block() one thread at a time; the calls by any.
+ * How the emulator was started, from which files the guest's code is, and what the guest executes, forks and clones.
+ * Thread rule: guest_take_block() one thread at a time; guest_call_...() any thread.
  */
 #ifndef DCPI_EMULATOR_GUEST_H
 #define DCPI_EMULATOR_GUEST_H
@@ -26,9 +26,9 @@ struct guest {
 	struct mapped_code *code;
 	atomic_uint_fast64_t base; /* host address less guest address */
 	/*
-	 * One thread begins at a time. With interface 1 QEMU announces a new virtual CPU in its parent's clone(), with
-	 * 2 on the new thread, when clone() may have returned. So the parent holds `clone_lock` from before its clone()
-	 * until `thread_began` is posted: it is known, and does not run meanwhile.
+	 * One thread begins at a time. With interface 1, QEMU announces a new virtual CPU in its parent's clone(); with
+	 * interface 2, on the new thread, when clone() may have returned. So the parent holds `clone_lock` from before
+	 * its clone() until `thread_began` is posted: then the parent is known, and does not run meanwhile.
 	 */
 	pthread_mutex_t clone_lock;
 	sem_t thread_began;
@@ -37,8 +37,8 @@ struct guest {
 };
 
 /*
- * While a plugin is installed: `target` and options as it gets them, `self` some function of it. 0; -ENOSYS: a target
- * that is not known; -errno.
+ * To be called while a plugin is installed, with the `target` and the options that it gets; `self` is any function of
+ * the plugin. 0; -ENOSYS: an unknown target; -errno.
  */
 int guest_init(struct guest *guest, const char *target, int argc, char **argv, const void *self);
 
@@ -69,13 +69,14 @@ void guest_thread_began(struct guest *guest);
 void guest_forked(struct guest *guest); /* in the child of a fork */
 
 /*
- * Signals that were ignored when the program was executed are ignored in programs that it executes: the emulator shows
- * its guest such a signal (of nohup, or a shell's `trap ""`) as ignored, but has a handler for it, and execve() would
- * reset it to its default.
+ * Signals that were ignored when the program was executed must stay ignored in programs that it executes. The emulator
+ * shows its guest such a signal (of nohup, or a shell's `trap ""`) as ignored, but has a handler for it, so execve()
+ * would reset it to its default.
  *
- * The signals (bit n: signal n + 1) that are ignored now, before the emulator installs its handlers. Ignore them again,
- * and clear `*signals`, so that later calls do nothing. The first call must come before the guest's first instruction:
- * later changes of the guest go through the emulator to the kernel.
+ * guest_read_ignored_signals() returns the signals (bit n: signal n + 1) that are ignored now, before the emulator
+ * installs its handlers. guest_ignore_signals() ignores them again, and clears `*signals`, so that later calls do
+ * nothing. Its first call must come before the guest's first instruction: later changes by the guest go through the
+ * emulator to the kernel.
  */
 uint32_t guest_read_ignored_signals(void);
 void guest_ignore_signals(uint32_t *signals);

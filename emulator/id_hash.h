@@ -13,7 +13,7 @@
 
 struct id_hash {
 	uint32_t *numbers;
-	uint32_t size, used; /* size: a power of two, or 0 before anything was put */
+	uint32_t size, used; /* size: a power of two, or 0 before the first id_hash_put() */
 };
 
 static inline uint64_t
@@ -37,8 +37,8 @@ id_hash_next(const struct id_hash *table, uint32_t at)
 }
 
 /*
- * Room for one more. 0, or -ENOMEM with the table as it was. With `*is_new` the table has grown and is empty: the
- * caller puts all ids again.
+ * Make room for one more id. 0, or -ENOMEM with the table unchanged. If `*is_new`, the table has grown and is empty:
+ * the caller puts all ids again.
  */
 int id_hash_reserve(struct id_hash *table, bool *is_new);
 void id_hash_put(struct id_hash *table, uint64_t hash, uint32_t number);

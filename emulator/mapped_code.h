@@ -1,8 +1,8 @@
 /*
- * mapped_code.h - from which file, at which offset, the code at an address of the emulator is
+ * mapped_code.h - the file and the offset of the code at an address of the emulator
  *
- * Reads /proc/self/maps, which has the guest's files at the guest's addresses, and keeps it until mapped_code_forget().
- * Code that differs from its file, as the program has changed it, has no file.
+ * Reads /proc/self/maps, which has the guest's files at the guest's addresses, and keeps the result until
+ * mapped_code_forget(). Code that differs from its file, because the program has changed it, has no file.
  * Thread rule: one thread at a time; mapped_code_forget() from any.
  */
 #ifndef DCPI_EMULATOR_MAPPED_CODE_H
@@ -26,7 +26,7 @@ void mapped_code_free(struct mapped_code *code);                              /*
 
 void mapped_code_forget(struct mapped_code *code); /* something was mapped or unmapped */
 
-/* The number of the file that `size` bytes at `address` are from, with their offset in it; 0: no file. */
+/* The number of the file of the `size` bytes at `address`, and their offset in it; 0: no file. */
 uint32_t mapped_code_find(struct mapped_code *code, const void *address, size_t size, uint64_t *offset);
 
 #endif

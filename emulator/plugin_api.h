@@ -1,13 +1,14 @@
 /*
  * plugin_api.h - what QEMU's user-mode emulators offer their plugins, interfaces 1 to 4
  *
- * Debian has no package with QEMU's own header, and the interface is small: these declarations fit qemu-user 6.0
- * to 10.0, the functions are found in the emulator when it loads the plugin. Only what is used is here. A plugin says
- * one version: 1 is taken up to QEMU 8.2, 2 from 9.0 on; plugin_api.c says which by what the emulator has. What only
- * one of them has is weak: NULL where it is missing. Rules that no header tells: the path of the program is not known
- * while a plugin is installed; a translation callback has the lock on the guest's mappings; a guest that a signal kills
- * calls nothing at its end; a fork goes on with the plugin and all it holds. A virtual CPU begins in its parent's
- * clone() (1), or on its own thread before anything is translated for it (2).
+ * Debian has no package with QEMU's own header, and the interface is small. These declarations fit qemu-user 6.0 to
+ * 10.0; the functions are found in the emulator when it loads the plugin. Only what is used is declared. A plugin names
+ * one version: QEMU accepts 1 up to 8.2, and 2 from 9.0 on; plugin_api.c chooses by the functions that the emulator
+ * has. A function of only one version is weak: NULL where it is missing. Rules that QEMU's header does not document:
+ * the path of the program is not known while a plugin is installed; a translation callback holds the lock on the
+ * guest's mappings; no callback is called when a signal kills the guest; after a fork the child continues with the
+ * plugin and its memory. A virtual CPU begins in its parent's clone() (interface 1), or on its own thread before
+ * anything is translated for it (interface 2).
  */
 #ifndef DCPI_EMULATOR_PLUGIN_API_H
 #define DCPI_EMULATOR_PLUGIN_API_H
@@ -40,14 +41,14 @@ enum qemu_plugin_cb_flags {
 	QEMU_PLUGIN_CB_NO_REGS,
 };
 
-/* QEMU 7.2 mixes up loads and stores when asked for one of them: asked for loads it calls back for stores. */
+/* QEMU 7.2 mixes up loads and stores if only one of them is requested: for loads it calls back at stores. */
 enum qemu_plugin_mem_rw {
 	QEMU_PLUGIN_MEM_R = 1,
 	QEMU_PLUGIN_MEM_RW = 3,
 };
 
 enum qemu_plugin_op {
-	QEMU_PLUGIN_INLINE_ADD_U64, /* not atomic: of a program without threads */
+	QEMU_PLUGIN_INLINE_ADD_U64, /* not atomic: only for a program without threads */
 };
 
 typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t id, unsigned vcpu);
@@ -66,8 +67,7 @@ void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_sim
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t callback,
                                           enum qemu_plugin_cb_flags flags, void *data);
-/* Interface 1 alone; from 2 on counters are in the emulator's scoreboards, which a guest that is killed takes with it.
- */
+/* Only interface 1; from 2 on, counters are in the emulator's scoreboards, which are lost when the guest is killed. */
 __attribute__((weak)) void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *tb, enum qemu_plugin_op op,
                                                                     void *data, uint64_t value);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t callback,
@@ -81,7 +81,7 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn); /* in the guest */
-void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);    /* the same place, in the emulator */
+void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);    /* its address in the emulator */
 
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info); /* log2 of its bytes */
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);

@@ -1,8 +1,8 @@
 /*
- * qemu_functions.h - QEMU's own functions, for what no plugin interface can do
+ * qemu_functions.h - QEMU's internal functions, for what no plugin interface can do
  *
- * They are found by name in the emulator, where it exports them: Debian's does, and scripts/qemu builds one that does.
- * With another one nothing is done.
+ * They are found by name, if the emulator exports them: Debian's does, and so does the one that scripts/qemu builds.
+ * With another emulator the functions here do nothing.
  */
 #ifndef DCPI_EMULATOR_QEMU_FUNCTIONS_H
 #define DCPI_EMULATOR_QEMU_FUNCTIONS_H
@@ -24,13 +24,13 @@ struct tb_flush {
 /* Look up the functions; false when this emulator does not export them. */
 bool tb_flush_init(struct tb_flush *flush);
 
-/* By the thread that is `vcpu`, makes a system call, and is the only one of its process. */
+/* To be called by the thread of `vcpu`, in a system call, as the only thread of its process. */
 void tb_flush_all(const struct tb_flush *flush, unsigned vcpu);
 
 /*
- * Remove the parent's virtual CPUs from the plugin interface in the child of a fork. There QEMU 7.2 removes the virtual
- * CPUs of the parent's other threads, but not from its list for plugins: when a thread of the child gets one of their
- * numbers, it aborts if a plugin is loaded. All by the thread that forks.
+ * Remove the parent's virtual CPUs from the plugin interface in the child of a fork. QEMU 7.2 removes the virtual CPUs
+ * of the parent's other threads there, but not from its list for plugins: when a thread of the child gets one of their
+ * numbers, QEMU aborts if a plugin is loaded. The thread that forks calls all three functions.
  */
 #define FORKED_CPUS_MAX 4096
 
@@ -39,11 +39,13 @@ struct forked_cpus {
 	void (*forget)(void *cpu); /* it also calls the plugin's callback for the end of a virtual CPU */
 	void *cpus[FORKED_CPUS_MAX];
 	unsigned count;
-	bool is_child;      /* and the list still has those of the parent */
-	bool is_forgetting; /* virtual CPUs that end now are not threads of this process */
+	bool is_child;      /* of a fork, whose list still has the parent's virtual CPUs */
+	bool is_forgetting; /* virtual CPUs that end now were not threads of this process */
 };
 
-/* Before the fork, in its handler; `highest`: number of the highest virtual CPU that ever was, and one. In the child.
+/*
+ * Before the fork, in its handler (`highest`: number of the highest virtual CPU that ever was, plus 1); and in the
+ * child.
  */
 void forked_cpus_note(struct forked_cpus *forked, unsigned highest);
 void forked_cpus_begin(struct forked_cpus *forked);
@@ -52,8 +54,8 @@ void forked_cpus_begin(struct forked_cpus *forked);
 void forked_cpus_forget(struct forked_cpus *forked, unsigned vcpu);
 
 /*
- * Change what a system call returns after the emulator has made it. Debuggers write registers by this function: with it
- * the result's register is written when the next block is entered, before anything has read it.
+ * Change the result of a system call after the emulator has made it. QEMU's function for debuggers writes the register
+ * of the result when the next block is entered, before anything has read it.
  */
 struct guest_result {
 	void *(*find_cpu)(int vcpu);
@@ -61,10 +63,10 @@ struct guest_result {
 	int number; /* of the register */
 };
 
-/* `target` as the emulator calls it. False: this emulator has no such functions, results stay as they are. */
+/* `target`: the emulator's name of it. False: this emulator has no such functions, and results do not change. */
 bool guest_result_init(struct guest_result *result, const char *target);
 
-/* In a callback of a block's beginning. */
+/* To be called in a callback at the beginning of a block. */
 void guest_result_write(const struct guest_result *result, unsigned vcpu, int64_t value);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * translation.h - a block of code as the emulator is about to translate it
  *
- * It calls the emulator, so that only plugins can link it.
+ * It calls the emulator, so only plugins can link it.
  */
 #ifndef DCPI_EMULATOR_TRANSLATION_H
 #define DCPI_EMULATOR_TRANSLATION_H
@@ -13,7 +13,7 @@
 
 struct translation {
 	uint64_t address;     /* in the guest */
-	const uint8_t *bytes; /* of all instructions, at the address of the emulator */
+	const uint8_t *bytes; /* of all instructions, in the emulator's memory */
 	size_t size;          /* of all instructions; 0: too many, the block cannot be counted */
 	uint64_t guest_base;
 	uint8_t sizes[CODE_BLOCK_INSTRUCTIONS_MAX];

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #define ARENA_LINE 64               /* of the host's cache */
-#define ARENA_PAIR (2 * ARENA_LINE) /* two lines, which the host often prefetches together */
+#define ARENA_PAIR (2 * ARENA_LINE) /* two lines: the host often prefetches both together */
 
 struct arena_chunk;
 

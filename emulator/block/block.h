@@ -1,15 +1,15 @@
 /*
- * block.h - a translated block of code and how long it takes, prepared once so that executing it costs little
+ * block.h - a translated block of code and how long it takes, computed once so that executing it costs little
  *
- * A block is what the emulator translates at once: instructions that follow one another, entered at the first. Its
- * cycles depend on the block before it: in order, results that are not ready and units that are busy carry over; out of
- * order, iterations of a loop overlap. So a block is executed as one of its variants, each with its own schedule
- * (code/schedule.h), found from the variant before it. The states that carry over are interned (pipeline_state.h), so
- * that a chain of variants of any length follows the in-order pipeline. A block has at most BLOCK_VARIANTS_MAX
- * variants; then the one with the nearest state is taken.
+ * A block is the unit of translation of the emulator: consecutive instructions, entered at the first. Its cycles depend
+ * on the block before it: in order, results that are not ready and units that are busy carry over; out of order,
+ * iterations of a loop overlap. So a block is executed as one of its variants, each with its own schedule
+ * (code/schedule.h); the variant before it determines which. The states that carry over are interned
+ * (pipeline_state.h), so a chain of variants of any length models the in-order pipeline. A block has at most
+ * BLOCK_VARIANTS_MAX variants; beyond that, the variant with the nearest state is used.
  *
  * Thread rule: blocks_add() and blocks_find_variant() lock; the blocks and variants that they return stay until
- * blocks_free(), and any thread may read them. Nothing here is per thread.
+ * blocks_free(), and any thread may read them. There is no state per thread.
  */
 #ifndef DCPI_EMULATOR_BLOCK_BLOCK_H
 #define DCPI_EMULATOR_BLOCK_BLOCK_H
@@ -25,7 +25,7 @@
 #define BLOCK_NOT_USED         UINT16_MAX
 #define BLOCK_ALONE            UINT16_MAX /* leader of an access that is in no group */
 
-/* The bytes of an access that one callback of the emulator is for: see struct block_instruction. */
+/* How many bytes of an access one callback of the emulator covers: see struct block_instruction. */
 enum block_callbacks {
 	BLOCK_CALLBACKS_8,  /* QEMU 7.2 */
 	BLOCK_CALLBACKS_16, /* QEMU 10.0 */
@@ -43,29 +43,30 @@ enum block_end {
 };
 
 /*
- * An instruction: what is common to all variants.
+ * An instruction: the part that is common to all variants.
  *
- * Callbacks of QEMU 7.2 for accesses: one of 8 bytes or less has one callback, one of 16 or 32 bytes one for each 8
- * bytes in ascending order; a pair of registers one for each register, or each 8 bytes; an instruction that loads and
- * stores one for each, in that order, also for each element of a repeated string (a plugin that asks for loads only, or
- * for stores only, gets one of an instruction that updates); a prefetch none. An instruction that reads beyond has
- * callbacks for twice its bytes, or 16 bytes, from its address on. A conditional store (stxr, sc) loads, too.
+ * Callbacks of QEMU 7.2: an access of 8 bytes or less has one callback; an access of 16 or 32 bytes has one for each 8
+ * bytes, in ascending order; a pair of registers has one for each register, or each 8 bytes. An instruction that loads
+ * and stores has one for the load and then one for the store, also for each element of a repeated string (a plugin that
+ * requests loads only, or stores only, gets one callback of an instruction that updates). A prefetch has none. An
+ * instruction that reads beyond has callbacks for twice its bytes, or 16 bytes, from its address on. A conditional
+ * store (stxr, sc) loads, too.
  * QEMU 10.0 has accesses of 16 bytes (its tcg_gen_qemu_ld_i128()): one of 16 bytes has one callback, one of 32
  * bytes two, a pair of general registers one, a pair of vectors one for each. tests/system/blocks.sh compares all this
  * with the emulator.
  *
- * Accesses of one group go to one base register, which between them does not change or changes by known amounts; the
- * group is 64 bytes long at most (or a line of the cache, if that is shorter), so that it touches two lines at most.
- * All are done whenever the block is executed to its end. Only the first, the leader, needs callbacks: at each callback
- * with address A the group touches A + group_from to A + group_to, the last byte not included; the ranges of all
- * callbacks of the leader together are the whole group.
+ * The accesses of a group use one base register, which does not change between them, or changes by known amounts. A
+ * group is at most 64 bytes long (or a line of the cache, if that is shorter), so it touches at most two lines. All its
+ * accesses happen whenever the block is executed to its end. Only the first access, the leader, needs callbacks: at
+ * each callback with address A, the group touches A + group_from to A + group_to, the last byte not included; the
+ * ranges of all callbacks of the leader together are the whole group.
  */
 struct block_instruction {
 	uint16_t offset; /* from the block's address */
 	uint8_t size;
 	uint8_t class; /* enum instruction_class */
 	uint8_t read_count, write_count;
-	uint8_t reads[INSTRUCTION_READS_MAX]; /* as of struct instruction; none when the result does not depend on the
+	uint8_t reads[INSTRUCTION_READS_MAX]; /* as of struct instruction; none if the result does not depend on the
 	                                         operands (xor of a register with itself) */
 	uint8_t writes[INSTRUCTION_WRITES_MAX];
 	uint8_t address_count;     /* how many of `reads`, the last ones, are only used for an address */
@@ -73,17 +74,17 @@ struct block_instruction {
 	uint8_t access_size;       /* 0: no access, or unknown */
 	uint8_t callback_size;     /* bytes of each callback; 0: unknown */
 	bool loads : 1, stores : 1, is_atomic : 1;
-	bool updates : 1; /* always loads and then stores the same bytes, in one callback each: one of them is enough */
-	bool may_access : 1;    /* it loads, stores, or may do so: the emulator may call back */
+	bool updates : 1;    /* always loads and then stores its bytes, with one callback each: one of both is enough */
+	bool may_access : 1; /* it loads, stores, or may do so: the emulator may call back */
 	bool is_blocking : 1;   /* later instructions wait until it is done: barriers, atomics, system calls */
-	bool reads_beyond : 1;  /* the emulator loads more, block_beyond_bytes(); it is no leader */
+	bool reads_beyond : 1;  /* the emulator loads block_beyond_bytes() instead; it is no leader */
 	bool is_used_first : 1; /* in order: `use` comes before any other access to memory, or is one */
 	uint16_t use; /* in order: index of the first instruction that reads or writes a register that this one loads;
 	                 BLOCK_NOT_USED: none in the block */
 	uint16_t leader;              /* index of its group's leader, perhaps its own; BLOCK_ALONE */
-	uint16_t next_member;         /* index of the next of its group, ascending; BLOCK_NOT_USED: it is the last */
+	uint16_t next_member;         /* index of the next member of its group, ascending; BLOCK_NOT_USED: none */
 	int16_t displacement;         /* of a member: from the leader's address */
-	int16_t group_from, group_to; /* of a leader; of an access that is alone 0 and the bytes of one callback */
+	int16_t group_from, group_to; /* of a leader; of an access in no group: 0 and the bytes of one callback */
 };
 
 /* Bytes that the emulator loads for an instruction that reads beyond: two whole words or vectors. */
@@ -93,17 +94,17 @@ block_beyond_bytes(const struct block_instruction *instruction)
 	return 2u * (instruction->access_size < 8 ? 8 : instruction->access_size);
 }
 
-/* Out of order: what the address of an instruction that may access memory depends on, and what depends on its load. */
+/* Out of order, of an instruction that may access memory: what its address depends on, and what depends on its load. */
 struct block_dependence {
 	uint64_t address_loads; /* bit i: its address depends on load i of the block (i < 64) */
-	uint32_t address_live;  /* general registers (bit n), as the block was entered with, that its address depends on
-	                         */
+	uint32_t address_live;  /* general registers (bit n), with their values at block entry, that its address depends
+	                           on */
 	uint32_t reaches;       /* of a load: general registers (bit n) that depend on it behind the block; a loaded
 	                           value depends on its load, and on all that the load's address depends on */
 	uint16_t load;          /* index among the block's loads; BLOCK_NOT_USED */
 };
 
-/* Whether instruction `index` needs callbacks: it may access memory, and no leader's callbacks are for it, too. */
+/* Whether instruction `index` needs callbacks: it may access memory, and no leader's callbacks cover it. */
 static inline bool
 block_instruction_is_called_for(const struct block_instruction *instruction, uint16_t index)
 {
@@ -115,7 +116,7 @@ struct block_span {
 	int from, to;
 };
 
-/* Those bytes of a member's access that one callback of its leader is for, relative to the callback's address. */
+/* The bytes of a member's access that one callback of its leader covers, relative to the callback's address. */
 static inline struct block_span
 block_member_bytes(const struct block_instruction *leader, const struct block_instruction *member)
 {
@@ -138,7 +139,7 @@ struct block {
 	uint8_t end;         /* enum block_end */
 	uint8_t end_size;    /* of its last instruction */
 	bool is_in_order;    /* the pipeline is */
-	bool repeats;        /* x86: its last instruction has a rep prefix; a block of that alone is entered once for
+	bool repeats;        /* x86: its last instruction has a rep prefix; a block of only that is entered once for
 	                        each repetition */
 	uint16_t other_live_in, other_writes;   /* live_in and writes of registers from 64 on (bit n: 64 + n) */
 	uint64_t live_in;                       /* registers 0 to 63 (bit n) that it reads before it writes them */
@@ -146,11 +147,12 @@ struct block {
 	struct block_instruction *instructions; /* count */
 	struct block_dependence *dependences;   /* out of order: of the first access_end instructions */
 	uint32_t keeps;                         /* out of order: general registers (bit n) that it does not write */
-	uint32_t *reaches; /* out of order: [n] is of general register n, as the block was entered with: those (bit
-	                      n) that the block writes and that depend on it; for n up to the highest of live_in */
+	uint32_t *reaches; /* out of order: reaches[n] is the set (bit m) of general registers that the block writes and
+	                      that depend on the value of register n at block entry; for n up to the highest of
+	                      live_in */
 };
 
-/* A block as it is executed behind some other. */
+/* A block as it is executed after some other block. */
 struct variant {
 	union {
 		uint64_t time; /* of one execution without dynamic stalls, in 2^-32 cycles: */
@@ -161,8 +163,8 @@ struct variant {
 	};
 	/*
 	 * For each instruction, cycles from the block's beginning until it issues (in order) or retires (out of order);
-	 * ascending. count + 1 of them, the last is `cycles`. In cycle n, from 0 on, the head of the queue is the first
-	 * instruction with issue_cycles[i] >= n.
+	 * ascending. count + 1 of them, the last is `cycles`. In cycle n, counted from 0, the head of the queue is the
+	 * first instruction i with issue_cycles[i] >= n.
 	 */
 	uint16_t *issue_cycles;
 	const struct block *block;
@@ -180,12 +182,15 @@ block_mentions(const struct block *block, unsigned reg)
 }
 
 /*
- * In order, the first instruction that waits for the value that register `reg` (code/instruction.h) had before the
- * block: the first that reads or writes it; BLOCK_NOT_USED.
+ * In order: the first instruction that waits for the value of register `reg` (code/instruction.h) from before the
+ * block. It is the first that reads or writes the register; BLOCK_NOT_USED: none does.
  */
 uint16_t block_first_reader(const struct block *block, unsigned reg);
 
-/* The first to the last byte that stores of the group write, of those that one callback of its leader is for. */
+/*
+ * The span from the first to the last byte that stores of the group write, of the bytes that one callback of its leader
+ * covers.
+ */
 struct block_span block_group_stores(const struct block *block, uint16_t leader);
 
 struct blocks; /* all blocks of a process */
@@ -199,16 +204,17 @@ void blocks_before_fork(struct blocks *blocks);
 void blocks_after_fork(struct blocks *blocks);
 
 /*
- * The block of these bytes at `address`, whose `count` instructions have these sizes; the one that was added before if
- * number, address and bytes are equal. NULL: no memory, or no block (count 0 or over BLOCK_INSTRUCTIONS_MAX).
+ * Find or add the block of these bytes at `address`, whose `count` instructions have these sizes: if one with equal
+ * number, address and bytes was added before, it is returned. NULL: no memory, or no block (count 0 or over
+ * BLOCK_INSTRUCTIONS_MAX).
  */
 const struct block *blocks_add(struct blocks *blocks, uint64_t address, const uint8_t *bytes, const uint8_t *sizes,
                                size_t count, uint32_t number, uint32_t first);
 
-/* The variant for a block that is executed first, or behind a stall after which everything is ready. */
+/* The variant of a block that is executed first, or after a stall that leaves everything ready. */
 const struct variant *blocks_first_variant(const struct blocks *blocks, const struct block *block);
 
-/* The variant of `block` behind `before`. Never NULL: without memory some variant of it. */
+/* The variant of `block` after `before`. Never NULL: without memory, it is some variant of the block. */
 const struct variant *blocks_find_variant(struct blocks *blocks, const struct variant *before,
                                           const struct block *block);
 

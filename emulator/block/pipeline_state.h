@@ -1,5 +1,6 @@
 /*
- * pipeline_state.h - what a block leaves in an in-order pipeline for the next one, and a number for each such state
+ * pipeline_state.h - the state of an in-order pipeline that a block leaves to the next one, and a number for each such
+ * state
  *
  * Thread rule: one thread at a time.
  */
@@ -22,9 +23,9 @@ struct pipeline_states {
 	struct id_hash numbers;
 };
 
-/* With one state, number 0: all registers ready and all units free. 0 or -ENOMEM. */
+/* Make the table with one state, number 0: all registers are ready and all units are free. 0 or -ENOMEM. */
 int pipeline_states_init(struct pipeline_states *states);
-void pipeline_states_fini(struct pipeline_states *states); /* also of zeros, or after a failure */
+void pipeline_states_fini(struct pipeline_states *states); /* allowed for a zeroed one, and after a failure */
 
 /* The number of `state`: equal states have equal numbers. 0 or -ENOMEM. */
 int pipeline_states_number(struct pipeline_states *states, const struct pipeline_state *state, uint32_t *number);

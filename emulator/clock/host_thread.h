@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A thread of this process (its tid) sleeps until somebody wakes it, or is gone. */
+/* Whether a thread of this process (its tid) sleeps until it is woken, or has ended. */
 bool host_thread_sleeps(int thread);
 
 /* Voluntary context switches of the calling thread so far; 0: not known. */
 uint64_t host_thread_sleep_count(void);
 
-/* A hint for spinning: the other hardware thread of this core may go first for a moment. */
+/* A hint for spinning: lets the other hardware thread of this core run first for a moment. */
 static inline void
 host_thread_pause(void)
 {

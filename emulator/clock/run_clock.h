@@ -1,12 +1,12 @@
 /*
- * run_clock.h - what the processes of a run know of each other's time
+ * run_clock.h - the times that the processes of a run share
  *
- * One file in the run's directory, mapped by all of them: the time that each process has reached, how many bytes were
- * written to which pipe and when, and how the run's time relates to the host's. A program starts at the time of the
+ * All processes map one file in the run's directory. It has the time that each process has reached, how many bytes were
+ * written to which pipe and when, and how the run's time relates to the host's. A program starts at the time of its
  * exec call, a child at its parent's time; a parent that waited for a child continues at the child's last time. A
  * reader of a pipe continues at the time when its data was written.
  *
- * Thread rule: any thread of any process. What another process may have destroyed gives wrong times, no more.
+ * Thread rule: any thread of any process. If another process destroys the contents, times are wrong, but nothing else.
  */
 #ifndef DCPI_EMULATOR_RUN_CLOCK_H
 #define DCPI_EMULATOR_RUN_CLOCK_H
@@ -25,17 +25,17 @@
 struct run_clock;
 
 /*
- * Of the run in `directory`; when the file cannot be made there, of this process and its forks. NULL and errno ENOMEM:
- * no memory.
+ * The clock of the run in `directory`; if the file cannot be made there, of this process and its forks only. NULL and
+ * errno ENOMEM: no memory.
  */
 struct run_clock *run_clock_new(const char *directory);
 void run_clock_free(struct run_clock *run_clock);
 
-/* The process has reached `cycles`; its time never goes back. And that time; RUN_CLOCK_UNKNOWN. */
+/* Set the time of a process to `cycles`; it never goes back. And get that time; RUN_CLOCK_UNKNOWN: none. */
 void run_clock_set_time(struct run_clock *run_clock, pid_t process, uint64_t cycles);
 uint64_t run_clock_time(const struct run_clock *run_clock, pid_t process);
 
-/* A child of this process begins; an earlier process may have had its number. */
+/* A child begins; an earlier process may have had its number. */
 void run_clock_begin(struct run_clock *run_clock, pid_t process, pid_t parent, uint64_t cycles);
 
 /* CPU time of a process's threads, and of the children that it has waited for. */
@@ -52,14 +52,14 @@ void run_clock_cpu_time(const struct run_clock *run_clock, pid_t process, struct
 void run_clock_set_affinity(struct run_clock *run_clock, pid_t process, const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
 bool run_clock_affinity(const struct run_clock *run_clock, pid_t process, uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
 
-/* The number by which the functions below know the pipe of a descriptor; 0: it is no pipe. */
+/* The number of a descriptor's pipe, for the functions below; 0: it is no pipe. */
 uint64_t run_clock_pipe(int fd);
 
-/* A write begins at `cycles`; and one that has ended wrote so many bytes at that time. */
+/* A write begins at `cycles`; a write of `bytes` ended at `cycles`. */
 void run_clock_pipe_write_begin(struct run_clock *run_clock, uint64_t pipe, uint64_t cycles);
 void run_clock_pipe_write_end(struct run_clock *run_clock, uint64_t pipe, uint64_t cycles, uint64_t bytes);
 
-/* So many bytes were read at `cycles`: when the last of them was written; 0: not known. */
+/* `bytes` were read at `cycles`: returns when the last of them was written; 0: not known. */
 uint64_t run_clock_pipe_read(struct run_clock *run_clock, uint64_t pipe, uint64_t cycles, uint64_t bytes);
 
 /* When a read last made room in the pipe. */

@@ -1,5 +1,5 @@
 /*
- * syscalls.h - which system call a number is, by the guest's architecture
+ * syscalls.h - the kind of a system call, by its number and the guest's architecture
  *
  * Only calls that matter to the clock have a kind of their own. Thread rule: stateless.
  */
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 enum syscall_kind {
-	CALL_OTHER,      /* neither blocks nor is about time */
+	CALL_OTHER,      /* does not block, and has nothing to do with time */
 	CALL_READ,       /* into the second argument; may block; the result is how many bytes were copied */
-	CALL_READ_OTHER, /* read into vectors or messages, or at a position; otherwise as CALL_READ */
+	CALL_READ_OTHER, /* CALL_READ into vectors or messages, or at a position */
 	CALL_WRITE,
 	CALL_MAY_BLOCK, /* for a reason that the clock does not know */
 	CALL_FUTEX,
@@ -50,10 +50,10 @@ enum syscall_kind {
 	CALL_EXEC,
 };
 
-/* Of x86-64; else of aarch64 and riscv64, which have the same numbers. */
+/* is_x86_64 false: aarch64 or riscv64, whose numbers are equal. */
 enum syscall_kind syscall_kind_of(bool is_x86_64, int64_t number);
 
-/* The call returns when another thread, a device or a timer lets it. */
+/* Whether the call may wait for another thread, a device or a timer. */
 bool syscall_may_block(enum syscall_kind kind);
 
 bool syscall_sets_timer(enum syscall_kind kind);

@@ -1,16 +1,17 @@
 /*
  * counts_file.h - the file in which the counts plugin counts, and dcpix reads
  *
- * One file a process and program: a fork begins one of its own, and so does an exec. It is mapped and shared, so that
- * it holds every count up to the last whatever ends the process. It is sparse; all numbers are this machine's.
+ * Each process and program has a file: a fork begins its own, and so does an exec. The file is mapped and shared, so it
+ * holds every count up to the last however the process ends. It is sparse; all numbers are in this machine's byte
+ * order.
  *
  *   record_header (emulator/process_file.h)
  *   log: images and blocks, as emulator/code_log.h has it
  *   for each virtual CPU, as many as header.vcpu_count: counts_vcpu, with a slot for each block and the edges for which
  *   the slots had no room
  *
- * How often a block ran is the sum over the blocks it was entered from. A virtual CPU is a thread of the guest, or
- * several after each other.
+ * How often a block ran is the sum over the blocks from which it was entered. A virtual CPU is a thread of the guest,
+ * or several threads one after the other.
  * Readers trust nothing in it: the guest could have written to it.
  */
 #ifndef DCPI_EMULATOR_COUNTS_FILE_H
@@ -26,7 +27,7 @@
 #define COUNTS_VCPUS_MAX   PROCESS_FILE_VCPUS_MAX
 #define COUNTS_EDGES_MAX   (UINT32_C(1) << 22)
 
-/* A block, by the blocks it was entered from; 0 is none. */
+/* Executions of a block, by the blocks from which it was entered; 0 is none. */
 struct counts_slot {
 	uint32_t from[2];
 	uint64_t count[2];
