@@ -1,12 +1,12 @@
 /*
- * cache.h - one cache: which lines it holds, which is the next victim, which are dirty
+ * cache.h - one cache: the lines that it holds, the next victim, and the dirty lines
  *
- * Lines are known by their numbers, less than 2^32 - 1 times the sets (page_map.h makes them). A set is one piece of
- * memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact order of LRU (lru.h), whether each
- * was written or prefetched, a lock. First in first out is the same order when a hit does not change it; a random
- * victim comes from a generator of its set.
+ * A line is identified by its number, which is less than 2^32 - 1 times the number of sets (page_map.h makes numbers).
+ * A set is one piece of memory, 64 bytes with up to eight ways: 32 bits of each line's number, the exact LRU order
+ * (lru.h), whether each line was written or prefetched, and a lock. FIFO is the LRU order that a hit does not change; a
+ * random victim comes from a generator of its set.
  *
- * Thread rule: one thread, until cache_begin_to_lock(); from then on any thread, each call locks its set.
+ * Thread rule: one thread until cache_begin_to_lock(); afterwards any thread, and each call locks its set.
  */
 #ifndef DCPI_EMULATOR_MODEL_CACHE_H
 #define DCPI_EMULATOR_MODEL_CACHE_H
@@ -25,7 +25,7 @@
 #define CACHE_WAS_PREFETCHED 2u /* prefetched, and not used before this access */
 #define CACHE_WAS_WRITTEN    4u /* dirty: the line itself, or with a miss the evicted line */
 
-/* A set of up to eight ways. Others have the same in this order, each for `slots` ways. */
+/* A set of up to eight ways. Larger sets have these fields in this order, for `slots` ways. */
 struct cache_small {
 	uint32_t tags[CACHE_SMALL_WAYS];
 	uint64_t order;                  /* or the state of a generator */
@@ -36,19 +36,19 @@ struct cache_small {
 struct cache {
 	uint8_t *sets; /* set_count times set_bytes */
 	uint32_t set_count;
-	uint32_t set_mask; /* where set_count is a power of two; */
-	uint8_t set_shift; /* there, too */
+	uint32_t set_mask; /* if set_count is a power of two */
+	uint8_t set_shift; /* if set_count is a power of two, log2 of it */
 	bool is_simple;    /* up to 8 ways, LRU, a power of two of sets, no locks: the inline functions apply */
-	bool is_lru;       /* a hit changes the order */
-	bool is_random;    /* its victims */
+	bool is_lru;       /* a hit changes the order of victims */
+	bool is_random;    /* victims are random */
 	bool locks;
-	uint8_t ways, slots; /* slots: 8, or more than that the ways and up to three more */
+	uint8_t ways, slots; /* slots: 8; with more ways, the ways and up to three more */
 	uint32_t set_bytes;
 	uint64_t present;    /* lru_present() of a small set */
-	uint64_t reciprocal; /* 2^64 / set_count, or the next number; 0: of one set */
+	uint64_t reciprocal; /* 2^64 / set_count, or the next number; 0: only one set */
 };
 
-/* What an access found; small, to be handed back in registers. */
+/* What an access found; small, to be returned in registers. */
 struct cache_found {
 	uint64_t victim; /* on a miss the line that was evicted; CACHE_NO_LINE if the way was empty */
 	uint32_t flags;  /* CACHE_... */
@@ -61,20 +61,20 @@ void cache_fini(struct cache *cache);
 /* From now on calls lock their set. No thread may be in a call; a second call does nothing. */
 void cache_begin_to_lock(struct cache *cache);
 
-/* The line will be asked for: its set is fetched into the host's cache meanwhile. */
+/* An access to the line follows soon: prefetch its set into the host's cache. */
 void cache_fetch_set(const struct cache *cache, uint64_t line);
 
-/* Whether it has the line; changes nothing. */
+/* Whether the cache has the line; changes nothing. */
 bool cache_has(struct cache *cache, uint64_t line);
 
-/* Brings the line in unless it is there, and then says so with CACHE_HIT and changes nothing. */
+/* Fill the line by a prefetch. If the cache has it already, returns CACHE_HIT and changes nothing. */
 struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
 
 /* cache_access() and cache_mark_written() for every shape of cache. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);
 
-/* The access evicted a dirty line. */
+/* Whether the access evicted a dirty line. */
 static inline bool
 cache_found_evicts_dirty(struct cache_found found)
 {
@@ -100,14 +100,14 @@ cache_small_find(const struct cache *cache, const struct cache_small *set, uint6
 	return tags_find_of_eight(set->tags, (uint32_t)(line >> cache->set_shift));
 }
 
-/* cache_has() of a simple one. */
+/* cache_has() of a simple cache. */
 static inline __attribute__((always_inline)) bool
 cache_small_has(const struct cache *cache, uint64_t line)
 {
 	return tags_has(cache_small_set(cache, line)->tags, (uint32_t)(line >> cache->set_shift), CACHE_SMALL_WAYS);
 }
 
-/* What is in the way is used: its flags until now. */
+/* Use the line in a way. Returns the flags that it had before. */
 static inline __attribute__((always_inline)) uint32_t
 cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 {
@@ -119,7 +119,7 @@ cache_small_use(struct cache_small *set, uint32_t way, bool writes)
 	return flags;
 }
 
-/* The line replaces the least recently used one. */
+/* Replace the least recently used line by `line`. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t line, uint8_t flags)
 {
@@ -134,7 +134,7 @@ cache_small_replace(const struct cache *cache, struct cache_small *set, uint64_t
 	return found;
 }
 
-/* Look the line up, and bring it in on a miss. */
+/* Look the line up, and fill it on a miss. */
 static inline __attribute__((always_inline)) struct cache_found
 cache_access(struct cache *cache, uint64_t line, bool writes)
 {
@@ -151,7 +151,7 @@ cache_access(struct cache *cache, uint64_t line, bool writes)
 	return (struct cache_found){CACHE_NO_LINE, CACHE_HIT | cache_small_use(set, way, writes)};
 }
 
-/* cache_mark_written() of a simple one. */
+/* cache_mark_written() of a simple cache. */
 static inline __attribute__((always_inline)) bool
 cache_small_mark_written(struct cache *cache, uint64_t line)
 {
@@ -163,7 +163,7 @@ cache_small_mark_written(struct cache *cache, uint64_t line)
 	return matches != 0;
 }
 
-/* Marks a line that it has as written; false: it does not have it. */
+/* Mark a line as written; false: the cache does not have it. */
 static inline __attribute__((always_inline)) bool
 cache_mark_written(struct cache *cache, uint64_t line)
 {

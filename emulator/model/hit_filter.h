@@ -1,15 +1,15 @@
 /*
- * hit_filter.h - accesses that are known to hit level 1 and its TLB, asked for at each access and each block
+ * hit_filter.h - accesses that are known to hit level 1 and its TLB; checked at each access and each block
  *
- * Each way of level 1, and of its TLB, has an entry: the line or page that is in it, by the guest's address, and when
- * it was used last. Two tables, one of lines and one of pages, say where the entry of an address may be; an entry that
- * changes needs no search for the places of the tables that lead to it, as they are compared with its key.
+ * Each way of level 1, and of its TLB, has an entry: the guest address of the line or page in it, and the time of its
+ * last use. Two tables, one of lines and one of pages, give the entry that an address may have. When an entry changes,
+ * table places that lead to it need not be found, because each look-up compares the entry's key.
  *
- * An access hits when the entry has its line, the other one its page, and for a store the line was written since it
- * came. Such an access changes nothing in the caches but the stamps of its entries, which are their order of LRU: to
- * end there is exact. Of code the keys are known before: the tables are asked by index and key.
+ * An access hits if one entry has its line, the other its page, and, for a store, the line was written since it was
+ * filled. Such an access changes nothing in the caches except the stamps of its entries, which are the LRU order. So
+ * ending there is exact. For code, index and key are known in advance.
  *
- * All is one piece of memory, so that its address is all that a callback needs: l1_join().
+ * The filter is one piece of memory, so a callback needs only its address: l1_join().
  *
  * Thread rule: of the thread that runs on the core.
  */
@@ -21,22 +21,22 @@
 #include <stdint.h>
 
 #define FILTER_WRITTEN    1u               /* of a line's key */
-#define FILTER_NOTHING    (UINT64_MAX - 1) /* a key of no line and no page: what is there is not known */
-#define FILTER_PREFETCHED (UINT64_MAX - 3) /* a line that was prefetched, and not asked for since */
-#define FILTER_LINE_SHIFT 6                /* of a line's number in its key: a line of 64 bytes has its address there */
+#define FILTER_NOTHING    (UINT64_MAX - 1) /* a key of no line and no page: the contents are not known */
+#define FILTER_PREFETCHED (UINT64_MAX - 3) /* a line that was prefetched, and not used since */
+#define FILTER_LINE_SHIFT 6                /* of a line's number in its key: for 64-byte lines the key is the address */
 
 /* Stamps are compared as floating point numbers, with the numbers of ways in their lower bits: lru.h. */
 #define FILTER_USE       32
 #define FILTER_FIRST_USE (UINT64_C(1) << 52)
 
-#define FILTER_LINES   4096 /* places of the tables: eight for each of 512 lines, few then share one; */
+#define FILTER_LINES   4096 /* table places: eight for each of 512 lines, so that few lines share one; */
 #define FILTER_PAGES   1024 /* larger tables would not stay in the host's first level */
 #define FILTER_NOWHERE 0    /* a place that leads to no entry */
 
 #define FILTER_INLINE static inline __attribute__((always_inline))
 
 struct filter_entry {
-	uint64_t key;   /* of a line filter_line_key(), in the guest, and FILTER_WRITTEN; of a page its number */
+	uint64_t key;   /* of a line: filter_line_key() in the guest, and FILTER_WRITTEN; of a page: its number */
 	uint64_t stamp; /* of its last use */
 };
 
@@ -44,17 +44,17 @@ struct filter_entry {
 
 /* Lines or pages that are not modelled always hit: their shift is 63, so that their number is 0. */
 struct hit_filter {
-	struct filter_entry nowhere;    /* has nothing */
-	struct filter_entry a_line;     /* where lines are not modelled, */
-	struct filter_entry a_page;     /* or pages */
+	struct filter_entry nowhere;    /* the entry of FILTER_NOWHERE: no line and no page */
+	struct filter_entry a_line;     /* used if lines are not modelled */
+	struct filter_entry a_page;     /* used if pages are not modelled */
 	uint64_t use;                   /* the last stamp */
 	uint8_t line_shift, page_shift; /* of an address, for its number */
 	uint16_t lines[FILTER_LINES];   /* by the lower bits of a number: filter_entry_at() */
 	uint16_t pages[FILTER_PAGES];
-	struct filter_entry entries[] __attribute__((aligned(64))); /* so that sets are on few lines of the host */
+	struct filter_entry entries[] __attribute__((aligned(64))); /* so that sets fill few lines of the host */
 };
 
-/* Where a filter can be: aligned as it is. */
+/* Memory for a filter, with the alignment of struct hit_filter. */
 struct filter_room {
 	void *at;
 	size_t bytes;
@@ -62,14 +62,16 @@ struct filter_room {
 
 #define FILTER_NO_ROOM ((struct filter_room){.at = NULL})
 
-/* Let a filter in zeroed memory know of nothing. */
+/* Make a filter in zeroed memory that knows no line and no page. */
 static inline void
 hit_filter_clear(struct hit_filter *filter)
 {
 	filter->nowhere.key = FILTER_NOTHING;
 }
 
-/* Where an entry is, in bytes from the beginning of all. One that is too far up is not found. */
+/*
+ * The offset of an entry in the filter, bytes; FILTER_NOWHERE if it does not fit 16 bits: such an entry is never found.
+ */
 static inline uint16_t
 filter_entry_to(const struct hit_filter *filter, const struct filter_entry *entry)
 {
@@ -84,7 +86,7 @@ filter_entry_at(struct hit_filter *filter, uint16_t at)
 	return (struct filter_entry *)(void *)((char *)filter + at);
 }
 
-/* The entry of the line, or page, if it hits. */
+/* The only entry that may have the line, or page. */
 FILTER_INLINE struct filter_entry *
 filter_line(struct hit_filter *filter, uint64_t line)
 {
@@ -103,7 +105,7 @@ filter_line_key(uint64_t line)
 	return line << FILTER_LINE_SHIFT;
 }
 
-/* The entry has another line, or, with `writes`, one that was not written. */
+/* Whether the entry has another line, or, with `writes`, a line that was not written. */
 FILTER_INLINE bool
 filter_line_differs(const struct filter_entry *entry, uint64_t line, bool writes)
 {
@@ -112,7 +114,7 @@ filter_line_differs(const struct filter_entry *entry, uint64_t line, bool writes
 	return writes ? difference != FILTER_WRITTEN : difference > FILTER_WRITTEN;
 }
 
-/* The same asked by the address of a byte, where lines have 64 bytes. */
+/* filter_line_differs() for the line with byte `address`, if lines have 64 bytes. */
 FILTER_INLINE bool
 filter_byte_differs(const struct filter_entry *entry, uint64_t address, bool writes)
 {
@@ -123,8 +125,7 @@ filter_byte_differs(const struct filter_entry *entry, uint64_t address, bool wri
 
 /* ---- lines and pages of any size ---- */
 
-/* Whether the line alone hits, written or not; it is used, and with `writes` written. Whether the page does; it is
- * used. */
+/* Whether the line alone, or the page alone, hits; it is then used. With `writes` the line is marked as written. */
 FILTER_INLINE bool
 filter_use_line(struct hit_filter *filter, uint64_t line, bool writes)
 {
@@ -171,8 +172,8 @@ filter_use_address(struct hit_filter *filter, bool writes, uint64_t address)
 }
 
 /*
- * Code, from `first` to before `end`: the lines of its page, as far as they hit, are used one by one. Where the next
- * one begins; `first`: none was.
+ * Fetch code, from `first` to before `end`: use the lines in the page of `first` one by one, as long as they hit.
+ * Returns where the first line that was not used begins; `first`: none was used.
  */
 static inline uint64_t
 filter_fetch_lines(struct hit_filter *filter, uint64_t first, uint64_t end)
@@ -243,8 +244,8 @@ filter_stamp_two(struct hit_filter *filter, uint16_t first_at, uint16_t last_at,
 }
 
 /*
- * Whether the bytes from `first` to `last`, of `page`, hit on one line, which is then used. A line that was not written
- * yet is written by it: nothing else changes by the first store to a line that is there.
+ * Whether the bytes from `first` to `last`, of `page`, hit in one line, which is then used. A store marks the line as
+ * written: the first store to a line in the cache changes nothing else.
  */
 FILTER_INLINE bool
 filter_access(struct hit_filter *filter, const bool writes, uint64_t first, uint64_t last, uint64_t page)
@@ -261,8 +262,8 @@ filter_access(struct hit_filter *filter, const bool writes, uint64_t first, uint
 }
 
 /*
- * The same on one line or two, less than a line apart; both must be of the one page. What a store writes must have been
- * written before, as it is not known here on which of the two it is.
+ * filter_access() for bytes in one line or two successive lines, which must be in one page (is_one_page). For a store,
+ * both lines must have been written before, because it is not known here which of them the store writes.
  */
 FILTER_INLINE bool
 filter_access_span(struct hit_filter *filter, bool writes, uint64_t first, uint64_t last, uint64_t page,
@@ -288,7 +289,7 @@ filter_access_span(struct hit_filter *filter, bool writes, uint64_t first, uint6
 	return true;
 }
 
-/* ---- code: lines and their page by where the tables have them, and by their keys ---- */
+/* ---- code: lines and their page by table index and key ---- */
 
 FILTER_INLINE bool
 filter_fetch_line(struct hit_filter *filter, uint16_t index, uint64_t key)

@@ -1,9 +1,10 @@
 /*
  * l1.h - level 1 of data or of code, its TLB, and the TLB behind that
  *
- * As in cache.h, lines and pages are known by short numbers, and a set has 32 bits of each. The guest's address of what
- * a way has, and when it was used, are in its entry of the filter (hit_filter.h). In the order of LRU the way leaves
- * whose stamp is the least; first in, first out and at random a set knows its next one. Sets are a power of two.
+ * As in cache.h, lines and pages are identified by short numbers, of which a set has 32 bits each. The entry of a way
+ * in the filter (hit_filter.h) has the guest's address of its line or page, and the stamp of the last use. With LRU the
+ * victim is the way with the least stamp; with FIFO and random replacement each set stores its next victim. The number
+ * of sets is a power of two.
  *
  * Thread rule: of one thread.
  */
@@ -14,55 +15,55 @@
 #include "emulator/model/lru.h"
 #include "machine/machine.h"
 
-/* Of zeros: nothing is modelled, all will hit. */
+/* All zero: nothing is modelled, and every access hits. */
 struct l1 {
 	uint32_t *tags;               /* of each set, `slots` */
-	struct filter_entry *entries; /* as tags */
-	struct hit_filter *filter;    /* that they are part of */
+	struct filter_entry *entries; /* one for each tag */
+	struct hit_filter *filter;    /* that contains the entries */
 	uint32_t set_mask;
 	uint8_t set_shift;
-	uint8_t lru_slots; /* in the order of LRU, when they are 4 or 8; else 0 */
+	uint8_t lru_slots; /* slots, if replacement is LRU and they are 4 or 8; else 0 */
 	enum machine_replacement replacement;
-	uint32_t ways, slots; /* slots: ways, and some more in which nothing ever is */
+	uint32_t ways, slots; /* slots: the ways, and some that are always empty */
 	uint32_t *next;       /* of each set, unless LRU: the way that leaves next, or as long as there is room, comes
 	                       * next; at random, the state of its generator */
 };
 
 /* What was found. */
 struct l1_found {
-	struct filter_entry *entry; /* its key is still that of what the way had until now */
+	struct filter_entry *entry; /* its key is still that of the line or page before */
 	uint32_t victim_tag;        /* on a miss: the tag of the line or page that was evicted */
 	bool hit;
 };
 
-/* 0 or -ENOMEM. `model` has ways and bytes; of a TLB, a line has one byte. It has no entries yet. */
+/* 0 or -ENOMEM. `model` has ways and bytes; for a TLB, a line has one byte. The entries are made by l1_join(). */
 int l1_init(struct l1 *level, const struct machine_cache *model, unsigned line_bytes, uint64_t seed);
 
 void l1_fini(struct l1 *level);
 
 /*
- * Gives a level 1 and its TLB their filter, which knows of nothing yet. It is in `room`, when its bytes are enough;
- * else it is the caller's, to be freed with free() after both. NULL: ENOMEM.
+ * Make the filter of a level 1 and its TLB, which knows no line and no page. It is in `room`, if that is large enough;
+ * else in memory that the caller frees with free() after both. NULL: ENOMEM.
  */
 struct hit_filter *l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pages, unsigned page_shift,
                            struct filter_room room);
 
 /*
- * Moves that filter, with all that it knows, as l1_join() would place it. The caller frees where it was. NULL: ENOMEM,
- * nothing has changed.
+ * Move the filter, with its contents, to `room` or other memory as in l1_join(). The caller frees the old memory. NULL:
+ * ENOMEM, and nothing has changed.
  */
 struct hit_filter *l1_move_filter(struct l1 *lines, struct l1 *pages, struct filter_room room);
 
-/* The filter knows of no line any more. */
+/* Remove all lines of this level from the filter. */
 void l1_forget(struct l1 *level);
 
-/* A line or page is asked for: afterwards it is there. `stamp`: of this use. */
+/* Look a line or page up, and fill it on a miss. `stamp`: of this use. */
 struct l1_found l1_use_any(struct l1 *level, uint64_t number, uint64_t stamp);
 
-/* Whether it has the line; changes nothing. */
+/* Whether the level has the line; changes nothing. */
 bool l1_has(const struct l1 *level, uint64_t number);
 
-/* The entry is of a guest's line, or page, from now on. */
+/* Set the entry to a guest's line, or page. */
 static inline void
 l1_put_line(struct l1 *level, struct filter_entry *entry, uint64_t guest_line, bool is_written)
 {
@@ -100,7 +101,7 @@ l1_use_lru(struct l1 *level, uint64_t number, uint64_t stamp, const unsigned slo
 	return found;
 }
 
-/* l1_use_any() of lines; of 4 or 8 ways in the order of LRU in fewer steps. */
+/* l1_use_any(), with fewer steps for LRU and 4 or 8 slots. */
 static inline __attribute__((always_inline)) struct l1_found
 l1_use(struct l1 *level, uint64_t number, uint64_t stamp)
 {
@@ -121,22 +122,22 @@ l1_victim_line(const struct l1 *level, uint64_t number, uint32_t victim_tag)
 /*
  * ---- TLBs ----
  *
- * A TLB is a cache of pages: one of lines that have one byte. With up to 32 ways in eight sets or more it is in the
- * order of LRU. Else, as where it is fully associative, the translation that came first leaves first.
+ * A TLB is a cache of pages: a cache whose lines have one byte. With up to 32 ways, in eight sets or more, its
+ * replacement is LRU. Otherwise, e.g. if it is fully associative, it is FIFO.
  */
 struct machine_cache tlb_as_cache(const struct machine_tlb *model);
 
-/* A second TLB: which pages' translations it has. */
+/* A second-level TLB: the pages whose translations it has. */
 struct tlb {
 	struct l1 pages;
-	struct hit_filter *filter; /* of them, which cannot be without */
+	struct hit_filter *filter; /* of `pages`, needed for their entries */
 };
 
-/* 0 or -ENOMEM. `model` has entries, in as many sets as a power of two. */
+/* 0 or -ENOMEM. `model` has entries, in a number of sets that is a power of two. */
 int tlb_init(struct tlb *tlb, const struct machine_tlb *model);
 void tlb_fini(struct tlb *tlb);
 
-/* Whether it has the page with this number; afterwards it does. */
+/* Whether the TLB has the page with this number; afterwards it has. */
 static inline bool
 tlb_access(struct tlb *tlb, uint32_t page)
 {

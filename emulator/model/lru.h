@@ -1,9 +1,10 @@
 /*
- * lru.h - all ways of a set at once: which has a tag, which was used the longest ago
+ * lru.h - operations on all ways of a set at once: find a tag, find the least recently used way
  *
- * The exact order of up to eight ways is 64 bits, a byte for each way: bit n of it says that way n was used before this
- * one. A use sets a row and clears a column; the byte of the way that was used the longest ago is 0. Of more ways it is
- * a byte for each: how many were used after it. Level 1 has a stamp for each way instead (hit_filter.h).
+ * The exact order of up to eight ways is a matrix of 64 bits, a byte (row) for each way: bit n of it is set if way n
+ * was used before this way. A use sets the row of a way and clears its column; the row of the least recently used way
+ * is 0. For more ways, the order is a byte for each way: how many ways were used after it. Level 1 has a stamp for each
+ * way instead (hit_filter.h).
  *
  * Thread rule: stateless.
  */
@@ -21,8 +22,8 @@
 #define LRU_LOWS UINT64_C(0x0101010101010101)
 #define LRU_TOPS UINT64_C(0x8080808080808080)
 
-#define LRU_BYTES 16   /* at least, where it is in bytes */
-#define LRU_NEVER 0x7f /* where there is no way */
+#define LRU_BYTES 16   /* bytes of an order in bytes, at least */
+#define LRU_NEVER 0x7f /* in slots that are no way */
 
 /* Mask of the order bits of ways 0 to ways - 1; lru_used() also sets bits above them. */
 static inline uint64_t
@@ -120,7 +121,7 @@ tags_match_eight(const uint32_t *tags, __m128i wanted)
 }
 #endif
 
-/* Of eight: the lowest bit is the first that is `tag`; 0: none is. `tags`: at a multiple of 16 bytes. */
+/* In eight tags: the lowest set bit is the first that equals `tag`; 0: none. `tags`: aligned to 16 bytes. */
 static inline __attribute__((always_inline)) uint32_t
 tags_find_of_eight(const uint32_t *tags, uint32_t tag)
 {
@@ -137,7 +138,7 @@ tags_find_of_eight(const uint32_t *tags, uint32_t tag)
 #endif
 }
 
-/* Bit n: tags[n] is `tag`. `slots`: a multiple of four, at most 32. `tags`: at a multiple of 16 bytes. */
+/* Bit n: tags[n] equals `tag`. `slots`: a multiple of four, at most 32. `tags`: aligned to 16 bytes. */
 static inline __attribute__((always_inline)) uint32_t
 tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 {
@@ -163,7 +164,7 @@ tags_match(const uint32_t *tags, uint32_t tag, unsigned slots)
 	return matches;
 }
 
-/* Whether any of the tags is `tag`. */
+/* Whether any of the tags equals `tag`. */
 static inline __attribute__((always_inline)) bool
 tags_has(const uint32_t *tags, uint32_t tag, unsigned slots)
 {
@@ -180,7 +181,7 @@ tags_has(const uint32_t *tags, uint32_t tag, unsigned slots)
 }
 
 #ifdef __SSE2__
-/* Stamps of two ways, with their numbers. */
+/* The stamps of two ways, with the numbers of the ways in the lower bits. */
 static inline __attribute__((always_inline)) __m128d
 lru_two_stamps(const uint64_t *stamps, unsigned way, size_t stride)
 {
@@ -193,8 +194,8 @@ lru_two_stamps(const uint64_t *stamps, unsigned way, size_t stride)
 #endif
 
 /*
- * The way whose stamp, each `stride` words from the last, is the least. `ways`: a multiple of four, at most 32.
- * Stamps are multiples of 32, from 2^52 on and less than 2^62: as floating point numbers they are in the same order.
+ * The way with the least stamp; stamps are `stride` words apart. `ways`: a multiple of four, at most 32. Stamps are
+ * multiples of 32, from 2^52 on and less than 2^62: as floating point numbers they are in the same order.
  */
 static inline __attribute__((always_inline)) uint32_t
 lru_oldest_stamp(const uint64_t *stamps, unsigned ways, size_t stride)

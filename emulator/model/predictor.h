@@ -1,9 +1,10 @@
 /*
- * predictor.h - which branches the target's core predicts wrongly
+ * predictor.h - the branch predictor of a core of the target
  *
- * Conditional branches by counters of two bits (static: by direction), returns by a stack of addresses, indirect jumps
- * and calls by a table of targets. Of gshare the counter and the target are found with the history of branches, else by
- * the branch alone. Direct jumps are always predicted rightly. One predictor a core, of one thread.
+ * It predicts conditional branches by 2-bit counters (static: by direction), returns by a return stack, indirect jumps
+ * and calls by a table of targets. Gshare finds the counter and the target by the branch and the history; the others by
+ * the branch alone. Direct jumps are always predicted right. Each core has one predictor. Thread rule: one thread per
+ * predictor.
  */
 #ifndef DCPI_EMULATOR_MODEL_PREDICTOR_H
 #define DCPI_EMULATOR_MODEL_PREDICTOR_H
@@ -13,14 +14,14 @@
 
 #include "machine/machine.h"
 
-#define PREDICTOR_WEAK           2  /* of a counter: wrong again, it says the other */
-#define PREDICTOR_TARGET_BITS    5  /* of each target, in the history of targets, */
-#define PREDICTOR_TARGET_HISTORY 20 /* which has so many */
+#define PREDICTOR_WEAK           2  /* of a counter: at the next misprediction it changes direction */
+#define PREDICTOR_TARGET_BITS    5  /* bits of each target in the history of targets */
+#define PREDICTOR_TARGET_HISTORY 20 /* bits of the history of targets */
 
 struct predictor {
-	uint8_t *counters; /* mask + 1: bit 0 says taken; and PREDICTOR_WEAK, perhaps */
+	uint8_t *counters; /* mask + 1: bit 0: taken; PREDICTOR_WEAK */
 	uint32_t mask;
-	uint32_t history, history_mask; /* the history has bits of the mask only */
+	uint32_t history, history_mask; /* the history has only bits of the mask */
 	uint64_t *targets;
 	uint64_t target_mask, target_history;
 	uint64_t *returns;
@@ -32,17 +33,20 @@ struct predictor {
 int predictor_init(struct predictor *predictor, const struct machine *machine);
 void predictor_fini(struct predictor *predictor);
 
-/* What stands for the conditional branch at `address` to `target`; to be kept with its block. */
+/*
+ * The site of the conditional branch at `address` to `target`, by which its counter is found; to be kept with its
+ * block.
+ */
 uint32_t predictor_site(const struct predictor *predictor, uint64_t address, uint64_t target);
 
-/* A counter that is sure of where a branch goes: it does not change when it goes there. */
+/* The value of a strong counter: it does not change when its prediction is right. */
 static inline uint8_t
 predictor_sure(bool taken)
 {
 	return taken;
 }
 
-/* `has_history`: the predictor's; who knows it has less to do. */
+/* `has_history`: the predictor's; a constant saves a branch. */
 static inline uint8_t *
 predictor_counter(const struct predictor *predictor, uint32_t site, bool has_history)
 {
@@ -55,7 +59,7 @@ predictor_shift_history(struct predictor *predictor, uint32_t taken)
 	predictor->history = (2 * predictor->history + taken) & predictor->history_mask;
 }
 
-/* The same counter, of which the compiler does not know that: it need not be kept for what is rarely done. */
+/* Hides from the compiler that the pointer is unchanged: it is then not kept in a register for the rare path. */
 static inline uint8_t *
 predictor_hide(uint8_t *counter)
 {
@@ -64,8 +68,8 @@ predictor_hide(uint8_t *counter)
 }
 
 /*
- * The branch of `site` went one way. When that was predicted: true. Else nothing changes: see predictor_branch_wrong().
- * `has_history`: as of predictor_counter().
+ * The branch of `site` was executed. True: its direction was predicted. False: nothing changes; call
+ * predictor_branch_wrong(). `has_history`: as of predictor_counter().
  */
 static inline bool
 predictor_branch_right(struct predictor *predictor, uint32_t site, bool taken, bool has_history)
@@ -106,7 +110,7 @@ predictor_call(struct predictor *predictor, uint64_t address)
 	predictor->returns[top] = address;
 }
 
-/* A return to `target`. When that was predicted: true. Else nothing changes: see predictor_return_wrong(). */
+/* A return to `target`. True: it was predicted. False: nothing changes; call predictor_return_wrong(). */
 static inline bool
 predictor_return_right(struct predictor *predictor, uint64_t target)
 {
@@ -138,7 +142,7 @@ predictor_mix(uint64_t value)
 	return value >> 32;
 }
 
-/* Where the table has the target of an indirect jump or call at `address`. */
+/* The place in the table of the target of an indirect jump or call at `address`. */
 static inline uint64_t *
 predictor_target(const struct predictor *predictor, uint64_t address)
 {
@@ -154,7 +158,7 @@ predictor_remember_target(struct predictor *predictor, uint64_t target)
 		                            ((1 << PREDICTOR_TARGET_HISTORY) - 1);
 }
 
-/* The indirect jump or call at `address` went to `target`. When that was predicted: true. Else nothing changes. */
+/* The indirect jump or call at `address` went to `target`. True: it was predicted. False: nothing changes. */
 static inline bool
 predictor_indirect_right(struct predictor *predictor, uint64_t address, uint64_t target)
 {

@@ -1,14 +1,15 @@
 /*
  * record_file.h - the file in which the timing plugin records, and dcpiemu reads
  *
- * One file a process and program, mapped and shared, so that it holds everything up to the last cycle whatever ends the
- * process; a fork begins one of its own, and so does an exec. It is sparse; all numbers are this machine's.
+ * Each process and program has a file, mapped and shared, so it holds everything up to the last cycle however the
+ * process ends; a fork begins its own, and so does an exec. The file is sparse; all numbers are in this machine's byte
+ * order.
  *
  *   record_header (emulator/process_file.h)
  *   log: images and blocks in the order in which they were seen, as emulator/code_log.h has it
  *   for each virtual CPU, as many as header.vcpu_count: record_vcpu
  *
- * Instructions are numbered through all blocks, from 1: those of a block follow each other from its `first`.
+ * Instructions are numbered through all blocks, from 1: those of a block are consecutive from its `first`.
  * Readers trust nothing in it: the guest could have written to it.
  */
 #ifndef DCPI_EMULATOR_RECORD_RECORD_FILE_H
@@ -36,9 +37,9 @@ enum record_reason {
 	REASON_DATA_TLB,
 	REASON_WRITE_BUFFER,
 	REASON_MISPREDICT,
-	REASON_BANDWIDTH, /* what a load waits longer because memory is busy; a data or code cache's stall besides */
+	REASON_BANDWIDTH, /* additional wait of a load because memory is busy, besides the stall of the cache */
 	REASON_CALL,      /* in system calls */
-	REASON_BLOCKED,   /* waiting for another thread, a time or a device; no cycles of a core */
+	REASON_BLOCKED,   /* waiting for another thread, a time or a device; not cycles of a core */
 	REASON_COUNT,
 };
 
@@ -52,8 +53,8 @@ struct record_stall {
 };
 
 /*
- * Counters of a virtual CPU, of all threads that had it, one after the other. Occurrences that are events are counted
- * in `events` only: a reader adds them to the other counters by record_add_events().
+ * Counters of a virtual CPU, summed over all threads that had it. Occurrences that are events are counted only in
+ * `events`: a reader adds them to the other counters by record_add_events().
  */
 struct record_counters {
 	uint64_t clock;   /* its virtual time now, cycles */
@@ -64,12 +65,12 @@ struct record_counters {
 	uint64_t stores_missed[MACHINE_LEVELS_MAX];
 	uint64_t code_missed[MACHINE_LEVELS_MAX];
 	uint64_t data_tlb_missed, data_walks, code_tlb_missed, code_walks;
-	uint64_t mispredicted; /* of the branches that blocks in the log have */
+	uint64_t mispredicted; /* of the branches of blocks in the log */
 	uint64_t prefetched, prefetched_used;
 	uint64_t node_bytes[MACHINE_NODES_MAX]; /* moved between it and each node's memory */
 	uint64_t calls;                         /* system calls */
-	uint64_t waits, timeouts;               /* for slower threads; ended without them */
-	uint64_t delayed_ns;                    /* DELAY_REAL: spent */
+	uint64_t waits, timeouts;               /* waits for slower threads; waits that gave up */
+	uint64_t delayed_ns;                    /* DELAY_REAL: ns that were spent */
 	uint64_t samples[SETUP_EVENT_COUNT];
 	uint64_t events[SETUP_EVENT_COUNT]; /* that happened, samples or not */
 };
@@ -83,8 +84,8 @@ struct record_vcpu {
 };
 
 /*
- * Misses of loads and code in the first two levels and in the TLBs are events, those of stores are not; mispredicted
- * branches are events. If the guest was killed between two counts, the event may be missing.
+ * Misses of loads and code in the first two levels and in the TLBs are events, and so are mispredicted branches; misses
+ * of stores are not. If the guest was killed between two counts, the event may be missing.
  */
 static inline void
 record_add_events(struct record_counters *counters)

@@ -1,10 +1,9 @@
 /*
  * recording.h - what the timing plugin records of a process, in a file that outlives it
  *
- * The file is laid out as record_file.h says, and holds what was recorded whatever ends the process. After a fork the
- * child has a file of its own, with everything at zero but the clocks.
- * Thread rule: each virtual CPU's record is written by the thread that is it; images and blocks are added by one thread
- * at a time.
+ * The file is laid out as record_file.h says, and keeps everything however the process ends. After a fork the child has
+ * a file of its own, with everything at zero except the clocks.
+ * Thread rule: the record of a virtual CPU is written by its thread; one thread at a time adds images and blocks.
  */
 #ifndef DCPI_EMULATOR_RECORD_RECORDING_H
 #define DCPI_EMULATOR_RECORD_RECORDING_H
@@ -21,10 +20,13 @@ struct recording;
 struct recording *recording_new(const char *directory, const char *comm, uint64_t start_cycles);
 void recording_free(struct recording *recording); /* the file stays; NULL is allowed */
 
-/* For images, and to count what there is no room for. */
+/* The file, to add images, and to count what has no room. */
 struct process_file *recording_file(struct recording *recording);
 
-/* Stalls will be recorded: memory for those of a block is populated when it is added. Before the first block. */
+/*
+ * Stalls will be recorded: adding a block then populates the memory for its stalls. To be called before the first
+ * block.
+ */
 void recording_expect_stalls(struct recording *recording);
 
 /* Before a fork, while no virtual CPU runs. */
@@ -33,13 +35,15 @@ void recording_before_fork(struct recording *recording);
 /* process_file_fork(); virtual CPUs stay at their addresses. */
 int recording_fork(struct recording *recording, uint64_t start_cycles);
 
-/* A thread begins as this virtual CPU: its record, which later threads of this number get, too. NULL and errno. */
+/*
+ * A thread begins as this virtual CPU: returns its record, which later threads with this number share. NULL and errno.
+ */
 struct record_vcpu *recording_add_vcpu(struct recording *recording, unsigned vcpu);
 
 /*
- * The number of the block, new or not, and of its first instruction; `block` without sizes. A block without an image is
- * identified by its address and `bytes` (as many as the sizes' sum). 0 when there is no room for it: it is counted as
- * unrecorded.
+ * Find or add a block (`block` is without sizes). Returns its number, and in *first that of its first instruction. A
+ * block without an image is identified by its address and `bytes` (as many as the sum of the sizes). 0 when there is no
+ * room for it: it is counted as unrecorded.
  */
 uint32_t recording_add_block(struct recording *recording, const struct code_block *block, const uint8_t *sizes,
                              const uint8_t *bytes, uint64_t address, uint32_t *first);
@@ -65,14 +69,14 @@ struct record_pair {
 _Static_assert(offsetof(struct record_stall, stalled) == 0 && offsetof(struct record_stall, culprit) == 4,
                "a stall's instructions are compared at once");
 
-/* `pair` is in memory, so that both fields are compared at once. */
+/* Whether the slot has this pair and reason. `pair` is in memory, so that both its fields are compared at once. */
 static inline bool
 record_stall_is(const struct record_stall *stall, const struct record_pair *pair, uint32_t reason)
 {
 	return __builtin_expect(memcmp(stall, pair, sizeof(*pair)) == 0 && stall->reason == reason, 1);
 }
 
-/* The slot at `bytes` from the first one. */
+/* The slot that is `bytes` behind the first one. */
 static inline struct record_stall *
 record_stall_at(struct record_vcpu *vcpu, uint32_t bytes)
 {
@@ -92,7 +96,7 @@ record_stall_count(struct record_stall *stall, uint64_t cycles)
 	stall->cycles += cycles;
 }
 
-/* Add a stall, in its slot. False: no slot is left, and process_file_count_unrecorded() is due. */
+/* Add a stall to its slot. False: no slot is left; the caller calls process_file_count_unrecorded(). */
 static inline bool
 record_stall_add(struct record_vcpu *vcpu, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                  uint64_t cycles)

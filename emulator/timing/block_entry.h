@@ -1,11 +1,11 @@
 /*
- * block_entry.h - what the emulator calls when a block begins: the branch before it, its code, its time
+ * block_entry.h - the callback at the beginning of a block: the branch before it, its code, its time
  *
- * In turn: the edge from the block before is found; where that one went is compared with what the predictor said; the
- * lines of the block are fetched; its static time is added to the clock. What holds the front end up, or reaches the
- * clock's limit, is done by calls that end a callback, so that one in which all hits saves no registers.
+ * The callback finds the edge from the block before, compares its target with the prediction, fetches the lines of the
+ * block, and adds its static time to the clock. Front-end stalls, and reaching the clock's limit, are handled by calls
+ * at the end of a callback, so that a callback in which everything hits saves no registers.
  *
- * Thread rule: of the thread.
+ * Thread rule: each thread for itself.
  */
 #ifndef DCPI_EMULATOR_TIMING_BLOCK_ENTRY_H
 #define DCPI_EMULATOR_TIMING_BLOCK_ENTRY_H
@@ -13,7 +13,10 @@
 #include "emulator/plugin_api.h"
 #include "emulator/timing/timing.h"
 
-/* The callback for what `timing` models, and no more; it is given the struct code. Once, before any block begins. */
+/*
+ * The callback for the parts that `timing` models; its data is a struct code. To be called once, before any block
+ * begins.
+ */
 qemu_plugin_vcpu_udata_cb_t block_entry_callback(const struct timing *timing);
 
 #endif

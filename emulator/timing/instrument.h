@@ -1,12 +1,10 @@
 /*
- * instrument.h - what the emulator is asked to call in a block of code that it translates, and the callbacks of
- * accesses
+ * instrument.h - add callbacks to a block that the emulator translates; the callbacks of accesses
  *
- * A callback of an access asks the hit filter in the area of its thread; what that does not know goes to core.h.
- * Where lines or pages have other sizes than the callbacks are made for, that filter is one that knows of nothing
- * (thread.h).
+ * The callback of an access looks in the hit filter in its thread's area; on a miss it calls core.h. If lines or pages
+ * have other sizes than the callbacks are made for, that filter is empty (thread.h).
  *
- * Calls the emulator: of the plugin only. Thread rule: as the emulator translates, one thread at a time.
+ * Calls the emulator: only the plugin can link it. Thread rule: as the emulator translates, one thread at a time.
  */
 #ifndef DCPI_EMULATOR_TIMING_INSTRUMENT_H
 #define DCPI_EMULATOR_TIMING_INSTRUMENT_H
@@ -16,16 +14,19 @@
 #include "emulator/plugin_api.h"
 #include "emulator/timing/timing.h"
 
-/* Once, before anything else here. All three are borrowed from then on. */
+/* To be called once, before the other functions. All three arguments are borrowed from then on. */
 void instrument_init(struct timing *timing, const struct guest *guest, struct lock_model *locks);
 
 /*
- * A second thread makes more callbacks necessary, and so all is translated again: by the thread that begins another,
- * which is `parent`, before that executes anything.
+ * A second thread makes more callbacks necessary, so all code is translated again. The thread that begins another,
+ * `parent`, calls it, before the new thread executes anything.
  */
 void instrument_other_begins(unsigned parent);
 
-/* One of these for each block: all that `timing` models; executions alone, of this number; it has no place. */
+/*
+ * One of these is called for each block: for all that `timing` models; to count only executions, by this number; if
+ * there was no room for the block.
+ */
 void instrument_block(struct qemu_plugin_tb *tb, struct code *code);
 void instrument_counts(struct qemu_plugin_tb *tb, uint32_t number);
 void instrument_passed(struct qemu_plugin_tb *tb);

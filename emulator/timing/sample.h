@@ -1,8 +1,7 @@
 /*
- * sample.h - events and stalls are counted and recorded, and instructions sampled: at randomised periods of cycles and
- * of events
+ * sample.h - count and record events and stalls, and sample instructions at randomised periods of cycles and of events
  *
- * Thread rule: of the thread; load stalls of a block are of all threads, and their places are read and changed
+ * Thread rule: each thread for itself; all threads share the load stalls of a block, whose places are read and changed
  * atomically.
  */
 #ifndef DCPI_EMULATOR_TIMING_SAMPLE_H
@@ -13,13 +12,13 @@
 /* Start of a thread: draw first periods. */
 void sample_begin(struct thread *thread);
 
-/* The clock has gone over a sample, or several, while instruction `stalled` waited. */
+/* The clock has passed one or several samples while instruction `stalled` waited. */
 void sample_stall(struct thread *thread, uint32_t stalled);
 
-/* The clock is about to go over one while the block that runs executes: which began at `start`. */
+/* The clock is about to pass a sample within the running block, which began at `start`. */
 void sample_execution(struct thread *thread, uint64_t start);
 
-/* Shift the next sample by cycles that are not sampled (blocked time). */
+/* Delay the next sample by cycles that are not sampled (blocked time). */
 void sample_skip(struct thread *thread, uint64_t cycles);
 
 /* The countdown of an event is over at `instruction`. */
@@ -41,9 +40,9 @@ sample_count(struct thread *thread, enum setup_event event, uint32_t instruction
 		sample_event(thread, event, instruction);
 }
 
-/* ---- what an access missed: events, and counters of what is no event ---- */
+/* ---- misses of an access: events, and counters of misses that are no events ---- */
 
-/* The levels from `first` on, up to the one before `level`. */
+/* Count a miss in the levels from `first` to the one before `level`. */
 static inline void
 miss_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MAX], unsigned first, unsigned level)
 {
@@ -51,7 +50,7 @@ miss_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MA
 		missed[i]++;
 }
 
-/* A load, or a fetch of code: both wait for what they missed. */
+/* Count the misses of a load or of a fetch of code. */
 static inline __attribute__((always_inline)) void
 miss_count_read(struct thread *thread, uint32_t number, const struct access_result *result, const bool is_code)
 {
@@ -75,7 +74,7 @@ miss_count_read(struct thread *thread, uint32_t number, const struct access_resu
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
-/* A store, which is no event but at the last level. */
+/* Count the misses of a store, which are events only at the last level. */
 static inline void
 miss_count_store(struct thread *thread, uint32_t number, const struct access_result *result)
 {
@@ -90,23 +89,26 @@ miss_count_store(struct thread *thread, uint32_t number, const struct access_res
 		sample_count(thread, SETUP_EVENT_LAST_LEVEL, number);
 }
 
-/* ---- stalls: an instruction holds everything up ---- */
+/* ---- stalls of instructions ---- */
 
 /*
- * The stall for a load, of which it is known who waits. In order that is its first user, when it comes before any other
- * access to memory; out of order the load itself. Which instruction waits for which never changes then, and neither
- * does the place in the record of a thread: where one thread or another had it last, as of record_stall_at(), because
- * of the line and because of the page.
+ * The stall for a load whose waiting instruction is known: in order, its first user, if that comes before any other
+ * access to memory; out of order, the load itself. The pair is then constant, and so is the place of the stall in the
+ * record of a thread. The two offsets are where the last thread had it, for record_stall_at(): cache_at for a missing
+ * line, tlb_at for a missing page.
  */
 struct load_stall {
 	struct record_pair pair;
 	uint32_t cache_at, tlb_at;
 };
 
-/* Of the first access_end instructions of a block; in order, of what is no such load, it is empty. NULL: no memory. */
+/*
+ * The load stalls of the first access_end instructions of a block; empty for an instruction that is no such load. NULL:
+ * no memory.
+ */
 struct load_stall *load_stalls_take(struct arena *arena, const struct block *block);
 
-/* A load's stall, whose search in the record begins at the first slot: nothing is known of where it was last. */
+/* A load's stall without a known place: its search in the record begins at the first slot. */
 static inline struct load_stall
 load_stall_of(uint32_t stalled, uint32_t culprit)
 {
@@ -122,7 +124,7 @@ load_stall_of(uint32_t stalled, uint32_t culprit)
 /* The core stalls for `cycles`, more than 0: the last part of the load's cost. The first part was hidden. */
 void stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, const struct load_cost *cost);
 
-/* As stall_record(). *at is where the record had the pair last, and is set to where it has it now. */
+/* stall_record(), with *at where the record had the pair last; *at is set to its present place. */
 void stall_record_at(struct thread *thread, const struct record_pair *pair, enum record_reason reason, uint64_t cycles,
                      uint32_t *at);
 
@@ -134,7 +136,7 @@ stall_pass(struct thread *thread, uint64_t cycles)
 	thread->stall_cycles += cycles;
 }
 
-/* Count and record a part of what stall_pass() has let pass, by who stalled, who is to blame, and why. */
+/* Count and record a part of the cycles of stall_pass(), by stalled instruction, culprit, and reason. */
 void stall_record(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason,
                   uint64_t cycles);
 
@@ -146,7 +148,7 @@ stall_sample(struct thread *thread, uint32_t stalled)
 		sample_stall(thread, stalled);
 }
 
-/* Instruction `stalled` holds up everything for `cycles`, not 0, because of `culprit`. */
+/* Instruction `stalled` stalls for `cycles`, not 0, because of `culprit`. */
 void stall_add(struct thread *thread, uint32_t stalled, uint32_t culprit, enum record_reason reason, uint64_t cycles);
 
 #endif

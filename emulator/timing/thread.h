@@ -1,9 +1,9 @@
 /*
- * thread.h - a guest's thread on a core of the target: its time, and what its callbacks look at
+ * thread.h - a guest's thread on a core of the target: its time, and the data of its callbacks
  *
- * What each block and each access needs comes first and together. Time is in the target's cycles. The static clock is
- * `clock - stall_cycles`: what the schedules alone make of the time that has passed; misses that overlap are laid out
- * on it. Thread rule: of the thread that is this virtual CPU; what others look at is in emulator/clock/.
+ * The fields that each block and each access needs come first and together. Time is in cycles of the target. The static
+ * clock is `clock - stall_cycles`: the time of the schedules alone; the overlap of misses is computed on it. Thread
+ * rule: only the thread of this virtual CPU; data that other threads read is in emulator/clock/.
  */
 #ifndef DCPI_EMULATOR_TIMING_THREAD_H
 #define DCPI_EMULATOR_TIMING_THREAD_H
@@ -19,20 +19,20 @@
 #include "emulator/timing/code.h"
 
 #define THREAD_SHIFT         16                 /* each in its own 64 KiB of one area: found by a shift; */
-#define THREAD_DATA          ((size_t)16 << 10) /* from there on is its filter of data, mostly */
+#define THREAD_DATA          ((size_t)16 << 10) /* here its data filter begins, mostly */
 #define THREAD_HISTORY       64                 /* blocks, misses and stalls that are remembered; a power of two */
 #define THREAD_STORES        256
 #define THREAD_STALLS        (THREAD_HISTORY + 2) /* places: one for the next, and one for what was found and is forgotten */
 #define DEPENDENCE_REGISTERS 32
 #define DEPENDENCE_MISSING   64
 #define THREAD_NEVER         UINT64_MAX
-#define THREAD_LIMIT         (UINT64_C(1) << 30) /* cycles until the clock's limit, and that one thing takes, at most */
+#define THREAD_LIMIT         (UINT64_C(1) << 30) /* cycles until the clock's limit, and of a single step, at most */
 
 struct timing;
 
 /*
- * What a core of the target keeps when the thread that ran on it ends: the next thread that begins on that core goes on
- * with it, on whatever virtual CPU. Threads that share a core have one each.
+ * What a core of the target keeps when its thread ends: the next thread that begins on that core continues with it, on
+ * any virtual CPU. Threads that share a core have one each.
  */
 struct target_core {
 	struct target_core *next;    /* in timing->idle_cores */
@@ -41,12 +41,12 @@ struct target_core {
 	struct predictor predictor;  /* while no thread runs on it */
 };
 
-/* What a load takes longer than a hit. */
+/* How much longer than a hit a load takes. */
 struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
 };
 
-/* A load that missed, in order: its value is waited for by an instruction of the block that runs, or of a later one. */
+/* In order: a load that missed, for whose value an instruction of the running block, or of a later one, waits. */
 struct load_use {
 	uint64_t ready;
 	uint64_t user_position; /* on the static clock */
@@ -56,9 +56,9 @@ struct load_use {
 	struct load_cost cost;
 };
 
-/* A miss status holding register: one for each miss that may be in flight. */
+/* A miss status holding register (MSHR): one for each miss that may be in flight. */
 struct mshr {
-	uint64_t ready;    /* when its miss is done, and it is free */
+	uint64_t ready;    /* when its miss is done, and the register is free */
 	struct mshr *next; /* in the ring, in the order in which they were allocated */
 };
 
@@ -70,7 +70,7 @@ struct past_stall {
 	struct past_stall *on[2], *back; /* itself and the next; the one before */
 };
 
-/* A load that reads beyond (block.h), while the emulator tells of it. */
+/* A load that reads beyond (block.h), during its callbacks. */
 struct half_load {
 	uint64_t from, next; /* its address; of its next callback, or THREAD_NEVER */
 };
@@ -83,13 +83,13 @@ struct missing_load {
 };
 
 /*
- * Which registers wait for what is missing. Blocks are gone through behind the program, each once, and only while
- * something is missing that an address may be made of.
+ * Which registers wait for missing loads. Blocks are evaluated after they ran, each once, and only while a load is
+ * missing on which an address may depend.
  */
 struct dependence {
 	uint64_t until;     /* when the last of them is ready */
-	uint32_t registers; /* that wait for one (bit n: n), before block `followed` */
-	uint32_t followed;  /* sequence of the first block that was not gone through */
+	uint32_t registers; /* that wait for a missing load (bit n: register n), before block `followed` */
+	uint32_t followed;  /* sequence of the first block that was not evaluated */
 	uint32_t count;     /* loads of that and later blocks; those over DEPENDENCE_MISSING are lost */
 	struct missing_load missing[DEPENDENCE_MISSING];
 	uint64_t ready[DEPENDENCE_REGISTERS]; /* until when registers wait */
@@ -105,8 +105,8 @@ union thread_time {
 };
 
 struct thread {
-	union thread_time until_limit; /* the clock less `limit`: negative until it is reached; thread_clock() */
-	uint64_t limit;                /* when the clock has reached it there is something to do */
+	union thread_time until_limit; /* clock minus `limit`: negative until it is reached; thread_clock() */
+	uint64_t limit;                /* when the clock reaches it, a sample or a turn may be due */
 	uint32_t sequence;             /* of the block that runs */
 	struct edge *edge;             /* by which the block that runs was entered */
 	uint64_t *executions;
@@ -120,15 +120,15 @@ struct thread {
 	struct record_vcpu *record;
 	unsigned vcpu;
 	bool is_alive;
-	uint64_t stall_cycles;           /* of the clock: all but the static schedules; with what it began with */
-	uint64_t published_static;       /* of it, what is in the record */
+	uint64_t stall_cycles;           /* of the clock: all except the static schedules; includes the clock's start */
+	uint64_t published_static;       /* static time that is in the record */
 	uint64_t next_sample, next_turn; /* THREAD_NEVER: none */
 	uint64_t random;
 	uint32_t call;                          /* instruction that makes a system call */
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
 
 	struct mshr *oldest_mshr; /* allocated for the next load that misses, when it is free */
-	uint64_t load_cycles;     /* of a hit in level 1, as the schedules have it */
+	uint64_t load_cycles;     /* of a hit in level 1, in the schedules */
 	uint32_t mispredict_cycles;
 	bool records_stalls;
 	unsigned waiting_count; /* of `waiting` */
@@ -142,7 +142,7 @@ struct thread {
 	/* out of order */
 	struct dependence dependence;
 	struct past_stall stalls[THREAD_STALLS];
-	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found: it was looked for last */
+	struct past_stall *next_stall, *oldest_stall, *found_stall; /* found_stall: found by the last search */
 	uint64_t frontend_position, frontend_stall_cycles; /* position and stall_cycles when the front end restarted */
 
 	struct mshr mshrs[THREAD_HISTORY];
@@ -158,28 +158,28 @@ struct thread {
 _Static_assert(sizeof(struct thread) <= THREAD_DATA, "a thread has its place");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "union thread_time, and what a variant takes");
 
-/* What it is now, in cycles. */
+/* The clock now, in cycles. */
 static inline uint64_t
 thread_clock(const struct thread *thread)
 {
 	return thread->limit + (uint64_t)(int64_t)thread->until_limit.cycles;
 }
 
-/* So many more have passed; fewer than THREAD_LIMIT. */
+/* Advance the clock by `cycles`, fewer than THREAD_LIMIT. */
 static inline void
 thread_pass(struct thread *thread, uint64_t cycles)
 {
 	thread->until_limit.all += (int64_t)(cycles << 32);
 }
 
-/* The clock has not reached the limit: neither a sample nor a turn is due. */
+/* Whether the clock is below the limit: no sample and no turn is due. */
 static inline bool
 thread_is_below_limit(const struct thread *thread)
 {
 	return thread->until_limit.all < 0;
 }
 
-/* Let the limit be reached: there is something to do when the next block begins. */
+/* Set the limit to now, so that the next block handles it. */
 static inline void
 thread_expire_limit(struct thread *thread)
 {
@@ -188,8 +188,8 @@ thread_expire_limit(struct thread *thread)
 }
 
 /*
- * The filter in the thread's own area, which callbacks ask: of its data accesses, or one that knows of nothing where
- * that one has no room there, or its lines and pages are not of the usual sizes.
+ * The filter in the thread's own area, which callbacks use: its data filter; or an empty filter, if the data filter has
+ * no room there, or its lines and pages do not have the sizes for which callbacks are made.
  */
 static inline struct hit_filter *
 thread_filter(const struct thread *thread)
@@ -202,25 +202,25 @@ int thread_begin(struct timing *timing, unsigned vcpu);
 void thread_end(struct thread *thread);
 void thread_free(struct thread *thread);
 
-/* The cores on which threads have ended. */
+/* Free the cores on which threads have ended. */
 void thread_free_idle_cores(struct timing *timing);
 
-/* What is in the record is what has happened. */
+/* Bring the record up to date. */
 void thread_publish(struct thread *thread);
 
-/* `limit` anew. */
+/* Compute `limit` again. */
 void thread_set_limit(struct thread *thread);
 
-/* What emulator/clock/ says of the time. */
+/* Apply the result of emulator/clock/ to the thread's time. */
 struct clock_step;
 void thread_step(struct thread *thread, const struct clock_step *step);
 
-/* The thread makes a system call, and comes back from it. */
+/* The thread makes a system call; and returns from it. */
 struct clock_call;
 void thread_call_began(struct thread *thread, const struct clock_call *call);
 void thread_call_ended(struct thread *thread, int64_t result);
 
-/* In the child of a fork: the record is a new one, in the same place. */
+/* In the child of a fork: the record is a new one, at its old address. */
 void thread_fork(struct thread *thread);
 
 #endif
