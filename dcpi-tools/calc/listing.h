@@ -1,7 +1,7 @@
 /*
- * listing.h - a procedure block by block, as figure 2 of the DCPI paper shows it
+ * listing.h - a procedure block by block, like figure 2 of the DCPI paper
  *
- * Data without pointers into an analysis: listing_make() makes it from one, and a test may fill it in.
+ * A listing has no pointers into an analysis: listing_make() makes it from one, and a test may fill it in by itself.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_CALC_LISTING_H
@@ -17,15 +17,15 @@
 
 #define LISTING_REASONS    16
 #define LISTING_UNKNOWN    (-1.0) /* cycles that nothing is known about */
-#define LISTING_CULPRITS   4      /* of one instruction that are shown */
+#define LISTING_CULPRITS   4      /* at most so many of an instruction are shown */
 #define LISTING_NOTE_BYTES 256
 
-/* Time that an instruction lost, above it. */
+/* A line above an instruction: time that it lost. */
 struct listing_bubble {
 	char letters[LISTING_REASONS +
 	             1];      /* the reasons that are possible, in the order of the legend; "": not known */
-	bool is_static;       /* of the code alone */
-	uint32_t half_cycles; /* a line each, as long as there are few */
+	bool is_static;       /* caused by the code alone */
+	uint32_t half_cycles; /* one line each, if there are few */
 };
 
 enum listing_issue {
@@ -59,7 +59,7 @@ struct listing {
 	size_t block_count;
 };
 
-/* What it is made from. */
+/* The input of listing_make(). */
 struct listing_source {
 	const struct procedure_analysis *analysis;
 	const struct code_image *code;
@@ -71,7 +71,10 @@ struct listing_source {
 /* The share of block `index` of the procedure's time, in percent. */
 double listing_block_percent(const struct procedure_analysis *analysis, uint32_t index);
 
-/* Blocks with at least the cutoff's share of the time; *dropped: how many others there are. 0 or -ENOMEM. */
+/*
+ * Make a listing of the blocks with at least the cutoff's share of the time; *dropped: the number of others. 0 or
+ * -ENOMEM.
+ */
 int listing_make(const struct listing_source *source, struct listing *listing, size_t *dropped);
 
 /* Print the blocks. */

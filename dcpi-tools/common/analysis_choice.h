@@ -1,5 +1,5 @@
 /*
- * analysis_choice.h - what is to be analysed, as the user asked: the event that is time, the pipeline, the procedure
+ * analysis_choice.h - what the user wants to analyse: the event that is time, the pipeline, the procedure
  *
  * Thread rule: one thread.
  */
@@ -23,7 +23,7 @@
 struct model_choice {
 	struct pipeline pipeline;
 	struct skid skid; /* of the event that is time */
-	char note[256];   /* why this model was chosen, where the CPU's name does not say it; else "" */
+	char note[256];   /* why this model was chosen, if the CPU's name does not show it; else "" */
 };
 
 /* Rows of options.h for --event and --cpu: what time_event_ask() and model_ask() take as `name`. */
@@ -34,12 +34,12 @@ struct model_choice {
 	OPTION_TEXT(1, "cpu", "MODEL", request, cpu,                                                                   \
 	            "The pipeline: a model's name, or its file (default: that of the epoch's CPU)")
 
-/* The event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
+/* Choose the event called `name`, or for NULL the one that counts time. 0, or an exit status after a message. */
 int time_event_ask(const struct selection *selection, const char *name, const char *directory, uint16_t *event);
 
 /*
- * The model called `name`, or for NULL that of the CPU of the newest epoch that was sampled; for samples of `event`,
- * whose skid follows from how it was sampled. 0, or an exit status after a message.
+ * Choose the model called `name`, or for NULL that of the CPU of the newest sampled epoch; and the skid of `event`,
+ * which depends on how it was sampled. 0, or an exit status after a message.
  */
 int model_ask(const struct selection *selection, const char *name, uint16_t event, struct model_choice *model);
 
@@ -49,9 +49,9 @@ void model_print(const struct model_choice *model, const struct output *output);
 json_t *model_json(const struct model_choice *model);
 
 /*
- * Samples of time that an analysis leaves out since cores of another kind took them. A CPU with several kinds of cores
- * counts its time by an event of each: `cpu_core/cycles/`, `cpu_atom/cycles/`. One of them is analysed, by the pipeline
- * of its cores.
+ * Samples of time that an analysis leaves out because cores of another kind took them. A CPU with several kinds of
+ * cores counts time by an event for each kind: `cpu_core/cycles/`, `cpu_atom/cycles/`. Only one of them is analysed,
+ * with the pipeline of its cores.
  */
 struct other_cores {
 	uint64_t samples[SELECTION_EVENTS_MAX]; /* by event of the selection */
@@ -65,19 +65,19 @@ void other_cores_add(struct other_cores *others, const struct selection *selecti
 void other_cores_print(const struct other_cores *others, const struct selection *selection,
                        const struct output *output);
 
-/* Add `left_out`, the samples by event, where there are some. Not 0: no memory. */
+/* Add the key `left_out`, the samples by event, if there are any. Not 0: no memory. */
 int other_cores_json(const struct other_cores *others, const struct selection *selection, json_t *object);
 
 /* ---- the procedure, and its instructions as text ---- */
 
-/* The procedure that is asked for, as one of the request's members. */
+/* The procedure that the user wants; a member of the tool's request. */
 struct procedure_options {
 	struct options options; /* which images, and all else that tools share */
 	const char *name;       /* as procedure_find() takes it */
 	enum listing_syntax syntax;
 };
 
-/* What a command line without a procedure is refused with. */
+/* The message for a command line without a procedure. */
 #define PROCEDURE_MISSING "which procedure? 'dcpiprof' shows which are hot"
 
 /* PROCEDURE [IMAGE...], as an option_take of options.h; the member is a struct procedure_options. */
@@ -95,7 +95,10 @@ void procedure_options_syntax(void *listing_syntax, char *text, struct argp_stat
 	            procedure_options_syntax, help)
 #define SYNTAX_HELP "Instructions of x86-64: att (default) or intel"
 
-/* For the time in which images are read: a fault inside libelf or libdw is the file's. `shown` is escaped, or NULL. */
+/*
+ * A guard for reading images: a fault inside libelf or libdw is caused by the file. `shown` is its escaped name, or
+ * NULL.
+ */
 struct guard procedure_guard(const char *shown);
 
 struct procedure_choice {
@@ -106,8 +109,8 @@ struct procedure_choice {
 };
 
 /*
- * Samples of `event` tell which of several is meant. 0, or an exit status after a message; procedure_choice_fini() it
- * in any case. The selection must outlive it.
+ * Find the procedure; of several with its name, samples of `event` decide. 0, or an exit status after a message;
+ * procedure_choice_fini() it in any case. The selection must outlive it.
  */
 int procedure_choose(const struct selection *selection, const struct procedure_options *procedure, uint16_t event,
                      struct procedure_choice *choice);

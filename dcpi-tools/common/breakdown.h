@@ -1,7 +1,7 @@
 /*
- * breakdown.h - where cycles went, as figure 4 of the DCPI paper shows it
+ * breakdown.h - where cycles went, like figure 4 of the DCPI paper
  *
- * Cycles are in samples of time. Shares are in percent, of what was tallied or of a larger whole.
+ * Cycles are in samples of time. Shares are in percent, of the tallied time or of a larger whole.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_BREAKDOWN_H
@@ -26,13 +26,13 @@ enum breakdown_dynamic {
 
 struct breakdown {
 	double best_cycles, actual_cycles; /* of all executions, in samples of time */
-	double instructions;               /* executed, by that measure */
+	double instructions;               /* executed, in samples x instructions a cycle */
 	double low[DYNAMIC_COUNT], high[DYNAMIC_COUNT];
-	double dynamic;                   /* what the rows above add up to, each stall once */
+	double dynamic;                   /* the sum of the rows above, each stall once */
 	double fixed[STALL_REASON_COUNT]; /* static stalls, by enum stall_reason */
-	double execution, sampling_error; /* with those above, `tallied` */
+	double execution, sampling_error; /* added to the sums above: `tallied` */
 	double tallied;                   /* of the whole */
-	double tallied_percent;           /* of the samples, known well enough or not */
+	double tallied_percent;           /* of all samples, whether their frequency is known well enough or not */
 };
 
 /* Shares of `whole` samples: of those that were tallied (summary->actual), or of a larger total. */
@@ -59,16 +59,16 @@ struct breakdown_row {
 /* By its name, without regard to case, or by the letter that listings have for it. */
 bool breakdown_row_find(const char *text, struct breakdown_row *row);
 
-/* All that can be named, for a complaint. */
+/* All names, for an error message. */
 const char *breakdown_row_names(void);
 
-/* The least and the most of it, in samples. */
+/* The least and the most of the row, in samples. */
 double breakdown_row_low(const struct breakdown_row *row, const struct stall_summary *summary);
 double breakdown_row_high(const struct breakdown_row *row, const struct stall_summary *summary);
 
 /*
- * Percentages of all samples that add up to 100 with what was `tallied`: those of blocks whose frequency is not known
- * well enough, and those that were not analysed.
+ * Two percentages of all samples that, with `tallied`, add up to 100: *vague of blocks whose frequency is not known
+ * well enough, *missing of what was not analysed.
  */
 void breakdown_rest(double tallied, uint64_t analyzed, uint64_t samples, double *vague, double *missing);
 

@@ -1,9 +1,9 @@
 /*
- * child.h - run a program to its end, in our place
+ * child.h - run a program to its end on behalf of the tool
  *
- * It has our standard streams, environment and process group. A signal that another process sends to us is passed on to
- * it, also one that asks us to exit and is already pending because it is blocked. What its end means is the caller's
- * decision. Thread rule: one thread; the process's signals belong to child_run() until the program has ended.
+ * The program has our standard streams, environment and process group. A signal that another process sends to us is
+ * passed on to the program, even an exit signal that is blocked and already pending. The caller decides what the end of
+ * the program means. Thread rule: one thread; the process's signals belong to child_run() until the program has ended.
  */
 #ifndef DCPI_TOOLS_CHILD_H
 #define DCPI_TOOLS_CHILD_H
@@ -15,19 +15,19 @@
 
 /* ---- signals that ask a program to exit: SIGHUP, SIGINT, SIGQUIT and SIGTERM ---- */
 
-/* The set of them. */
+/* Fill in the set of these signals. */
 void exit_signals_fill(sigset_t *signals);
 
-/* Block them, so that work in progress can be completed; the mask before goes to *before. */
+/* Block these signals, so that work in progress can be completed; *before gets the mask before. */
 void exit_signals_block(sigset_t *before);
 
-/* Accept those that are pending: the first of them that is not ignored, or 0. */
+/* Accept the pending ones: returns the first that is not ignored, or 0. */
 int exit_signals_take(void);
 
-/* Restore the mask of before exit_signals_block(): a pending signal that was not accepted terminates us. */
+/* Restore the mask that exit_signals_block() returned: a pending signal that was not accepted terminates us. */
 void exit_signals_restore(const sigset_t *before);
 
-/* Is it one of these signals, and not ignored? */
+/* Whether it is one of these signals, and not ignored. */
 bool exit_signals_include(int signal_number);
 
 /* Terminate by the signal, with its default action and without a core dump. Returns an exit status if that fails. */
@@ -46,15 +46,15 @@ struct child {
 	const sigset_t *mask; /* its signal mask; NULL: the one that we have */
 
 	/* results */
-	int status;                /* of the program, as waitpid(2) gives it */
+	int status;                /* of the program, from waitpid(2) */
 	uint64_t start_ns, end_ns; /* since 1970: when it was executed, when it ended */
 	uint64_t cpu_ns;           /* processor time, with that of children that it waited for */
-	int asked;                 /* the first exit signal that came to us until it ended; 0: none */
+	int asked;                 /* the first exit signal that we received until it ended; 0: none */
 };
 
 /*
- * Run `command`, found as a shell would. 0 when it ran, whatever its status; an exit status when `begin` returned one;
- * -errno when it cannot be executed.
+ * Run `command`, which is found as by a shell. 0 when it ran, whatever its status; an exit status when `begin` returned
+ * one; -errno when it cannot be executed.
  */
 int child_run(struct child *child, char *const *command);
 

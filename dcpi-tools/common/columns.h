@@ -1,7 +1,7 @@
 /*
  * columns.h - which events a report shows, in which order, and which of them a line has room for
  *
- * The first column's event is the one that rows are sorted by.
+ * Rows are sorted by the event of the first column.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_COLUMNS_H
@@ -60,19 +60,19 @@ struct columns_fit_request {
 	const struct selection *selection;
 	const struct columns *columns; /* all of them */
 	const uint64_t *totals;        /* samples by event of the selection */
-	size_t shares;                 /* columns of text that an event takes besides those of its count */
-	bool asked;                    /* the user named them */
+	size_t shares;                 /* columns of text that an event needs in addition to those of its count */
+	bool asked;                    /* the user named the events */
 };
 
 struct columns_fit {
-	struct columns shown; /* in the order that they had; the first of all is among them */
+	struct columns shown; /* in their order; includes the first one */
 	struct columns left_out;
 };
 
 /*
- * Events that the user named are all shown. Otherwise, where they are wider than the terminal allows - with room for
- * procedure names - those with the fewest samples are left out, exact counts first; without a terminal, lines of 132
- * columns are the aim.
+ * All events that the user named are shown. Otherwise, if they do not fit the terminal together with procedure names,
+ * the ones with the fewest samples are left out, exact counts first; without a terminal, lines are limited to 132
+ * columns.
  */
 void columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit);
 

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* Where a dcpid listens, and how long it is waited for. */
+/* Where a dcpid listens, and how long to wait for it. */
 struct control_peer {
 	const char *path;
 	int connect_s; /* seconds while its queue of clients is full, and then to take the request */
@@ -18,10 +18,10 @@ struct control_peer {
 };
 
 /*
- * Send `request` (given away; NULL is -ENOMEM) and read the reply. 0 with *reply, an object; -ENOENT or -ECONNREFUSED
- * when no dcpid listens, -ENOENT also when another process than `owner` does; -ETIMEDOUT; -ECONNRESET when it closed
- * without a reply; -EPROTO for what is no reply, or has control characters in it, which dcpid escapes and a stranger's
- * socket may not: texts of a reply go to terminals as they are; else -errno.
+ * Send `request`, which is freed (NULL: -ENOMEM), and read the reply. 0 with *reply, an object; -ENOENT or
+ * -ECONNREFUSED when no dcpid listens, -ENOENT also when another process than `owner` does; -ETIMEDOUT; -ECONNRESET
+ * when it closed without a reply; -EPROTO when the reply is invalid or has control characters: dcpid escapes these,
+ * another process's socket may not, and texts of a reply are printed on terminals unchanged; else -errno.
  */
 int control_exchange(const struct control_peer *peer, json_t *request, json_t **reply);
 

@@ -1,7 +1,7 @@
 /*
  * database.h - how a tool opens and reads the profile database
  *
- * It is open inside a guard (base/guard.h) against damaged pages; errors are printed as sentences.
+ * While it is open, a guard (base/guard.h) handles faults from damaged pages; errors are printed as sentences.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DATABASE_H
@@ -11,10 +11,12 @@
 #include "profile/profile.h"
 #include "profile/selection.h"
 
-/* What to do about one that is damaged. */
+/* What to do about a damaged database. */
 #define DATABASE_DAMAGE_ADVICE "'dcpictl check' says what is wrong, 'dcpictl salvage' saves what is whole"
 
-/* Around the use of one that is opened by profile_open(); database_open() has it. `shown` is the directory, escaped. */
+/*
+ * A guard for a database that profile_open() opened; database_open() enters it itself. `shown`: the directory, escaped.
+ */
 struct guard database_guard(const char *shown);
 
 struct database {
@@ -25,8 +27,8 @@ struct database {
 };
 
 /*
- * Have a dcpid that writes to the database write what it has in memory, for three seconds at most, and open it. 0, or
- * an exit status after a message. The database must not move and `directory` must live until it is closed.
+ * Make a dcpid that writes to the database flush its memory, waiting at most three seconds, and open the database. 0,
+ * or an exit status after a message. The database must not move and `directory` must live until it is closed.
  */
 int database_open(struct database *database, const char *directory);
 
@@ -44,13 +46,15 @@ int database_snapshot(struct database *database, int fd);
 int database_read_each(struct profile *profile, const struct selection_request *const *requests, size_t count,
                        struct selection **selections);
 
-/* Print that it cannot be read, for `err`, and what to do; the exit status. */
+/* Print that it cannot be read because of `err`, and what to do; returns the exit status. */
 int database_cannot_read(const struct database *database, int err);
 
-/* Print that nothing can be selected, for `err`: `why`, a sentence, or if it is "" that the database cannot be read. */
+/* Print that nothing can be selected because of `err`: the sentence `why`, or if it is "", database_cannot_read(). */
 int database_cannot_select(const struct database *database, int err, const char *why);
 
-/* Print that the one in `directory` cannot be written, for `err`, and what to do; the exit status. */
+/*
+ * Print that the database in `directory` cannot be written because of `err`, and what to do; returns the exit status.
+ */
 int database_cannot_write(const char *directory, int err);
 
 void database_close(struct database *database);

@@ -1,8 +1,8 @@
 /*
  * histogram.h - samples added up by procedure or by image
  *
- * JIT code of processes of one name is one image, and procedures of one name in it are one row: eight workers that
- * compile one script have it at eight addresses.
+ * JIT code of all processes with one name is one image, and procedures with one name in it are one row, because eight
+ * workers that compile one script have its code at eight addresses.
  *
  * Thread rule: one thread.
  */
@@ -18,10 +18,10 @@
 #include "profile/selection.h"
 
 struct histogram_row {
-	uint64_t *counts;           /* samples by event, as selection->events */
-	uint64_t *taken;            /* as counts, not weighted */
-	double *squares;            /* as counts: as struct selection_count has them */
-	struct procedure procedure; /* zeroed by image; its name is gone, see title */
+	uint64_t *counts;           /* samples by event of the selection */
+	uint64_t *taken;            /* by event: samples without weights */
+	double *squares;            /* by event: sums of squared weights, as in struct selection_count */
+	struct procedure procedure; /* zero for a row of an image; without its name, see `title` */
 	char *title;                /* of the procedure, not escaped; NULL by image */
 	const char *image_title;    /* borrowed from the request */
 	uint32_t image;             /* index into selection->images */
@@ -42,11 +42,14 @@ struct histogram_request {
 	bool demangle;
 };
 
-/* 0, -ENOMEM, or an error of the symbolizer. Rows that have samples, in no order. */
+/* Make the rows that have samples, in no order. 0, -ENOMEM, or an error of the symbolizer. */
 int histogram_make(const struct histogram_request *request, struct histogram *histogram);
 void histogram_fini(struct histogram *histogram); /* a zeroed one is allowed */
 
-/* By samples of the first column, descending, then of the others, then by name: a total order, so reproducible. */
+/*
+ * Sort by samples of the first column, descending, then of the others, then by name: a total order, so it is
+ * reproducible.
+ */
 void histogram_sort(struct histogram *histogram, const struct columns *columns);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * image_name.h - how images are called in a report, and which of them the user asked for
+ * image_name.h - the names of images in a report, and the images that the user selected
  *
  * Thread rule: one thread.
  */
@@ -17,15 +17,14 @@
 const char *build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE]);
 
 /*
- * What to call each image of the selection: its path, followed by the beginning of its build-id (or its inode) where
- * two have the same path. An array as long as selection->images; free it with image_titles_free(). NULL when memory
- * ends.
+ * The name of each image of the selection: its path, followed by the beginning of its build-id (or by its inode) if two
+ * images have one path. An array as long as selection->images; free it with image_titles_free(). NULL when memory ends.
  */
 char **image_titles(const struct selection *selection);
 void image_titles_free(char **titles, size_t count);
 
 /*
- * Mark in `wanted` (as long as selection->images, not cleared here) all images that `pattern` means: by path, by file
+ * Mark in `wanted` (as long as selection->images, not cleared here) all images that match `pattern`: by path, by file
  * name, for the kernel and modules also without brackets and .ko, or by an fnmatch(3) pattern for any of these; by a
  * path that leads to the file; if none matches, by the first four or more digits of the build-id. Returns how many.
  */
@@ -35,14 +34,14 @@ size_t images_match(const struct selection *selection, const char *pattern, bool
 const char *image_suggest(const struct selection *selection, const char *pattern);
 
 struct image_request {
-	const char *const *patterns; /* as images_match() takes them */
+	const char *const *patterns; /* for images_match() */
 	size_t count;                /* 0: all images */
 	uint16_t event;              /* "hottest" is by this event */
 };
 
 /*
- * 0 with *wanted: by image whether it was asked for (the caller frees it), NULL for all. An exit status after a message
- * when a pattern matches no image: it names a similar image, or else the hottest ones.
+ * 0 with *wanted: by image whether it matches a pattern (the caller frees it), NULL for all. An exit status after a
+ * message when a pattern matches no image: it names a similar image, or else the hottest ones.
  */
 int images_choose(const struct selection *selection, char **titles, const struct image_request *request, bool **wanted);
 

@@ -1,5 +1,5 @@
 /*
- * json.h - JSON as our tools print it
+ * json.h - JSON output of the tools
  *
  * Values are jansson's. A failed constructor gives NULL, which jansson's json_..._set_new() and json_..._append_new()
  * refuse; json_print() refuses a NULL root.

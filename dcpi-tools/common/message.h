@@ -1,5 +1,5 @@
 /*
- * message.h - what a tool prints on standard error: what went wrong, and how far it has come
+ * message.h - what a tool prints on standard error: error messages, and progress
  *
  * A message is one line: who, what, why, what to do. `subject` (a path, an option; NULL for none) comes from outside
  * and is escaped here.
@@ -15,8 +15,8 @@
 void message_print(const char *subject, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * "dcpiprof: SUBJECT: cannot ACTION: REASON (HINT)", with the reason that error_text() gives for `error` (negative);
- * `hint` may be NULL. Returns the exit status that fits the error.
+ * "dcpiprof: SUBJECT: cannot ACTION: REASON (HINT)", with error_text() of `error` (negative) as the reason; `hint` may
+ * be NULL. Returns the exit status that fits the error.
  */
 int message_cannot(const char *subject, const char *action, int error, const char *hint);
 

@@ -2,10 +2,10 @@
  * options.h - a tool's command line as one table, and the options that tools share
  *
  * The table has one row for each option. A row names the member of the tool's request (any struct) that the option
- * sets; the macros below check the member's type when the tool is compiled. Values that need more than a conversion
- * have a function of the tool's own. argp reads the command line and prints --help from the table. Sets of options that
- * tools share are argp children: a tool names those it wants in its struct command_line, and each gets the request's
- * struct options; dcpiemu and profile_set.c pass it themselves (state->child_inputs).
+ * sets; the macros below check the member's type when the tool is compiled. A value that needs more than a conversion
+ * has its own function in the tool. argp reads the command line and prints --help from the table. Sets of options that
+ * tools share are argp children: a tool lists them in its struct command_line, and each gets the request's struct
+ * options; dcpiemu and profile_set.c pass it themselves (state->child_inputs).
  * A wrong value ends the program with a sentence and STATUS_USAGE, as argp does. Texts are borrowed from argv.
  * Thread rule: one thread.
  */
@@ -44,7 +44,7 @@ struct options {
 void options_init(struct options *options);
 void options_fini(struct options *options);
 
-/* One more of --image, of --event, each an option_take; `text` must stay. */
+/* Add an argument of --image, or of --event; each is an option_take. `text` must stay valid. */
 void options_add_image(void *options, char *text, struct argp_state *state);         /* to a struct options */
 void options_add_event(void *columns_request, char *text, struct argp_state *state); /* to a struct columns_request */
 
@@ -54,8 +54,8 @@ extern const struct argp options_output;    /* --json --color --no-pager */
 extern const struct argp options_table;     /* --csv --no-header */
 
 /*
- * The entries of --db and of the selection for another parser, which takes options several times (profile_set.h): it
- * keeps key and text, and options_parse() with a struct options as the state's input stores them there.
+ * The entries of --db and of the selection, for a parser that accepts options several times (profile_set.h). It keeps
+ * key and text, and later calls options_parse(), whose state's input is the struct options that stores them.
  */
 enum options_key {
 	OPTIONS_DB = 0x1000,
@@ -77,11 +77,11 @@ uint64_t options_whole(const struct argp_state *state, const char *option, const
                        uint64_t most);
 size_t options_count(const struct argp_state *state, const char *option, const char *text); /* a whole one, from 1 on */
 
-/* Which of `names` it is; else the program ends with a sentence: there is no `what` of this name. */
+/* The index of `text` in `names`; else the program ends with a sentence: there is no `what` of this name. */
 size_t options_choice(const struct argp_state *state, const char *what, const char *text, const char *const *names,
                       size_t count);
 
-/* At ARGP_KEY_ARG: a program, whose arguments are all that follows. */
+/* To be called at ARGP_KEY_ARG: the argument is a program, and all that follow are its arguments. */
 char **options_program(struct argp_state *state);
 
 /* ---- the table ---- */
@@ -153,7 +153,7 @@ struct option_row {
 	OPTION_ROW(group, name, letter, argument, help, OPTION_KIND_CALL, offset, 0, 0, 0, take)
 #define OPTION_ARGUMENT(offset, take) OPTION_ROW(0, NULL, 0, NULL, NULL, OPTION_KIND_ARGUMENT, offset, 0, 0, 0, take)
 
-/* Rows that several tools have. Others of the kind are with what they ask for: analysis_choice.h. */
+/* Rows that several tools have. Others are in the header of what they select: analysis_choice.h. */
 #define OPTION_IMAGE(request, member)                                                                                  \
 	OPTION_CALL(1, "image", 0, "IMAGE", OPTION_MEMBER(request, member, struct options), options_add_image,         \
 	            "Only this image: a file name, a path, a pattern or a build-id's beginning")
@@ -179,7 +179,7 @@ enum command_line_shared {
 
 struct command_line {
 	const struct option_row *rows; /* the last one is OPTION_END */
-	const char *arguments;         /* as --help names them */
+	const char *arguments;         /* their names in --help */
 	const char *doc;               /* of argp: what the tool does, \v, what stands below the options */
 	unsigned shared;               /* of enum command_line_shared */
 	size_t options;                /* the offset of the request's struct options */
@@ -187,7 +187,7 @@ struct command_line {
 	size_t child_offset;           /* of the child's input in the request */
 	bool in_order;                 /* arguments are taken before the options that follow them */
 	const char *argument_missing;  /* the sentence that refuses a command line without arguments; NULL: allowed */
-	void (*check)(void *request, struct argp_state *state); /* of what does not go together, at the end; or NULL */
+	void (*check)(void *request, struct argp_state *state); /* at the end: refuses invalid combinations; or NULL */
 };
 
 /* Initialise the request's struct options and read the command line. An exit status: 0, or another after a message. */

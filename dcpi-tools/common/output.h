@@ -33,12 +33,15 @@ struct output {
 };
 
 /*
- * Make standard output ready. With `page` and on a terminal, it goes through $PAGER (less -FRX when that is not
- * set; none when it is empty or "cat"); a pager that cannot be started is done without.
+ * Prepare standard output. With `page` and on a terminal, it goes through $PAGER (less -FRX if that is not set; none if
+ * it is empty or "cat"); if the pager cannot be started, output goes directly to the terminal.
  */
 void output_open(struct output *output, enum color_mode color, bool page);
 
-/* Flush, wait for the pager. 0, or the negative errno of a write that failed; -EPIPE is 0: the reader had enough. */
+/*
+ * Flush, wait for the pager. 0, or the negative errno of a write that failed; -EPIPE counts as 0: the reader stopped
+ * early.
+ */
 int output_close(struct output *output);
 
 /* The sequence that begins `style`, and the one that ends it; "" without colours. */

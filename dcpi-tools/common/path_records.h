@@ -1,6 +1,6 @@
 /*
- * path_records.h - executions and branches of an image that were recorded in addition to its samples, and which of them
- * the frequencies of a procedure come from, in words
+ * path_records.h - recorded executions and branches of an image, besides its samples, and a text that says from which
+ * of them a procedure's frequencies come
  *
  * Thread rule: one thread.
  */
@@ -26,8 +26,8 @@ struct path_records {
 };
 
 /*
- * Read the newest of each kind for image `number` (the database's); for samples of dcpiemu, `exact` is what it counted
- * in their epoch. 0, also when there is nothing; an error of the database; -ENOMEM.
+ * Read the newest record of each kind for image `number` of the database; for samples of dcpiemu, `exact` is what it
+ * counted in their epoch. 0, also when there is nothing; an error of the database; -ENOMEM.
  */
 int path_records_read(struct profile *profile, const struct selection *selection, uint32_t number,
                       struct path_records *records);
@@ -36,7 +36,7 @@ void path_records_fini(struct path_records *records); /* a zeroed one is allowed
 /* The newest epoch of a selection with samples that match, if dcpiemu made it; else 0. */
 uint32_t path_records_emulated_epoch(const struct selection *selection);
 
-/* The best source that the frequencies of blocks come from, and the epoch that it was recorded in; 0: the samples'. */
+/* The best source of the frequencies of blocks, and the epoch in which it was recorded; 0: that of the samples. */
 enum frequency_method frequency_source(const struct procedure_analysis *analysis, const struct path_records *records,
                                        uint32_t *epoch);
 

@@ -14,7 +14,7 @@
 #include "dcpi-tools/common/symbolizer.h"
 #include "profile/selection.h"
 
-/* As a row of histogram.h: all code of an image without symbols is one procedure. */
+/* As in histogram.h, all code of an image without symbols is one procedure. */
 struct sample_procedure {
 	struct procedure procedure; /* without its name, see below */
 	char *title;                /* not escaped */

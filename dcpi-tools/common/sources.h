@@ -1,5 +1,5 @@
 /*
- * sources.h - source files, read once each, and which instructions of a procedure were compiled from which line
+ * sources.h - source files, each read once, and the instructions of a procedure by source line
  *
  * Thread rule: one thread per struct.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Their names come from an image, which anybody may have written: what is read of them is bounded. */
+/* Their names come from an image, which any user may have written: what is read of them is bounded. */
 #define SOURCES_MAX       4096        /* files */
 #define SOURCES_BYTES_MAX (128 << 20) /* of memory, all of them together */
 #define SOURCE_LINES_MAX  1000000     /* of a file */

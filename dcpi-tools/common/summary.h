@@ -1,7 +1,7 @@
 /*
- * summary.h - what a report prints about its samples as a whole
+ * summary.h - what a report prints about all its samples
  *
- * How many there are, since when, how many are lost or unknown and why, what they cost, and what each event counted.
+ * Their number and time, how many are lost or unknown and why, their cost, and what each event counted.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_SUMMARY_H
@@ -19,26 +19,26 @@ struct summary {
 	const struct selection_request *request; /* that selected them */
 	const struct columns *columns;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
-	const uint64_t *totals;            /* what shares are of, by event */
-	size_t shown, row_count;           /* rows of the table, and what they would be without --keep and --limit */
+	const uint64_t *totals;            /* the wholes of shares, by event */
+	size_t shown, row_count;           /* rows of the table, and their number without --keep and --limit */
 };
 
 /* The lines below a table. */
 void summary_print(const struct summary *summary, const struct output *output);
 
-/* Add the keys start, end, epochs, label and events to the object `root`; those that are totals. 0, or -ENOMEM. */
+/* Add the keys start, end, epochs, label and events to the object `root`; or the keys of totals. 0, or -ENOMEM. */
 int summary_json_events(const struct summary *summary, json_t *root);
 int summary_json_totals(const struct summary *summary, json_t *root);
 
 /*
  * How samples of `event` were weighted, in a sentence of at most SUMMARY_WEIGHTS_SIZE bytes with its NUL: "cpu-clock:
  * 570 samples of 192.3 us to 2 ms are weighted by their period, and count as 1026 of 192.3 us". The event's name is not
- * escaped. False: they are not.
+ * escaped. False: they are not weighted.
  */
 #define SUMMARY_WEIGHTS_SIZE (EVENT_NAME_SIZE + 256)
 bool summary_weights(const struct selection_event *event, char text[SUMMARY_WEIGHTS_SIZE]);
 
-/* `heading`, that sentence, and a newline; nothing where they are not. */
+/* Print `heading`, the sentence of summary_weights(), and a newline; nothing if samples are not weighted. */
 void summary_print_weights(const struct selection_event *event, const char *heading, FILE *stream);
 
 /* "Samples:    cycles 1234, 5.60% of all; 2026-11-21 14:30:00 to 14:50:00 CET" and how they were weighted: two lines.

@@ -1,8 +1,8 @@
 /*
- * survey_all.h - all procedures that a user asked for, analysed
+ * survey_all.h - analyse all procedures that the user selected
  *
- * Each of the samples that were asked for is in a procedure that is visited, or in a gap: what was not analysed, with a
- * reason. Thread rule: one thread.
+ * Each selected sample is in a procedure that is visited, or in a gap: samples that were not analysed, with a reason.
+ * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_SURVEY_ALL_H
 #define DCPI_TOOLS_SURVEY_ALL_H
@@ -44,9 +44,9 @@ struct survey_all {
 	bool ignore_exact; /* set by the caller after survey_all_open(): exact counts are read, and not used */
 	struct model_choice model;
 	struct other_cores left_out;
-	uint64_t samples;  /* of the event, that were asked for: what shares are of */
-	uint64_t taken;    /* how many these are before they are weighted */
-	uint64_t analyzed; /* of the samples, in procedures that were */
+	uint64_t samples;  /* selected samples of the event: the whole of shares */
+	uint64_t taken;    /* their number without weights */
+	uint64_t analyzed; /* samples in analysed procedures */
 	size_t procedure_count, image_count;
 	bool is_relative; /* frequencies of some are right relative to one another only */
 	struct survey_gap *gaps;

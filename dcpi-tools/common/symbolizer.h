@@ -2,7 +2,7 @@
  * symbolizer.h - from (image, offset) to a procedure
  *
  * Symbols of user images come from the files on this machine, if they are the build that was sampled, else from what
- * was captured in the database; those of the kernel, its modules and code made at run time from there in any case.
+ * was captured in the database; symbols of the kernel, its modules and run-time code always come from the database.
  * Tables are read once and kept.
  * Thread rule: one thread.
  */
@@ -14,7 +14,7 @@
 
 #include "profile/selection.h"
 
-/* What is known about a piece of code; all but the first two stand for the whole image. */
+/* What is known about a piece of code; all kinds except the first two mean the whole image. */
 enum procedure_kind {
 	PROCEDURE_NAMED,
 	PROCEDURE_UNNAMED,     /* begins at `offset`, has no name */
@@ -47,10 +47,10 @@ void symbolizer_free(struct symbolizer *symbolizer); /* NULL is allowed */
 int symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
                     struct procedure *procedure);
 
-/* The procedure of a symbol, as symbolizer_find() would say. */
+/* The procedure of a symbol, as in symbolizer_find(). */
 struct procedure procedure_of_symbol(const struct symbol *symbol);
 
-/* What to call it: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". Not escaped. Free it; NULL: no memory. */
+/* Its title: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". Not escaped. Free it; NULL: no memory. */
 char *procedure_title(const struct procedure *procedure, const struct image *image, bool demangle);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * table.h - rows and columns of text, for a reader or as comma-separated values
  *
- * Columns are as wide as what is in them. Where the output is a terminal and the table wider than it, the columns that
- * allow it are cut, the widest first, with a … where something is missing. Elsewhere nothing is cut.
+ * Columns are as wide as their contents. If the output is a terminal and the table is wider, columns that allow it are
+ * cut, the widest first, with a … where something is missing. Otherwise nothing is cut.
  * Thread rule: one thread per table or csv.
  */
 #ifndef DCPI_TOOLS_TABLE_H

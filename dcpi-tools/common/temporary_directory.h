@@ -1,7 +1,8 @@
 /*
- * temporary_directory.h - a directory to work in that does not stay behind
+ * temporary_directory.h - a working directory that is removed at the end
  *
- * Its mode is 0700. Files in it, and in directories in it, are removed with it; what lies deeper stays, and so does it.
+ * Its mode is 0700. Files in it, and in directories in it, are removed with it; if there is anything deeper, that and
+ * the directory stay.
  * Thread rule: any thread; temporary_directory_run(): a process with one.
  */
 #ifndef DCPI_TOOLS_TEMPORARY_DIRECTORY_H
@@ -17,7 +18,7 @@ const char *temporary_directory_parent(const char *otherwise);
 /* Make PARENT/NAME.XXXXXX. 0 with its `path`; -ENAMETOOLONG or -errno with an empty one. */
 int temporary_directory_make(const char *parent, const char *name, char *path, size_t size);
 
-/* One that does not exist is allowed. Symbolic links in it are removed, not followed. */
+/* Remove the directory; one that does not exist is allowed. Symbolic links in it are removed, not followed. */
 void temporary_directory_remove(const char *path);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * text.h - text as a reader sees it: columns instead of bytes, dates instead of nanoseconds
+ * text.h - text for a human reader: columns instead of bytes, dates instead of nanoseconds
  *
  * Text is UTF-8. Widths need a UTF-8 LC_CTYPE, which text_init() sets; without it a byte counts as a column.
  * Times are nanoseconds since 1970 (UTC); a text without a zone is local time (TZ).
@@ -24,10 +24,10 @@ size_t text_prefix(const char *text, size_t columns);
 /* How many bytes to leave out at the beginning, so that the rest fits into `columns`. */
 size_t text_suffix(const char *text, size_t columns);
 
-/* An escaped copy (base/text.h), whole whatever its length; free it. NULL when memory ends. */
+/* An escaped copy (base/text.h) of any length, never cut; free it. NULL when memory ends. */
 char *text_shown(const char *text);
 
-/* Print it escaped. 0, or -ENOMEM: only what is longer than any path needs memory. */
+/* Print it escaped. 0, or -ENOMEM: only a text that is longer than any path needs memory. */
 int text_print(const char *text, FILE *stream);
 
 const char *text_plural(uint64_t count); /* what a noun ends with: "" for one, else "s" */

@@ -1,9 +1,9 @@
 /*
  * tool.h - the steps of a tool that reads a database and reports: options, database, report, standard output
  *
- * A tool called NAME has a `struct NAME_request`, what the user asked for, and a `struct NAME_report`, what is shown,
- * and functions NAME_report_make(), NAME_report_print_text() and so on. `struct request` and `struct report` stand for
- * any tool's here.
+ * A tool called NAME has a `struct NAME_request`, which holds the user's options, a `struct NAME_report`, which holds
+ * what is printed, and functions NAME_report_make(), NAME_report_print_text() and so on. `struct request` and `struct
+ * report` stand for any tool's here.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_TOOL_H
@@ -21,14 +21,14 @@ struct report;
 
 struct tool {
 	const struct command_line *line;
-	bool without_database; /* make() is given none: it opens what it compares (profile_set.h) */
+	bool without_database; /* make() gets no database: it opens those that it compares (profile_set.h) */
 	/* An exit status: 0, or another after a message. The database is closed afterwards. */
 	int (*make)(struct report *report, const struct request *request, struct database *database);
-	/* By the format that the options have; NULL: the tool offers no such option. 0, or a negative errno. */
+	/* Print in the format of the options; NULL: the tool has no such option. 0, or a negative errno. */
 	int (*print_text)(const struct report *report, const struct output *output);
 	int (*print_json)(const struct report *report, FILE *stream);
 	int (*print_csv)(const struct report *report, FILE *stream);
-	/* Instead of them, something else than printing, or NULL. An exit status, or TOOL_PRINTS. */
+	/* Called before printing, to do something else instead, or NULL. An exit status, or TOOL_PRINTS: print. */
 	int (*act)(const struct report *report);
 	void (*fini)(struct report *report); /* also of one that could not be made */
 };
@@ -73,7 +73,7 @@ struct tool {
 /* For main(): its exit status. `request` and `report` are the tool's. */
 int tool_run(const struct tool *tool, void *request, void *report, int argc, char **argv);
 
-/* What a report chooses first: a selection, events, and images. */
+/* The first choices of a report: a selection, events, and images. */
 struct report_choice {
 	struct selection *selection;
 	struct columns columns;

@@ -1,7 +1,7 @@
 /*
  * commands.h - the commands of dcpictl
  *
- * Each takes what the command line asks for and returns an exit status, after a message if it is not 0.
+ * Each command gets the options of the command line and returns an exit status, after a message if it is not 0.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_CTL_COMMANDS_H
@@ -15,15 +15,15 @@
 struct ctl_request {
 	struct options options;
 	const char *command;
-	int (*run)(const struct ctl_request *request); /* it */
+	int (*run)(const struct ctl_request *request); /* runs it */
 	const char *socket;                            /* NULL: the database's, or the service's */
 	const char *label;                             /* of an epoch, or of a process tree */
-	char *const *program;                          /* that is to run under it; NULL: none */
-	unsigned pid;                                  /* of the process that is to have it; 0: none */
+	char *const *program;                          /* to run under `label`; NULL: none */
+	unsigned pid;                                  /* of the process that gets `label`; 0: none */
 	const char *output;                            /* NULL: standard output */
 	const char *to;                                /* the directory that salvage makes */
-	const char *epoch;                             /* that is to be kept; NULL: print which are */
-	bool release;                                  /* it is kept no longer */
+	const char *epoch;                             /* to keep; NULL: print the kept epochs */
+	bool release;                                  /* stop keeping `epoch` */
 	bool json;
 	bool prometheus;
 };
@@ -38,18 +38,21 @@ int ctl_label(const struct ctl_request *request);
 int ctl_check(const struct ctl_request *request);
 
 /*
- * Keep the epochs that request->epoch selects - a number, a label of an epoch, latest, or the label of processes - or
- * with request->release no longer, also beside a dcpid. Print all that are kept.
+ * Keep the epochs that request->epoch selects (a number, a label of an epoch, latest, or the label of processes), or
+ * with request->release stop keeping them; works also beside a dcpid. Then print all kept epochs.
  */
 int ctl_keep(const struct ctl_request *request);
 
-/* What is whole in a damaged database, into a new one; print what was kept and lost. STATUS_EMPTY: nothing to keep. */
+/*
+ * Copy the sound parts of a damaged database into a new one; print what was kept and lost. STATUS_EMPTY: nothing to
+ * keep.
+ */
 int ctl_salvage(const struct ctl_request *request);
 
 /* Print what hinders profiling on this machine, and its remedies. STATUS_FAILURE: there is a problem. */
 int ctl_doctor(const struct ctl_request *request);
 
-/* Compact the database, as its writer, where no dcpid runs. */
+/* Compact the database as its writer, if no dcpid runs. */
 int ctl_compact(const struct ctl_request *request);
 
 /* Print "48.2 MiB -> 12.1 MiB". */

@@ -1,7 +1,7 @@
 /*
- * status.h - what `dcpictl status` prints of dcpid's status (dcpictl-status/1), for people and for Prometheus
+ * status.h - print dcpid's status (dcpictl-status/1) for `dcpictl status`, for people and for Prometheus
  *
- * Fields that are missing read as 0 or "": an older daemon may answer. Thread rule: one thread.
+ * Missing fields count as 0 or "", because an older daemon may reply. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_CTL_STATUS_H
 #define DCPI_TOOLS_CTL_STATUS_H
@@ -23,8 +23,8 @@ const char *status_format_size(uint64_t bytes, char text[STATUS_NUMBER_SIZE]);
 
 /*
  * Print `status` as metrics in Prometheus' text format (version 0.0.4); NULL: no dcpid runs, which is a metric, too.
- * Counters come from the status' totals and only grow while dcpid runs; what the status does not have is left out. Man
- * page: dcpictl(1), METRICS. 0, or -EIO.
+ * Counters come from the totals of the status and only grow while dcpid runs; values that the status lacks are left
+ * out. Man page: dcpictl(1), METRICS. 0, or -EIO.
  */
 int status_print_metrics(const json_t *status, uint64_t now_ns, FILE *stream);
 

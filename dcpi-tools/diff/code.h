@@ -1,9 +1,9 @@
 /*
- * code.h - one procedure on both sides: its blocks, instructions and source lines, and which of them match
+ * code.h - one procedure on both sides: match its blocks, instructions and source lines
  *
- * One build is compared by block and instruction. Two builds are compared by source line where both have line numbers:
- * lines of files of one name are aligned by their texts, as diff(1) does, if both texts can be read at different paths,
- * else by number. Without line numbers, instructions are aligned by their text.
+ * If both sides have one build, they are compared by block and instruction. Two builds are compared by source line if
+ * both have line numbers. Lines of files with one name are aligned by their texts, as by diff(1), if both texts can be
+ * read at different paths, else by number. Without line numbers, instructions are aligned by their text.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_DIFF_CODE_H
@@ -18,7 +18,7 @@ struct diff_instruction {
 	uint64_t address;
 	char *text;
 	struct compare_count samples;
-	struct compare_count *runs; /* of those, by run of the side; NULL: not known */
+	struct compare_count *runs; /* the samples by run of the side; NULL: not known */
 	uint32_t size;              /* bytes */
 	struct code_figures figures;
 	uint32_t file; /* index into the sources; SOURCE_NONE: not known */
@@ -31,7 +31,7 @@ struct diff_code_block {
 	struct code_figures figures;
 };
 
-/* Of one side; not changed once it is read. */
+/* The code of one side; constant after diff_code_read(). */
 struct diff_code {
 	uint64_t start_ns; /* when the samples of its set begin */
 	uint32_t image;    /* index into the selection's */
@@ -53,14 +53,14 @@ struct diff_code_request {
 	const struct input_request *input;
 };
 
-/* Read it while the database is open, for an opened side. An exit status: 0, or another after a message. */
+/* Read the code of an opened side while the database is open. An exit status: 0, or another after a message. */
 int diff_code_read(struct diff_code *code, struct diff_input *input, const struct diff_code_request *request,
                    const struct profile_set_visit *visit);
 void diff_code_fini(struct diff_code *code); /* a zeroed one is allowed */
 
 enum code_view {
-	VIEW_BEST,         /* as above */
-	VIEW_INSTRUCTIONS, /* whatever the builds are */
+	VIEW_BEST,         /* chosen as described above */
+	VIEW_INSTRUCTIONS, /* for any builds */
 	VIEW_LINES,
 };
 
@@ -76,7 +76,7 @@ extern const char *const code_row_kind_names[]; /* "procedure", ... */
 struct code_row {
 	struct diff_comparison comparison; /* first: compare_adjust() */
 	enum code_row_kind kind;
-	bool has[2];        /* it is there */
+	bool has[2];        /* whether the side has it */
 	uint64_t places[2]; /* addresses, or numbers of lines */
 	const char *file;   /* of a line, without folder; borrowed */
 	const char *text;   /* of an instruction or a line; borrowed; of the second side if it is there */
@@ -89,9 +89,10 @@ struct code_rows {
 	size_t count, capacity;
 	size_t marked_count;
 	struct variation noise; /* with several runs of a side: of instructions or lines */
-	enum code_view view;    /* what it has become */
+	enum code_view view;    /* the view that was chosen */
 	bool same_build;
-	bool by_number; /* some lines: their texts could not be compared, and may have changed */
+	bool by_number; /* some lines were matched by number, because their texts could not be compared, and may have
+	                   changed */
 };
 
 /*

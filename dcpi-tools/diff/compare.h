@@ -14,7 +14,7 @@
 #include "analysis/variation.h"
 
 /*
- * Samples, as struct selection_count has them: shares and amounts are of `count`, tests go by the effective number
+ * Samples, as in struct selection_count: shares and amounts use `count`, tests use the effective number
  * (analysis/effective.h).
  */
 struct compare_count {
@@ -23,28 +23,28 @@ struct compare_count {
 	double squares; /* sum of the squares of their weights */
 };
 
-/* What all rows of a report have in common. */
+/* What all rows of a report share. */
 struct compare_scale {
-	struct compare_count totals[2]; /* samples that shares are of */
+	struct compare_count totals[2]; /* samples that are the wholes of shares */
 	double weights[2];              /* events or ns for a sample; 0 for both: not known, or units differ */
 	bool is_random[2];              /* as in struct effective_sample */
 	double z;                       /* of intervals: statistics_z() */
-	size_t runs[2];                 /* that amounts are divided by; 0: one */
+	size_t runs[2];                 /* by which amounts are divided; 0: one */
 
-	/* With several runs of a side; otherwise sides can differ by sampling only. */
+	/* With several runs of a side; without them, only the error of sampling is known. */
 	size_t run_count;                 /* of both sides; 0: not known */
-	struct compare_count *run_totals; /* by run, as the next */
+	struct compare_count *run_totals; /* by run, like run_units */
 	double *run_units;                /* as in struct effective_sample */
-	struct variation_sides noise;     /* its totals are those that were taken */
+	struct variation_sides noise;     /* its totals are samples without weights */
 };
 
 struct diff_comparison {
 	struct compare_count samples[2];
 	double shares[2];                 /* 0 to 1 */
-	double change;                    /* of them */
+	double change;                    /* of the shares */
 	struct statistics_interval bound; /* of the change */
 	double amounts[2];                /* in the event's unit; samples where weights are not known */
-	double times;                     /* the second by the first; infinite, or 0 when both are */
+	double times;                     /* the second divided by the first; infinite, or 0 when both are 0 */
 	struct statistics_interval times_bound;
 	double chance;              /* that sampling, and noise if it is known, make such a difference; adjusted by
 	                               compare_adjust() */
@@ -64,7 +64,7 @@ struct compare_rows {
 };
 
 /*
- * Where runs are known, widen bounds and chances by how much runs differ (variation_compare()), and store that in
+ * If runs are known, widen bounds and chances by how much runs differ (variation_compare()), and store this in
  * *variation. 0 or -ENOMEM.
  */
 int compare_add_noise(const struct compare_scale *scale, const struct compare_rows *comparisons,

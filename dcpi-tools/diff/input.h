@@ -14,7 +14,7 @@
 
 /* The results of analysis for a procedure, a block or an instruction. */
 struct code_figures {
-	bool is_known;       /* it was analysed, and something can be said */
+	bool is_known;       /* it was analysed, with a result */
 	bool is_relative;    /* executions are right relative to one another only, cycles within a factor of two */
 	unsigned confidence; /* in the frequency (enum frequency_confidence); of at least half of a procedure */
 	double executions;   /* of a procedure: how often it was entered; 0: not known */
@@ -29,19 +29,19 @@ void figures_of_block(const struct procedure_analysis *analysis, uint32_t block,
 void figures_of_instruction(const struct procedure_analysis *analysis, uint32_t block, uint32_t instruction,
                             struct code_figures *figures);
 
-/* Add a part of one whole; a part that is not known is left out. */
+/* Add the figures of a part of one whole; unknown figures are ignored. */
 void figures_add(struct code_figures *figures, const struct code_figures *other);
 
 /* The largest of `high`. */
 double figures_lost(const struct code_figures *figures);
 
-/* An image that the user named, of one set or of both. */
+/* An image that the user named, for one set or for both. */
 struct input_pattern {
 	const char *text;
-	size_t group; /* 0: of both, else of the set of this number, from 1 on */
+	size_t group; /* 0: for both sets; else for the set with this number, from 1 on */
 };
 
-/* Whether it names an image of set number `set`, from 0 on. */
+/* Whether it applies to set number `set`, from 0 on. */
 bool input_pattern_is_of(const struct input_pattern *pattern, size_t set);
 
 struct input_request {
@@ -51,7 +51,7 @@ struct input_request {
 	const char *cpu;   /* whose pipeline model the analysis takes; NULL: that of the epoch's CPU */
 	bool by_image;
 	bool demangle;
-	bool analyze; /* more than samples is wanted: code is read */
+	bool analyze; /* true: code is read and analysed, not only samples */
 };
 
 struct input_row {
@@ -76,7 +76,7 @@ struct diff_input {
 	double *run_units;                /* of each: events that one of its samples stands for; 0: not known */
 };
 
-/* Begin it: selection, event, images and what shares are of; no rows. Arguments and result as of input_read(). */
+/* Read all except the rows: selection, event, images and totals. Arguments and result are those of input_read(). */
 int input_open(struct diff_input *input, const struct input_request *request, const struct profile_set_visit *visit,
                unsigned *hits);
 
@@ -88,7 +88,7 @@ int input_read(struct diff_input *input, const struct input_request *request, co
                unsigned *hits);
 void input_fini(struct diff_input *input); /* a zeroed one is allowed */
 
-/* One of the runs that a set is of. */
+/* One of the runs of a set. */
 struct input_run {
 	size_t index, most; /* of at most so many */
 	const struct selection *selection;

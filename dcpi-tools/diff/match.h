@@ -1,5 +1,5 @@
 /*
- * match.h - what of two sides matches: images, procedures, and lines or instructions of a procedure
+ * match.h - match images, procedures, and lines or instructions of a procedure between two sides
  *
  * Thread rule: one thread.
  */
@@ -23,7 +23,7 @@
  * common names have at least half of the samples on both sides.
  */
 
-/* One build, at any path: one build-id, or one file where there is no build-id. */
+/* Whether both are one build, at any path: one build-id, or without build-ids one file. */
 bool match_is_one_build(const struct image *one, const struct image *other);
 
 struct match_procedure {
@@ -34,12 +34,12 @@ struct match_procedure {
 struct match_image {
 	const struct image *image;
 	uint32_t index;                           /* the caller's */
-	const struct match_procedure *procedures; /* those that have names; each once, ascending by name */
+	const struct match_procedure *procedures; /* those with names; each once, ascending by name */
 	size_t procedure_count;
 
 	uint32_t group;  /* made here: counts from 0 */
 	const char *why; /* "soname", ...: the trait that matched; NULL: build or path, or it has no match */
-	char *soname;    /* made here, as is the next; NULL: none, or not needed */
+	char *soname;    /* made here, like `source`; NULL: none, or not needed */
 	char *source;
 };
 
@@ -48,29 +48,31 @@ struct match_input {
 	size_t count;
 };
 
-/* What is read from a file. */
+/* What to read from a file. */
 enum match_question {
 	MATCH_SONAME,
-	MATCH_SOURCE, /* takes long: line numbers are looked for */
+	MATCH_SOURCE, /* slow: it searches line numbers */
 };
 
-/* Read it: a new string, or NULL where the file has none or cannot be read. */
+/* Read one of these: a new string, or NULL if the file has none or cannot be read. */
 typedef char *match_origin(void *context, const struct image *image, enum match_question question);
 
-/* How many groups there are, or -ENOMEM. `origin` is called for images that have no match until then; NULL: no file is
- * read. */
+/*
+ * Make the groups. Returns how many there are, or -ENOMEM. `origin` is called for images that have no match yet; NULL:
+ * no file is read.
+ */
 int match_images(struct match_input sides[2], match_origin *origin, void *context);
 void match_input_fini(struct match_input *side); /* frees images, sonames and sources */
 
-/* Whether a group has one image on each side, and both are one build. Never of code made at run time. */
+/* Whether a group has one image on each side, and both are one build. Always false for run-time code. */
 bool match_is_same_build(const struct match_input sides[2], uint32_t group);
 
 /*
  * ---- Procedures ----
  *
- * In images of one build procedures match by where they begin. Where there are several builds they match by name, and
- * what compilers split off a procedure (name.isra.0, name.part.1, name.cold) is a part of it. Procedures without a name
- * match within one build only.
+ * In images of one build, procedures match by the offset at which they begin. With several builds they match by name,
+ * and parts that compilers split off a procedure (name.isra.0, name.part.1, name.cold) belong to it. Procedures without
+ * a name match within one build only.
  */
 
 struct match_row {
@@ -93,11 +95,11 @@ int match_procedures(struct match_row *rows, size_t count, size_t **starts, size
 /* The length of a procedure's name without the suffixes that compilers add. */
 size_t match_procedure_name_length(const char *name);
 
-/* ---- Lines and instructions: a longest common subsequence, which a diff does not change ---- */
+/* ---- Lines and instructions: a longest common subsequence ---- */
 
 #define MATCH_NONE UINT32_MAX
 
-/* As many cells are compared at most; two sequences that differ in more have no partners where they differ. */
+/* At most so many cells are compared; longer stretches in which two sequences differ have no partners. */
 #define MATCH_CELLS_MAX ((size_t)1 << 24)
 
 /*

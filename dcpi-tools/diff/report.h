@@ -1,5 +1,5 @@
 /*
- * report.h - what dcpidiff shows: two inputs, which of their images and procedures match, and how they differ
+ * report.h - the report of dcpidiff: two inputs, their matching images and procedures, and how these differ
  *
  * Thread rule: one thread.
  */
@@ -27,10 +27,10 @@ extern const char *const diff_measure_names[MEASURE_COUNT]; /* "samples", "cpi",
 
 /* What the user asked for. */
 struct diff_request {
-	struct options options; /* but for which samples */
+	struct options options; /* except the selection of samples */
 	struct profile_sets sets;
 	struct input_request input;
-	struct input_pattern *patterns; /* what input.patterns is */
+	struct input_pattern *patterns; /* the array of input.patterns */
 	size_t pattern_count, pattern_capacity;
 	const char *procedure; /* only this one, by blocks and instructions or by lines; NULL: all procedures */
 	enum code_view view;
@@ -60,7 +60,7 @@ struct diff_rebuilt {
 	const char *why; /* "path", "soname", ... */
 };
 
-/* What is shown. */
+/* The contents of the report. */
 struct diff_report {
 	const struct diff_request *request;
 	struct diff_input inputs[2];

@@ -1,8 +1,8 @@
 /*
- * doctor.h - `dcpictl doctor`: what this machine can count, what hinders it, what has no symbols
+ * doctor.h - `dcpictl doctor`: check what this machine can count, what prevents it, and what has no symbols
  *
- * Each check adds what it found to `findings`. All that it knows of the machine comes from struct doctor_environment,
- * so that tests can make one up. man/dcpictl.1.scd describes the findings. Thread rule: one thread.
+ * Each check adds its results to `findings`. Everything that a check knows about the machine comes from struct
+ * doctor_environment, so tests can invent one. man/dcpictl.1.scd describes the findings. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_CTL_DOCTOR_DOCTOR_H
 #define DCPI_TOOLS_CTL_DOCTOR_DOCTOR_H
@@ -22,9 +22,9 @@
 
 /* Most important first. */
 enum severity {
-	SEVERITY_PROBLEM, /* in the way: nothing is collected, or it cannot be read */
+	SEVERITY_PROBLEM, /* nothing is collected, or it cannot be read */
 	SEVERITY_WARNING, /* profiles are worse than they could be */
-	SEVERITY_NOTE,    /* good to know; nothing on this machine changes it */
+	SEVERITY_NOTE,    /* information; nothing on this machine can change it */
 	SEVERITY_OK,
 };
 #define SEVERITIES 4
@@ -39,7 +39,7 @@ struct ctl_finding {
 	char *text;                  /* a sentence without its stop */
 	char *remedy;                /* the command, or what to do; NULL: nothing */
 	char *image;                 /* about an image: its path; else NULL */
-	uint64_t samples;            /* in it, without a name */
+	uint64_t samples;            /* samples of the image without a name */
 	double percent;              /* of all samples */
 };
 
@@ -51,7 +51,7 @@ struct ctl_findings {
 
 void findings_fini(struct ctl_findings *findings);
 
-/* One more. */
+/* Add a finding. */
 void findings_add(struct ctl_findings *findings, enum severity severity, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -84,13 +84,13 @@ struct doctor_environment {
 	const char *dpkg_query;          /* "dpkg-query": the program */
 	const char *apt_lists;           /* "/var/lib/apt/lists" */
 	const char *directory;           /* of the database */
-	bool is_service;                 /* it is the service's */
+	bool is_service;                 /* it is the database of the service */
 	char service_state[32];          /* systemd's state of it: "active", "failed", ...; "": there is no systemd */
 	char user[64];                   /* of this process */
 	uid_t uid;
 	bool has_group;   /* there is a group dcpi */
-	bool is_listed;   /* and the user is in it */
-	bool is_member;   /* and this process as well: a user who was added has to log in again */
+	bool is_listed;   /* the user is listed in that group */
+	bool is_member;   /* this process is in that group: a user who was added has to log in again */
 	json_t *status;   /* dcpid's, borrowed; NULL: `status_error` says why */
 	int status_error; /* a negative errno */
 };
@@ -105,8 +105,8 @@ int doctor_examine(const struct doctor_environment *environment, struct ctl_find
 int doctor_status(const struct ctl_findings *findings);
 
 /*
- * Check in a child: a damaged database may fault the process that reads it (base/guard.h), and findings so far must not
- * be lost. The child hands its findings over as JSON.
+ * Run a check in a child, because a damaged database may cause a fault in the process that reads it (base/guard.h), and
+ * the findings so far must not be lost. The child passes its findings on as JSON.
  */
 typedef void doctor_check(const struct doctor_environment *environment, struct ctl_findings *findings);
 void doctor_check_in_child(const struct doctor_environment *environment, doctor_check *check,
@@ -122,7 +122,7 @@ void doctor_add_no_access(const struct doctor_environment *environment, const ch
 /* ---- machine.c: which events can be counted here. True when hardware counters count cycles ---- */
 bool doctor_check_events(const struct doctor_environment *environment, struct ctl_findings *findings);
 
-/* What this process, or the container it runs in, may not. */
+/* Permissions that this process, or its container, lacks. */
 void doctor_check_rights(const struct doctor_environment *environment, struct ctl_findings *findings);
 
 /* Settings of the kernel. */
@@ -136,13 +136,13 @@ void doctor_check_profilers(const struct doctor_environment *environment, bool h
 /* ---- database.c: whether the database can be read and may grow, and what its images lack ---- */
 void doctor_check_database(const struct doctor_environment *environment, struct ctl_findings *findings);
 
-/* Add that the database cannot be read, for `err`; `shown` is its directory. */
+/* Add that the database cannot be read because of `err`; `shown` is its directory. */
 void doctor_add_unreadable(const struct doctor_environment *environment, const char *shown, int err,
                            struct ctl_findings *findings);
 
 /*
- * Which images of `selection` have no symbols, and how many samples that costs. It covers `stretch` ("the last day");
- * `profile` has the kernel's names. 0, or an error.
+ * Find images of `selection` without symbols, and the number of samples in them. The selection covers `stretch` ("the
+ * last day"); `profile` has the kernel's names. 0, or an error.
  */
 int doctor_check_selection(const struct doctor_environment *environment, struct profile *profile,
                            const struct selection *selection, const char *stretch, struct ctl_findings *findings);
@@ -150,10 +150,10 @@ int doctor_check_selection(const struct doctor_environment *environment, struct 
 /* ---- Which Debian package a file is from ---- */
 #define PACKAGE_NAME_SIZE 128
 
-/* The package that `path` is of, by dpkg-query. 0, -ENOENT, or another errno when it cannot be run. */
+/* The package of the file `path`, by dpkg-query. 0, -ENOENT, or another errno when it cannot be run. */
 int package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_SIZE]);
 
-/* The package with its debug information; a name, whether it can be installed or not. */
+/* The name of the package with its debug information, whether that exists or not. */
 void package_debug(const char *package, char debug[PACKAGE_NAME_SIZE]);
 
 /* Whether apt has the list of an archive of debug packages. */
