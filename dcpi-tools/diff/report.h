@@ -85,8 +85,8 @@ struct diff_report {
 };
 
 /*
- * Read and compare what the request asks for; it must stay. `database` is not used: NULL. An exit status: 0, or another
- * after a message.
+ * Read and compare the sets of the request, which must outlive the report. `database` is not used: NULL. An exit
+ * status: 0, or another after a message.
  */
 int diff_report_make(struct diff_report *report, const struct diff_request *request, struct database *database);
 void diff_report_fini(struct diff_report *report); /* a zeroed one is allowed */
@@ -99,7 +99,7 @@ int diff_report_print_json(const struct diff_report *report, FILE *stream);
 /* Whether a row of a procedure is shown, by --marked and --limit. */
 bool diff_report_shows_row(const struct diff_report *report, const struct code_row *row);
 
-/* What amounts are divided by to be shown, with the name of that unit ("s", "M", ...; "": 1). */
+/* The divisor of printed amounts, and the name of that unit ("s", "M", ...; "": 1). */
 double diff_report_unit(const struct diff_report *report, const char **name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * command.h - the commands of dcpiemu, and the options that those which run a program share
+ * command.h - the commands of dcpiemu, and the options that commands which run a program share
  *
  * Each command has a table of its options (dcpi-tools/common/options.h).
  * Thread rule: one thread.
@@ -43,7 +43,7 @@ void command_refuse_argument(void *request, char *text, struct argp_state *state
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);
 
-/* ---- How many threads a program uses: as a user writes it, and how the program is informed of it ---- */
+/* ---- How many threads a program uses: parse the user's list, and inform the program ---- */
 
 /* The numbers of threads in a list such as "1,2,4..8"; "1.." ends at the number of cores. */
 struct thread_list {
@@ -58,8 +58,8 @@ int thread_list_parse(const char *text, struct thread_list *list);
 int thread_count_announce(unsigned threads);
 
 /*
- * A copy of the arguments in which %t is the number, and %% a percent sign. NULL when memory ends; free it with
- * thread_count_free().
+ * A copy of the arguments in which %t is replaced by the number, and %% by a percent sign. NULL when memory ends; free
+ * it with thread_count_free().
  */
 char **thread_count_insert(char *const *arguments, unsigned threads);
 void thread_count_free(char **arguments);

@@ -1,9 +1,9 @@
 /*
- * emulated_profile.h - what the timing plugin recorded of a run, as an epoch of the profile database
+ * emulated_profile.h - write what the timing plugin recorded of a run as an epoch of the profile database
  *
- * It has, for each process and program: samples of the machine's events, how often each instruction was executed, and,
- * as edges of the events `truth.REASON` (from the instruction that waited to the one to blame; without counts, so that
- * reports do not add them up), its stall cycles. Thread rule: one thread.
+ * For each process and program the epoch has samples of the machine's events, how often each instruction was executed,
+ * and stall cycles. These are edges of the events `truth.REASON`, from the instruction that waited to the culprit; the
+ * events have no counts, so reports do not add them up. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMU_EMULATED_PROFILE_H
 #define DCPI_TOOLS_EMU_EMULATED_PROFILE_H

@@ -1,7 +1,7 @@
 /*
- * emulation.h - one run of a program as if on another machine, from the command line to what was counted
+ * emulation.h - one emulated run of a program on another machine, from the command line to the counts
  *
- * Thread rule: one thread; it prints what is wrong.
+ * Thread rule: one thread; it prints error messages.
  */
 #ifndef DCPI_TOOLS_EMU_EMULATION_H
 #define DCPI_TOOLS_EMU_EMULATION_H
@@ -35,8 +35,8 @@ struct emulation_outcome {
 };
 
 /*
- * STATUS_OK when the program ran and what was counted is kept, whatever came of the program; else an exit status after
- * a message, with what there is in the outcome. emulation_fini() comes after it.
+ * STATUS_OK when the program ran, with any result, and the counts are kept; else an exit status after a message, with
+ * an incomplete outcome. Call emulation_fini() in any case.
  */
 int emulation_run(const struct emulation_request *request, struct emulation_outcome *outcome);
 void emulation_fini(struct emulation_outcome *outcome);

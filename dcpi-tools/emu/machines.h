@@ -1,5 +1,5 @@
 /*
- * machines.h - the machines that are described
+ * machines.h - the machines that have a description
  *
  * Thread rule: one thread.
  */
@@ -23,11 +23,11 @@ struct machine_list {
 	char own[PATH_MAX], described[PATH_MAX]; /* the directories; own may be "" */
 };
 
-/* All of them; one that has the name of an earlier one is left out: --machine takes that. 0 or -errno. */
+/* Read all machines, except those with the name of an earlier one, which --machine would choose. 0 or -errno. */
 int machine_list_read(struct machine_list *list);
 void machine_list_fini(struct machine_list *list);
 
-/* Only those that are right. 0 or a negative error. */
+/* Print only machines without an error. 0 or a negative error. */
 int machine_list_print_text(const struct machine_list *list, const struct output *output, bool header);
 int machine_list_print_json(const struct machine_list *list, FILE *stream);
 

@@ -1,8 +1,8 @@
 /*
- * record_read.h - the files of the timing plugin (emulator/record/record_file.h), read
+ * record_read.h - read the files of the timing plugin (emulator/record/record_file.h)
  *
- * A file is not trusted: one that contradicts itself is refused. Parts of a sparse file that were never written are not
- * read.
+ * Files are not trusted: a file that contradicts itself is refused. Parts of a sparse file that were never written are
+ * not read.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMU_RECORD_READ_H
@@ -51,10 +51,10 @@ struct executed {
 int executed_read(const char *directory, struct executed *executed);
 
 /*
- * ---- What has been counted up to now: the counters in the record files of a directory ----
+ * ---- The present counters in the record files of a directory ----
  *
- * The counters are small and at fixed offsets, so that they can be read at any time, also while the programs run. The
- * guest can have written to them: then sums are wrong, but reading stays safe.
+ * The counters are small and at fixed offsets, so they can be read at any time, even while the programs run. If the
+ * guest has written to them, sums are wrong, but reading stays safe.
  */
 
 /* A program: a process from its start, or from an exec, to its end, or the next exec. */

@@ -23,7 +23,7 @@ struct emulation_report {
 int emulation_report_text(const struct emulation_report *report, FILE *stream);
 int emulation_report_json(const struct emulation_report *report, FILE *stream);
 
-/* GB/s of a node: what was moved, and what its controllers can move. */
+/* The bandwidth of a node, GB/s: the one used, and the limit of its controllers. */
 double emulation_report_bandwidth(const struct emulation_report *report, unsigned node);
 double emulation_report_bandwidth_limit(const struct emulation_report *report);
 

@@ -1,8 +1,9 @@
 /*
- * stall_truth.h - the events in which dcpiemu records why instructions of the emulated machine waited, as it happened
+ * stall_truth.h - the events in which dcpiemu records the real reasons why instructions of the emulated machine waited
  *
- * They have edges and no samples, one event for each reason, in cycles: from the instruction that waited to the one
- * that is to blame, itself perhaps. Tests compare with them what is inferred from samples (tests/accuracy/).
+ * There is one event for each reason. It has edges and no samples, in cycles: from the instruction that waited to the
+ * culprit, which may be the same instruction. Tests compare these edges with what is inferred from samples
+ * (tests/accuracy/).
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_EMU_STALL_TRUTH_H

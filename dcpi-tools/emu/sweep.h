@@ -1,5 +1,5 @@
 /*
- * sweep.h - one program on several machines with several numbers of threads: what came out, and the ways to show it
+ * sweep.h - one program on several machines with several numbers of threads: the results, and their output
  *
  * Thread rule: one thread.
  */
@@ -52,7 +52,7 @@ int sweep_print_text(const struct sweep *sweep, const struct output *output, boo
 int sweep_print_json(const struct sweep *sweep, FILE *stream);
 int sweep_print_csv(const struct sweep *sweep, FILE *stream, bool header);
 
-/* The curves into the file. STATUS_OK, or an exit status after a message. */
+/* Draw the curves into the file. STATUS_OK, or an exit status after a message. */
 int sweep_plot(const struct sweep *sweep);
 
 #endif

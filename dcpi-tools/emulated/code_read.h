@@ -1,7 +1,7 @@
 /*
- * code_read.h - the log of code that a plugin wrote (emulator/code_log.h), read
+ * code_read.h - read the log of code that a plugin wrote (emulator/code_log.h)
  *
- * The log is not trusted: one that contradicts itself is refused.
+ * Logs are not trusted: a log that contradicts itself is refused.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMULATED_CODE_READ_H
@@ -32,10 +32,10 @@ struct code_read {
 	uint32_t instruction_count; /* numbers are 1 to it */
 };
 
-/* All `size` bytes at `offset`; what lies behind the end of the file is zero. 0 or -errno. */
+/* Read all `size` bytes at `offset`; bytes behind the end of the file are zero. 0 or -errno. */
 int code_read_at(int fd, void *data, size_t size, uint64_t offset);
 
-/* The log of `size` bytes at `offset`. 0, -DCPI_EDAMAGED, -ENOMEM, -errno; in any case fini. */
+/* Read the log of `size` bytes at `offset`. 0, -DCPI_EDAMAGED, -ENOMEM, -errno; in any case fini. */
 int code_read_init(struct code_read *code, int fd, uint64_t offset, uint64_t size, struct image_table *images);
 void code_read_fini(struct code_read *code); /* a zeroed one is allowed */
 

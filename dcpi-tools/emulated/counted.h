@@ -1,7 +1,8 @@
 /*
- * counted.h - what was counted of one run, on its way into the database
+ * counted.h - the counts of one run, before they are in the database
  *
- * Counts by event, image, context and offset, and the edges between them. No count is dropped: memory is the limit.
+ * It has counts by event, image, context and offset, and edges between offsets. No count is dropped: memory is the
+ * limit.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_EMULATED_COUNTED_H
@@ -43,7 +44,7 @@ struct counted_epoch {
 	size_t event_count;
 };
 
-/* An event of which each count is one. */
+/* Describe an event whose counts each stand for one event. */
 void counted_describe_event(struct event *event, const char *name, const char *unit, const char *note);
 
 /*
@@ -53,7 +54,7 @@ void counted_describe_event(struct event *event, const char *name, const char *u
 int counted_write(struct counted *counted, const char *directory, const struct counted_epoch *description,
                   uint32_t *epoch);
 
-/* Can it be written there? Makes the database where there is none. 0 or an error. */
+/* Check that the database in `directory` can be written; makes it if there is none. 0 or an error. */
 int counted_can_write(const char *directory);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * run.h - run a program under the emulator, with one of our plugins
+ * run.h - run a program in the emulator, with one of our plugins
  *
  * The program has our standard streams, environment and process group, and the caller decides what its exit status
- * means. Thread rule: one thread; signals of the process are the run's until it ends.
+ * means. Thread rule: one thread; the process's signals belong to run_program() until the program has ended.
  */
 #ifndef DCPI_TOOLS_EMULATED_RUN_H
 #define DCPI_TOOLS_EMULATED_RUN_H
@@ -44,15 +44,14 @@ struct emulated_run {
 };
 
 /*
- * STATUS_OK when it ran, whatever came of it; else an exit status after a message. In both cases run_remove() comes
- * after it.
+ * STATUS_OK when the program ran, with any result; else an exit status after a message. Call run_remove() in any case.
  */
 int run_program(struct emulated_run *run, const struct run_request *request);
 void run_remove(struct emulated_run *run);
 
 double run_seconds(const struct emulated_run *run); /* that it took */
 
-/* End as the program did: with its exit status, or by its signal. `failed`: with ours when it ended well. */
+/* End as the program did: with its exit status, or by its signal. If it succeeded, end with `failed`. */
 int run_exit_status(const struct emulated_run *run, int failed);
 
 #endif

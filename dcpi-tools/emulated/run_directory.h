@@ -1,9 +1,9 @@
 /*
- * run_directory.h - where the plugin keeps its files while a program runs
+ * run_directory.h - the directory of the plugin's files while a program runs
  *
- * One file in it is locked for as long as a tool lives that will read the others. A directory whose lock nobody holds
- * is stale: its tool was killed, perhaps while emulators that it started still run.
- * Thread rule: any thread, but for the reaper.
+ * One file in it is locked as long as the tool lives that will read the other files. A directory whose lock no process
+ * holds is stale: its tool was killed, and emulators that it started may still run. Thread rule: any thread, except for
+ * the reaper.
  */
 #ifndef DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
 #define DCPI_TOOLS_EMULATED_RUN_DIRECTORY_H
@@ -25,13 +25,13 @@ int run_directory_make(const char *parent, const char *name, char *path, size_t 
  */
 void run_directory_end_stale(const char *directory);
 
-/* run_directory_end_stale() for those of our user in `parent` that have this name and whose lock nobody holds. */
+/* run_directory_end_stale() for our user's directories in `parent` with this name whose lock no process holds. */
 void run_directory_clean(const char *parent, const char *name);
 
 /*
  * A file of the plugin: each process and program has one, called PREFIXpid.number (emulator/process_file.h). Programs
- * of other users may have written into the directory: what has such a name and is no regular file is handed on as
- * damaged, and never followed.
+ * of other users may have written into the directory: if something with such a name is no regular file, it is passed on
+ * as damaged, and never followed.
  */
 struct run_file {
 	int fd; /* for reading; -1: no file, or none that we may read */
@@ -49,7 +49,7 @@ int run_directory_each_file(const char *directory, const char *prefix, run_file_
 bool run_file_is_running(const struct run_file *file);
 
 /*
- * A process that outlives its tool when that is killed, and ends what the tool has started.
+ * A process that outlives its tool if that is killed, and then kills what the tool has started.
  *
  * SIGKILL cannot be caught: without a reaper, emulators of a killed tool would run on, for hours perhaps. The reaper
  * sleeps until its tool is gone, and then calls run_directory_end_stale(). It blocks all signals and has no terminal.
@@ -60,7 +60,7 @@ struct run_reaper {
 	int line;  /* a socket; its end says that the tool is gone */
 };
 
-/* For the directory of a run, which it keeps locked by a copy of `lock`. 0 or -errno. */
+/* Start the reaper for the directory of a run, which it keeps locked by a copy of `lock`. 0 or -errno. */
 int run_reaper_start(struct run_reaper *reaper, const char *directory, int lock);
 
 /* End the reaper without killing anything. One that was not started is allowed. */

@@ -1,5 +1,5 @@
 /*
- * report.h - what dcpiexport writes, and the forms in which it does
+ * report.h - what dcpiexport writes, and its formats
  *
  * Thread rule: one thread.
  */
@@ -72,7 +72,7 @@ int export_write_pprof(const struct export_report *report, FILE *stream);
 int export_write_folded(const struct export_report *report, FILE *stream);
 int export_write_callgrind(const struct export_report *report, FILE *stream);
 
-/* All files that were asked for. An exit status after a message, STATUS_OK, or TOOL_PRINTS with --json. */
+/* Write all requested files. An exit status after a message, STATUS_OK, or TOOL_PRINTS with --json. */
 int export_report_write(const struct export_report *report);
 
 /* What was written. 0, -ENOMEM, -EIO. */

@@ -1,5 +1,5 @@
 /*
- * strings.h - texts, each once, with a number
+ * strings.h - a table that has each text once, with a number
  *
  * Thread rule: one thread.
  */

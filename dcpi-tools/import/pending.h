@@ -1,8 +1,8 @@
 /*
  * pending.h - imported samples that have not been written to the database yet
  *
- * Samples of one recording by image, context, event and offset, and the totals of their slice. It grows to a limit and
- * is then written; the first pending_write() makes the epoch. Thread rule: one thread.
+ * It has samples of one recording by image, context, event and offset, and the totals of their slice. It grows to a
+ * limit and is then written; the first pending_write() makes the epoch. Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_PENDING_H
 #define DCPI_TOOLS_IMPORT_PENDING_H
@@ -16,8 +16,10 @@
 #include "stream/perf_data.h"
 #include "tally/tally.h"
 
-/* Which build each file of a recording was: perf lists them at its end, by the names that it gives to files and parts
- * of the kernel. */
+/*
+ * The build-id of each file of a recording: perf lists them at the recording's end, by its names of files and parts of
+ * the kernel.
+ */
 struct build_ids;
 
 struct build_ids *build_ids_new(void); /* NULL and errno (ENOMEM) */
@@ -46,13 +48,13 @@ struct import_pending {
 int pending_init(struct import_pending *pending);
 void pending_fini(struct import_pending *pending); /* a zeroed one is allowed */
 
-/* Whether there is so much that it should be written. */
+/* Whether it has grown to its limit and should be written. */
 bool pending_is_full(const struct import_pending *pending);
 
 /* 0, -ENOMEM. */
 int pending_add_edge(struct import_pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to);
 
-/* Write it; pending->epoch and the slice's times are the caller's to set. 0 or an error of profile_flush(). */
+/* Write it; the caller must have set pending->epoch and the slice's times. 0 or an error of profile_flush(). */
 int pending_write(struct import_pending *pending);
 
 #endif

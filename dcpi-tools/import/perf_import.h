@@ -1,7 +1,7 @@
 /*
- * perf_import.h - a recording of `perf record` becomes an epoch of a database
+ * perf_import.h - import a recording of `perf record` as an epoch of a database
  *
- * Memory depends on how many places the samples have, never on how many samples there are.
+ * Memory grows with the number of different sampled places, not with the number of samples.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_PERF_IMPORT_H

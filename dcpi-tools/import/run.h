@@ -1,5 +1,5 @@
 /*
- * run.h - dcpimport: each file of the command line into the database, and a report of all
+ * run.h - dcpimport: import each file of the command line into the database, and report on all
  *
  * Thread rule: one thread.
  */

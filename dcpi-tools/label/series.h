@@ -1,7 +1,7 @@
 /*
  * series.h - several runs of one program, each under its own label
  *
- * Thread rule: as child.h.
+ * Thread rule: that of child.h.
  */
 #ifndef DCPI_TOOLS_LABEL_SERIES_H
 #define DCPI_TOOLS_LABEL_SERIES_H
@@ -16,7 +16,7 @@
 
 #define SERIES_RUNS_MAX 1000
 
-/* What became of one. */
+/* The result of one run. */
 struct series_run {
 	uint64_t elapsed_ns, cpu_ns; /* processor time: children that it waited for included */
 	int status;                  /* as waitpid(2) gives it */
@@ -39,15 +39,15 @@ struct series {
 int series_label(const struct series *series, size_t index, char label[LABEL_SIZE]);
 
 /*
- * Run them all, with progress on standard error. An exit status; when it is not 0, some may have run. When the series
- * is cut, the caller ends as the last run did.
+ * Run all of them, with progress on standard error. An exit status; if it is not 0, some may have run. If the series is
+ * cut, the caller ends like the last run.
  */
 int series_run(struct series *series);
 
 /* "8 runs: 12.31 s to 14.87 s, median 12.40 s" on standard error. */
 void series_print(const struct series *series);
 
-/* The median of durations that are in order: the middle, or the mean of the two that are. `count` is not 0. */
+/* The median of sorted durations: the middle one, or the mean of the two in the middle. `count` is not 0. */
 uint64_t series_median(const uint64_t *sorted, size_t count);
 
 /* The object that dcpilabel(1) describes; takes `statistics`, NULL: null. NULL when memory ends. */

@@ -1,5 +1,5 @@
 /*
- * report.h - what dcpistats shows, and the ways it shows it
+ * report.h - the report of dcpistats, and its output
  *
  * Thread rule: one thread.
  */
@@ -15,7 +15,7 @@
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/stats/rows.h"
 
-/* What the counts of a set are divided by before sets are compared. */
+/* By what the counts of a set are divided before sets are compared. */
 enum stats_normalization {
 	NORMALIZE_NONE,  /* nothing, but periods are made equal */
 	NORMALIZE_TOTAL, /* a set's samples */
@@ -66,7 +66,7 @@ struct stats_report_row {
 	bool is_marked;
 };
 
-/* What is shown. */
+/* The contents of the report. */
 struct stats_report {
 	const struct stats_request *request;
 	const struct profile_sets *sets; /* request->sets */
@@ -95,13 +95,15 @@ struct stats_report {
 };
 
 /*
- * Read and compare what the request asks for; it must stay. `database` is not used: NULL. An exit status: 0, or another
- * after a message.
+ * Read and compare the sets of the request, which must outlive the report. `database` is not used: NULL. An exit
+ * status: 0, or another after a message.
  */
 int stats_report_make(struct stats_report *report, const struct stats_request *request, struct database *database);
 void stats_report_fini(struct stats_report *report); /* a zeroed one is allowed */
 
-/* What --normalize time divides by: how long the runs of a set lasted, if a label selects it and all such are known. */
+/*
+ * The divisor of --normalize time: how long the runs of a set lasted, if a label selects it and these times are known.
+ */
 uint64_t stats_report_time_ns(const struct stats_report *report, size_t set);
 bool stats_report_divides_by_run(const struct stats_report *report, size_t set);
 

@@ -1,8 +1,8 @@
 /*
  * rows.h - the counts of procedures, images or instructions, side by side for many sets
  *
- * Rows of two sets match: images by build-id, or by path, so that they are found in another database and after they
- * were renamed or rebuilt; procedures by name in the image, in order of offsets where several have one name;
+ * How rows of two sets match: images by build-id or by path, so that they match in another database, and after they
+ * were renamed or rebuilt; procedures by name in the image, and in order of offsets if several have one name;
  * instructions by offset in one build. Thread rule: one thread per rows.
  */
 #ifndef DCPI_TOOLS_STATS_ROWS_H
@@ -37,7 +37,7 @@ struct stats_rows;
 struct stats_rows *rows_new(enum stats_row_kind kind, size_t set_count, bool demangle);
 void rows_free(struct stats_rows *rows); /* NULL is allowed */
 
-/* What of a set is added. */
+/* Which rows of a set are added. */
 struct stats_addition {
 	size_t set;
 	const struct selection *selection;
@@ -46,7 +46,7 @@ struct stats_addition {
 	struct symbolizer *symbolizer; /* of the set's database */
 };
 
-/* Samples, as struct selection_count has them. */
+/* Samples, as in struct selection_count. */
 struct stats_total {
 	uint64_t count, taken;
 	double squares;

@@ -1,7 +1,7 @@
 /*
- * archive.h - a database as an archive: NAME/data.mdb, as tar and zstd write it, and nothing else
+ * archive.h - a database as an archive: a tar file, compressed by zstd, with only NAME/data.mdb in it
  *
- * Equal content gives equal bytes. An archive to be read is not trusted: every other content is refused.
+ * Equal content gives equal bytes. An archive that is read is not trusted: any other content is refused.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_TAR_ARCHIVE_H

@@ -1,5 +1,5 @@
 /*
- * tar.h - what dcpitar does: pack a database into an archive, or extract one
+ * tar.h - dcpitar: pack a database into an archive, or extract one
  *
  * Thread rule: one thread.
  */

@@ -1,8 +1,8 @@
 /*
- * top_instructions.h - the instructions that lost most time, of many procedures
+ * top_instructions.h - the instructions that lost most time, in many procedures
  *
- * Keeps no more than twice its limit, whatever it is shown; what is shown of an instruction - texts, names, lines - is
- * looked up while its image is open, and only for those that are still among the top then.
+ * The list never holds more than twice its limit. Texts, names and lines of an instruction are looked up while its
+ * image is open, and only if the instruction is then still among the top.
  * Thread rule: one thread per list.
  */
 #ifndef DCPI_TOOLS_TOPSTALLS_TOP_INSTRUCTIONS_H
@@ -66,15 +66,15 @@ struct top_lookup {
 int top_instructions_init(struct top_instructions *top, size_t limit);
 void top_instructions_fini(struct top_instructions *top); /* a zeroed one is allowed */
 
-/* Look at all instructions of a procedure. */
+/* Add all instructions of a procedure that lost time. */
 void top_instructions_add(struct top_instructions *top, const struct procedure_input *input,
                           const struct procedure_analysis *analysis);
 
-/* Look up what is shown of those that are of this image, before it is closed. 0 or -ENOMEM. */
+/* Look up texts, names and lines of the instructions of this image, before it is closed. 0 or -ENOMEM. */
 int top_instructions_look_up(struct top_instructions *top, const struct code_image *code,
                              const struct top_lookup *lookup);
 
-/* The top first, and no more than the limit. */
+/* Sort the list, the most lost time first, and cut it to the limit. */
 void top_instructions_sort(struct top_instructions *top);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * bursts.h - dcpix --bursts: control transfers of a process that runs, sampled
+ * bursts.h - dcpix --bursts: sample control transfers of a running process
  *
- * At random times a thread that is running, chosen at random, stands still (stopped_thread.h), and its next few hundred
- * instructions are executed in its place (shadow_process.h). How long a thread stands still, all bursts together, and
- * what we ourselves take of a CPU meanwhile, stays below a share of the time that passes. Thread rule: one thread;
- * signals of the process are the bursts' until they end.
+ * At random times a running thread, chosen at random, is stopped (stopped_thread.h), and a shadow process executes its
+ * next few hundred instructions instead (shadow_process.h). The time for which threads are stopped, in all bursts
+ * together, and our own CPU time meanwhile, stay below a share of the elapsed time. Thread rule: one thread; the
+ * process's signals belong to bursts_run() until it returns.
  */
 #ifndef DCPI_TOOLS_X_BURSTS_H
 #define DCPI_TOOLS_X_BURSTS_H

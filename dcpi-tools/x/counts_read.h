@@ -1,7 +1,7 @@
 /*
- * counts_read.h - the files of the counts plugin (emulator/counts/counts_file.h), added up
+ * counts_read.h - add up the files of the counts plugin (emulator/counts/counts_file.h)
  *
- * Files are not trusted: one that contradicts itself is refused.
+ * Files are not trusted: a file that contradicts itself is refused.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_X_COUNTS_READ_H
@@ -21,7 +21,7 @@ struct counts_summary {
 /* All files in the directory. 0, -ENOMEM, or -errno of the directory. `label` is that of all contexts. */
 int counts_read(const char *directory, const char *label, struct counted *counted, struct counts_summary *summary);
 
-/* One that is open. 0, -DCPI_EDAMAGED, -ENOMEM, -errno. */
+/* Read one open file. 0, -DCPI_EDAMAGED, -ENOMEM, -errno. */
 int counts_read_file(int fd, const char *label, struct counted *counted, struct counts_summary *summary);
 
 #endif

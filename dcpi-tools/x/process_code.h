@@ -1,5 +1,5 @@
 /*
- * process_code.h - which files the code of a process is from, to count what it executes
+ * process_code.h - the files of a process's code, to count the instructions that it executes
  *
  * Thread rule: one thread.
  */
@@ -27,7 +27,7 @@ struct process_code {
 int process_code_init(struct process_code *map, pid_t pid, uint32_t context, struct counted *counted);
 void process_code_fini(struct process_code *map); /* a zeroed one with maps.procfs -1 is allowed */
 
-/* Is memory of the process between these addresses code, as far as is known? */
+/* Whether the process's memory between these addresses is code, as far as is known. */
 bool process_code_has(const struct process_code *map, uint64_t start, uint64_t end);
 
 /*

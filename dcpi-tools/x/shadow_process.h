@@ -1,7 +1,8 @@
 /*
- * shadow_process.h - the shadow process (shadow/shadow.h) of a process: it executes what a stopped thread would
+ * shadow_process.h - the shadow process (shadow/shadow.h) of a process: it executes instructions instead of a stopped
+ * thread
  *
- * Thread rule: the one that stopped the thread.
+ * Thread rule: the thread that stopped the other thread.
  */
 #ifndef DCPI_TOOLS_X_SHADOW_PROCESS_H
 #define DCPI_TOOLS_X_SHADOW_PROCESS_H

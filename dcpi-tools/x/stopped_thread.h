@@ -1,5 +1,5 @@
 /*
- * stopped_thread.h - a thread of another process that runs, is stopped for a moment, and goes on unchanged
+ * stopped_thread.h - stop a running thread of another process for a moment; it continues unchanged
  *
  * A thread is seized by ptrace(2), stopped, read and released; it is never stepped, and nothing of it is changed. If
  * the tracer dies meanwhile, the kernel releases it. A system call that was interrupted begins again, also one that

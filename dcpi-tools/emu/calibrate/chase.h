@@ -1,5 +1,5 @@
 /*
- * chase.h - pointer chasing: the time of loads that each need the one before
+ * chase.h - pointer chasing: the time of loads of which each needs the one before
  *
  * Thread rule: one thread per chain.
  */
@@ -21,9 +21,9 @@ struct chase {
 };
 
 /*
- * A single cycle of pointers in random order, with one link in each `stride` bytes, CHASE_LINE or a page, of `size`
- * bytes. With lines it is in huge pages if the kernel has some; with pages in small ones, at a different line of each.
- * 0 or -ENOMEM.
+ * Make a single cycle of pointers in random order through `size` bytes, with one link in each `stride` bytes
+ * (CHASE_LINE or a page). With lines, its memory is huge pages if the kernel has some; with pages, small pages, and
+ * links lie in different lines of their pages. 0 or -ENOMEM.
  */
 int chase_init(struct chase *chase, size_t size, size_t stride);
 void chase_fini(struct chase *chase);
@@ -31,13 +31,13 @@ void chase_fini(struct chase *chase);
 /* Whether most of its memory is in huge pages. */
 bool chase_is_huge(const struct chase *chase);
 
-/* Time of so many loads. */
+/* The time of so many loads, ns. */
 uint64_t chase_walk_ns(struct chase *chase, size_t loads);
 
 /* Time of so many loads in each of `chains` independent chains, which start at different links of the cycle. */
 uint64_t chase_walk_chains_ns(struct chase *chase, unsigned chains, size_t loads);
 
-/* Time of so many additions that each need the one before: one cycle each, on every CPU of today. */
+/* The time, ns, of so many additions of which each needs the one before: one cycle each on every present CPU. */
 uint64_t chase_additions_ns(size_t additions);
 
 #endif

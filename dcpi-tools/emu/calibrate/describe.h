@@ -1,5 +1,5 @@
 /*
- * describe.h - the machine that was measured, as a file has it
+ * describe.h - the description of a measured machine, and its file
  *
  * Thread rule: stateless.
  */
@@ -11,9 +11,9 @@
 #include "dcpi-tools/emu/calibrate/measure.h"
 
 /*
- * From what the kernel says (`host`), from measurements, and for the rest from `pipeline`, the model of the CPU. 0, or
- * -DCPI_ECONFIG with a sentence in `why` when the figures contradict each other: a level that is no slower than the one
- * before it.
+ * Describe a machine by the kernel's files (`host`), by measurements, and for the rest by `pipeline`, the model of the
+ * CPU. 0, or -DCPI_ECONFIG with a sentence in `why` when the figures contradict each other: a level that is no slower
+ * than the one before it.
  */
 int describe_machine(const struct host *host, const struct measurements *measured, const struct pipeline *pipeline,
                      struct machine *machine, char *why, size_t size);

@@ -1,8 +1,8 @@
 /*
- * measure.h - this machine: what its kernel says of CPUs, caches and nodes, and how fast they are
+ * measure.h - this machine: its CPUs, caches and nodes by the kernel's files, and measurements of their speed
  *
- * Speed is measured by loads that wait for each other, and by threads that read; it needs no counters. Whatever else
- * runs makes a run longer, so that the shortest of many counts. Thread rule: one thread, that no other measures beside;
+ * Speed is measured by loads that wait for each other, and by threads that read; it needs no counters. Other load can
+ * only make a run longer, so the shortest of many runs is used. Thread rule: one thread, that no other measures beside;
  * loaders are threads of their own, gone when it returns.
  */
 #ifndef DCPI_TOOLS_EMU_CALIBRATE_MEASURE_H
@@ -26,8 +26,8 @@ struct host {
 };
 
 /*
- * By the files below `sysfs` ("/sys") and `procfs` ("/proc"). 0, or -DCPI_ECONFIG with a sentence in `why`: caches of
- * which nothing is said.
+ * By the files below `sysfs` ("/sys") and `procfs` ("/proc"). 0, or -DCPI_ECONFIG with a sentence in `why`: nothing is
+ * known about caches.
  */
 int host_read(const char *sysfs, const char *procfs, struct host *host, char *why, size_t size);
 
@@ -40,8 +40,8 @@ struct figure {
 };
 
 /*
- * The least of some runs, each of which other programs can only have made longer; the spread is how much more the run
- * took that a quarter of them did not take. `runs` is sorted. No runs: zeros.
+ * The least of some runs, because other programs can only make a run longer; the spread is how much longer the run at
+ * the lower quartile took. `runs` is sorted. No runs: zeros.
  */
 struct figure figure_least(double *runs, size_t count);
 
@@ -52,14 +52,14 @@ const char *figure_sureness(const struct figure *figure);
 #define MEASURE_THREADS_MAX 16
 #define MEASURE_POINTS_MAX  512
 
-/* What a load costs more because its page is one of so many. */
+/* How much more a load costs if its page is one of so many. */
 struct measured_pages {
 	unsigned pages[MEASURE_PAGES_MAX];
 	double extra_cycles[MEASURE_PAGES_MAX];
 	unsigned count;
 };
 
-/* What `pages` say of the TLBs. No entries: nothing was seen. */
+/* The TLBs as derived from struct measured_pages. No entries: no TLB was found. */
 struct measured_tlbs {
 	unsigned data_entries, shared_entries;
 	double hit_cycles, walk_cycles; /* that a hit of the second level adds; that a walk adds to that */
@@ -84,10 +84,10 @@ struct measurements {
 	struct machine_load points[MEASURE_POINTS_MAX];            /* all that were seen, in any order; of all memory */
 };
 
-/* All of it, in some seconds. 0; -ENOMEM, -errno of a thread that cannot be started. */
+/* Measure everything, in some seconds. 0; -ENOMEM, -errno of a thread that cannot be started. */
 int measure_host(const struct host *host, struct measurements *measured);
 
-/* What steps the cost of many pages has. */
+/* Derive the TLBs from the steps in the cost of many pages. */
 void measure_find_tlbs(const struct measured_pages *pages, struct measured_tlbs *tlbs);
 
 #endif

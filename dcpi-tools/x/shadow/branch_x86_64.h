@@ -1,8 +1,8 @@
 /*
- * branch_x86_64.h - where control goes from an instruction
+ * branch_x86_64.h - the successor of an instruction
  *
- * The shadow process executes a trace of instructions natively, up to one that decides where control goes; that one is
- * worked out here. Thread rule: stateless.
+ * The shadow process executes a trace of instructions natively, up to one that decides where control goes; this module
+ * computes the effect of that one. Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_X_SHADOW_BRANCH_X86_64_H
 #define DCPI_TOOLS_X_SHADOW_BRANCH_X86_64_H
@@ -32,8 +32,8 @@ enum branch_kind branch_kind_of(const struct x86_encoding *encoding);
 uint64_t branch_target(const struct x86_encoding *encoding, uint64_t place);
 
 /*
- * Do what the instruction at registers[REG_RIP] does, whose bytes and encoding are given: of all kinds but BRANCH_NONE
- * and BRANCH_LEAVES. False when memory of it cannot be had; then nothing was done.
+ * Emulate the instruction at registers[REG_RIP], with these bytes and this encoding, of any kind except BRANCH_NONE and
+ * BRANCH_LEAVES. False when its memory cannot be accessed; then nothing has changed.
  */
 bool branch_take(const uint8_t *code, const struct x86_encoding *encoding, greg_t *registers,
                  const struct branch_memory *memory);

@@ -1,14 +1,14 @@
 /*
- * shadow.h - what dcpix and the process that executes in a thread's place share
+ * shadow.h - the interface between dcpix and the shadow process, which executes instructions instead of a thread
  *
  * A burst must not be able to harm its thread. So the thread is only stopped, and its next few hundred instructions are
  * executed by another process, the shadow process: it has the thread's registers, and gets each page of its memory, as
- * a copy, when it first touches it. A burst consists of the addresses that this process executes. Whatever becomes of
- * the shadow process - it runs on, it is killed, it writes nonsense - the thread goes on where it was stopped.
+ * a copy, when it first touches it. A burst consists of the addresses that this process executes. Whatever happens to
+ * the shadow process - it runs on, it is killed, it writes nonsense - the thread continues where it was stopped.
  *
  * The shadow process runs a program of its own, dcpi-replica, without a library, at an address that no other code has.
- * Its file descriptors are those below. Seccomp allows only the system calls that it needs: what it executes is another
- * program's code. All that it writes here is to be distrusted.
+ * Its file descriptors are those below. Seccomp allows only the system calls that it needs, because it executes another
+ * program's code. dcpix must not trust anything that it writes here.
  */
 #ifndef DCPI_TOOLS_X_SHADOW_SHADOW_H
 #define DCPI_TOOLS_X_SHADOW_SHADOW_H
