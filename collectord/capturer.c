@@ -205,7 +205,7 @@ postpone(struct capturer_image *entry)
 	entry->due_ns = entry->asked_ns + (again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
 }
 
-/* Its file may soon be gone, and the database has no names of it, or no text where samples are. */
+/* Whether an image's file may soon be gone while the database lacks its names, or its text where samples are. */
 static bool
 is_at_risk(const struct capturer_image *entry)
 {

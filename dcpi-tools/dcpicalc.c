@@ -157,8 +157,7 @@ analyze_procedure(struct calc_report *report, struct database *database)
 static int
 calc_report_make(struct calc_report *report, const struct calc_request *request, struct database *database)
 {
-	struct guard guard;
-	char *shown;
+	struct image_guard guard;
 	int status;
 
 	memset(report, 0, sizeof(*report));
@@ -168,12 +167,9 @@ calc_report_make(struct calc_report *report, const struct calc_request *request,
 		status = time_event_ask(report->selection, request->event, database->directory, &report->event);
 	if (status)
 		return status;
-	shown = text_shown(request->procedure.name);
-	guard = procedure_guard(shown);
-	guard_enter(&guard);
+	image_guard_enter(&guard, request->procedure.name, NULL);
 	status = analyze_procedure(report, database);
-	guard_leave(&guard);
-	free(shown);
+	image_guard_leave(&guard);
 	return status;
 }
 

@@ -175,8 +175,7 @@ list_procedure(struct list_report *report, struct database *database)
 static int
 list_report_make(struct list_report *report, const struct list_request *request, struct database *database)
 {
-	struct guard guard;
-	char *shown;
+	struct image_guard guard;
 	int status;
 
 	memset(report, 0, sizeof(*report));
@@ -186,12 +185,9 @@ list_report_make(struct list_report *report, const struct list_request *request,
 		status = columns_ask(report->selection, &request->columns, database->directory, &report->columns);
 	if (status)
 		return status;
-	shown = text_shown(request->procedure.name);
-	guard = procedure_guard(shown);
-	guard_enter(&guard);
+	image_guard_enter(&guard, request->procedure.name, NULL);
 	status = list_procedure(report, database);
-	guard_leave(&guard);
-	free(shown);
+	image_guard_leave(&guard);
 	return status;
 }
 

@@ -264,13 +264,22 @@ procedure_options_syntax(void *listing_syntax, char *text, struct argp_state *st
 		argp_error(state, "--asm is one of 'att' and 'intel'");
 }
 
-struct guard
-procedure_guard(const char *shown)
+void
+image_guard_enter(struct image_guard *guard, const char *name, const char *advice)
 {
-	return (struct guard){
-		.subject = shown ? shown : "?",
+	guard->shown = text_shown(name);
+	guard->guard = (struct guard){
+		.subject = guard->shown ? guard->shown : "?",
 		.claim = "an image cannot be read: its file is damaged",
-		.advice = "name another one with --image",
+		.advice = advice ? advice : "name another one with --image",
 		.status = STATUS_FAILURE,
 	};
+	guard_enter(&guard->guard);
+}
+
+void
+image_guard_leave(struct image_guard *guard)
+{
+	guard_leave(&guard->guard);
+	free(guard->shown);
 }

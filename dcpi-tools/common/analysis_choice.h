@@ -95,11 +95,15 @@ void procedure_options_syntax(void *listing_syntax, char *text, struct argp_stat
 	            procedure_options_syntax, help)
 #define SYNTAX_HELP "Instructions of x86-64: att (default) or intel"
 
-/*
- * A guard for reading images: a fault inside libelf or libdw is caused by the file. `shown` is its escaped name, or
- * NULL.
- */
-struct guard procedure_guard(const char *shown);
+/* A guard for reading images: a fault inside libelf or libdw is caused by the file. */
+struct image_guard {
+	struct guard guard;
+	char *shown; /* the escaped name */
+};
+
+/* `name` is the subject of the message; `advice` NULL: to name another image. */
+void image_guard_enter(struct image_guard *guard, const char *name, const char *advice);
+void image_guard_leave(struct image_guard *guard);
 
 struct procedure_choice {
 	char **titles; /* of images */

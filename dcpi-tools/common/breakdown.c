@@ -36,7 +36,7 @@ breakdown_make(const struct stall_summary *summary, double whole, struct breakdo
 
 static const char rule[] = " *** ----------------------------------------\n";
 
-/* Of a dynamic stall. */
+/* The title of the row of a dynamic stall. */
 static const char *
 dynamic_name(unsigned row)
 {

@@ -50,7 +50,10 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct selection_image 
 /* The procedure of a symbol, as in symbolizer_find(). */
 struct procedure procedure_of_symbol(const struct symbol *symbol);
 
-/* Its title: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". Not escaped. Free it; NULL: no memory. */
+/*
+ * The title of a procedure: "main", "libfoo.so+0x1130", "[another build: libfoo.so]". It is not escaped, and the
+ * caller frees it. NULL: no memory.
+ */
 char *procedure_title(const struct procedure *procedure, const struct image *image, bool demangle);
 
 #endif

@@ -221,12 +221,11 @@ diff_code_read(struct diff_code *code, struct diff_input *input, const struct di
                const struct profile_set_visit *visit)
 {
 	struct diff_code_reader reader = {.code = code, .input = input, .request = request};
-	char *shown = text_shown(request->name);
-	struct guard guard = procedure_guard(shown);
+	struct image_guard guard;
 	int status;
 
 	memset(code, 0, sizeof(*code));
-	guard_enter(&guard);
+	image_guard_enter(&guard, request->name, NULL);
 	status = choose(&reader, visit->index);
 	if (!status)
 		status = analyze(&reader, visit->database);
@@ -234,11 +233,10 @@ diff_code_read(struct diff_code *code, struct diff_input *input, const struct di
 		status = take(&reader);
 	if (!status)
 		status = input_each_run(input, visit, take_run, &reader);
-	guard_leave(&guard);
+	image_guard_leave(&guard);
 	procedure_analysis_free(reader.analysis);
 	path_records_fini(&reader.recorded);
 	procedure_choice_fini(&reader.choice);
-	free(shown);
 	return status;
 }
 

@@ -179,12 +179,12 @@ read_source(struct image_file *file)
 static char *
 read_origin(void *context, const struct image *image, enum match_question question)
 {
-	char *shown = text_shown(image->path), *said = NULL;
-	struct guard guard = procedure_guard(shown);
+	struct image_guard guard;
 	struct image_file *file;
+	char *said = NULL;
 
 	(void)context;
-	guard_enter(&guard);
+	image_guard_enter(&guard, image->path, NULL);
 	if (image_file_open(image, &file) == 0) {
 		if (question == MATCH_SOURCE)
 			said = read_source(file);
@@ -192,8 +192,7 @@ read_origin(void *context, const struct image *image, enum match_question questi
 			(void)image_file_soname(file, &said);
 		image_file_close(file);
 	}
-	guard_leave(&guard);
-	free(shown);
+	image_guard_leave(&guard);
 	return said;
 }
 

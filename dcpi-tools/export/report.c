@@ -106,15 +106,13 @@ static int
 find_guarded(struct export_report *report, size_t start, size_t end)
 {
 	const uint32_t image = report->points.points[start].image;
-	char *shown = text_shown(report->choice.selection->images[image].image->path);
-	struct guard guard = procedure_guard(shown);
+	struct image_guard guard;
 	int err;
 
-	guard.advice = "leave its lines out with --no-lines";
-	guard_enter(&guard);
+	image_guard_enter(&guard, report->choice.selection->images[image].image->path,
+	                  "leave its lines out with --no-lines");
 	err = find_in_image(report, start, end);
-	guard_leave(&guard);
-	free(shown);
+	image_guard_leave(&guard);
 	return err;
 }
 

@@ -164,20 +164,17 @@ read_file(const struct tar_reader *reader, const struct image *image, const stru
 		.known_count = extent->count,
 		.names = !has_names(extent),
 	};
-	char *shown = text_shown(image->path);
-	struct guard guard = procedure_guard(shown);
+	struct image_guard guard;
 	struct image_file *file;
 	int err;
 
-	guard.advice = "leave it out with --no-images";
-	guard_enter(&guard);
+	image_guard_enter(&guard, image->path, "leave it out with --no-images");
 	err = image_file_open(image, &file);
 	if (!err) {
 		err = capture_take(file, &wish, take_value, values);
 		image_file_close(file);
 	}
-	guard_leave(&guard);
-	free(shown);
+	image_guard_leave(&guard);
 	return err;
 }
 

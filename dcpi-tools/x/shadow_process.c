@@ -49,7 +49,10 @@ struct shadow_process {
  * execute_shared() - execute a burst into `shared`; arguments and errors as shadow_process_execute() has them
  */
 #if defined(__x86_64__)
-/* It steps itself (shadow/shadow_x86_64.c): a byte begins a burst, a byte back says that it has ended. */
+/*
+ * The shadow process of x86-64 executes bursts by itself (shadow/shadow_x86_64.c). Over a socket, one byte starts a
+ * burst, and a byte in reply means that the burst has ended.
+ */
 
 static int
 prepare(void)
@@ -57,7 +60,7 @@ prepare(void)
 	return 0;
 }
 
-/* It says so when it is ready for the next burst. */
+/* Wait for the byte by which the shadow process reports that it is ready for the next burst. */
 static int
 wait_until_ready(const struct shadow_process *shadow, uint64_t limit_ns)
 {
@@ -115,7 +118,10 @@ execute_shared(struct shadow_process *shadow, const struct stopped_thread *threa
 	return shadow->is_busy ? 0 : err;
 }
 #elif defined(__aarch64__)
-/* It is stepped by ptrace(2), and has its pages brought by system calls that it is made to make. */
+/*
+ * The shadow process of arm64 is stepped by ptrace(2). It gets a page of the thread's memory by a system call that is
+ * injected into it.
+ */
 
 #define PAGE          UINT64_C(4096)
 #define ADDRESSES_END (UINT64_C(1) << 48)

@@ -108,7 +108,7 @@ set_victim(const struct cache *cache, uint8_t *set, const struct cache_set_kind 
 	return lru_bytes_oldest(set + kind.order_at, kind.order_bytes, cache->ways);
 }
 
-/* It is the youngest. */
+/* Make a way the most recently used of its set. */
 SET_INLINE void
 set_renew(uint8_t *set, uint32_t way, const struct cache_set_kind kind)
 {

@@ -78,7 +78,7 @@ instruction_in(const struct code *code, uint64_t address)
 	return code->first + i;
 }
 
-/* Its line is none that the filter knows. */
+/* Fetch the line of an address that the hit filter does not have. */
 static void
 fetch_line(struct thread *thread, const struct code *code, uint64_t address)
 {
@@ -105,7 +105,7 @@ first_fetched(const struct thread *thread, const struct edge *edge)
 	return (code->address | (thread->timing->line_bytes - 1)) + 1;
 }
 
-/* Its lines one by one, from the first that the block before has not fetched. */
+/* Fetch the lines of the block that an edge enters, from the first that the block before has not fetched. */
 APART void
 fetch_missed(struct thread *thread, struct edge *edge)
 {

@@ -91,8 +91,8 @@ struct edge {
 	uint64_t page_key;                /* of the lines' page */
 	struct edge *next;                /* the last edge from here that was not found otherwise, or none;
 	                                     atomically */
-	struct record_pair misprediction; /* who waits: the block's first instruction; culprit: the end of the block
-	                                     before */
+	struct record_pair misprediction; /* stalled: the block's first instruction; culprit: the branch that ended
+	                                     the block before */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct edge, variant.issue_cycles) <= 64, "the hot part of it is one line");

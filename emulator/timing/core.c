@@ -91,7 +91,7 @@ ready_time(const struct load_use *load)
 	return load->ready;
 }
 
-/* Of the loads that wait, the one with the least `key`: an index of thread->waiting. */
+/* The index in thread->waiting of the load with the least `key`. */
 static inline __attribute__((always_inline)) unsigned
 least_waiting(const struct thread *thread, uint64_t (*key)(const struct load_use *load))
 {

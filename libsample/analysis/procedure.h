@@ -46,7 +46,7 @@ struct procedure_input {
 	uint16_t event;                  /* of time: procedure_choose_time_event() */
 	const struct pipeline *pipeline; /* NULL: only graph, classes and samples are wanted */
 
-	/* Of this image only; NULL or empty: there are none. */
+	/* Recorded paths of this image and no other; NULL or empty: none were recorded. */
 	const struct procedure_paths *exact;    /* counts */
 	const struct procedure_paths *branches; /* of a branch recorder: edges that were taken, and runs between them */
 	const struct procedure_paths *bursts;   /* of single steps */

@@ -24,7 +24,7 @@ struct issue_culprit {
 	uint64_t address;
 };
 
-/* Of all registers and units, for static stalls. */
+/* The last writers of registers and users of units, which static stalls are blamed on. */
 struct issue_culprits {
 	struct issue_culprit writer[REGISTER_COUNT], user[PIPELINE_UNITS_MAX];
 };

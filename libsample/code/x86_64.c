@@ -233,7 +233,7 @@ register_merges(const struct form *form, const ZydisDecodedOperand *operand, uin
 	return reg < REGISTER_FLAGS && operand->size < 128;
 }
 
-/* Its size in bytes; 0 where that does not fit: the memory of xsave. */
+/* The size of an operand in bytes; 0 if that does not fit into a byte, as for the memory of xsave. */
 static uint8_t
 operand_bytes(const ZydisDecodedOperand *operand)
 {

@@ -114,7 +114,7 @@ read_text(const struct config_source *source, const config_setting_t *root, cons
 	return err;
 }
 
-/* It becomes a part of labels and file names, and is shown as it is. */
+/* Machine names become parts of labels and file names, and are shown without escaping. */
 static bool
 is_plain_name(const char *name)
 {

@@ -48,7 +48,7 @@ struct mapped_image *mapped_image_get(struct mapped_images *images, const struct
 struct mapped_image *mapped_image_share(struct mapped_image *image); /* one reference more */
 void mapped_image_release(struct mapped_image *image);               /* one less; NULL is allowed */
 
-/* It was mapped at `time_ns`, in record time. */
+/* Note that the image was mapped at `time_ns`, in record time. */
 void mapped_image_set_mapped(struct mapped_image *image, uint64_t time_ns);
 
 /*
@@ -60,7 +60,7 @@ int mapped_images_change(struct mapped_images *images, const struct image *image
 /* Give an image without a number one in the session's table. 0, or as image_table_intern(). */
 int mapped_image_intern(struct mapped_image *image);
 
-/* Its number in the session's table, given now if it has none. 0, or as image_table_intern(). */
+/* The image's number in the session's table, given now if it has none. 0, or as image_table_intern(). */
 static inline int
 mapped_image_number(struct mapped_image *image, uint32_t *number)
 {

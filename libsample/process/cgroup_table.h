@@ -35,7 +35,7 @@ int cgroup_table_walk(const char *cgroupfs, cgroup_visit *visit, void *context);
 /* Cgroup `id` has this path from now on. 0 or -ENOMEM. */
 int cgroup_table_set(struct cgroup_table *table, uint64_t id, const char *path);
 
-/* Its path, "" when it is not known; valid until the next change. */
+/* The path of a cgroup, "" when it is not known; valid until the next change. */
 const char *cgroup_table_find(struct cgroup_table *table, uint64_t id);
 
 /*

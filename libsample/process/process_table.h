@@ -129,7 +129,7 @@ void process_clear(struct process *process); /* removes its mappings */
 /* An exec: another name, no mappings. */
 void process_exec(struct process *process, const char *comm);
 
-/* It and the processes that it starts have this label from now on; NULL: none. The caller keeps its reference. */
+/* Label a process, and those that it starts from now on; NULL: no label. The caller keeps its reference. */
 void process_label(struct process *process, struct label *label);
 void process_label_at_exec(struct process *process, struct label *label); /* from its next exec on */
 bool process_take_label(struct process *process); /* that exec; true when a label was waiting for it */

@@ -61,7 +61,7 @@ enum perf_feature {
 	FEATURE_COUNT = 256,
 };
 
-/* Of a counter. */
+/* Which event the counter with this id counts. */
 struct perf_id {
 	uint64_t id;
 	uint32_t event;
