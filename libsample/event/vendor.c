@@ -46,8 +46,10 @@ vendor_library_encode(const struct vendor_library *library, const char *name, st
 	if (library->encode(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT, &request) != PFM_SUCCESS ||
 	    library->describe(request.idx, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
 		return -ENOENT;
-	/* libpfm4 takes names that mean something else here: a raw event r0x1, and the suffixes .u, .k, .h and .mg, which
-	 * set members that are not copied. The modifiers :u and :k are parsed elsewhere. */
+	/*
+	 * libpfm4 takes names that mean something else here: a raw event r0x1, and the suffixes .u, .k, .h and .mg,
+	 * which set members that are not copied. The modifiers :u and :k are parsed elsewhere.
+	 */
 	if (attr.type != PERF_TYPE_RAW || info.pmu == PFM_PMU_PERF_EVENT_RAW || attr.exclude_user ||
 	    attr.exclude_kernel || attr.exclude_host)
 		return -ENOENT;
