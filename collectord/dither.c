@@ -61,7 +61,11 @@ dither_begin(struct dither *dither, uint64_t mean, uint32_t cpu, uint64_t now_ns
 bool
 dither_is_due(const struct dither *dither, uint64_t now_ns)
 {
-	return dither->samples >= DITHER_SAMPLES && now_ns - dither->since_ns >= DITHER_INTERVAL_NS;
+	const uint64_t lasted_ns = now_ns - dither->since_ns;
+
+	if (dither->samples < DITHER_SAMPLES || lasted_ns < DITHER_INTERVAL_NS)
+		return false;
+	return dither->samples >= DITHER_WANTED || lasted_ns >= DITHER_PATIENCE_NS;
 }
 
 uint64_t

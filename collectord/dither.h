@@ -3,7 +3,8 @@
  *
  * A fixed period of n events samples only one place of a loop of n, 2n or n/2 events. For that reason DCPI drew each
  * period from 60K to 64K (TOCS 15(4), 4.1.1). The kernel sets a period by a system call, which interrupts the CPU: too
- * expensive for each sample. So a period is kept for a stretch of samples, half a second to a second on a busy CPU.
+ * expensive for each sample. So a period is kept for a stretch of samples: half a second to a second on a busy CPU, and
+ * two seconds where fewer than 900 samples are taken in one.
  * Within a stretch, samples move through a loop in steps of the difference between the two lengths, and where they
  * begin is chance. So a period lies within a twelfth of the mean, not within 3 %. The shares of a program of 2.5 s with
  * the worst of loops are then off by at most 2.7 times what they would be for random samples; with 3 % it would be four
@@ -19,11 +20,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DITHER_REACH       12                  /* a period varies by the mean divided by it, to either side */
-#define DITHER_REPAYMENT   32                  /* and pays back no more than the mean divided by it */
-#define DITHER_PERIOD_MIN  64                  /* shorter ones are left alone: they are next to nothing */
-#define DITHER_SAMPLES     32                  /* a stretch has at least so many: half a sample is lost with each */
-#define DITHER_INTERVAL_NS UINT64_C(450000000) /* and lasts at least so long: a change costs 30 to 190 us */
+#define DITHER_REACH       12                   /* a period varies by the mean divided by it, to either side */
+#define DITHER_REPAYMENT   32                   /* and pays back no more than the mean divided by it */
+#define DITHER_PERIOD_MIN  64                   /* shorter ones are left alone: they are next to nothing */
+#define DITHER_SAMPLES     32                   /* a stretch has at least so many: half a sample is lost with each */
+#define DITHER_INTERVAL_NS UINT64_C(450000000)  /* and lasts at least so long: a change costs 30 to 190 us, */
+#define DITHER_WANTED      900                  /* so that it waits for more samples, */
+#define DITHER_PATIENCE_NS UINT64_C(1900000000) /* but no longer than this */
 
 /* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
 struct dither {

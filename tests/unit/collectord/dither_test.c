@@ -85,15 +85,20 @@ a_period_is_kept_for_some_samples_and_for_some_time(void **state)
 
 	(void)state;
 	dither_begin(&dither, MEAN, 0, 1000);
-	dither.samples = DITHER_SAMPLES;
+	dither.samples = DITHER_WANTED;
 	assert_false(dither_is_due(&dither, 1000 + DITHER_INTERVAL_NS - 1));
 	assert_true(dither_is_due(&dither, 1000 + DITHER_INTERVAL_NS));
-	dither.samples = DITHER_SAMPLES - 1;
-	assert_false(dither_is_due(&dither, 1000 + 100 * DITHER_INTERVAL_NS));
+	dither.samples = DITHER_WANTED - 1;
+	assert_false(dither_is_due(&dither, 1000 + DITHER_PATIENCE_NS - 1));
+	assert_true(dither_is_due(&dither, 1000 + DITHER_PATIENCE_NS));
 	dither.samples = DITHER_SAMPLES;
+	assert_true(dither_is_due(&dither, 1000 + DITHER_PATIENCE_NS));
+	dither.samples = DITHER_SAMPLES - 1;
+	assert_false(dither_is_due(&dither, 1000 + 100 * DITHER_PATIENCE_NS));
+	dither.samples = DITHER_WANTED;
 	dither_change(&dither, dither_next(&dither, 0), 2000 + DITHER_INTERVAL_NS);
 	assert_int_equal(dither.samples, 0);
-	dither.samples = DITHER_SAMPLES;
+	dither.samples = DITHER_WANTED;
 	assert_false(dither_is_due(&dither, 2000 + DITHER_INTERVAL_NS + DITHER_INTERVAL_NS - 1));
 }
 
@@ -206,13 +211,13 @@ share_of_60(double loop_ns, uint64_t *seed, bool dithered, unsigned *taken)
 {
 	struct dither dither = {.step = (uint32_t)(random_unit(seed) * 1e6)};
 	uint64_t period = dither_begin(&dither, MEAN, 0, 0);
-	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 1e9;
+	double now = random_unit(seed) * loop_ns, end = now + 2.5e9, change = now + random_unit(seed) * 2e9;
 	unsigned first = 0;
 
 	for (*taken = 0;;) {
 		if (dithered && now + (double)period > change) {
 			now = change; /* cut short */
-			change += 9e8 + 5e8 * random_unit(seed);
+			change += 1.9e9 + 4e8 * random_unit(seed);
 			period = dither_next(&dither, 0);
 			dither_change(&dither, period, 0);
 			continue;
@@ -254,6 +259,25 @@ a_program_of_two_seconds_has_its_shares_whatever_its_loops_length(void **state)
 		assert_true(unfairness(lengths[i] * (double)MEAN, true) < 2.7 * 2.7);
 }
 
+/* Random samples would vary by 1 / sqrt(1250): 2.8 %. */
+static void
+what_a_program_of_two_seconds_has_in_all_varies_hardly_more_than_random_samples(void **state)
+{
+	uint64_t seed = 88172645463325252;
+	double sum = 0;
+
+	(void)state;
+	for (unsigned run = 0; run < 2000; run++) {
+		unsigned taken;
+		double off;
+
+		(void)share_of_60(1.618 * (double)MEAN, &seed, true, &taken);
+		off = taken / (2.5e9 / (double)MEAN) - 1;
+		sum += off * off;
+	}
+	assert_true(sum / 2000 < 0.032 * 0.032);
+}
+
 static void
 the_shortest_period_is_within_the_limit(void **state)
 {
@@ -283,6 +307,7 @@ main(void)
 		cmocka_unit_test(what_the_kernel_refused_is_not_booked),
 		cmocka_unit_test(a_period_that_cannot_be_changed_is_booked_as_it_was),
 		cmocka_unit_test(a_program_of_two_seconds_has_its_shares_whatever_its_loops_length),
+		cmocka_unit_test(what_a_program_of_two_seconds_has_in_all_varies_hardly_more_than_random_samples),
 		cmocka_unit_test(the_shortest_period_is_within_the_limit),
 	};
 
