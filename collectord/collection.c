@@ -958,11 +958,25 @@ end_slice(struct collection *collection, unsigned changes)
 	(void)collection_flush(collection);
 }
 
+/* How often the kernel throttled events whose rate was planned here: what it does to others, no plan can mend. */
+static uint64_t
+planned_throttled(const struct collection *collection)
+{
+	size_t count;
+	const struct event *events = sampler_events(collection->sampler, &count);
+	uint64_t throttled = 0;
+
+	for (size_t i = 0; i < count && i < collection->totals.event_count; i++)
+		if (events[i].chosen)
+			throttled += collection->totals.events[i].throttled;
+	return throttled;
+}
+
 bool
 collection_poll_machine(struct collection *collection)
 {
 	const unsigned changes = machine_watch_poll(collection->watch);
-	uint64_t throttled = 0;
+	uint64_t throttled;
 
 	if (changes & (MACHINE_CLOCK_SET | MACHINE_RESUMED))
 		end_slice(collection, changes);
@@ -977,8 +991,7 @@ collection_poll_machine(struct collection *collection)
 		collection->cpus_changed = collection->cpus_changed || sampler_is_outdated(collection->sampler);
 	if (sampler_retry_events(collection->sampler))
 		collection->cpus_changed = true;
-	for (size_t i = 0; i < collection->totals.event_count; i++)
-		throttled += collection->totals.events[i].throttled;
+	throttled = planned_throttled(collection);
 	if (throttled > collection->throttled)
 		want_plan(collection, "the kernel throttled sampling");
 	collection->throttled = throttled;

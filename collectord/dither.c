@@ -2,7 +2,15 @@
 
 #define GOLDEN_RATIO UINT32_C(0x9e3779b9) /* of 2^32: its multiples are spread evenly, wherever one stops */
 #define CPU_STRIDE   UINT32_C(0x6a09e667) /* of the square root of 2: CPUs do not repeat each other's steps */
+#define PACE_MAX     1e12                 /* the longest period that follows a rate */
 #define PATIENCE     16 /* stretches in which owed events are paid back; sooner would undo what was drawn */
+
+/* What waits in a ring is estimated: there may be fewer than none for a while. */
+static int32_t
+clamp_samples(const struct dither *dither)
+{
+	return dither->samples > 0 ? dither->samples : 0;
+}
 
 static double
 clamp(double value, double limit)
@@ -86,6 +94,23 @@ dither_keep(struct dither *dither, uint64_t now_ns)
 {
 	dither->owed += missed(dither);
 	begin_stretch(dither, dither->period, now_ns);
+}
+
+bool
+dither_pace_is_due(const struct dither *dither, uint64_t rate, uint64_t now_ns)
+{
+	return now_ns - dither->since_ns >= DITHER_INTERVAL_NS || (uint64_t)clamp_samples(dither) >= rate;
+}
+
+uint64_t
+dither_pace(struct dither *dither, uint64_t rate, uint32_t cpu, uint64_t now_ns)
+{
+	const double seconds = (double)(now_ns - dither->since_ns + 1) / 1e9;
+	const double mean = (double)dither->period * clamp_samples(dither) / seconds / (double)rate;
+
+	dither->mean = mean < 1 ? 1 : mean > PACE_MAX ? (uint64_t)PACE_MAX : (uint64_t)mean;
+	dither->owed = 0; /* samples are weighted by what they stand for */
+	return draw(dither, cpu, 0);
 }
 
 uint64_t

@@ -28,7 +28,7 @@
 #define DITHER_WANTED      900                  /* so that it waits for more samples, */
 #define DITHER_PATIENCE_NS UINT64_C(1900000000) /* but no longer than this */
 
-/* One counter. The embedder counts `samples` up, and sets `grain` before it begins. */
+/* One counter. Whoever opened it counts `samples` up, and sets `grain` before the first period. */
 struct dither {
 	uint64_t mean, period; /* `period` is in force */
 	uint32_t grain;        /* periods are multiples of it, as the mean must be; 0: any */
@@ -51,6 +51,15 @@ void dither_change(struct dither *dither, uint64_t period, uint64_t now_ns);
 
 /* The kernel refused it: book the stretch; the period in force goes on for another, and nothing was cut short. */
 void dither_keep(struct dither *dither, uint64_t now_ns);
+
+/*
+ * For an event that has a rate instead of a mean period. dither_begin() makes its first period 1; dither_pace() makes
+ * the next one such that what was counted during this one would have given `rate` samples a second. That is due after
+ * DITHER_INTERVAL_NS, or after a second's samples. So what happens seldom is sampled each time, and a burst gives few
+ * more samples than `rate` before its period is long.
+ */
+bool dither_pace_is_due(const struct dither *dither, uint64_t rate, uint64_t now_ns);
+uint64_t dither_pace(struct dither *dither, uint64_t rate, uint32_t cpu, uint64_t now_ns);
 
 /* The highest mean rate with which even the shortest period samples at most `limit` times a second. */
 uint64_t dither_rate_limit(uint64_t limit);

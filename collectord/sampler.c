@@ -30,8 +30,8 @@ advice_on(int err)
 }
 
 /*
- * Add an event for the sum of what samples stand for, where that varies: the kernel chooses the period and notes it in
- * each sample, or an idle CPU is sampled with a longer period.
+ * Add an event for the sum of what samples stand for, where that varies: the event has a rate, and each sample has
+ * the value of its counter, or an idle CPU is sampled with a longer period.
  */
 static void
 add_sums(struct sampler *sampler, const struct config *config)
@@ -47,7 +47,7 @@ add_sums(struct sampler *sampler, const struct config *config)
 		if (place < EVENTS_MAX && event_sum_of(event, &sampler->events[place])) {
 			if (slows_down)
 				event_set_idle_rate(&sampler->events[place], config->idle_rate);
-			sampler->reads_period |= !slows_down;
+			sampler->reads_counts |= !slows_down;
 			sampler->sums[i] = (uint16_t)place;
 			sampler->sum_count++;
 			continue;
@@ -453,6 +453,16 @@ take_idle_sample(const struct sampler *sampler, struct sampler_cpu *cpu, size_t 
 	return period > sampler->events[event].period ? period - sampler->events[event].period : 0;
 }
 
+/* What a sample of an event with a rate stands for: what was counted since the sample before. */
+static uint64_t
+take_count(struct sampler_counter *counter, uint64_t count)
+{
+	const uint64_t counted = count > counter->sampled_count ? count - counter->sampled_count : 0;
+
+	counter->sampled_count += counted;
+	return counted;
+}
+
 #define IS_HELD 1 /* the sample is counted later */
 
 /* Attribute a sample that `recent` does not hold, or that stands for `beyond` more events. Not inlined: it is rare. */
@@ -510,9 +520,8 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		cpu->skipped++;
 		return 0;
 	}
-	if (sampler->reads_period && sampler->sums[event] && !beyond &&
-	    record->sample.period > sampler->events[event].period)
-		beyond = record->sample.period - sampler->events[event].period;
+	if (!sampler->events[event].period && sampler->sums[event])
+		beyond = take_count(&cpu->counters[event], record->sample.count);
 	slot = recent_slot(&sampler->recent, record, (uint16_t)event);
 	if (!beyond && recent_matches(&sampler->recent, slot, record, (uint16_t)event)) {
 		slot->count++;

@@ -78,6 +78,7 @@ open_counter(struct perf_event_attr *attr, uint32_t cpu, struct sampler_counter 
 		return err;
 	}
 	counter->fd = fd;
+	counter->sampled_count = 0;
 	return 0;
 }
 
@@ -106,8 +107,11 @@ idle_period(const struct sampler *sampler, size_t event)
 static size_t
 sample_bytes(const struct sampler *sampler)
 {
-	return SAMPLE_BYTES + (sampler->features.cgroup ? sizeof(uint64_t) : 0) +
-	       (sampler->reads_period ? sizeof(uint64_t) : 0);
+	size_t words = sampler->features.cgroup;
+
+	if (sampler->reads_counts)
+		words += sampler->features.read_lost ? READ_COUNT : READ_LOST;
+	return SAMPLE_BYTES + words * sizeof(uint64_t);
 }
 
 /*
@@ -172,12 +176,27 @@ join_ring(struct sampler *sampler, struct sampler_cpu *cpu, struct sampler_count
 	return err;
 }
 
+/*
+ * Is the period of an event with a rate chosen here, not by the kernel? When a software event begins to happen often,
+ * Linux makes its period too long, a thousandfold within some milliseconds, and goes on counting to it after it has
+ * made later ones shorter (seen in 6.18): one sample stands for all of a burst.
+ */
+static bool
+is_paced(const struct event *event)
+{
+	return !event->period && event->encoding.type == PERF_TYPE_SOFTWARE;
+}
+
 static void
 sample_attr(const struct sampler *sampler, const struct event *event, struct perf_event_attr *attr)
 {
 	event_sample_attr(event, &sampler->features, attr);
-	if (sampler->reads_period) /* of all events: they share a ring, and records of a ring have one layout */
-		attr->sample_type |= PERF_SAMPLE_PERIOD;
+	if (is_paced(event)) {
+		attr->freq = 0;
+		attr->sample_period = 1; /* until it is known how often it happens */
+	}
+	if (sampler->reads_counts) /* of all events: they share a ring, and records of a ring have one layout */
+		attr->sample_type |= PERF_SAMPLE_READ;
 	attr->watermark = 1;
 	attr->wakeup_watermark = ring_watermark(sampler);
 	attr->disabled = !sampler->enabled;
@@ -363,6 +382,7 @@ open_event(struct sampler *sampler, struct sampler_cpu *cpu, size_t index)
 		                                  machine_clock_ns(CLOCK_MONOTONIC));
 	sampler->sample_layout.sample_type = attr.sample_type;
 	sampler->sample_layout.sample_id_all = attr.sample_id_all;
+	sampler->sample_layout.read_format = attr.read_format;
 	err = open_counter(&attr, cpu->number, counter);
 	if (err)
 		return err;
@@ -777,16 +797,19 @@ replace_counter(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, 
 }
 
 /*
- * Sample with the period of `event`, which for the kernel is the rate when it varies the period itself. A kernel that
- * cannot change a period gets a new counter in the old one's place, so that a plan's rates hold there, too.
+ * Sample with the period of `event`, or with its rate: the kernel chooses the period of a hardware event then. If it
+ * cannot change a period, a new counter takes the old one's place, so that a plan's rates hold there, too.
  */
 static int
 begin_period(struct sampler *sampler, struct sampler_cpu *cpu, size_t index, const struct event *event, uint64_t now_ns)
 {
 	struct sampler_counter *counter = &cpu->counters[index];
-	const uint64_t period =
-		event->period ? dither_begin(&counter->dither, event->period, cpu->number, now_ns) : event->rate;
+	uint64_t period = event->rate;
 
+	if (is_paced(event))
+		return 0; /* by the new rate, when it is due */
+	if (event->period)
+		period = dither_begin(&counter->dither, event->period, cpu->number, now_ns);
 	begin_idle_window(sampler, cpu, index, now_ns);
 	return set_period(counter, period) ? replace_counter(sampler, cpu, index, event, period) : 0;
 }
@@ -842,6 +865,25 @@ dither_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, str
 	counter->dither.samples -= waiting; /* they count when they are drained */
 }
 
+/* Let the counter of an event with a rate keep to it: once in a while, and at once when a burst begins. */
+static void
+pace_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, struct sampler_counter *counter,
+             uint64_t rate, uint64_t now_ns)
+{
+	const int32_t waiting = (int32_t)waiting_samples(sampler, cpu, counter);
+
+	counter->dither.samples += waiting;
+	if (dither_pace_is_due(&counter->dither, rate, now_ns)) {
+		const uint64_t period = dither_pace(&counter->dither, rate, cpu->number, now_ns);
+
+		if (period == counter->dither.period || set_period(counter, period))
+			dither_keep(&counter->dither, now_ns);
+		else
+			dither_change(&counter->dither, period, now_ns);
+	}
+	counter->dither.samples -= waiting; /* they count when they are drained */
+}
+
 void
 sampler_dither(struct sampler *sampler)
 {
@@ -850,9 +892,14 @@ sampler_dither(struct sampler *sampler)
 	for (size_t i = 0; i < sampler->cpu_count; i++) {
 		struct sampler_cpu *cpu = &sampler->cpus[i];
 
-		for (size_t e = 0; e < sampler->event_count; e++)
-			if (cpu->counters[e].fd >= 0 && sampler->events[e].period)
+		for (size_t e = 0; e < sampler->event_count; e++) {
+			if (cpu->counters[e].fd < 0)
+				continue;
+			if (sampler->events[e].period)
 				dither_counter(sampler, cpu, &cpu->counters[e], now_ns);
+			else if (is_paced(&sampler->events[e]))
+				pace_counter(sampler, cpu, &cpu->counters[e], sampler->events[e].rate, now_ns);
+		}
 	}
 }
 

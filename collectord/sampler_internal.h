@@ -31,6 +31,7 @@ struct sampler_counter {
 	int error; /* why it could not be opened, the last time it was tried */
 	struct sampler_loss loss;
 	struct dither dither;            /* of a fixed period */
+	uint64_t sampled_count;          /* its value at the last sample, if the event has a rate */
 	uint64_t enabled_ns, running_ns; /* since the last take */
 	struct sampler_reading read;
 };
@@ -100,7 +101,7 @@ struct sampler {
 	struct tally *tally;
 	struct recent recent; /* empty between two drains */
 	bool enabled;
-	bool reads_period;       /* records of samples have PERF_SAMPLE_PERIOD */
+	bool reads_counts;       /* records of samples have PERF_SAMPLE_READ */
 	bool has_labels;         /* some process has a label */
 	bool is_dropping;        /* samples that do not fit are dropped */
 	bool records_lost;       /* records about processes, since /proc was read */

@@ -117,7 +117,7 @@ uint64_t event_period_near(const struct event *event, uint64_t period);
 
 /*
  * `NAME.sum` is no event of its own. If samples of NAME stand for different numbers of events, it counts the events
- * beyond (samples of NAME) x (period of NAME); this period is 0 if the kernel chooses it. There is no sum if its name
+ * beyond (samples of NAME) x (period of NAME); this period is 0 if the event has a rate. There is no sum if its name
  * would exceed EVENT_NAME_SIZE.
  */
 #define EVENT_SUM_SUFFIX ".sum"

@@ -109,31 +109,39 @@ flag(uint64_t fields, uint64_t field)
 	return fields & field ? 1 : 0;
 }
 
-/* perf_event_open(2): struct read_format. */
-static void
-skip_counts(struct byte_reader *body, uint64_t format)
+/* perf_event_open(2): struct read_format. The counter's value; 0 of a group, which has one for each of its events. */
+static uint64_t
+read_counts(struct byte_reader *body, uint64_t format)
 {
 	unsigned times = flag(format, PERF_FORMAT_TOTAL_TIME_ENABLED) + flag(format, PERF_FORMAT_TOTAL_TIME_RUNNING);
 	unsigned each = 1 + flag(format, PERF_FORMAT_ID) + flag(format, PERF_FORMAT_LOST);
-	uint64_t count = 1;
+	uint64_t count;
 
-	if (format & PERF_FORMAT_GROUP)
+	if (!(format & PERF_FORMAT_GROUP)) {
 		count = read_u64_native(body);
+		skip_words(body, times + each - 1);
+		return count;
+	}
+	count = read_u64_native(body);
 	skip_words(body, times);
 	if (count > reader_left(body) / FIELD_SIZE)
 		body->failed = true;
 	else
 		skip_words(body, count * each);
+	return 0;
 }
 
-/* All that lies between PERIOD and RAW. */
-static void
-skip_to_raw(const struct record_layout *layout, struct byte_reader *body)
+/* All that lies between PERIOD and RAW; what read_counts() found there. */
+static uint64_t
+read_until_raw(const struct record_layout *layout, struct byte_reader *body)
 {
+	uint64_t count = 0;
+
 	if (layout->sample_type & PERF_SAMPLE_READ)
-		skip_counts(body, layout->read_format);
+		count = read_counts(body, layout->read_format);
 	if (layout->sample_type & PERF_SAMPLE_CALLCHAIN)
 		skip_words(body, read_u64_native(body));
+	return count;
 }
 
 static void
@@ -174,7 +182,7 @@ decode_wide_fields(const struct record_layout *layout, const uint8_t *at, size_t
 
 	reader_init(&body, at, size);
 	record->sample.has_call_chain = fields & PERF_SAMPLE_CALLCHAIN;
-	skip_to_raw(layout, &body);
+	record->sample.count = read_until_raw(layout, &body);
 	if (fields & PERF_SAMPLE_RAW)
 		read_bytes(&body, read_u32_native(&body));
 	if (fields & PERF_SAMPLE_BRANCH_STACK)
@@ -483,7 +491,7 @@ raw_offset(const struct record_layout *layout, const uint8_t *at, size_t size)
 	if (!(layout->sample_type & PERF_SAMPLE_RAW))
 		return SIZE_MAX;
 	reader_init(&body, at, size);
-	skip_to_raw(layout, &body);
+	(void)read_until_raw(layout, &body);
 	return body.failed || reader_left(&body) < FIELD_SIZE ? SIZE_MAX : size - reader_left(&body);
 }
 

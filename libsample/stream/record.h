@@ -64,7 +64,8 @@ struct record {
 		struct {
 			uint64_t address;
 			uint64_t cgroup;         /* 0: not recorded */
-			uint64_t period;         /* events since the sample before; 0: not recorded */
+			uint64_t period;         /* of the event, as the kernel gives it; 0: not recorded */
+			uint64_t count;          /* of the event's counter at the sample; 0: not recorded */
 			const uint8_t *branches; /* struct perf_branch_entry, the latest first */
 			uint32_t branch_count;   /* 0: none, or not recorded */
 			bool has_call_chain;     /* which is skipped */
@@ -112,28 +113,26 @@ struct record_layout {
 };
 
 /*
- * The fields that dcpid requests: such a sample is its header and fields of eight bytes, in this order; the period, if
- * any, comes before the last.
+ * The fields that dcpid requests unless an event has a rate: such a sample is its header and fields of eight bytes, in
+ * this order.
  */
 #define RECORD_DEFAULT_FIELDS                                                                                          \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CGROUP)
-#define RECORD_DEFAULT_SIZE 56 /* bytes at most */
+#define RECORD_DEFAULT_SIZE 48 /* bytes */
 
 /*
- * Decode a sample of RECORD_DEFAULT_FIELDS, if the 56 bytes at `data` begin with one. Inline, because nearly all
+ * Decode a sample of RECORD_DEFAULT_FIELDS, if the 48 bytes at `data` begin with one. Inline, because nearly all
  * records are such samples.
  */
 static inline bool
 record_decode_default(const struct record_layout *layout, const uint8_t *data, struct record *record)
 {
-	const bool has_period = layout->sample_type & PERF_SAMPLE_PERIOD;
 	const uint8_t *fields = data + sizeof(struct perf_event_header);
 	struct perf_event_header header;
 
 	memcpy(&header, data, sizeof(header));
-	if (header.type != PERF_RECORD_SAMPLE ||
-	    (layout->sample_type & ~(uint64_t)PERF_SAMPLE_PERIOD) != RECORD_DEFAULT_FIELDS ||
-	    header.size != RECORD_DEFAULT_SIZE - (has_period ? 0 : sizeof(uint64_t)))
+	if (header.type != PERF_RECORD_SAMPLE || layout->sample_type != RECORD_DEFAULT_FIELDS ||
+	    header.size != RECORD_DEFAULT_SIZE)
 		return false;
 	record->type = RECORD_SAMPLE;
 	record->mode = (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) <= CPU_MODE_GUEST_USER
@@ -144,10 +143,8 @@ record_decode_default(const struct record_layout *layout, const uint8_t *data, s
 	memcpy(&record->pid, fields + 16, sizeof(record->pid));
 	memcpy(&record->tid, fields + 20, sizeof(record->tid));
 	memcpy(&record->time, fields + 24, sizeof(record->time));
-	record->sample.period = 0;
-	if (has_period)
-		memcpy(&record->sample.period, fields + 32, sizeof(record->sample.period));
-	memcpy(&record->sample.cgroup, fields + (has_period ? 40 : 32), sizeof(record->sample.cgroup));
+	memcpy(&record->sample.cgroup, fields + 32, sizeof(record->sample.cgroup));
+	record->sample.period = record->sample.count = 0;
 	record->sample.branch_count = 0;
 	record->sample.has_call_chain = false;
 	return true;

@@ -292,6 +292,34 @@ the_shortest_period_is_within_the_limit(void **state)
 	assert_int_equal(dither_rate_limit(32), 28);
 }
 
+/* A quarter of a second's samples at the begin of a burst, then a quiet minute, as 200 a second see them. */
+static void
+a_period_that_follows_a_rate_is_what_was_counted_divided_by_it(void **state)
+{
+	struct dither dither = {0};
+	uint64_t now_ns = 1000;
+
+	(void)state;
+	assert_int_equal(dither_begin(&dither, 1, 0, now_ns), 1);
+	dither.samples = 199;
+	assert_false(dither_pace_is_due(&dither, 200, now_ns + 1000000));
+	dither.samples = 200;
+	assert_true(dither_pace_is_due(&dither, 200, now_ns + 1000000));
+	now_ns += 1000000; /* 200 in a millisecond: 200,000 a second */
+	assert_in_range(dither_pace(&dither, 200, 0, now_ns), 1000 - 1000 / 12 - 1, 1000 + 1000 / 12 + 1);
+	dither_change(&dither, 1000, now_ns);
+	assert_false(dither_pace_is_due(&dither, 200, now_ns + DITHER_INTERVAL_NS - 1));
+	assert_true(dither_pace_is_due(&dither, 200, now_ns + DITHER_INTERVAL_NS));
+	now_ns += UINT64_C(60000000000);
+	dither.samples = 2;
+	assert_int_equal(dither_pace(&dither, 200, 0, now_ns), 1);
+	dither.samples = -2;
+	assert_int_equal(dither_pace(&dither, 200, 0, now_ns), 1);
+	dither.period = UINT64_C(1) << 62;
+	dither.samples = INT32_MAX;
+	assert_in_range(dither_pace(&dither, 1, 0, now_ns), UINT64_C(900000000000), UINT64_C(1100000000000));
+}
+
 int
 main(void)
 {
@@ -309,6 +337,7 @@ main(void)
 		cmocka_unit_test(a_program_of_two_seconds_has_its_shares_whatever_its_loops_length),
 		cmocka_unit_test(what_a_program_of_two_seconds_has_in_all_varies_hardly_more_than_random_samples),
 		cmocka_unit_test(the_shortest_period_is_within_the_limit),
+		cmocka_unit_test(a_period_that_follows_a_rate_is_what_was_counted_divided_by_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,6 +60,7 @@ branches_are_found_behind_counts_a_call_chain_and_raw_bytes(void **state)
 	record = decode(&layout, &builder);
 	assert_int_equal(record.sample.address, 0x401234);
 	assert_int_equal(record.sample.period, 1003);
+	assert_int_equal(record.sample.count, 0); /* of a group */
 	assert_true(record.sample.has_call_chain);
 	assert_int_equal(record.sample.branch_count, 2);
 	assert_int_equal(branch(&record, 0).from, 0x401230);
@@ -87,6 +88,7 @@ counts_of_one_event_come_without_a_number_of_them(void **state)
 	build_branch(&builder, 0x401230, 0x401200);
 	build_end(&builder);
 	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.count, 11);
 	assert_int_equal(record.sample.branch_count, 1);
 	assert_int_equal(branch(&record, 0).to, 0x401200);
 	assert_false(record.sample.has_call_chain);
