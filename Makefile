@@ -75,10 +75,10 @@ PROGRAMS := $(addprefix $(BUILD)/bin/,$(if $(wildcard collectord/main.c),dcpid) 
 # How long x86's instructions are, without a library.
 X86_ENCODING := libsample/code/x86_64_encoding.c
 
-# What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (shadow.h).
+# What executes in a thread's place for dcpix --bursts: a program without a library, where nobody else is (replica.h).
 REPLICA := $(BUILD)/lib/dcpi/dcpi-replica
 REPLICA_MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-REPLICA_SOURCES := $(wildcard dcpi-tools/x/shadow/*_$(REPLICA_MACHINE).c)
+REPLICA_SOURCES := $(wildcard dcpi-tools/x/replica/*_$(REPLICA_MACHINE).c)
 ifeq ($(REPLICA_MACHINE),x86_64)
 REPLICA_SOURCES += $(X86_ENCODING)
 endif
@@ -233,14 +233,14 @@ $(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)
-$(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/shadow/branch_x86_64.c)
+$(BUILD)/tests/unit/dcpi-tools/branch_x86_64_test: $(call objects,dcpi-tools/x/replica/branch_x86_64.c)
 endif
 
 # It is looked for beside the program that starts it.
 $(BUILD)/tests/unit/lib/dcpi/dcpi-replica: $(REPLICA)
 	@mkdir -p $(@D)
 	cp $< $@
-$(BUILD)/tests/unit/dcpi-tools/shadow_process_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
+$(BUILD)/tests/unit/dcpi-tools/replica_process_test: | $(BUILD)/tests/unit/lib/dcpi/dcpi-replica
 
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*/*_test.c))
 UNITS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SOURCES))

@@ -212,9 +212,9 @@ bursts_json(const struct x_report *report)
 	const struct bursts_request *request = &report->request->bursts;
 	const struct bursts_summary *bursts = report->bursts;
 	json_t *ends = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o}", "steps", json_count(bursts->ends[SHADOW_END_STEPS]), "time",
-		json_count(bursts->ends[SHADOW_END_TIME]), "call", json_count(bursts->ends[SHADOW_END_CALL]), "fault",
-		json_count(bursts->ends[SHADOW_END_FAULT]), "vectors", json_count(bursts->ends[SHADOW_END_VECTORS]));
+		"{s:o, s:o, s:o, s:o, s:o}", "steps", json_count(bursts->ends[REPLICA_END_STEPS]), "time",
+		json_count(bursts->ends[REPLICA_END_TIME]), "call", json_count(bursts->ends[REPLICA_END_CALL]), "fault",
+		json_count(bursts->ends[REPLICA_END_FAULT]), "vectors", json_count(bursts->ends[REPLICA_END_VECTORS]));
 
 	return json_pack(
 		"{s:s, s:o, s:o, s:s, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}",

@@ -14,7 +14,7 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/x/process_code.h"
-#include "dcpi-tools/x/shadow_process.h"
+#include "dcpi-tools/x/replica_process.h"
 #include "dcpi-tools/x/stopped_thread.h"
 
 #define BURST_LIMIT_NS (20 * UINT64_C(1000000)) /* one burst is no longer, however slow the machine */
@@ -23,12 +23,12 @@
 #define SLEEP_MAX_NS   (SECOND_NS / 2)
 #define PRIORITY       (-20)
 #define LATE_TRIES     5000 /* of a millisecond */
-#define FAILURES_MAX   20   /* of shadow processes, before the first burst */
+#define FAILURES_MAX   20   /* of replicas, before the first burst */
 
 struct bursts {
 	const struct bursts_request *request;
 	struct bursts_summary *summary;
-	struct shadow_process *shadow; /* NULL: to be started */
+	struct replica_process *replica; /* NULL: to be started */
 	struct burst burst;
 	struct process_code map;
 	struct running running;
@@ -142,7 +142,7 @@ sleep_or_end(const struct bursts *bursts, const sigset_t *signals, uint64_t slee
 	return now >= end_ns;
 }
 
-/* Stop a thread, and execute its next instructions in the shadow process. 0 or -errno. */
+/* Stop a thread, and execute its next instructions in the replica. 0 or -errno. */
 static int
 execute_burst(struct bursts *bursts, pid_t tid)
 {
@@ -159,7 +159,7 @@ execute_burst(struct bursts *bursts, pid_t tid)
 	if (err)
 		return err;
 	if (!thread.is_in_call)
-		err = shadow_process_execute(bursts->shadow, &thread, BURSTS_STEPS, limit_ns, &bursts->burst);
+		err = replica_process_execute(bursts->replica, &thread, BURSTS_STEPS, limit_ns, &bursts->burst);
 	stopped_thread_release(&thread);
 	bursts->summary->stopped_ns += monotonic_ns() - thread.stop_ns;
 	bursts->inside_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - own_ns;
@@ -167,12 +167,12 @@ execute_burst(struct bursts *bursts, pid_t tid)
 	return err;
 }
 
-/* Replace a broken shadow process; before the first burst at most FAILURES_MAX times. */
+/* Replace a broken replica; before the first burst at most FAILURES_MAX times. */
 static int
-replace_shadow(struct bursts *bursts)
+replace_replica(struct bursts *bursts)
 {
-	shadow_process_free(bursts->shadow);
-	bursts->shadow = NULL;
+	replica_process_free(bursts->replica);
+	bursts->replica = NULL;
 	return bursts->summary->bursts == 0 && ++bursts->failures > FAILURES_MAX ? -ENOSYS : 0;
 }
 
@@ -194,14 +194,14 @@ take_burst(struct bursts *bursts)
 	bursts->summary->asleep += tid == 0;
 	if (tid <= 0)
 		return tid;
-	if (!bursts->shadow)
-		bursts->shadow = shadow_process_new(pid);
-	if (!bursts->shadow)
-		return errno == EPIPE || errno == ETIMEDOUT ? replace_shadow(bursts) : -errno;
+	if (!bursts->replica)
+		bursts->replica = replica_process_new(pid);
+	if (!bursts->replica)
+		return errno == EPIPE || errno == ETIMEDOUT ? replace_replica(bursts) : -errno;
 	bursts->burst.count = 0;
 	err = execute_burst(bursts, tid);
 	if (err == -EPIPE)
-		return replace_shadow(bursts);
+		return replace_replica(bursts);
 	/* A thread that ended, perhaps the last one: then there is none next time. */
 	if (err == -ESRCH || err == -EBUSY || (err == -EPERM && !is_refused(pid, tid)))
 		return 0;
@@ -278,7 +278,7 @@ prepare(struct bursts *bursts, struct counted *counted)
 	err = process_code_init(&bursts->map, bursts->request->pid, bursts->context, counted);
 	if (err)
 		return err;
-	return process_code_has(&bursts->map, SHADOW_START, SHADOW_END) ? -EADDRINUSE : 0;
+	return process_code_has(&bursts->map, REPLICA_START, REPLICA_END) ? -EADDRINUSE : 0;
 }
 
 /* A number from a file with one, -1 when it cannot be had. */
@@ -361,7 +361,7 @@ bursts_run(const struct bursts_request *request, struct counted *counted, struct
 	err = prepare(bursts, counted);
 	if (!err)
 		err = take_bursts(bursts);
-	shadow_process_free(bursts->shadow);
+	replica_process_free(bursts->replica);
 	process_code_fini(&bursts->map);
 	running_fini(&bursts->running);
 	free(bursts);

@@ -1,8 +1,8 @@
 /*
  * bursts.h - dcpix --bursts: sample control transfers of a running process
  *
- * At random times a running thread, chosen at random, is stopped (stopped_thread.h), and a shadow process executes its
- * next few hundred instructions instead (shadow_process.h). The time for which threads are stopped, in all bursts
+ * At random times a running thread, chosen at random, is stopped (stopped_thread.h), and a replica executes its
+ * next few hundred instructions instead (replica_process.h). The time for which threads are stopped, in all bursts
  * together, and our own CPU time meanwhile, stay below a share of the elapsed time. Thread rule: one thread; the
  * process's signals belong to bursts_run() until it returns.
  */
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "dcpi-tools/emulated/counted.h"
-#include "dcpi-tools/x/shadow/shadow.h"
+#include "dcpi-tools/x/replica/replica.h"
 
 #define BURSTS_BUDGET_PERCENT 5
 #define BURSTS_SECONDS        10
@@ -31,10 +31,10 @@ struct bursts_summary {
 	uint64_t asleep;  /* no thread was running */
 	uint64_t in_call; /* the thread had just begun a system call */
 	uint64_t bursts, steps;
-	uint64_t ends[SHADOW_END_COUNT]; /* how many bursts ended so */
-	uint64_t stopped_ns;             /* of single threads, all bursts */
-	uint64_t own_ns;                 /* of a CPU, by us while no thread stood still */
-	uint64_t start_ns, end_ns;       /* since 1970 */
+	uint64_t ends[REPLICA_END_COUNT]; /* how many bursts ended so */
+	uint64_t stopped_ns;              /* of single threads, all bursts */
+	uint64_t own_ns;                  /* of a CPU, by us while no thread stood still */
+	uint64_t start_ns, end_ns;        /* since 1970 */
 	uint64_t elapsed_ns;
 	bool has_ended; /* the process, before its time */
 };

@@ -2,7 +2,7 @@
  * x86_64_encoding.h - the parts of an x86-64 instruction's encoding
  *
  * Finds the length and the fields of instructions, including those that Zydis does not know, but not their meaning.
- * Needs no library, because the replica (dcpi-tools/x/shadow) and the emulator's counts are linked with none.
+ * Needs no library, because the replica (dcpi-tools/x/replica) and the emulator's counts are linked with none.
  * Source: Intel SDM volume 2, chapter 2 and appendix A; AMD APM volume 3, appendix A.
  * Thread rule: stateless.
  */

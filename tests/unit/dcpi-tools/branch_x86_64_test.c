@@ -3,7 +3,7 @@
 #if defined(__x86_64__)
 #include <string.h>
 
-#include "dcpi-tools/x/shadow/branch_x86_64.h"
+#include "dcpi-tools/x/replica/branch_x86_64.h"
 
 #define PLACE UINT64_C(0x401000)
 

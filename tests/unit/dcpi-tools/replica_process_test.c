@@ -1,5 +1,5 @@
 /*
- * What the shadow process executes in the place of a child that goes round in one of the loops below. Their
+ * What the replica executes in the place of a child that goes round in one of the loops below. Their
  * instructions have labels, and what must follow what is written down by hand.
  */
 #include "tests/unit/test.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "dcpi-tools/x/shadow_process.h"
+#include "dcpi-tools/x/replica_process.h"
 
 #define STEPS    300
 #define LIMIT_NS (5 * SECOND_NS) /* of a machine that is busy with other things */
@@ -80,7 +80,7 @@ extern const char round_add[], round_test[], round_jz[], round_call[], round_jmp
 static struct {
 	pid_t pid;
 	uint64_t *memory; /* shared with the child; [511]: it has begun */
-	struct shadow_process *shadow;
+	struct replica_process *replica;
 	struct stopped_thread thread;
 	struct burst burst;
 } scene;
@@ -105,15 +105,15 @@ begin(loop_body *loop)
 	assert_true(scene.pid > 0);
 	while (!__atomic_load_n(&scene.memory[511], __ATOMIC_ACQUIRE))
 		usleep(1000);
-	scene.shadow = shadow_process_new(scene.pid);
-	assert_non_null(scene.shadow);
+	scene.replica = replica_process_new(scene.pid);
+	assert_non_null(scene.replica);
 }
 
 static int
 end(void **state)
 {
 	(void)state;
-	shadow_process_free(scene.shadow);
+	replica_process_free(scene.replica);
 	kill(scene.pid, SIGKILL);
 	while (waitpid(scene.pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -149,7 +149,7 @@ stop(void)
 static void
 execute(void)
 {
-	assert_int_equal(shadow_process_execute(scene.shadow, &scene.thread, STEPS, LIMIT_NS, &scene.burst), 0);
+	assert_int_equal(replica_process_execute(scene.replica, &scene.thread, STEPS, LIMIT_NS, &scene.burst), 0);
 }
 
 /* The places are then what the child was going to execute. */
@@ -176,7 +176,7 @@ a_burst_goes_where_the_thread_would(void **state)
 	begin(subject_round);
 	take();
 	assert_int_equal(scene.burst.count, STEPS);
-	assert_int_equal(scene.burst.end, SHADOW_END_STEPS);
+	assert_int_equal(scene.burst.end, REPLICA_END_STEPS);
 	for (size_t i = 0; i < STEPS; i++) {
 		if (is_at(i, round_add)) {
 			assert_true(is_at(i + 1, round_test));
@@ -258,7 +258,7 @@ a_burst_ends_before_a_system_call(void **state)
 	(void)state;
 	begin(calls);
 	take_behind_loop();
-	assert_int_equal(scene.burst.end, SHADOW_END_CALL);
+	assert_int_equal(scene.burst.end, REPLICA_END_CALL);
 	assert_true(is_at(scene.burst.count, calls_call));
 }
 
@@ -268,7 +268,7 @@ a_burst_ends_before_what_faults(void **state)
 	(void)state;
 	begin(faults);
 	take_behind_loop();
-	assert_int_equal(scene.burst.end, SHADOW_END_FAULT);
+	assert_int_equal(scene.burst.end, REPLICA_END_FAULT);
 	assert_true(is_at(scene.burst.count, faults_load));
 	assert_in_range(scene.burst.count, 4, 5); /* from cmpq or from je, which goes back once more */
 }
@@ -294,7 +294,7 @@ what_repeats_itself_is_one_instruction(void **state)
 }
 
 static void
-a_shadow_process_that_is_killed_is_broken_and_harms_nobody(void **state)
+a_replica_process_that_is_killed_is_broken_and_harms_nobody(void **state)
 {
 	int status;
 
@@ -303,7 +303,7 @@ a_shadow_process_that_is_killed_is_broken_and_harms_nobody(void **state)
 	take();
 	stop();
 	assert_int_equal(system("pkill -KILL -P $PPID dcpi-replica"), 0);
-	assert_int_equal(shadow_process_execute(scene.shadow, &scene.thread, STEPS, LIMIT_NS, &scene.burst), -EPIPE);
+	assert_int_equal(replica_process_execute(scene.replica, &scene.thread, STEPS, LIMIT_NS, &scene.burst), -EPIPE);
 	stopped_thread_release(&scene.thread);
 	usleep(10000);
 	assert_int_equal(waitpid(scene.pid, &status, WNOHANG), 0);
@@ -320,7 +320,7 @@ main(void)
 		cmocka_unit_test_teardown(a_burst_ends_before_a_system_call, end),
 		cmocka_unit_test_teardown(a_burst_ends_before_what_faults, end),
 		cmocka_unit_test_teardown(what_repeats_itself_is_one_instruction, end),
-		cmocka_unit_test_teardown(a_shadow_process_that_is_killed_is_broken_and_harms_nobody, end),
+		cmocka_unit_test_teardown(a_replica_process_that_is_killed_is_broken_and_harms_nobody, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

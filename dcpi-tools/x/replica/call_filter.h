@@ -1,10 +1,10 @@
 /*
- * call_filter.h - statements of a seccomp(2) filter, for the tables in shadow_ARCHITECTURE.c
+ * call_filter.h - statements of a seccomp(2) filter, for the tables in replica_ARCHITECTURE.c
  *
- * The shadow process has no libc, so no libseccomp either. Thread rule: stateless.
+ * The replica has no libc, so no libseccomp either. Thread rule: stateless.
  */
-#ifndef DCPI_TOOLS_X_SHADOW_CALL_FILTER_H
-#define DCPI_TOOLS_X_SHADOW_CALL_FILTER_H
+#ifndef DCPI_TOOLS_X_REPLICA_CALL_FILTER_H
+#define DCPI_TOOLS_X_REPLICA_CALL_FILTER_H
 
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
 /*
- * dcpi-replica - executes some instructions in the place of a thread; see shadow.h
+ * dcpi-replica - executes some instructions in the place of a thread; see replica.h
  *
  * A freestanding program, without a library. It executes a trace natively: instructions up to one whose successor
  * depends on a flag, a register or memory. There it plants a breakpoint, into its copy of that page. The handler of the
@@ -16,9 +16,9 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-#include "dcpi-tools/x/shadow/branch_x86_64.h"
-#include "dcpi-tools/x/shadow/call_filter.h"
-#include "dcpi-tools/x/shadow/shadow.h"
+#include "dcpi-tools/x/replica/branch_x86_64.h"
+#include "dcpi-tools/x/replica/call_filter.h"
+#include "dcpi-tools/x/replica/replica.h"
 
 #define MEMORY_PAGE    UINT64_C(4096)
 #define ADDRESSES_END  UINT64_C(0x7ffffffff000)
@@ -91,9 +91,9 @@ kernel_give_up_calls(void)
 		UNLESS(SYS_munmap, 1), ALLOW,
 		UNLESS(SYS_arch_prctl, 1), ALLOW,
 		UNLESS(SYS_exit_group, 1), ALLOW,
-		UNLESS(SYS_pread64, 3), LOAD(args[0]), UNLESS(SHADOW_MEMORY, 9), ALLOW,
-		UNLESS(SYS_read, 3), LOAD(args[0]), UNLESS(SHADOW_CONTROL, 5), ALLOW,
-		UNLESS(SYS_write, 3), LOAD(args[0]), UNLESS(SHADOW_CONTROL, 1), ALLOW,
+		UNLESS(SYS_pread64, 3), LOAD(args[0]), UNLESS(REPLICA_MEMORY, 9), ALLOW,
+		UNLESS(SYS_read, 3), LOAD(args[0]), UNLESS(REPLICA_CONTROL, 5), ALLOW,
+		UNLESS(SYS_write, 3), LOAD(args[0]), UNLESS(REPLICA_CONTROL, 1), ALLOW,
 		KILL,
 	};
 	/* clang-format on */
@@ -119,12 +119,12 @@ memory_has_page(uint64_t address)
 	for (size_t i = copied.count; i-- > 0;)
 		if (copied.pages[i] == page)
 			return true;
-	if (copied.count == PAGES_MAX || (page >= SHADOW_START && page < SHADOW_END) || page >= ADDRESSES_END)
+	if (copied.count == PAGES_MAX || (page >= REPLICA_START && page < REPLICA_END) || page >= ADDRESSES_END)
 		return false;
 	if (kernel_call(SYS_mmap, page, MEMORY_PAGE, PROTECTION, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1,
 	                0) != (long)page)
 		return false;
-	if (kernel_call(SYS_pread64, SHADOW_MEMORY, page, MEMORY_PAGE, page, 0, 0) != (long)MEMORY_PAGE) {
+	if (kernel_call(SYS_pread64, REPLICA_MEMORY, page, MEMORY_PAGE, page, 0, 0) != (long)MEMORY_PAGE) {
 		kernel_call(SYS_munmap, page, MEMORY_PAGE, 0, 0, 0, 0);
 		return false;
 	}
@@ -161,13 +161,13 @@ static void
 memory_drop(void)
 {
 	copied.count = 0;
-	kernel_call(SYS_munmap, 0, SHADOW_START, 0, 0, 0, 0);
-	kernel_call(SYS_munmap, SHADOW_END, ADDRESSES_END - SHADOW_END, 0, 0, 0, 0);
+	kernel_call(SYS_munmap, 0, REPLICA_START, 0, 0, 0, 0);
+	kernel_call(SYS_munmap, REPLICA_END, ADDRESSES_END - REPLICA_END, 0, 0, 0, 0);
 }
 
 /* Instructions that are executed natively at one go, up to one that decides where control goes. */
-struct shadow_trace {
-	struct shadow_shared *shared;
+struct replica_trace {
+	struct replica_shared *shared;
 	uint32_t begin;      /* in shared->places: what is being executed */
 	uint64_t planted_at; /* 0: nowhere */
 	uint8_t planted_over;
@@ -188,9 +188,9 @@ read_instruction(uint64_t place, struct x86_encoding *encoding)
 }
 
 static bool
-is_complete(const struct shadow_shared *shared)
+is_complete(const struct replica_shared *shared)
 {
-	return shared->count >= shared->steps_max || shared->count >= SHADOW_STEPS_MAX;
+	return shared->count >= shared->steps_max || shared->count >= REPLICA_STEPS_MAX;
 }
 
 /*
@@ -198,9 +198,9 @@ is_complete(const struct shadow_shared *shared)
  * instruction occurs twice. Returns where the next one is no longer certain: there the breakpoint goes.
  */
 static uint64_t
-note_certain(struct shadow_trace *trace, uint64_t place)
+note_certain(struct replica_trace *trace, uint64_t place)
 {
-	struct shadow_shared *shared = trace->shared;
+	struct replica_shared *shared = trace->shared;
 	struct x86_encoding encoding;
 
 	trace->begin = shared->count;
@@ -217,10 +217,10 @@ note_certain(struct shadow_trace *trace, uint64_t place)
 }
 
 /* At the end of a trace: work out where control goes. */
-static enum shadow_end
-decide(struct shadow_trace *trace, ucontext_t *user)
+static enum replica_end
+decide(struct replica_trace *trace, ucontext_t *user)
 {
-	struct shadow_shared *shared = trace->shared;
+	struct replica_shared *shared = trace->shared;
 	const struct branch_memory memory = {memory_read, memory_write, shared->registers.fs_base,
 	                                     shared->registers.gs_base};
 	const uint64_t place = (uint64_t)user->uc_mcontext.gregs[REG_RIP];
@@ -229,16 +229,16 @@ decide(struct shadow_trace *trace, ucontext_t *user)
 	enum branch_kind kind;
 
 	if (is_complete(shared))
-		return SHADOW_END_STEPS;
+		return REPLICA_END_STEPS;
 	if (__atomic_load_n(&shared->must_end, __ATOMIC_RELAXED))
-		return SHADOW_END_TIME;
+		return REPLICA_END_TIME;
 	if (!read_instruction(place, &encoding))
-		return SHADOW_END_FAULT;
+		return REPLICA_END_FAULT;
 	kind = branch_kind_of(&encoding);
 	if (kind == BRANCH_LEAVES)
-		return SHADOW_END_CALL;
+		return REPLICA_END_CALL;
 	if (kind == BRANCH_NONE || !branch_take(code, &encoding, user->uc_mcontext.gregs, &memory))
-		return SHADOW_END_FAULT;
+		return REPLICA_END_FAULT;
 	shared->places[shared->count++] = place;
 	return 0;
 }
@@ -247,10 +247,10 @@ decide(struct shadow_trace *trace, ucontext_t *user)
  * trace_begin(), trace_abort() and trace_continue() run in the handler of a signal and set the registers for its
  * return. 0, or the end of the burst; then the registers are those of the instruction that would have come next.
  */
-static enum shadow_end
-trace_begin(struct shadow_trace *trace, ucontext_t *user)
+static enum replica_end
+trace_begin(struct replica_trace *trace, ucontext_t *user)
 {
-	enum shadow_end end;
+	enum replica_end end;
 	uint64_t place;
 
 	do {
@@ -269,20 +269,20 @@ trace_begin(struct shadow_trace *trace, ucontext_t *user)
 }
 
 /* At a fault: instructions of the trace from this address on were not executed, and are not noted. */
-static enum shadow_end
-trace_abort(struct shadow_trace *trace, ucontext_t *user)
+static enum replica_end
+trace_abort(struct replica_trace *trace, ucontext_t *user)
 {
-	struct shadow_shared *shared = trace->shared;
+	struct replica_shared *shared = trace->shared;
 	uint32_t at = trace->begin;
 
 	while (at < shared->count && shared->places[at] != (uint64_t)user->uc_mcontext.gregs[REG_RIP])
 		at++;
 	shared->count = at < shared->count ? at : trace->begin;
-	return SHADOW_END_FAULT;
+	return REPLICA_END_FAULT;
 }
 
-static enum shadow_end
-trace_continue(struct shadow_trace *trace, ucontext_t *user)
+static enum replica_end
+trace_continue(struct replica_trace *trace, ucontext_t *user)
 {
 	const uint64_t place = (uint64_t)user->uc_mcontext.gregs[REG_RIP] - 1;
 
@@ -307,37 +307,37 @@ struct kernel_action {
 	uint64_t mask;
 };
 
-/* The whole state; the program begins again at shadow_serve() after each burst. */
+/* The whole state; the program begins again at replica_serve() after each burst. */
 static struct {
-	struct shadow_trace trace;
+	struct replica_trace trace;
 	bool is_running;
 } state;
 
-uint8_t shadow_stack[STACK_SIZE] __attribute__((aligned(64)));
+uint8_t replica_stack[STACK_SIZE] __attribute__((aligned(64)));
 static uint8_t signal_stack[STACK_SIZE] __attribute__((aligned(64)));
 
-void shadow_main(void) __attribute__((noreturn));
-void shadow_serve(void) __attribute__((noreturn));
-void shadow_restore(void) __attribute__((visibility("hidden")));
-void shadow_again(void) __attribute__((visibility("hidden")));
+void replica_main(void) __attribute__((noreturn));
+void replica_serve(void) __attribute__((noreturn));
+void replica_restore(void) __attribute__((visibility("hidden")));
+void replica_again(void) __attribute__((visibility("hidden")));
 
 __asm__(".text\n"
         ".globl _start\n_start:\n"
-        "	lea shadow_stack+65536(%rip), %rsp\n"
-        "	call shadow_main\n"
-        ".globl shadow_restore\nshadow_restore:\n"
+        "	lea replica_stack+65536(%rip), %rsp\n"
+        "	call replica_main\n"
+        ".globl replica_restore\nreplica_restore:\n"
         "	mov $15, %eax\n"
         "	syscall\n"
-        ".globl shadow_again\nshadow_again:\n"
-        "	lea shadow_stack+65536(%rip), %rsp\n"
-        "	call shadow_serve\n");
+        ".globl replica_again\nreplica_again:\n"
+        "	lea replica_stack+65536(%rip), %rsp\n"
+        "	call replica_serve\n");
 
 /* The vector registers, into the signal's frame that the kernel restores. Its description of the frame stays. */
 static bool
 take_vectors(ucontext_t *user)
 {
 	uint8_t *vectors = (uint8_t *)user->uc_mcontext.fpregs;
-	const struct shadow_shared *shared = state.trace.shared;
+	const struct replica_shared *shared = state.trace.shared;
 	const struct software_part *software = (const struct software_part *)(vectors + SOFTWARE_PART);
 	const uint32_t size = shared->vectors_size;
 	uint64_t parts;
@@ -352,7 +352,7 @@ take_vectors(ucontext_t *user)
 }
 
 /* At the trap by which a request begins: when its handler returns, the registers are the thread's. */
-static enum shadow_end
+static enum replica_end
 become_thread(ucontext_t *user)
 {
 	static const uint8_t names[] = {REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13,
@@ -366,7 +366,7 @@ become_thread(ucontext_t *user)
 	for (size_t i = 0; i < sizeof(names); i++)
 		user->uc_mcontext.gregs[names[i]] = (greg_t)values[i];
 	if (!take_vectors(user))
-		return SHADOW_END_VECTORS;
+		return REPLICA_END_VECTORS;
 	kernel_call(SYS_arch_prctl, SET_FS, from->fs_base, 0, 0, 0, 0);
 	kernel_call(SYS_arch_prctl, SET_GS, from->gs_base, 0, 0, 0, 0);
 	return trace_begin(&state.trace, user);
@@ -374,21 +374,21 @@ become_thread(ucontext_t *user)
 
 /* End the burst: when the handler returns, the next request is served. The last of the places was not executed. */
 static void
-finish(ucontext_t *user, enum shadow_end end)
+finish(ucontext_t *user, enum replica_end end)
 {
-	struct shadow_shared *shared = state.trace.shared;
+	struct replica_shared *shared = state.trace.shared;
 
 	shared->places[shared->count++] = (uint64_t)user->uc_mcontext.gregs[REG_RIP];
 	shared->end = end;
 	state.is_running = false;
-	user->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)shadow_again;
+	user->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)replica_again;
 }
 
 static void
 handle(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *user = context;
-	enum shadow_end end;
+	enum replica_end end;
 
 	if (!state.is_running) {
 		if (number != SIGTRAP)
@@ -414,7 +414,7 @@ handle_signals(void)
 	const struct kernel_action action = {
 		.handler = handle,
 		.flags = SA_SIGINFO | SA_ONSTACK | FLAG_RESTORER,
-		.restorer = shadow_restore,
+		.restorer = replica_restore,
 		.mask = ~UINT64_C(0),
 	};
 	const stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof(signal_stack)};
@@ -427,14 +427,14 @@ handle_signals(void)
 }
 
 void
-shadow_serve(void)
+replica_serve(void)
 {
 	uint8_t byte = 0;
 
-	if (kernel_call(SYS_write, SHADOW_CONTROL, (uintptr_t)&byte, 1, 0, 0, 0) != 1)
+	if (kernel_call(SYS_write, REPLICA_CONTROL, (uintptr_t)&byte, 1, 0, 0, 0) != 1)
 		kernel_leave();
 	memory_drop();
-	if (kernel_call(SYS_read, SHADOW_CONTROL, (uintptr_t)&byte, 1, 0, 0, 0) != 1)
+	if (kernel_call(SYS_read, REPLICA_CONTROL, (uintptr_t)&byte, 1, 0, 0, 0) != 1)
 		kernel_leave();
 	state.trace.shared->count = 0;
 	state.trace.planted_at = 0;
@@ -443,16 +443,16 @@ shadow_serve(void)
 }
 
 void
-shadow_main(void)
+replica_main(void)
 {
-	const uint64_t place = SHADOW_END - ((sizeof(struct shadow_shared) + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
+	const uint64_t place = REPLICA_END - ((sizeof(struct replica_shared) + MEMORY_PAGE - 1) & ~(MEMORY_PAGE - 1));
 
-	if (kernel_call(SYS_mmap, place, SHADOW_END - place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-	                SHADOW_SHARED, 0) != (long)place)
+	if (kernel_call(SYS_mmap, place, REPLICA_END - place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+	                REPLICA_SHARED, 0) != (long)place)
 		kernel_leave();
-	state.trace.shared = (struct shadow_shared *)(uintptr_t)place;
-	kernel_call(SYS_close, SHADOW_SHARED, 0, 0, 0, 0, 0);
+	state.trace.shared = (struct replica_shared *)(uintptr_t)place;
+	kernel_call(SYS_close, REPLICA_SHARED, 0, 0, 0, 0, 0);
 	handle_signals();
 	kernel_give_up_calls();
-	shadow_serve();
+	replica_serve();
 }

@@ -1,4 +1,4 @@
-#include "dcpi-tools/x/shadow/branch_x86_64.h"
+#include "dcpi-tools/x/replica/branch_x86_64.h"
 
 #define NO_REGISTER 0xff
 #define FS_PREFIX   0x64

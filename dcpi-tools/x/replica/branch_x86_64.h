@@ -1,11 +1,11 @@
 /*
  * branch_x86_64.h - the successor of an instruction
  *
- * The shadow process executes a trace of instructions natively, up to one that decides where control goes; this module
+ * The replica executes a trace of instructions natively, up to one that decides where control goes; this module
  * computes the effect of that one. Thread rule: stateless.
  */
-#ifndef DCPI_TOOLS_X_SHADOW_BRANCH_X86_64_H
-#define DCPI_TOOLS_X_SHADOW_BRANCH_X86_64_H
+#ifndef DCPI_TOOLS_X_REPLICA_BRANCH_X86_64_H
+#define DCPI_TOOLS_X_REPLICA_BRANCH_X86_64_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum branch_kind {
 	BRANCH_NONE,    /* on to the next */
 	BRANCH_DIRECT,  /* a jump or call to where its encoding says, always */
 	BRANCH_DECIDED, /* by flags, registers or memory: branch_take() */
-	BRANCH_LEAVES,  /* into the kernel, or otherwise not to be executed by a shadow process */
+	BRANCH_LEAVES,  /* into the kernel, or otherwise not to be executed by a replica */
 };
 
 struct branch_memory {

@@ -1,7 +1,7 @@
 /*
- * dcpi-replica - executes some instructions in the place of a thread; see shadow.h
+ * dcpi-replica - executes some instructions in the place of a thread; see replica.h
  *
- * Here the trap flag is the kernel's: dcpix steps the shadow process by ptrace(2), and has it make the system calls
+ * Here the trap flag is the kernel's: dcpix steps the replica by ptrace(2), and has it make the system calls
  * that bring a page. All that it does itself is to become empty. It stops behind `svc`, which is for dcpix to use.
  */
 #if defined(__aarch64__)
@@ -9,21 +9,21 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "dcpi-tools/x/shadow/call_filter.h"
-#include "dcpi-tools/x/shadow/shadow.h"
+#include "dcpi-tools/x/replica/call_filter.h"
+#include "dcpi-tools/x/replica/replica.h"
 
 #define STACK_SIZE 16384
 
-uint8_t shadow_stack[STACK_SIZE] __attribute__((aligned(64)));
+uint8_t replica_stack[STACK_SIZE] __attribute__((aligned(64)));
 
-void shadow_main(void);
+void replica_main(void);
 
 __asm__(".text\n"
         ".globl _start\n_start:\n"
-        "	adrp x0, shadow_stack\n"
-        "	add x0, x0, :lo12:shadow_stack\n"
+        "	adrp x0, replica_stack\n"
+        "	add x0, x0, :lo12:replica_stack\n"
         "	add sp, x0, #16384\n"
-        "	bl shadow_main\n"
+        "	bl replica_main\n"
         "	b 1f\n"
         "	svc #0\n"
         "1:	brk #0\n"
@@ -55,7 +55,7 @@ give_up_calls(void)
 		UNLESS(SYS_mmap, 1), ALLOW,
 		UNLESS(SYS_munmap, 1), ALLOW,
 		UNLESS(SYS_exit_group, 1), ALLOW,
-		UNLESS(SYS_pread64, 3), LOAD(args[0]), UNLESS(SHADOW_MEMORY, 1), ALLOW,
+		UNLESS(SYS_pread64, 3), LOAD(args[0]), UNLESS(REPLICA_MEMORY, 1), ALLOW,
 		KILL,
 	};
 	/* clang-format on */
@@ -66,10 +66,10 @@ give_up_calls(void)
 }
 
 void
-shadow_main(void)
+replica_main(void)
 {
-	call(SYS_close, SHADOW_SHARED, 0, 0, 0, 0);
-	call(SYS_close, SHADOW_CONTROL, 0, 0, 0, 0);
+	call(SYS_close, REPLICA_SHARED, 0, 0, 0, 0);
+	call(SYS_close, REPLICA_CONTROL, 0, 0, 0, 0);
 	if (give_up_calls())
 		call(SYS_exit_group, 1, 0, 0, 0, 0);
 }
