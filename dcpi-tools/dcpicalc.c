@@ -448,15 +448,15 @@ add_samples(const struct calc_report *report, uint32_t instruction, json_t *obje
 	const struct procedure_analysis *analysis = report->analysis;
 	const size_t count = analysis->graph->instruction_count;
 	uint64_t samples[SELECTION_EVENTS_MAX], taken[SELECTION_EVENTS_MAX];
-	struct columns columns = {0};
+	struct shown_events shown_events = {0};
 
 	for (size_t i = 0; i < analysis->event_count; i++) {
 		samples[i] = analysis->samples[i * count + instruction];
 		taken[i] = analysis->taken[i * count + instruction];
 		if (report->selection->events[i].available)
-			columns.events[columns.count++] = (uint16_t)i;
+			shown_events.events[shown_events.count++] = (uint16_t)i;
 	}
-	return columns_json_add(object, "samples", report->selection, &columns, samples, taken);
+	return shown_events_json_add(object, "samples", report->selection, &shown_events, samples, taken);
 }
 
 static json_t *

@@ -24,7 +24,7 @@ const char *argp_program_version = "dcpicat " DCPI_VERSION;
 /* What the user asked for. */
 struct cat_request {
 	struct options options;
-	struct columns_request columns;
+	struct shown_events_request shown_events;
 	bool names;    /* of procedures, too */
 	bool demangle; /* these */
 };
@@ -65,7 +65,7 @@ cat_image_of(const struct cat_report *report, const struct cat_image *image)
 static uint64_t
 cat_row_samples(const struct cat_report *report, const struct sampled_offset *row, size_t column)
 {
-	return sample_points_samples(&report->points, row, report->choice.columns.events[column]);
+	return sample_points_samples(&report->points, row, report->choice.shown_events.events[column]);
 }
 
 /* The procedure of a row, not escaped; NULL: nothing is known, else *base: where it begins. */
@@ -124,7 +124,7 @@ make_rows(struct cat_report *report, struct profile *profile)
 	struct sample_points_request request = {
 		.selection = report->choice.selection,
 		.wanted = report->choice.wanted,
-		.columns = &report->choice.columns,
+		.shown_events = &report->choice.shown_events,
 		.demangle = report->request->demangle,
 	};
 	int err;
@@ -143,7 +143,7 @@ cat_report_make(struct cat_report *report, const struct cat_request *request, st
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	status = report_choose(&report->choice, database, &request->options, &request->columns);
+	status = report_choose(&report->choice, database, &request->options, &request->shown_events);
 	if (status)
 		return status;
 	err = make_rows(report, database->profile);
@@ -153,8 +153,8 @@ cat_report_make(struct cat_report *report, const struct cat_request *request, st
 		return report_choice_empty(database);
 	qsort_r(report->images, report->image_count, sizeof(*report->images), compare_images, report);
 	for (size_t i = 0; i < report->image_count; i++)
-		for (size_t column = 0; column < report->choice.columns.count; column++)
-			report->totals[report->choice.columns.events[column]] +=
+		for (size_t column = 0; column < report->choice.shown_events.count; column++)
+			report->totals[report->choice.shown_events.events[column]] +=
 				cat_image_samples(report, &report->images[i], column);
 	return STATUS_OK;
 }
@@ -213,8 +213,8 @@ print_head(const struct cat_report *report, FILE *stream)
 	fprintf(stream, "end %" PRIu64 "\n", selection->end_ns / SECOND_NS);
 	for (size_t i = 0; i < selection->epoch_count; i++)
 		print_epoch(&selection->epochs[i], stream);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		print_event(report, report->choice.columns.events[i], stream);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		print_event(report, report->choice.shown_events.events[i], stream);
 }
 
 static void
@@ -229,7 +229,7 @@ print_image(const struct cat_report *report, const struct cat_image *image, FILE
 	if (which->build_id_size > 0)
 		fprintf(stream, "build-id %s\n", build_id_format(which, build_id));
 	fputs("samples", stream);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		fprintf(stream, " %" PRIu64, cat_image_samples(report, image, i));
 	fputc('\n', stream);
 }
@@ -238,7 +238,7 @@ static void
 print_row(const struct cat_report *report, const struct sampled_offset *row, FILE *stream)
 {
 	fprintf(stream, "0x%" PRIx64, row->offset);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		fprintf(stream, " %" PRIu64, cat_row_samples(report, row, i));
 	if (report->request->names) {
 		uint64_t base;
@@ -277,8 +277,8 @@ print_csv_headings(const struct cat_report *report, struct csv *csv)
 	csv_text(csv, "image");
 	csv_text(csv, "build-id");
 	csv_text(csv, "offset");
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		csv_text(csv, columns_event(report->choice.selection, &report->choice.columns, i)->name);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		csv_text(csv, shown_events_event(report->choice.selection, &report->choice.shown_events, i)->name);
 	if (report->request->names) {
 		csv_text(csv, "procedure");
 		csv_text(csv, "procedure offset");
@@ -315,7 +315,7 @@ print_csv_image(const struct cat_report *report, const struct cat_image *image, 
 		csv_text(csv, path);
 		csv_text(csv, build_id);
 		csv_number(csv, row->offset);
-		for (size_t column = 0; column < report->choice.columns.count; column++)
+		for (size_t column = 0; column < report->choice.shown_events.count; column++)
 			csv_number(csv, cat_row_samples(report, row, column));
 		if (report->request->names)
 			err = print_csv_name(report, row, csv);
@@ -347,10 +347,10 @@ row_json(const struct cat_report *report, const struct sampled_offset *row)
 	int failed = !values;
 
 	failed |= json_array_append_new(values, json_count(row->offset));
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		failed |= json_array_append_new(values, json_count(cat_row_samples(report, row, i)));
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const uint16_t event = report->choice.columns.events[i];
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const uint16_t event = report->choice.shown_events.events[i];
 
 		if (report->choice.selection->events[event].is_weighted)
 			failed |= json_array_append_new(values,
@@ -377,7 +377,7 @@ image_json(const struct cat_report *report, const struct cat_image *image)
 	build_id_format(which, build_id);
 	for (size_t i = 0; i < image->row_count; i++)
 		failed |= json_array_append_new(rows, row_json(report, &report->points.points[image->first_row + i]));
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		failed |= json_array_append_new(samples, json_count(cat_image_samples(report, image, i)));
 	return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "image", json_shown(which->path), "kind", cat_kind(which),
 	                 "build_id", build_id[0] ? build_id : NULL, "samples", samples, "rows",
@@ -391,12 +391,14 @@ columns_json(const struct cat_report *report)
 	int failed = !columns;
 
 	failed |= json_array_append_new(columns, json_string("offset"));
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		failed |= json_array_append_new(
-			columns, json_shown(columns_event(report->choice.selection, &report->choice.columns, i)->name));
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
+			columns,
+			json_shown(
+				shown_events_event(report->choice.selection, &report->choice.shown_events, i)->name));
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 		const struct selection_event *event =
-			columns_event(report->choice.selection, &report->choice.columns, i);
+			shown_events_event(report->choice.selection, &report->choice.shown_events, i);
 		char name[EVENT_NAME_SIZE + sizeof(" taken")];
 
 		snprintf(name, sizeof(name), "%s taken", event->name);
@@ -417,7 +419,7 @@ head_json(const struct cat_report *report)
 	const struct summary summary = {
 		.selection = report->choice.selection,
 		.request = &report->request->options.request,
-		.columns = &report->choice.columns,
+		.shown_events = &report->choice.shown_events,
 		.totals = report->totals,
 	};
 	json_t *root = json_pack("{s:s}", "schema", "dcpicat/1");
@@ -460,7 +462,7 @@ cat_report_print_json(const struct cat_report *report, FILE *stream)
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_IMAGE(struct cat_request, options),
-	OPTION_EVENT_COLUMNS(struct cat_request, columns, "Only the columns of this event"),
+	OPTION_SHOWN_EVENTS(struct cat_request, shown_events, "Only the columns of this event"),
 	OPTION_TRUE(1, "names", 0, struct cat_request, names, "The procedure that each offset is in, too"),
 	OPTION_NO_DEMANGLE(struct cat_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),

@@ -27,7 +27,7 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "in which format? --pprof FILE, --folded FILE or --callgrind FILE");
 	if (outputs + is_json > 1)
 		argp_error(state, "standard output takes one thing only");
-	if (request->paths[EXPORT_FOLDED] && request->columns.event_count > 1)
+	if (request->paths[EXPORT_FOLDED] && request->shown_events.event_count > 1)
 		argp_error(state, "--folded has room for one event: name one --event");
 }
 
@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
 	OPTION_TEXT(1, "callgrind", "FILE", struct export_request, paths[EXPORT_CALLGRIND],
                     "For callgrind_annotate and kcachegrind"),
 	OPTION_IMAGE(struct export_request, options),
-	OPTION_EVENT_COLUMNS(struct export_request, columns, "Only this event"),
+	OPTION_SHOWN_EVENTS(struct export_request, shown_events, "Only this event"),
 	OPTION_FALSE(1, "no-lines", struct export_request, lines, "Do not look for source lines"),
 	OPTION_NO_DEMANGLE(struct export_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),

@@ -10,7 +10,7 @@
 #include "analysis/procedure.h"
 #include "base/error.h"
 #include "dcpi-tools/common/analysis_choice.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
@@ -37,7 +37,7 @@ enum list_mode {
 
 /* What the user asked for. */
 struct list_request {
-	struct columns_request columns;
+	struct shown_events_request shown_events;
 	struct procedure_options procedure;
 	enum list_mode mode;
 	const char *cpu; /* a model's name or file; NULL: by the epoch's CPU */
@@ -47,7 +47,7 @@ struct list_request {
 struct list_report {
 	const struct list_request *request;
 	struct selection *selection;
-	struct columns columns;
+	struct shown_events shown_events;
 	struct procedure_choice choice;
 	struct procedure_analysis *analysis;
 	struct model_choice model; /* these two if frequencies are wanted */
@@ -102,7 +102,7 @@ count_samples(struct list_report *report, struct database *database)
 		.selection = report->selection,
 		.code = &report->choice.found.code,
 		.symbol = report->choice.found.symbol,
-		.event = report->columns.events[0],
+		.event = report->shown_events.events[0],
 		.exact = &report->records.exact.paths,
 		.branches = &report->records.branches.paths,
 		.bursts = &report->records.bursts.paths,
@@ -160,7 +160,7 @@ list_procedure(struct list_report *report, struct database *database)
 	const struct list_request *request = report->request;
 	int status, err;
 
-	status = procedure_choose(report->selection, &report->request->procedure, report->columns.events[0],
+	status = procedure_choose(report->selection, &report->request->procedure, report->shown_events.events[0],
 	                          &report->choice);
 	if (!status)
 		status = count_samples(report, database);
@@ -182,7 +182,8 @@ list_report_make(struct list_report *report, const struct list_request *request,
 	report->request = request;
 	status = database_select(database, &request->procedure.options.request, &report->selection);
 	if (!status)
-		status = columns_ask(report->selection, &request->columns, database->directory, &report->columns);
+		status = shown_events_ask(report->selection, &request->shown_events, database->directory,
+		                          &report->shown_events);
 	if (status)
 		return status;
 	image_guard_enter(&guard, request->procedure.name, NULL);
@@ -280,21 +281,22 @@ print_samples(const struct list_report *report, FILE *stream)
 	int err = 0;
 
 	fputs("\nSamples: ", stream);
-	for (size_t i = 0; i < report->columns.count && !err; i++) {
-		const uint16_t event = report->columns.events[i];
+	for (size_t i = 0; i < report->shown_events.count && !err; i++) {
+		const uint16_t event = report->shown_events.events[i];
 
 		fputs(i ? ", " : " ", stream);
 		err = text_print(report->selection->events[event].name, stream);
 		fprintf(stream, " %" PRIu64, report->totals[event]);
 	}
 	fprintf(stream, "; %s\n", time_format_range(report->selection->start_ns, report->selection->end_ns, range));
-	for (size_t i = 0; i < report->columns.count; i++)
-		summary_print_weights(columns_event(report->selection, &report->columns, i), "Weights:  ", stream);
+	for (size_t i = 0; i < report->shown_events.count; i++)
+		summary_print_weights(shown_events_event(report->selection, &report->shown_events, i),
+		                      "Weights:  ", stream);
 	return err;
 }
 
 static int
-print_head(const struct list_report *report, const struct columns_fit *fit, const struct output *output)
+print_head(const struct list_report *report, const struct shown_events_fit *fit, const struct output *output)
 {
 	FILE *stream = output->stream;
 	int err;
@@ -307,7 +309,7 @@ print_head(const struct list_report *report, const struct columns_fit *fit, cons
 		err = text_print(report->choice.titles[report->choice.found.code.index], stream);
 	if (!err)
 		err = print_samples(report, stream);
-	columns_fit_print(fit, report->selection, stream);
+	shown_events_fit_print(fit, report->selection, stream);
 	if (report->request->frequency)
 		frequency_source_print(report->analysis, &report->records, stream);
 	if (report->lines_damaged)
@@ -330,8 +332,8 @@ add_figures(const struct list_report *report, const struct list_group *group, st
 	uint64_t times = 0;
 	char text[64];
 
-	for (size_t i = 0; i < report->columns.count; i++) {
-		const uint16_t event = report->columns.events[i];
+	for (size_t i = 0; i < report->shown_events.count; i++) {
+		const uint16_t event = report->shown_events.events[i];
 		const uint64_t all = report->totals[event];
 		uint64_t count;
 
@@ -431,7 +433,7 @@ fill_source(const struct list_report *report, struct table *table)
 }
 
 static int
-print_table(const struct list_report *report, const struct columns_fit *fit, const struct output *output)
+print_table(const struct list_report *report, const struct shown_events_fit *fit, const struct output *output)
 {
 	struct table_column columns[SELECTION_EVENTS_MAX + 3];
 	const bool by_source = report->request->mode == LIST_SOURCE && report->lines;
@@ -439,9 +441,9 @@ print_table(const struct list_report *report, const struct columns_fit *fit, con
 	size_t count = 0;
 	int err;
 
-	for (; count < report->columns.count; count++)
+	for (; count < report->shown_events.count; count++)
 		columns[count] = (struct table_column){
-			.heading = columns_event(report->selection, &report->columns, count)->name,
+			.heading = shown_events_event(report->selection, &report->shown_events, count)->name,
 			.align = TABLE_RIGHT,
 			.gap = 1,
 			.min_width = 7,
@@ -472,17 +474,17 @@ print_table(const struct list_report *report, const struct columns_fit *fit, con
 static int
 list_report_print_text(const struct list_report *report, const struct output *output)
 {
-	const struct columns_fit_request request = {
+	const struct shown_events_fit_request request = {
 		.selection = report->selection,
-		.columns = &report->columns,
+		.all = &report->shown_events,
 		.totals = report->totals,
-		.asked = report->request->columns.event_count > 0,
+		.asked = report->request->shown_events.event_count > 0,
 	};
 	struct list_report shown = *report;
-	struct columns_fit fit;
+	struct shown_events_fit fit;
 
-	columns_fit(&request, output, &fit);
-	shown.columns = fit.shown;
+	shown_events_fit(&request, output, &fit);
+	shown.shown_events = fit.shown;
 	return print_table(&shown, &fit, output);
 }
 
@@ -501,7 +503,7 @@ with_figures(const struct list_report *report, const struct list_group *group, j
 		samples[i] = group_samples(report, group, report->analysis->samples, (uint16_t)i);
 		taken[i] = group_samples(report, group, report->analysis->taken, (uint16_t)i);
 	}
-	failed = columns_json_add(object, "samples", report->selection, &report->columns, samples, taken);
+	failed = shown_events_json_add(object, "samples", report->selection, &report->shown_events, samples, taken);
 	if (!report->request->frequency)
 		return json_kept(object, failed);
 	frequency = group_frequency(report, group, &times);
@@ -600,7 +602,8 @@ list_report_print_json(const struct list_report *report, FILE *stream)
 	json_t *root = procedure_choice_json(&report->choice, "dcpilist/1");
 	int failed;
 
-	failed = columns_json_add(root, "samples", report->selection, &report->columns, report->totals, report->taken);
+	failed = shown_events_json_add(root, "samples", report->selection, &report->shown_events, report->totals,
+	                               report->taken);
 	if (report->request->frequency)
 		failed |=
 			json_object_set_new(root, "source", frequency_source_json(report->analysis, &report->records));
@@ -614,7 +617,7 @@ list_report_print_json(const struct list_report *report, FILE *stream)
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_PROCEDURE_IMAGE(struct list_request, procedure.options),
-	OPTION_EVENT_COLUMNS(struct list_request, columns, "Only the column of this event"),
+	OPTION_SHOWN_EVENTS(struct list_request, shown_events, "Only the column of this event"),
 	OPTION_TRUE(1, "frequency", 0, struct list_request, frequency,
                     "And how often each ran, by the best source there is"),
 	OPTION_TEXT(1, "cpu", "MODEL", struct list_request, cpu,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
@@ -29,7 +29,7 @@ const char *argp_program_version = "dcpiprof " DCPI_VERSION;
 /* What the user asked for. */
 struct prof_request {
 	struct options options;
-	struct columns_request columns;
+	struct shown_events_request shown_events;
 	bool by_image;
 	bool demangle;
 	double keep_percent;
@@ -85,25 +85,25 @@ make_histogram(struct prof_report *report, struct profile *profile)
 static int
 prof_report_make(struct prof_report *report, const struct prof_request *request, struct database *database)
 {
-	const struct columns *columns = &report->choice.columns;
+	const struct shown_events *shown_events = &report->choice.shown_events;
 	int status, err;
 	uint64_t total;
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	status = report_choose(&report->choice, database, &request->options, &request->columns);
+	status = report_choose(&report->choice, database, &request->options, &request->shown_events);
 	if (status)
 		return status;
 	err = make_histogram(report, database->profile);
 	if (err)
 		return database_cannot_read(database, err);
 	choose_totals(report);
-	histogram_sort(&report->histogram, columns);
-	total = report->totals[columns->events[0]];
-	report->shown = histogram_cut(&report->histogram, columns, total, request->keep_percent, request->limit);
-	report->row_count = histogram_cut(&report->histogram, columns, total, 100, 0);
-	for (size_t i = 0; i < columns->count; i++)
-		if (report->totals[columns->events[i]] > 0)
+	histogram_sort(&report->histogram, shown_events);
+	total = report->totals[shown_events->events[0]];
+	report->shown = histogram_cut(&report->histogram, shown_events, total, request->keep_percent, request->limit);
+	report->row_count = histogram_cut(&report->histogram, shown_events, total, 100, 0);
+	for (size_t i = 0; i < shown_events->count; i++)
+		if (report->totals[shown_events->events[i]] > 0)
 			return STATUS_OK;
 	return report_choice_empty(database); /* a sentence says more than an empty table */
 }
@@ -121,7 +121,7 @@ prof_report_summary(const struct prof_report *report)
 	return (struct summary){
 		.selection = report->choice.selection,
 		.request = &report->request->options.request,
-		.columns = &report->choice.columns,
+		.shown_events = &report->choice.shown_events,
 		.histogram = &report->histogram,
 		.totals = report->totals,
 		.shown = report->shown,
@@ -179,23 +179,23 @@ print_restriction(const struct prof_report *report, FILE *stream)
 }
 
 static void
-print_totals(const struct prof_report *report, const struct columns_fit *fit, const struct output *output)
+print_totals(const struct prof_report *report, const struct shown_events_fit *fit, const struct output *output)
 {
 	const struct selection_request *wanted = &report->request->options.request;
-	uint16_t first = report->choice.columns.events[0];
+	uint16_t first = report->choice.shown_events.events[0];
 	const struct selection_event *event = &report->choice.selection->events[first];
 	FILE *stream = output->stream;
 
 	fputs("Total samples for event type ", stream);
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		uint16_t index = report->choice.columns.events[i];
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		uint16_t index = report->choice.shown_events.events[i];
 
 		fputs(i ? ", " : "", stream);
 		text_print(report->choice.selection->events[index].name, stream);
 		fprintf(stream, " = %" PRIu64, report->totals[index]);
 	}
 	fputc('\n', stream);
-	columns_fit_print(fit, report->choice.selection, stream);
+	shown_events_fit_print(fit, report->choice.selection, stream);
 	if (wanted->comm || wanted->cgroup || wanted->label || report->choice.wanted) {
 		fputs("Only ", stream);
 		print_restriction(report, stream);
@@ -218,8 +218,8 @@ make_table(const struct prof_report *report)
 	struct table_column columns[COLUMNS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const char *name = columns_event(report->choice.selection, &report->choice.columns, i)->name;
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const char *name = shown_events_event(report->choice.selection, &report->choice.shown_events, i)->name;
 
 		columns[count++] = number_column(name);
 		columns[count++] = number_column("%");
@@ -242,8 +242,8 @@ fill_table(const struct prof_report *report, struct table *table)
 	for (size_t row_index = 0; row_index < report->shown; row_index++) {
 		const struct histogram_row *row = &report->histogram.rows[row_index];
 
-		for (size_t i = 0; i < report->choice.columns.count; i++) {
-			uint16_t event = report->choice.columns.events[i];
+		for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+			uint16_t event = report->choice.shown_events.events[i];
 			double percent = share_percent(row->counts[event], report->totals[event]);
 
 			table_format(table, STYLE_PLAIN, "%" PRIu64, row->counts[event]);
@@ -261,7 +261,7 @@ fill_table(const struct prof_report *report, struct table *table)
 }
 
 static int
-print_table(const struct prof_report *report, const struct columns_fit *fit, const struct output *output)
+print_table(const struct prof_report *report, const struct shown_events_fit *fit, const struct output *output)
 {
 	bool header = report->request->options.header;
 	struct summary summary = prof_report_summary(report);
@@ -285,26 +285,26 @@ print_table(const struct prof_report *report, const struct columns_fit *fit, con
 static int
 prof_report_print_text(const struct prof_report *report, const struct output *output)
 {
-	const struct columns_fit_request request = {
+	const struct shown_events_fit_request request = {
 		.selection = report->choice.selection,
-		.columns = &report->choice.columns,
+		.all = &report->choice.shown_events,
 		.totals = report->totals,
 		.shares = SHARE_WIDTH,
-		.asked = report->request->columns.event_count > 0,
+		.asked = report->request->shown_events.event_count > 0,
 	};
 	struct prof_report shown = *report;
-	struct columns_fit fit;
+	struct shown_events_fit fit;
 
-	columns_fit(&request, output, &fit);
-	shown.choice.columns = fit.shown;
+	shown_events_fit(&request, output, &fit);
+	shown.choice.shown_events = fit.shown;
 	return print_table(&shown, &fit, output);
 }
 
 static void
 print_csv_headings(const struct prof_report *report, struct csv *csv)
 {
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const char *name = columns_event(report->choice.selection, &report->choice.columns, i)->name;
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const char *name = shown_events_event(report->choice.selection, &report->choice.shown_events, i)->name;
 		char heading[EVENT_NAME_SIZE + 32];
 
 		csv_text(csv, name);
@@ -329,8 +329,8 @@ print_csv_row(const struct prof_report *report, const struct histogram_row *row,
 	char build_id[BUILD_ID_TEXT_SIZE];
 	int err = 0;
 
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		uint16_t event = report->choice.columns.events[i];
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		uint16_t event = report->choice.shown_events.events[i];
 
 		csv_number(csv, row->counts[event]);
 		csv_real(csv, share_percent(row->counts[event], report->totals[event]), 2);
@@ -358,7 +358,7 @@ prof_report_print_csv(const struct prof_report *report, FILE *stream)
 	for (size_t i = 0; i < report->shown && !err; i++) {
 		const struct histogram_row *row = &report->histogram.rows[i];
 
-		sum += row->counts[report->choice.columns.events[0]];
+		sum += row->counts[report->choice.shown_events.events[0]];
 		err = print_csv_row(report, row, sum, &csv);
 	}
 	return err;
@@ -379,10 +379,10 @@ row_json(const struct prof_report *report, const struct histogram_row *row)
 	object = json_pack("{s:o, s:o, s:o, s:s?}", "procedure", json_shown(row->title), "offset",
 	                   has_offset ? json_count(row->procedure.offset) : json_null(), "image",
 	                   json_shown(image->path), "build_id", build_id[0] ? build_id : NULL);
-	failed = columns_json_add(object, "counts", report->choice.selection, &report->choice.columns, row->counts,
-	                          row->taken);
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const uint16_t index = report->choice.columns.events[i];
+	failed = shown_events_json_add(object, "counts", report->choice.selection, &report->choice.shown_events,
+	                               row->counts, row->taken);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const uint16_t index = report->choice.shown_events.events[i];
 		const struct selection_event *event = &report->choice.selection->events[index];
 
 		if (!event->is_weighted)
@@ -415,8 +415,8 @@ static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_TRUE(1, "by-image", 'i', struct prof_request, by_image, "A row for each image, not each procedure"),
 	OPTION_IMAGE(struct prof_request, options),
-	OPTION_EVENT_COLUMNS(struct prof_request, columns, "Only the columns of this event"),
-	OPTION_TEXT(1, "sort", "EVENT", struct prof_request, columns.sort, "Sort by this event"),
+	OPTION_SHOWN_EVENTS(struct prof_request, shown_events, "Only the columns of this event"),
+	OPTION_TEXT(1, "sort", "EVENT", struct prof_request, shown_events.sort, "Sort by this event"),
 	OPTION_DOUBLE(1, "keep", "PERCENT", struct prof_request, keep_percent, 0, 100,
                       "Only the rows that PERCENT of the samples need"),
 	OPTION_ROW_LIMIT(struct prof_request, limit),

@@ -70,10 +70,10 @@ take_noise(void *member, char *text, struct argp_state *state)
 static void
 take_event(void *member, char *text, struct argp_state *state)
 {
-	struct columns_request *columns = member;
+	struct shown_events_request *shown_events = member;
 
-	columns->event_count = 0; /* the last one counts */
-	options_add_event(columns, text, state);
+	shown_events->event_count = 0; /* the last one counts */
+	options_add_event(shown_events, text, state);
 }
 
 static const struct option_row rows[] = {
@@ -82,7 +82,7 @@ static const struct option_row rows[] = {
                     "A row for each image, not each procedure"),
 	OPTION_ENUM(1, "by-instruction", 0, struct stats_request, kind, ROW_INSTRUCTION, "A row for each instruction"),
 	OPTION_IMAGE(struct stats_request, options),
-	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct stats_request, columns), take_event,
+	OPTION_CALL(1, "event", 0, "EVENT", offsetof(struct stats_request, shown_events), take_event,
                     "Samples of this event (default: the first)"),
 	OPTION_CALL(1, "normalize", 0, "BY", offsetof(struct stats_request, normalization), take_normalization,
                     "Compare counts divided by nothing (none), the set's total, or its time"),

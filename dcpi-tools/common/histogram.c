@@ -234,11 +234,11 @@ static int
 compare_rows(const void *a, const void *b, void *context)
 {
 	const struct histogram_row *left = a, *right = b;
-	const struct columns *columns = context;
+	const struct shown_events *events = context;
 	int order = 0;
 
-	for (size_t i = 0; i < columns->count && !order; i++)
-		order = compare_numbers(right->counts[columns->events[i]], left->counts[columns->events[i]]);
+	for (size_t i = 0; i < events->count && !order; i++)
+		order = compare_numbers(right->counts[events->events[i]], left->counts[events->events[i]]);
 	if (!order)
 		order = compare_titles(left->title, right->title);
 	if (!order)
@@ -247,24 +247,24 @@ compare_rows(const void *a, const void *b, void *context)
 }
 
 void
-histogram_sort(struct histogram *histogram, const struct columns *columns)
+histogram_sort(struct histogram *histogram, const struct shown_events *events)
 {
 	if (histogram->row_count > 0)
-		qsort_r(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_rows, (void *)columns);
+		qsort_r(histogram->rows, histogram->row_count, sizeof(*histogram->rows), compare_rows, (void *)events);
 }
 
-/* Rows are sorted by all columns, so those without samples come last. */
+/* Rows are sorted by all events, so those without samples come last. */
 static bool
-has_samples(const struct histogram_row *row, const struct columns *columns)
+has_samples(const struct histogram_row *row, const struct shown_events *events)
 {
-	for (size_t i = 0; i < columns->count; i++)
-		if (row->counts[columns->events[i]] > 0)
+	for (size_t i = 0; i < events->count; i++)
+		if (row->counts[events->events[i]] > 0)
 			return true;
 	return false;
 }
 
 size_t
-histogram_cut(const struct histogram *histogram, const struct columns *columns, uint64_t total, double keep_percent,
+histogram_cut(const struct histogram *histogram, const struct shown_events *events, uint64_t total, double keep_percent,
               size_t limit)
 {
 	long double needed = (long double)total * keep_percent / 100;
@@ -274,11 +274,11 @@ histogram_cut(const struct histogram *histogram, const struct columns *columns, 
 	while (shown < histogram->row_count) {
 		const struct histogram_row *row = &histogram->rows[shown];
 
-		if (!has_samples(row, columns) || (limit && shown == limit))
+		if (!has_samples(row, events) || (limit && shown == limit))
 			break;
 		if (keep_percent < 100 && (long double)sum >= needed)
 			break;
-		sum += row->counts[columns->events[0]];
+		sum += row->counts[events->events[0]];
 		shown++;
 	}
 	return shown;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "profile/selection.h"
 
@@ -50,13 +50,13 @@ void histogram_fini(struct histogram *histogram); /* a zeroed one is allowed */
  * Sort by samples of the first column, descending, then of the others, then by name: a total order, so it is
  * reproducible.
  */
-void histogram_sort(struct histogram *histogram, const struct columns *columns);
+void histogram_sort(struct histogram *histogram, const struct shown_events *events);
 
 /*
  * How many of the sorted rows to show: those with samples in a column, at most `limit` (0: any number), and no more
  * than `keep_percent` of `total` samples of the first column needs.
  */
-size_t histogram_cut(const struct histogram *histogram, const struct columns *columns, uint64_t total,
+size_t histogram_cut(const struct histogram *histogram, const struct shown_events *events, uint64_t total,
                      double keep_percent, size_t limit);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/text.h"
@@ -176,12 +176,12 @@ static void
 append_hottest(const struct selection *selection, char **titles, uint16_t event, FILE *text)
 {
 	struct histogram_request by_image = {.selection = selection, .image_titles = titles};
-	struct columns columns = {.count = 1, .events = {event}};
+	struct shown_events shown_events = {.count = 1, .events = {event}};
 	struct histogram histogram;
 
 	if (histogram_make(&by_image, &histogram) < 0)
 		return;
-	histogram_sort(&histogram, &columns);
+	histogram_sort(&histogram, &shown_events);
 	for (size_t i = 0; i < histogram.row_count && i < HOTTEST_NAMED; i++) {
 		fputs(i ? ", " : "; the hottest images are ", text);
 		text_print(histogram.rows[i].image_title, text);

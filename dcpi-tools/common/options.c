@@ -59,11 +59,11 @@ options_add_image(void *member, char *text, struct argp_state *state)
 void
 options_add_event(void *member, char *text, struct argp_state *state)
 {
-	struct columns_request *columns = member;
+	struct shown_events_request *shown_events = member;
 
-	if (columns->event_count == EVENTS_MAX)
+	if (shown_events->event_count == EVENTS_MAX)
 		argp_error(state, "--event can be given %d times at most", EVENTS_MAX);
-	columns->events[columns->event_count++] = text;
+	shown_events->events[shown_events->event_count++] = text;
 }
 
 /* End the program. The text is escaped: a script may pass on what others wrote. */

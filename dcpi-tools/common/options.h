@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
 
@@ -45,8 +45,8 @@ void options_init(struct options *options);
 void options_fini(struct options *options);
 
 /* Add an argument of --image, or of --event; each is an option_take. `text` must stay valid. */
-void options_add_image(void *options, char *text, struct argp_state *state);         /* to a struct options */
-void options_add_event(void *columns_request, char *text, struct argp_state *state); /* to a struct columns_request */
+void options_add_image(void *options, char *text, struct argp_state *state); /* to a struct options */
+void options_add_event(void *request, char *text, struct argp_state *state); /* to a struct shown_events_request */
 
 extern const struct argp options_database;  /* --db */
 extern const struct argp options_selection; /* --epoch --since --until --comm --cgroup --label --host */
@@ -159,8 +159,8 @@ struct option_row {
 	            "Only this image: a file name, a path, a pattern or a build-id's beginning")
 #define OPTION_IMAGE_ARGUMENTS(request, member)                                                                        \
 	OPTION_ARGUMENT(OPTION_MEMBER(request, member, struct options), options_add_image)
-#define OPTION_EVENT_COLUMNS(request, columns, help)                                                                   \
-	OPTION_CALL(1, "event", 0, "EVENT", OPTION_MEMBER(request, columns, struct columns_request),                   \
+#define OPTION_SHOWN_EVENTS(request, shown_events, help)                                                               \
+	OPTION_CALL(1, "event", 0, "EVENT", OPTION_MEMBER(request, shown_events, struct shown_events_request),         \
 	            options_add_event, help)
 #define OPTION_ROW_LIMIT(request, limit) OPTION_COUNT(1, "limit", "N", request, limit, "At most N rows")
 #define OPTION_NO_DEMANGLE(request, demangle)                                                                          \

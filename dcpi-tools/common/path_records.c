@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "profile/edges.h"
@@ -67,7 +67,7 @@ static int
 copy_visits(const struct selection *selection, uint32_t number, const char *event, struct procedure_paths *paths)
 {
 	struct selection_count *visits = calloc(selection->count_count + 1, sizeof(*visits));
-	const size_t index = columns_find_event(selection, event);
+	const size_t index = shown_events_find_event(selection, event);
 	size_t count = 0;
 
 	if (!visits)

@@ -129,7 +129,7 @@ read_run(const struct selection *selection, const char *event, struct symbolizer
 {
 	struct histogram_request request = {.selection = selection, .symbolizer = symbolizer};
 	struct histogram histogram = {0};
-	const size_t index = columns_find_event(selection, event);
+	const size_t index = shown_events_find_event(selection, event);
 	int err;
 
 	if (index == selection->event_count || selection->events[index].selected == 0)

@@ -92,11 +92,11 @@ is_wanted(const struct sample_points_request *request, const struct sampled_offs
 
 	if (request->wanted && !request->wanted[point->image])
 		return false;
-	for (size_t i = 0; request->columns && i < request->columns->count; i++)
+	for (size_t i = 0; request->shown_events && i < request->shown_events->count; i++)
 		for (size_t j = 0; j < point->event_count; j++)
-			if (counts[j].event == request->columns->events[i] && counts[j].count > 0)
+			if (counts[j].event == request->shown_events->events[i] && counts[j].count > 0)
 				return true;
-	return !request->columns;
+	return !request->shown_events;
 }
 
 static int

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/symbolizer.h"
 #include "profile/selection.h"
 
@@ -39,10 +39,10 @@ struct sample_points {
 };
 
 struct sample_points_request {
-	const struct selection *selection; /* must outlive the points */
-	const bool *wanted;                /* by image; NULL: all */
-	const struct columns *columns;     /* offsets with samples of these; NULL: of any event */
-	struct symbolizer *symbolizer;     /* NULL: no procedures, and point->procedure means nothing */
+	const struct selection *selection;       /* must outlive the points */
+	const bool *wanted;                      /* by image; NULL: all */
+	const struct shown_events *shown_events; /* offsets with samples of these; NULL: of any event */
+	struct symbolizer *symbolizer;           /* NULL: no procedures, and point->procedure means nothing */
 	bool demangle;
 };
 

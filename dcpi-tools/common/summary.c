@@ -143,8 +143,8 @@ print_weights(const struct summary *summary, const struct output *output)
 	struct summary_paragraph paragraph = {.output = output, .heading = "Weights:"};
 	char text[SUMMARY_WEIGHTS_SIZE];
 
-	for (size_t i = 0; i < summary->columns->count; i++) {
-		if (!summary_weights(columns_event(summary->selection, summary->columns, i), text))
+	for (size_t i = 0; i < summary->shown_events->count; i++) {
+		if (!summary_weights(shown_events_event(summary->selection, summary->shown_events, i), text))
 			continue;
 		begin_line(&paragraph);
 		text_print(text, output->stream);
@@ -157,8 +157,8 @@ print_samples(const struct summary *summary, const struct output *output)
 {
 	struct summary_paragraph paragraph = {.output = output, .heading = "Samples:"};
 
-	for (size_t i = 0; i < summary->columns->count; i++) {
-		const struct selection_event *event = columns_event(summary->selection, summary->columns, i);
+	for (size_t i = 0; i < summary->shown_events->count; i++) {
+		const struct selection_event *event = shown_events_event(summary->selection, summary->shown_events, i);
 		char period[PERIOD_SIZE];
 		uint64_t unknown = 0;
 		double running;
@@ -188,8 +188,8 @@ print_unknown(const struct summary *summary, const struct output *output)
 {
 	struct summary_paragraph paragraph = {.output = output, .heading = "Unknown:"};
 
-	for (size_t i = 0; i < summary->columns->count; i++) {
-		const struct selection_event *event = columns_event(summary->selection, summary->columns, i);
+	for (size_t i = 0; i < summary->shown_events->count; i++) {
+		const struct selection_event *event = shown_events_event(summary->selection, summary->shown_events, i);
 
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 			uint64_t count = event->totals.unknown[cause];
@@ -210,7 +210,7 @@ static void
 print_missing(const struct summary *summary, struct summary_paragraph *paragraph, enum procedure_kind kind)
 {
 	const struct histogram *histogram = summary->histogram;
-	uint16_t event = summary->columns->events[0];
+	uint16_t event = summary->shown_events->events[0];
 	FILE *stream = paragraph->output->stream;
 	uint64_t count = 0;
 	size_t images = 0;
@@ -337,8 +337,8 @@ print_cost(const struct summary *summary, const struct output *output)
 	if (overhead_shows_start(overhead))
 		print_line(&paragraph, "besides, %.4g ms of processor time once, to start",
 		           (double)overhead->start_ns / 1e6);
-	for (size_t i = 0; i < summary->columns->count; i++)
-		print_event_cost(&selection->events[summary->columns->events[i]], &paragraph);
+	for (size_t i = 0; i < summary->shown_events->count; i++)
+		print_event_cost(&selection->events[summary->shown_events->events[i]], &paragraph);
 }
 
 /* A halted CPU does not stop a clock, but its samples are left out. */
@@ -446,10 +446,10 @@ events_json(const struct summary *summary)
 	json_t *events = json_array();
 	int failed = !events;
 
-	for (size_t i = 0; i < summary->columns->count; i++)
-		failed |= json_array_append_new(events, event_json(summary, summary->columns->events[i]));
+	for (size_t i = 0; i < summary->shown_events->count; i++)
+		failed |= json_array_append_new(events, event_json(summary, summary->shown_events->events[i]));
 	for (size_t i = 0; i < summary->selection->event_count; i++)
-		if (!columns_include(summary->columns, i) && !summary->selection->events[i].is_truth)
+		if (!shown_events_include(summary->shown_events, i) && !summary->selection->events[i].is_truth)
 			failed |= json_array_append_new(events, event_json(summary, i));
 	return json_kept(events, failed);
 }

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/output.h"
 #include "profile/selection.h"
@@ -17,7 +17,7 @@
 struct summary {
 	const struct selection *selection;
 	const struct selection_request *request; /* that selected them */
-	const struct columns *columns;
+	const struct shown_events *shown_events;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
 	const uint64_t *totals;            /* the wholes of shares, by event */
 	size_t shown, row_count;           /* rows of the table, and their number without --keep and --limit */

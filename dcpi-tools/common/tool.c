@@ -9,7 +9,7 @@
 
 int
 report_choose(struct report_choice *choice, struct database *database, const struct options *options,
-              const struct columns_request *columns)
+              const struct shown_events_request *shown_events)
 {
 	struct image_request images = {.patterns = options->images, .count = options->image_count};
 	int status;
@@ -17,10 +17,10 @@ report_choose(struct report_choice *choice, struct database *database, const str
 	memset(choice, 0, sizeof(*choice));
 	status = database_select(database, &options->request, &choice->selection);
 	if (!status)
-		status = columns_ask(choice->selection, columns, database->directory, &choice->columns);
+		status = shown_events_ask(choice->selection, shown_events, database->directory, &choice->shown_events);
 	if (status)
 		return status;
-	images.event = choice->columns.events[0];
+	images.event = choice->shown_events.events[0];
 	return images_ask(choice->selection, &images, &choice->titles, &choice->wanted);
 }
 

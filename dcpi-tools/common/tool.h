@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
@@ -76,14 +76,14 @@ int tool_run(const struct tool *tool, void *request, void *report, int argc, cha
 /* The first choices of a report: a selection, events, and images. */
 struct report_choice {
 	struct selection *selection;
-	struct columns columns;
+	struct shown_events shown_events;
 	char **titles; /* of images */
 	bool *wanted;  /* by image; NULL: all */
 };
 
 /* An exit status: 0, or another after a message. report_choice_fini() it in any case. */
 int report_choose(struct report_choice *choice, struct database *database, const struct options *options,
-                  const struct columns_request *columns);
+                  const struct shown_events_request *shown_events);
 void report_choice_fini(struct report_choice *choice); /* a zeroed one is allowed */
 
 /* Print that it has no samples; the exit status. */

@@ -230,16 +230,16 @@ choose_images(struct diff_input *input, const struct input_request *request, siz
 static int
 choose_event(struct diff_input *input, const struct input_request *request, const char *directory)
 {
-	const struct columns_request wanted = {.events = {request->event}, .event_count = request->event ? 1 : 0};
-	struct columns columns;
+	const struct shown_events_request wanted = {.events = {request->event}, .event_count = request->event ? 1 : 0};
+	struct shown_events shown_events;
 	char why[1024];
-	int err = columns_choose(input->all.selection, &wanted, &columns, why, sizeof(why));
+	int err = shown_events_choose(input->all.selection, &wanted, &shown_events, why, sizeof(why));
 
 	if (err) {
 		message_print(directory, "%s", why);
 		return error_exit_status(err);
 	}
-	input->all.event = columns.events[0];
+	input->all.event = shown_events.events[0];
 	return STATUS_OK;
 }
 

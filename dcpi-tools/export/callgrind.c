@@ -69,9 +69,9 @@ print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files
 	if (writer->file != place->file)
 		print_file(writer, place->file == files[point->procedure] ? "fe" : "fi", place->file);
 	fprintf(writer->stream, "0x%" PRIx64 " %" PRIu32, place->address, place->line);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		fprintf(writer->stream, " %" PRIu64,
-		        sample_points_samples(&report->points, point, report->choice.columns.events[i]));
+		        sample_points_samples(&report->points, point, report->choice.shown_events.events[i]));
 	fputc('\n', writer->stream);
 }
 
@@ -83,14 +83,14 @@ print_unknown(const struct callgrind_writer *writer)
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++) {
 		uint64_t sum = 0;
 
-		for (size_t i = 0; i < report->choice.columns.count; i++)
-			sum += export_report_unknown(report, report->choice.columns.events[i], cause);
+		for (size_t i = 0; i < report->choice.shown_events.count; i++)
+			sum += export_report_unknown(report, report->choice.shown_events.events[i], cause);
 		if (sum == 0)
 			continue;
 		fprintf(writer->stream, "\nob=[unknown]\nfl=???\nfn=[unknown: %s]\n0x0 0", unknown_cause_name(cause));
-		for (size_t i = 0; i < report->choice.columns.count; i++)
+		for (size_t i = 0; i < report->choice.shown_events.count; i++)
 			fprintf(writer->stream, " %" PRIu64,
-			        export_report_unknown(report, report->choice.columns.events[i], cause));
+			        export_report_unknown(report, report->choice.shown_events.events[i], cause));
 		fputc('\n', writer->stream);
 	}
 }
@@ -100,7 +100,7 @@ static int
 print_events(const struct export_report *report, FILE *stream)
 {
 	fputs("positions: instr line\nevents:", stream);
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 		char *name = text_shown(export_report_event(report, i)->name);
 
 		if (!name)
@@ -111,8 +111,8 @@ print_events(const struct export_report *report, FILE *stream)
 		free(name);
 	}
 	fputs("\nsummary:", stream);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		fprintf(stream, " %" PRIu64, report->written[report->choice.columns.events[i]]);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		fprintf(stream, " %" PRIu64, report->written[report->choice.shown_events.events[i]]);
 	fputc('\n', stream);
 	return 0;
 }
@@ -130,7 +130,7 @@ print_head(const struct export_report *report, FILE *stream)
 		text_print(selection->epochs[selection->epoch_count - 1].host, stream);
 		fputc('\n', stream);
 	}
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		summary_print_weights(export_report_event(report, i), "desc: Weights: ", stream);
 	return print_events(report, stream);
 }

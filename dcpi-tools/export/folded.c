@@ -64,7 +64,7 @@ static int
 fill(const struct export_report *report, struct folded_stack *stacks)
 {
 	const struct sample_points *points = &report->points;
-	const uint16_t event = report->choice.columns.events[0];
+	const uint16_t event = report->choice.shown_events.events[0];
 	size_t count = points->procedure_count;
 
 	for (size_t i = 0; i < count; i++) {

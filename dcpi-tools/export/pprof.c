@@ -97,9 +97,9 @@ put_types(struct pprof_writer *writer)
 {
 	const struct export_report *report = writer->report;
 
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		put_type(writer, export_report_event(report, i)->name, "count");
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 		const struct selection_event *event = export_report_event(report, i);
 		char name[EVENT_NAME_SIZE + sizeof("-time")];
 
@@ -139,7 +139,7 @@ put_comments(struct pprof_writer *writer)
 	if (report->request->options.request.label && !selection->run.is_known)
 		put_comment(writer, "the duration is that of the slices with samples under the label: how long its "
 		                    "runs lasted is not known");
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 		const struct selection_event *event = export_report_event(report, i);
 
 		snprintf(text, sizeof(text), "%s: %s", event->name, event->note);
@@ -251,9 +251,9 @@ put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Pe
 	location_piece.n_location = 1;
 	location_piece.location = &locations;
 	put(writer, &location_piece);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		values[sample.n_value++] = samples[i] > INT64_MAX ? INT64_MAX : (int64_t)samples[i];
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 		int64_t time_ns;
 
 		if (!writer->is_timed[i])
@@ -280,8 +280,8 @@ put_point(struct pprof_writer *writer, size_t index)
 
 	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
 		put_mapping(writer, &report->stretches[writer->mapping]);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		samples[i] = sample_points_samples(&report->points, point, report->choice.columns.events[i]);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		samples[i] = sample_points_samples(&report->points, point, report->choice.shown_events.events[i]);
 	line.function_id = find_function(writer, index);
 	line.line = report->places[index].line;
 	put_location(writer, writer->mapping, writer->shift + point->offset, &line, samples);
@@ -296,8 +296,8 @@ put_unknown(struct pprof_writer *writer, unsigned cause)
 	uint64_t samples[SELECTION_EVENTS_MAX] = {0}, sum = 0;
 	char name[64];
 
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		sum |= samples[i] = export_report_unknown(report, report->choice.columns.events[i], cause);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		sum |= samples[i] = export_report_unknown(report, report->choice.shown_events.events[i], cause);
 	if (sum == 0)
 		return;
 	snprintf(name, sizeof(name), "[unknown: %s]", unknown_cause_name(cause));

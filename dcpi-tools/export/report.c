@@ -146,7 +146,7 @@ find_points(struct export_report *report, struct profile *profile)
 	struct sample_points_request request = {
 		.selection = report->choice.selection,
 		.wanted = report->choice.wanted,
-		.columns = &report->choice.columns,
+		.shown_events = &report->choice.shown_events,
 		.symbolizer = symbolizer_new(profile),
 		.demangle = report->request->demangle,
 	};
@@ -173,8 +173,8 @@ add_up(struct export_report *report)
 
 	report->has_unknown = options->image_count == 0 && !options->request.comm && !options->request.cgroup &&
 	                      !options->request.label;
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const uint16_t event = report->choice.columns.events[i];
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const uint16_t event = report->choice.shown_events.events[i];
 
 		for (size_t j = 0; j < report->points.count; j++)
 			report->written[event] +=
@@ -191,15 +191,15 @@ export_report_make(struct export_report *report, const struct export_request *re
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
-	status = report_choose(&report->choice, database, &request->options, &request->columns);
+	status = report_choose(&report->choice, database, &request->options, &request->shown_events);
 	if (status)
 		return status;
 	err = find_points(report, database->profile);
 	if (err)
 		return database_cannot_read(database, err);
 	add_up(report);
-	for (size_t i = 0; i < report->choice.columns.count; i++)
-		if (report->written[report->choice.columns.events[i]] > 0)
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		if (report->written[report->choice.shown_events.events[i]] > 0)
 			return STATUS_OK;
 	return report_choice_empty(database);
 }
@@ -274,8 +274,8 @@ samples_json(const struct export_report *report)
 	json_t *samples = json_object();
 	int failed = !samples;
 
-	for (size_t i = 0; i < report->choice.columns.count; i++) {
-		const uint16_t event = report->choice.columns.events[i];
+	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
+		const uint16_t event = report->choice.shown_events.events[i];
 
 		failed |= json_object_set_new(samples, report->choice.selection->events[event].name,
 		                              json_count(report->written[event]));

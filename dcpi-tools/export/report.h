@@ -21,7 +21,7 @@ enum export_form {
 /* What the user asked for. */
 struct export_request {
 	struct options options;
-	struct columns_request columns;
+	struct shown_events_request shown_events;
 	const char *paths[EXPORT_FORMS]; /* where to; NULL: not in this form */
 	bool demangle;
 	bool lines; /* source lines, where there are some */
@@ -61,7 +61,7 @@ void export_report_fini(struct export_report *report); /* a zeroed one is allowe
 static inline const struct selection_event *
 export_report_event(const struct export_report *report, size_t column)
 {
-	return &report->choice.selection->events[report->choice.columns.events[column]];
+	return &report->choice.selection->events[report->choice.shown_events.events[column]];
 }
 
 /* Samples without an image, by cause; 0 when they are not asked for. */

@@ -26,14 +26,14 @@ static int
 find_event(struct stats_reader *reader, const struct profile_set_visit *visit, uint16_t *event)
 {
 	struct stats_report *report = reader->report;
-	struct columns_request wanted = {.event_count = 1, .events = {report->event}};
+	struct shown_events_request wanted = {.event_count = 1, .events = {report->event}};
 	const struct selection_event *chosen;
-	struct columns columns;
+	struct shown_events shown_events;
 	int err;
 
 	if (!report->event[0])
-		wanted = report->request->columns;
-	err = columns_choose(visit->selection, &wanted, &columns, reader->why, sizeof(reader->why));
+		wanted = report->request->shown_events;
+	err = shown_events_choose(visit->selection, &wanted, &shown_events, reader->why, sizeof(reader->why));
 	reader->skipped = err;
 	if (err && visit->set->is_found)
 		return PROFILE_SET_PASSED;
@@ -41,7 +41,7 @@ find_event(struct stats_reader *reader, const struct profile_set_visit *visit, u
 		message_print(visit->set->title, "%s", reader->why);
 		return error_exit_status(err);
 	}
-	*event = columns.events[0];
+	*event = shown_events.events[0];
 	chosen = &visit->selection->events[*event];
 	memcpy(report->event, chosen->name, sizeof(report->event));
 	memcpy(report->unit, chosen->unit, sizeof(report->unit));

@@ -7,7 +7,7 @@
 #define DCPI_TOOLS_STATS_REPORT_H
 
 #include "analysis/variation.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/profile_set.h"
@@ -31,9 +31,9 @@ enum stats_sort {
 
 /* What the user asked for. */
 struct stats_request {
-	struct options options;         /* without database and selection: the sets have them */
-	struct profile_sets *sets;      /* found out when the report is made */
-	struct columns_request columns; /* one event */
+	struct options options;                   /* without database and selection: the sets have them */
+	struct profile_sets *sets;                /* found out when the report is made */
+	struct shown_events_request shown_events; /* one event */
 	enum stats_row_kind kind;
 	enum stats_normalization normalization;
 	enum stats_sort sort;

@@ -12,8 +12,8 @@ int function_in_between(int value);
 #define CLOCK  0
 #define FAULTS 1
 
-static const struct columns both = {.count = 2, .events = {CLOCK, FAULTS}};
-static const struct columns faults_only = {.count = 1, .events = {FAULTS}};
+static const struct shown_events both = {.count = 2, .events = {CLOCK, FAULTS}};
+static const struct shown_events faults_only = {.count = 1, .events = {FAULTS}};
 
 /* Code of the kernel's making is an image of its own, so procedures need no file here. */
 static void
@@ -167,7 +167,7 @@ only_wanted_images_are_counted(void **state)
 }
 
 static size_t
-cut(const struct columns *columns, double keep_percent, size_t limit)
+cut(const struct shown_events *events, double keep_percent, size_t limit)
 {
 	struct selection_fixture fixture;
 	struct histogram histogram;
@@ -175,8 +175,8 @@ cut(const struct columns *columns, double keep_percent, size_t limit)
 
 	make_four_images(&fixture);
 	make(&fixture, NULL, true, &histogram);
-	histogram_sort(&histogram, columns);
-	shown = histogram_cut(&histogram, columns, histogram.totals[columns->events[0]], keep_percent, limit);
+	histogram_sort(&histogram, events);
+	shown = histogram_cut(&histogram, events, histogram.totals[events->events[0]], keep_percent, limit);
 	histogram_fini(&histogram);
 	return shown;
 }

@@ -134,9 +134,10 @@ only_wanted_images_have_points(void **state)
 static void
 only_offsets_with_samples_of_wanted_events_are_points(void **state)
 {
-	static const struct columns columns = {.count = 1, .events = {FAULTS}};
+	static const struct shown_events shown_events = {.count = 1, .events = {FAULTS}};
 	struct points_fixture *fixture = *state;
-	struct sample_points_request request = {.selection = &fixture->sampled.selection, .columns = &columns};
+	struct sample_points_request request = {.selection = &fixture->sampled.selection,
+	                                        .shown_events = &shown_events};
 	uint32_t image;
 
 	image = fixture_image(&fixture->sampled, IMAGE_ANON, "[anon]", "");

@@ -1,4 +1,4 @@
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define PIPE_WIDTH  132 /* of a line that no terminal limits */
 
 size_t
-columns_find_event(const struct selection *selection, const char *name)
+shown_events_find_event(const struct selection *selection, const char *name)
 {
 	size_t index = 0;
 
@@ -68,18 +68,18 @@ explain_unknown(const struct selection *selection, const char *name, char *why, 
 }
 
 bool
-columns_include(const struct columns *columns, size_t event)
+shown_events_include(const struct shown_events *shown, size_t event)
 {
-	for (size_t i = 0; i < columns->count; i++)
-		if (columns->events[i] == event)
+	for (size_t i = 0; i < shown->count; i++)
+		if (shown->events[i] == event)
 			return true;
 	return false;
 }
 
 static int
-add_event(const struct selection *selection, const char *name, struct columns *columns, char *why, size_t size)
+add_event(const struct selection *selection, const char *name, struct shown_events *shown, char *why, size_t size)
 {
-	const size_t index = columns_find_event(selection, name);
+	const size_t index = shown_events_find_event(selection, name);
 	const struct selection_event *event = &selection->events[index];
 
 	if (index == selection->event_count)
@@ -89,41 +89,41 @@ add_event(const struct selection *selection, const char *name, struct columns *c
 		         event->note);
 		return -DCPI_ENOSELECTION;
 	}
-	if (!columns_include(columns, index) && columns->count < SELECTION_EVENTS_MAX)
-		columns->events[columns->count++] = (uint16_t)index;
+	if (!shown_events_include(shown, index) && shown->count < SELECTION_EVENTS_MAX)
+		shown->events[shown->count++] = (uint16_t)index;
 	return 0;
 }
 
 int
-columns_choose(const struct selection *selection, const struct columns_request *request, struct columns *columns,
-               char *why, size_t size)
+shown_events_choose(const struct selection *selection, const struct shown_events_request *request,
+                    struct shown_events *shown, char *why, size_t size)
 {
 	int err = 0;
 
-	memset(columns, 0, sizeof(*columns));
+	memset(shown, 0, sizeof(*shown));
 	if (request->sort)
-		err = add_event(selection, request->sort, columns, why, size);
+		err = add_event(selection, request->sort, shown, why, size);
 	for (size_t i = 0; !err && i < request->event_count; i++)
-		err = add_event(selection, request->events[i], columns, why, size);
+		err = add_event(selection, request->events[i], shown, why, size);
 	if (err || request->event_count > 0)
 		return err;
 	for (size_t i = 0; !err && i < selection->event_count; i++)
 		if (selection->events[i].available)
-			err = add_event(selection, selection->events[i].name, columns, why, size);
-	if (err || columns->count > 0)
+			err = add_event(selection, selection->events[i].name, shown, why, size);
+	if (err || shown->count > 0)
 		return err;
 	snprintf(why, size, "none of the configured events could be counted on this machine");
 	return -DCPI_ENOSELECTION;
 }
 
 int
-columns_ask(const struct selection *selection, const struct columns_request *request, const char *directory,
-            struct columns *columns)
+shown_events_ask(const struct selection *selection, const struct shown_events_request *request, const char *directory,
+                 struct shown_events *shown)
 {
 	char why[1024];
 	int err;
 
-	err = columns_choose(selection, request, columns, why, sizeof(why));
+	err = shown_events_choose(selection, request, shown, why, sizeof(why));
 	if (!err)
 		return STATUS_OK;
 	message_print(directory, "%s", why);
@@ -131,14 +131,14 @@ columns_ask(const struct selection *selection, const struct columns_request *req
 }
 
 int
-columns_json_add(json_t *object, const char *key, const struct selection *selection, const struct columns *columns,
-                 const uint64_t *counts, const uint64_t *taken)
+shown_events_json_add(json_t *object, const char *key, const struct selection *selection,
+                      const struct shown_events *shown, const uint64_t *counts, const uint64_t *taken)
 {
 	json_t *counted = json_object(), *weighted = NULL;
 	int failed = 0;
 
-	for (size_t i = 0; i < columns->count; i++) {
-		const uint16_t index = columns->events[i];
+	for (size_t i = 0; i < shown->count; i++) {
+		const uint16_t index = shown->events[i];
 		const struct selection_event *event = &selection->events[index];
 
 		failed |= json_object_set_new(counted, event->name, json_count(counts[index]));
@@ -153,7 +153,7 @@ columns_json_add(json_t *object, const char *key, const struct selection *select
 
 /* Executions that were counted exactly always outnumber samples, but tell least about time: they come last. */
 static bool
-is_hotter(const struct columns_fit_request *request, uint16_t event, uint16_t than)
+is_hotter(const struct shown_events_fit_request *request, uint16_t event, uint16_t than)
 {
 	const struct selection_event *events = request->selection->events;
 	const bool is_exact = strcmp(events[event].name, "executions") == 0;
@@ -164,55 +164,56 @@ is_hotter(const struct columns_fit_request *request, uint16_t event, uint16_t th
 }
 
 static size_t
-width_of(const struct columns_fit_request *request, uint16_t event)
+width_of(const struct shown_events_fit_request *request, uint16_t event)
 {
 	const size_t heading = text_width(request->selection->events[event].name);
 
 	return 1 + (heading > COUNT_WIDTH ? heading : COUNT_WIDTH) + request->shares;
 }
 
-/* Mark the columns that are shown: the first, then the hottest ones as long as there is room. */
+/* Mark the events that are shown: the first, then the hottest ones as long as there is room. */
 static void
-choose_shown(const struct columns_fit_request *request, size_t room, bool *shown)
+choose_shown(const struct shown_events_fit_request *request, size_t room, bool *marks)
 {
-	const struct columns *columns = request->columns;
-	const uint16_t *events = columns->events;
+	const struct shown_events *all = request->all;
+	const uint16_t *events = all->events;
 	size_t used = width_of(request, events[0]);
 
-	shown[0] = true;
+	marks[0] = true;
 	for (;;) {
-		size_t hottest = columns->count;
+		size_t hottest = all->count;
 
-		for (size_t i = 0; i < columns->count; i++)
-			if (!shown[i] && (hottest == columns->count || is_hotter(request, events[i], events[hottest])))
+		for (size_t i = 0; i < all->count; i++)
+			if (!marks[i] && (hottest == all->count || is_hotter(request, events[i], events[hottest])))
 				hottest = i;
-		if (hottest == columns->count)
+		if (hottest == all->count)
 			return;
 		used += width_of(request, events[hottest]);
 		if (used > room)
 			return;
-		shown[hottest] = true;
+		marks[hottest] = true;
 	}
 }
 
 void
-columns_fit(const struct columns_fit_request *request, const struct output *output, struct columns_fit *fit)
+shown_events_fit(const struct shown_events_fit_request *request, const struct output *output,
+                 struct shown_events_fit *fit)
 {
 	const size_t width = output->width ? output->width : PIPE_WIDTH;
-	bool shown[SELECTION_EVENTS_MAX] = {false};
+	bool marks[SELECTION_EVENTS_MAX] = {false};
 
 	memset(fit, 0, sizeof(*fit));
 	if (!request->asked)
-		choose_shown(request, width > NAMES_WIDTH ? width - NAMES_WIDTH : 0, shown);
-	for (size_t i = 0; i < request->columns->count; i++) {
-		struct columns *columns = request->asked || shown[i] ? &fit->shown : &fit->left_out;
+		choose_shown(request, width > NAMES_WIDTH ? width - NAMES_WIDTH : 0, marks);
+	for (size_t i = 0; i < request->all->count; i++) {
+		struct shown_events *to = request->asked || marks[i] ? &fit->shown : &fit->left_out;
 
-		columns->events[columns->count++] = request->columns->events[i];
+		to->events[to->count++] = request->all->events[i];
 	}
 }
 
 void
-columns_fit_print(const struct columns_fit *fit, const struct selection *selection, FILE *stream)
+shown_events_fit_print(const struct shown_events_fit *fit, const struct selection *selection, FILE *stream)
 {
 	if (fit->left_out.count == 0)
 		return;

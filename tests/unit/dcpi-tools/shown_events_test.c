@@ -3,61 +3,62 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/columns.h"
+#include "dcpi-tools/common/shown_events.h"
 #include "tests/unit/dcpi-tools/fixture.h"
 
-static struct columns columns;
+static struct shown_events shown;
 static char why[1024];
 
 static int
-choose(const struct columns_request *request)
+choose(const struct shown_events_request *request)
 {
 	struct selection_fixture fixture;
 
 	fixture_init(&fixture);
-	return columns_choose(&fixture.selection, request, &columns, why, sizeof(why));
+	return shown_events_choose(&fixture.selection, request, &shown, why, sizeof(why));
 }
 
 static void
 all_that_could_be_counted_are_shown(void **state)
 {
 	(void)state;
-	assert_int_equal(choose(&(struct columns_request){0}), 0);
-	assert_int_equal(columns.count, 2);
-	assert_int_equal(columns.events[0], 0);
-	assert_int_equal(columns.events[1], 1);
+	assert_int_equal(choose(&(struct shown_events_request){0}), 0);
+	assert_int_equal(shown.count, 2);
+	assert_int_equal(shown.events[0], 0);
+	assert_int_equal(shown.events[1], 1);
 }
 
 static void
 the_sort_event_comes_first(void **state)
 {
 	(void)state;
-	assert_int_equal(choose(&(struct columns_request){.sort = "page-faults"}), 0);
-	assert_int_equal(columns.count, 2);
-	assert_int_equal(columns.events[0], 1);
-	assert_int_equal(columns.events[1], 0);
+	assert_int_equal(choose(&(struct shown_events_request){.sort = "page-faults"}), 0);
+	assert_int_equal(shown.count, 2);
+	assert_int_equal(shown.events[0], 1);
+	assert_int_equal(shown.events[1], 0);
 }
 
 static void
 only_the_events_asked_for_are_shown_once(void **state)
 {
-	struct columns_request request = {.events = {"page-faults", "page-faults"}, .event_count = 2};
+	struct shown_events_request request = {.events = {"page-faults", "page-faults"}, .event_count = 2};
 
 	(void)state;
 	assert_int_equal(choose(&request), 0);
-	assert_int_equal(columns.count, 1);
-	assert_int_equal(columns.events[0], 1);
+	assert_int_equal(shown.count, 1);
+	assert_int_equal(shown.events[0], 1);
 	request.sort = "cpu-clock"; /* not asked for, but needed */
 	assert_int_equal(choose(&request), 0);
-	assert_int_equal(columns.count, 2);
-	assert_int_equal(columns.events[0], 0);
+	assert_int_equal(shown.count, 2);
+	assert_int_equal(shown.events[0], 0);
 }
 
 static void
 what_stands_in_is_not_passed_off_as_what_was_asked_for(void **state)
 {
 	(void)state;
-	assert_int_equal(choose(&(struct columns_request){.events = {"cycles"}, .event_count = 1}), -DCPI_ENOSELECTION);
+	assert_int_equal(choose(&(struct shown_events_request){.events = {"cycles"}, .event_count = 1}),
+	                 -DCPI_ENOSELECTION);
 	assert_string_equal(why, "cycles was not counted; cpu-clock stands in for it (--event cpu-clock)");
 }
 
@@ -65,7 +66,7 @@ static void
 an_event_that_could_not_be_counted_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(choose(&(struct columns_request){.sort = "cache-misses"}), -DCPI_ENOSELECTION);
+	assert_int_equal(choose(&(struct shown_events_request){.sort = "cache-misses"}), -DCPI_ENOSELECTION);
 	assert_string_equal(why, "cache-misses was not available on this machine");
 }
 
@@ -73,9 +74,9 @@ static void
 a_misspelt_event_is_recognised(void **state)
 {
 	(void)state;
-	assert_int_equal(choose(&(struct columns_request){.sort = "page-fault"}), -DCPI_ENOEVENT);
+	assert_int_equal(choose(&(struct shown_events_request){.sort = "page-fault"}), -DCPI_ENOEVENT);
 	assert_string_equal(why, "no event 'page-fault' in the selected epochs; did you mean page-faults?");
-	assert_int_equal(choose(&(struct columns_request){.sort = "\033[2Jx"}), -DCPI_ENOEVENT);
+	assert_int_equal(choose(&(struct shown_events_request){.sort = "\033[2Jx"}), -DCPI_ENOEVENT);
 	assert_string_equal(why, "no event '\\x1b[2Jx' in the selected epochs; there are cpu-clock, page-faults");
 }
 
@@ -91,9 +92,10 @@ events_of_many_epochs_are_all_shown(void **state)
 		snprintf(events[i].name, sizeof(events[i].name), "r%04x", i);
 		events[i].available = true;
 	}
-	assert_int_equal(columns_choose(&selection, &(struct columns_request){0}, &columns, why, sizeof(why)), 0);
-	assert_int_equal(columns.count, 2 * EVENTS_MAX);
-	assert_int_equal(columns.events[2 * EVENTS_MAX - 1], 2 * EVENTS_MAX - 1);
+	assert_int_equal(shown_events_choose(&selection, &(struct shown_events_request){0}, &shown, why, sizeof(why)),
+	                 0);
+	assert_int_equal(shown.count, 2 * EVENTS_MAX);
+	assert_int_equal(shown.events[2 * EVENTS_MAX - 1], 2 * EVENTS_MAX - 1);
 }
 
 /* Seven letters, so that a count takes eight columns of text, and with its share sixteen. */
@@ -105,16 +107,16 @@ static struct selection_event events[] = {
 };
 static const struct selection selection = {.events = events, .event_count = 4};
 static const uint64_t totals[] = {1, 20, 300, 4};
-static const struct columns all = {.count = 4, .events = {0, 1, 2, 3}};
-static struct columns_fit fit;
+static const struct shown_events all = {.count = 4, .events = {0, 1, 2, 3}};
+static struct shown_events_fit fit;
 
 static void
 make(size_t width, bool asked)
 {
-	const struct columns_fit_request request = {
-		.selection = &selection, .columns = &all, .totals = totals, .shares = 8, .asked = asked};
+	const struct shown_events_fit_request request = {
+		.selection = &selection, .all = &all, .totals = totals, .shares = 8, .asked = asked};
 
-	columns_fit(&request, &(struct output){.width = width}, &fit);
+	shown_events_fit(&request, &(struct output){.width = width}, &fit);
 }
 
 static void
@@ -125,7 +127,7 @@ assert_said(const char *expected)
 	FILE *stream = open_memstream(&text, &size);
 
 	assert_non_null(stream);
-	columns_fit_print(&fit, &selection, stream);
+	shown_events_fit_print(&fit, &selection, stream);
 	fclose(stream);
 	assert_string_equal(text, expected);
 	free(text);
@@ -164,16 +166,16 @@ exact_counts_are_left_out_before_samples(void **state)
 {
 	static struct selection_event counted[] = {{.name = "cpu-one"}, {.name = "executions"}, {.name = "cpu-six"}};
 	const struct selection of_three = {.events = counted, .event_count = 3};
-	const struct columns of_all = {.count = 3, .events = {0, 1, 2}};
-	const struct columns_fit_request request = {
-		.selection = &of_three, .columns = &of_all, .totals = (uint64_t[]){1, 1000, 2}, .shares = 8};
+	const struct shown_events of_all = {.count = 3, .events = {0, 1, 2}};
+	const struct shown_events_fit_request request = {
+		.selection = &of_three, .all = &of_all, .totals = (uint64_t[]){1, 1000, 2}, .shares = 8};
 
 	(void)state;
-	columns_fit(&request, &(struct output){.width = 72}, &fit);
+	shown_events_fit(&request, &(struct output){.width = 72}, &fit);
 	assert_int_equal(fit.shown.count, 2);
 	assert_int_equal(fit.shown.events[1], 2);
 	assert_int_equal(fit.left_out.events[0], 1);
-	columns_fit(&request, &(struct output){.width = 91}, &fit);
+	shown_events_fit(&request, &(struct output){.width = 91}, &fit);
 	assert_int_equal(fit.shown.count, 3);
 }
 
