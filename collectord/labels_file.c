@@ -105,7 +105,7 @@ parse_process(const char **at, struct labelled_process *process)
 	memcpy(process->label, text, (size_t)(end - text));
 	process->pid = (uint32_t)pid;
 	*at = end + 1;
-	return label_check(process->label, why, sizeof(why));
+	return request_check_label(process->label, why, sizeof(why));
 }
 
 int

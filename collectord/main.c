@@ -69,7 +69,7 @@ parse_label(struct argp_state *state, const char *text, char label[EPOCH_LABEL_S
 {
 	char why[128];
 
-	if (label_check(text, why, sizeof(why)))
+	if (request_check_label(text, why, sizeof(why)))
 		argp_error(state, "--label: %s", why);
 	else
 		snprintf(label, EPOCH_LABEL_SIZE, "%s", text);

@@ -201,7 +201,7 @@ print_totals(const struct prof_report *report, const struct shown_events_fit *fi
 		print_restriction(report, stream);
 		fprintf(stream, ": %" PRIu64 " of %" PRIu64 " ", report->totals[first], event->totals.samples);
 		text_print(event->name, stream);
-		fprintf(stream, " samples (%.2f%%)\n", share_percent(report->totals[first], event->totals.samples));
+		fprintf(stream, " samples (%.2f%%)\n", summary_percent(report->totals[first], event->totals.samples));
 	}
 	fputs("\nThe counts given below are the number of samples for each listed event type.\n", stream);
 }
@@ -244,14 +244,14 @@ fill_table(const struct prof_report *report, struct table *table)
 
 		for (size_t i = 0; i < report->choice.shown_events.count; i++) {
 			uint16_t event = report->choice.shown_events.events[i];
-			double percent = share_percent(row->counts[event], report->totals[event]);
+			double percent = summary_percent(row->counts[event], report->totals[event]);
 
 			table_format(table, STYLE_PLAIN, "%" PRIu64, row->counts[event]);
 			table_format(table, percent >= HOT_PERCENT ? STYLE_HOT : STYLE_PLAIN, "%.2f%%", percent);
 			if (i > 0)
 				continue;
 			sum += row->counts[event];
-			table_format(table, STYLE_PLAIN, "%.2f%%", share_percent(sum, report->totals[event]));
+			table_format(table, STYLE_PLAIN, "%.2f%%", summary_percent(sum, report->totals[event]));
 		}
 		if (row->title)
 			table_text(table, row->procedure.kind > PROCEDURE_UNNAMED ? STYLE_WARNING : STYLE_PLAIN,
@@ -333,9 +333,9 @@ print_csv_row(const struct prof_report *report, const struct histogram_row *row,
 		uint16_t event = report->choice.shown_events.events[i];
 
 		csv_number(csv, row->counts[event]);
-		csv_real(csv, share_percent(row->counts[event], report->totals[event]), 2);
+		csv_real(csv, summary_percent(row->counts[event], report->totals[event]), 2);
 		if (i == 0)
-			csv_real(csv, share_percent(sum, report->totals[event]), 2);
+			csv_real(csv, summary_percent(sum, report->totals[event]), 2);
 	}
 	if (row->title)
 		err = csv_shown(csv, row->title);

@@ -206,7 +206,7 @@ whatcg_report_cut(const struct whatcg_report *report, const struct whatcg_part *
 	size_t shown = 0;
 
 	while (shown < count && shown < request->limit && parts[shown].samples &&
-	       share_percent(parts[shown].samples, report->survey.samples) >= request->cutoff_percent)
+	       summary_percent(parts[shown].samples, report->survey.samples) >= request->cutoff_percent)
 		shown++;
 	return shown;
 }
@@ -256,7 +256,7 @@ print_parts(const struct whatcg_report *report, const struct whatcg_part *parts,
 			print_heading(image, output);
 		}
 		fprintf(output->stream, ", %.2f%% of the samples\n",
-		        share_percent(parts[i].samples, report->survey.samples));
+		        summary_percent(parts[i].samples, report->survey.samples));
 		print_part(&parts[i], output);
 	}
 }

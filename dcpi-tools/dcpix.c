@@ -128,7 +128,7 @@ print_missing(const struct x_report *report, FILE *stream)
 		fprintf(stream,
 		        "dcpix: %" PRIu64 " of them (%.2f %%) were in code without a file, or that its file does not "
 		        "have, and have no place\n",
-		        counted->anonymous[0], share_percent(counted->anonymous[0], counted->totals[0]));
+		        counted->anonymous[0], summary_percent(counted->anonymous[0], counted->totals[0]));
 	if (summary->unfollowed)
 		fprintf(stream, "dcpix: %" PRIu64 " program%s could not be followed, and %s not counted\n",
 		        summary->unfollowed, summary->unfollowed == 1 ? " that was started" : "s that were started",
@@ -197,8 +197,8 @@ print_bursts(const struct x_report *report, FILE *stream)
 	fprintf(stream,
 	        "dcpix: a thread stood still for %.2f %% of the time, %.1f us a step; dcpix ran for %.2f %% (limit of "
 	        "both %g %%)\n",
-	        share_percent(bursts->stopped_ns, bursts->elapsed_ns), step_us(bursts),
-	        share_percent(bursts->own_ns, bursts->elapsed_ns), report->request->bursts.budget_percent);
+	        summary_percent(bursts->stopped_ns, bursts->elapsed_ns), step_us(bursts),
+	        summary_percent(bursts->own_ns, bursts->elapsed_ns), report->request->bursts.budget_percent);
 	if (bursts->asleep || bursts->in_call)
 		fprintf(stream,
 		        "dcpix: of %" PRIu64 " moments, no thread was running at %" PRIu64
@@ -225,9 +225,9 @@ bursts_json(const struct x_report *report)
 		json_count(bursts->in_call), "bursts", json_count(bursts->bursts), "steps", json_count(bursts->steps),
 		"ends", ends, "without_file", json_count(report->counted->anonymous[0]), "edges",
 		json_count(report->counted->edges.count), "seconds", (double)bursts->elapsed_ns / (double)SECOND_NS,
-		"stopped_percent", share_percent(bursts->stopped_ns, bursts->elapsed_ns), "own_percent",
-		share_percent(bursts->own_ns, bursts->elapsed_ns), "budget_percent", request->budget_percent, "step_us",
-		step_us(bursts));
+		"stopped_percent", summary_percent(bursts->stopped_ns, bursts->elapsed_ns), "own_percent",
+		summary_percent(bursts->own_ns, bursts->elapsed_ns), "budget_percent", request->budget_percent,
+		"step_us", step_us(bursts));
 }
 
 /* An exit status. */

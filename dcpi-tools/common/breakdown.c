@@ -176,7 +176,7 @@ breakdown_row_high(const struct breakdown_row *row, const struct stall_summary *
 void
 breakdown_rest(double tallied, uint64_t analyzed, uint64_t samples, double *vague, double *missing)
 {
-	const double percent = round(TENTHS * share_percent(analyzed, samples)) / TENTHS;
+	const double percent = round(TENTHS * summary_percent(analyzed, samples)) / TENTHS;
 
 	*vague = fmax(percent - tallied, 0);
 	*missing = fmax(100 - tallied - *vague, 0);

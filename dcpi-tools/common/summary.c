@@ -12,7 +12,7 @@
 #define IMAGES_NAMED 3 /* at most, for each reason that symbols are missing */
 
 double
-share_percent(uint64_t part, uint64_t whole)
+summary_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
@@ -132,7 +132,7 @@ summary_print_samples(const struct selection *selection, uint16_t event, uint64_
 
 	fputs("Samples:    ", stream);
 	text_print(sampled->name, stream);
-	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, share_percent(samples, sampled->totals.samples),
+	fprintf(stream, " %" PRIu64 ", %.2f%% of all; %s\n", samples, summary_percent(samples, sampled->totals.samples),
 	        time_format_range(selection->start_ns, selection->end_ns, range));
 	summary_print_weights(sampled, "Weights:    ", stream);
 }
@@ -170,7 +170,7 @@ print_samples(const struct summary *summary, const struct output *output)
 		fprintf(output->stream, " %" PRIu64 " (%s%s), %" PRIu64 " unknown (%.2f%%), %" PRIu64 " lost",
 		        event->totals.samples, event->period ? "1 per " : "period varied",
 		        event->period ? format_period(event, event->period, period) : "", unknown,
-		        share_percent(unknown, event->totals.samples), event->totals.lost);
+		        summary_percent(unknown, event->totals.samples), event->totals.lost);
 		if (event->totals.dropped)
 			fprintf(output->stream, ", %" PRIu64 " dropped", event->totals.dropped);
 		running = slice_event_running_percent(&event->totals);
@@ -199,7 +199,7 @@ print_unknown(const struct summary *summary, const struct output *output)
 			begin_line(&paragraph);
 			text_print(event->name, output->stream);
 			fprintf(output->stream, " %" PRIu64 " (%.2f%%) %s: %s\n", count,
-			        share_percent(count, event->totals.samples), unknown_cause_name(cause),
+			        summary_percent(count, event->totals.samples), unknown_cause_name(cause),
 			        unknown_cause_text(cause));
 		}
 	}
@@ -222,7 +222,7 @@ print_missing(const struct summary *summary, struct summary_paragraph *paragraph
 		return;
 	begin_line(paragraph);
 	text_print(summary->selection->events[event].name, stream);
-	fprintf(stream, " %" PRIu64 " (%.2f%%) %s:", count, share_percent(count, summary->totals[event]),
+	fprintf(stream, " %" PRIu64 " (%.2f%%) %s:", count, summary_percent(count, summary->totals[event]),
 	        procedure_kind_text(kind));
 	for (size_t i = 0; i < histogram->row_count; i++) {
 		if (histogram->rows[i].procedure.kind != kind || ++images > IMAGES_NAMED)

@@ -46,6 +46,6 @@ void summary_print_weights(const struct selection_event *event, const char *head
 void summary_print_samples(const struct selection *selection, uint16_t event, uint64_t samples, FILE *stream);
 
 /* `part` of `whole` in percent; 0 of 0 is 0. */
-double share_percent(uint64_t part, uint64_t whole);
+double summary_percent(uint64_t part, uint64_t whole);
 
 #endif

@@ -288,7 +288,7 @@ print_reason(const struct survey_all *survey, size_t first, FILE *stream)
 	for (size_t i = first; i < survey->gap_count; i++)
 		if (strcmp(survey->gaps[i].why, why) == 0)
 			samples += survey->gaps[i].samples;
-	fprintf(stream, "              %6.2f%%  ", share_percent(samples, survey->samples));
+	fprintf(stream, "              %6.2f%%  ", summary_percent(samples, survey->samples));
 	for (size_t i = first; i < survey->gap_count; i++) {
 		const struct survey_gap *gap = &survey->gaps[i];
 
@@ -309,11 +309,11 @@ survey_all_print_gaps(const struct survey_all *survey, const struct output *outp
 	FILE *stream = output->stream;
 
 	fprintf(stream, "Analysed:     %6.2f%% of the samples: %zu procedure%s of %zu image%s\n",
-	        share_percent(survey->analyzed, survey->samples), survey->procedure_count,
+	        summary_percent(survey->analyzed, survey->samples), survey->procedure_count,
 	        text_plural(survey->procedure_count), survey->image_count, text_plural(survey->image_count));
 	if (!missing)
 		return;
-	fprintf(stream, "Not analysed: %6.2f%%\n", share_percent(missing, survey->samples));
+	fprintf(stream, "Not analysed: %6.2f%%\n", summary_percent(missing, survey->samples));
 	for (size_t i = 0; i < survey->gap_count; i++) {
 		size_t first = 0;
 

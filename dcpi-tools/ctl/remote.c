@@ -214,7 +214,7 @@ ask_for_label(void *request)
 }
 
 int
-labelled_run(const struct ctl_request *request, char *const *command, struct child *child)
+remote_run_labelled(const struct ctl_request *request, char *const *command, struct child *child)
 {
 	struct ctl_request asking = *request;
 	int err;
@@ -233,7 +233,7 @@ labelled_run(const struct ctl_request *request, char *const *command, struct chi
 
 /* dcpid may have been restarted while the program ran, and may still be starting. */
 int
-labelled_flush(const struct ctl_request *request)
+remote_flush_labelled(const struct ctl_request *request)
 {
 	struct ctl_request flush = *request;
 
@@ -250,6 +250,6 @@ ctl_label(const struct ctl_request *request)
 
 	if (!request->program)
 		return ctl_remote(request);
-	status = labelled_run(request, request->program, &child);
-	return status ? status : child_exit_status(child.status, labelled_flush(request));
+	status = remote_run_labelled(request, request->program, &child);
+	return status ? status : child_exit_status(child.status, remote_flush_labelled(request));
 }

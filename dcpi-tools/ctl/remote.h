@@ -1,7 +1,7 @@
 /*
  * remote.h - commands of dcpictl that a running dcpid executes, and programs that run under a label
  *
- * Thread rule: one thread; labelled_run(): that of child.h.
+ * Thread rule: one thread; remote_run_labelled(): that of child.h.
  */
 #ifndef DCPI_TOOLS_CTL_REMOTE_H
 #define DCPI_TOOLS_CTL_REMOTE_H
@@ -37,9 +37,9 @@ int remote_ask(const struct ctl_request *request, char *path, size_t size, json_
  * Run `command` under request->label. 0 when it ran, with its result in child->status. An exit status, after a message,
  * when it did not run.
  */
-int labelled_run(const struct ctl_request *request, char *const *command, struct child *child);
+int remote_run_labelled(const struct ctl_request *request, char *const *command, struct child *child);
 
 /* Make dcpid write all samples until now. An exit status, after a message if it is not 0. */
-int labelled_flush(const struct ctl_request *request);
+int remote_flush_labelled(const struct ctl_request *request);
 
 #endif

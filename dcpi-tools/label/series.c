@@ -85,7 +85,7 @@ run_one(struct series *series)
 	if (isatty(STDERR_FILENO))
 		child.tick = show_progress;
 	series->asking.label = label;
-	status = labelled_run(&series->asking, series->program, &child);
+	status = remote_run_labelled(&series->asking, series->program, &child);
 	if (child.tick)
 		fputs("\r\033[K", stderr);
 	if (status)
@@ -93,7 +93,7 @@ run_one(struct series *series)
 	series->results[series->done++] = (struct series_run){
 		.elapsed_ns = child.end_ns - child.start_ns, .cpu_ns = child.cpu_ns, .status = child.status};
 	print_end(series, label, &child);
-	status = labelled_flush(&series->asking);
+	status = remote_flush_labelled(&series->asking);
 	if (status || child.status == 0)
 		return status;
 	series->failed++;

@@ -215,7 +215,7 @@ put_names(const struct capture *capture, const struct captured_layout *layout, c
 	err = put_value(&value, captured_layout_encode(layout, &value), CAPTURE_LAYOUT, 0, put, context);
 	if (err)
 		return err;
-	err = captured_symbols_make(capture->symbols, &symbols, &count);
+	err = image_contents_capture_symbols(capture->symbols, &symbols, &count);
 	if (err)
 		return err;
 	err = captured_symbols_encode(symbols, count, &value);
@@ -234,7 +234,7 @@ put_parcel(const struct capture *capture, size_t *next, uint8_t *bytes, capture_
 	for (; *next < capture->mark_count && count < CAPTURED_PARCEL_MAX; ++*next) {
 		uint8_t *to = bytes + count * CAPTURED_BLOCK_SIZE;
 
-		if (captured_block_make(capture->file, capture->contents, capture->marks[*next], to))
+		if (image_contents_capture_block(capture->file, capture->contents, capture->marks[*next], to))
 			blocks[count++] = (struct captured_block){capture->marks[*next], to};
 	}
 	if (count == 0)
@@ -294,7 +294,7 @@ static int
 take(struct capture *capture, capture_put *put, void *context)
 {
 	struct captured_layout *layout;
-	int err = captured_layout_make(capture->file, capture->contents, &layout);
+	int err = image_contents_capture_layout(capture->file, capture->contents, &layout);
 
 	if (err)
 		return err == -E2BIG ? -DCPI_EDAMAGED : err;

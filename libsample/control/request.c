@@ -26,7 +26,7 @@ command_entry(enum command command)
 }
 
 int
-label_check(const char *label, char *why, size_t size)
+request_check_label(const char *label, char *why, size_t size)
 {
 	char shown[4 * EPOCH_LABEL_SIZE];
 
@@ -78,7 +78,7 @@ read_label(const json_t *label, struct control_request *request, char *why, size
 		snprintf(why, size, "%s takes no label", command->name);
 		return -EINVAL;
 	}
-	err = label_check(json_string_value(label), why, size);
+	err = request_check_label(json_string_value(label), why, size);
 	if (err)
 		return err;
 	if (request->command == COMMAND_LABEL && !*json_string_value(label)) {

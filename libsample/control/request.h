@@ -57,6 +57,6 @@ _Static_assert(LABEL_SIZE == EPOCH_LABEL_SIZE, "one rule for all labels");
  * Check that `label` is valid for an epoch or a process tree: at most EPOCH_LABEL_SIZE - 1 bytes of printable UTF-8
  * without "/". 0, or -EINVAL.
  */
-int label_check(const char *label, char *why, size_t size);
+int request_check_label(const char *label, char *why, size_t size);
 
 #endif

@@ -360,8 +360,8 @@ image_contents_constants(const struct image_contents *contents, uint64_t address
 /* ---- what a database captures of it ---- */
 
 int
-captured_layout_make(const struct image_file *file, const struct image_contents *contents,
-                     struct captured_layout **layout)
+image_contents_capture_layout(const struct image_file *file, const struct image_contents *contents,
+                              struct captured_layout **layout)
 {
 	const struct elf_segments *segments = image_file_segments(file);
 	const struct elf_file *elf = image_file_elf(file);
@@ -398,7 +398,7 @@ captured_layout_make(const struct image_file *file, const struct image_contents 
 }
 
 int
-captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count)
+image_contents_capture_symbols(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count)
 {
 	const size_t size = symbol_table_size(table);
 	struct profile_symbol *list = calloc(size + 1, sizeof(*list));
@@ -417,8 +417,8 @@ captured_symbols_make(const struct symbol_table *table, struct profile_symbol **
 }
 
 bool
-captured_block_make(const struct image_file *file, const struct image_contents *contents, uint32_t number,
-                    uint8_t bytes[CAPTURED_BLOCK_SIZE])
+image_contents_capture_block(const struct image_file *file, const struct image_contents *contents, uint32_t number,
+                             uint8_t bytes[CAPTURED_BLOCK_SIZE])
 {
 	const uint64_t start = (uint64_t)number * CAPTURED_BLOCK_SIZE, end = start + CAPTURED_BLOCK_SIZE;
 	const struct image_section *sections;

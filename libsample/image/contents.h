@@ -61,17 +61,17 @@ const uint8_t *image_contents_constants(const struct image_contents *contents, u
 /* ---- what a database captures of an open image, so that it is still there when the file is not ---- */
 
 /* The layout of an open image, in one block for free(); `contents` may be NULL: no sections. 0, -E2BIG, -ENOMEM. */
-int captured_layout_make(const struct image_file *file, const struct image_contents *contents,
-                         struct captured_layout **layout);
+int image_contents_capture_layout(const struct image_file *file, const struct image_contents *contents,
+                                  struct captured_layout **layout);
 
 /* The symbols of the table, ascending by offset; the caller frees the array, the table owns the names. 0 or -ENOMEM. */
-int captured_symbols_make(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count);
+int image_contents_capture_symbols(const struct symbol_table *table, struct profile_symbol **symbols, size_t *count);
 
 /*
  * Copy block `number` out of `contents`, with zeros where these have no bytes. False when they have no byte of the
  * block.
  */
-bool captured_block_make(const struct image_file *file, const struct image_contents *contents, uint32_t number,
-                         uint8_t bytes[CAPTURED_BLOCK_SIZE]);
+bool image_contents_capture_block(const struct image_file *file, const struct image_contents *contents, uint32_t number,
+                                  uint8_t bytes[CAPTURED_BLOCK_SIZE]);
 
 #endif

@@ -127,7 +127,7 @@ find_first(const struct store *store, MDB_txn *txn, uint32_t *id)
 }
 
 int
-incoming_exist(const struct store *store, MDB_txn *txn)
+merge_database_has_incoming(const struct store *store, MDB_txn *txn)
 {
 	uint32_t id = 0;
 
@@ -167,7 +167,7 @@ remove_from_epoch(struct profile *profile, MDB_txn *txn, uint32_t id, size_t max
 }
 
 int
-incoming_remove_some(struct profile *profile, bool is_ours, size_t max)
+merge_database_remove_incoming(struct profile *profile, bool is_ours, size_t max)
 {
 	int result, err;
 	MDB_txn *txn;
@@ -828,7 +828,7 @@ remove_left(struct merger *merger)
 
 	while (result > 0 || (result == -DCPI_EFULL && max > BLOCKS_WHEN_FULL)) {
 		max = result < 0 ? BLOCKS_WHEN_FULL : max; /* LMDB writes before it removes */
-		result = incoming_remove_some(merger->to, true, max);
+		result = merge_database_remove_incoming(merger->to, true, max);
 		if (result > 0)
 			let_others_write();
 	}

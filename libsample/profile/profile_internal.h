@@ -46,13 +46,13 @@ struct profile {
 /* ---- epochs that an import brings in over several transactions (merge_database.h) ---- */
 
 /* In a transaction: are there incoming epochs? 1, 0, or an error. */
-int incoming_exist(const struct store *store, MDB_txn *txn);
+int merge_database_has_incoming(const struct store *store, MDB_txn *txn);
 
 /*
  * One transaction that removes at most `max` blocks of an incoming epoch whose import has ended, and the epoch after
  * its last slice; `is_ours`: we hold the lock, and all incoming epochs are to go. 1: there may be more to do; 0: there
  * was nothing (then nothing was written); or an error with nothing changed.
  */
-int incoming_remove_some(struct profile *profile, bool is_ours, size_t max);
+int merge_database_remove_incoming(struct profile *profile, bool is_ours, size_t max);
 
 #endif

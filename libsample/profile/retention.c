@@ -190,7 +190,7 @@ drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
 	if (result)
 		return result;
 	max = max < RAISED_BLOCKS ? max : RAISED_BLOCKS;
-	result = incoming_remove_some(profile, false, max);
+	result = merge_database_remove_incoming(profile, false, max);
 	if (result == 0)
 		result = drop_step(profile, ended_ns, max);
 	err = store_restore_limit(&profile->store);
@@ -207,7 +207,7 @@ profile_drop_old(struct profile *profile, const struct retention_options *option
 
 	if (!profile->store.write)
 		return -EINVAL;
-	result = incoming_remove_some(profile, false, max);
+	result = merge_database_remove_incoming(profile, false, max);
 	if (result && result != -DCPI_EFULL)
 		return result;
 	if (result == -DCPI_EFULL)
@@ -471,7 +471,7 @@ mark_step(struct profile *profile, size_t max)
 	err = store_begin(&profile->store, false, &txn);
 	if (err)
 		return err;
-	err = incoming_exist(&profile->store, txn);
+	err = merge_database_has_incoming(&profile->store, txn);
 	if (err > 0) {
 		/* an import has numbers that no count refers to yet (merge_database.h): begin again when it has ended
 		 */
@@ -552,7 +552,7 @@ remove_step(struct profile *profile, size_t max)
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
 		return err;
-	err = incoming_exist(&profile->store, txn);
+	err = merge_database_has_incoming(&profile->store, txn);
 	if (err > 0) {
 		mdb_txn_abort(txn);
 		gc_fini(gc); /* an import has numbers that no count refers to yet: begin again when it has ended */

@@ -21,7 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	for (size_t i = 0; i < labelled.count; i++)
 		if (!labelled.list[i].pid || !*labelled.list[i].label ||
-		    label_check(labelled.list[i].label, why, sizeof(why)))
+		    request_check_label(labelled.list[i].label, why, sizeof(why)))
 			abort();
 	labelled_processes_fini(&labelled);
 	free(text);

@@ -264,7 +264,7 @@ add_loss(const struct doctor_environment *environment, const struct selection *s
 {
 	const struct image *image = selection->images[loss->image].image;
 	const enum procedure_kind kind = main_kind(loss);
-	const double percent = share_percent(loss->samples, total);
+	const double percent = summary_percent(loss->samples, total);
 	char *shown = text_shown(image->path), count[STATUS_NUMBER_SIZE];
 
 	findings_add(findings, SEVERITY_WARNING, "symbols", "%s: %s samples (%.1f %%) have no name: %s",
@@ -309,14 +309,14 @@ add_losses(const struct doctor_environment *environment, const struct selection 
 	}
 	qsort(losses, selection->image_count, sizeof(*losses), compare_losses);
 	for (size_t i = 0; i < selection->image_count && count < IMAGES_NAMED; i++) {
-		if (share_percent(losses[i].samples, total) < LEAST_PERCENT)
+		if (summary_percent(losses[i].samples, total) < LEAST_PERCENT)
 			break;
 		add_loss(environment, selection, &losses[i], total, findings);
 		count++;
 	}
 	check_archive(environment, findings);
 	findings_add(findings, SEVERITY_OK, "symbols", "%.1f %% of the %s samples of %s have a procedure's name",
-	             share_percent(total - missing, total), status_format_count(total, total_text), stretch);
+	             summary_percent(total - missing, total), status_format_count(total, total_text), stretch);
 }
 
 int

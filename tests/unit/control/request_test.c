@@ -116,10 +116,10 @@ a_label_of_63_bytes_is_the_longest(void **state)
 	(void)state;
 	memset(label, 'x', sizeof(label));
 	label[EPOCH_LABEL_SIZE - 1] = '\0';
-	assert_int_equal(label_check(label, why, sizeof(why)), 0);
+	assert_int_equal(request_check_label(label, why, sizeof(why)), 0);
 	label[EPOCH_LABEL_SIZE - 1] = 'x';
 	label[EPOCH_LABEL_SIZE] = '\0';
-	assert_int_equal(label_check(label, why, sizeof(why)), -EINVAL);
+	assert_int_equal(request_check_label(label, why, sizeof(why)), -EINVAL);
 	assert_string_equal(why, "the label is 64 bytes long; at most 63 are accepted");
 }
 
@@ -130,7 +130,7 @@ a_label_has_no_slash_and_no_control_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		assert_int_equal(label_check(wrong[i], why, sizeof(why)), -EINVAL);
+		assert_int_equal(request_check_label(wrong[i], why, sizeof(why)), -EINVAL);
 		assert_string_equal(why, "the label may have neither \"/\", \"\\\" nor control characters");
 	}
 }
