@@ -205,7 +205,8 @@ say_lack(struct code_namer *namer, struct namer_image *named, const struct captu
 	if (lack->is_cut && !named->is_cut_said)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,
 		          "%s of process %llu: it tells more of its code than is read (dcpid(8) has the limits): "
-		          "functions that it told last have no names; a new process of the program begins a new file",
+		          "functions that it reported last have no names; a new process of the program begins a new "
+		          "file",
 		          shown, (unsigned long long)named->image.inode);
 	if (lack->misunderstood && !named->is_misunderstood_said)
 		log_write(namer->options.log, LOG_LEVEL_WARNING,

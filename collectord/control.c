@@ -534,7 +534,7 @@ control_check_free(const char *path, char *why, size_t size)
 	if (owner > 0)
 		snprintf(why, size, "%s: another dcpid listens there (process %d)", path, (int)owner);
 	else
-		snprintf(why, size, "%s: somebody listens there who does not answer", path);
+		snprintf(why, size, "%s: a process listens there and does not answer", path);
 	return -EADDRINUSE;
 }
 

@@ -55,7 +55,7 @@ take_argument(void *member, char *text, struct argp_state *state)
 		return;
 	}
 	if (!*text || strpbrk(text, "*?[\\"))
-		argp_error(state, "the name may not be empty, nor have wildcards");
+		argp_error(state, "the name may not be empty or have wildcards");
 	series->name = text;
 }
 

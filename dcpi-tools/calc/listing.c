@@ -472,7 +472,7 @@ listing_print(const struct listing *listing, const struct output *output)
 
 static const char *const words[][2] = {
 	{"Best-case", "cycles of one execution, and per instruction, if nothing misses and every branch is predicted"},
-	{"Actual", "the same as it was, by the samples"},
+	{"Actual", "cycles of one execution, and per instruction, as the samples say"},
 	{"Samples", "of time on this instruction; out of order, moved back to the one that held up retirement"},
 	{"CPI", "cycles that the instruction was at the head of the issue queue, or held up retirement"},
 	{"Culprit", "addresses of the instructions that the time may be lost for"},

@@ -317,7 +317,7 @@ run_history_print(const struct run_history *history, FILE *stream)
 {
 	fprintf(stream, "%.2g%%, ", 100 * history->prior.median);
 	if (history->series == 0)
-		fputs("which is usual of runs", stream);
+		fputs("a typical value of runs", stream);
 	else
 		fprintf(stream, "by %zu runs of %zu other program%s here", history->runs, history->series,
 		        history->series == 1 ? "" : "s");

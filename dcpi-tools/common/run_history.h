@@ -30,7 +30,7 @@ int run_history_read(struct run_history *history, const struct profile_sets *set
 /* Whether these rows leave the noise so uncertain that the history matters. */
 bool run_history_matters(const struct variation *variation);
 
-/* "3%, which is usual of runs", or "1.4%, by 24 runs of 3 other programs here". */
+/* "3%, a typical value of runs", or "1.4%, by 24 runs of 3 other programs here". */
 void run_history_print(const struct run_history *history, FILE *stream);
 
 #endif

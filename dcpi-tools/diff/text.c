@@ -361,7 +361,7 @@ print_item_notes(const struct diff_report *report, const struct output *output)
 	FILE *stream = output->stream;
 
 	if (!report->is_one_unit)
-		fputs("Amounts:  not compared: what a sample stands for is not known, or not the same in both sets\n",
+		fputs("Amounts:  not compared: what a sample stands for is not known, or differs between the sets\n",
 		      stream);
 	print_rebuilt(report, stream);
 	for (unsigned side = 0; side < 2 && report->request->input.analyze; side++) {

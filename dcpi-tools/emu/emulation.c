@@ -214,7 +214,7 @@ static const struct option_row rows[] = {
 	OPTION_TEXT(1, "machine", "NAME|FILE", struct emu_run_request, machine,
                     "On that machine ('dcpiemu machines' lists them)"),
 	OPTION_CALL(1, "threads", 0, "N", offsetof(struct emu_run_request, threads), take_threads,
-                    "The program sees N of its cores, and is told so (OMP_NUM_THREADS and the like, %t in arguments)"),
+                    "The program sees N of its cores, also by OMP_NUM_THREADS and the like, and %t in arguments is N"),
 	OPTION_HEADING(2, "Where the profile is kept:"),
 	OPTION_NAME(2, "label", "LABEL", struct emu_run_request, common.label, EPOCH_LABEL_SIZE - 1,
                     "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),

@@ -556,7 +556,7 @@ static const struct command_line line = {
 	.rows = rows,
 	.arguments = "[--] PROGRAM [ARGUMENT]...",
 	.doc = "Run PROGRAM as if on several machines, with several numbers of threads, and compare.\v"
-	       "The number of threads is told in OMP_NUM_THREADS and the like, and stands in the place of %t in "
+	       "The number of threads is passed in OMP_NUM_THREADS and the like, and stands in the place of %t in "
 	       "arguments. See dcpiemu(1).",
 	.options = offsetof(struct emu_sweep_request, common.options),
 	.child = &command_sweep_options,

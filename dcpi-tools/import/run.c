@@ -358,7 +358,7 @@ is_standard_input(const char *file)
 static int
 say_stopped(const char *file)
 {
-	message_print(file, "told to stop; nothing of it is in the database");
+	message_print(file, "interrupted; nothing of it is in the database");
 	return STATUS_FAILURE;
 }
 

@@ -433,8 +433,8 @@ print_missing(const struct stats_report *report, const struct output *output)
 	if (report->few > 0) {
 		begin_line(output, &heading);
 		fprintf(output->stream,
-		        "%zu %s%s with less than %d samples a set, %.2f%% of all, which cannot be told from noise "
-		        "(--all shows them)\n",
+		        "%zu %s%s with less than %d samples a set, %.2f%% of all, which cannot be distinguished from "
+		        "noise (--all shows them)\n",
 		        report->few, stats_report_row_name(report), report->few == 1 ? "" : "s", VARIATION_LEAST,
 		        report->few_percent);
 	}

@@ -143,7 +143,7 @@ code_image_trouble(const struct image *image, int err)
 			return "the kernel's code was not captured (dcpid reads /proc/kcore where it may): dcpiprof "
 			       "says which of its procedures are hot";
 		if (jit_is_image(image))
-			return "its process told the names of its code only, not the code itself: a jitdump has both";
+			return "its process wrote the names of its code only, not the code itself: a jitdump has both";
 		if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
 			return "it is memory without a file, and what was in it is not known";
 		if (!architecture_trouble(ARCHITECTURE_RISCV64))

@@ -297,7 +297,7 @@ compaction_explain(const struct compaction *compaction, int err, char *why, size
 		         compaction_size(compaction->needed_bytes, needed, sizeof(needed)),
 		         compaction_size(compaction->free_bytes, free_bytes, sizeof(free_bytes)));
 	else if (err == -ECANCELED)
-		snprintf(why, size, "dcpid was told to end; the database is as it was");
+		snprintf(why, size, "dcpid is ending; the database is as it was");
 	else if (err == -ENODEV)
 		snprintf(why, size, "it was compacted, and then could not be opened");
 	else

@@ -129,7 +129,7 @@ test_end_meanwhile()
 	check_at_most 'and soon' 10 "$seconds"
 	figure "told to end while it compacts, dcpid ends after $seconds s"
 	wait $!
-	check 'who waited for it hears why' grep -q 'dcpid was told to end; the database is as it was' "$scratch/broken"
+	check 'who waited for it hears why' grep -q 'dcpid is ending; the database is as it was' "$scratch/broken"
 	check 'nothing of the copy is left over' is_without_leftovers
 	check_equal 'what was sampled up to the end is in the old file' \
 		"$(sed -n 's/.*: \([0-9]*\) samples in .*/\1/p' "$db.log" | tail -n 1)" "$(samples_written "$db" all)"

@@ -324,7 +324,7 @@ end_imports()
 	kill "$started"
 	wait "$started"
 	check_equal 'an import that is told to end says so' 1 $?
-	check 'in a sentence' grep -q 'told to stop; nothing of it is in the database' "$scratch/ended.log"
+	check 'in a sentence' grep -q 'interrupted; nothing of it is in the database' "$scratch/ended.log"
 	check_equal 'and leaves nothing' '' "$(ls "$scratch/prepared")"
 	exec 9>&-
 }

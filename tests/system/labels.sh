@@ -232,7 +232,7 @@ test_runs()
 	check 'and is told' json_holds '[.runs[] | [.exit_status, .signal]] == [[null, 9]] and .statistics == null' "$scratch/json"
 	check 'but if it is to go on' runs --runs 2 --keep-going --no-stats kept false
 	check_equal 'with the others' 3 "$(wc -l <"$scratch/heard")"
-	check_fails 'a name with wildcards' 2 'nor have wildcards' dcpilabel --db "$db" 'a*' true
+	check_fails 'a name with wildcards' 2 'or have wildcards' dcpilabel --db "$db" 'a*' true
 	check_fails 'no program' 2 'which name, and which program?' dcpilabel --db "$db" a
 	check_fails 'a program that is not there' 127 'nosuch: cannot run it' dcpilabel --db "$db" nothing nosuch
 }

@@ -16,7 +16,7 @@ test_deaf_socket()
 		sleep 60' "$path"
 	wait_for 5 test -S "$path.ready"
 	check_fails 'a socket whose owner is deaf is refused, not waited for' 1 \
-		"dcpid: $path.ready: somebody listens there who does not answer" \
+		"dcpid: $path.ready: a process listens there and does not answer" \
 		timeout 5 dcpid --foreground --db "$scratch/deaf.db" --socket "$path.ready"
 	check 'and nothing is made' test ! -e "$scratch/deaf.db"
 	kill "$started"

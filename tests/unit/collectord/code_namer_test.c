@@ -391,7 +391,7 @@ a_map_beyond_its_limit_is_said_once(void **state)
 	snprintf(
 		expected, sizeof(expected),
 		"[jit:node] of process %d: it tells more of its code than is read (dcpid(8) has the limits): functions "
-		"that it told last have no names; a new process of the program begins a new file\n",
+		"that it reported last have no names; a new process of the program begins a new file\n",
 		(int)fixture->child);
 	assert_string_equal(fixture->said, expected);
 }

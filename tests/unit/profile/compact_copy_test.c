@@ -109,7 +109,7 @@ assert_broken_off(const struct profile_fixture *fixture, struct profile *profile
 
 	assert_int_equal(profile_compact(profile, &compaction), -ECANCELED);
 	compaction_explain(&compaction, -ECANCELED, why, sizeof(why));
-	assert_string_equal(why, "dcpid was told to end; the database is as it was");
+	assert_string_equal(why, "dcpid is ending; the database is as it was");
 	assert_int_equal(inode_of_data(fixture), inode);
 	snprintf(path, sizeof(path), "%s/data.mdb.compact", fixture->directory);
 	assert_int_equal(access(path, F_OK), -1);
