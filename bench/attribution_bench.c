@@ -141,7 +141,7 @@ make_samples(struct simulated_machine *machine, size_t count)
 	zipf_init(addresses, HOT_ADDRESSES);
 	for (size_t i = 0; i < count; i++) {
 		struct record *sample = &samples[i];
-		/* Spread the hot instructions over the text as compilers do: anyhow. */
+		/* Scatter the hot instructions over the text, as compilers order functions without regard to heat. */
 		uint64_t hot = zipf_draw(addresses, &machine->seed) * UINT64_C(40503) * 5 % IMAGE_TEXT;
 
 		sample->type = RECORD_SAMPLE;

@@ -2,7 +2,7 @@
  * decode_bench.c - how many instructions a second are decoded, beside objdump -d
  *
  * decode_bench FILE...: for each the instructions of its .text, millions of them a second (the best of five passes,
- * each with a decoder that knows nothing yet), the same when each comes with its text, and how many times longer
+ * each with a decoder that knows nothing yet), that speed when each comes with its text, and how many times longer
  * objdump -d takes than either, its processor time against ours; nothing of that for an
  * architecture that this objdump does not know.
  */

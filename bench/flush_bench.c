@@ -45,7 +45,7 @@ struct flush_bench {
 	uint64_t state;
 };
 
-/* xorshift64*: the same numbers in every run. */
+/* xorshift64*: a fixed seed, so that every run draws equal numbers. */
 static uint64_t
 draw(struct flush_bench *bench)
 {

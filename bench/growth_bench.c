@@ -6,7 +6,7 @@
  * replaced by a new build once a week, each on its own day, and a twentieth of the work is done by commands that nobody
  * has seen before and that are gone within the hour. How often an address is sampled in a flush is drawn from Poisson's
  * distribution. What is drawn goes through a tally of dcpid's default size, a flush whenever it is three quarters full,
- * and the same steps of retention after each flush.
+ * and, as in dcpid, the steps of retention after each flush.
  *
  * Ten million samples are cheap, 3.2 million flushes are not. So most of the year is written a day at a time. At some
  * points of it the database is made as it would be: six days by the hour, a day by 10 minutes, and of that the last

@@ -65,7 +65,7 @@ piece_ns(const struct sample_cost_bench *bench)
 	return bench_clock_ns(CLOCK_MONOTONIC) - before;
 }
 
-/* Samples of this process; those of others, who ran in between, are not in the time that is compared. */
+/* Samples of this process; those of other processes, which ran in between, are not in the time that is compared. */
 static unsigned
 take_samples(struct sample_cost_bench *bench)
 {

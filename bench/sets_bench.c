@@ -58,7 +58,7 @@ fill_entries(struct sets_bench *bench, unsigned epoch)
 
 	for (uint32_t image = 0; image < IMAGES; image++) {
 		for (uint32_t label = 0; label < LABELS; label++) {
-			/* neighbours have other images, and each epoch the same */
+			/* neighbouring labels have other images; a label has equal images in all epochs */
 			if ((image + label * 7) % IMAGES >= bench->share)
 				continue;
 			for (uint64_t i = 0; i < OFFSETS; i++, count++)

@@ -34,7 +34,7 @@ budget_init(struct budget *budget, const struct config *config)
 
 /* ---- measuring ---- */
 
-/* Events whose samples are taken in the same way, so that the cost of one holds for the others. */
+/* Events of one kind share the kernel's way to take a sample, so the cost of one holds for the others. */
 enum probe_kind {
 	KIND_CLOCK,
 	KIND_SOFTWARE,
@@ -215,7 +215,7 @@ reserved_ppm(const struct event *events, size_t count)
 	uint64_t rate = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t other = 0; /* of the same event on another kind of core: a CPU takes samples of one of them */
+		uint64_t other = 0; /* rate of this event on another kind of core: a CPU takes samples of one of them */
 
 		for (size_t j = 0; j < i; j++)
 			if (events[j].available && event_is_other_kind(&events[i], &events[j]))

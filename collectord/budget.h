@@ -3,8 +3,8 @@
  *
  * budget_measure() measures what a sample of each event costs here. budget_plan() gives one rate to all events whose
  * rate the configuration leaves open (event->chosen): the highest one that keeps all events within the limit while
- * every CPU is busy. Events with a period or rate of their own keep it, and leave less for the others. Call both again,
- * with the same events, when the machine has changed.
+ * every CPU is busy. Events with a period or rate of their own keep it, and leave less for the others. Call both again
+ * for these events when the machine has changed.
  * The planned period is the mean: dither.h varies the period that the kernel gets around it.
  * Thread rule: one thread.
  */

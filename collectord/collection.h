@@ -56,8 +56,8 @@ int collection_drain(struct collection *collection);
 bool collection_poll_machine(struct collection *collection);
 
 /*
- * Readable when collection_poll_machine() is due; negative where the kernel does not report changes. It stays the same
- * as long as the collection lives.
+ * Readable when collection_poll_machine() is due; negative where the kernel does not report changes. The number of the
+ * descriptor does not change as long as the collection lives.
  */
 int collection_descriptor(const struct collection *collection);
 
@@ -125,15 +125,15 @@ void collection_abort_compaction(struct collection *collection);
 bool collection_compacted(struct collection *collection, struct compaction *compaction, int *err);
 
 /*
- * Commit, then begin a new epoch of the same events. 0, or an error with a sentence, the old epoch going on. When the
- * disk does not answer, the epoch has the number 0 until it does.
+ * Commit, then begin a new epoch with the events of the old one. 0, or an error with a sentence, the old epoch going
+ * on. When the disk does not answer, the epoch has the number 0 until it does.
  */
 int collection_begin_epoch(struct collection *collection, const char *label, char *why, size_t size);
 
 /*
- * The machine has changed: measure again what a sample costs, choose the rates again, and begin an epoch of the same
- * label if they change by more than a tenth, which `reason` explains in the log. 0, or an error with a sentence, all
- * going on as it was. Takes up to 300 ms, and a commit.
+ * The machine has changed: measure again what a sample costs, choose the rates again, and begin an epoch with the old
+ * one's label if they change by more than a tenth, which `reason` explains in the log. 0, or an error with a sentence,
+ * all going on as it was. Takes up to 300 ms, and a commit.
  */
 int collection_replan(struct collection *collection, const char *reason, char *why, size_t size);
 
@@ -174,8 +174,8 @@ struct flusher *collection_flusher(struct collection *collection);
 /*
  * What was counted in the epochs that have ended, since dcpid began. An epoch's numbers begin at 0, and events come and
  * go with the configuration; a program that draws curves of a daemon needs numbers that only grow. Events are
- * identified by their name, so that two that became the same (a clock that stands in for cycles, beside that clock) are
- * one.
+ * identified by their name, so that two with one name (a clock that stands in for cycles, beside that clock) are
+ * counted as one.
  */
 struct collection_past_event {
 	char name[EVENT_NAME_SIZE];

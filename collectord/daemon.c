@@ -195,7 +195,7 @@ feed_watchdog(struct daemon *daemon)
 }
 
 /*
- * One drain takes the records of all rings, and rings fill at about the same rate: a drain that is due within half a
+ * One drain takes the records of all rings, and rings fill at about equal rates: a drain that is due within half a
  * lag of the last one, because another ring or the timer asks for it, would find nothing new.
  */
 static void
@@ -682,7 +682,7 @@ answer_waiters(struct daemon *daemon)
 		if (!daemon->leaving)
 			take_tickets(daemon);
 	}
-	finish_compaction(daemon); /* flushes and compactions end with the same descriptor of the flusher */
+	finish_compaction(daemon); /* the flusher has one descriptor for the ends of flushes and compactions */
 }
 
 /* Keep the client until its flush is done. `ticket` is 0 when it has none yet. */

@@ -107,7 +107,7 @@ forget_images(struct flusher *flusher)
 static int
 find_database(struct flusher *flusher)
 {
-	/* another try on the same open files can succeed after these; after other errors they are opened anew */
+	/* after these errors another try on the open files can succeed; after others they are opened anew */
 	const int err = flusher->error;
 	const bool is_short = err == -DCPI_EFULL || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -ENOMEM;
 	const int result = profile_recover(flusher->profile, err && !is_short);

@@ -17,7 +17,7 @@
 
 #define TITLE "dcpid-labels/1 "
 
-/* "" when it cannot be read: then two runs of the machine cannot be told apart, and no label is kept. */
+/* "" when it cannot be read: labels are then not kept, because the file could be of an earlier boot. */
 static void
 read_boot_id(char boot_id[BOOT_ID_SIZE])
 {

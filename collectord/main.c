@@ -136,7 +136,7 @@ check_config(const struct dcpid_options *options)
 }
 
 /*
- * Go on after a dcpid that met damage: put the damaged database aside, and take over the label and the end of what it
+ * Go on after a dcpid that found damage: put the damaged database aside, and take over the label and the end of what it
  * collected.
  */
 static int

@@ -74,8 +74,8 @@ block_at(const struct code_log *log, uint32_t number)
 }
 
 /*
- * Neighbouring blocks have neighbouring slots, as they are translated one soon after the other. Code that is generated
- * again at the same address differs by its length.
+ * Neighbouring blocks have neighbouring slots, as they are translated one soon after the other. Code that replaces
+ * other code at its address differs by its length.
  */
 static uint32_t
 block_hash(const struct code_block *block)

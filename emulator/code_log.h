@@ -87,7 +87,7 @@ uint32_t code_log_add_block(struct code_log *log, uint64_t *size, const struct c
 /* Set what a block does at each execution, as soon as that is known: loads, stores and branches of `does`. */
 void code_log_tell_block(struct code_log *log, uint32_t number, const struct code_block *does);
 
-/* Copy the whole log into another file, at `offset`; all numbers stay the same. 0 or -errno. */
+/* Copy the whole log into another file, at `offset`; the numbers of blocks do not change. 0 or -errno. */
 int code_log_copy(const struct code_log *log, int fd, uint64_t offset);
 
 #endif

@@ -34,7 +34,7 @@ struct generated_program {
 	uint64_t *block_counts; /* what ran */
 	uint64_t *edge_counts;
 	uint64_t *samples;     /* per instruction */
-	uint64_t *retired;     /* the same, of a count of instructions */
+	uint64_t *retired;     /* samples of a count of instructions, per instruction */
 	uint64_t *burst_edges; /* edges in recorded pieces of the run */
 	struct cycle_equivalence equivalence;
 	uint64_t random;

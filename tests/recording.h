@@ -2,8 +2,8 @@
  * recording.h - rings that were recorded on a machine with a PMU (tests/recorded/, made by tests/pmu/record)
  *
  * The file has perf.data's form: its data are the records of every ring, one ring after the other, and a record's ring
- * is told by its id. recording_open() lays them out as the kernel maps rings, for ring_over() to read; records keep the
- * recorded bytes. What is not as it must be ends the program: the file is part of the source.
+ * follows from its id. recording_open() lays them out as the kernel maps rings, for ring_over() to read; records keep
+ * the recorded bytes. What is not as it must be ends the program: the file is part of the source.
  */
 #ifndef DCPI_TESTS_RECORDING_H
 #define DCPI_TESTS_RECORDING_H

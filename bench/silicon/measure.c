@@ -14,7 +14,7 @@
 #define PLACE         UINT64_C(0x3f0000000000)
 #define ELSEWHERE     UINT64_C(0x35000)
 #define CODE_ROOM     (UINT64_C(1) << 20)
-#define APART         UINT64_C(0x1000140) /* not in the same lines of a cache */
+#define APART         UINT64_C(0x1000140) /* so that two blocks share no line of a cache */
 #define SEEDS         12
 #define PROCESSES     4
 #define COPIES_MAX    400
@@ -41,7 +41,7 @@ static void
 frame_fill(struct silicon_frame *frame, unsigned seed)
 {
 	static const double ones[2] = {1.0, 1.0};
-	unsigned order = 2 * (seed / 3) + 1; /* who is above whom differs */
+	unsigned order = 2 * (seed / 3) + 1; /* the order of the registers differs with the seed */
 
 	for (unsigned i = 0; i < 16; i++) {
 		frame->general[i] = SILICON_POINTERS + (i * order % 16 + 1) * APART;
@@ -156,7 +156,7 @@ best_note(double best[RANK], double share)
 
 /*
  * All rows once. The last one, additions in a chain, is run at both ends: when it took as long, no clock changed
- * meanwhile, and the others are told by it. True: something became shorter.
+ * meanwhile, and the time of every row is divided by its time. True: something became shorter.
  */
 static bool
 rows_try(struct row rows[ROWS], unsigned repeats)
@@ -179,7 +179,7 @@ rows_try(struct row rows[ROWS], unsigned repeats)
 
 /*
  * The row of twice as many copies less the other one is what the copies take; the shortest of many tries is the one in
- * which nothing came between. The same of additions says what a cycle is.
+ * which nothing came between. That difference for a chain of additions is the length of a cycle.
  */
 static int
 rows_measure(const struct job *job, double shares[ROWS])

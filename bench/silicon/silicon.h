@@ -29,7 +29,7 @@ struct silicon_code {
 	bool is_over; /* it had no room for something */
 };
 
-/* `copies` of the block, run as often as the counter says, each time from the same registers. */
+/* `copies` of the block, run as often as the counter says, each time from equal contents of the registers. */
 void silicon_emit_row(struct silicon_code *code, const struct silicon_block *block, unsigned copies);
 
 /* The block as the loop that it is, until its branch is not taken or the counter is 0. */

@@ -99,7 +99,7 @@ struct year_bench {
 
 /* ---- draw.c ---- */
 
-/* xorshift64*: the same year in every run. */
+/* xorshift64*: a fixed seed, so that every run draws an equal year. */
 double draw(struct year_bench *bench);
 /* Poisson's distribution; where it is as good as a normal one, that. */
 uint64_t draw_poisson(struct year_bench *bench, double mean);

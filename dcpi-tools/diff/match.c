@@ -8,7 +8,7 @@
 
 #include "dcpi-tools/common/text.h"
 
-#define COMMON_SHARE 0.5 /* of the samples, that procedures of the same names must have on both sides */
+#define COMMON_SHARE 0.5 /* of each side's samples: what procedures whose names are on both sides must have */
 #define FNV_OFFSET   UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME    UINT64_C(0x100000001b3)
 

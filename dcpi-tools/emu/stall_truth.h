@@ -2,7 +2,7 @@
  * stall_truth.h - the events in which dcpiemu records the real reasons why instructions of the emulated machine waited
  *
  * There is one event for each reason. It has edges and no samples, in cycles: from the instruction that waited to the
- * culprit, which may be the same instruction. Tests compare these edges with what is inferred from samples
+ * culprit, which may be the waiting instruction itself. Tests compare these edges with what is inferred from samples
  * (tests/accuracy/).
  * Thread rule: stateless.
  */

@@ -31,7 +31,7 @@ struct variant_table {
 /* A block, and what it takes to make more variants of it. */
 struct block_node {
 	struct block block;
-	struct block_node *next; /* of the same number: at another address, or of other bytes */
+	struct block_node *next; /* shares this one's number: at another address, or of other bytes */
 	uint64_t hash;           /* of its bytes */
 	const uint8_t *bytes;    /* NULL: it has no variant but the first */
 	unsigned variant_count;

@@ -35,7 +35,7 @@ enum block_callbacks {
 enum block_end {
 	BLOCK_FALLS,    /* into the next block, or a system call */
 	BLOCK_BRANCHES, /* conditionally */
-	BLOCK_JUMPS,    /* always to the same place */
+	BLOCK_JUMPS,    /* to one place, always */
 	BLOCK_JUMPS_INDIRECT,
 	BLOCK_CALLS,
 	BLOCK_CALLS_INDIRECT,

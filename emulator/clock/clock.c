@@ -555,7 +555,7 @@ clock_call_began(struct clock *clock, unsigned vcpu, uint64_t now, const struct 
 		quantum_leave(clock->quantum, vcpu);
 }
 
-/* What the guest is told of time, processors and random numbers, in the place of the kernel's answer. */
+/* What the guest gets as time, processors and random numbers, in the place of the kernel's answer. */
 
 /* The call is to have returned `result`: it is in the guest's register before the next block. */
 static void

@@ -46,7 +46,7 @@ set_tags(uint8_t *set)
 	return (uint32_t *)(void *)set;
 }
 
-/* The order of a small set; with random victims the state of its generator, in the same place. */
+/* Where a small set keeps its order or, with random victims, the state of its generator. */
 SET_INLINE uint64_t *
 set_order(const struct cache_set_kind kind, uint8_t *set)
 {

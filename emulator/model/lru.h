@@ -195,7 +195,8 @@ lru_two_stamps(const uint64_t *stamps, unsigned way, size_t stride)
 
 /*
  * The way with the least stamp; stamps are `stride` words apart. `ways`: a multiple of four, at most 32. Stamps are
- * multiples of 32, from 2^52 on and less than 2^62: as floating point numbers they are in the same order.
+ * multiples of 32, from 2^52 on and less than 2^62: interpreted as floating point numbers they are in the order of the
+ * integers.
  */
 static inline __attribute__((always_inline)) uint32_t
 lru_oldest_stamp(const uint64_t *stamps, unsigned ways, size_t stride)

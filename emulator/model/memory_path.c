@@ -20,7 +20,7 @@ cycles_of(const struct machine *machine, double ns)
 	return (uint32_t)lround(ns * machine->clock_mhz / NS_PER_US);
 }
 
-/* Between the points of the machine's curve, straight; before the first and past the last, as there. */
+/* Linear between the points of the machine's curve; before the first and past the last, that point's value. */
 static double
 latency_at(const struct machine *machine, double bandwidth)
 {

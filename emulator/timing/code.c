@@ -88,7 +88,7 @@ timing_add_code(struct timing *timing, const struct block *block)
 {
 	struct code *known = timing->codes[block->number], *code = known;
 
-	/* the same code at several addresses: a library that was mapped again */
+	/* several addresses have equal code: a library that was mapped again */
 	while (code && code->block != block)
 		code = code->alias;
 	if (code)
@@ -173,7 +173,7 @@ edges_make_first(const struct timing *timing, struct code *code)
 	fill(code, code, blocks_first_variant(timing->blocks, code->block), &code->edge);
 }
 
-/* How long it takes depends in order on what ran before, out of order on whether that was the same. */
+/* The block before determines the time: in order which one it was, out of order whether it was this one itself. */
 static const struct variant *
 variant_after(const struct timing *timing, const struct edge *before, const struct code *code)
 {

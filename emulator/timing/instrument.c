@@ -14,7 +14,7 @@ enum access_kind {
 	ACCESS_LOAD,
 	ACCESS_STORE,
 	ACCESS_LOAD_STORE,        /* a load, and then a store, of as many bytes each: two callbacks */
-	ACCESS_READ_MODIFY_WRITE, /* the same of one place, of 1, 2, 4, 8 bytes: one callback */
+	ACCESS_READ_MODIFY_WRITE, /* a load and a store at one address, of 1, 2, 4, 8 bytes: one callback */
 	ACCESS_UNKNOWN_SIZE,      /* alone as those above; the emulator must be asked how many bytes */
 	ACCESS_FIRST_HALF,        /* a load alone that reads beyond (block.h) */
 	ACCESS_GROUP_LOADS,
@@ -291,7 +291,7 @@ is_zero(uint64_t address, unsigned size_shift)
 	                         : *(const volatile uint8_t *)place == 0;
 }
 
-/* Others may have been there since: then who holds it is known by the next access. */
+/* Other cores may have accessed the line since: which of them holds it is then found out by the next access. */
 static void
 atomic_done(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {

@@ -146,9 +146,9 @@ propagate(struct frequency_estimation *estimation)
 
 /*
  * An even spread, where several flows explain the blocks equally well. A circulation of least cost puts all on some
- * edges and none on the others; the most even distribution with the same sums is a better guess, for it is
- * never far off. It is found by iterative proportional fitting (Deming and Stephan 1940), component by component: where
- * the sums leave no even distribution, the fit is slow and the flow stays as it was.
+ * edges and none on the others; the most even distribution whose sums equal the circulation's is a better guess,
+ * for it is never far off. It is found by iterative proportional fitting (Deming and Stephan 1940), component by
+ * component: where the sums leave no even distribution, the fit is slow and the flow stays as it was.
  */
 
 /* Union-find with path halving. */

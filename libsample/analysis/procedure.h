@@ -2,7 +2,7 @@
  * procedure.h - everything known about a procedure: code, samples, model, and how often each part of it ran
  *
  * Combines text and flow graph (code/), samples of every event, the schedule of each block on a pipeline, and
- * frequencies (analysis/frequency.h). A finished analysis is plain data; any number of threads may read it.
+ * frequencies (analysis/frequency.h). A finished analysis is never changed; any number of threads may read it.
  */
 #ifndef DCPI_ANALYSIS_PROCEDURE_H
 #define DCPI_ANALYSIS_PROCEDURE_H

@@ -10,7 +10,7 @@
 
 #include <stdarg.h>
 
-/* The numbers are those of syslog(3), so that "<N>" before a line means the same to systemd. */
+/* The numbers are those of syslog(3), because systemd takes "<N>" before a line as such a level. */
 enum log_level {
 	LOG_LEVEL_ERROR = 3,
 	LOG_LEVEL_WARNING = 4,

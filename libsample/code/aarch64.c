@@ -83,7 +83,7 @@ static const struct form forms[] = {
 	{"mrs sysl", CLASS_SYSTEM, ACCESS_WRITE, 0},
 	{"msr sys dc ic at tlbi", CLASS_SYSTEM, ACCESS_READ, 0},
 
-	/* floating point; names that vectors of integers share are told apart by their operands */
+	/* floating point; the operands say whether a name means floating point or vectors of integers */
 	{"fadd fsub fabd fmax fmin fmaxnm fminnm faddp fmaxp fminp fmaxnmp fminnmp fmaxv fminv fmaxnmv fminnmv", CLASS_FLOAT_ADD, ACCESS_WRITE, 0},
 	{"fmul fnmul fmulx frecpe frecpx frsqrte urecpe ursqrte", CLASS_FLOAT_MULTIPLY, ACCESS_WRITE, 0},
 	{"fmadd fmsub fnmadd fnmsub frecps frsqrts", CLASS_FLOAT_FUSED, ACCESS_WRITE, 0},

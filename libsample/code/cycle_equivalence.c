@@ -143,7 +143,7 @@ undirected_init(struct undirected_graph *graph, const struct flow_graph *flow, s
 
 /*
  * The edges beside a depth-first tree are the "brackets" of the tree's edges that they span. Two edges of the tree are
- * equivalent when they have the same set of brackets, and an edge of the tree is equivalent to its bracket when it has
+ * equivalent when their sets of brackets are equal, and an edge of the tree is equivalent to its bracket when it has
  * no other. A set is a list; its newest bracket and its size identify it, in constant time. Where the lists of several
  * subtrees are joined, a capping bracket - without an edge - keeps different sets from looking equal (figure 4 of the
  * paper).

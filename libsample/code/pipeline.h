@@ -4,7 +4,7 @@
  * Each CPU has a file, config/cpus/NAME.conf, in libconfig's form; scripts/cpu-models makes the files of real CPUs from
  * LLVM's scheduling models. docs/analysis.md says what each value means and where it comes from; pipeline.c has the
  * names of all values. A value that is missing but needed, unknown, or out of range is refused with file, line and
- * reason. A loaded model is plain data: any thread. Fuzzed by tests/fuzz/pipeline_fuzz.c.
+ * reason. A loaded model is never changed: any thread may read it. Fuzzed by tests/fuzz/pipeline_fuzz.c.
  */
 #ifndef DCPI_CODE_PIPELINE_H
 #define DCPI_CODE_PIPELINE_H

@@ -34,7 +34,7 @@ struct issue_state {
 	const struct pipeline *pipeline;
 	const struct instruction *instructions;
 	unsigned cycle, taken; /* where the last one issued, and how many issued there */
-	uint64_t never_with;   /* classes that do not issue behind those in the same cycle */
+	uint64_t never_with;   /* classes that do not issue in `cycle` behind the instructions that issued there */
 	struct schedule_times times;
 	unsigned used[PIPELINE_UNITS_MAX];  /* the cycle in which a unit was taken last, plus one */
 	uint32_t could[PIPELINE_UNITS_MAX]; /* the units that its user could have taken instead */
@@ -53,7 +53,7 @@ struct operand_wait {
 
 enum issue_result {
 	ISSUE_FITS,
-	ISSUE_NO_SLOT,   /* not in the same cycle with those that issued in it */
+	ISSUE_NO_SLOT,   /* not in this cycle, with the instructions that issued in it */
 	ISSUE_UNIT_BUSY, /* a unit works on an instruction of an earlier cycle */
 };
 
@@ -105,7 +105,7 @@ choose_unit(struct issue_state *issue, uint32_t wanted, unsigned cycle, uint32_t
 
 /*
  * Whether the instruction could issue in `cycle`, by slotting and units: those that it takes as units[], as many as
- * `uops` has uses; else the one in the way as *unit. Instructions of the same cycle may be moved to other units.
+ * `uops` has uses; else the one in the way as *unit. Instructions that issued in `cycle` may be moved to other units.
  */
 static enum issue_result
 cycle_try(struct issue_state *issue, const struct instruction *instruction, const struct uops *uops, unsigned cycle,
@@ -617,7 +617,7 @@ latency_bound(const struct instruction *instructions, const struct uops *uops, s
 	return space.has_failed ? -ENOMEM : 0;
 }
 
-/* Whether both have the same address registers, in the same order. */
+/* Whether the address registers of both are equal, one by one in their order. */
 static bool
 is_same_address(const struct instruction *a, const struct instruction *b)
 {

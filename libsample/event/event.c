@@ -284,7 +284,7 @@ event_set_name(struct event *event, const char *canonical)
  * Sample a clock `rate` times a second: a clock's period is time, so the kernel need not look for it.
  * A clock in step with the scheduler's tick (100, 250, 300 or 1000 times a second) meets the processes that the tick
  * begins or ends: at 250 of both, some were seen a half too often or too little. With a period that is 3.1 % longer,
- * the samples of all usual rates are spread over all of those ticks as evenly as if they were taken at random.
+ * the samples of any common rate are spread over each of those ticks as evenly as if they were taken at random.
  * Dithering by 3 % never gets back to the rate that was asked for.
  */
 static void
@@ -362,7 +362,7 @@ event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate)
 	event->rate = (count_rate + event->period / 2) / event->period;
 }
 
-/* The encoding and the usual name of `bare`; a PMU that is not here leaves an encoding that nothing can open. */
+/* The encoding and the canonical name of `bare`; a PMU that is not here leaves an encoding that nothing can open. */
 static int
 event_init_encoding(struct event *event, const char *sysfs, const char *bare, char canonical[EVENT_NAME_SIZE],
                     char *why, size_t size)

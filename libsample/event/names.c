@@ -48,7 +48,7 @@ struct name_entry {
 		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, unit                                          \
 	}
 
-/* What perf calls the same on every machine. A further event of that kind is a row here, and nothing else. */
+/* Events that have one name in perf on every machine. A further event of that kind is a row here, and nothing else. */
 static const struct name_entry named_events[] = {
 	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES, "cycles"),
 	HARDWARE("instructions", NULL, INSTRUCTIONS, "events"),

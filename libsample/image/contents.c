@@ -215,7 +215,7 @@ first_block(const struct captured_text *text, uint64_t number)
 	return ARRAY_LOWER_BOUND(text->blocks, text->count, number, number);
 }
 
-/* A hostile layout, where many sections lie on the same blocks, must not take all memory. */
+/* A hostile layout, where many sections overlap in some blocks, must not take all memory. */
 #define COPIES_MAX 4 /* of each block */
 
 struct contents_maker {

@@ -3,7 +3,7 @@
  *
  * The bytes are those of a running program: constants that the dynamic linker writes before it makes them read-only
  * (.data.rel.ro) have the values that it would write, as far as these are addresses in the image itself.
- * Thread rule: plain data once it is made; any number of threads may read it.
+ * Thread rule: never changed once it is made; any number of threads may read it.
  */
 #ifndef DCPI_IMAGE_CONTENTS_H
 #define DCPI_IMAGE_CONTENTS_H

@@ -4,7 +4,7 @@
  * Files that elf_file_open() opens are read, not mapped: if a file becomes shorter meanwhile, reading returns an error,
  * where a mapping would end the tool by SIGBUS. libdwfl is not used: it maps, it may ask a debuginfod server, and it
  * aborts on some damaged files.
- * Thread rule: one thread per elf_file; struct elf_segments is plain data.
+ * Thread rule: one thread per elf_file; struct elf_segments is a copy without a reference to the file: any thread.
  */
 #ifndef DCPI_IMAGE_ELF_FILE_H
 #define DCPI_IMAGE_ELF_FILE_H

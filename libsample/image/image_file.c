@@ -99,7 +99,7 @@ image_file_is_inode(int fd, const struct image *image)
 
 /* ---- the separate debug file ---- */
 
-/* Open ROOT/.build-id/xx/yyyy.debug if its build-id is the same. 0, -ENOENT, or an error of elf_file_open(). */
+/* Open ROOT/.build-id/xx/yyyy.debug if its build-id is `build_id`. 0, -ENOENT, or an error of elf_file_open(). */
 static int
 open_debug_by_build_id(struct elf_file *debug, const char *root, const uint8_t *build_id, size_t size)
 {

@@ -6,7 +6,7 @@
  * samples were stored: it is kept, and marked as contested if a function with another name has its memory now. Any
  * program can write anything into these files, so memory is bounded: functions past a limit are left out, and
  * jit_code_is_cut() is then true.
- * Thread rule: one thread until jit_code_finish(), plain data afterwards.
+ * Thread rule: one thread until jit_code_finish(); afterwards nothing changes, and any number of threads may read.
  */
 #ifndef DCPI_IMAGE_JIT_CODE_H
 #define DCPI_IMAGE_JIT_CODE_H

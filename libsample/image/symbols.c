@@ -266,7 +266,7 @@ find_gaps(const struct symbol_range *spans, size_t count, const struct symbol_ra
 
 /* ---- from candidates to a table ---- */
 
-/* A table in the making. Spans may overlap, ranges do not; named spans and symbols have the same numbers. */
+/* A table in the making. Spans may overlap, ranges do not; a named span has the number of its symbol. */
 struct table_maker {
 	const struct symbol_candidate *candidates;
 	size_t count;

@@ -72,21 +72,21 @@ is_sound(const struct pipeline *pipeline)
 int
 emulated_cpu_apply(const char *text, struct pipeline *pipeline)
 {
-	struct pipeline told = *pipeline;
-	struct pipeline_memory *code = &told.code, *data = &told.data;
+	struct pipeline parsed = *pipeline;
+	struct pipeline_memory *code = &parsed.code, *data = &parsed.data;
 	const int count =
 		sscanf(text,
 	               "emulated %*31[^: ]: pipeline %*31[^, ], line %9u, code %9u/%9u/%9u/%9u, data %9u/%9u/%9u/%9u, "
 	               "page %10u, itlb %9u/%9u/%9u, dtlb %9u/%9u/%9u, stores %9u",
-	               &told.cache_line, &told.code_cache_bytes, &code->level2_cycles, &code->level3_cycles,
-	               &code->memory_cycles, &told.data_cache_bytes, &data->level2_cycles, &data->level3_cycles,
-	               &data->memory_cycles, &told.page_bytes, &told.code_tlb.entries, &told.code_tlb.near_cycles,
-	               &told.code_tlb.miss_cycles, &told.data_tlb.entries, &told.data_tlb.near_cycles,
-	               &told.data_tlb.miss_cycles, &told.write_buffer_entries);
+	               &parsed.cache_line, &parsed.code_cache_bytes, &code->level2_cycles, &code->level3_cycles,
+	               &code->memory_cycles, &parsed.data_cache_bytes, &data->level2_cycles, &data->level3_cycles,
+	               &data->memory_cycles, &parsed.page_bytes, &parsed.code_tlb.entries, &parsed.code_tlb.near_cycles,
+	               &parsed.code_tlb.miss_cycles, &parsed.data_tlb.entries, &parsed.data_tlb.near_cycles,
+	               &parsed.data_tlb.miss_cycles, &parsed.write_buffer_entries);
 
-	if (count != 17 || !is_sound(&told))
+	if (count != 17 || !is_sound(&parsed))
 		return -EINVAL;
-	told.timer_skid = told.pmu_skid = 0;
-	*pipeline = told;
+	parsed.timer_skid = parsed.pmu_skid = 0;
+	*pipeline = parsed;
 	return 0;
 }

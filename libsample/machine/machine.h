@@ -3,8 +3,8 @@
  *
  * Each machine has a file, config/machines/NAME.conf, in libconfig's form; dcpi-machine.conf(5) says what each value
  * means. A value that is missing but needed, unknown, or out of range is refused with file, line and reason. A loaded
- * machine is plain data without pointers: any thread may read it, and it may be written to a file for another process
- * of this build. Fuzzed by tests/fuzz/machine_fuzz.c.
+ * machine is never changed and has no pointers: any thread may read it, and it may be written to a file for another
+ * process of this build. Fuzzed by tests/fuzz/machine_fuzz.c.
  */
 #ifndef DCPI_MACHINE_MACHINE_H
 #define DCPI_MACHINE_MACHINE_H

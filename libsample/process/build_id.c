@@ -76,7 +76,7 @@ static int
 find_in_notes(struct elf_source *source, uint64_t offset, uint64_t size, uint8_t build_id[BUILD_ID_SIZE_MAX])
 {
 	static const char owner[4] = "GNU";
-	Elf32_Nhdr header; /* the same in both classes */
+	Elf32_Nhdr header; /* laid out as Elf64_Nhdr */
 
 	while (size >= sizeof(header)) {
 		const uint8_t *data = source_get(source, offset, sizeof(header));

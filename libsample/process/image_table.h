@@ -55,9 +55,9 @@ image_is_of_kernel(const struct image *image)
 /* ---- identity ---- */
 
 /*
- * When two images are the same: the kind, and the build-id where there is one, else the file's device, inode and
- * generation, and which of its contents it had. An image with neither is identified by its name, which is not part of
- * this key. No padding, so that it can be compared and hashed as bytes.
+ * Two images are one if these are equal: the kind, and the build-id where there is one, else the file's device, inode
+ * and generation, and which of its contents it had. An image with neither is identified by its name, which is not part
+ * of this key. No padding, so that it can be compared and hashed as bytes.
  */
 struct image_identity {
 	uint64_t inode, inode_generation;

@@ -38,10 +38,10 @@ int mapped_file_reopen(int path);
 
 /* ---- ownership ----
  *
- * Anybody can make a file that carries the build-id of another. What tells them apart is who could have made them: a
+ * Anybody can make a file that carries the build-id of another. They differ in the users who could have made them: a
  * file is root's when it lies at its path below our own root, root owns it and each directory on the way, and nobody
  * else may write to any of them. A file system that a user mounts (FUSE) reports whatever owner that user likes. A
- * container's file is root's only where we see it under the same path.
+ * container's file is root's only where its path in the container leads us to it, too.
  */
 
 /*

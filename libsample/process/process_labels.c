@@ -94,7 +94,7 @@ process_labels_next_ns(const struct process_labels *labels)
 	return labels->waiting_count ? labels->waiting[0].time_ns : LABELS_WAIT_FOREVER;
 }
 
-/* Without memory for the process it has no label: its samples are counted all the same. */
+/* Without memory for the process it has no label: its samples are counted nevertheless. */
 static void
 begin_label(struct process_labels *labels, const struct waiting_label *waiting)
 {

@@ -6,7 +6,7 @@
  * some blocks each. A block is written once: parcels of an image have no block in common. Values are compressed when
  * they are encoded, and stored without a check: they may come from a process that read a hostile file, so readers must
  * not trust them.
- * Thread rule: values are plain data; functions on a profile are its thread's.
+ * Thread rule: encoding and decoding keep no state, so any thread; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_CAPTURED_H
 #define DCPI_PROFILE_CAPTURED_H

@@ -60,7 +60,7 @@ edge_list_merge(struct edge_list *list)
 int
 edge_list_gather(struct edge_list *list, const struct profile_edge *edge)
 {
-	/* Processes of one program have mostly the same edges. */
+	/* Processes of one program share most of their edges, so merging now keeps the list short. */
 	if (list->count >= MERGE_FIRST && list->count >= 2 * list->merged)
 		edge_list_merge(list);
 	return edge_list_add(list, edge);

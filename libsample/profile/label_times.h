@@ -46,7 +46,7 @@ void label_time_encode(const struct profile_label_time *time, struct byte_writer
 /* All but the label. 0 or -DCPI_EDAMAGED. */
 int label_time_decode(const void *data, size_t size, struct profile_label_time *time);
 
-/* Merge `more`, of the same label, into `time`: the first begin, the last end, the sum of the elapsed times. */
+/* Merge `more`, whose label is that of `time`, into it: the first begin, the last end, the sum of the elapsed times. */
 void label_time_merge(struct profile_label_time *time, const struct profile_label_time *more);
 
 /* Add to the times of `slice`. Times without a label, or of no length, are ignored. 0 or an error. */

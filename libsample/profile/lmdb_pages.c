@@ -515,7 +515,7 @@ verify_page(struct verifier *verifier, struct verify_tree *branch, uint64_t numb
 	if (header.flags & PAGE_DIRTY || header.lower & 1 || count == 0 ||
 	    (!is_leaf && count == 1 && branch->kind != KIND_FREE))
 		return refuse(verifier, number, "is not what its place in the tree says");
-	/* Claim all nodes of a branch before visiting its children: they use the same map. */
+	/* Claim all nodes of a branch before visiting its children, which write over the map. */
 	memset(verifier->inside, 0, PAGE_MAX / 2);
 	for (size_t i = 0; i < count && !is_leaf; i++) {
 		struct node_header node = {0};

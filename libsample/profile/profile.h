@@ -109,7 +109,7 @@ struct profile_batch {
 
 /*
  * Write a batch as one transaction. 0; -DCPI_EFULL (size limit), -ENOSPC (disk), -EIO, ...: then nothing of it
- * was written, and the same batch may be given again. -EINVAL for a batch that contradicts itself, -ENOENT for an epoch
+ * was written, and this batch may be given again. -EINVAL for a batch that contradicts itself, -ENOENT for an epoch
  * that is not there. Entries whose offset is past COUNTS_OFFSET_MAX are counted as UNKNOWN_ADDRESS. An image that is
  * in the database already takes over its new path, unless it is deleted.
  */
@@ -122,8 +122,8 @@ void profile_reset_session(struct profile *profile);
  * Before a flush: make sure that a writer's profile is the database at its path. When its files were deleted, moved
  * away or replaced, they are closed, the writer's lock is taken again, and the database at the path is opened, or made.
  * `anew`, after a flush that failed: open it again in any case, because LMDB cannot be used after an error of the disk.
- * 0: it is the same database, and the batch that failed may be given again, unchanged. 1: it is another database: it
- * has neither the session's numbers - the next flush gives all images and contexts - nor the session's epochs.
+ * 0: it is the database that was open; the batch that failed may be given again, unchanged. 1: it is another database:
+ * it has neither the session's numbers - the next flush gives all images and contexts - nor the session's epochs.
  * -DCPI_EGONE: the directory is gone and cannot be made. An error (also as profile_open()): nothing can be read or
  * written (-ENODEV) until a call succeeds.
  */

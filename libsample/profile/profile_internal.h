@@ -18,7 +18,7 @@
 struct uncertain_commit {
 	size_t transaction; /* LMDB's number of it; 0: there is none */
 	uint32_t slice;
-	bool is_written; /* it is on the disk: of the same batch, given again, only the ids are taken */
+	bool is_written; /* it is on the disk: when this batch is given again, only its ids are taken */
 };
 
 /* The file that a compaction writes. */

@@ -57,7 +57,7 @@ profile_clock_is_plausible(struct profile *profile, uint64_t now_ns)
 }
 
 /*
- * The slice that ended first; never the newest, which is still being written, nor one that is kept or of an import that
+ * The slice that ended first, except the newest (still being written), those that are kept, and those of an import that
  * is under way. NULL: no other.
  */
 static const struct slice_entry *

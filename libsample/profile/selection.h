@@ -59,7 +59,7 @@ struct selection_event {
 	uint64_t period;            /* events per sample; 0: not known */
 	uint64_t longest_period;    /* of all epochs; 0: the kernel varied it. Only with is_weighted */
 	bool is_weighted;
-	uint64_t rate;             /* samples per second of a busy CPU; 0: it varies, or cannot be told */
+	uint64_t rate;             /* samples per second of a busy CPU; 0: it varies, or is not known */
 	struct overhead overhead;  /* of its samples alone */
 	uint64_t cost_ns;          /* of one sample, in the newest epoch; 0: not known */
 	bool available;            /* in at least one selected epoch */

@@ -260,7 +260,7 @@ add_block(struct block_adder *adder, const struct counts_block *block, struct se
 
 /*
  * When it is not known how events are spread over the samples of an offset - the kernel chose their periods - the lower
- * bound: all samples stand for the same number of events.
+ * bound: each sample stands for an equal number of events.
  */
 static double
 squares_of(double known, uint64_t events, uint64_t taken)
@@ -358,7 +358,7 @@ struct wanted_context {
 struct stream_merge {
 	struct selection_builder *builders;
 	size_t builder_count;
-	const struct selection_builder *lead; /* one of them: all have the same epochs, slices and events */
+	const struct selection_builder *lead; /* one of them, for epochs, slices and events, which are equal in all */
 	struct wanted_context *wanted;        /* ascending by context */
 	size_t wanted_count;
 	bool is_whole; /* some selection wants all contexts: none can be skipped */

@@ -530,12 +530,12 @@ is_ours(const struct store *store, MDB_txn *txn)
 	int fd;
 
 	if (mdb_env_get_fd(store->env, &fd) || top_level_is_damaged(fd))
-		return true; /* damaged: it cannot be told whose it is */
+		return true; /* damaged: its owner cannot be determined */
 	for (enum store_table i = 0; i < TABLE_COUNT; i++) {
 		int rc = mdb_dbi_open(txn, store_table_name(i), 0, &table);
 
 		if (rc && rc != MDB_NOTFOUND && rc != MDB_INCOMPATIBLE)
-			return true; /* damaged: it cannot be told whose it is */
+			return true; /* damaged: its owner cannot be determined */
 		present += rc == 0;
 	}
 	return present > TABLE_COUNT / 2;

@@ -8,8 +8,8 @@
 #define BYTES_PER_PUBLISHED_RECORD 512
 
 /*
- * Where a record stands in the stream: by time, and at the same time what changes a map before the samples that may
- * need it.
+ * Where a record stands in the stream: by time; of records with equal times, those that change a map before the samples
+ * that may need it.
  */
 typedef uint64_t merge_key;
 #define KEY_TIME_MAX (UINT64_MAX >> 1)

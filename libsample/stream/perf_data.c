@@ -239,7 +239,7 @@ id_before_end(const struct record_layout *layout)
 	return (size_t)__builtin_popcountll(fields) * WORD;
 }
 
-/* perf sees to it that the id lies at the same place whatever the event is. */
+/* perf makes the samples of all events have the id at one place, so that it is found before the event is known. */
 static bool
 find_event(struct perf_data *data, uint32_t type, const uint8_t *body, size_t size, uint32_t *event)
 {
@@ -657,8 +657,7 @@ read_features(struct perf_data *data, int fd, const struct file_header *header)
 	return err;
 }
 
-/* The order of a file that begins with perf's first magic, which is the same in both, shows in the size of attributes.
- */
+/* Perf's first magic reads alike in both byte orders, so the size of attributes shows the order of such a file. */
 static bool
 find_order(struct perf_data *data, const uint8_t *magic, uint64_t attr_size)
 {

@@ -191,7 +191,7 @@ absolute_of(const struct accuracy_recording *recording)
 	return cycles / recording->runs;
 }
 
-/* Where samples lie is told by the exact flow, also when they move over branches: weights are no estimate's own. */
+/* The exact flow determines where samples lie, also when they move over branches: weights are no estimate's own. */
 static struct score_item *
 block_items(const struct procedure_analysis *analysis, const struct procedure_analysis *exact)
 {

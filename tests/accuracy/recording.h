@@ -40,7 +40,7 @@ struct visited {
 	const char *name;
 	const struct symbol *symbol;
 	const struct procedure_analysis *analysis; /* estimated from the source */
-	const struct procedure_analysis *exact;    /* the same, from exact counts */
+	const struct procedure_analysis *exact;    /* analysed from exact counts */
 	struct score_procedure score;
 };
 

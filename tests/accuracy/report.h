@@ -20,7 +20,7 @@ struct accuracy_result {
 	double samples; /* of the program, all of them; the score's are those that were judged */
 	bool is_kernel;
 	struct accuracy_score scores[SOURCE_COUNT];
-	struct result_procedure *procedures; /* each source has the same, in the same order */
+	struct result_procedure *procedures; /* by index, which means one procedure in all sources */
 	size_t procedure_count;
 };
 

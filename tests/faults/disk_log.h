@@ -10,7 +10,7 @@
 
 enum disk_operation {
 	DISK_WRITE,        /* `size` bytes at `offset`; lost by a crash until a sync */
-	DISK_WRITE_SYNCED, /* the same, on the disk when it returns */
+	DISK_WRITE_SYNCED, /* `size` bytes at `offset`, on the disk when it returns */
 	DISK_SYNC,         /* everything written before is on the disk when it returns */
 	DISK_TRUNCATE,     /* to `offset` bytes */
 	DISK_COMMITTED,    /* a transaction has ended well; from here on it may be acknowledged */

@@ -1,7 +1,7 @@
 /*
  * fail_nth - preloaded into a program: call number FAULT_NTH of kind FAULT_KIND fails
  *
- * Counted are the calls from main() on, of all threads. When the call came, FAULT_REPORT gets its name and who made it;
+ * Counted are the calls from main() on, of all threads. When the call came, FAULT_REPORT gets its name and its caller;
  * else, at the end, the number of calls there were. Standard error stays as it is: there the program says what
  * happened. Calls that libc makes itself are not seen. With FAULT_PLACES only the first call from each place counts, a
  * place being the last ten functions that led there.
@@ -349,7 +349,7 @@ LMDB(mdb_cursor_del, (MDB_cursor * cursor, unsigned flags), (cursor, flags), MDB
 LMDB(mdb_reader_check, (MDB_env * env, int *dead), (env, dead), ENOMEM)
 LMDB(mdb_reader_list, (MDB_env * env, MDB_msg_func *say, void *context), (env, say, context), -1)
 
-/* A commit that fails has ended its transaction all the same. */
+/* A commit that fails has ended its transaction nevertheless. */
 int
 mdb_txn_commit(MDB_txn *txn)
 {

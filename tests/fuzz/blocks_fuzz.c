@@ -1,5 +1,5 @@
 /*
- * Code of a guest may be anything: any bytes cut into instructions anyhow become a block whose parts refer to each
+ * Code of a guest may be anything: any bytes, cut into instructions anywhere, become a block whose parts refer to each
  * other only, and which can follow itself and others. The first byte chooses architecture and pipeline, the next ones
  * are sizes; the code lies at the end of its memory: to read behind it is seen.
  */

@@ -4,9 +4,9 @@
  * A plugin for the emulators; options out=FILE and machine=NUMBER (EM_...). Every access of blocks that are executed is
  * compared with what block.h says: whether the instruction loads and stores, how many callbacks it has, where each of a
  * group's members is from its leader, whether all members are accessed when the leader is, that nobody is outside of
- * what the leader's callbacks told, and that what updates has one callback when asked for half of them. Of threads that
- * come later nothing is looked at. A guest that gets signals looks wrong: of the instruction before one the emulator
- * tells that it writes the signal's frame.
+ * what the leader's callbacks reported, and that what updates has one callback when asked for half of them. Of threads
+ * that come later nothing is looked at. A guest that gets signals looks wrong: of the instruction before one the
+ * emulator tells that it writes the signal's frame.
  */
 #include <elf.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ struct watched_instruction {
 /* An instruction of the block that is executed. */
 struct seen_instruction {
 	uint64_t address;  /* of the first callback */
-	uint64_t from, to; /* of a leader: what its callbacks told */
+	uint64_t from, to; /* of a leader: what its callbacks reported */
 	unsigned loads, stores, updates;
 };
 

@@ -3,8 +3,8 @@
  * runs them for so long, 60, 30 and 10 % of the time, and tells what they are:
  *
  * map   in DIRECTORY/perf-PID.map (/tmp)
- * late  the same, but after it ran half of the time
- * reuse the same; after half of the time three others lie where they were, and the map says so
+ * late  in that map, but after it ran half of the time
+ * reuse in that map; after half of the time three others lie where they were, and the map says so
  * dump  in DIRECTORY/jit-PID.dump, which it maps, as perf wants it
  * none  to nobody
  *

@@ -1,4 +1,4 @@
-/* Out of order: who holds up retirement is slow itself; samples were moved back by the skid. */
+/* Out of order: an instruction that holds up retirement is slow itself; samples were moved back by the skid. */
 #include "tests/unit/analysis/stalls_scene.h"
 
 #define FREQUENCY 1000.0

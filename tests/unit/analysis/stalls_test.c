@@ -439,7 +439,7 @@ code_of_a_small_loop_stays_in_the_cache(void **state)
 		scene_edge(&scene, 1, FLOW_OUTSIDE, EDGE_EXIT, entered);
 		scene.samples[2] = 5000;
 		scene_find(&scene);
-		/* entered often, the second block is soon behind the caller, who may have jumped wrongly */
+		/* entered often, the second block is soon behind the call, whose target may be mispredicted */
 		assert_letters(&scene, 2, kind == 0 ? "" : kind == 1 ? "ITp" : "IT");
 		scene_end(&scene);
 	}

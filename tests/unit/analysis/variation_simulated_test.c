@@ -86,7 +86,7 @@ struct kind {
 	double least, most;             /* samples a set on average; logarithms are uniform */
 	double noise_least, noise_most; /* coefficient of variation that each row has, between these */
 	double own;                     /* deviation of the logarithm of each row's noise about noise_least */
-	double machine;                 /* the same, of all rows of a comparison together */
+	double machine;                 /* deviation that all rows of a comparison have in common */
 	double run;                     /* coefficient of variation that all rows of a set have in common */
 	unsigned cluster;               /* samples that come together; 0: each alone */
 	bool is_regular;                /* samples at equal distances from a random start: hardly random at all */

@@ -305,7 +305,7 @@ a_set_far_from_the_others_is_named(void **state)
 	assert_near(above[6], 0.5);
 	assert_int_equal(variation_outliers(totals, ones, 7, 0.2, &median, above), 0); /* 3.5 x 203 */
 	assert_near(above[6], 0);
-	assert_int_equal(variation_outliers(totals + 4, ones, 3, 0, &median, above), 0); /* who is it, of three? */
+	assert_int_equal(variation_outliers(totals + 4, ones, 3, 0, &median, above), 0); /* of three: none */
 	assert_near(above[2], 0);
 }
 

@@ -283,7 +283,7 @@ pairs_that_cut_the_graph_in_two_are_equivalent_and_no_others(void **state)
 
 /*
  * Circulations with random values: edges beside a spanning tree have one each, a tree edge the sum (exclusive or) of
- * those around it. Edges with the same value are equivalent; 0 is a bridge.
+ * those around it. Edges with equal values are equivalent; 0 is a bridge.
  */
 static void
 labels_draw(const struct sample *sample, uint64_t *seed, uint64_t *labels)

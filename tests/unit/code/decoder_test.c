@@ -167,7 +167,7 @@ some_bytes(uint64_t *random, uint8_t bytes[16])
 	return 1 + *random % 16;
 }
 
-/* What is remembered of thousands of others makes no difference, nor what was looked at in between. */
+/* What is remembered of thousands of others and what was decoded in between make no difference. */
 static void
 looked_at_together_or_alone_an_instruction_is_the_same(void **state)
 {

@@ -80,7 +80,7 @@ view_of(const struct collection_site *site)
 	return view;
 }
 
-/* Of this thread and its own code: who asks for the time again and again is in the kernel. */
+/* Of this thread and its own code: one that asks for the time again and again is in the kernel. */
 static void
 work_for(uint64_t duration_ns)
 {
@@ -362,7 +362,7 @@ other_events_begin_an_epoch_and_lose_nothing(void **state)
 	work_for(100000000);
 	assert_int_equal(collection_request_commit(site->collection, &ticket), 0);
 	assert_int_equal(collection_reconfigure(site->collection, &config, site->why, sizeof(site->why)), 0);
-	assert_true(collection_committed(site->collection) >= ticket); /* who waits for it must not wait for ever */
+	assert_true(collection_committed(site->collection) >= ticket); /* its waiter must not wait for ever */
 	assert_int_equal(view_of(site).epoch->id, 2);
 	assert_int_equal(view_of(site).epoch->event_count, 3); /* and the sum of the clock */
 	assert_string_equal(view_of(site).epoch->label, "first");

@@ -83,7 +83,7 @@ step(struct flush_retention_fixture *fixture, struct flush_retention *retention,
 	return flush_retention_step(retention, fixture->profile, &options, slice, used_bytes, NULL);
 }
 
-/* With nothing left to do; what is older than three hours is then too old, without anybody being told. */
+/* With nothing left to do; what is older than three hours is then too old, without a line in the log. */
 static struct flush_retention
 rest(struct flush_retention_fixture *fixture)
 {
@@ -151,11 +151,11 @@ struct logged_lines {
 static void
 note_line(void *context, enum log_level level, const char *message)
 {
-	struct logged_lines *told = context;
+	struct logged_lines *logged = context;
 
 	(void)level;
-	told->count++;
-	snprintf(told->last, sizeof(told->last), "%s", message);
+	logged->count++;
+	snprintf(logged->last, sizeof(logged->last), "%s", message);
 }
 
 /* Until it rests; each round as after a minute. */
@@ -175,25 +175,26 @@ static void
 at_the_limit_it_is_said_what_is_kept(void **state)
 {
 	struct flush_retention_fixture *fixture = *state;
-	struct logged_lines told = {0};
-	const struct log log = {.hook = note_line, .context = &told, .limit = LOG_LEVEL_INFO};
+	struct logged_lines logged = {0};
+	const struct log log = {.hook = note_line, .context = &logged, .limit = LOG_LEVEL_INFO};
 	struct flush_retention retention = {0};
 
 	assert_int_equal(profile_keep_epoch(fixture->profile, 1, true), 0);
 	retain_within(fixture, &retention, 1, &log);
 	retain_within(fixture, &retention, 1, &log);
 	assert_int_equal(slices(fixture), 2);
-	assert_int_equal(told.count, 1);
-	assert_string_equal(told.last, "the database is at its limit, and what is left in it is kept (1 epoch: dcpictl "
-	                               "keep): release some (dcpictl keep --release EPOCH), or raise size_limit_mib");
+	assert_int_equal(logged.count, 1);
+	assert_string_equal(logged.last,
+	                    "the database is at its limit, and what is left in it is kept (1 epoch: dcpictl "
+	                    "keep): release some (dcpictl keep --release EPOCH), or raise size_limit_mib");
 	retain_within(fixture, &retention, 16 << 20, &log);
 	retain_within(fixture, &retention, 1, &log);
-	assert_int_equal(told.count, 2);
+	assert_int_equal(logged.count, 2);
 
 	assert_int_equal(profile_keep_epoch(fixture->profile, 1, false), 0);
 	retain_within(fixture, &retention, 1, &log);
 	assert_int_equal(slices(fixture), 1);
-	assert_int_equal(told.count, 2);
+	assert_int_equal(logged.count, 2);
 }
 
 #define KEYS_MAX 500

@@ -215,7 +215,7 @@ one_that_tells_before_it_was_asked_for_tells(void **state)
 	assert_true(tells(fixture, 7));
 }
 
-/* Ten seconds after it was met at the earliest. */
+/* Ten seconds after it was first seen, at the earliest. */
 static void
 code_is_not_renewed_all_the_time(void **state)
 {

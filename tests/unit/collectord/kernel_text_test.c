@@ -164,7 +164,7 @@ blocks_with_samples_come_with_those_beside_them(void **state)
 	assert_int_equal(stage->bytes[4 * CAPTURED_BLOCK_SIZE - 1], 'e');
 }
 
-/* Where it lies is not told. */
+/* The kernel's address is not disclosed. */
 static void
 the_layout_has_distances_for_addresses(void **state)
 {

@@ -204,7 +204,7 @@ figures_become_those_of_a_machine(void **state)
 	assert_true(machine.call_cycles == 605);
 }
 
-/* Without a second TLB, who misses walks. */
+/* Without a second TLB, each miss is a walk. */
 static void
 one_level_of_tlbs_walks(void **state)
 {

@@ -5,24 +5,24 @@
 
 #include "tests/unit/test.h"
 
-/* Follow all links from the first on; whether each place of `stride` bytes was met once, and the last leads back. */
+/* Follow all links from the first on: each place of `stride` bytes must be visited once, and the last leads back. */
 static void
 assert_one_cycle(const struct chase *chase, size_t stride)
 {
-	bool *met = calloc(chase->count, sizeof(*met));
+	bool *visited = calloc(chase->count, sizeof(*visited));
 	const uint8_t *at = chase->bytes;
 
-	assert_non_null(met);
+	assert_non_null(visited);
 	for (size_t i = 0; i < chase->count; i++) {
 		const size_t place = (size_t)(at - chase->bytes) / stride;
 
 		assert_true(place < chase->count);
-		assert_false(met[place]);
-		met[place] = true;
+		assert_false(visited[place]);
+		visited[place] = true;
 		at = *(void *const *)at;
 	}
 	assert_ptr_equal(at, chase->bytes);
-	free(met);
+	free(visited);
 }
 
 static void

@@ -67,7 +67,7 @@ a_beginning_that_fails_ends_it(void **state)
 	assert_int_equal(seen, 0);
 }
 
-/* Says who it is, without a word more. */
+/* Prints its name and nothing else. */
 static int
 write_pid(void *context)
 {

@@ -111,7 +111,7 @@ libraries_meet_by_soname(void **state)
 	assert_int_equal(match_images(fixture.sides, origin, &asked), 2);
 	assert_int_equal(before->group, after->group);
 	assert_string_equal(before->why, "soname");
-	assert_int_equal(asked, 2); /* the server had met */
+	assert_int_equal(asked, 2); /* the server had matched */
 	finish(&fixture);
 }
 

@@ -210,7 +210,7 @@ who_dismisses_it_keeps_all(void **state)
 	assert_true(made_runs(emulator));
 	assert_true(made_is_there(directory));
 	close(lock);
-	run_directory_clean(parent, "run"); /* nor does the reaper hold it any more */
+	run_directory_clean(parent, "run"); /* the reaper does not hold it any more */
 	assert_int_equal(made_end(emulator), SIGKILL);
 	assert_int_equal(rmdir(parent), 0);
 	run_reaper_dismiss(&reaper);

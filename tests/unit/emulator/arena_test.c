@@ -21,7 +21,7 @@ what_is_taken_is_zero_aligned_and_apart(void **state)
 		for (size_t k = 0; k < i; k++)
 			assert_int_equal(taken[k], 0);
 		memset(taken, 0xff, i);
-		if (before) /* who was there keeps what it had */
+		if (before) /* a block that was there keeps its contents */
 			assert_int_equal(before[i - 2], 0xff);
 		before = taken;
 	}

@@ -100,7 +100,7 @@ assert_modelled(const struct timing_fixture *fixture)
 	assert_int_equal(counters->samples[SETUP_EVENT_BRANCH] > 10, (parts & SETUP_SAMPLES) != 0);
 }
 
-/* Twice the same: nothing of what a run leaves is of the host. */
+/* Two runs leave equal results: nothing in them is of the host. */
 static void
 compare(const struct model *model, struct timing_fixture *wanted)
 {

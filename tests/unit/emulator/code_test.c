@@ -76,7 +76,7 @@ at(struct timing_fixture *fixture, uint64_t line, unsigned instructions)
 	return code;
 }
 
-/* The line that was used last need not be looked at, nor its page; nor what a block itself has used. */
+/* Three need no look-up: the line used last, its page, and what the block itself has used. */
 static void
 only_what_was_not_used_last_is_fetched(void **state)
 {

@@ -30,19 +30,19 @@ struct image_notes {
 static int
 add_image(void *context, const struct record_mmap *file)
 {
-	struct image_notes *told = context;
+	struct image_notes *notes = context;
 
-	told->images++;
-	snprintf(told->path, sizeof(told->path), "%s", file->path);
+	notes->images++;
+	snprintf(notes->path, sizeof(notes->path), "%s", file->path);
 	return 0;
 }
 
 static void
 not_followed(void *context)
 {
-	struct image_notes *told = context;
+	struct image_notes *notes = context;
 
-	told->not_followed++;
+	notes->not_followed++;
 }
 
 static int
@@ -52,13 +52,13 @@ self(void)
 }
 
 static struct guest *
-make_guest(const char *target, struct image_notes *told)
+make_guest(const char *target, struct image_notes *notes)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
 
 	assert_non_null(guest);
 	assert_int_equal(guest_init(guest, target, 0, NULL, (const void *)(uintptr_t)self), 0);
-	assert_int_equal(guest_tell(guest, add_image, not_followed, told), 0);
+	assert_int_equal(guest_tell(guest, add_image, not_followed, notes), 0);
 	return guest;
 }
 
@@ -109,13 +109,13 @@ a_target_that_is_not_known_is_refused(void **state)
 static void
 only_x86_64_is_x86(void **state)
 {
-	struct image_notes told = {0};
-	struct guest *guest = make_guest("x86_64", &told);
+	struct image_notes notes = {0};
+	struct guest *guest = make_guest("x86_64", &notes);
 
 	(void)state;
 	assert_true(guest->is_x86);
 	end_guest(guest);
-	guest = make_guest("riscv64", &told);
+	guest = make_guest("riscv64", &notes);
 	assert_false(guest->is_x86);
 	end_guest(guest);
 }
@@ -124,18 +124,18 @@ static void
 a_block_gets_the_file_and_offset_of_its_code(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct image_notes told = {0};
+	struct image_notes notes = {0};
 	const uint8_t *page = map_page(name, 0x90);
-	struct guest *guest = make_guest("x86_64", &told);
+	struct guest *guest = make_guest("x86_64", &notes);
 	uint64_t offset;
 
 	(void)state;
 	assert_int_equal(image_of(guest, page + 0x123, 5, &offset), 1);
 	assert_int_equal(offset, 0x123);
-	assert_string_equal(told.path, name);
+	assert_string_equal(notes.path, name);
 	assert_int_equal(guest_base(guest), 0x5000);
 	assert_int_equal(image_of(guest, page + 0x200, 5, &offset), 1);
-	assert_int_equal(told.images, 1);
+	assert_int_equal(notes.images, 1);
 	unlink(name);
 	end_guest(guest);
 }
@@ -144,9 +144,9 @@ static void
 code_that_was_changed_is_no_file_s(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct image_notes told = {0};
+	struct image_notes notes = {0};
 	uint8_t *page = (uint8_t *)(uintptr_t)map_page(name, 0x90);
-	struct guest *guest = make_guest("x86_64", &told);
+	struct guest *guest = make_guest("x86_64", &notes);
 	uint64_t offset;
 
 	(void)state;
@@ -173,8 +173,8 @@ static void
 a_thread_has_begun_when_its_clone_returns(void **state)
 {
 	const uint64_t arguments[5] = {CLONE_VM | CLONE_THREAD};
-	struct image_notes told = {0};
-	struct guest *guest = make_guest("x86_64", &told);
+	struct image_notes notes = {0};
+	struct guest *guest = make_guest("x86_64", &notes);
 	pthread_t child;
 
 	(void)state;
@@ -195,9 +195,9 @@ static void
 what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 {
 	char first_name[] = "/tmp/guest_test.XXXXXX", later_name[] = "/tmp/guest_test.XXXXXX";
-	struct image_notes told = {0};
+	struct image_notes notes = {0};
 	const uint8_t *first = map_page(first_name, 0x90), *later;
-	struct guest *guest = make_guest("x86_64", &told);
+	struct guest *guest = make_guest("x86_64", &notes);
 	uint64_t offset;
 
 	(void)state;
@@ -207,7 +207,7 @@ what_is_mapped_later_is_found_when_the_call_has_ended(void **state)
 	assert_int_equal(image_of(guest, later, 5, &offset), 0);
 	guest_call_ended(guest, 0, MMAP_X86_64, 0);
 	assert_int_equal(image_of(guest, later, 5, &offset), 2);
-	assert_string_equal(told.path, later_name);
+	assert_string_equal(notes.path, later_name);
 	unlink(first_name);
 	unlink(later_name);
 	end_guest(guest);
@@ -218,8 +218,8 @@ static void
 a_program_that_leaves_the_emulator_is_told_of(void **state)
 {
 	char name[] = "/tmp/guest_test.XXXXXX";
-	struct image_notes told = {0};
-	struct guest *guest = make_guest("x86_64", &told);
+	struct image_notes notes = {0};
+	struct guest *guest = make_guest("x86_64", &notes);
 	const uint64_t arguments[5] = {(uintptr_t)name};
 	int fd = mkstemp(name);
 
@@ -229,9 +229,9 @@ a_program_that_leaves_the_emulator_is_told_of(void **state)
 	assert_int_equal(fchmod(fd, 0700), 0);
 	close(fd);
 	guest_call_began(guest, EXECVE_X86_64 + 1, arguments);
-	assert_int_equal(told.not_followed, 0);
+	assert_int_equal(notes.not_followed, 0);
 	guest_call_began(guest, EXECVE_X86_64, arguments);
-	assert_int_equal(told.not_followed, 1);
+	assert_int_equal(notes.not_followed, 1);
 	unlink(name);
 	end_guest(guest);
 }

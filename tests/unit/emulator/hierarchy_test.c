@@ -158,7 +158,7 @@ translations_miss_at_two_levels(void **state)
 	result = load(0, HEAP + 4095 - 64);
 	assert_false(result.tlb_missed);
 	assert_int_equal(result.tlb_cycles, 0);
-	for (uint64_t i = 1; i <= 4; i++) /* the same of 16 sets, others of 128 */
+	for (uint64_t i = 1; i <= 4; i++) /* all in one of 16 sets, but in several of 128 */
 		load(0, HEAP + i * 16 * 4096);
 	result = load(0, HEAP);
 	assert_true(result.tlb_missed && !result.walked);
@@ -275,7 +275,7 @@ a_written_line_is_a_plain_store_until_it_leaves(void **state)
 	store(0, HEAP);
 	assert_true(hits(filter, HEAP, true));
 	for (uint64_t i = 1; i <= 7; i++)
-		load(0, HEAP + i * 4096);      /* of the same set */
+		load(0, HEAP + i * 4096);      /* in the set of HEAP */
 	assert_true(hits(filter, HEAP, true)); /* and the last that was used */
 	load(0, HEAP + UINT64_C(8) * 4096);
 	assert_true(hits(filter, HEAP, false));
@@ -359,7 +359,7 @@ a_prefetched_line_that_is_late_is_waited_for(void **state)
 	assert_int_equal(result.cycles, 8);
 }
 
-/* What comes into level 1 is the last of its set, and yet no plain hit: it has not been met. */
+/* What comes into level 1 is the last of its set, and yet no ordinary hit: it was not accessed yet. */
 static void
 level_1_can_be_prefetched_into(void **state)
 {
@@ -377,7 +377,7 @@ level_1_can_be_prefetched_into(void **state)
 	assert_true(hits(filter, HEAP + 3 * 64, false));
 }
 
-/* Of two fetches one is right: the first is in vain, takes its way all the same, and its line still misses. */
+/* Of two fetches one is right: the first is in vain, takes a way nevertheless, and its line still misses. */
 static void
 fetches_in_vain_move_bytes_and_bring_nothing(void **state)
 {

@@ -139,7 +139,7 @@ so_many_streams_are_followed_at_once(void **state)
 		assert_int_equal(watch(PAGE + (i % 5) * 4096 + (i / 5) * LINE, CODE, true), 0);
 }
 
-/* Pages that are looked for in the same place at first, taking turns. */
+/* Pages whose look-up begins at one place of the table, taking turns. */
 static void
 streams_as_many_pages_apart_as_are_remembered_stay_apart(void **state)
 {

@@ -131,7 +131,7 @@ execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 	block_entry_callback (&timing)(0, code);
 }
 
-/* It is executed; what it misses is told afterwards. */
+/* It is executed; its misses are reported afterwards. */
 static inline void
 execute(struct timing_fixture *fixture, struct code *code)
 {

@@ -444,7 +444,7 @@ a_pipeline_that_is_none_is_refused_with_the_file(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* The model of the CPU has 3 cycles, and its vectors the same. */
+/* The model of the CPU has 3 cycles, for vectors, too. */
 static void
 a_load_takes_what_the_machine_says(void **state)
 {

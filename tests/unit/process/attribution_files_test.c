@@ -121,7 +121,7 @@ a_file_that_had_to_wait_for_room_is_met_with_its_next_sample(void **state)
 	assert_nobody_is_asked(story);
 }
 
-/* With new tables, numbers that wait are of no image any more; who keeps them wants to know it again. */
+/* With new tables, numbers that wait are of no image any more; their owner has to ask for the image again. */
 static void
 new_tables_ask_anew(void **state)
 {

@@ -101,7 +101,7 @@ a_process_that_ended_since_stays_so_and_has_its_late_samples(void **state)
 	assert_int_equal(story_stats(story).processes, 0);
 }
 
-/* It is told again, from the beginning, by the next who reads. */
+/* The next reader reports it again, from the beginning. */
 static void
 a_process_that_was_told_by_half_is_told_again(void **state)
 {

@@ -319,7 +319,7 @@ a_storm_of_forks_leaves_memory_flat(void **state)
 	assert_int_equal(story_stats(story).images, 0);   /* none was sampled */
 }
 
-/* All mappings together are bounded; what no longer fits is told apart from what was never told. */
+/* All mappings together are bounded; what no longer fits is distinguished from what was never reported. */
 static void
 mappings_beyond_the_limit_are_told_so(void **state)
 {

@@ -155,7 +155,7 @@ anothers_file_never_takes_the_place_of_roots(void **state)
 	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 5), 0);
 	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "forged", 3), -EEXIST);
 	profile_close(writer.profile);
-	/* nor after a start */
+	/* and not after a start */
 	writer.profile = open_writer(fixture->directory, 0);
 	assert_int_equal(profile_get_extent(writer.profile, GZIP, &extent), 0);
 	assert_true(extent.is_roots);

@@ -186,7 +186,7 @@ a_limit_below_the_size_of_the_file_still_opens_it(void **state)
 	profile = open_writer(fixture->directory, 256 * KIB);
 	assert_true(holds_rounds(profile, 19));
 	assert_int_equal(profile_stats(profile, &stats), 0);
-	assert_int_equal(stats.size_limit, size); /* it cannot shrink, nor may it grow */
+	assert_int_equal(stats.size_limit, size); /* it cannot shrink, and may not grow */
 	profile_close(profile);
 	free(rounds);
 }

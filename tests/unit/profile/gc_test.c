@@ -57,7 +57,7 @@ what_nothing_refers_to_is_swept(void **state)
 	profile_close(writer.profile);
 }
 
-/* Blocks that a merge moves to where a sweep has been are found all the same. */
+/* Blocks that a merge moves to where a sweep has been are found nevertheless. */
 static void
 a_merge_under_a_sweep_hides_nothing(void **state)
 {

@@ -445,7 +445,7 @@ imports_wait_for_each_other(void **state)
 	profile_close(to);
 }
 
-/* Nobody drops or merges what an import brings in, nor removes an image: the import may have its number. */
+/* What an import brings in is not dropped or merged, and no image is removed: the import may have its number. */
 static void
 what_an_import_brings_is_dropped_only_when_it_has_ended(void **state)
 {

@@ -42,7 +42,7 @@ records_come_in_the_order_they_were_written(void **state)
 	fake_ring_fini(&fake);
 }
 
-/* Samples of another counter, and records of another type, are not counted; nor is what was consumed. */
+/* Samples of another counter, and records of another type, are not counted; consumed ones are not, either. */
 static void
 samples_of_a_counter_that_wait_are_counted(void **state)
 {

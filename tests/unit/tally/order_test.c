@@ -35,7 +35,7 @@ event_comes_before_image_before_context_before_offset(void **state)
 		assert_int_equal(entries[i].count, i + 1);
 }
 
-/* xorshift64*: the same numbers every time. */
+/* xorshift64*: a fixed seed, so that every run draws equal numbers. */
 static uint64_t
 next_random(uint64_t *seed)
 {
