@@ -210,20 +210,20 @@ budget_measure(struct budget *budget, const struct event_features *features, str
 
 /* The share of the machine that dcpid may use by what is reckoned for each sample. */
 static uint64_t
-reserved_ppm(const struct event *events, size_t count)
+reserved_ppm(const struct budget *budget, const struct event *events)
 {
-	uint64_t rate = 0;
+	uint64_t reserved_ns = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < budget->count; i++) {
 		uint64_t other = 0; /* rate of this event on another kind of core: a CPU takes samples of one of them */
 
 		for (size_t j = 0; j < i; j++)
 			if (events[j].available && event_is_other_kind(&events[i], &events[j]))
 				other = events[j].rate > other ? events[j].rate : other;
 		if (events[i].available && events[i].rate > other)
-			rate += events[i].rate - other;
+			reserved_ns += (events[i].rate - other) * overhead_daemon_sample_ns(budget->events[i].cost_ns);
 	}
-	return rate * OVERHEAD_DAEMON_SAMPLE_NS / 1000;
+	return reserved_ns / 1000;
 }
 
 /* How often an event happens in a second of a busy CPU, from what was guessed and what was seen. */
@@ -246,7 +246,7 @@ budget_learn(struct budget *budget, const struct event *events, const struct bud
 	if (seen->cpu_ns == 0 || seen->busy_ns == 0)
 		return;
 	daemon_ppm = (uint64_t)((double)seen->daemon_ns / (double)seen->cpu_ns * 1e6);
-	budget->daemon_ppm = daemon_ppm > reserved_ppm(events, budget->count) ? daemon_ppm : 0;
+	budget->daemon_ppm = daemon_ppm > reserved_ppm(budget, events) ? daemon_ppm : 0;
 	for (size_t i = 0; i < budget->count; i++) {
 		struct budget_event *event = &budget->events[i];
 		double count = (double)seen->samples[i] * (double)events[i].period;
@@ -263,7 +263,9 @@ budget_learn(struct budget *budget, const struct event *events, const struct bud
 static uint64_t
 sample_ns(const struct budget *budget, size_t event)
 {
-	return budget->events[event].cost_ns + (budget->daemon_ppm ? 0 : OVERHEAD_DAEMON_SAMPLE_NS);
+	const uint64_t cost_ns = budget->events[event].cost_ns;
+
+	return cost_ns + (budget->daemon_ppm ? 0 : overhead_daemon_sample_ns(cost_ns));
 }
 
 /* What an event takes from the limit, in a second when its rate is given. */

@@ -51,11 +51,11 @@ budget_of(uint64_t limit_ppm, uint64_t max_rate, size_t count, uint64_t cost_ns,
 	return budget;
 }
 
-/* 1 % of a second is 10 ms: room for 500 times 19 us and one for dcpid; the clock is 3.1 % slower, 485. */
+/* 1 % of a second is 10 ms: room for 500 times 16 us, and a quarter of that for dcpid; the clock is 3.1 % slower, 485. */
 static void
 the_rate_is_what_the_limit_pays_for(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 1, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 1, 16000, 1000000000);
 	struct event event = clock_event(true);
 
 	(void)state;
@@ -67,7 +67,7 @@ the_rate_is_what_the_limit_pays_for(void **state)
 static void
 half_the_limit_is_half_the_rate(void **state)
 {
-	struct budget budget = budget_of(5000, 5200, 1, 19000, 1000000000);
+	struct budget budget = budget_of(5000, 5200, 1, 16000, 1000000000);
 	struct event event = clock_event(true);
 
 	(void)state;
@@ -92,7 +92,7 @@ cheap_samples_are_taken_at_the_highest_rate_and_no_faster(void **state)
 static void
 the_kernels_limit_holds(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 1, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 1, 16000, 1000000000);
 	struct event event = clock_event(true);
 
 	(void)state;
@@ -104,7 +104,7 @@ the_kernels_limit_holds(void **state)
 static void
 a_rate_that_is_given_leaves_less_to_the_others(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 2, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 2, 16000, 1000000000);
 	struct event events[2] = {clock_event(false), clock_event(true)};
 
 	(void)state;
@@ -141,7 +141,7 @@ at_least_one_sample_a_second_is_taken(void **state)
 static void
 an_event_that_is_not_available_takes_no_share(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 2, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 2, 16000, 1000000000);
 	struct event events[2] = {clock_event(true), counter("cache-misses", PERF_COUNT_HW_CACHE_MISSES)};
 
 	(void)state;
@@ -155,15 +155,15 @@ an_event_that_is_not_available_takes_no_share(void **state)
 static void
 small_changes_are_not_made(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 1, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 1, 16000, 1000000000);
 	struct event event = clock_event(true);
 
 	(void)state;
 	assert_true(budget_plan(&budget, NO_LIMIT, &event));
-	budget.events[0].cost_ns = 20500;
+	budget.events[0].cost_ns = 17000;
 	assert_false(budget_plan(&budget, NO_LIMIT, &event));
 	assert_int_equal(event.period, 2062000);
-	budget.events[0].cost_ns = 29000;
+	budget.events[0].cost_ns = 24000;
 	assert_true(budget_plan(&budget, NO_LIMIT, &event));
 	assert_int_equal(event.rate, 323); /* 10 ms / 30 us = 333, 3.1 % less */
 }
@@ -188,7 +188,7 @@ a_period_that_is_given_says_its_rate(void **state)
 static void
 what_dcpid_uses_beyond_its_share_is_learnt(void **state)
 {
-	struct budget budget = budget_of(10000, 5200, 1, 19000, 1000000000);
+	struct budget budget = budget_of(10000, 5200, 1, 16000, 1000000000);
 	struct budget_observation seen = {.cpu_ns = 1000000000, .busy_ns = 500000000, .daemon_ns = 4000000};
 	struct event event = clock_event(true);
 
@@ -197,8 +197,8 @@ what_dcpid_uses_beyond_its_share_is_learnt(void **state)
 	budget_learn(&budget, &event, &seen);
 	assert_int_equal(budget.daemon_ppm, 4000);
 	assert_true(budget_plan(&budget, NO_LIMIT, &event));
-	assert_int_equal(event.rate, 306); /* 6 ms / 19 us = 315, 3.1 % less */
-	seen.daemon_ns = 200000;           /* 200 ppm; 306 samples at 1 us are 306 */
+	assert_int_equal(event.rate, 364); /* 6 ms / 16 us = 375, 3.1 % less */
+	seen.daemon_ns = 1400000;          /* 1400 ppm; 364 samples at 4 us are 1456 */
 	budget_learn(&budget, &event, &seen);
 	assert_int_equal(budget.daemon_ppm, 0);
 }

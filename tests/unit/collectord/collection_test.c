@@ -833,7 +833,7 @@ what_is_left_to_be_chosen_is_said_so(void **state)
 	assert_string_equal(text, "cache-misses: as often as the limit allows");
 }
 
-/* 1000 * (19 + 1) us are 2 % of a second. */
+/* 1000 * (16 + 4) us are 2 % of a second. */
 static void
 what_is_to_cost_more_than_the_limit_is_said(void **state)
 {
@@ -843,7 +843,7 @@ what_is_to_cost_more_than_the_limit_is_said(void **state)
 
 	(void)state;
 	epoch->event_count = 1;
-	epoch->events[0] = (struct event){.available = true, .rate = 1000, .cost_ns = 19000};
+	epoch->events[0] = (struct event){.available = true, .rate = 1000, .cost_ns = 16000};
 	collection_announce_overhead(&log, epoch, 20000);
 	assert_string_equal(lines.text, "");
 	collection_announce_overhead(&log, epoch, 10000);

@@ -11,12 +11,12 @@ assert_percent(double value, double expected)
 	assert_true(fabs(value - expected) < 1e-9);
 }
 
-/* 500 * (19 + 1) us + 1000 * (2 + 1) us are 13 ms of each second. */
+/* 500 * (16 + 4) us + 1000 * (2 + 1) us are 13 ms of each second. */
 static void
 expected_is_rate_times_cost_of_all_events(void **state)
 {
 	const struct event events[] = {
-		{.available = true, .rate = 500, .cost_ns = 19000},
+		{.available = true, .rate = 500, .cost_ns = 16000},
 		{.available = true, .rate = 1000, .cost_ns = 2000},
 		{.available = false, .rate = 1000, .cost_ns = 2000},
 		{.available = true, .rate = 0, .cost_ns = 2000}, /* it depends on what programs do */
@@ -31,7 +31,7 @@ expected_is_rate_times_cost_of_all_events(void **state)
 static void
 what_has_no_known_cost_makes_no_sum(void **state)
 {
-	const struct event events[] = {{.available = true, .rate = 500, .cost_ns = 19000},
+	const struct event events[] = {{.available = true, .rate = 500, .cost_ns = 16000},
 	                               {.available = true, .rate = 10, .cost_ns = 0}};
 	double percent;
 
