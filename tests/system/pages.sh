@@ -144,6 +144,22 @@ check_quotes README.md 'what is resident' "\`dcpid\` had $peak MiB resident at m
 check_quotes README.md 'what is resident in a storm' "it had $storm_peak MiB at most"
 check_quotes README.md 'what the start costs with a new database' "takes ${start% with*} of processor time"
 
+# The aims, and how it was measured.
+# aim_of EXPRESSION - of the lines that EXPRESSION, with one group, matches: the group
+aim_of()
+{
+	sed -nE "s/^\| $1.*/\1/p" "$top/docs/benchmarks.md" | head -n 1
+}
+
+check_quotes README.md 'the aims for a sample' "The aims for a sample were $(aim_of '([0-9.]+) times .perf record. in a steady load') \
+times \`perf record\` for a loop, $(aim_of '([0-9.]+) times for compilers and short processes') times for compilers and storms"
+check_quotes README.md 'the aim for memory' "the aim was $(aim_of 'at most ([0-9]+ MB) resident')"
+check_quotes README.md 'the aim for the start' "the aim was $(aim_of '([0-9]+ ms) of processor time to start')"
+check_quotes README.md 'at which rate' "beside \`perf record -a\` at $(sed -nE '/results begin/,$ s/^Measured .*--rate ([0-9]+)([0-9]{3}) .*/\1,\2/p' \
+	"$top/docs/benchmarks.md" | head -n 1) samples/s per CPU"
+check_quotes README.md 'among how many processes' "of short processes $(grep -oE 'among [0-9]+ processes' "$top/docs/benchmarks.md" |
+	tail -n 1 | sed 's/ processes//') that sleep"
+
 page=docs/benchmarks.md
 check_quotes $page 'its tables: a steady load' "$(times_of steady) at 5,200 samples/s; $(cost_of "$dense" "$later" 3) ($(
 	cost_of "$dense" "$first" 3)) at 20,000"
