@@ -2,8 +2,10 @@
 # complete.sh - a storm of short processes: what they did is known, and nothing is lost
 #
 # Three storms, at the default configuration: a parallel compilation of a few hundred files, a shell that starts /bin/true
-# over and over, and programs that are deleted as soon as they run, each a build of its own. Of the samples at most
-# 0.05 % may stay unknown (0.00 to 0.002 % is what was seen on machines that are not too busy), and none may be lost.
+# over and over, and programs that are deleted as soon as they run, each a build of its own. Of the samples of each storm
+# at most 0.01 % may stay unknown (one or two samples; none was in three runs at a load of 10 to 15 on two CPUs), and none
+# may be lost. How many are in deleted programs that are known by path alone, because they ended before their build-id
+# could be read (README, Limits), is printed and has no limit.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -44,7 +46,7 @@ run_deleted_programs()
 # $1: name of the storm, and label of its epoch
 judge()
 {
-	local json samples unknown lost
+	local json samples unknown lost unidentified unnamed
 
 	json=$(dcpiprof --db "$scratch/db" --epoch "$1" --json) || {
 		not_ok "$1: there is a profile" "$json"
@@ -53,10 +55,14 @@ judge()
 	samples=$(jq '[.events[].samples] | add' <<<"$json")
 	unknown=$(jq '[.unknown[]] | add // 0' <<<"$json")
 	lost=$(jq .lost <<<"$json")
-	figure "$1: $samples samples, $unknown unknown ($(jq -c .unknown <<<"$json")), $lost lost," \
-		"$(cat "$scratch/$1.processes") processes"
+	unidentified=$(jq '[.rows[] | select((.image | startswith("/")) and .build_id == null) | .counts[]] | add // 0' <<<"$json")
+	unnamed=$(jq '[.rows[] | select((.image | contains("/doomed.")) and (.procedure | test("\\+0x|^\\["))) | .counts[]] |
+		add // 0' <<<"$json")
+	figure "$1: $samples samples, $unknown unknown ($(jq -c '.unknown | with_entries(select(.value > 0))' <<<"$json"))," \
+		"$unidentified in files without a build-id, $unnamed in procedures of deleted programs without a name," \
+		"$lost lost, $(cat "$scratch/$1.processes") processes"
 	check "$1: at least 500 samples" test "$samples" -ge 500
-	check_at_most "$1: at most 0.05 % of the samples are unknown" 0.05 \
+	check_at_most "$1: at most 0.01 % of the samples are unknown" 0.01 \
 		"$(awk "BEGIN { print 100 * $unknown / $samples }")"
 	check_equal "$1: no sample is lost" 0 "$lost"
 }
