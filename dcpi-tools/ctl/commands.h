@@ -15,21 +15,31 @@
 struct ctl_request {
 	struct options options;
 	const char *command;
-	int (*run)(const struct ctl_request *request); /* runs it */
-	const char *socket;                            /* NULL: the database's, or the service's */
-	const char *label;                             /* of an epoch, or of a process tree */
-	char *const *program;                          /* to run under `label`; NULL: none */
-	unsigned pid;                                  /* of the process that gets `label`; 0: none */
-	const char *output;                            /* NULL: standard output */
-	const char *to;                                /* the directory that salvage makes */
-	const char *epoch;                             /* to keep; NULL: print the kept epochs */
-	bool release;                                  /* stop keeping `epoch` */
+	const struct ctl_command *entry; /* the command's row in the table of dcpictl.c; NULL in other tools */
+	const char *argument;            /* the first behind the command: label's LABEL, keep's EPOCH; NULL: none */
+	const char *socket;              /* NULL: the database's, or the service's */
+	const char *label;               /* of an epoch, or of a process tree */
+	char *const *program;            /* to run under `label`; NULL: none */
+	unsigned pid;                    /* of the process that gets `label`; 0: none */
+	unsigned answer_s;               /* that dcpid may take for the command; 0: CLIENT_SECONDS */
+	const char *output;              /* NULL: standard output */
+	const char *to;                  /* the directory that salvage makes */
+	bool release;                    /* stop keeping the epoch `argument` */
 	bool json;
 	bool prometheus;
 };
 
-/* Ask dcpid and print the reply: status, flush, epoch, label --pid, reload, quit, compact. */
+/* Ask dcpid and print the note of its reply, if it has one: flush, label --pid, reload, quit. */
 int ctl_remote(const struct ctl_request *request);
+
+/* Print the status of dcpid; as metrics also that it does not run. */
+int ctl_status(const struct ctl_request *request);
+
+/* Make dcpid begin an epoch and print its number. */
+int ctl_epoch(const struct ctl_request *request);
+
+/* Make dcpid compact the database; without a dcpid, ctl_compact_offline(). Print both sizes. */
+int ctl_compact(const struct ctl_request *request);
 
 /* Run a program under a label, or label a process that runs. The exit status of the program. */
 int ctl_label(const struct ctl_request *request);
@@ -38,8 +48,8 @@ int ctl_label(const struct ctl_request *request);
 int ctl_check(const struct ctl_request *request);
 
 /*
- * Keep the epochs that request->epoch selects (a number, a label of an epoch, latest, or the label of processes), or
- * with request->release stop keeping them; works also beside a dcpid. Then print all kept epochs.
+ * Keep the epochs that request->argument selects (a number, a label of an epoch, latest, or the label of processes),
+ * or with request->release stop keeping them; works also beside a dcpid. Then print all kept epochs.
  */
 int ctl_keep(const struct ctl_request *request);
 
@@ -53,7 +63,7 @@ int ctl_salvage(const struct ctl_request *request);
 int ctl_doctor(const struct ctl_request *request);
 
 /* Compact the database as its writer, if no dcpid runs. */
-int ctl_compact(const struct ctl_request *request);
+int ctl_compact_offline(const struct ctl_request *request);
 
 /* Print "48.2 MiB -> 12.1 MiB". */
 int ctl_print_compacted(uint64_t before_bytes, uint64_t after_bytes);

@@ -192,7 +192,7 @@ compact(const struct ctl_request *request, const char *shown)
 }
 
 int
-ctl_compact(const struct ctl_request *request)
+ctl_compact_offline(const struct ctl_request *request)
 {
 	return run_guarded(request, "compact the profile database", DATABASE_DAMAGE_ADVICE, compact);
 }
@@ -313,8 +313,8 @@ keep(const struct ctl_request *request, const char *shown)
 	int status = STATUS_OK;
 
 	(void)shown;
-	if (request->epoch) {
-		status = find_epochs(directory, request->epoch, &ids, &count);
+	if (request->argument) {
+		status = find_epochs(directory, request->argument, &ids, &count);
 		if (!status)
 			status = mark(directory, ids, count, !request->release);
 	}

@@ -25,7 +25,7 @@
 static int
 seconds_for(const struct ctl_request *request)
 {
-	return strcmp(request->command, "compact") == 0 ? CLIENT_COMPACT_SECONDS : CLIENT_SECONDS;
+	return request->answer_s ? (int)request->answer_s : CLIENT_SECONDS;
 }
 
 /* Print why there was no answer, and what to do. The exit status. */
@@ -118,13 +118,19 @@ print_metrics(const struct ctl_request *request, const json_t *status)
 	                      err == -EEXIST ? "what is there is no ordinary file" : NULL);
 }
 
+/* Print a reply of dcpid that is no refusal; `path` is the socket, for messages. The exit status. */
+typedef int print_reply(const struct ctl_request *request, const char *path, json_t *reply);
+
 static int
-print_status(json_t *reply, bool as_json)
+print_status(const struct ctl_request *request, const char *path, json_t *reply)
 {
 	json_t *status = json_object_get(reply, "status");
 	int err;
 
-	if (as_json)
+	(void)path;
+	if (request->prometheus)
+		return print_metrics(request, status);
+	if (request->json)
 		err = json_print(json_incref(status), stdout);
 	else
 		err = status_print(status, time_now(), stdout);
@@ -133,30 +139,32 @@ print_status(json_t *reply, bool as_json)
 	return err ? message_cannot(NULL, "write to standard output", err, NULL) : STATUS_OK;
 }
 
-/* Print the reply to request->command; `path` is the socket, for messages. The exit status. */
 static int
-print_reply(const struct ctl_request *request, const char *path, json_t *reply)
+print_note(const struct ctl_request *request, const char *path, json_t *reply)
 {
-	const char *error = json_string_value(json_object_get(reply, "error"));
 	const char *note = json_string_value(json_object_get(reply, "note"));
-	const json_t *epoch = json_object_get(reply, "epoch");
 
-	if (!json_is_true(json_object_get(reply, "ok"))) {
-		message_print(path, "%s", error ? error : "dcpid refused without a reason");
-		return STATUS_FAILURE;
-	}
-	if (request->prometheus)
-		return print_metrics(request, json_object_get(reply, "status"));
-	if (strcmp(request->command, "status") == 0)
-		return print_status(reply, request->json);
-	if (strcmp(request->command, "compact") == 0)
-		return ctl_print_compacted((uint64_t)json_integer_value(json_object_get(reply, "before_bytes")),
-		                           (uint64_t)json_integer_value(json_object_get(reply, "after_bytes")));
+	(void)request;
 	if (note && *note)
 		message_print(path, "%s", note);
-	if (strcmp(request->command, "epoch") == 0)
-		printf("epoch %" JSON_INTEGER_FORMAT "\n", json_integer_value(epoch));
+	return STATUS_OK;
+}
+
+static int
+print_epoch(const struct ctl_request *request, const char *path, json_t *reply)
+{
+	print_note(request, path, reply);
+	printf("epoch %" JSON_INTEGER_FORMAT "\n", json_integer_value(json_object_get(reply, "epoch")));
 	return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
+}
+
+static int
+print_sizes(const struct ctl_request *request, const char *path, json_t *reply)
+{
+	(void)request;
+	(void)path;
+	return ctl_print_compacted((uint64_t)json_integer_value(json_object_get(reply, "before_bytes")),
+	                           (uint64_t)json_integer_value(json_object_get(reply, "after_bytes")));
 }
 
 static bool
@@ -165,37 +173,27 @@ is_not_running(int err)
 	return err == -ENOENT || err == -ECONNREFUSED || err == -ECONNRESET;
 }
 
-/* What remote_ask() returned. The exit status. */
+/* Print what remote_ask() returned, and free the reply. The exit status. */
 static int
-answer(const struct ctl_request *request, const char *path, int err, json_t *reply)
+answer(const struct ctl_request *request, const char *path, int err, json_t *reply, print_reply *print)
 {
-	int status;
+	const char *error;
+	int status = STATUS_FAILURE;
 
 	if (err)
 		return print_no_answer(request, path, err);
-	status = print_reply(request, path, reply);
+	error = json_string_value(json_object_get(reply, "error"));
+	if (json_is_true(json_object_get(reply, "ok")))
+		status = print(request, path, reply);
+	else
+		message_print(path, "%s", error ? error : "dcpid refused without a reason");
 	json_decref(reply);
 	return status;
 }
 
-int
-ctl_remote(const struct ctl_request *request)
-{
-	char path[PATH_MAX];
-	json_t *reply;
-	const int err = remote_ask(request, path, sizeof(path), &reply);
-
-	if (request->prometheus && (is_not_running(err) || err == -ETIMEDOUT))
-		return print_metrics(request, NULL);
-	if (strcmp(request->command, "compact") == 0 && !request->socket && (err == -ENOENT || err == -ECONNREFUSED))
-		return ctl_compact(request);
-	return answer(request, path, err, reply);
-}
-
-/* ---- Programs with a label ---- */
-
+/* Ask, up to `tries` times while no dcpid runs. */
 static int
-ask(const struct ctl_request *request, unsigned tries)
+ask(const struct ctl_request *request, unsigned tries, print_reply *print)
 {
 	const struct timespec step = {.tv_nsec = RESTART_STEP};
 	char path[PATH_MAX];
@@ -204,13 +202,54 @@ ask(const struct ctl_request *request, unsigned tries)
 
 	while ((err = remote_ask(request, path, sizeof(path), &reply)) && is_not_running(err) && --tries)
 		nanosleep(&step, NULL);
-	return answer(request, path, err, reply);
+	return answer(request, path, err, reply, print);
 }
+
+int
+ctl_remote(const struct ctl_request *request)
+{
+	return ask(request, 1, print_note);
+}
+
+int
+ctl_epoch(const struct ctl_request *request)
+{
+	return ask(request, 1, print_epoch);
+}
+
+int
+ctl_status(const struct ctl_request *request)
+{
+	char path[PATH_MAX];
+	json_t *reply;
+	const int err = remote_ask(request, path, sizeof(path), &reply);
+
+	if (request->prometheus && (is_not_running(err) || err == -ETIMEDOUT))
+		return print_metrics(request, NULL);
+	return answer(request, path, err, reply, print_status);
+}
+
+int
+ctl_compact(const struct ctl_request *request)
+{
+	struct ctl_request patient = *request;
+	char path[PATH_MAX];
+	json_t *reply;
+	int err;
+
+	patient.answer_s = CLIENT_COMPACT_SECONDS;
+	err = remote_ask(&patient, path, sizeof(path), &reply);
+	if (!request->socket && (err == -ENOENT || err == -ECONNREFUSED))
+		return ctl_compact_offline(request);
+	return answer(&patient, path, err, reply, print_sizes);
+}
+
+/* ---- Programs with a label ---- */
 
 static int
 ask_for_label(void *request)
 {
-	return ask(request, 1) ? LABELLED_FAILED : 0;
+	return ctl_remote(request) ? LABELLED_FAILED : 0;
 }
 
 int
@@ -239,7 +278,7 @@ remote_flush_labelled(const struct ctl_request *request)
 
 	flush.command = "flush";
 	flush.label = NULL;
-	return ask(&flush, RESTART_TRIES);
+	return ask(&flush, RESTART_TRIES, print_note);
 }
 
 int
