@@ -118,29 +118,35 @@ allow_memory(scmp_filter_ctx filter)
 
 	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
 	                       SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
-		                       SCMP_A3(SCMP_CMP_EQ, MAP_PRIVATE));
-	if (!err)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-		                       SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	return err;
+	if (err)
+		return err;
+	err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_EQ, PROT_READ),
+	                       SCMP_A3(SCMP_CMP_EQ, MAP_PRIVATE));
+	if (err)
+		return err;
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+	                        SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 }
 
 static int
 filter_calls(void)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int err = filter ? 0 : -ENOMEM;
+	int err;
 
-	if (!err)
-		err = allow_plain(filter);
-	if (!err)
-		err = deny_files(filter);
-	if (!err)
-		err = allow_memory(filter);
-	if (!err)
-		err = seccomp_load(filter);
+	if (!filter)
+		return -ENOMEM;
+	err = allow_plain(filter);
+	if (err)
+		goto out;
+	err = deny_files(filter);
+	if (err)
+		goto out;
+	err = allow_memory(filter);
+	if (err)
+		goto out;
+	err = seccomp_load(filter);
+out:
 	seccomp_release(filter);
 	return err;
 }
@@ -151,15 +157,17 @@ jail_enter(void)
 	int err;
 
 	err = drop_user();
-	if (!err)
-		err = drop_capabilities();
-	if (!err && prctl(PR_SET_DUMPABLE, 0) < 0)
-		err = -errno;
-	if (!err && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* a change of user has cleared it */
-		err = -errno;
-	if (!err)
-		err = limit(RLIMIT_NOFILE, 0);
-	if (!err && !IS_SANITIZED)
-		err = filter_calls();
-	return err;
+	if (err)
+		return err;
+	err = drop_capabilities();
+	if (err)
+		return err;
+	if (prctl(PR_SET_DUMPABLE, 0) < 0)
+		return -errno;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) /* a change of user has cleared it */
+		return -errno;
+	err = limit(RLIMIT_NOFILE, 0);
+	if (err || IS_SANITIZED)
+		return err;
+	return filter_calls();
 }

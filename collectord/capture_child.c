@@ -69,21 +69,27 @@ spawn(const char *program, int in, int out, int file, pid_t *pid)
 		return -err;
 	err = posix_spawnattr_init(&attributes);
 	if (err)
-		goto out;
+		goto destroy_actions;
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	err = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	if (!err && file >= 0)
+	if (err)
+		goto out;
+	err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	if (err)
+		goto out;
+	if (file >= 0)
 		err = posix_spawn_file_actions_adddup2(&actions, file, RUN_TIME_FILE);
-	if (!err)
-		err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	if (!err)
-		err = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
-	posix_spawnattr_destroy(&attributes);
+	if (err)
+		goto out;
+	err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (err)
+		goto out;
+	err = posix_spawn(pid, program, &actions, &attributes, arguments, environ);
 out:
+	posix_spawnattr_destroy(&attributes);
+destroy_actions:
 	posix_spawn_file_actions_destroy(&actions);
 	return -err;
 }

@@ -227,12 +227,16 @@ diff_code_read(struct diff_code *code, struct diff_input *input, const struct di
 	memset(code, 0, sizeof(*code));
 	image_guard_enter(&guard, request->name, NULL);
 	status = choose(&reader, visit->index);
-	if (!status)
-		status = analyze(&reader, visit->database);
-	if (!status)
-		status = take(&reader);
-	if (!status)
-		status = input_each_run(input, visit, take_run, &reader);
+	if (status)
+		goto out;
+	status = analyze(&reader, visit->database);
+	if (status)
+		goto out;
+	status = take(&reader);
+	if (status)
+		goto out;
+	status = input_each_run(input, visit, take_run, &reader);
+out:
 	image_guard_leave(&guard);
 	procedure_analysis_free(reader.analysis);
 	path_records_fini(&reader.recorded);

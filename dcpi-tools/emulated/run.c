@@ -338,12 +338,16 @@ run_program(struct emulated_run *run, const struct run_request *request)
 		goto out;
 	snprintf(run->emulator, sizeof(run->emulator), "%s", plan->emulator);
 	status = make_directory(run, request->room_bytes);
-	if (!status)
-		status = link_plugin(run, request->plugin);
-	if (!status && request->prepare)
+	if (status)
+		goto out;
+	status = link_plugin(run, request->plugin);
+	if (status)
+		goto out;
+	if (request->prepare)
 		status = request->prepare(request->context, run->directory);
-	if (!status)
-		status = start_emulator(run, plan, request);
+	if (status)
+		goto out;
+	status = start_emulator(run, plan, request);
 out:
 	free(plan);
 	return status;

@@ -85,21 +85,25 @@ int
 archive_pack(const struct archive_content *content, FILE *stream)
 {
 	struct archive *archive = archive_write_new();
-	int err = 0;
+	int err;
 
 	if (!archive)
 		return -ENOMEM;
 	if (archive_write_add_filter_zstd(archive) != ARCHIVE_OK ||
 	    archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
 	    archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
-	    archive_write_open(archive, stream, NULL, write_piece, NULL) != ARCHIVE_OK)
+	    archive_write_open(archive, stream, NULL, write_piece, NULL) != ARCHIVE_OK) {
 		err = error_of(archive);
-	if (!err)
-		err = begin_entry(archive, content, "", AE_IFDIR, 0750, 0);
-	if (!err)
-		err = begin_entry(archive, content, "data.mdb", AE_IFREG, 0640, (int64_t)content->size);
-	if (!err)
-		err = write_data(archive, content->fd);
+		goto out;
+	}
+	err = begin_entry(archive, content, "", AE_IFDIR, 0750, 0);
+	if (err)
+		goto out;
+	err = begin_entry(archive, content, "data.mdb", AE_IFREG, 0640, (int64_t)content->size);
+	if (err)
+		goto out;
+	err = write_data(archive, content->fd);
+out:
 	if (archive_write_close(archive) != ARCHIVE_OK && !err)
 		err = error_of(archive);
 	archive_write_free(archive);

@@ -685,22 +685,30 @@ static int
 make_parts(struct hierarchy *hierarchy)
 {
 	const struct machine *machine = &hierarchy->system->machine;
-	int err = make_levels(hierarchy);
+	int err;
 
-	if (!err)
-		err = make_first_tlb(&hierarchy->data_tlb, &machine->data_tlb, hierarchy->system);
-	if (!err)
-		err = make_first_tlb(&hierarchy->code_tlb, &machine->code_tlb, hierarchy->system);
-	if (!err && machine->shared_tlb.entries)
-		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
-	if (!err)
-		err = make_users(hierarchy);
-	for (unsigned i = 0; !err && i < machine->prefetcher_count; i++) {
-		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
-		                      machine);
-	}
+	err = make_levels(hierarchy);
 	if (err)
 		return err;
+	err = make_first_tlb(&hierarchy->data_tlb, &machine->data_tlb, hierarchy->system);
+	if (err)
+		return err;
+	err = make_first_tlb(&hierarchy->code_tlb, &machine->code_tlb, hierarchy->system);
+	if (err)
+		return err;
+	if (machine->shared_tlb.entries)
+		err = tlb_init(&hierarchy->shared_tlb, &machine->shared_tlb);
+	if (err)
+		return err;
+	err = make_users(hierarchy);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < machine->prefetcher_count; i++) {
+		err = prefetcher_init(&hierarchy->prefetchers[hierarchy->prefetcher_count++], &machine->prefetchers[i],
+		                      machine);
+		if (err)
+			return err;
+	}
 	hierarchy->data_filter = l1_join(&hierarchy->data, hierarchy->line_shift, &hierarchy->data_tlb.level,
 	                                 hierarchy->page_shift, hierarchy->room);
 	hierarchy->code_filter = l1_join(&hierarchy->code, hierarchy->line_shift, &hierarchy->code_tlb.level,

@@ -312,8 +312,9 @@ search_image(struct procedure_search *search, const struct code_image *code)
 	err = match_names(search, code, false);
 	if (!err && search->count == before)
 		err = match_names(search, code, true);
-	if (!err)
-		err = match_clones(search, code, before);
+	if (err)
+		return err;
+	err = match_clones(search, code, before);
 	if (!err && search->count == before)
 		err = match_offset_name(search, code);
 	return err || search->count ? err : suggest_from_image(search, code);

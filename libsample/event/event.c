@@ -241,13 +241,15 @@ event_features_probe(const struct event_environment *environment, struct event_f
 	*features = none;
 	event_sideband_attr(&none, &attr);
 	err = refusal_probe(environment, &attr);
-	if (!err)
-		err = ask_for(environment, &(struct event_features){.cgroup = true}, &features->cgroup);
-	if (!err)
-		err = ask_for(environment, &(struct event_features){.ksymbol = true}, &features->ksymbol);
-	if (!err)
-		err = ask_for(environment, &(struct event_features){.read_lost = true}, &features->read_lost);
-	return err;
+	if (err)
+		return err;
+	err = ask_for(environment, &(struct event_features){.cgroup = true}, &features->cgroup);
+	if (err)
+		return err;
+	err = ask_for(environment, &(struct event_features){.ksymbol = true}, &features->ksymbol);
+	if (err)
+		return err;
+	return ask_for(environment, &(struct event_features){.read_lost = true}, &features->read_lost);
 }
 
 /* ---- how an event can be counted here ---- */

@@ -128,14 +128,15 @@ read_texts(const struct config_source *source, const config_setting_t *root, str
 {
 	int err = read_text(source, root, "name", machine->name, sizeof(machine->name));
 
-	if (!err && !is_plain_name(machine->name))
-		err = config_refuse(source, config_setting_get_member(root, "name"),
-		                    "name must be letters, digits and signs, without a space or a slash");
-	if (!err)
-		err = read_text(source, root, "title", machine->title, sizeof(machine->title));
-	if (!err)
-		err = read_text(source, root, "pipeline", machine->pipeline_name, sizeof(machine->pipeline_name));
-	return err;
+	if (err)
+		return err;
+	if (!is_plain_name(machine->name))
+		return config_refuse(source, config_setting_get_member(root, "name"),
+		                     "name must be letters, digits and signs, without a space or a slash");
+	err = read_text(source, root, "title", machine->title, sizeof(machine->title));
+	if (err)
+		return err;
+	return read_text(source, root, "pipeline", machine->pipeline_name, sizeof(machine->pipeline_name));
 }
 
 static int
@@ -143,14 +144,18 @@ read_core(const struct config_source *source, const config_setting_t *root, stru
 {
 	int err = config_fields_read(source, root, core_fields, ARRAY_COUNT(core_fields), machine);
 
-	if (!err)
-		err = check_power(source, root, "line_bytes", machine->line_bytes);
-	if (!err)
-		err = check_power(source, root, "page_bytes", machine->page_bytes);
-	if (!err && machine->cores % machine->nodes != 0)
-		err = config_refuse(source, config_setting_get_member(root, "cores"),
-		                    "cores is %u; %u nodes must have equally many", machine->cores, machine->nodes);
-	return err;
+	if (err)
+		return err;
+	err = check_power(source, root, "line_bytes", machine->line_bytes);
+	if (err)
+		return err;
+	err = check_power(source, root, "page_bytes", machine->page_bytes);
+	if (err)
+		return err;
+	if (machine->cores % machine->nodes != 0)
+		return config_refuse(source, config_setting_get_member(root, "cores"),
+		                     "cores is %u; %u nodes must have equally many", machine->cores, machine->nodes);
+	return 0;
 }
 
 /* ---- caches and TLBs ---- */

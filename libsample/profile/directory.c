@@ -248,13 +248,17 @@ directory_lock(int directory)
 	if (lock < 0)
 		return errno == ELOOP ? -DCPI_ESYMLINK : -errno;
 	err = take_lock(lock);
+	if (err)
+		goto out;
 	/* an older version let the group read it */
-	if (!err && fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM)
+	if (fchmod(lock, WRITER_LOCK_MODE) < 0 && errno != EPERM) {
 		err = -errno;
-	if (!err)
-		err = write_pid(lock);
+		goto out;
+	}
+	err = write_pid(lock);
 	if (!err)
 		return lock;
+out:
 	close(lock);
 	return err;
 }

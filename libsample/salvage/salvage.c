@@ -293,21 +293,27 @@ put_images(struct salvage *salvage)
 {
 	struct salvage_things *things = &salvage->things[TABLE_IMAGES];
 	struct image_record record;
-	int err = 0;
+	int err;
 
-	for (size_t i = 0; i < things->count && !err; i++) {
+	salvage->result->images.kept = things->count;
+	for (size_t i = 0; i < things->count; i++) {
 		struct salvage_thing *thing = &things->things[i];
 
 		err = salvage_step(salvage);
-		if (!err)
-			err = image_record_decode(thing->value, thing->size, &record);
-		if (!err)
-			err = ids_intern_image(&salvage->profile->store, salvage->txn, &record.image, &thing->number);
-		if (!err && record.has_roots_names)
+		if (err)
+			return err;
+		err = image_record_decode(thing->value, thing->size, &record);
+		if (err)
+			return err;
+		err = ids_intern_image(&salvage->profile->store, salvage->txn, &record.image, &thing->number);
+		if (err)
+			return err;
+		if (record.has_roots_names)
 			err = ids_set_roots_names(&salvage->profile->store, salvage->txn, thing->number);
+		if (err)
+			return err;
 	}
-	salvage->result->images.kept = things->count;
-	return err;
+	return 0;
 }
 
 static int
@@ -1143,12 +1149,16 @@ profile_salvage(const char *directory, const char *target, const struct log *log
 		return fd;
 	result->is_open = true;
 	err = check_target(target);
-	if (!err)
-		err = profile_open(target, &options, &profile);
-	if (!err)
-		err = salvage_file(fd, profile, result);
-	if (!err)
-		err = give_owner(fd, profile->directory);
+	if (err)
+		goto out;
+	err = profile_open(target, &options, &profile);
+	if (err)
+		goto out;
+	err = salvage_file(fd, profile, result);
+	if (err)
+		goto out;
+	err = give_owner(fd, profile->directory);
+out:
 	profile_close(profile);
 	close(fd);
 	return err;

@@ -103,18 +103,20 @@ int
 package_of(const char *dpkg_query, const char *path, char package[PACKAGE_NAME_SIZE])
 {
 	char *name = strdup(path), *other = other_name(path);
-	int output = -1, err = name && other ? 0 : -ENOMEM;
+	int output = -1, err = -ENOMEM;
 	pid_t child = 0;
 
-	/* dpkg-query would take it for a pattern */
-	if (!err && (path[0] != '/' || strpbrk(path, "*?[\\")))
-		err = -ENOENT;
-	if (!err)
-		err = start_query(dpkg_query, name, other, &child, &output);
-	if (!err) {
-		err = read_answer(output, package);
-		TEMP_FAILURE_RETRY(waitpid(child, NULL, 0));
-	}
+	if (!name || !other)
+		goto out;
+	err = -ENOENT;
+	if (path[0] != '/' || strpbrk(path, "*?[\\")) /* dpkg-query would take it for a pattern */
+		goto out;
+	err = start_query(dpkg_query, name, other, &child, &output);
+	if (err)
+		goto out;
+	err = read_answer(output, package);
+	TEMP_FAILURE_RETRY(waitpid(child, NULL, 0));
+out:
 	free(name);
 	free(other);
 	return err;
