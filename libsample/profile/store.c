@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/directory.h"
@@ -240,16 +241,14 @@ static int
 create_meta(const struct store *store, MDB_txn *txn)
 {
 	struct utsname names;
-	struct timespec now;
 	int err;
 
-	if (uname(&names) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
+	if (uname(&names) < 0)
 		return -errno;
 	err = put_meta(store, txn, "schema", PROFILE_SCHEMA, NULL);
 	if (err)
 		return err;
-	err = put_meta(store, txn, "created", (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec,
-	               NULL);
+	err = put_meta(store, txn, "created", clock_ns(CLOCK_REALTIME), NULL);
 	return err ? err : put_meta(store, txn, "host", 0, names.nodename);
 }
 
