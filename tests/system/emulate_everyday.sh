@@ -40,6 +40,8 @@ print(json.dumps(words, sort_keys=True)); raise SystemExit(3)'
 	profiled 'its interpreter is named' 10 procedure '^_PyEval_EvalFrameDefault'
 	same 'sqlite3 on a script, with an error' $plain 1 sqlite3 :memory: ".read $scratch/script.sql"
 	profiled 'its library is' 40 image '/libsqlite3'
+	[ "$(uname -m)" != x86_64 ] || # the number of brk(2) there
+		same 'a heap that grows by 16 MiB' $plain 1 perl -e '$end = syscall(12, 0); print syscall(12, $end + (16 << 20)) - $end, "\n"'
 }
 
 compressors()
