@@ -256,7 +256,8 @@ poll_rings(struct daemon *daemon)
 
 	watch_idle(daemon);
 	sampler_dither(sampler);
-	daemon->poll_ns = sampler_has_process_records(sampler) ? now_ns + POLL_INTERVAL_NS : UINT64_MAX;
+	daemon->poll_ns = sampler_has_process_records(sampler) || sampler_is_paced(sampler) ? now_ns + POLL_INTERVAL_NS
+	                                                                                    : UINT64_MAX;
 	if (sampler_drain_is_due(sampler, now_ns - daemon->drained_ns))
 		drain_if_due(daemon);
 }

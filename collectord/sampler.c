@@ -455,12 +455,9 @@ take_idle_sample(const struct sampler *sampler, struct sampler_cpu *cpu, size_t 
 
 /* What a sample of an event with a rate stands for: what was counted since the sample before. */
 static uint64_t
-take_count(struct sampler_counter *counter, uint64_t count)
+counted_since(const struct sampler_counter *counter, uint64_t count)
 {
-	const uint64_t counted = count > counter->sampled_count ? count - counter->sampled_count : 0;
-
-	counter->sampled_count += counted;
-	return counted;
+	return count > counter->sampled_count ? count - counter->sampled_count : 0;
 }
 
 #define IS_HELD 1 /* the sample is counted later */
@@ -491,12 +488,19 @@ attribute_sample(struct sampler *sampler, size_t event, struct recent_slot *slot
 	return err;
 }
 
-/* Also a dropped sample shows that its CPU works, and belongs to a stretch of one period (dither.h). */
+/*
+ * The sample is done with: counted, held or dropped. Also a dropped one shows that its CPU works, and belongs to a
+ * stretch of one period (dither.h). One for which the tally has no room is taken again later: it is not done with.
+ */
 static void
-count_drained(struct sampler_cpu *cpu, size_t event)
+count_drained(struct sampler_cpu *cpu, size_t event, const struct record *record)
 {
-	cpu->counters[event].dither.samples++;
+	struct sampler_counter *counter = &cpu->counters[event];
+
+	counter->dither.samples++;
 	cpu->idle[event].drained++;
+	if (record->sample.count > counter->sampled_count)
+		counter->sampled_count = record->sample.count;
 }
 
 static int
@@ -513,7 +517,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		else
 			event = find_shared_event(sampler, cpu);
 	} else if (record->time < cpu->idle[event].covered_ns) {
-		count_drained(cpu, event);
+		count_drained(cpu, event, record);
 		return 0;
 	}
 	if (event == sampler->event_count) {
@@ -521,7 +525,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		return 0;
 	}
 	if (!sampler->events[event].period && sampler->sums[event])
-		beyond = take_count(&cpu->counters[event], record->sample.count);
+		beyond = counted_since(&cpu->counters[event], record->sample.count);
 	slot = recent_slot(&sampler->recent, record, (uint16_t)event);
 	if (!beyond && recent_matches(&sampler->recent, slot, record, (uint16_t)event)) {
 		slot->count++;
@@ -529,11 +533,11 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 		int err = attribute_sample(sampler, event, slot, record, beyond);
 
 		if (err == IS_HELD) {
-			count_drained(cpu, event);
+			count_drained(cpu, event, record);
 			return 0;
 		}
 		if (err && sampler->is_dropping) {
-			count_drained(cpu, event);
+			count_drained(cpu, event, record);
 			sampler->totals[event].dropped++;
 			return 0;
 		}
@@ -543,7 +547,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	sampler->totals[event].samples++;
 	if (beyond)
 		sampler->totals[sampler->sums[event]].samples += beyond;
-	count_drained(cpu, event);
+	count_drained(cpu, event, record);
 	return 0;
 }
 

@@ -190,6 +190,12 @@ int sampler_descriptor(const struct sampler *sampler, size_t index);
 bool sampler_needs_wakeup(const struct sampler *sampler, size_t index);
 
 /*
+ * Does some counter of a software event have a period that follows its rate, and is longer than 1? Then
+ * sampler_dither() is due twice a second, also when no ring fills: when a burst is over, the period is too long.
+ */
+bool sampler_is_paced(const struct sampler *sampler);
+
+/*
  * Change the periods of counters that took enough samples with theirs (dither.h); to be called when a
  * ring is readable, and when sampler_idle_due_ns() is over. Drains nothing.
  */

@@ -865,6 +865,19 @@ dither_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, str
 	counter->dither.samples -= waiting; /* they count when they are drained */
 }
 
+/*
+ * After a period was set, Linux first counts a software event to the one before (perf_swevent_set_period() in 6.18),
+ * unless it is enabled anew.
+ */
+static void
+restart_counter(const struct sampler *sampler, const struct sampler_counter *counter)
+{
+	if (!sampler->enabled)
+		return;
+	(void)ioctl(counter->fd, PERF_EVENT_IOC_DISABLE, 0);
+	(void)ioctl(counter->fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
 /* Let the counter of an event with a rate keep to it: once in a while, and at once when a burst begins. */
 static void
 pace_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, struct sampler_counter *counter,
@@ -876,10 +889,12 @@ pace_counter(const struct sampler *sampler, const struct sampler_cpu *cpu, struc
 	if (dither_pace_is_due(&counter->dither, rate, now_ns)) {
 		const uint64_t period = dither_pace(&counter->dither, rate, cpu->number, now_ns);
 
-		if (period == counter->dither.period || set_period(counter, period))
+		if (period == counter->dither.period || set_period(counter, period)) {
 			dither_keep(&counter->dither, now_ns);
-		else
+		} else {
 			dither_change(&counter->dither, period, now_ns);
+			restart_counter(sampler, counter);
+		}
 	}
 	counter->dither.samples -= waiting; /* they count when they are drained */
 }
@@ -901,6 +916,20 @@ sampler_dither(struct sampler *sampler)
 				pace_counter(sampler, cpu, &cpu->counters[e], sampler->events[e].rate, now_ns);
 		}
 	}
+}
+
+bool
+sampler_is_paced(const struct sampler *sampler)
+{
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		const struct sampler_cpu *cpu = &sampler->cpus[i];
+
+		for (size_t e = 0; e < sampler->event_count; e++)
+			if (cpu->counters[e].fd >= 0 && is_paced(&sampler->events[e]) &&
+			    cpu->counters[e].dither.period > 1)
+				return true;
+	}
+	return false;
 }
 
 bool

@@ -30,7 +30,7 @@ struct sampler_counter {
 	uint64_t id;
 	int error; /* why it could not be opened, the last time it was tried */
 	struct sampler_loss loss;
-	struct dither dither;            /* of a fixed period */
+	struct dither dither;            /* of a period that is chosen here */
 	uint64_t sampled_count;          /* its value at the last sample, if the event has a rate */
 	uint64_t enabled_ns, running_ns; /* since the last take */
 	struct sampler_reading read;

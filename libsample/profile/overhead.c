@@ -7,7 +7,9 @@
 static double
 cost_of_second(const struct event *event)
 {
-	return event->available ? (double)event->rate * (double)(event->cost_ns + overhead_daemon_sample_ns(event->cost_ns)) : 0;
+	return event->available
+	               ? (double)event->rate * (double)(event->cost_ns + overhead_daemon_sample_ns(event->cost_ns))
+	               : 0;
 }
 
 /* On cores of several kinds: does another kind of this event cost more? A CPU samples only one of them. */

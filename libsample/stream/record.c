@@ -109,39 +109,38 @@ flag(uint64_t fields, uint64_t field)
 	return fields & field ? 1 : 0;
 }
 
-/* perf_event_open(2): struct read_format. The counter's value; 0 of a group, which has one for each of its events. */
-static uint64_t
-read_counts(struct byte_reader *body, uint64_t format)
+/*
+ * perf_event_open(2): struct read_format. The value and the id of the counter, but not of a group, which has one for
+ * each of its events. Linux 6.3 and later may give the record itself the id of another listener's event.
+ */
+static void
+read_counts(struct byte_reader *body, uint64_t format, struct record *record)
 {
 	unsigned times = flag(format, PERF_FORMAT_TOTAL_TIME_ENABLED) + flag(format, PERF_FORMAT_TOTAL_TIME_RUNNING);
 	unsigned each = 1 + flag(format, PERF_FORMAT_ID) + flag(format, PERF_FORMAT_LOST);
-	uint64_t count;
+	uint64_t count = read_u64_native(body);
 
-	if (!(format & PERF_FORMAT_GROUP)) {
-		count = read_u64_native(body);
-		skip_words(body, times + each - 1);
-		return count;
-	}
-	count = read_u64_native(body);
 	skip_words(body, times);
-	if (count > reader_left(body) / FIELD_SIZE)
+	if (!(format & PERF_FORMAT_GROUP)) {
+		record->sample.count = count;
+		if (format & PERF_FORMAT_ID)
+			record->id = read_u64_native(body);
+		skip_words(body, flag(format, PERF_FORMAT_LOST));
+	} else if (count > reader_left(body) / FIELD_SIZE) {
 		body->failed = true;
-	else
+	} else {
 		skip_words(body, count * each);
-	return 0;
+	}
 }
 
-/* All that lies between PERIOD and RAW; what read_counts() found there. */
-static uint64_t
-read_until_raw(const struct record_layout *layout, struct byte_reader *body)
+/* What lies between PERIOD and RAW. */
+static void
+read_until_raw(const struct record_layout *layout, struct byte_reader *body, struct record *record)
 {
-	uint64_t count = 0;
-
 	if (layout->sample_type & PERF_SAMPLE_READ)
-		count = read_counts(body, layout->read_format);
+		read_counts(body, layout->read_format, record);
 	if (layout->sample_type & PERF_SAMPLE_CALLCHAIN)
 		skip_words(body, read_u64_native(body));
-	return count;
 }
 
 static void
@@ -182,7 +181,7 @@ decode_wide_fields(const struct record_layout *layout, const uint8_t *at, size_t
 
 	reader_init(&body, at, size);
 	record->sample.has_call_chain = fields & PERF_SAMPLE_CALLCHAIN;
-	record->sample.count = read_until_raw(layout, &body);
+	read_until_raw(layout, &body, record);
 	if (fields & PERF_SAMPLE_RAW)
 		read_bytes(&body, read_u32_native(&body));
 	if (fields & PERF_SAMPLE_BRANCH_STACK)
@@ -486,12 +485,13 @@ record_decode(const struct record_layout *layout, const void *data, size_t size,
 static size_t
 raw_offset(const struct record_layout *layout, const uint8_t *at, size_t size)
 {
+	struct record skipped;
 	struct byte_reader body;
 
 	if (!(layout->sample_type & PERF_SAMPLE_RAW))
 		return SIZE_MAX;
 	reader_init(&body, at, size);
-	(void)read_until_raw(layout, &body);
+	read_until_raw(layout, &body, &skipped);
 	return body.failed || reader_left(&body) < FIELD_SIZE ? SIZE_MAX : size - reader_left(&body);
 }
 

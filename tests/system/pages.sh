@@ -219,4 +219,9 @@ check_equal 'pages name no source file that is not there' '' "$(find "$top/READM
 	find "$top" -path "$top/build" -prune -o -path "*/$name" -print -quit | grep -q . || echo "$name"
 done)"
 
+# How many system tests Debian 13 runs, by the list of .ci/run.
+elsewhere=$(tr -d '\\\n' <"$top/.ci/run" | sed -n 's/.*elsewhere="\([a-z_0-9,]*\)".*/\1/p' | tr , '\n' | grep -c .)
+check 'README.md has the number of system tests that Debian 13 runs' grep -q "$elsewhere of the [0-9]* system tests" "$top/README.md"
+check 'and so has docs/testing.md' grep -q "$elsewhere of the [0-9]* system tests" "$top/docs/testing.md"
+
 [ $failures = 0 ]

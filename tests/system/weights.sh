@@ -2,7 +2,7 @@
 # weights.sh - samples that stand for different numbers of events: every tool's sums and shares are of events
 #
 # By hand: two programs in halves of unequal periods, on two hosts, in a database and in one that was made of two. Live:
-# two programs sampled at 5,200/s and then at 500/s, and faults sampled by rate, where the kernel chooses the period.
+# two programs sampled at 5,200/s and then at 500/s, and faults sampled by rate, where dcpid chooses the periods.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=calc_database.sh
@@ -212,7 +212,7 @@ near()
 check "$sentence" near "$whole" "$truth" 3
 check 'and those of the halves' near "$whole" "$halves" 0.1
 
-# Of faults taken by rate the kernel takes as many samples where there are few as where there are many.
+# Of faults taken by rate, dcpid takes about as many samples where there are few as where there are many.
 cp "$build/workloads/touches" "$scratch/many"
 cp "$build/workloads/touches" "$scratch/few"
 faults=$scratch/faults

@@ -51,7 +51,7 @@ budget_of(uint64_t limit_ppm, uint64_t max_rate, size_t count, uint64_t cost_ns,
 	return budget;
 }
 
-/* 1 % of a second is 10 ms: room for 500 times 16 us, and a quarter of that for dcpid; the clock is 3.1 % slower, 485. */
+/* 1 % of a second is 10 ms: room for 500 times 16 us, and a quarter of that for dcpid. A clock is 3.1 % slower: 485. */
 static void
 the_rate_is_what_the_limit_pays_for(void **state)
 {

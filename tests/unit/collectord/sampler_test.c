@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -358,6 +360,78 @@ a_full_tally_keeps_what_did_not_fit(void **state)
 	sampler_close(sampler);
 }
 
+/* Fault each page of an area, a third of them at a time from another instruction: here, in libc and in the kernel. */
+static void
+fault_pages(size_t pages)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *area = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(zeros >= 0 && area != MAP_FAILED);
+	(void)madvise(area, pages * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++) {
+		if (i % 3 == 0)
+			*(volatile char *)&area[i * page] = 1;
+		else if (i % 3 == 1)
+			memset(&area[i * page], 1, page);
+		else
+			assert_int_equal(read(zeros, &area[i * page], 8), 8);
+	}
+	munmap(area, pages * page);
+	close(zeros);
+}
+
+static uint64_t
+own_faults(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return (uint64_t)usage.ru_minflt;
+}
+
+/* A sample for which there is no room is taken again, with all the events that it stands for. */
+static void
+a_full_tally_loses_nothing_of_what_samples_stand_for(void **state)
+{
+	const struct event_spec spec = {.name = "page-faults", .rate = 200, .user = true, .kernel = true};
+	struct sampler *sampler = open_sampler_of(&spec, 4096, 64, SIDEBAND_PAGES);
+	struct slice first = {0};
+	uint64_t faults, sum = 0;
+	unsigned stalls = 0;
+	int err;
+
+	(void)state;
+	assert_int_equal(sampler_enable(sampler), 0);
+	fault_pages(3000); /* each is a sample, until the period follows: the kernel may throttle them */
+	usleep(50000);
+	sampler_dither(sampler);
+	assert_int_equal(sampler_drain_all(sampler), 0);
+	tally_free(sampler_take(sampler, tally_new(2), &first)); /* from here on: a place, and its sum */
+	faults = own_faults();
+	for (unsigned i = 0; i < 50; i++)
+		fault_pages(3000);
+	faults = own_faults() - faults;
+	assert_true(faults >= 150000);
+	assert_int_equal(sampler_disable(sampler), 0);
+	usleep(100000); /* past the horizon of a drain */
+	do {
+		struct slice slice = {0};
+
+		err = sampler_drain(sampler);
+		stalls += err == -ENOSPC;
+		tally_free(sampler_take(sampler, tally_new(2), &slice));
+		sum += slice.events[1].samples;
+		slice_fini(&slice);
+	} while (err == -ENOSPC);
+	assert_int_equal(err, 0);
+	assert_true(stalls > 3);
+	assert_true(sum >= faults / 100 * 95); /* the last period is not over */
+	slice_fini(&first);
+	sampler_close(sampler);
+}
+
 /*
  * As when the disk is full: one key fits, and nobody takes the counts. Never drained, a ring of that size would lose
  * some of 480 processes' records; drained, it has room for what others on the machine do in a slow round.
@@ -598,6 +672,7 @@ main(void)
 		cmocka_unit_test(what_began_is_drained_after_a_rest),
 		cmocka_unit_test(a_process_that_began_while_records_were_lost_is_found_again),
 		cmocka_unit_test(a_full_tally_keeps_what_did_not_fit),
+		cmocka_unit_test(a_full_tally_loses_nothing_of_what_samples_stand_for),
 		cmocka_unit_test(a_full_tally_costs_samples_but_no_records_about_processes),
 		cmocka_unit_test(a_machine_that_can_count_nothing_of_it_is_said),
 		cmocka_unit_test(samples_of_a_fault_that_another_samples_too_are_ours),

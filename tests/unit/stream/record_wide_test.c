@@ -74,7 +74,7 @@ counts_of_one_event_come_without_a_number_of_them(void **state)
 {
 	struct record_layout layout = {
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK,
-		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_LOST,
+		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST,
 	};
 	struct record_builder builder;
 	struct record record;
@@ -83,12 +83,14 @@ counts_of_one_event_come_without_a_number_of_them(void **state)
 	begin_sample(&builder);
 	build_u64(&builder, 11);   /* value */
 	build_u64(&builder, 5000); /* time running */
+	build_u64(&builder, 77);   /* id */
 	build_u64(&builder, 3);    /* lost */
 	build_u64(&builder, 1);
 	build_branch(&builder, 0x401230, 0x401200);
 	build_end(&builder);
 	record = decode(&layout, &builder);
 	assert_int_equal(record.sample.count, 11);
+	assert_int_equal(record.id, 77);
 	assert_int_equal(record.sample.branch_count, 1);
 	assert_int_equal(branch(&record, 0).to, 0x401200);
 	assert_false(record.sample.has_call_chain);
