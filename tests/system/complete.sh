@@ -35,11 +35,7 @@ run_deleted_programs()
 	local end=$((SECONDS + 10)) n=0
 
 	while [ $SECONDS -lt $end ]; do
-		build_of_its_own "$build/workloads/shares_static" "$scratch/doomed.$((n += 1))"
-		"$scratch/doomed.$n" 0.3 >/dev/null &
-		sleep 0.1
-		rm "$scratch/doomed.$n"
-		wait $!
+		run_deleted_program $((n += 1))
 	done
 }
 

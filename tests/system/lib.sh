@@ -230,6 +230,16 @@ build_of_its_own()
 		rm "$2.note" "$2.new"
 }
 
+# run_deleted_program NUMBER - run a program, a build of its own, for 0.3 s, and delete it after 0.1 s
+run_deleted_program()
+{
+	build_of_its_own "$build/workloads/shares_static" "$scratch/doomed.$1"
+	"$scratch/doomed.$1" 0.3 >/dev/null &
+	sleep 0.1
+	rm "$scratch/doomed.$1"
+	wait $!
+}
+
 # machine_files COUNT - so many ELF files of /usr/bin and the libraries, evenly chosen by name, each once; libc always
 machine_files()
 {

@@ -35,11 +35,7 @@ deleted_programs()
 	local n=0
 
 	while :; do
-		build_of_its_own "$build/workloads/shares_static" "$scratch/doomed.$((n += 1))"
-		"$scratch/doomed.$n" 0.3 >/dev/null &
-		sleep 0.1
-		rm "$scratch/doomed.$n"
-		wait $!
+		run_deleted_program $((n += 1))
 	done
 }
 

@@ -377,7 +377,7 @@ level_1_can_be_prefetched_into(void **state)
 	assert_true(hits(filter, HEAP + 3 * 64, false));
 }
 
-/* Of two fetches one is right: the first is in vain, takes a way nevertheless, and its line still misses. */
+/* With an accuracy of 0.5, the first of two prefetches is useless: it moves a line and takes a way; the load misses. */
 static void
 fetches_in_vain_move_bytes_and_bring_nothing(void **state)
 {

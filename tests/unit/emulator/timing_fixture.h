@@ -131,7 +131,7 @@ execute_with(struct timing_fixture *fixture, struct code *code, uint32_t parts)
 	block_entry_callback (&timing)(0, code);
 }
 
-/* It is executed; its misses are reported afterwards. */
+/* Execute `code` once. A test reports the misses of its loads after this call. */
 static inline void
 execute(struct timing_fixture *fixture, struct code *code)
 {
