@@ -20,6 +20,9 @@
 
 #define DRAIN_INTERVAL_NS (5 * SECOND_NS)       /* rings also ask for a drain themselves */
 #define POLL_INTERVAL_NS  UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
+#define LOOK_INTERVAL_NS  UINT64_C(75000000)    /* between two looks for new programs, while processes begin */
+#define LOOK_RUN_NS       UINT64_C(25000000)    /* in which a new program gets its first samples */
+#define LOOK_SPAN_NS      UINT64_C(2000000000)  /* for so long after the last record about a process */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SAVE_INTERVAL_NS  SECOND_NS
 
@@ -66,6 +69,9 @@ struct daemon {
 	uint64_t since_ns;           /* when collection began, CLOCK_REALTIME */
 	uint64_t since_monotonic_ns; /* when collection began, CLOCK_MONOTONIC */
 	uint64_t poll_ns;            /* CLOCK_MONOTONIC: poll the rings by then; UINT64_MAX: nothing is due */
+	uint64_t look_ns;            /* CLOCK_MONOTONIC: look for new programs by then; UINT64_MAX: not before a poll */
+	uint64_t look_until_ns;      /* CLOCK_MONOTONIC */
+	uint64_t program_ns;         /* CLOCK_MONOTONIC: drain then, for the program that began last */
 	uint64_t drained_ns;         /* when the rings were last drained, CLOCK_MONOTONIC */
 	uint64_t watchdog_ns;        /* when the watchdog was last fed, CLOCK_MONOTONIC */
 
@@ -206,18 +212,28 @@ drain_if_due(struct daemon *daemon)
 			feed_watchdog(daemon);
 		daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	}
+	if (daemon->program_ns > daemon->drained_ns) /* it began when the alarm was armed already */
+		loop_watch_arm(daemon->drain_alarm, daemon->program_ns - daemon->drained_ns);
 	if (sampler_is_filling(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm,
 		               SAMPLER_LAG_NS); /* if there is no memory for it, the timer drains */
 	answer_waiters(daemon);                 /* a drain flushes a full tally */
 }
 
-/* Poll the rings when it is time to see whether busy CPUs still are, and some time after one became readable. */
+/* When to poll the rings: when busy CPUs may be idle by then, and some time after a ring became readable. */
+static uint64_t
+poll_due_ns(const struct daemon *daemon)
+{
+	const uint64_t idle_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
+
+	return idle_ns < daemon->poll_ns ? idle_ns : daemon->poll_ns;
+}
+
 static void
 schedule_poll(struct daemon *daemon)
 {
-	const uint64_t idle_ns = sampler_idle_due_ns(collection_sampler(daemon->collection));
-	const uint64_t due_ns = idle_ns < daemon->poll_ns ? idle_ns : daemon->poll_ns;
+	const uint64_t poll_ns = poll_due_ns(daemon);
+	const uint64_t due_ns = poll_ns < daemon->look_ns ? poll_ns : daemon->look_ns;
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
 	if (due_ns != UINT64_MAX) /* if there is no memory for it, the other timers poll */
@@ -262,12 +278,34 @@ poll_rings(struct daemon *daemon)
 		drain_if_due(daemon);
 }
 
+/*
+ * While processes begin, look often for a program that never ran before: its build-id and names are only read after a
+ * drain, and it may have ended, and its file be gone, before the next one. What ran before costs no drain.
+ */
+static void
+look_for_programs(struct daemon *daemon)
+{
+	struct sampler *sampler = collection_sampler(daemon->collection);
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	if (sampler_has_process_records(sampler))
+		daemon->look_until_ns = now_ns + LOOK_SPAN_NS;
+	if (sampler_has_new_file(sampler)) {
+		daemon->program_ns = now_ns + SAMPLER_LAG_NS + LOOK_RUN_NS;
+		/* if there is no memory for it, the other timers drain */
+		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS + LOOK_RUN_NS);
+	}
+	daemon->look_ns = now_ns < daemon->look_until_ns ? now_ns + LOOK_INTERVAL_NS : UINT64_MAX;
+}
+
 static void
 on_poll_alarm(void *context)
 {
 	struct daemon *daemon = context;
 
-	poll_rings(daemon);
+	look_for_programs(daemon);
+	if (machine_clock_ns(CLOCK_MONOTONIC) >= poll_due_ns(daemon))
+		poll_rings(daemon);
 	schedule_poll(daemon);
 }
 
@@ -277,6 +315,7 @@ on_ring(void *context)
 {
 	struct daemon *daemon = context;
 
+	look_for_programs(daemon);
 	poll_rings(daemon);
 	daemon->poll_ns = machine_clock_ns(CLOCK_MONOTONIC) + POLL_INTERVAL_NS;
 	schedule_poll(daemon);
@@ -974,6 +1013,7 @@ daemon_run(const struct dcpid_options *options, const struct config *config, str
 		.notify = notify,
 		.loop = loop_new(),
 		.poll_ns = UINT64_MAX,
+		.look_ns = UINT64_MAX,
 		.why = why,
 		.size = size,
 	};

@@ -729,6 +729,48 @@ sampler_has_process_records(const struct sampler *sampler)
 	return false;
 }
 
+/* Never 0. The multiplier is that of Fibonacci hashing: 2^64 divided by the golden ratio. */
+static uint64_t
+file_hash(const struct ring_file *file)
+{
+	const uint64_t multiplier = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = file->inode * multiplier;
+
+	hash = ((hash ^ (hash >> 32)) + file->device) * multiplier;
+	hash = ((hash ^ (hash >> 32)) + file->inode_generation) * multiplier;
+	return hash | 1;
+}
+
+/* Remember the file. Was it remembered? If there is no room, the one is forgotten that was added first. */
+static bool
+is_file_known(struct sampler *sampler, const struct ring_file *file)
+{
+	const uint64_t hash = file_hash(file);
+	uint64_t *known = sampler->known_files[(hash >> 32) % KNOWN_FILE_SETS];
+
+	for (size_t i = 0; i < KNOWN_FILE_WAYS; i++)
+		if (known[i] == hash)
+			return true;
+	memmove(known + 1, known, (KNOWN_FILE_WAYS - 1) * sizeof(*known));
+	known[0] = hash;
+	return false;
+}
+
+bool
+sampler_has_new_file(struct sampler *sampler)
+{
+	struct ring_file file;
+	bool any = false;
+
+	for (size_t i = 0; i < sampler->cpu_count; i++) {
+		struct ring *ring = sampler->cpus[i].sideband;
+
+		while (ring && ring_next_file(ring, &file))
+			any |= file.inode && !is_file_known(sampler, &file);
+	}
+	return any;
+}
+
 bool
 sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns)
 {

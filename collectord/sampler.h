@@ -71,6 +71,13 @@ bool sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns);
 bool sampler_has_process_records(const struct sampler *sampler);
 
 /*
+ * Was a file mapped since the last call that is not remembered as mapped before? It may be deleted, and the process
+ * that runs it end, within a fraction of a second: a drain is due as soon as the record is SAMPLER_LAG_NS old. Takes
+ * nothing. So cheap that it can be asked ten times a second.
+ */
+bool sampler_has_new_file(struct sampler *sampler);
+
+/*
  * Is a ring filling so fast that it should be drained as soon as what it holds is SAMPLER_LAG_NS old? It does
  * not become readable again before it is full.
  */

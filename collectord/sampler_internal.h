@@ -77,6 +77,8 @@ struct held_sample {
 };
 
 #define HELD_SAMPLES_MAX 16384 /* 2 MiB */
+#define KNOWN_FILE_SETS  512   /* 16 KiB: 2,048 files */
+#define KNOWN_FILE_WAYS  4
 
 struct sampler {
 	const struct log *log;
@@ -116,6 +118,8 @@ struct sampler {
 	struct labelled_processes labelled_again; /* that get their labels again when all processes have been read */
 	uint64_t known_ns;                        /* CLOCK_MONOTONIC: up to then all records are applied */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC, when events that could not be opened were tried again */
+	uint64_t known_files[KNOWN_FILE_SETS][KNOWN_FILE_WAYS]; /* that were mapped: each one's hash, in the set that it
+	                                                           chooses, the latest first */
 };
 
 #define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"

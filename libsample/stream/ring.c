@@ -14,6 +14,7 @@ struct ring {
 	uint64_t head;      /* end of what the kernel had written when last looked */
 	uint64_t tail;      /* end of what was consumed */
 	uint64_t published; /* the tail that the kernel knows */
+	uint64_t searched;  /* end of what ring_next_file() has looked at */
 	size_t record_size; /* of the record that was peeked at; 0: none */
 	uint64_t skipped;
 	uint8_t *bounce;       /* a record that wraps, in one piece */
@@ -60,6 +61,7 @@ ring_over(void *memory, size_t pages)
 	}
 	ring->tail = ring->header->data_tail;
 	ring->published = ring->tail;
+	ring->searched = ring->tail;
 	ring->head = ring->tail;
 	return ring;
 }
@@ -230,25 +232,60 @@ word_at(const struct ring *ring, uint64_t position)
 	return word;
 }
 
+/* The header of the record at `position`, of which `waiting` bytes are there. False: there is none, or it is damaged.
+ */
+static bool
+header_at(const struct ring *ring, uint64_t position, uint64_t waiting, struct perf_event_header *header)
+{
+	uint64_t word;
+
+	if (waiting < sizeof(word) || waiting > ring->size)
+		return false;
+	word = word_at(ring, position);
+	memcpy(header, &word, sizeof(*header));
+	return header->size >= sizeof(*header) && header->size % sizeof(word) == 0 && header->size <= waiting;
+}
+
 size_t
 ring_count(const struct ring *ring, uint64_t id)
 {
 	const uint64_t head = head_load(ring);
-	uint64_t waiting = head - ring->tail;
+	struct perf_event_header header;
 	size_t count = 0;
 
-	while (waiting >= 2 * sizeof(uint64_t) && waiting <= ring->size) {
-		const uint64_t word = word_at(ring, head - waiting);
-		struct perf_event_header header;
-
-		memcpy(&header, &word, sizeof(header));
-		if (header.size < sizeof(header) || header.size % sizeof(word) || header.size > waiting)
-			break;
-		if (header.type == PERF_RECORD_SAMPLE && word_at(ring, head - waiting + sizeof(word)) == id)
+	for (uint64_t position = ring->tail; header_at(ring, position, head - position, &header);
+	     position += header.size)
+		if (header.type == PERF_RECORD_SAMPLE && header.size >= 2 * sizeof(uint64_t) &&
+		    word_at(ring, position + sizeof(uint64_t)) == id)
 			count++;
-		waiting -= header.size;
-	}
 	return count;
+}
+
+bool
+ring_next_file(struct ring *ring, struct ring_file *file)
+{
+	/* of PERF_RECORD_MMAP2, behind header, pid and tid, address, length and offset in the file */
+	enum { DEVICE = 40, INODE = 48, INODE_GENERATION = 56, PROTECTION = 64 };
+	const uint64_t head = head_load(ring);
+	struct perf_event_header header;
+
+	if ((int64_t)(ring->searched - ring->tail) < 0) /* consumed meanwhile */
+		ring->searched = ring->tail;
+	while (header_at(ring, ring->searched, head - ring->searched, &header)) {
+		const uint64_t position = ring->searched;
+
+		ring->searched += header.size;
+		if (header.type != PERF_RECORD_MMAP2 || header.size < PROTECTION)
+			continue;
+		*file = (struct ring_file){
+			.device = word_at(ring, position + DEVICE),
+			.inode = word_at(ring, position + INODE),
+			.inode_generation = word_at(ring, position + INODE_GENERATION),
+		};
+		return true;
+	}
+	ring->searched = head;
+	return false;
 }
 
 uint64_t

@@ -8,6 +8,7 @@
 #ifndef DCPI_STREAM_RING_H
 #define DCPI_STREAM_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,19 @@ size_t ring_size(const struct ring *ring); /* bytes it holds */
 
 /* How many samples of the counter `id` wait in the ring. Samples must begin with their id (PERF_SAMPLE_IDENTIFIER). */
 size_t ring_count(const struct ring *ring, uint64_t id);
+
+/* What tells one file from another, of those that live at one time (struct record_mmap). */
+struct ring_file {
+	uint64_t device; /* major and minor, as the record has them */
+	uint64_t inode;  /* 0: the mapping shows no file */
+	uint64_t inode_generation;
+};
+
+/*
+ * The file of the next mapping in the ring, of those that neither were consumed nor returned by this function before;
+ * nothing is consumed. False: there is none.
+ */
+bool ring_next_file(struct ring *ring, struct ring_file *file);
 
 uint64_t ring_take_skipped(struct ring *ring); /* damaged records since the last call */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +103,41 @@ a_cpu_whose_events_have_died_is_opened_again_and_counts(void **state)
 	usleep(1000);
 	assert_true(sampler_counter_read(sampler, counter));
 	assert_true(counter->enabled_ns > before_ns); /* it was enabled with the others */
+	sampler_close(sampler);
+}
+
+static void
+map_to_run(int fd)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	munmap(memory, 4096);
+}
+
+/* Other processes may map new files meanwhile, but not at each of a hundred tries. */
+static void
+a_file_is_new_when_it_is_mapped_for_the_first_time(void **state)
+{
+	struct sampler *sampler = open_sampler();
+	char path[] = "/tmp/dcpi-new-file-XXXXXX";
+	const int fd = mkstemp(path);
+	unsigned tries = 0;
+
+	(void)state;
+	assert_true(fd >= 0);
+	unlink(path);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	while (sampler_has_new_file(sampler))
+		assert_true(tries++ < 100);
+	map_to_run(fd);
+	assert_true(sampler_has_new_file(sampler));
+	tries = 0;
+	do {
+		map_to_run(fd);
+		assert_true(tries++ < 100);
+	} while (sampler_has_new_file(sampler));
+	close(fd);
 	sampler_close(sampler);
 }
 
@@ -391,6 +427,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_counter_whose_period_cannot_be_changed_is_opened_anew),
 		cmocka_unit_test(the_cpus_that_are_sampled_are_those_that_are_online),
+		cmocka_unit_test(a_file_is_new_when_it_is_mapped_for_the_first_time),
 		cmocka_unit_test(a_cpu_whose_events_have_died_is_opened_again_and_counts),
 		cmocka_unit_test(what_a_cpu_that_went_had_lost_is_told_at_the_next_take),
 		cmocka_unit_test(a_cpu_that_came_is_no_reason_to_warn),

@@ -64,6 +64,70 @@ samples_of_a_counter_that_wait_are_counted(void **state)
 	fake_ring_fini(&fake);
 }
 
+static void
+write_mapping(struct fake_ring *fake, uint64_t inode)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t address, length, file_offset;
+		uint32_t major, minor;
+		uint64_t inode, inode_generation;
+		uint32_t protection, flags;
+		char path[16];
+	} mapping = {
+		.header = {.type = PERF_RECORD_MMAP2, .size = sizeof(mapping)},
+		.pid = 11,
+		.address = 0x400000,
+		.length = 0x1000,
+		.major = 8,
+		.minor = 1,
+		.inode = inode,
+		.inode_generation = 5,
+		.path = "/bin/cat",
+	};
+
+	fake_ring_write(fake, &mapping, sizeof(mapping));
+}
+
+/* Each once, whether it waits or was consumed; it stays for ring_peek(). */
+static void
+files_of_mappings_are_found_once(void **state)
+{
+	struct fake_ring fake;
+	struct ring_file file;
+	struct record record;
+
+	(void)state;
+	fake_ring_init(&fake, UINT64_MAX - 100); /* wraps, and so do the records */
+	assert_false(ring_next_file(fake.ring, &file));
+	fake_ring_comm(&fake, "cat");
+	write_mapping(&fake, 71);
+	fake_ring_sample(&fake, 0x10, 100);
+	write_mapping(&fake, 72);
+	assert_true(ring_next_file(fake.ring, &file));
+	assert_int_equal(file.inode, 71);
+	assert_int_equal(file.inode_generation, 5);
+	assert_int_equal(file.device, (uint64_t)1 << 32 | 8);
+	assert_true(ring_next_file(fake.ring, &file));
+	assert_int_equal(file.inode, 72);
+	assert_false(ring_next_file(fake.ring, &file));
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+		ring_consume(fake.ring);
+	}
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 0);
+
+	write_mapping(&fake, 73);
+	write_mapping(&fake, 74);
+	assert_int_equal(ring_peek(fake.ring, &plain, &record), 1);
+	ring_consume(fake.ring);
+	assert_true(ring_next_file(fake.ring, &file)); /* what was consumed is not found any more */
+	assert_int_equal(file.inode, 74);
+	assert_false(ring_next_file(fake.ring, &file));
+	fake_ring_fini(&fake);
+}
+
 /* A size of 0 must not be looked at for ever, one that is too large not be believed. */
 static void
 records_behind_a_damaged_one_are_not_counted(void **state)
@@ -74,12 +138,15 @@ records_behind_a_damaged_one_are_not_counted(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct perf_event_header damaged = {.type = PERF_RECORD_SAMPLE, .size = sizes[i]};
 		struct fake_ring fake;
+		struct ring_file file;
 
 		fake_ring_init(&fake, 0);
 		fake_ring_sample(&fake, 0x10, 100);
 		fake_ring_write(&fake, &damaged, sizeof(damaged));
 		fake_ring_sample(&fake, 0x20, 200);
 		assert_int_equal(ring_count(fake.ring, 7), 1);
+		write_mapping(&fake, 71);
+		assert_false(ring_next_file(fake.ring, &file));
 		fake_ring_fini(&fake);
 	}
 }
@@ -284,6 +351,7 @@ main(void)
 		cmocka_unit_test(records_come_in_the_order_they_were_written),
 		cmocka_unit_test(samples_of_a_counter_that_wait_are_counted),
 		cmocka_unit_test(records_behind_a_damaged_one_are_not_counted),
+		cmocka_unit_test(files_of_mappings_are_found_once),
 		cmocka_unit_test(a_record_stays_until_it_is_consumed),
 		cmocka_unit_test(consuming_without_a_record_moves_nothing),
 		cmocka_unit_test(the_kernel_gets_space_back_only_when_published),
