@@ -387,7 +387,7 @@ print_events(const struct selection *selection, const struct output *output)
 		const struct selection_event *event = &selection->events[i];
 		bool is_without_idle = leaves_out_idle_time(selection, event);
 
-		if (event->is_truth || (event->available && strcmp(event->name, event->requested) == 0 &&
+		if (event->is_hidden || (event->available && strcmp(event->name, event->requested) == 0 &&
 		                        !event->note[0] && !is_without_idle))
 			continue;
 		begin_line(&paragraph);
@@ -449,7 +449,7 @@ events_json(const struct summary *summary)
 	for (size_t i = 0; i < summary->shown_events->count; i++)
 		failed |= json_array_append_new(events, event_json(summary, summary->shown_events->events[i]));
 	for (size_t i = 0; i < summary->selection->event_count; i++)
-		if (!shown_events_include(summary->shown_events, i) && !summary->selection->events[i].is_truth)
+		if (!shown_events_include(summary->shown_events, i) && !summary->selection->events[i].is_hidden)
 			failed |= json_array_append_new(events, event_json(summary, i));
 	return json_kept(events, failed);
 }

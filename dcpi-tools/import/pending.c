@@ -12,12 +12,15 @@
 #include "process/hash.h"
 #include "process/kernel_map.h"
 #include "profile/kernel_names.h"
+#include "profile/stacks.h"
 
 #define KEY_SIZE       (PATH_MAX + 16)
 #define KEYS_FULL      ((size_t)1 << 20)  /* distinct ones: about 50 MiB */
 #define KEYS_MAX       (KEYS_FULL + 4096) /* a sample has several */
 #define EDGES_FULL     ((size_t)1 << 20)
-#define TABLE_FULL     ((size_t)2 << 20) /* bytes; tables refuse entries beyond IMAGE_TABLE_BYTES_MAX */
+#define NODES_FULL     ((size_t)1 << 20)    /* of stacks: 24 MiB, and as much in their hash table */
+#define NODES_MAX      (NODES_FULL + 65536) /* 32 samples of 1024 frames are taken before the next look */
+#define TABLE_FULL     ((size_t)2 << 20)    /* bytes; tables refuse entries beyond IMAGE_TABLE_BYTES_MAX */
 #define NOTES_SIZE_MAX 65536
 
 /* ---- Build-ids ---- */
@@ -131,7 +134,8 @@ make_tables(struct import_pending *pending)
 {
 	pending->images = image_table_new();
 	pending->contexts = context_table_new();
-	return pending->images && pending->contexts ? 0 : -ENOMEM;
+	pending->stacks = stack_table_new(NODES_MAX);
+	return pending->images && pending->contexts && pending->stacks ? 0 : -ENOMEM;
 }
 
 int
@@ -147,6 +151,7 @@ pending_fini(struct import_pending *pending)
 {
 	image_table_free(pending->images);
 	context_table_free(pending->contexts);
+	stack_table_free(pending->stacks);
 	tally_free(pending->tally);
 	edge_list_fini(&pending->edges);
 	memset(pending, 0, sizeof(*pending));
@@ -156,7 +161,22 @@ bool
 pending_is_full(const struct import_pending *pending)
 {
 	return tally_size(pending->tally) >= KEYS_FULL || pending->edges.merged >= EDGES_FULL ||
-	       image_table_bytes(pending->images) >= TABLE_FULL || context_table_bytes(pending->contexts) >= TABLE_FULL;
+	       stack_table_count(pending->stacks) >= NODES_FULL || image_table_bytes(pending->images) >= TABLE_FULL ||
+	       context_table_bytes(pending->contexts) >= TABLE_FULL;
+}
+
+int
+pending_add_stack(struct import_pending *pending, uint16_t event, uint32_t context, uint32_t node, uint16_t sum_event,
+                  uint64_t period)
+{
+	const struct image stacks = {.kind = IMAGE_STACKS, .path = STACKS_PATH};
+	struct sample_key key = {.offset = node, .context = context, .event = event};
+	int err = image_table_intern(pending->images, &stacks, &key.image);
+
+	if (err)
+		return err;
+	return period ? tally_add_with_sum(pending->tally, &key, 1, sum_event, period)
+	              : tally_add(pending->tally, &key, 1);
 }
 
 int
@@ -248,6 +268,8 @@ flush(struct import_pending *pending)
 		.edge_count = pending->edges.count,
 		.image_count = image_count,
 		.context_count = context_count,
+		.first_node = 1,
+		.node_count = stack_table_count(pending->stacks),
 		.slice = &pending->slice,
 	};
 	const struct image **images = calloc(image_count + 1, sizeof(*images));
@@ -261,6 +283,8 @@ flush(struct import_pending *pending)
 		contexts[i] = context_table_get(pending->contexts, i);
 	batch.images = images;
 	batch.contexts = contexts;
+	if (batch.node_count > 0)
+		batch.nodes = stack_table_nodes(pending->stacks, 1);
 	batch.entries = tally_sort(pending->tally, &batch.entry_count);
 	if (!err)
 		err = profile_flush(pending->profile, &batch);
@@ -278,6 +302,7 @@ renew(struct import_pending *pending)
 {
 	struct image_table *images = pending->images;
 	struct context_table *contexts = pending->contexts;
+	struct stack_table *stacks = pending->stacks;
 	const int err = make_tables(pending);
 
 	if (!err)
@@ -285,6 +310,7 @@ renew(struct import_pending *pending)
 	profile_reset_session(pending->profile);
 	image_table_free(images);
 	context_table_free(contexts);
+	stack_table_free(stacks);
 	tally_clear(pending->tally);
 	edge_list_clear(&pending->edges);
 	memset(pending->slice.events, 0, sizeof(pending->slice.events));

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "process/attribution.h"
+#include "process/stack_table.h"
 #include "profile/edges.h"
 #include "profile/profile.h"
 #include "stream/perf_data.h"
@@ -37,6 +38,7 @@ struct import_pending {
 	const struct build_ids *build_ids; /* borrowed */
 	struct image_table *images;
 	struct context_table *contexts;
+	struct stack_table *stacks; /* of the session's images */
 	struct tally *tally;
 	struct edge_list edges; /* of the session's images */
 	struct epoch epoch;     /* its id is 0 until it is in the database */
@@ -50,6 +52,13 @@ void pending_fini(struct import_pending *pending); /* a zeroed one is allowed */
 
 /* Whether it has grown to its limit and should be written. */
 bool pending_is_full(const struct import_pending *pending);
+
+/*
+ * Add a sample of a stack: `event` is that of stacks, and `period` is added to its sum, `sum_event`, unless it is 0.
+ * 0, -ENOMEM, -ENOSPC.
+ */
+int pending_add_stack(struct import_pending *pending, uint16_t event, uint32_t context, uint32_t node,
+                      uint16_t sum_event, uint64_t period);
 
 /* 0, -ENOMEM. */
 int pending_add_edge(struct import_pending *pending, uint16_t event, uint32_t image, uint64_t from, uint64_t to);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/pending.h"
+#include "process/call_chain.h"
 #include "stream/time_order.h"
 
 #define BRANCH_EVENTS     2
@@ -84,7 +85,7 @@ add_samples(struct import_events *events, const struct perf_data_event *recorded
 		struct import_slot *slot = &events->slots[i];
 		char name[EVENT_NAME_SIZE];
 
-		*slot = (struct import_slot){IMPORT_NO_EVENT, IMPORT_NO_EVENT};
+		*slot = (struct import_slot){IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT};
 		if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY)
 			continue;
 		if (recorded[i].name && recorded[i].name[0])
@@ -103,6 +104,18 @@ add_samples(struct import_events *events, const struct perf_data_event *recorded
 	}
 }
 
+/* The index of a derived event, new or not; IMPORT_NO_EVENT when there is no room. */
+static uint16_t
+add_derived(struct import_events *events, const struct event *derived, size_t room)
+{
+	const uint16_t found = find(events, derived->name);
+
+	if (found != IMPORT_NO_EVENT || events->count >= room)
+		return found;
+	events->events[events->count] = *derived;
+	return (uint16_t)events->count++;
+}
+
 static void
 add_sums(struct import_events *events, const struct perf_data_event *recorded, size_t count, size_t room)
 {
@@ -110,14 +123,28 @@ add_sums(struct import_events *events, const struct perf_data_event *recorded, s
 		struct import_slot *slot = &events->slots[i];
 		struct event sum;
 
-		if (slot->samples == IMPORT_NO_EVENT || !varies(&recorded[i].attr) ||
-		    !event_sum_of(&events->events[slot->samples], &sum))
+		if (slot->samples != IMPORT_NO_EVENT && varies(&recorded[i].attr) &&
+		    event_sum_of(&events->events[slot->samples], &sum))
+			slot->sum = add_derived(events, &sum, room);
+	}
+}
+
+/* An event with stacks has them with their sum, if its period varies, or not at all. */
+static void
+add_stacks(struct import_events *events, const struct perf_data_event *recorded, size_t count, bool sums, size_t room)
+{
+	for (size_t i = 0; i < count; i++) {
+		const bool has_sum = sums && varies(&recorded[i].attr);
+		struct import_slot *slot = &events->slots[i];
+		struct event stacks, sum;
+
+		if (slot->samples == IMPORT_NO_EVENT || !(recorded[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN) ||
+		    !event_stacks_of(&events->events[slot->samples], &stacks) ||
+		    (has_sum && !event_sum_of(&stacks, &sum)) || events->count + has_sum >= room)
 			continue;
-		slot->sum = find(events, sum.name);
-		if (slot->sum != IMPORT_NO_EVENT || events->count >= room)
-			continue;
-		slot->sum = (uint16_t)events->count;
-		events->events[events->count++] = sum;
+		slot->stacks = add_derived(events, &stacks, room);
+		if (has_sum)
+			slot->stacks_sum = add_derived(events, &sum, room);
 	}
 }
 
@@ -128,7 +155,7 @@ import_events_init(struct import_events *events, const struct perf_data_event *r
 	size_t room = EVENTS_MAX;
 
 	memset(events, 0, sizeof(*events));
-	events->stacks = events->runs = IMPORT_NO_EVENT;
+	events->branch_stacks = events->runs = IMPORT_NO_EVENT;
 	events->slots = calloc(count + 1, sizeof(*events->slots));
 	if (!events->slots)
 		return -ENOMEM;
@@ -140,8 +167,9 @@ import_events_init(struct import_events *events, const struct perf_data_event *r
 	add_samples(events, recorded, count, room);
 	if (sums)
 		add_sums(events, recorded, count, room);
+	add_stacks(events, recorded, count, sums, room);
 	if (branches) {
-		events->stacks =
+		events->branch_stacks =
 			add_counted(events, "branch-stacks", "branches", "taken, as a branch recorder saw them");
 		events->runs =
 			add_counted(events, "branch-runs", "runs", "executed between two branches that were taken");
@@ -335,14 +363,38 @@ count_branches(struct perf_importer *importer, const struct record *record)
 		    next_from.offset - to.offset <= RUN_MAX)
 			err = add_transfer(importer, importer->events.runs, &to, &next_from);
 		if (!err && knows_from && knows_to && from.image == to.image)
-			err = add_transfer(importer, importer->events.stacks, &from, &to);
+			err = add_transfer(importer, importer->events.branch_stacks, &from, &to);
 		has_next = knows_from;
 		next_from = from;
 	}
 	return err;
 }
 
-/* Count a sample, and the branches that were recorded with it. 0, -ENOMEM, -ENOSPC. */
+/* A sample whose own image is not known has no stack: its context may not be known, either. */
+static int
+count_stack(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
+{
+	struct slice_event *events = importer->pending.slice.events;
+	const uint64_t period = slot->stacks_sum == IMPORT_NO_EVENT ? 0 : record->sample.period;
+	uint32_t context, node;
+	int cause, err;
+
+	events[slot->stacks].samples++;
+	if (period)
+		events[slot->stacks_sum].samples += period;
+	err = call_chain_intern(importer->attribution, importer->pending.stacks, record, &context, &node, &cause);
+	if (err)
+		return err;
+	if (cause) {
+		events[slot->stacks].unknown[cause - 1]++;
+		if (period)
+			events[slot->stacks_sum].unknown[cause - 1] += period;
+		return 0;
+	}
+	return pending_add_stack(&importer->pending, slot->stacks, context, node, slot->stacks_sum, period);
+}
+
+/* Count a sample, and the stack and the branches that were recorded with it. 0, -ENOMEM, -ENOSPC. */
 static int
 count_sample(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
 {
@@ -367,7 +419,11 @@ count_sample(struct perf_importer *importer, const struct record *record, const 
 		else
 			err = tally_add(pending->tally, &key, 1);
 	}
-	if (!err && record->sample.branch_count > 0 && importer->events.stacks != IMPORT_NO_EVENT)
+	if (!err && record->sample.call_chain_count > 0 && slot->stacks != IMPORT_NO_EVENT)
+		err = count_stack(importer, record, slot);
+	else if (record->sample.call_chain_count > 0)
+		importer->report->call_chains_left_out++;
+	if (!err && record->sample.branch_count > 0 && importer->events.branch_stacks != IMPORT_NO_EVENT)
 		err = count_branches(importer, record);
 	return err;
 }
@@ -384,7 +440,7 @@ take_sample(struct perf_importer *importer, const struct record *record, uint32_
 		err = write_pending(importer);
 	if (err)
 		return err;
-	report->call_chains += record->sample.has_call_chain;
+	report->call_chains += record->sample.call_chain_count > 0;
 	if (event >= importer->events.slot_count || importer->events.slots[event].samples == IMPORT_NO_EVENT) {
 		report->no_event++;
 		return 0;

@@ -32,7 +32,8 @@ struct perf_import_report {
 	bool is_known;                         /* the caller's: it was in the database already */
 	struct slice_event events[EVENTS_MAX]; /* of the epoch's events */
 	uint64_t samples;                      /* in the epoch, of all events that are not sums or branches */
-	uint64_t call_chains;                  /* samples that had one, which is not kept */
+	uint64_t call_chains;                  /* samples that had one */
+	uint64_t call_chains_left_out;         /* of them, those of events whose stacks had no room */
 	uint64_t no_event; /* samples of an event that the recording does not describe, or that had no room */
 	uint64_t events_left_out;
 	uint64_t late;        /* records that came after a younger one had been taken */
@@ -52,8 +53,8 @@ int perf_import(const struct perf_import_request *request, struct perf_import_re
  * ---- The events of a recording as those of an epoch ----
  *
  * Events of one name are merged. For an event whose period varies, the sum of its periods is an event, too
- * (EVENT_SUM_SUFFIX); samples of branch recorders make two more events (profile/edges.h). An epoch has room for
- * EVENTS_MAX: sums are left out first, then the last events.
+ * (EVENT_SUM_SUFFIX); so are its call stacks (EVENT_STACKS_SUFFIX); samples of branch recorders make two more events
+ * (profile/edges.h). An epoch has room for EVENTS_MAX: stacks are left out first, then sums, then the last events.
  */
 
 #define IMPORT_NO_EVENT UINT16_MAX
@@ -62,6 +63,8 @@ int perf_import(const struct perf_import_request *request, struct perf_import_re
 struct import_slot {
 	uint16_t samples;
 	uint16_t sum;
+	uint16_t stacks;
+	uint16_t stacks_sum;
 };
 
 struct import_events {
@@ -69,8 +72,8 @@ struct import_events {
 	size_t count;
 	struct import_slot *slots; /* by the recording's index */
 	size_t slot_count;
-	uint16_t stacks, runs; /* of branches; IMPORT_NO_EVENT: the recording has none */
-	size_t left_out;       /* events that have no room */
+	uint16_t branch_stacks, runs; /* of branches; IMPORT_NO_EVENT: the recording has none */
+	size_t left_out;              /* events that have no room */
 };
 
 /* 0 or -ENOMEM; `sums`: keep them. */

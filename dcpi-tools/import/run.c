@@ -82,9 +82,11 @@ print_unknown(const struct perf_import_report *report, FILE *stream)
 static void
 print_left_out(const struct perf_import_report *report, FILE *stream)
 {
-	if (report->call_chains)
-		fprintf(stream, "Left out: the call chains of %" PRIu64 " samples; their own addresses are counted\n",
-		        report->call_chains);
+	if (report->call_chains_left_out)
+		fprintf(stream,
+		        "Left out: the call stacks of %" PRIu64
+		        " samples, for which an epoch has no room (%d events)\n",
+		        report->call_chains_left_out, EVENTS_MAX);
 	if (report->events_left_out)
 		fprintf(stream, "Left out: %" PRIu64 " events for which an epoch has no room (%d)\n",
 		        report->events_left_out, EVENTS_MAX);
@@ -182,9 +184,10 @@ import_report_json(const struct perf_import_report *report, const char *file)
 	                 "start", json_time(epoch->start_ns), "end", json_time(epoch->end_ns), "seconds",
 	                 (double)report->duration_ns / 1e9, "bytes", json_count(report->bytes), "samples",
 	                 json_count(report->samples), "images", json_count(report->images), "events",
-	                 json_events(report), "call_chains_left_out", json_count(report->call_chains),
-	                 "events_left_out", json_count(report->events_left_out), "samples_left_out",
-	                 json_count(report->no_event), "late_records", json_count(report->late), "damage", damage);
+	                 json_events(report), "call_chains", json_count(report->call_chains), "call_chains_left_out",
+	                 json_count(report->call_chains_left_out), "events_left_out",
+	                 json_count(report->events_left_out), "samples_left_out", json_count(report->no_event),
+	                 "late_records", json_count(report->late), "damage", damage);
 }
 
 static int

@@ -40,13 +40,39 @@ event_is_cycles(const struct event_encoding *encoding)
 	return encoding->type == PERF_TYPE_HARDWARE && (uint32_t)encoding->config == PERF_COUNT_HW_CPU_CYCLES;
 }
 
+/* Is it an event of our own whose name ends so? */
+static bool
+is_derived(const struct event *event, const char *suffix)
+{
+	const size_t length = strlen(event->name), suffix_length = strlen(suffix);
+
+	return event->encoding.type == EVENT_TYPE_DCPIX && length > suffix_length &&
+	       strcmp(event->name + length - suffix_length, suffix) == 0;
+}
+
 bool
 event_is_sum(const struct event *event)
 {
-	const size_t length = strlen(event->name), suffix = strlen(EVENT_SUM_SUFFIX);
+	return is_derived(event, EVENT_SUM_SUFFIX);
+}
 
-	return event->encoding.type == EVENT_TYPE_DCPIX && length > suffix &&
-	       strcmp(event->name + length - suffix, EVENT_SUM_SUFFIX) == 0;
+bool
+event_is_stacks(const struct event *event)
+{
+	return is_derived(event, EVENT_STACKS_SUFFIX);
+}
+
+bool
+event_stacks_of(const struct event *samples, struct event *stacks)
+{
+	*stacks = *samples;
+	stacks->encoding.type = EVENT_TYPE_DCPIX;
+	stacks->note[0] = '\0';
+	if (snprintf(stacks->name, sizeof(stacks->name), "%s" EVENT_STACKS_SUFFIX, samples->name) >=
+	    (int)sizeof(stacks->name))
+		return false;
+	memcpy(stacks->requested, stacks->name, sizeof(stacks->requested));
+	return true;
 }
 
 bool

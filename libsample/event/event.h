@@ -130,6 +130,16 @@ bool event_is_sum_of(const struct event *sum, const struct event *samples);
 bool event_sum_of(const struct event *samples, struct event *sum);
 
 /*
+ * `NAME.stacks` counts the samples of NAME whose call stacks are known, by stack (profile/stacks.h). Its period is that
+ * of NAME; where that varies, it has a sum of its own.
+ */
+#define EVENT_STACKS_SUFFIX ".stacks"
+bool event_is_stacks(const struct event *event);
+
+/* Make the event of the stacks of `samples`. False: its name would be too long. */
+bool event_stacks_of(const struct event *samples, struct event *stacks);
+
+/*
  * Sample a clock, whose sum is `sum`, `rate` (at least 1) times a second on a CPU that is idle. The period on idle
  * CPUs, ns, is kept in sum->encoding.config; 0: idle CPUs are sampled as often as busy ones.
  */

@@ -29,8 +29,9 @@ enum image_kind {
 	IMAGE_VDSO = 4,   /* bytes from the start of the vdso */
 	IMAGE_JIT = 5,    /* code the kernel made at run time (BPF, trampolines): bytes from the symbol's start */
 	IMAGE_ANON = 6,   /* memory without a file (a user's JIT, memfd): bytes from the start of the mapping */
+	IMAGE_STACKS = 7, /* stands for all call stacks: the number of the innermost frame's node (stack_table.h) */
 };
-#define IMAGE_KINDS 7
+#define IMAGE_KINDS 8
 
 struct image {
 	enum image_kind kind;

@@ -17,6 +17,7 @@
 #include "profile/ids.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
 
 #define CHECK_TEXT_SIZE 256
 
@@ -55,6 +56,9 @@ struct check {
 	size_t slice_count, slice_capacity;
 	struct check_numbers images;
 	struct check_numbers contexts;
+	struct stack_nodes nodes;
+	uint32_t highest_node;
+	uint32_t stacks_image; /* of kind IMAGE_STACKS; 0: there is none */
 };
 
 static __attribute__((format(printf, 2, 3))) void
@@ -305,6 +309,65 @@ visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
 }
 
 static int
+compare_with_highest(void *context, uint32_t number, uint32_t caller)
+{
+	const struct check *check = context;
+
+	(void)caller;
+	return number > check->highest_node ? -DCPI_EDAMAGED : 0;
+}
+
+static int
+visit_stacks(struct check *check, const MDB_val *key, const MDB_val *value)
+{
+	uint64_t offset;
+	uint32_t image;
+
+	if (stacks_key_decode(key->mv_data, key->mv_size, &image, &offset)) {
+		check_complain(check, "stacks: a key of %zu bytes", key->mv_size);
+		return 0;
+	}
+	if (stacks_decode(value->mv_data, value->mv_size, compare_with_highest, check))
+		check_complain(check, "stacks: the nodes of image %u, offset %#" PRIx64 " cannot be read", image,
+		               offset);
+	if (image != 0 && image != STACK_NO_IMAGE && !check_numbers_have(&check->images, image))
+		check_complain(check, "stacks: image %u is not in images", image);
+	return 0;
+}
+
+/* All nodes together: is the caller of each a node? What cannot be read alone, visit_stacks() has complained about. */
+static int
+check_stacks(struct check *check)
+{
+	int err;
+
+	if (!check->store->has[TABLE_STACKS])
+		return 0;
+	err = stacks_highest(check->store, check->txn, &check->highest_node);
+	if (!err)
+		err = stacks_read_all(check->store, check->txn, &check->nodes);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		check_complain(check, "stacks: cannot be read: %s", error_text(err));
+	err = stacks_image(check->store, check->txn, &check->stacks_image);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* `count` pairs of a block of stacks. */
+static void
+check_nodes(struct check *check, const struct counts_key *key, const struct counts_pair *pairs, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const uint64_t node = (uint64_t)key->block << COUNTS_BLOCK_SHIFT | pairs[i].offset;
+
+		if (!stack_nodes_find(&check->nodes, node))
+			check_complain(check, "counts: slice %u, event %u: node %" PRIu64 " is not in stacks",
+			               key->slice, key->event, node);
+	}
+}
+
+static int
 visit_block(struct check *check, const MDB_val *key_value, const MDB_val *value)
 {
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
@@ -329,6 +392,8 @@ visit_block(struct check *check, const MDB_val *key_value, const MDB_val *value)
 	if (count < 0)
 		check_complain(check, "counts: slice %u, event %u, image %u, context %u, block %u cannot be read",
 		               key.slice, key.event, key.image, key.context, key.block);
+	if (check->stacks_image && key.image == check->stacks_image)
+		check_nodes(check, &key, pairs, count);
 	if (!slice || key.event >= slice->event_count)
 		return 0;
 	for (int i = 0; i < count; i++)
@@ -398,12 +463,24 @@ check_all(struct check *check)
 		enum store_table table;
 		int (*visit)(struct check *check, const MDB_val *key, const MDB_val *value);
 	} tables[] = {
-		{TABLE_META, visit_meta},       {TABLE_EPOCHS, visit_epoch}, {TABLE_SLICES, visit_slice},
-		{TABLE_IMAGES, visit_thing},    {TABLE_IMAGE_IDS, visit_id}, {TABLE_CONTEXTS, visit_thing},
-		{TABLE_CONTEXT_IDS, visit_id},  {TABLE_COUNTS, visit_block}, {TABLE_EDGES, visit_edges},
-		{TABLE_SYMBOLS, visit_symbols}, {TABLE_TEXT, visit_text},    {TABLE_LABEL_TIMES, visit_label_time},
+		{TABLE_META, visit_meta},
+		{TABLE_EPOCHS, visit_epoch},
+		{TABLE_SLICES, visit_slice},
+		{TABLE_IMAGES, visit_thing},
+		{TABLE_IMAGE_IDS, visit_id},
+		{TABLE_CONTEXTS, visit_thing},
+		{TABLE_CONTEXT_IDS, visit_id},
+		{TABLE_STACKS, visit_stacks},
+		{TABLE_COUNTS, visit_block},
+		{TABLE_EDGES, visit_edges},
+		{TABLE_SYMBOLS, visit_symbols},
+		{TABLE_TEXT, visit_text},
+		{TABLE_LABEL_TIMES, visit_label_time},
 	};
-	int err;
+	int err = check_stacks(check);
+
+	if (err)
+		return err;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (!check->store->has[tables[i].table] && tables[i].table >= TABLE_EDGES)
@@ -434,6 +511,7 @@ profile_check(struct profile *profile, profile_complaint *complain, void *contex
 	free(check.slices);
 	free(check.images.numbers);
 	free(check.contexts.numbers);
+	stack_nodes_fini(&check.nodes);
 	if (!err)
 		err = check.gone;
 	return err ? err : check.complaints;

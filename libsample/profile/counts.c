@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "profile/codec.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
 #include "tally/tally.h"
 
 void
@@ -250,6 +251,26 @@ put_group(struct block_writer *writer, const struct block_group *group)
 	return err;
 }
 
+/* Entries of stacks: their offsets are the session's numbers of nodes. */
+static int
+put_stacks(struct block_writer *writer, const struct profile *profile, const struct block_group *group)
+{
+	struct tally_entry *entries = calloc(group->count, sizeof(*entries));
+	struct block_group translated = *group;
+	int64_t count;
+
+	if (!entries)
+		return -ENOMEM;
+	memcpy(entries, group->entries, group->count * sizeof(*entries));
+	count = stacks_translate(profile, entries, group->count);
+	translated.entries = entries;
+	translated.count = count < 0 ? 0 : (size_t)count;
+	if (count >= 0)
+		count = put_group(writer, &translated);
+	free(entries);
+	return (int)count;
+}
+
 int
 counts_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const struct tally_entry *entries, size_t count)
 {
@@ -272,7 +293,10 @@ counts_put(const struct profile *profile, MDB_txn *txn, uint32_t slice, const st
 		/* Two numbers of the session can be one image here, e.g. when their paths were found to be equal. */
 		if (i > 0 && group_compare(&groups[i - 1], &groups[i]) == 0)
 			writer->append = false;
-		err = put_group(writer, &groups[i]);
+		if (groups[i].image == profile->stacks_image)
+			err = put_stacks(writer, profile, &groups[i]);
+		else
+			err = put_group(writer, &groups[i]);
 	}
 	mdb_cursor_close(writer->cursor);
 out:
@@ -280,6 +304,35 @@ out:
 	writer_fini(&writer->value);
 	free(writer);
 	return err;
+}
+
+int
+counts_add(const struct store *store, MDB_txn *txn, const struct counts_key *key, const struct tally_entry *entries,
+           size_t count)
+{
+	struct block_writer *writer = calloc(1, sizeof(*writer));
+	const struct block_group group = {
+		.event = key->event, .image = key->image, .context = key->context, .entries = entries, .count = count};
+	int err;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->slice = key->slice;
+	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_COUNTS], &writer->cursor));
+	if (!err) {
+		err = put_group(writer, &group);
+		mdb_cursor_close(writer->cursor);
+	}
+	writer_fini(&writer->value);
+	free(writer);
+	return err;
+}
+
+void
+counts_mark_nodes(uint32_t block, const struct counts_pair *pairs, size_t count, struct gc_marks *nodes)
+{
+	for (size_t i = 0; i < count; i++)
+		gc_mark(nodes, block << COUNTS_BLOCK_SHIFT | pairs[i].offset);
 }
 
 /*
@@ -308,6 +361,8 @@ move_block(const struct store *store, MDB_txn *txn, const MDB_val *key, const MD
 	/* The new key may lie before the position that garbage collection has already marked up to. */
 	gc_mark(&writer->gc->images, block.image);
 	gc_mark(&writer->gc->contexts, block.context);
+	if (block.image == writer->gc->stacks_image)
+		counts_mark_nodes(block.block, writer->fresh, (size_t)count, &writer->gc->nodes);
 	block.slice = writer->slice;
 	return put_block(writer, &block, (size_t)count);
 }

@@ -15,7 +15,9 @@
 #include "event/event.h"
 
 struct MDB_txn;
+struct gc_marks;
 struct profile;
+struct store;
 struct tally_entry;
 
 #define COUNTS_BLOCK_SHIFT 12
@@ -57,6 +59,16 @@ size_t counts_merge(const struct counts_pair *a, size_t a_count, const struct co
  */
 int counts_put(const struct profile *profile, struct MDB_txn *txn, uint32_t slice, const struct tally_entry *entries,
                size_t count);
+
+/*
+ * Add entries, ascending by offset, to the blocks of one slice, event, image and context (the database's numbers;
+ * key->block and what else the entries have are ignored). 0 or an error.
+ */
+int counts_add(const struct store *store, struct MDB_txn *txn, const struct counts_key *key,
+               const struct tally_entry *entries, size_t count);
+
+/* Of a block of stacks: mark the nodes that it counts. */
+void counts_mark_nodes(uint32_t block, const struct counts_pair *pairs, size_t count, struct gc_marks *nodes);
 
 /*
  * Take at most `max` blocks from slice `from` and add them to `to`, or drop them when it is 0. taken[event] is the

@@ -594,7 +594,7 @@ ids_map_clear(struct ids_map *map)
 	map->pending = 0;
 }
 
-static int
+int
 ids_map_reserve(struct ids_map *map, uint32_t more)
 {
 	const uint64_t needed = (uint64_t)map->count + more;

@@ -101,8 +101,8 @@ int ids_remove(const struct ids_kind *kind, const struct store *store, MDB_txn *
 int ids_key_decode(const MDB_val *key, const MDB_val *value, uint64_t *hash, uint32_t *number);
 
 /*
- * From the session's numbers of images or contexts to the database's. Entries are added within a transaction, kept when
- * it is committed, and removed when it is not.
+ * From the session's numbers of images, contexts or nodes of stacks to the database's. Entries are added within a
+ * transaction, kept when it is committed, and removed when it is not.
  */
 struct ids_map {
 	uint32_t *numbers; /* by the session's number */
@@ -115,6 +115,9 @@ void ids_map_fini(struct ids_map *map);
 void ids_map_clear(struct ids_map *map);
 void ids_map_commit(struct ids_map *map);
 void ids_map_abort(struct ids_map *map);
+
+/* Make room for `more` entries that are to be pending. 0, -ENOMEM, -EOVERFLOW. */
+int ids_map_reserve(struct ids_map *map, uint32_t more);
 
 /* The database's number, 0 when `session` has none. */
 uint32_t ids_map_get(const struct ids_map *map, uint32_t session);

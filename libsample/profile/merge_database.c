@@ -20,6 +20,8 @@
 #include "profile/ids.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
+#include "tally/tally.h"
 
 #define LOOK_EVERY        1024 /* blocks */
 #define PIECE_BYTES       (4u << 20)
@@ -258,6 +260,9 @@ struct merger {
 	const struct store *from_store, *to_store;
 	MDB_txn *from_txn, *to_txn;
 	struct number_map epochs, slices, images, contexts;
+	struct stack_nodes nodes;   /* there */
+	uint32_t *node_numbers;     /* here, by index there; 0: not merged yet */
+	uint32_t stacks_image;      /* there: of kind IMAGE_STACKS; 0: there is none */
 	struct number_map replaced; /* from a new epoch here to the older state of it here */
 	uint64_t done, all;         /* blocks of counts and edges */
 	int lock;                   /* of imports */
@@ -476,28 +481,97 @@ put_block(struct merger *merger, enum store_table table, uint8_t *key_data, size
 	return store_error(rc);
 }
 
+/* What is needed to merge counts of stacks. */
+static int
+begin_stacks(struct merger *merger)
+{
+	int err = stacks_image(merger->from_store, merger->from_txn, &merger->stacks_image);
+
+	if (err || merger->stacks_image == 0)
+		return err;
+	err = stacks_read_all(merger->from_store, merger->from_txn, &merger->nodes);
+	if (err)
+		return err;
+	merger->node_numbers = calloc((size_t)merger->nodes.count + 1, sizeof(*merger->node_numbers));
+	return merger->node_numbers ? 0 : -ENOMEM;
+}
+
+/* The number here of the node at index `from` there, which is stored with all its callers where they are new here. */
+static int
+merge_node(struct merger *merger, uint32_t from, uint32_t *to)
+{
+	uint32_t *numbers = merger->node_numbers;
+
+	while (!numbers[from]) {
+		uint32_t outer = from; /* the outermost frame that is not merged yet */
+		struct stack_node node;
+		int err = 0;
+
+		while (merger->nodes.nodes[outer].caller && !numbers[merger->nodes.nodes[outer].caller])
+			outer = merger->nodes.nodes[outer].caller;
+		node = merger->nodes.nodes[outer];
+		node.caller = numbers[node.caller]; /* 0 at index 0 */
+		if (node.image != STACK_NO_IMAGE)
+			err = merge_image(merger, node.image, &node.image);
+		if (!err)
+			err = stacks_intern(merger->to_store, merger->to_txn, &node, &numbers[outer]);
+		if (err)
+			return err;
+		merge_note(merger, STACKS_KEY_SIZE);
+	}
+	*to = numbers[from];
+	return 0;
+}
+
+/* Nodes have other numbers here: the pairs of block key->block there belong to several blocks here. */
+static int
+merge_stacks_block(struct merger *merger, const struct counts_key *key, const struct counts_pair *pairs, size_t count)
+{
+	struct tally_entry *entries = calloc(count, sizeof(*entries));
+	int err = entries ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		const uint64_t there = (uint64_t)key->block << COUNTS_BLOCK_SHIFT | pairs[i].offset;
+		const uint32_t index = stack_nodes_find(&merger->nodes, there);
+		uint32_t number = 0;
+
+		err = index ? merge_node(merger, index, &number) : -DCPI_EDAMAGED;
+		entries[i].offset = number;
+		entries[i].count = pairs[i].count;
+	}
+	if (!err)
+		err = counts_add(merger->to_store, merger->to_txn, key, entries, stacks_sort(entries, count));
+	free(entries);
+	merger->result->blocks += err == 0;
+	return err;
+}
+
 static int
 merge_counts_block(struct merger *merger, const struct store_walk *walk)
 {
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	uint8_t data[COUNTS_KEY_SIZE];
 	struct counts_key key;
-	int result;
+	bool is_stacks;
+	int count, err;
 
-	result = counts_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
-	if (result)
-		return result;
+	err = counts_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+	if (err)
+		return err;
 	key.slice = number_map_find(&merger->slices, key.slice);
 	if (key.slice == 0)
 		return 0;
-	result = counts_decode(walk->value.mv_data, walk->value.mv_size, pairs);
-	if (result < 0)
-		return result;
-	result = merge_image(merger, key.image, &key.image);
-	if (!result)
-		result = merge_context(merger, key.context, &key.context);
-	if (result)
-		return result;
+	count = counts_decode(walk->value.mv_data, walk->value.mv_size, pairs);
+	if (count < 0)
+		return count;
+	is_stacks = key.image == merger->stacks_image;
+	err = merge_image(merger, key.image, &key.image);
+	if (!err)
+		err = merge_context(merger, key.context, &key.context);
+	if (err)
+		return err;
+	if (is_stacks)
+		return merge_stacks_block(merger, &key, pairs, (size_t)count);
 	counts_key_encode(&key, data);
 	return put_block(merger, TABLE_COUNTS, data, sizeof(data), walk->value);
 }
@@ -806,6 +880,9 @@ merge_all(struct merger *merger)
 	err = check_room(merger);
 	if (err)
 		return err;
+	err = begin_stacks(merger);
+	if (err)
+		return err;
 	err = merge_table(merger, TABLE_COUNTS, merge_counts_block);
 	if (err)
 		return err;
@@ -889,6 +966,8 @@ profile_merge_database(struct profile *to, struct profile *from, const struct da
 	number_map_fini(&merger.images);
 	number_map_fini(&merger.contexts);
 	number_map_fini(&merger.replaced);
+	stack_nodes_fini(&merger.nodes);
+	free(merger.node_numbers);
 	to->gc.done = false;
 	return err;
 }

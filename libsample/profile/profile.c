@@ -20,6 +20,7 @@
 #include "profile/edges.h"
 #include "profile/label_times.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
 
 /* In whole pages; 0 asks for the default. */
 static uint64_t
@@ -93,6 +94,7 @@ profile_close(struct profile *profile)
 		close(profile->directory);
 	ids_map_fini(&profile->images);
 	ids_map_fini(&profile->contexts);
+	ids_map_fini(&profile->nodes);
 	gc_fini(&profile->gc);
 	directory_files_fini(&profile->files);
 	pthread_mutex_destroy(&profile->copy.lock);
@@ -184,14 +186,20 @@ count_far_offsets(const struct profile_batch *batch, struct slice *slice)
 	return 0;
 }
 
-/* Intern the images and contexts of a batch. */
+/* Intern the images, contexts and nodes of a batch. */
 static int
 put_ids(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch)
 {
 	const struct store *store = &profile->store;
 	int err = ids_map_add_images(&profile->images, store, txn, batch->images, batch->image_count);
 
-	return err ? err : ids_map_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < batch->image_count; i++)
+		if (batch->images[i]->kind == IMAGE_STACKS)
+			profile->stacks_image = ids_map_get(&profile->images, batch->first_image + i);
+	err = ids_map_add_contexts(&profile->contexts, store, txn, batch->contexts, batch->context_count);
+	return err ? err : stacks_add(profile, txn, batch->nodes, batch->node_count);
 }
 
 static int
@@ -243,7 +251,8 @@ profile_flush(struct profile *profile, const struct profile_batch *batch)
 	int err, put_err;
 
 	if (!profile->store.write || batch->first_image != profile->images.count ||
-	    batch->first_context != profile->contexts.count || slice.event_count > EVENTS_MAX)
+	    batch->first_context != profile->contexts.count || slice.event_count > EVENTS_MAX ||
+	    (batch->node_count > 0 && batch->first_node != profile->nodes.count + 1))
 		return -EINVAL;
 	err = store_begin(&profile->store, true, &txn);
 	if (err)
@@ -257,10 +266,12 @@ profile_flush(struct profile *profile, const struct profile_batch *batch)
 			profile->uncertain = (struct uncertain_commit){.transaction = transaction, .slice = slice.id};
 		ids_map_abort(&profile->images);
 		ids_map_abort(&profile->contexts);
+		ids_map_abort(&profile->nodes);
 		return err;
 	}
 	ids_map_commit(&profile->images);
 	ids_map_commit(&profile->contexts);
+	ids_map_commit(&profile->nodes);
 	batch->slice->id = profile->uncertain.is_written ? profile->uncertain.slice : slice.id;
 	profile->uncertain = (struct uncertain_commit){0};
 	return 0;
@@ -269,9 +280,10 @@ profile_flush(struct profile *profile, const struct profile_batch *batch)
 void
 profile_reset_session(struct profile *profile)
 {
-	gc_end_session(&profile->gc, &profile->images, &profile->contexts);
+	gc_end_session(profile);
 	ids_map_clear(&profile->images);
 	ids_map_clear(&profile->contexts);
+	ids_map_clear(&profile->nodes);
 }
 
 int
@@ -501,6 +513,7 @@ reopen(struct profile *profile, int directory)
 	}
 	ids_map_fini(&profile->images);
 	ids_map_fini(&profile->contexts);
+	ids_map_fini(&profile->nodes);
 	gc_fini(&profile->gc);
 	*uncertain = (struct uncertain_commit){0};
 	return 1;

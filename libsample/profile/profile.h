@@ -19,10 +19,11 @@
 #include "base/log.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "process/stack_table.h"
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       7
+#define PROFILE_SCHEMA       8
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -97,6 +98,9 @@ struct profile_batch {
 	const struct image *const *images;
 	uint32_t first_context, context_count;
 	const struct context *const *contexts;
+	uint32_t node_count;
+	const struct stack_node *nodes; /* likewise, from first_node on, which begins with 1 */
+	uint32_t first_node;
 	/*
 	 * Added to the slice of this id; a slice that is not there yet (id 0 asks for a new one, set on success) begins
 	 * with it. slice->epoch must exist; the epoch's end becomes slice->end_ns.

@@ -38,6 +38,8 @@ struct profile {
 	struct uncertain_commit uncertain;
 	struct ids_map images;
 	struct ids_map contexts;
+	struct ids_map nodes;  /* of stacks: number n at n - 1 */
+	uint32_t stacks_image; /* the database's number of the image of kind IMAGE_STACKS; 0: the session has none */
 	struct gc gc;
 	struct compact_copy copy;
 	uint32_t begun; /* the last epoch that was begun by this profile; 0: none */

@@ -9,6 +9,7 @@
 #include "profile/captured.h"
 #include "profile/codec.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
 
 #define RAISED_SHARE  16          /* of the size limit */
 #define RAISED_BYTES  (256 << 10) /* for the least limit */
@@ -356,6 +357,7 @@ gc_fini(struct gc *gc)
 {
 	free(gc->images.bits);
 	free(gc->contexts.bits);
+	free(gc->nodes.bits);
 	memset(gc, 0, sizeof(*gc));
 }
 
@@ -366,8 +368,8 @@ gc_mark(struct gc_marks *marks, uint32_t number)
 		marks->bits[number / 8] |= (uint8_t)(1u << number % 8);
 }
 
-static bool
-is_marked(const struct gc_marks *marks, uint32_t number)
+bool
+gc_is_marked(const struct gc_marks *marks, uint32_t number)
 {
 	return number >= marks->end || marks->bits[number / 8] & 1u << number % 8;
 }
@@ -381,28 +383,47 @@ mark_session(struct gc_marks *marks, const struct ids_map *map)
 }
 
 void
-gc_end_session(struct gc *gc, const struct ids_map *images, const struct ids_map *contexts)
+gc_end_session(struct profile *profile)
 {
+	struct gc *gc = &profile->gc;
+
 	if (gc->active) {
-		mark_session(&gc->images, images);
-		mark_session(&gc->contexts, contexts);
+		mark_session(&gc->images, &profile->images);
+		mark_session(&gc->contexts, &profile->contexts);
+		mark_session(&gc->nodes, &profile->nodes);
 	}
 	gc->done = false;
 }
 
 static int
-marks_init(struct gc_marks *marks, const struct store *store, MDB_txn *txn, enum store_table table)
+marks_init(struct gc_marks *marks, uint32_t end)
+{
+	marks->bits = calloc(end / 8 + 1, 1);
+	if (!marks->bits)
+		return -ENOMEM;
+	marks->end = end;
+	return 0;
+}
+
+static int
+marks_init_table(struct gc_marks *marks, const struct store *store, MDB_txn *txn, enum store_table table)
 {
 	uint32_t next;
 	int err = store_next_id(store, txn, table, &next);
 
-	if (err)
-		return err;
-	marks->bits = calloc(next / 8 + 1, 1);
-	if (!marks->bits)
-		return -ENOMEM;
-	marks->end = next - 1;
-	return 0;
+	return err ? err : marks_init(marks, next - 1);
+}
+
+/* Nodes of stacks, and the image whose counts refer to them. */
+static int
+gc_begin_stacks(struct gc *gc, const struct store *store, MDB_txn *txn)
+{
+	uint32_t highest;
+	int err = stacks_highest(store, txn, &highest);
+
+	if (!err)
+		err = marks_init(&gc->nodes, highest < UINT32_MAX ? highest + 1 : highest);
+	return err ? err : stacks_image(store, txn, &gc->stacks_image);
 }
 
 static int
@@ -411,9 +432,11 @@ gc_begin(struct gc *gc, const struct store *store, MDB_txn *txn)
 	int err;
 
 	gc_fini(gc);
-	err = marks_init(&gc->images, store, txn, TABLE_IMAGES);
+	err = marks_init_table(&gc->images, store, txn, TABLE_IMAGES);
 	if (!err)
-		err = marks_init(&gc->contexts, store, txn, TABLE_CONTEXTS);
+		err = marks_init_table(&gc->contexts, store, txn, TABLE_CONTEXTS);
+	if (!err)
+		err = gc_begin_stacks(gc, store, txn);
 	if (!err)
 		err = store_next_id(store, txn, TABLE_EPOCHS, &gc->epochs);
 	if (err) {
@@ -425,7 +448,38 @@ gc_begin(struct gc *gc, const struct store *store, MDB_txn *txn)
 	return 0;
 }
 
-/* Mark from where the last step ended, at most `max` pairs of image and context. */
+/* All counts were seen: what their stacks refer to. */
+static int
+mark_stacks(struct gc *gc, const struct store *store, MDB_txn *txn)
+{
+	struct stack_nodes nodes;
+	int err = stacks_read_all(store, txn, &nodes);
+
+	if (err)
+		return err;
+	stacks_mark(&nodes, &gc->nodes, &gc->images);
+	stack_nodes_fini(&nodes);
+	gc->phase = GC_STACKS;
+	gc->next = 0;
+	gc->next_offset = 0;
+	return 0;
+}
+
+static int
+mark_block_of_stacks(struct gc *gc, const MDB_val *value)
+{
+	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
+	const int count = counts_decode(value->mv_data, value->mv_size, pairs);
+
+	if (count < 0)
+		return count;
+	counts_mark_nodes(gc->at.block, pairs, (size_t)count, &gc->nodes);
+	return 0;
+}
+
+/*
+ * Mark from where the last step ended, at most `max` pairs of image and context, or blocks of stacks.
+ */
 static int
 mark_some(struct gc *gc, const struct store *store, MDB_txn *txn, size_t max)
 {
@@ -447,17 +501,18 @@ mark_some(struct gc *gc, const struct store *store, MDB_txn *txn, size_t max)
 			break;
 		gc_mark(&gc->images, gc->at.image);
 		gc_mark(&gc->contexts, gc->at.context);
+		if (gc->at.image == gc->stacks_image) {
+			err = mark_block_of_stacks(gc, &value);
+			if (err || gc->at.block++ < UINT32_MAX)
+				continue;
+		}
 		/* past all blocks of this image and context */
 		gc->at.block = 0;
 		if (++gc->at.context == 0 && ++gc->at.image == 0)
 			err = -DCPI_EDAMAGED;
 	}
 	mdb_cursor_close(cursor);
-	if (err != -ENOENT)
-		return err;
-	gc->phase = GC_IMAGES;
-	gc->next = 0;
-	return 0;
+	return err == -ENOENT ? mark_stacks(gc, store, txn) : err;
 }
 
 /* 1; 0 when it has to be postponed; or an error. */
@@ -509,11 +564,21 @@ find_unmarked(const struct store *store, MDB_txn *txn, enum store_table table, c
 			*next = number;
 			break;
 		}
-		if (!is_marked(marks, number))
+		if (!gc_is_marked(marks, number))
 			numbers[(*count)++] = number;
 	}
 	store_walk_end(&walk);
 	return result;
+}
+
+/* 1 with the place to continue; 0 when no stacks are left; or an error. */
+static int
+remove_stacks(struct profile *profile, MDB_txn *txn, size_t max, uint32_t *next, uint64_t *next_offset)
+{
+	struct gc_marks *marks = &profile->gc.nodes;
+
+	mark_session(marks, &profile->nodes);
+	return stacks_sweep(&profile->store, txn, marks, LOOKS_PER_BLOCK * max, next, next_offset);
 }
 
 static int
@@ -546,6 +611,7 @@ remove_step(struct profile *profile, size_t max)
 {
 	struct gc *gc = &profile->gc;
 	uint32_t epochs, next = gc->next;
+	uint64_t next_offset = gc->next_offset;
 	MDB_txn *txn;
 	int err;
 
@@ -569,11 +635,21 @@ remove_step(struct profile *profile, size_t max)
 		gc_fini(gc); /* begin again */
 		return 1;
 	}
-	err = store_end(&profile->store, txn, remove_some(profile, txn, max, &next));
+	if (gc->phase == GC_STACKS) {
+		err = remove_stacks(profile, txn, max, &next, &next_offset);
+		if (err == 0)
+			next = 0;
+	} else {
+		err = remove_some(profile, txn, max, &next);
+	}
+	err = store_end(&profile->store, txn, err < 0 ? err : 0);
 	if (err)
 		return err;
 	gc->next = next;
-	if (!next && gc->phase == GC_IMAGES) {
+	gc->next_offset = next_offset;
+	if (!next && gc->phase == GC_STACKS) {
+		gc->phase = GC_IMAGES;
+	} else if (!next && gc->phase == GC_IMAGES) {
 		gc->phase = GC_CONTEXTS;
 	} else if (!next) {
 		const bool done = gc->done;

@@ -59,7 +59,7 @@ int profile_merge_slices(struct profile *profile, const struct retention_options
 int profile_drop_old(struct profile *profile, const struct retention_options *options, uint64_t now_ns);
 
 /*
- * Remove images, their symbols and text, and contexts that no count refers to. Goes through all counts once
+ * Remove stacks, images with their symbols and text, and contexts that no count refers to. Goes through all counts once
  * after the profile was opened, and once after slices were dropped; not while an import is under way.
  */
 int profile_collect_garbage(struct profile *profile, const struct retention_options *options);
@@ -77,14 +77,19 @@ int profile_retain(struct profile *profile, const struct retention_options *opti
 
 /* ---- for profile/: the state of a garbage collection ---- */
 
-/* A mark phase walks the keys of all counts, a removal phase the tables of images and contexts. */
+/* A mark phase walks the keys of all counts, removal phases the tables of stacks, images and contexts. */
 struct gc_marks {
 	uint8_t *bits; /* by the database's number */
-	uint32_t end;  /* the highest number when marking began: it and later ones are kept */
+	/*
+	 * Numbers from here on are kept: those above the highest when marking began, and of images and contexts that,
+	 * too, because the next number is found by it.
+	 */
+	uint32_t end;
 };
 
 enum gc_phase {
 	GC_MARK,
+	GC_STACKS,
 	GC_IMAGES,
 	GC_CONTEXTS,
 };
@@ -97,14 +102,18 @@ struct gc {
 	enum gc_phase phase;
 	struct counts_key at; /* where marking continues */
 	uint32_t next;        /* where removing continues */
+	uint64_t next_offset; /* of a stack's frame in image `next` */
 	struct gc_marks images;
 	struct gc_marks contexts;
+	struct gc_marks nodes; /* of stacks */
+	uint32_t stacks_image; /* the image of kind IMAGE_STACKS; 0: there is none */
 };
 
 void gc_fini(struct gc *gc); /* it can be used again, from the beginning */
 
 /* Mark everything that the session has numbers for: a count of it may have come after marking had passed its key. */
-void gc_end_session(struct gc *gc, const struct ids_map *images, const struct ids_map *contexts);
+void gc_end_session(struct profile *profile);
 void gc_mark(struct gc_marks *marks, uint32_t number);
+bool gc_is_marked(const struct gc_marks *marks, uint32_t number);
 
 #endif

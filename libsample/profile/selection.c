@@ -23,6 +23,7 @@ selection_free(struct selection *selection)
 		free((void *)selection->images[i].image);
 	free(selection->images);
 	free(selection->counts);
+	stack_nodes_fini(&selection->stacks);
 	free(selection->events);
 	free(selection->epochs);
 	free(selection);
@@ -52,6 +53,8 @@ merge_event(struct selection_builder *builder, const struct event *from)
 {
 	struct selection *selection = builder->selection;
 	struct selection_event *event, *events = selection->events;
+	const bool is_hidden =
+		from->encoding.type == EVENT_TYPE_TRUTH || event_is_stacks(from) != builder->wants_stacks;
 	size_t count = selection->event_count;
 
 	for (size_t i = 0; i < count; i++) {
@@ -59,7 +62,7 @@ merge_event(struct selection_builder *builder, const struct event *from)
 			continue;
 		if (events[i].rate != from->rate)
 			events[i].rate = 0;
-		events[i].available |= from->available && !events[i].is_truth;
+		events[i].available |= from->available && !events[i].is_hidden;
 		return (int)i;
 	}
 	if (count == SELECTION_EVENTS_MAX)
@@ -71,8 +74,8 @@ merge_event(struct selection_builder *builder, const struct event *from)
 		.period = from->period,
 		.rate = from->rate,
 		.cost_ns = from->cost_ns,
-		.is_truth = from->encoding.type == EVENT_TYPE_TRUTH,
-		.available = from->available && from->encoding.type != EVENT_TYPE_TRUTH,
+		.is_hidden = is_hidden,
+		.available = from->available && !is_hidden,
 	};
 	memcpy(event->name, from->name, sizeof(event->name));
 	memcpy(event->requested, from->requested, sizeof(event->requested));
@@ -550,6 +553,7 @@ begin_builder(struct selection_reader *reader, struct selection_builder *builder
 	builder->txn = reader->txn;
 	builder->scope = &reader->scope;
 	builder->label = request->label;
+	builder->wants_stacks = request->stacks;
 	err = context_filter_init(reader->store, reader->txn, request, &builder->filter, why, size);
 	if (err == -DCPI_ENOSELECTION && !reader->must_match) {
 		builder->is_skipped = true;
@@ -591,6 +595,8 @@ copy_out(struct selection_reader *reader, const struct selection_request *const 
 		err = read_slices(&reader->builders[i]);
 		if (!err)
 			err = narrow_to_label(&reader->builders[i]);
+		if (!err && reader->builders[i].wants_stacks)
+			err = selection_read_stacks(&reader->builders[i]);
 		if (err)
 			return err;
 		weigh(reader->builders[i].selection);
@@ -682,5 +688,5 @@ bool
 selection_shares_scope(const struct selection_request *left, const struct selection_request *right)
 {
 	return texts_equal(left->epoch, right->epoch) && texts_equal(left->host, right->host) &&
-	       left->since_ns == right->since_ns && left->until_ns == right->until_ns;
+	       left->since_ns == right->since_ns && left->until_ns == right->until_ns && left->stacks == right->stacks;
 }

@@ -14,6 +14,7 @@
 
 #include "profile/overhead.h"
 #include "profile/profile.h"
+#include "profile/stacks.h"
 
 #define SELECTION_EVENTS_MAX 1024 /* distinct names over all selected epochs */
 
@@ -25,6 +26,7 @@ struct selection_request {
 	uint64_t until_ns;  /* 0: no bound */
 	const char *comm;   /* fnmatch(3) pattern; NULL: any */
 	const char *cgroup; /* fnmatch(3) pattern, or a path that also matches everything below it; NULL: any */
+	bool stacks;        /* the samples of call stacks (EVENT_STACKS_SUFFIX), and no others: selection.stacks */
 	const char *label; /* fnmatch(3) pattern; NULL: any. Epochs, slices and events without such samples are left out
 	                      then, and count in no total */
 };
@@ -63,7 +65,8 @@ struct selection_event {
 	struct overhead overhead;  /* of its samples alone */
 	uint64_t cost_ns;          /* of one sample, in the newest epoch; 0: not known */
 	bool available;            /* in at least one selected epoch */
-	bool is_truth;             /* of an emulation: only edges, nothing that a report could show; not available */
+	bool is_hidden;            /* nothing that the request asks for: cycles of an emulation whose reasons are
+	                              known, which have only edges; stacks, or all but stacks; not available */
 	struct slice_event totals; /* over the selected slices, all contexts */
 	uint64_t totals_taken;     /* totals.samples as they were taken */
 	double totals_squares;     /* sum of their weights' squares, if all weigh as the selected ones do on average */
@@ -124,6 +127,11 @@ struct selection {
 	struct selection_image *images;
 	size_t count_count;
 	struct selection_count *counts; /* by image, offset, event; each once */
+	/*
+	 * With request->stacks: all nodes of the database. The offset of a count is the index of a node; the image of a
+	 * node that has counts, or calls one that has, is an index into images.
+	 */
+	struct stack_nodes stacks;
 };
 
 /*

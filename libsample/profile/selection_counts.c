@@ -434,6 +434,10 @@ open_streams(struct stream_merge *merge, size_t slice)
 			stream->samples = lead->event_maps[epoch].samples[stream->key.event];
 			stream->epoch = (uint32_t)epoch;
 			stream->slice = slice;
+			if (lead->selection->events[stream->event].is_hidden) {
+				block_stream_free(stream);
+				continue;
+			}
 			err = merge_add(merge, stream);
 		} else {
 			err = -DCPI_EDAMAGED;
@@ -632,5 +636,83 @@ selection_read_counts(struct selection_builder *builders, size_t count)
 	if (merge.adder)
 		free(merge.adder->squares);
 	free(merge.adder);
+	return err;
+}
+
+/* ---- nodes of stacks ---- */
+
+/* Replace the numbers of nodes in the counts by their indices, and note in `used` these nodes and their callers. */
+static int
+find_nodes(struct selection *selection, bool *used)
+{
+	for (size_t i = 0; i < selection->count_count; i++) {
+		struct selection_count *count = &selection->counts[i];
+		uint32_t node = stack_nodes_find(&selection->stacks, count->offset);
+
+		if (!node)
+			return -DCPI_EDAMAGED;
+		count->offset = node;
+		for (; node && !used[node]; node = selection->stacks.nodes[node].caller)
+			used[node] = true;
+	}
+	return 0;
+}
+
+/* From the database's number of an image to its index in the selection. */
+struct image_index {
+	uint32_t number; /* first, for array_compare_u32() */
+	uint32_t index;
+};
+
+/* Read the images of used nodes. `found` has room for each node, and gets the images, ascending. */
+static int
+read_node_images(struct selection_builder *builder, const bool *used, struct image_index *found, size_t *count)
+{
+	const struct stack_nodes *nodes = &builder->selection->stacks;
+	size_t numbers = 0;
+
+	*count = 0;
+	for (uint32_t i = 1; i < nodes->count; i++)
+		if (used[i] && nodes->nodes[i].image != STACK_NO_IMAGE)
+			found[numbers++].number = nodes->nodes[i].image;
+	if (numbers > 0)
+		qsort(found, numbers, sizeof(*found), array_compare_u32);
+	for (size_t i = 0; i < numbers; i++) {
+		int err;
+
+		if (*count > 0 && found[*count - 1].number == found[i].number)
+			continue;
+		err = read_image(builder, found[i].number);
+		if (err)
+			return err;
+		found[*count].number = found[i].number;
+		found[(*count)++].index = (uint32_t)builder->selection->image_count - 1;
+	}
+	return 0;
+}
+
+int
+selection_read_stacks(struct selection_builder *builder)
+{
+	struct selection *selection = builder->selection;
+	struct stack_nodes *nodes = &selection->stacks;
+	struct image_index *images = NULL;
+	bool *used = NULL;
+	size_t count;
+	int err = stacks_read_all(builder->store, builder->txn, nodes);
+
+	if (err || selection->count_count == 0)
+		return err;
+	used = calloc((size_t)nodes->count + 1, sizeof(*used));
+	images = calloc((size_t)nodes->count + 1, sizeof(*images));
+	err = used && images ? find_nodes(selection, used) : -ENOMEM;
+	if (!err)
+		err = read_node_images(builder, used, images, &count);
+	for (uint32_t i = 1; !err && i < nodes->count; i++)
+		if (used[i] && nodes->nodes[i].image != STACK_NO_IMAGE)
+			nodes->nodes[i].image =
+				images[ARRAY_LOWER_BOUND(images, count, number, nodes->nodes[i].image)].index;
+	free(images);
+	free(used);
 	return err;
 }

@@ -49,6 +49,7 @@ struct selection_builder {
 	MDB_txn *txn;
 	const struct scope *scope;
 	struct context_filter filter;
+	bool wants_stacks;                                     /* and no other samples */
 	bool is_skipped;                                       /* no context matches: nothing is read */
 	struct event_map *event_maps;                          /* one for each epoch of the selection */
 	size_t event_capacity, image_capacity, count_capacity; /* of the selection's arrays */
@@ -58,6 +59,9 @@ struct selection_builder {
 	bool *timed;       /* by epoch of the selection: a time of the label is known in it */
 	struct selection *selection;
 };
+
+/* The nodes and images that the counts of stacks refer to, which were read before. 0 or an error. */
+int selection_read_stacks(struct selection_builder *builder);
 
 /* Read the counts and images of all `count` selections. 0 or an error. */
 int selection_read_counts(struct selection_builder *builders, size_t count);

@@ -44,6 +44,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_EDGES] = "edges",
 	[TABLE_TEXT] = "text",
 	[TABLE_LABEL_TIMES] = "label_times",
+	[TABLE_STACKS] = "stacks",
 };
 
 const char *

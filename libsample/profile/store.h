@@ -29,6 +29,7 @@ enum store_table {
 	TABLE_EDGES,       /* since schema 3 */
 	TABLE_TEXT,        /* since schema 4 */
 	TABLE_LABEL_TIMES, /* since schema 7 */
+	TABLE_STACKS,      /* since schema 8 */
 	TABLE_COUNT
 };
 

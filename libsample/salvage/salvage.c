@@ -22,6 +22,7 @@
 #include "profile/label_times.h"
 #include "profile/lmdb_pages.h"
 #include "profile/profile_internal.h"
+#include "profile/stacks.h"
 
 #define PUTS_MAX   20000 /* in one transaction: a few MiB of pages */
 #define SIZE_LIMIT (UINT64_C(1) << 40)
@@ -56,6 +57,13 @@ struct salvage_slice {
 	uint64_t counted[EVENTS_MAX];
 };
 
+/* A node of a stack. It keeps its number in the new database, because counts refer to it. */
+struct salvage_node {
+	uint32_t number; /* first, for array_compare_u32() */
+	enum salvage_source source;
+	struct stack_node node; /* its image is the old database's */
+};
+
 struct salvage {
 	struct pages *pages;
 	struct pages_meta metas[2];
@@ -66,6 +74,8 @@ struct salvage {
 	struct salvage_things things[TABLE_COUNT]; /* epochs, slices, images, contexts */
 	struct salvage_slice *slices;              /* ascending by id */
 	size_t slice_count;
+	struct salvage_node *nodes;
+	size_t node_count, node_capacity;
 	struct profile *profile; /* the new one */
 	MDB_txn *txn;
 	size_t puts; /* in this transaction */
@@ -768,6 +778,171 @@ salvage_label_time(struct salvage *salvage, const struct pages_entry *entry)
 	return err;
 }
 
+/* ---- nodes of stacks ---- */
+
+/* What stacks_decode() is to do with the nodes of a frame. */
+struct salvage_frame {
+	struct salvage *salvage;
+	struct salvage_node node;
+};
+
+static int
+add_node(struct salvage *salvage, const struct salvage_node *node)
+{
+	struct salvage_node *added = ARRAY_APPEND(salvage->nodes, salvage->node_count, salvage->node_capacity);
+
+	if (!added)
+		return -ENOMEM;
+	*added = *node;
+	return 0;
+}
+
+static int
+add_node_of_frame(void *context, uint32_t number, uint32_t caller)
+{
+	struct salvage_frame *frame = context;
+
+	frame->node.number = number;
+	frame->node.node.caller = caller;
+	return add_node(frame->salvage, &frame->node);
+}
+
+static int
+ignore_node(void *context, uint32_t number, uint32_t caller)
+{
+	(void)context;
+	(void)number;
+	(void)caller;
+	return 0;
+}
+
+static int
+salvage_validate_stacks(const struct pages_entry *entry, uint32_t *image, uint64_t *offset)
+{
+	int err = entry->is_tree ? -DCPI_EDAMAGED : stacks_key_decode(entry->key, entry->key_size, image, offset);
+
+	return err ? err : stacks_decode(entry->value, entry->size, ignore_node, NULL);
+}
+
+static int
+salvage_stacks(struct salvage *salvage, enum salvage_source source, const struct pages_entry *entry)
+{
+	struct salvage_frame frame = {.salvage = salvage, .node.source = source};
+	int err = salvage_validate_stacks(entry, &frame.node.node.image, &frame.node.node.offset);
+
+	if (err || frame.node.node.image == 0) /* the highest number, which is found anew */
+		return err;
+	return stacks_decode(entry->value, entry->size, add_node_of_frame, &frame);
+}
+
+static int
+compare_nodes(const void *a, const void *b)
+{
+	const struct salvage_node *one = a, *other = b;
+
+	if (one->number != other->number)
+		return one->number < other->number ? -1 : 1;
+	return (one->source > other->source) - (one->source < other->source);
+}
+
+/* Sort; of nodes with one number, keep the one of the best source. */
+static void
+choose_nodes(struct salvage *salvage)
+{
+	size_t kept = 0;
+
+	if (salvage->node_count > 0)
+		qsort(salvage->nodes, salvage->node_count, sizeof(*salvage->nodes), compare_nodes);
+	for (size_t i = 0; i < salvage->node_count; i++)
+		if (kept == 0 || salvage->nodes[kept - 1].number != salvage->nodes[i].number)
+			salvage->nodes[kept++] = salvage->nodes[i];
+	salvage->node_count = kept;
+}
+
+/* The first `count` nodes are sorted. A node that is lost: what called it, and what it was, is not known. */
+static int
+need_node(struct salvage *salvage, size_t count, uint64_t number)
+{
+	const size_t at = ARRAY_LOWER_BOUND(salvage->nodes, count, number, number);
+	const struct salvage_node lost = {
+		.number = (uint32_t)number,
+		.source = SOURCE_PAGES,
+		.node = {.image = STACK_NO_IMAGE, .offset = STACK_END_UNKNOWN},
+	};
+
+	return at < count && salvage->nodes[at].number == number ? 0 : add_node(salvage, &lost);
+}
+
+/* The nodes that the new database's counts of stacks refer to. */
+static int
+need_counted_nodes(struct salvage *salvage, size_t count)
+{
+	const struct store *store = &salvage->profile->store;
+	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
+	struct counts_key key;
+	struct store_walk walk;
+	uint32_t image;
+	int result = stacks_image(store, salvage->txn, &image);
+
+	if (result || image == 0)
+		return result;
+	store_walk_begin(store, salvage->txn, TABLE_COUNTS, &walk);
+	while ((result = store_walk_next(&walk)) > 0) {
+		int pair_count = 0;
+
+		result = counts_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
+		if (!result && key.image == image)
+			pair_count = counts_decode(walk.value.mv_data, walk.value.mv_size, pairs);
+		for (int i = 0; !result && i < pair_count; i++)
+			result = need_node(salvage, count, (uint64_t)key.block << COUNTS_BLOCK_SHIFT | pairs[i].offset);
+		if (result || pair_count < 0)
+			break;
+	}
+	store_walk_end(&walk);
+	return result;
+}
+
+static int
+put_nodes(struct salvage *salvage)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < salvage->node_count; i++) {
+		struct salvage_node *node = &salvage->nodes[i];
+
+		err = salvage_step(salvage);
+		if (!err && node->node.image != STACK_NO_IMAGE)
+			err = intern_thing(salvage, TABLE_IMAGES, node->node.image, &node->node.image);
+		if (!err)
+			err = stacks_append(&salvage->profile->store, salvage->txn, node->number, &node->node);
+	}
+	if (!err && salvage->node_count > 0)
+		err = stacks_set_highest(&salvage->profile->store, salvage->txn,
+		                         salvage->nodes[salvage->node_count - 1].number);
+	return err;
+}
+
+/* After the counts. */
+static int
+salvage_put_stacks(struct salvage *salvage)
+{
+	size_t count;
+	int err = salvage_step(salvage);
+
+	choose_nodes(salvage);
+	salvage->result->stacks.kept = count = salvage->node_count;
+	for (size_t i = 0; !err && i < count; i++)
+		if (salvage->nodes[i].node.caller)
+			err = need_node(salvage, count, salvage->nodes[i].node.caller);
+	if (!err)
+		err = need_counted_nodes(salvage, count);
+	if (err)
+		return err;
+	choose_nodes(salvage); /* the lost ones, too */
+	salvage->result->stacks.expected = salvage->node_count;
+	return put_nodes(salvage);
+}
+
 /* ---- out of the damaged one ---- */
 
 /* 0, -DCPI_EDAMAGED for an entry that cannot be used, or an error that ends it all. */
@@ -888,8 +1063,8 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 	struct profile_label_time time;
 	struct label_times_key label;
 	struct edges_key key;
-	uint32_t id = 0;
-	uint64_t weight;
+	uint32_t id = 0, image;
+	uint64_t weight, offset;
 
 	if (entry->is_tree)
 		return -DCPI_EDAMAGED;
@@ -897,6 +1072,8 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 		return salvage_validate_edges(entry, &key, &weight);
 	if (table == TABLE_LABEL_TIMES)
 		return salvage_validate_label_time(entry, &label, &time);
+	if (table == TABLE_STACKS)
+		return salvage_validate_stacks(entry, &image, &offset);
 	if (table == TABLE_COUNTS ? entry->key_size != COUNTS_KEY_SIZE : store_key_number(&name, &id))
 		return -DCPI_EDAMAGED;
 	return salvage_validate(table, id, entry->value, entry->size, &weight);
@@ -990,6 +1167,8 @@ visit_large(struct salvage *salvage, enum store_table table, enum salvage_source
 		return salvage_text(salvage, entry);
 	if (table == TABLE_LABEL_TIMES)
 		return salvage_label_time(salvage, entry);
+	if (table == TABLE_STACKS)
+		return salvage_stacks(salvage, source, entry);
 	return table == TABLE_EDGES ? salvage_edges(salvage, entry) : salvage_symbols(salvage, entry);
 }
 
@@ -1022,8 +1201,8 @@ static int
 read_all(struct salvage *salvage)
 {
 	static const enum store_table small[] = {TABLE_EPOCHS, TABLE_SLICES, TABLE_IMAGES, TABLE_CONTEXTS};
-	static const enum store_table large[] = {TABLE_COUNTS, TABLE_SYMBOLS, TABLE_EDGES, TABLE_TEXT,
-	                                         TABLE_LABEL_TIMES};
+	static const enum store_table large[] = {TABLE_COUNTS, TABLE_SYMBOLS,     TABLE_EDGES,
+	                                         TABLE_TEXT,   TABLE_LABEL_TIMES, TABLE_STACKS};
 	int err;
 
 	salvage->meta_count = pages_metas(salvage->pages, salvage->metas);
@@ -1036,6 +1215,8 @@ read_all(struct salvage *salvage)
 		err = salvage_put_things(salvage);
 	if (!err)
 		err = salvage_visit(salvage, large, sizeof(large) / sizeof(large[0]), visit_large);
+	if (!err)
+		err = salvage_put_stacks(salvage);
 	return err ? err : salvage_put_slices(salvage);
 }
 
@@ -1047,6 +1228,7 @@ salvage_fini(struct salvage *salvage)
 	for (size_t i = 0; i < salvage->slice_count; i++)
 		slice_fini(&salvage->slices[i].slice);
 	free(salvage->slices);
+	free(salvage->nodes);
 }
 
 /* Salvage the data file `fd` into an empty profile. */

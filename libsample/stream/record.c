@@ -137,10 +137,19 @@ read_counts(struct byte_reader *body, uint64_t format, struct record *record)
 static void
 read_until_raw(const struct record_layout *layout, struct byte_reader *body, struct record *record)
 {
+	uint64_t count;
+
 	if (layout->sample_type & PERF_SAMPLE_READ)
 		read_counts(body, layout->read_format, record);
-	if (layout->sample_type & PERF_SAMPLE_CALLCHAIN)
-		skip_words(body, read_u64_native(body));
+	if (!(layout->sample_type & PERF_SAMPLE_CALLCHAIN))
+		return;
+	count = read_u64_native(body);
+	if (body->failed || count > reader_left(body) / FIELD_SIZE) {
+		body->failed = true;
+		return;
+	}
+	record->sample.call_chain = read_bytes(body, (size_t)count * FIELD_SIZE);
+	record->sample.call_chain_count = (uint32_t)count;
 }
 
 static void
@@ -180,7 +189,6 @@ decode_wide_fields(const struct record_layout *layout, const uint8_t *at, size_t
 	struct byte_reader body;
 
 	reader_init(&body, at, size);
-	record->sample.has_call_chain = fields & PERF_SAMPLE_CALLCHAIN;
 	read_until_raw(layout, &body, record);
 	if (fields & PERF_SAMPLE_RAW)
 		read_bytes(&body, read_u32_native(&body));

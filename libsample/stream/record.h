@@ -68,7 +68,10 @@ struct record {
 			uint64_t count;          /* of the event's counter at the sample; 0: not recorded */
 			const uint8_t *branches; /* struct perf_branch_entry, the latest first */
 			uint32_t branch_count;   /* 0: none, or not recorded */
-			bool has_call_chain;     /* which is skipped */
+			/* Addresses and PERF_CONTEXT_ marks, eight bytes each, the innermost first; NULL: not recorded
+			 */
+			const uint8_t *call_chain;
+			uint32_t call_chain_count;
 		} sample;
 		struct record_mmap mmap;
 		struct {
@@ -146,7 +149,8 @@ record_decode_default(const struct record_layout *layout, const uint8_t *data, s
 	memcpy(&record->sample.cgroup, fields + 32, sizeof(record->sample.cgroup));
 	record->sample.period = record->sample.count = 0;
 	record->sample.branch_count = 0;
-	record->sample.has_call_chain = false;
+	record->sample.call_chain = NULL;
+	record->sample.call_chain_count = 0;
 	return true;
 }
 

@@ -119,7 +119,7 @@ what_has_no_room_is_left_out_and_counted(void **state)
 	assert_int_equal(import_events_init(&events, recorded, EVENTS_MAX + 1, true), 0);
 	assert_int_equal(events.count, EVENTS_MAX);
 	assert_int_equal(events.left_out, 3);
-	assert_string_equal(events.events[events.stacks].name, "branch-stacks");
+	assert_string_equal(events.events[events.branch_stacks].name, "branch-stacks");
 	assert_string_equal(events.events[events.runs].name, "branch-runs");
 	assert_int_equal(events.slots[EVENTS_MAX].samples, IMPORT_NO_EVENT);
 	import_events_fini(&events);

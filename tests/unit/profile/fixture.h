@@ -112,6 +112,8 @@ begin_epoch_of(struct profile *profile, const char *host, uint64_t start_ns, con
 		snprintf(epoch->events[i].name, sizeof(epoch->events[i].name), "%s", names[i]);
 		snprintf(epoch->events[i].requested, sizeof(epoch->events[i].requested), "%s", names[i]);
 		snprintf(epoch->events[i].encoding.unit, sizeof(epoch->events[i].encoding.unit), "ns");
+		if (strstr(names[i], EVENT_STACKS_SUFFIX))
+			epoch->events[i].encoding.type = EVENT_TYPE_DCPIX;
 		epoch->events[i].period = 1000;
 		epoch->events[i].available = true;
 	}

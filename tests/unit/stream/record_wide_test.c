@@ -35,6 +35,7 @@ branches_are_found_behind_counts_a_call_chain_and_raw_bytes(void **state)
 	};
 	struct record_builder builder;
 	struct record record;
+	uint64_t chain[2];
 
 	(void)state;
 	begin_sample(&builder);
@@ -61,7 +62,10 @@ branches_are_found_behind_counts_a_call_chain_and_raw_bytes(void **state)
 	assert_int_equal(record.sample.address, 0x401234);
 	assert_int_equal(record.sample.period, 1003);
 	assert_int_equal(record.sample.count, 0); /* of a group */
-	assert_true(record.sample.has_call_chain);
+	assert_int_equal(record.sample.call_chain_count, 2);
+	memcpy(chain, record.sample.call_chain, sizeof(chain));
+	assert_int_equal(chain[0], 0x401234);
+	assert_int_equal(chain[1], 0x401000);
 	assert_int_equal(record.sample.branch_count, 2);
 	assert_int_equal(branch(&record, 0).from, 0x401230);
 	assert_int_equal(branch(&record, 0).to, 0x401200);
@@ -93,7 +97,8 @@ counts_of_one_event_come_without_a_number_of_them(void **state)
 	assert_int_equal(record.id, 77);
 	assert_int_equal(record.sample.branch_count, 1);
 	assert_int_equal(branch(&record, 0).to, 0x401200);
-	assert_false(record.sample.has_call_chain);
+	assert_null(record.sample.call_chain);
+	assert_int_equal(record.sample.call_chain_count, 0);
 }
 
 static void

@@ -1,0 +1,32 @@
+/*
+ * call_chain.h - from the addresses of a sample's call chain to a node of a stack
+ *
+ * The kernel and perf record a chain as addresses, the innermost first, and between them marks (PERF_CONTEXT_KERNEL,
+ * PERF_CONTEXT_USER) of the mode of those that follow. The first address behind a mark is that of an instruction: of
+ * the sample, or where user code entered the kernel. All others are return addresses.
+ * Thread rule: that of the attribution and the table.
+ */
+#ifndef DCPI_PROCESS_CALL_CHAIN_H
+#define DCPI_PROCESS_CALL_CHAIN_H
+
+#include <stdint.h>
+
+#include "process/attribution.h"
+#include "process/stack_table.h"
+
+#define CALL_CHAIN_MAX 1024 /* frames that are kept of a stack */
+
+/*
+ * Linux stops at kernel.perf_event_max_stack frames, 127 unless it was changed, and nothing in a chain says that it was
+ * stopped. So a stack of exactly so many counts as truncated.
+ */
+#define CALL_CHAIN_DEFAULT 127
+
+/*
+ * The node of the sample's chain, which must not be empty, and the sample's context. 0 with *cause 0, or with *cause as
+ * attribution_sample() gives it and no node: the innermost frame has no image. -ENOSPC, -ENOMEM.
+ */
+int call_chain_intern(struct attribution *attribution, struct stack_table *stacks, const struct record *sample,
+                      uint32_t *context, uint32_t *node, int *cause);
+
+#endif

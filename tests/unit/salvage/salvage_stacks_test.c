@@ -1,0 +1,40 @@
+/* Tests of salvage/salvage.h: the stacks of a damaged database. */
+#include "tests/unit/profile/raw.h"
+#include "tests/unit/profile/stack_batch.h"
+
+#include "salvage/salvage.h"
+
+static void
+a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct salvage_result result;
+	uint8_t key[STACKS_KEY_SIZE];
+
+	write_stacks(profile, START_NS);
+	profile_close(profile);
+	assert_int_equal(complaints(fixture->directory), 0);
+	stacks_key_encode(1, 0x20, key); /* what libc's node was called by */
+	raw_delete_once(fixture->directory, "stacks", key, sizeof(key));
+	assert_in_range(complaints(fixture->directory), 1, 10);
+	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
+	assert_int_equal(result.stacks.kept, 4);
+	assert_int_equal(result.stacks.expected, 5);
+	assert_int_equal(complaints(fixture->other), 0);
+	profile = open_reader(fixture->other);
+	assert_int_equal(node_count(profile), 5);
+	assert_int_equal(samples_of(profile, 0x5000, STACK_END_UNKNOWN), 7);
+	assert_int_equal(samples_of(profile, 0x5000, STACK_END_NO_TABLES), 2);
+	profile_close(profile);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
