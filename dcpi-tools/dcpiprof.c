@@ -17,6 +17,7 @@
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/common/tool.h"
+#include "dcpi-tools/prof/call_report.h"
 
 #define HOT_PERCENT     5  /* rows from here on are coloured */
 #define PROCEDURE_WIDTH 50 /* columns that names are aligned in */
@@ -34,11 +35,16 @@ struct prof_request {
 	bool demangle;
 	double keep_percent;
 	size_t limit; /* rows; 0: all */
+	enum call_view view;
+	const char *callers_of;
+	double least_percent;
 };
 
 /* What is shown. */
 struct prof_report {
 	const struct prof_request *request;
+	struct call_report_request call_request; /* unless its view is CALL_VIEW_NONE: calls, and nothing below */
+	struct call_report calls;
 	struct report_choice choice;
 	struct histogram histogram;
 	uint64_t totals[SELECTION_EVENTS_MAX]; /* what shares are of, by event */
@@ -91,6 +97,17 @@ prof_report_make(struct prof_report *report, const struct prof_request *request,
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
+	if (request->view != CALL_VIEW_NONE) {
+		report->call_request = (struct call_report_request){
+			.options = &request->options,
+			.view = request->view,
+			.procedure = request->callers_of,
+			.demangle = request->demangle,
+			.least_percent = request->least_percent,
+			.limit = request->limit,
+		};
+		return call_report_make(&report->calls, &report->call_request, &request->shown_events, database);
+	}
 	status = report_choose(&report->choice, database, &request->options, &request->shown_events);
 	if (status)
 		return status;
@@ -111,6 +128,7 @@ prof_report_make(struct prof_report *report, const struct prof_request *request,
 static void
 prof_report_fini(struct prof_report *report)
 {
+	call_report_fini(&report->calls);
 	histogram_fini(&report->histogram);
 	report_choice_fini(&report->choice);
 }
@@ -295,6 +313,8 @@ prof_report_print_text(const struct prof_report *report, const struct output *ou
 	struct prof_report shown = *report;
 	struct shown_events_fit fit;
 
+	if (report->request->view != CALL_VIEW_NONE)
+		return call_report_print_text(&report->calls, output);
 	shown_events_fit(&request, output, &fit);
 	shown.choice.shown_events = fit.shown;
 	return print_table(&shown, &fit, output);
@@ -353,6 +373,8 @@ prof_report_print_csv(const struct prof_report *report, FILE *stream)
 	uint64_t sum = 0;
 	int err = 0;
 
+	if (report->request->view != CALL_VIEW_NONE)
+		return call_report_print_csv(&report->calls, stream);
 	if (report->request->options.header)
 		print_csv_headings(report, &csv);
 	for (size_t i = 0; i < report->shown && !err; i++) {
@@ -398,11 +420,16 @@ row_json(const struct prof_report *report, const struct histogram_row *row)
 static int
 prof_report_print_json(const struct prof_report *report, FILE *stream)
 {
-	struct summary summary = prof_report_summary(report);
-	json_t *root = json_pack("{s:s}", "schema", "dcpiprof/1");
-	json_t *rows = json_array();
-	int failed = !root || !rows;
+	struct summary summary;
+	json_t *root, *rows;
+	int failed;
 
+	if (report->request->view != CALL_VIEW_NONE)
+		return call_report_print_json(&report->calls, stream);
+	summary = prof_report_summary(report);
+	root = json_pack("{s:s}", "schema", "dcpiprof/1");
+	rows = json_array();
+	failed = !root || !rows;
 	failed |= summary_json_events(&summary, root);
 	for (size_t i = 0; i < report->shown; i++)
 		failed |= json_array_append_new(rows, row_json(report, &report->histogram.rows[i]));
@@ -411,8 +438,49 @@ prof_report_print_json(const struct prof_report *report, FILE *stream)
 	return json_print(json_kept(root, failed), stream);
 }
 
+/* ---- options ---- */
+
+/* One view at a time, and of the samples whose stacks are known. */
+static void
+choose_view(struct prof_request *request, enum call_view view, struct argp_state *state)
+{
+	if (request->view != CALL_VIEW_NONE && request->view != view)
+		argp_error(state, "--tree, --callers and --inclusive are three views: choose one");
+	request->view = view;
+	request->options.request.stacks = true;
+}
+
+static void
+take_tree(void *member, char *text, struct argp_state *state)
+{
+	(void)text;
+	choose_view(member, CALL_VIEW_TREE, state);
+}
+
+static void
+take_inclusive(void *member, char *text, struct argp_state *state)
+{
+	(void)text;
+	choose_view(member, CALL_VIEW_INCLUSIVE, state);
+}
+
+static void
+take_callers(void *member, char *text, struct argp_state *state)
+{
+	struct prof_request *request = member;
+
+	choose_view(request, CALL_VIEW_CALLERS, state);
+	request->callers_of = text;
+}
+
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
+	OPTION_CALL(1, "tree", 0, NULL, 0, take_tree, "Call stacks, from the outermost callers down"),
+	OPTION_CALL(1, "callers", 0, "PROCEDURE", 0, take_callers, "Call stacks, from PROCEDURE up to its callers"),
+	OPTION_CALL(1, "inclusive", 0, NULL, 0, take_inclusive,
+                    "Procedures of call stacks, with what they call and without"),
+	OPTION_DOUBLE(1, "least", "PERCENT", struct prof_request, least_percent, 0, 100,
+                      "Of call stacks, only what has PERCENT of the samples (0.5)"),
 	OPTION_TRUE(1, "by-image", 'i', struct prof_request, by_image, "A row for each image, not each procedure"),
 	OPTION_IMAGE(struct prof_request, options),
 	OPTION_SHOWN_EVENTS(struct prof_request, shown_events, "Only the columns of this event"),
@@ -442,7 +510,7 @@ TOOL_DEFINE(prof, .print_csv = tool_print_csv)
 int
 main(int argc, char **argv)
 {
-	struct prof_request request = {.demangle = true, .keep_percent = 100};
+	struct prof_request request = {.demangle = true, .keep_percent = 100, .least_percent = 0.5};
 	struct prof_report report;
 
 	return tool_run(&tool, &request, &report, argc, argv);

@@ -76,14 +76,31 @@ shown_events_include(const struct shown_events *shown, size_t event)
 	return false;
 }
 
+/* Of a selection of stacks, an event may be named by the samples whose stacks they are. */
+static size_t
+find_stacks(const struct selection *selection, size_t index)
+{
+	const struct selection_event *event = &selection->events[index];
+	char name[EVENT_NAME_SIZE + sizeof(EVENT_STACKS_SUFFIX)];
+	size_t stacks;
+
+	if (!event->is_hidden)
+		return index;
+	snprintf(name, sizeof(name), "%s" EVENT_STACKS_SUFFIX, event->name);
+	stacks = shown_events_find_event(selection, name);
+	return stacks < selection->event_count ? stacks : index;
+}
+
 static int
 add_event(const struct selection *selection, const char *name, struct shown_events *shown, char *why, size_t size)
 {
-	const size_t index = shown_events_find_event(selection, name);
-	const struct selection_event *event = &selection->events[index];
+	const struct selection_event *event;
+	size_t index = shown_events_find_event(selection, name);
 
 	if (index == selection->event_count)
 		return explain_unknown(selection, name, why, size);
+	index = find_stacks(selection, index);
+	event = &selection->events[index];
 	if (!event->available) {
 		snprintf(why, size, "%s was not available on this machine%s%s", event->name, event->note[0] ? ": " : "",
 		         event->note);

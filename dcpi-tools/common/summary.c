@@ -244,6 +244,23 @@ print_symbols(const struct summary *summary, const struct output *output)
 		print_missing(summary, &paragraph, (enum procedure_kind)kind);
 }
 
+/* Stacks whose outermost callers are not known: below the root, by cause. */
+static void
+print_truncated(const struct summary *summary, const struct output *output)
+{
+	struct summary_paragraph paragraph = {.output = output, .heading = "Truncated:"};
+	const struct call_tree *stacks = summary->stacks;
+
+	for (uint32_t at = stacks ? stacks->nodes[0].first_child : 0; at; at = stacks->nodes[at].next_sibling) {
+		const struct call_frame *frame = &stacks->frames[stacks->nodes[at].frame];
+
+		if (!frame->image_title)
+			print_line(&paragraph, "%" PRIu64 " stacks (%.2f%%) %s: %s", stacks->nodes[at].total,
+			           summary_percent(stacks->nodes[at].total, stacks->samples),
+			           stack_end_name(frame->end), stack_end_text(frame->end));
+	}
+}
+
 static void
 print_records(const struct selection *selection, const struct output *output)
 {
@@ -388,7 +405,7 @@ print_events(const struct selection *selection, const struct output *output)
 		bool is_without_idle = leaves_out_idle_time(selection, event);
 
 		if (event->is_hidden || (event->available && strcmp(event->name, event->requested) == 0 &&
-		                        !event->note[0] && !is_without_idle))
+		                         !event->note[0] && !is_without_idle))
 			continue;
 		begin_line(&paragraph);
 		print_event(event, is_without_idle, output->stream);
@@ -406,6 +423,7 @@ summary_print(const struct summary *summary, const struct output *output)
 	print_weights(summary, output);
 	print_unknown(summary, output);
 	print_symbols(summary, output);
+	print_truncated(summary, output);
 	print_records(summary->selection, output);
 	print_cost(summary, output);
 	print_events(summary->selection, output);

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "dcpi-tools/common/call_tree.h"
 #include "dcpi-tools/common/shown_events.h"
 #include "dcpi-tools/common/histogram.h"
 #include "dcpi-tools/common/output.h"
@@ -19,6 +20,7 @@ struct summary {
 	const struct selection_request *request; /* that selected them */
 	const struct shown_events *shown_events;
 	const struct histogram *histogram; /* NULL: nothing on symbols */
+	const struct call_tree *stacks;    /* NULL: the selection is of samples */
 	const uint64_t *totals;            /* the wholes of shares, by event */
 	size_t shown, row_count;           /* rows of the table, and their number without --keep and --limit */
 };

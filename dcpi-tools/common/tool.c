@@ -7,6 +7,15 @@
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
 
+static bool
+has_events(const struct selection *selection)
+{
+	for (size_t i = 0; i < selection->event_count; i++)
+		if (selection->events[i].available)
+			return true;
+	return false;
+}
+
 int
 report_choose(struct report_choice *choice, struct database *database, const struct options *options,
               const struct shown_events_request *shown_events)
@@ -16,6 +25,12 @@ report_choose(struct report_choice *choice, struct database *database, const str
 
 	memset(choice, 0, sizeof(*choice));
 	status = database_select(database, &options->request, &choice->selection);
+	if (!status && options->request.stacks && !has_events(choice->selection)) {
+		message_print(
+			database->directory,
+			"no call stacks in what was selected; dcpimport takes those that 'perf record -g' recorded");
+		return STATUS_EMPTY;
+	}
 	if (!status)
 		status = shown_events_ask(choice->selection, shown_events, database->directory, &choice->shown_events);
 	if (status)

@@ -22,6 +22,11 @@ $(call workload,clock_shim.so): tests/workloads/clock_shim.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
 
+# Recursion stays recursion.
+$(call workload,calls): tests/workloads/calls.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+
 $(call workload,shares_static): tests/workloads/shares.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -static -o $@ $<

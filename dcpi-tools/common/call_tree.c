@@ -1,0 +1,339 @@
+#include "dcpi-tools/common/call_tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "process/hash.h"
+
+#define NO_FRAME UINT32_MAX
+
+struct frame_name {
+	UT_hash_handle hh;
+	uint32_t frame;
+	char key[]; /* title, NUL, title of the image */
+};
+
+struct tree_builder {
+	const struct call_tree_request *request;
+	struct call_tree *tree;
+	size_t frame_capacity, node_capacity;
+	struct frame_name *names;
+	uint32_t *frames; /* by node of the selection's stacks; NO_FRAME: not looked up yet */
+	uint32_t *places; /* by node of the selection's stacks: its node of the tree; 0: not yet */
+};
+
+/* ---- frames ---- */
+
+/* The frame of this title and image, new or not; takes `title`. */
+static int
+intern_frame(struct tree_builder *builder, char *title, uint32_t image, uint32_t *frame)
+{
+	const char *image_title = image == STACK_NO_IMAGE ? NULL : builder->request->image_titles[image];
+	const size_t title_size = strlen(title) + 1, image_size = image_title ? strlen(image_title) + 1 : 1;
+	const size_t size = title_size + image_size;
+	struct frame_name *name = calloc(1, sizeof(*name) + size), *known;
+	struct call_frame *added;
+
+	if (!name) {
+		free(title);
+		return -ENOMEM;
+	}
+	memcpy(name->key, title, title_size);
+	memcpy(name->key + title_size, image_title ? image_title : "", image_size);
+	HASH_FIND(hh, builder->names, name->key, (unsigned)size, known);
+	if (known) {
+		*frame = known->frame;
+		free(name);
+		free(title);
+		return 0;
+	}
+	added = ARRAY_APPEND(builder->tree->frames, builder->tree->frame_count, builder->frame_capacity);
+	if (added)
+		HASH_ADD(hh, builder->names, key[0], (unsigned)size, name);
+	if (!added || !hash_added(name)) {
+		free(name);
+		free(title);
+		return -ENOMEM;
+	}
+	*added = (struct call_frame){
+		.title = title, .image_title = image_title, .image = image == STACK_NO_IMAGE ? 0 : image};
+	name->frame = *frame = (uint32_t)(builder->tree->frame_count - 1);
+	return 0;
+}
+
+static int
+find_frame(struct tree_builder *builder, const struct stack_node *node, uint32_t *frame)
+{
+	const struct call_tree_request *request = builder->request;
+	const struct selection_image *image;
+	struct procedure procedure;
+	char *title;
+	int err;
+
+	if (node->image == STACK_NO_IMAGE) {
+		if (asprintf(&title, "[truncated: %s]", stack_end_name((unsigned)node->offset)) < 0)
+			return -ENOMEM;
+		err = intern_frame(builder, title, STACK_NO_IMAGE, frame);
+		if (!err)
+			builder->tree->frames[*frame].end = (enum stack_end)node->offset;
+		return err;
+	}
+	image = &request->selection->images[node->image];
+	err = symbolizer_find(request->symbolizer, image, node->offset, &procedure);
+	if (err)
+		return err;
+	title = procedure_title(&procedure, image->image, request->demangle);
+	return title ? intern_frame(builder, title, node->image, frame) : -ENOMEM;
+}
+
+/* ---- the tree ---- */
+
+/* The child of `parent` that is `frame`, new or not. 0: no memory. */
+static uint32_t
+find_child(struct call_tree *tree, size_t *capacity, uint32_t parent, uint32_t frame)
+{
+	uint32_t child = tree->nodes[parent].first_child;
+	struct call_node *added;
+
+	while (child && tree->nodes[child].frame != frame)
+		child = tree->nodes[child].next_sibling;
+	if (child)
+		return child;
+	added = array_grow(tree->nodes, capacity, (size_t)tree->node_count + 1, sizeof(*added));
+	if (!added)
+		return 0;
+	tree->nodes = added;
+	child = tree->node_count++;
+	added[child] = (struct call_node){.frame = frame, .parent = parent, .next_sibling = added[parent].first_child};
+	added[parent].first_child = child;
+	return child;
+}
+
+static int
+begin_tree(struct call_tree *tree, size_t *capacity)
+{
+	tree->nodes = array_grow(NULL, capacity, 1, sizeof(*tree->nodes));
+	if (!tree->nodes)
+		return -ENOMEM;
+	tree->nodes[0] = (struct call_node){.frame = NO_FRAME};
+	tree->node_count = 1;
+	return 0;
+}
+
+/* The tree's node of a node of the selection, whose callers get theirs first. */
+static int
+find_place(struct tree_builder *builder, uint32_t index, uint32_t *place)
+{
+	const struct stack_nodes *stacks = &builder->request->selection->stacks;
+
+	while (!builder->places[index]) {
+		uint32_t outer = index; /* the outermost that has no place yet */
+		const struct stack_node *node;
+		uint32_t parent, child;
+		int err;
+
+		while (stacks->nodes[outer].caller && !builder->places[stacks->nodes[outer].caller])
+			outer = stacks->nodes[outer].caller;
+		node = &stacks->nodes[outer];
+		if (builder->frames[outer] == NO_FRAME) {
+			err = find_frame(builder, node, &builder->frames[outer]);
+			if (err)
+				return err;
+		}
+		parent = node->caller ? builder->places[node->caller] : 0;
+		child = find_child(builder->tree, &builder->node_capacity, parent, builder->frames[outer]);
+		if (!child)
+			return -ENOMEM;
+		builder->places[outer] = child;
+	}
+	*place = builder->places[index];
+	return 0;
+}
+
+/* A sample counts once for a procedure that is several times in its stack. */
+static void
+add_samples(struct call_tree *tree, uint32_t place, uint64_t samples, uint32_t *seen, uint32_t mark)
+{
+	uint32_t outermost = place;
+
+	tree->nodes[place].own += samples;
+	tree->frames[tree->nodes[place].frame].own += samples;
+	for (uint32_t at = place; at; at = tree->nodes[at].parent) {
+		const uint32_t frame = tree->nodes[at].frame;
+
+		tree->nodes[at].total += samples;
+		if (seen[frame] != mark)
+			tree->frames[frame].inclusive += samples;
+		seen[frame] = mark;
+		outermost = at;
+	}
+	tree->nodes[0].total += samples;
+	tree->samples += samples;
+	if (!tree->frames[tree->nodes[outermost].frame].image_title)
+		tree->truncated += samples;
+}
+
+/* ---- order ---- */
+
+static int
+compare_nodes(const void *left, const void *right, void *context)
+{
+	const struct call_tree *tree = context;
+	const struct call_node *a = &tree->nodes[*(const uint32_t *)left];
+	const struct call_node *b = &tree->nodes[*(const uint32_t *)right];
+
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return strcmp(tree->frames[a->frame].title, tree->frames[b->frame].title);
+}
+
+/* Children are created after their parents, so each node's siblings are sorted once. `children` has room for all. */
+static void
+sort_siblings(struct call_tree *tree, uint32_t *children)
+{
+	for (uint32_t i = 0; i < tree->node_count; i++) {
+		uint32_t *link = &tree->nodes[i].first_child;
+		size_t count = 0;
+
+		for (uint32_t child = *link; child; child = tree->nodes[child].next_sibling)
+			children[count++] = child;
+		if (count > 0)
+			qsort_r(children, count, sizeof(*children), compare_nodes, tree);
+		for (size_t k = 0; k < count; k++) {
+			*link = children[k];
+			link = &tree->nodes[children[k]].next_sibling;
+		}
+		*link = 0;
+	}
+}
+
+static int
+order_tree(struct call_tree *tree)
+{
+	uint32_t *children = calloc(tree->node_count, sizeof(*children));
+
+	if (!children)
+		return -ENOMEM;
+	sort_siblings(tree, children);
+	free(children);
+	return 0;
+}
+
+/* ---- both ways ---- */
+
+static bool
+is_wanted(const struct call_tree_request *request, const struct selection_count *count)
+{
+	const struct selection *selection = request->selection;
+
+	/* the innermost frame always has an image */
+	return count->event == request->event &&
+	       (!request->wanted || request->wanted[selection->stacks.nodes[count->offset].image]);
+}
+
+static int
+add_counts(struct tree_builder *builder)
+{
+	const struct selection *selection = builder->request->selection;
+	struct call_tree *tree = builder->tree;
+	uint32_t *seen = NULL;
+	int err = 0;
+
+	/* all places first: then the number of frames is known */
+	for (size_t i = 0; !err && i < selection->count_count; i++) {
+		uint32_t place;
+
+		if (is_wanted(builder->request, &selection->counts[i]))
+			err = find_place(builder, (uint32_t)selection->counts[i].offset, &place);
+	}
+	if (err)
+		return err;
+	seen = calloc(tree->frame_count + 1, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->count_count; i++) {
+		const struct selection_count *count = &selection->counts[i];
+
+		if (is_wanted(builder->request, count))
+			add_samples(tree, builder->places[count->offset], count->count, seen, (uint32_t)i + 1);
+	}
+	free(seen);
+	return order_tree(tree);
+}
+
+int
+call_tree_make(const struct call_tree_request *request, struct call_tree *tree)
+{
+	struct tree_builder builder = {.request = request, .tree = tree};
+	const size_t count = (size_t)request->selection->stacks.count + 1;
+	struct frame_name *next;
+	int err;
+
+	*tree = (struct call_tree){0};
+	builder.frames = malloc(count * sizeof(*builder.frames));
+	builder.places = calloc(count, sizeof(*builder.places));
+	err = builder.frames && builder.places ? begin_tree(tree, &builder.node_capacity) : -ENOMEM;
+	if (!err) {
+		memset(builder.frames, 0xff, count * sizeof(*builder.frames));
+		err = add_counts(&builder);
+	}
+	free(builder.frames);
+	free(builder.places);
+	for (struct frame_name *name = builder.names; name; name = next) {
+		next = name->hh.next;
+		HASH_DEL(builder.names, name);
+		free(name);
+	}
+	if (err)
+		call_tree_fini(tree);
+	return err;
+}
+
+void
+call_tree_fini(struct call_tree *tree)
+{
+	for (size_t i = 0; i < tree->frame_count && !tree->borrows_frames; i++)
+		free(tree->frames[i].title);
+	if (!tree->borrows_frames)
+		free(tree->frames);
+	free(tree->nodes);
+	*tree = (struct call_tree){0};
+}
+
+int
+call_tree_invert(const struct call_tree *tree, const bool *wanted, struct call_tree *callers)
+{
+	size_t capacity = 0;
+	int err;
+
+	*callers = (struct call_tree){.frames = tree->frames, .frame_count = tree->frame_count, .borrows_frames = true};
+	err = begin_tree(callers, &capacity);
+	for (uint32_t i = 1; !err && i < tree->node_count; i++) {
+		const uint64_t samples = tree->nodes[i].own;
+		uint32_t at = i, place = 0;
+
+		while (samples && at && !wanted[tree->nodes[at].frame])
+			at = tree->nodes[at].parent;
+		if (!samples || !at)
+			continue;
+		callers->samples += samples;
+		callers->nodes[0].total += samples;
+		for (; !err && at; at = tree->nodes[at].parent) {
+			place = find_child(callers, &capacity, place, tree->nodes[at].frame);
+			if (place)
+				callers->nodes[place].total += samples;
+			else
+				err = -ENOMEM;
+		}
+		if (!err)
+			callers->nodes[place].own += samples; /* here the chain of callers ends */
+	}
+	if (!err)
+		err = order_tree(callers);
+	if (err)
+		call_tree_fini(callers);
+	return err;
+}

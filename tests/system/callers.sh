@@ -1,0 +1,130 @@
+#!/bin/bash
+# callers.sh - call stacks of recordings: dcpiprof's tree, callers and inclusive shares are those of a program whose calls
+# are known; frames are those that perf script prints; truncated stacks are counted by cause; bad input gets a sentence
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+db=$scratch/db
+
+# near SENTENCE WANTED SHARE - both in percent; of 800 samples, 4 points are more than two standard deviations
+near()
+{
+	check_at_most "$1: $3 % is $2 %" 4 "$(awk "BEGIN { d = $3 - $2; print d < 0 ? -d : d }")"
+}
+
+share_of()
+{
+	jq -r --arg name "$2" '.samples as $all | [.rows[] | select(.procedure == $name) | .samples] | add // 0 | . * 100 / $all' "$1"
+}
+
+look_at_known_calls()
+{
+	perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 4 || return
+	dcpimport --db "$db" "$scratch/calls.data" >/dev/null || return
+	dcpiprof --db "$db" --inclusive --least 0 --json >"$scratch/inclusive.json"
+	dcpiprof --db "$db" --tree --json >"$scratch/tree.json"
+	dcpiprof --db "$db" --callers scan --json >"$scratch/callers.json"
+	near 'main with all it calls' 100 "$(share_of "$scratch/inclusive.json" main)"
+	near 'parse with scan' 50 "$(share_of "$scratch/inclusive.json" parse)"
+	near 'build with all it calls' 50 "$(share_of "$scratch/inclusive.json" build)"
+	near 'scan by both callers' 40 "$(share_of "$scratch/inclusive.json" scan)"
+	near 'descend, once a sample' 40 "$(share_of "$scratch/inclusive.json" descend)"
+	near 'descend itself' 40 "$(jq '.samples as $all | .rows[] | select(.procedure == "descend") | .own * 100 / $all' \
+		"$scratch/inclusive.json")"
+	check_equal 'who calls scan, in order' 'scan
+parse
+build' "$(jq -r '.rows[] | select(.procedure == "scan" or .level == 1) | select(.left_out == null) | .procedure' \
+		"$scratch/callers.json")"
+	near 'scan is called by parse' 75 "$(share_of "$scratch/callers.json" parse)"
+	near 'and by build' 25 "$(share_of "$scratch/callers.json" build)"
+	check_equal 'descend is four times below build' 4 "$(jq '[.rows[] | select(.procedure == "descend")] | length' \
+		"$scratch/tree.json")"
+	check_equal 'each within the one before' '[1,2,3]' "$(jq -c '[.rows[] | select(.procedure == "descend") | .level] |
+		[.[1] - .[0], .[2] - .[0], .[3] - .[0]]' "$scratch/tree.json")"
+	check_equal 'samples are those without stacks' "$(dcpiprof --db "$db" --json | jq '[.rows[].counts[]] | add')" \
+		"$(jq '[.rows[] | .own] | add' "$scratch/inclusive.json")"
+	dcpiprof --db "$db" --tree --no-header >"$scratch/tree.text"
+	check 'text has an indent where calls divide' grep -Eq '^ +[0-9]+ .*% +- parse +/' "$scratch/tree.text"
+	dcpiprof --db "$db" --tree --csv >"$scratch/tree.csv"
+	check_equal 'CSV has the headings' 'level,cpu-clock.stacks,percent,own,procedure,image' "$(head -1 "$scratch/tree.csv")"
+	check_equal 'and as many rows as JSON' "$(jq '[.rows[] | select(.left_out == null)] | length' "$scratch/tree.json")" \
+		$(($(wc -l <"$scratch/tree.csv") - 1))
+	check_equal 'an image narrows it to samples in it' 100 "$(dcpiprof --db "$db" --tree --least 0 --image calls --json |
+		jq '.samples as $all | [.rows[] | select(.image and (.image | endswith("/calls"))) | .own] | add * 100 / $all')"
+	check_equal 'a limit counts rows' 2 "$(dcpiprof --db "$db" --inclusive --limit 2 --json | jq '.rows | length')"
+	check 'there are samples' test "$(jq .samples "$scratch/tree.json")" -ge 500
+	check_equal 'the event may be named without its suffix' "$(jq .samples "$scratch/tree.json")" \
+		"$(dcpiprof --db "$db" --tree --event cpu-clock --json | jq .samples)"
+}
+
+# Of the stacks that perf script prints: in how many is PROCEDURE, where it is innermost, called by CALLER
+perf_calls()
+{
+	perf script -i "$1" --no-inline -F comm,ip,sym 2>/dev/null | awk -v procedure="$2" -v caller="$3" '
+		NF < 2 { before = ""; seen = 0; next }
+		{ sub(/\+0x[0-9a-f]+$/, "", $2) }
+		!seen && before == procedure { count += $2 == caller; seen = 1 }
+		{ before = $2 }
+		END { print count + 0 }'
+}
+
+our_calls()
+{
+	dcpiprof --db "$db" --callers "$1" --least 0 --json |
+		jq --arg caller "$2" '[.rows[] | select(.level == 1 and .procedure == $caller) | .samples] | add // 0'
+}
+
+look_at_frames()
+{
+	local pair calls
+
+	for pair in 'descend build' 'descend descend' 'scan parse' 'scan build' 'parse main'; do
+		calls=$(perf_calls "$scratch/calls.data" ${pair% *} ${pair#* })
+		check "perf script prints stacks of ${pair% *}, called by ${pair#* }" test "$calls" -gt 20
+		check_equal 'and we have as many' "$calls" "$(our_calls ${pair% *} ${pair#* })"
+	done
+}
+
+# All processes and the kernel, most of them without frame pointers; and stacks that are deeper than the kernel records.
+look_at_machine()
+{
+	local json
+
+	perf record -q -a -e cpu-clock -F 500 -g -o "$scratch/all.data" -- "$build/workloads/calls" 1 300 || return
+	json=$(dcpimport --db "$scratch/all" --json "$scratch/all.data")
+	dcpiprof --db "$scratch/all" --inclusive --json >"$scratch/all.json"
+	check 'each sample has a call chain' test "$(jq '.imported[0].call_chains' <<<"$json")" -gt 300
+	check_equal 'each is a sample of stacks' "$(jq '.imported[0].call_chains' <<<"$json")" \
+		"$(jq '.events[0] | .taken // .samples' "$scratch/all.json")"
+	check_equal 'each is in the tree or unknown' "$(jq '.events[0].samples' "$scratch/all.json")" \
+		"$(jq '.stacks + ([.unknown[]] | add // 0)' "$scratch/all.json")"
+	check 'stacks that are too deep are counted' test "$(jq '.truncated.depth // 0' "$scratch/all.json")" -gt 50
+	figure "truncated of $(jq .stacks "$scratch/all.json"): $(jq -c .truncated "$scratch/all.json")"
+}
+
+look_at_bad_input()
+{
+	check_fails 'a procedure that is in no stack' 4 "did you mean scan?" dcpiprof --db "$db" --callers scam
+	check_fails 'one like nothing' 4 '--inclusive lists them' dcpiprof --db "$db" --callers qqqqqqqqqqqqqqq
+	check_fails 'two views' 2 'choose one' dcpiprof --db "$db" --tree --inclusive
+	check_fails 'a share that is none' 2 'least' dcpiprof --db "$db" --tree --least 101
+	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
+		dcpimport --db "$scratch/flat" "$scratch/flat.data" >/dev/null
+	check_fails 'a profile without stacks' 4 "no call stacks in what was selected; dcpimport takes those that 'perf record -g'" \
+		dcpiprof --db "$scratch/flat" --tree
+	check 'the database is whole' dcpictl --db "$db" check
+	dcpitar --db "$db" "$scratch/calls.tar.zst" >/dev/null &&
+		dcpitar -x --to "$scratch/out" "$scratch/calls.tar.zst" >/dev/null
+	check_equal 'an archive has the stacks, too' "$(jq -c .rows "$scratch/tree.json")" \
+		"$(dcpiprof --db "$scratch/out" --tree --json | jq -c .rows)"
+}
+
+if command -v perf >/dev/null; then
+	look_at_known_calls
+	look_at_frames
+	look_at_machine
+	look_at_bad_input
+else
+	skip 'call stacks that perf records here' 'perf is not installed'
+fi
+[ $failures = 0 ]
