@@ -144,7 +144,10 @@ check 'the flow graph is drawn' dcpicalc --db "$db" --graph "$scratch/sum.svg" s
 check 'on a white ground' has_white_ground "$scratch/sum.svg"
 check 'with every block of it' test "$(grep -c 'class="node"' "$scratch/sum.svg")" = 5
 check 'its source is written' dcpicalc --db "$db" --cpu in-order-2 --graph "$scratch/sum.dot" sum libcalc.so
-check 'where the area is the time' grep -qE '^	b1 \[width=8.8[0-9]+, height=4.0[0-9]+' "$scratch/sum.dot"
+check 'where a hot block has its share, CPI and best case' grep -q '<B>001017</B>  100.0%  5.20 CPI, best 1.00' "$scratch/sum.dot"
+check 'and its instructions, with samples, cycles and a reason' \
+	grep -q '>add    %rcx,%rax</TD>.*>23000</TD>.*>23.0cy</TD>.*>D-cache miss</TD>' "$scratch/sum.dot"
+check 'on standard output, it is SVG' has_white_ground <(dcpicalc --db "$db" --graph - sum libcalc.so)
 check 'blocks that neither take time nor run often may be left out of it' \
 	dcpicalc --db "$db" --cutoff 5 --graph "$scratch/hot.svg" sum libcalc.so
 check_equal 'with the edges to them, and the title says so' '3 nodes, 1 edges, 2 blocks with less than 5% not drawn' \
