@@ -56,6 +56,7 @@ LIBS_salvage :=
 LIBS_control := -ljansson
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
+LIBS_WEB := -levent_extra -levent_core
 
 comma := ,
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -184,6 +185,10 @@ TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 STATS_OBJECTS := $(call objects,$(call sources,dcpi-tools/stats))
 $(BUILD)/bin/dcpistats: $(STATS_OBJECTS)
+WEB_OBJECTS := $(call objects,$(call sources,dcpi-tools/web))
+$(BUILD)/bin/dcpiweb: $(WEB_OBJECTS)
+$(BUILD)/bin/dcpiweb: LIBS_TOOLS += $(LIBS_WEB)
+$(BUILD)/obj/dcpi-tools/web/assets.o: $(wildcard dcpi-tools/web/*.css dcpi-tools/web/*.js dcpi-tools/web/*.svg)
 
 # Sources that are made: what packs the messages of pprof's format.
 PPROF_MESSAGES := $(BUILD)/generated/dcpi-tools/export/profile.pb-c
@@ -232,6 +237,10 @@ $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
 $(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.c)
+
+WEB_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/,web_query_test web_html_test web_server_test)
+$(WEB_TESTS): $(WEB_OBJECTS)
+$(WEB_TESTS): LIBS_TOOLS += $(LIBS_WEB)
 
 # What the replica consists of but for what calls the kernel.
 ifeq ($(REPLICA_MACHINE),x86_64)
@@ -382,7 +391,7 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz archive_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz archive_fuzz web_query_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
@@ -392,6 +401,8 @@ $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.
 $(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/command.c emulator/setup.c)
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
+$(BUILD)/tests/fuzz/web_query_fuzz: $(WEB_OBJECTS)
+$(BUILD)/tests/fuzz/web_query_fuzz: LIBS_TOOLS += $(LIBS_WEB)
 
 MANUALS := $(patsubst man/%.scd,$(BUILD)/man/%,$(wildcard man/*.scd))
 manuals: $(MANUALS)

@@ -2,9 +2,9 @@
 
 INSTALL_PROGRAM := install -m 755
 INSTALL_DATA := install -m 644
-SYSTEMD_UNITS := dcpid.service dcpid-textfile.service dcpid-textfile.timer
+SYSTEMD_UNITS := dcpid.service dcpid-textfile.service dcpid-textfile.timer dcpiweb.service dcpiweb.socket
 ARCHITECTURE := $(shell dpkg --print-architecture 2>/dev/null)
-DEBS := $(patsubst %,$(BUILD)/%_$(VERSION)_$(ARCHITECTURE).deb,dcpid dcpi-tools dcpi-emulator libsample0 libsample-dev) \
+DEBS := $(patsubst %,$(BUILD)/%_$(VERSION)_$(ARCHITECTURE).deb,dcpid dcpi-tools dcpi-emulator dcpi-web libsample0 libsample-dev) \
 	$(BUILD)/dcpi_$(VERSION)_all.deb
 DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 
@@ -30,6 +30,7 @@ install: all
 	$(INSTALL_DATA) $(wildcard config/machines/*.conf) $(DESTDIR)$(datadir)/dcpi/machines
 	$(INSTALL_DATA) README.md docs/tour.md $(DESTDIR)$(docdir)
 	$(INSTALL_DATA) systemd/dcpid.sysusers $(DESTDIR)$(sysusersdir)/dcpid.conf
+	$(INSTALL_DATA) systemd/dcpiweb.sysusers $(DESTDIR)$(sysusersdir)/dcpiweb.conf
 	$(INSTALL_DATA) systemd/dcpid.tmpfiles $(DESTDIR)$(tmpfilesdir)/dcpid.conf
 	$(foreach u,$(SYSTEMD_UNITS),sed 's|/usr/sbin/|$(sbindir)/|; s|/usr/bin/|$(bindir)/|' systemd/$(u) \
 		> $(DESTDIR)$(unitdir)/$(u) && chmod 644 $(DESTDIR)$(unitdir)/$(u) &&) true

@@ -24,7 +24,7 @@ installed()
 	apt-get -s -q install --no-install-recommends "$@" | awk '$1 == "Inst" { print $2 }' | sort
 }
 
-for package in dcpid dcpi-tools dcpi-emulator libsample0 libsample-dev; do
+for package in dcpid dcpi-tools dcpi-emulator dcpi-web libsample0 libsample-dev; do
 	check_equal "$package is there, for this architecture" "$package $architecture" \
 		"$(field $package Package) $(field $package Architecture)"
 	contents $package >"$scratch/$package"
@@ -40,7 +40,7 @@ check_equal 'the daemon comes with its control program and what reads images for
 check_equal 'what emulates is in one package' '/usr/bin/dcpiemu /usr/bin/dcpix' \
 	"$(grep -E '/s?bin/' "$scratch/dcpi-emulator" | sort | paste -sd' ')"
 check_equal 'each program, with its manual and completion, is in the same package' '' \
-	"$(for package in dcpid dcpi-tools dcpi-emulator; do
+	"$(for package in dcpid dcpi-tools dcpi-emulator dcpi-web; do
 		grep -E '/s?bin/' "$scratch/$package" | sed 's|.*/||' | while read -r program; do
 			grep -q "/man[18]/$program\.[18]\.gz$" "$scratch/$package" || echo "no manual of $program in $package"
 			grep -q "/completions/$program$" "$scratch/$package" || echo "no completion of $program in $package"
@@ -48,7 +48,7 @@ check_equal 'each program, with its manual and completion, is in the same packag
 	done)"
 
 check_at_most 'a server gets at most 3 MB, in KiB' 3072 "$(field dcpid Installed-Size)"
-figure "installed, in KiB: $(for package in dcpid dcpi-tools dcpi-emulator libsample0 libsample-dev; do
+figure "installed, in KiB: $(for package in dcpid dcpi-tools dcpi-emulator dcpi-web libsample0 libsample-dev; do
 	printf '%s %s, ' $package "$(field $package Installed-Size)"
 done | sed 's/, $//')"
 check_equal 'and nothing of an emulator, a compiler or the reports' '' \

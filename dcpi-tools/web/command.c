@@ -1,0 +1,112 @@
+#include "dcpi-tools/web/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+command_begin(struct tool_command *command, const char *tool, const char *directory)
+{
+	memset(command, 0, sizeof(*command));
+	command_word(command, tool);
+	command_option(command, "db", directory);
+}
+
+void
+command_fini(struct tool_command *command)
+{
+	for (size_t i = 0; i < command->count; i++)
+		free(command->words[i]);
+	memset(command, 0, sizeof(*command));
+}
+
+/* Append a word that is ours to free; NULL: memory ended. */
+static void
+add_word(struct tool_command *command, char *word)
+{
+	if (word && command->count < COMMAND_WORDS_MAX) {
+		command->words[command->count++] = word;
+		return;
+	}
+	command->failed = true;
+	free(word);
+}
+
+void
+command_word(struct tool_command *command, const char *word)
+{
+	add_word(command, strdup(word));
+}
+
+void
+command_option(struct tool_command *command, const char *name, const char *value)
+{
+	char *word = NULL;
+
+	if (!value)
+		return;
+	if (asprintf(&word, "--%s=%s", name, value) < 0)
+		word = NULL;
+	add_word(command, word);
+}
+
+void
+command_field(struct tool_command *command, const struct query *query, enum query_field field)
+{
+	command_option(command, query_field_name(field), query->values[field]);
+}
+
+void
+command_selection(struct tool_command *command, const struct query *query)
+{
+	for (unsigned field = QUERY_EPOCH; field <= QUERY_HOST; field++)
+		command_field(command, query, (enum query_field)field);
+}
+
+void
+command_set_json(struct tool_command *command)
+{
+	command_word(command, "--json");
+	if (command->failed)
+		return;
+	for (size_t i = command->count - 1; i > 1; i--) {
+		char *word = command->words[i];
+
+		command->words[i] = command->words[i - 1];
+		command->words[i - 1] = word;
+	}
+}
+
+/* Does a shell take the word as it is? */
+static bool
+is_plain(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:@%,";
+
+	return *word && word[strspn(word, plain)] == '\0';
+}
+
+void
+command_show(const struct tool_command *command, struct html *out)
+{
+	for (size_t i = 0; i < command->count; i++) {
+		const char *word = command->words[i];
+		const char *quote;
+
+		html(out, i ? " " : "");
+		if (is_plain(word)) {
+			html_text(out, word);
+			continue;
+		}
+		html(out, "&#39;");
+		for (; (quote = strchr(word, '\'')); word = quote + 1) {
+			char *part = strndup(word, (size_t)(quote - word));
+
+			html_text(out, part ? part : "");
+			html(out, "&#39;\\&#39;&#39;");
+			free(part);
+		}
+		html_text(out, word);
+		html(out, "&#39;");
+	}
+}

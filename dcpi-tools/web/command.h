@@ -1,0 +1,56 @@
+/*
+ * command.h - the command line of a tool: what makes a report, and what a page shows as the way to print it
+ *
+ * Every value from outside is a part of one word, behind "--option=" or behind "--": it can be no option of its own.
+ * Thread rule: one thread per struct.
+ */
+#ifndef DCPI_TOOLS_WEB_COMMAND_H
+#define DCPI_TOOLS_WEB_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dcpi-tools/web/html.h"
+#include "dcpi-tools/web/query.h"
+
+#define COMMAND_WORDS_MAX 40
+
+/* What a report depends on, and so how long it may be shown again. */
+enum command_source {
+	COMMAND_DATABASE, /* on what the database holds */
+	COMMAND_LIVE,     /* on a running dcpid */
+	COMMAND_MACHINE,  /* on the machine, which changes rarely */
+};
+
+struct tool_command {
+	char *words[COMMAND_WORDS_MAX + 1]; /* of the program; the last is NULL */
+	size_t count;
+	bool failed; /* memory ended, or too many words */
+	enum command_source source;
+	bool is_optional;  /* a page does not wait for it for long */
+	bool is_svg;       /* prints a picture, whatever the format */
+	const char *title; /* what it shows, where a page shows several */
+};
+
+/* Begin with the program `tool` and the database in `directory`; NULL: the tool's default. */
+void command_begin(struct tool_command *command, const char *tool, const char *directory);
+void command_fini(struct tool_command *command); /* a zeroed one is allowed */
+
+void command_word(struct tool_command *command, const char *word);
+
+/* "--name=value"; nothing if value is NULL. */
+void command_option(struct tool_command *command, const char *name, const char *value);
+
+/* The option that has the field's name, if the query has the field. */
+void command_field(struct tool_command *command, const struct query *query, enum query_field field);
+
+/* --epoch, --since and so on. */
+void command_selection(struct tool_command *command, const struct query *query);
+
+/* Insert --json before all arguments that are no options. */
+void command_set_json(struct tool_command *command);
+
+/* The command line as one types it into a shell, quoted. */
+void command_show(const struct tool_command *command, struct html *out);
+
+#endif

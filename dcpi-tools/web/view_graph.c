@@ -1,0 +1,56 @@
+/* The flow graph of a procedure, as dcpicalc --graph draws it. */
+#include <string.h>
+
+#include "dcpi-tools/web/view.h"
+#include "dcpi-tools/web/view_calc.h"
+
+#define CUTOFF_DEFAULT "1" /* percent: a picture of a thousand blocks shows nothing */
+
+static const struct view_field fields[] = {
+	{QUERY_PROCEDURE, "Procedure", "inflate_fast, 0x1139", NULL},
+	{QUERY_IMAGE, "Image", "libz.so.1", NULL},
+	{QUERY_CUTOFF, "Leave out blocks below %", CUTOFF_DEFAULT, NULL},
+	{QUERY_EVENT, "Event", "cycles", NULL},
+	{QUERY_CPU, "CPU model", "intel-skylake", NULL},
+	{0},
+};
+
+static size_t
+graph_commands(const struct query *query, const char *directory, struct tool_command *commands, char *why, size_t size)
+{
+	const char *cutoff = query->values[QUERY_CUTOFF];
+
+	if (!view_calc_command(query, directory, "dcpicalc", &commands[0], cutoff ? cutoff : CUTOFF_DEFAULT, why, size))
+		return 0;
+	command_option(&commands[0], "graph", "-");
+	view_calc_arguments(query, &commands[0]);
+	commands[0].is_svg = true;
+	return 1;
+}
+
+/* The element alone: no declaration of XML, and no type of the document, in HTML. */
+static void
+graph_render(const struct view_page *page)
+{
+	const struct query_change changes[] = {{QUERY_PROCEDURE, page->query->values[QUERY_PROCEDURE]},
+	                                       {QUERY_IMAGE, page->query->values[QUERY_IMAGE]}};
+	const char *svg = strstr(page->reports[0].text, "<svg");
+	struct html *out = page->out;
+
+	html(out, "<p>");
+	view_link(page, &view_calc, changes, 2, "Its instructions, as a table");
+	html(out, "</p>\n<div class=\"graph\" tabindex=\"0\" role=\"region\" aria-label=\"Flow graph\">\n");
+	html(out, svg ? svg : "<p>There is no picture.</p>");
+	html(out, "</div>\n");
+}
+
+const struct view view_graph = {
+	.path = "/graph",
+	.title = "Flow graph",
+	.keeps = QUERY_SELECTION | QUERY_KEEPS(QUERY_EVENT),
+	.is_hidden = true,
+	.has_selection = true,
+	.fields = fields,
+	.commands = graph_commands,
+	.render = graph_render,
+};

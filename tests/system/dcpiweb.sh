@@ -1,0 +1,298 @@
+#!/bin/bash
+# dcpiweb.sh - every page of dcpiweb, what it refuses, and that it goes on when databases and clients do not
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck source=calc_database.sh
+. "$top/tests/system/calc_database.sh"
+
+db=$scratch/db
+
+# serve SENTENCE OPTION... - start dcpiweb at a free port; sets $url, without the slash at its end, and $web, its process
+serve()
+{
+	local log=$scratch/web.log
+
+	: >"$log"
+	start dcpiweb --listen 127.0.0.1:0 "${@:2}" >"$log" 2>&1
+	web=$started
+	if wait_for 5 grep -q '^http' "$log"; then
+		ok "$1"
+	else
+		not_ok "$1" "$(cat "$log")"
+	fi
+	url=$(sed -n 's|^\(http.*\)/$|\1|p' "$log")
+}
+
+# get PATH [OPTION...] - the reply's body, its status in $scratch/code
+get()
+{
+	curl --silent --max-time 30 --output "$scratch/body" --write-out '%{http_code}' "${@:2}" "$url$1" >"$scratch/code" 2>/dev/null
+	cat "$scratch/body"
+}
+
+# answers SENTENCE CODE TEXT PATH [OPTION...] - the reply has this status, and TEXT
+answers()
+{
+	local body
+
+	body=$(get "$4" "${@:5}" | tr '\0' '?')
+	if [ "$(cat "$scratch/code")" != "$2" ]; then
+		not_ok "$1" "status $(cat "$scratch/code"), expected $2" "$body"
+	elif [[ $body != *"$3"* ]]; then
+		not_ok "$1" "does not have '$3':" "$(cut -c 1-300 <<<"$body" | head -40)"
+	else
+		ok "$1"
+	fi
+}
+
+# is_whole FILE - HTML whose elements end, each where it may, with one main heading and no markup of others
+is_whole()
+{
+	/usr/bin/python3 - "$1" <<-'END'
+		import html.parser, sys
+
+		VOID = {"meta", "link", "input", "br"}
+
+		class Check(html.parser.HTMLParser):
+		    def __init__(self):
+		        super().__init__()
+		        self.open, self.headings, self.ids = [], 0, set()
+
+		    def handle_starttag(self, tag, attributes):
+		        names = dict(attributes)
+		        if tag == "h1":
+		            self.headings += 1
+		        if tag == "script" and names.get("src") != "/dcpi.js":
+		            sys.exit("a script that is not ours")
+		        if any(name.startswith("on") or name == "style" for name in names):
+		            sys.exit(f"{tag} has {attributes}")
+		        if names.get("id"):
+		            if names["id"] in self.ids:
+		                sys.exit(f"two elements have the id {names['id']}")
+		            self.ids.add(names["id"])
+		        if tag == "th" and "scope" not in names:
+		            sys.exit("a heading of a table has no scope")
+		        if tag not in VOID:
+		            self.open.append(tag)
+
+		    def handle_startendtag(self, tag, attributes):
+		        self.handle_starttag(tag, attributes)
+		        if tag not in VOID:
+		            self.open.pop()
+
+		    def handle_endtag(self, tag):
+		        if not self.open or self.open.pop() != tag:
+		            sys.exit(f"</{tag}> at {self.getpos()} ends nothing")
+
+		check = Check()
+		check.feed(open(sys.argv[1], encoding="utf-8").read())
+		if check.open:
+		    sys.exit(f"{check.open} do not end")
+		if check.headings != 1:
+		    sys.exit(f"{check.headings} main headings")
+	END
+}
+
+# page SENTENCE TEXT PATH - it is there, whole, and has TEXT
+page()
+{
+	answers "$1" 200 "$2" "$3"
+	check "... and whole" is_whole "$scratch/body"
+}
+
+check 'the database is made' "$build/tests/system/make_database" "$db" <<'END'
+event cpu-clock cycles ns 4000000 yes -
+event page-faults page-faults faults 100 yes -
+image user 1111111111111111 /opt/bin/server
+image user 2222222222222222 /opt/bin/<script>alert(1)</script>"'&
+image kernel - [kernel]
+context server /service run1
+context <b>bold</b> /user run2
+epoch 1795271400 before
+count cpu-clock 0 0 0x1000 50000
+count cpu-clock 0 1 0x1000 30000
+count cpu-clock 1 1 0x2000 15000
+count cpu-clock 2 1 0x3000 30000
+count page-faults 0 0 0x1000 60
+unknown cpu-clock no-process 15000
+slice 1795271400 1795272000
+count cpu-clock 0 0 0x1000 15000
+slice 1795272000 1795272600
+symbols 2 0x3000 start_kernel
+epoch 1795273000 after
+count cpu-clock 0 0 0x1000 40000
+count cpu-clock 2 0 0x3000 90000
+slice 1795273000 1795273600
+END
+serve 'dcpiweb says where it listens' --db "$db"
+
+# ---- pages ----
+
+page 'the overview has a time line' '<svg class="timeline"' /
+page 'a stretch of time' '15,000 samples' '/?since=@1795272001&until=@1795272599&epoch=all'
+page 'stacked by command' '&lt;b&gt;bold&lt;/b&gt;' '/?by=command'
+page 'procedures' 'start_kernel</a>' '/procedures?epoch=all'
+page 'images' '/opt/bin/</span>server' '/procedures?by=image'
+page 'names of files cannot be markup' '&lt;script&gt;alert(1)' '/procedures?by=image&epoch=all'
+page 'runs' '<svg class="strip"' '/stats?label=run*'
+page 'epochs as sets' 'start_kernel' /stats
+page 'two labels' '<strong>run1</strong>' '/diff?before=run1&after=run2'
+page 'two times' 'start_kernel' '/diff?before_until=@1795272600&after_since=@1795273000'
+page 'the last two epochs' 'start_kernel' /diff
+page 'health' 'What the doctor found' /health
+
+# ---- the same as text, JSON and a command ----
+
+check_equal 'text is what the tool prints' "$(dcpiprof --db "$db" --epoch=all --limit=3)" \
+	"$(get '/procedures?epoch=all&limit=3&format=text')"
+check_equal 'JSON is what the tool prints' "$(dcpiprof --db "$db" --epoch all --limit 3 --json)" \
+	"$(get '/procedures?epoch=all&limit=3&format=json')"
+check_equal 'JSON of the time line, too' "$(dcpitimeline --db "$db" --epoch all --by command --limit 7 --json)" \
+	"$(get '/?by=command&format=json')"
+check_equal 'and of a comparison' "$(dcpidiff --db "$db" --before run1 --after run2 --limit 50 --json)" \
+	"$(get '/diff?before=run1&after=run2&format=json')"
+command=$(get "/procedures?comm=it's&epoch=all" | sed -n 's|.*<code>\(dcpiprof.*\)</code></li>|\1|p' |
+	sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g")
+check_equal 'the command line of a page can be pasted into a shell' \
+	"$(dcpiprof --db "$db" --comm "it's" --epoch all --limit 100 2>&1)" "$(eval "$command" 2>&1)"
+
+# ---- a listing, a graph, and source ----
+
+if calc_or_skip 'the listing of a procedure'; then
+	calc=$scratch/calc
+	check 'a database with code is made' make_calc_database "$calc"
+	first_url=$url first=$web
+	serve 'it is served' --db "$calc"
+	page 'the listing has stalls, and what may have caused them' '<a class="culprit" href="#i1017">↑ 001017</a>' \
+		'/calc?procedure=sum&image=libcalc.so&cpu=in-order-2'
+	check 'with the source beside it' grep -q 'calc.S:[0-9]*</span> <code>' "$scratch/body"
+	check_equal 'its JSON is that of dcpicalc' "$(dcpicalc --db "$calc" --cutoff 0.1 --json --image libcalc.so sum)" \
+		"$(get '/calc?procedure=sum&image=libcalc.so&format=json')"
+	answers 'a model of a CPU is no file' 400 'cpu is the name of a model' '/calc?procedure=sum&cpu=/etc/passwd'
+	answers 'a procedure that is none' 404 'dcpicalc: ' '/calc?procedure=nothing'
+	answers 'an option in its place is a procedure that is none' 404 'dcpicalc: ' \
+		'/calc?procedure=--graph=/tmp/x.svg'
+	if command -v dot >/dev/null; then
+		page 'the flow graph has the code of hot blocks' 'add' '/graph?procedure=sum&image=libcalc.so'
+		answers 'it is a picture by itself' 200 '</svg>' '/graph?procedure=sum&image=libcalc.so&format=text'
+	else
+		skip 'the flow graph' 'graphviz is not installed'
+	fi
+	stop "$web"
+	url=$first_url web=$first
+fi
+
+# ---- what browsers are kept from ----
+
+headers=$(curl --silent --head "$url/" | tr -d '\r')
+for header in "Content-Security-Policy: default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'" \
+	'X-Content-Type-Options: nosniff' 'Referrer-Policy: no-referrer' 'Cross-Origin-Resource-Policy: same-origin'; do
+	check "the header ${header%%:*}" grep -qxF "$header" <<<"$headers"
+done
+check 'no other origin is let in' test "$(grep -ci access-control <<<"$headers")" = 0
+get / >/dev/null
+check_equal 'HEAD says how long a page is' "Content-Length: $(wc -c <"$scratch/body")" \
+	"$(grep -i '^content-length' <<<"$headers")"
+answers 'nothing can be sent' 405 'it answers GET and HEAD' / --request POST --data x=y
+answers 'nor removed' 405 'it answers GET and HEAD' / --request DELETE
+answers 'a name of another site' 421 'start dcpiweb with --host NAME' / --header 'Host: evil.example'
+answers 'an address is no name' 200 '<h1>' / --header 'Host: 192.168.1.7:8680'
+answers 'no name at all' 400 'no Host header' / --header 'Host:' --http1.0
+answers 'no such page' 404 'there is no such page' /nowhere
+answers 'nor a way out' 404 'there is no such page' '/..%2f..%2fetc/passwd' --path-as-is
+
+# ---- wrong input ----
+
+# exchange FILE - send it to the server as it is; prints the reply
+exchange()
+{
+	# shellcheck disable=SC2016
+	timeout 20 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1"; cat "$2" >&3; cat <&3' - "${url##*:}" "$1" | tr -d '\r'
+}
+
+answers 'a field that is none' 400 "field &#39;sinc&#39; that no page knows (did you mean since?)" '/?sinc=1h'
+answers 'an escape that is none' 400 'malformed %XX' '/?comm=%zz'
+answers 'a byte 0' 400 'a byte 0' '/?comm=a%00b'
+answers 'a format that is none' 400 'format is html, text or json' '/?format=xml'
+answers 'no procedure' 400 'which procedure?' /calc
+answers 'a comparison with one side' 400 'needs two sets' '/diff?before=run1'
+answers 'a value that the tool refuses, with its sentence' 400 "dcpiprof: --since &#39;never&#39; is not a time" \
+	'/procedures?since=never'
+answers 'a command that never ran' 404 'no command matches nobody' '/procedures?comm=nobody'
+head -c 1000000 /dev/zero | tr '\0' x >"$scratch/megabyte"
+{ printf 'GET /?comm=' && cat "$scratch/megabyte" && printf ' HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'; } >"$scratch/long"
+check_equal 'a query of a megabyte is refused with a sentence' 'HTTP/1.1 414 URI Too Long the query is longer than 8192 bytes' \
+	"$(exchange "$scratch/long" | sed -n '1p; s/.*\(the query is longer than [0-9]* bytes\).*/\1/p' | paste -sd ' ')"
+printf '\026\003\001\000\n\n' >"$scratch/tls"
+exchange "$scratch/tls" >/dev/null
+answers 'after what is no HTTP the server goes on' 200 '<h1>' /
+
+# ---- clients ----
+
+# who connects and says nothing, or reads nothing, does not keep others waiting
+printf 'GET /procedures?epoch=all HTTP/1.1\r\nHost: localhost\r\n\r\n' >"$scratch/request"
+for i in {1..50}; do
+	# shellcheck disable=SC2016
+	start bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1"; cat "$2" >&3; exec sleep 60' - "${url##*:}" "$scratch/request"
+done
+answers 'fifty clients that do not read' 200 '<h1>' /procedures
+for i in {1..20}; do
+	curl --silent --max-time 30 --output /dev/null --write-out '%{http_code} %{time_total}\n' "$url/procedures?limit=$i" &
+done >"$scratch/codes"
+wait_for 30 bash -c "[ \$(wc -l <'$scratch/codes') = 20 ]"
+check_equal 'twenty clients at once' "$(yes 200 | head -20)" "$(cut -d ' ' -f 1 "$scratch/codes")"
+figure "dcpiweb: the last of 20 clients at once waited $(cut -d ' ' -f 2 "$scratch/codes" | sort -n | tail -1) s"
+check_at_most 'it stays below 60 MB' 60000 "$(awk '/^VmHWM/ { print $2 }' "/proc/$web/status")"
+
+# ---- databases ----
+
+check 'the database is compacted' dcpictl --db "$db" compact
+answers 'a compacted database' 200 'start_kernel' '/procedures?epoch=all'
+mv "$db" "$scratch/away"
+answers 'a database that vanished' 503 'cannot open the profile database' '/procedures?epoch=all'
+answers 'also on the overview' 503 'cannot open the profile database' /
+mv "$scratch/away" "$db"
+answers 'and is back' 200 'start_kernel' '/procedures?epoch=all'
+cp -r "$db" "$scratch/copy"
+/usr/bin/python3 - "$db/data.mdb" <<'END'
+import sys
+
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.find(b"schema")
+while at >= 0:
+    data[at + 7] = 99 # behind the name and the format of the value
+    at = data.find(b"schema", at + 1)
+open(sys.argv[1], "wb").write(data)
+END
+answers 'a database of a newer schema' 503 'newer' '/procedures?epoch=all&limit=6'
+head -c 3000 /dev/urandom | dd of="$db/data.mdb" bs=1 seek=0 conv=notrunc status=none
+answers 'a damaged database' 503 'dcpictl' '/procedures?epoch=all&limit=7'
+cp "$scratch/copy/data.mdb" "$db/data.mdb"
+answers 'after all of that the server goes on' 200 'start_kernel' '/procedures?epoch=all&limit=8'
+stop "$web"
+check_equal 'it ends by SIGTERM' 0 $?
+
+# ---- where it listens ----
+
+start dcpiweb --db "$db" --listen "unix:$scratch/socket" >"$scratch/web.log" 2>&1
+wait_for 5 grep -q '^unix:' "$scratch/web.log"
+check_equal 'at a Unix socket' 200 "$(curl --silent --output /dev/null --write-out '%{http_code}' --unix-socket "$scratch/socket" http://localhost/)"
+check_equal 'which is for its user and group' 660 "$(stat -c %a "$scratch/socket")"
+stop "$started"
+serve 'a name of this machine may be given' --db "$db" --host profiles.example
+answers 'and is answered' 200 '<h1>' / --header 'Host: profiles.example'
+check_fails 'a place that is taken' 1 'Address already in use (does another dcpiweb run?' dcpiweb --listen "${url#http://}"
+stop "$web"
+check_fails 'a place that is none' 2 '--listen takes ADDRESS:PORT' dcpiweb --listen localhost
+check_fails 'a name with a port' 2 '--host takes a name, without a port' dcpiweb --host a:80
+if command -v systemd-socket-activate >/dev/null; then
+	start systemd-socket-activate --listen "$scratch/activated" "$build/bin/dcpiweb" --db "$db" >"$scratch/activate.log" 2>&1
+	wait_for 5 test -S "$scratch/activated"
+	check_equal "at systemd's socket" 200 "$(curl --silent --max-time 20 --output /dev/null --write-out '%{http_code}' --unix-socket "$scratch/activated" http://localhost/health)"
+	stop "$started"
+else
+	skip "systemd's socket" 'systemd-socket-activate is not installed'
+fi
+
+[ $failures = 0 ]
