@@ -254,7 +254,7 @@ print_title(const struct graph_drawing *drawing, FILE *stream)
 		fprintf(stream, "<BR ALIGN=\"LEFT\"/>%zu block%s with less than %g%% not drawn", left_out,
 		        text_plural(left_out), source->cutoff_percent);
 	fputs("<BR ALIGN=\"LEFT\"/>>];\n"
-	      "\tnode [shape=plain, fontname=\"Courier\", fontsize=11];\n"
+	      "\tnode [shape=plaintext, margin=\"0.05,0.06\", fontname=\"Courier\", fontsize=11];\n"
 	      "\tedge [color=\"#335577\"];\n"
 	      "\tentry [shape=circle, width=0.15, label=\"\", fillcolor=black, style=filled, tooltip=\"callers\"];\n"
 	      "\texit [shape=doublecircle, width=0.12, label=\"\", fillcolor=black, style=filled, tooltip=\"back\"];\n",

@@ -38,6 +38,13 @@ command_word(struct tool_command *command, const char *word)
 	add_word(command, strdup(word));
 }
 
+/* "@1795271400" and "2026-11-21 14:30" are; "2h" and "14:30" are not. */
+static bool
+is_absolute_time(const char *value)
+{
+	return value[0] == '@' || (strspn(value, "0123456789") == 4 && value[4] == '-');
+}
+
 void
 command_option(struct tool_command *command, const char *name, const char *value)
 {
@@ -45,6 +52,8 @@ command_option(struct tool_command *command, const char *name, const char *value
 
 	if (!value)
 		return;
+	if ((strcmp(name, "since") == 0 || strcmp(name, "until") == 0) && !is_absolute_time(value))
+		command->is_relative = true;
 	if (asprintf(&word, "--%s=%s", name, value) < 0)
 		word = NULL;
 	add_word(command, word);

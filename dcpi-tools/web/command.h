@@ -27,6 +27,7 @@ struct tool_command {
 	size_t count;
 	bool failed; /* memory ended, or too many words */
 	enum command_source source;
+	bool is_relative;  /* "since an hour ago": its report is another one a minute later */
 	bool is_optional;  /* a page does not wait for it for long */
 	bool is_svg;       /* prints a picture, whatever the format */
 	const char *title; /* what it shows, where a page shows several */

@@ -28,8 +28,9 @@
 #define FRESH_FACTOR   10
 #define FRESH_LEAST_NS (10 * SECOND_NS)
 #define FRESH_MOST_NS  (60 * SECOND_NS)
-#define LIVE_NS        (2 * SECOND_NS)  /* that reports of a running dcpid, and failures, are kept for */
-#define MACHINE_NS     (60 * SECOND_NS) /* and reports of the machine */
+#define UNCHANGED_NS   (600 * SECOND_NS) /* and of an unchanged database: a package with symbols may have come */
+#define LIVE_NS        (2 * SECOND_NS)   /* that reports of a running dcpid, and failures, are kept for */
+#define MACHINE_NS     (60 * SECOND_NS)  /* and reports of the machine */
 
 /* The version of the database's file. */
 struct file_stamp {
@@ -194,6 +195,7 @@ job_new(struct reports *reports, const struct tool_command *command)
 	job->pipes[0] = job->pipes[1] = -1;
 	TAILQ_INIT(&job->waits);
 	job->command.source = command->source;
+	job->command.is_relative = command->is_relative;
 	for (size_t i = 0; i < command->count; i++)
 		command_word(&job->command, command->words[i]);
 	if (!job->command.failed)
@@ -246,7 +248,9 @@ is_fresh(const struct reports_job *job)
 	if (job->command.source == COMMAND_MACHINE)
 		return age_ns < MACHINE_NS;
 	if (memcmp(&stamp, &job->stamp, sizeof(stamp)) == 0)
-		return job->report->size > 0 || age_ns < LIVE_NS;
+		return age_ns < (job->report->size == 0     ? LIVE_NS
+		                 : job->command.is_relative ? FRESH_MOST_NS
+		                                            : UNCHANGED_NS);
 	if (job->report->size == 0)
 		return false;
 	if (stamp.inode == 0 || stamp.inode != job->stamp.inode || stamp.device != job->stamp.device)

@@ -5,11 +5,11 @@
  * once. At most so many tools run at a time; further ones wait, and when too many wait, they are refused. A tool that
  * takes too long or prints too much is killed.
  *
- * A report is kept, and given again while the database's file is unchanged. When dcpid has written to it, a report may
- * be given again for ten times as long as it took to make, for ten seconds at least and a minute at most: so reports
- * cost a tenth of a CPU at most for each command line, however often pages are read. Empty ones, of a
- * tool that failed, are kept for two seconds.
- * Thread rule: one thread, that of the event loop.
+ * A report is kept for ten minutes while the database's file is unchanged; for one minute if its command line has a
+ * time that is relative to the present. When dcpid has written to the database, it may be given again for ten times as
+ * long as it took to make, for ten seconds at least and a minute at most: so reports cost a tenth of a CPU at most for
+ * each command line, however often pages are read. Failures are kept for two seconds. Thread rule: one thread, that of
+ * the event loop.
  */
 #ifndef DCPI_TOOLS_WEB_REPORTS_H
 #define DCPI_TOOLS_WEB_REPORTS_H

@@ -10,10 +10,10 @@ if [ -n "$obstacle" ]; then
 fi
 may_sample_or_skip 'the service runs in a booted container' || exit 0
 
-# The packages in the order of their names: dcpi, dcpi-tools, dcpid. The emulator's is not for a server.
+# The packages in the order of their names: dcpi, dcpi-tools, dcpi-web, dcpid. The emulator's is not for a server.
 mapfile -t packages < <(find "$build" -maxdepth 1 -name 'dcpi_*.deb' -o -maxdepth 1 -name 'dcpi-tools_*.deb' \
-	-o -maxdepth 1 -name 'dcpid_*.deb' | sort -V)
-if [ ${#packages[@]} != 3 ]; then
+	-o -maxdepth 1 -name 'dcpi-web_*.deb' -o -maxdepth 1 -name 'dcpid_*.deb' | sort -V)
+if [ ${#packages[@]} != 4 ]; then
 	not_ok 'there are packages to install' "make deb puts them into $build; there are: ${packages[*]}"
 	exit 1
 fi

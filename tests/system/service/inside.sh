@@ -206,6 +206,63 @@ test_textfile()
 	systemctl start dcpid
 }
 
+# ask PLACE PATH [HOST] - the reply of a web server at a Unix socket, or at a port of this machine
+ask()
+{
+	perl -MIO::Socket::UNIX -MIO::Socket::INET -e '
+		my ($place, $path, $host) = @ARGV;
+		my $socket = $place =~ m{^/} ? IO::Socket::UNIX->new(Peer => $place)
+			: IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $place);
+		$socket or die "cannot connect: $!\n";
+		print $socket "GET $path HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n";
+		print while <$socket>;' "$1" "$2" "${3:-localhost}" | tr -d '\r'
+}
+
+web_pid()
+{
+	systemctl show --property=MainPID --value dcpiweb.service
+}
+
+test_web()
+{
+	local drop_in=/run/systemd/system/dcpiweb.socket.d
+
+	check 'the pages are installed' apt-get install -y --no-install-recommends /mnt/inside/dcpi-web.deb
+	check 'their units have no mistakes' systemd-analyze verify --man=no dcpiweb.service dcpiweb.socket
+	check_equal 'nobody listens until it is asked for' inactive "$(systemctl is-active dcpiweb.socket)"
+	check 'systemctl start dcpiweb.socket succeeds' systemctl start dcpiweb.socket
+	check_equal 'the server waits for somebody' inactive "$(systemctl is-active dcpiweb.service)"
+	{ declare -f ask && echo 'ask "$@"'; } >/tmp/ask # for other users
+	as outsider bash /tmp/ask 8680 '/procedures?epoch=all&image=shares' >/tmp/page
+	check_equal 'a page comes' 'HTTP/1.1 200 OK' "$(head -n 1 /tmp/page)"
+	check 'with what was sampled' grep -q '>share_of_60</a>' /tmp/page
+	check_equal 'its server is user dcpiweb' dcpiweb "$(stat -c %U "/proc/$(web_pid)")"
+	check 'the flow of a procedure is explained in what the unit allows' \
+		grep -q '% of the time\|</strong> of the time' <(ask 8680 '/calc?procedure=share_of_60&image=shares&epoch=all')
+	ask 8680 /health >/tmp/page
+	check 'it talks to the daemon' grep -q 'has collected since' /tmp/page
+	check 'and sees that the daemon runs' bash -c '! grep "dcpid is not running" /tmp/page'
+	check 'a name of another site is refused' grep -q '^HTTP/1.1 421' <(ask 8680 / evil.example)
+	systemctl kill -s KILL dcpiweb.service
+	check 'killed, it is there for the next' wait_for 10 bash -c "bash /tmp/ask 8680 /health | grep '^HTTP/1.1 200'"
+	check_at_most 'systemd-analyze finds an exposure of at most 1.5' 1.5 "$(systemd-analyze security --no-pager dcpiweb |
+		sed -n 's/.*exposure level for dcpiweb.service: \([0-9.]*\).*/\1/p')"
+
+	# as the manual says, for the group alone
+	systemctl stop dcpiweb.socket dcpiweb.service
+	mkdir -p $drop_in
+	printf '[Socket]\nListenStream=\nListenStream=/run/dcpiweb/socket\nSocketGroup=dcpi\nSocketMode=0660\n' >$drop_in/group.conf
+	systemctl daemon-reload
+	check 'a Unix socket for the group' systemctl start dcpiweb.socket
+	check_equal 'a user in group dcpi sees the profile' 'HTTP/1.1 200 OK' \
+		"$(as insider bash /tmp/ask /run/dcpiweb/socket '/procedures?epoch=all' | head -n 1)"
+	check_fails 'another user gets nothing' 1 'Permission denied' as outsider \
+		perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => "/run/dcpiweb/socket") or do { print "$!"; exit 1 }'
+	systemctl stop dcpiweb.socket dcpiweb.service
+	rm -r $drop_in /tmp/ask /tmp/page
+	systemctl daemon-reload
+}
+
 test_reload_and_stop()
 {
 	check 'systemctl reload succeeds' systemctl reload dcpid
@@ -288,9 +345,10 @@ test_wrong_configuration()
 
 test_purge()
 {
-	check 'apt purges the packages' apt-get purge -y dcpid dcpi-tools
+	check 'apt purges the packages' apt-get purge -y dcpid dcpi-tools dcpi-web
 	check_equal 'nothing of it is left' '' "$(find / -xdev -name '*dcpi*' -not -path '/proc/*' -not -path '/sys/*')"
 	check_fails 'its user is gone' 2 '' getent passwd dcpi
+	check_fails 'and that of the pages' 2 '' getent passwd dcpiweb
 }
 
 test_upgrade
@@ -302,6 +360,7 @@ test_run_time_code
 test_capture
 test_kill "$(samples_of shares)"
 test_textfile
+test_web
 test_reload_and_stop
 test_journal
 test_exposure

@@ -148,6 +148,30 @@ a_command_has_so_many_words(void **state)
 	command_fini(&command);
 }
 
+static bool
+is_relative(const char *option, const char *value)
+{
+	struct tool_command command;
+	bool relative;
+
+	command_begin(&command, "dcpiprof", NULL);
+	command_option(&command, option, value);
+	relative = command.is_relative;
+	command_fini(&command);
+	return relative;
+}
+
+static void
+a_time_may_be_relative_to_the_present(void **state)
+{
+	(void)state;
+	assert_true(is_relative("since", "2h"));
+	assert_true(is_relative("until", "14:30"));
+	assert_false(is_relative("since", "2026-11-21 14:30"));
+	assert_false(is_relative("until", "@1795271400"));
+	assert_false(is_relative("label", "2h"));
+}
+
 int
 main(void)
 {
@@ -159,6 +183,7 @@ main(void)
 		cmocka_unit_test(a_url_is_plain),
 		cmocka_unit_test(a_command_is_shown_as_a_shell_takes_it),
 		cmocka_unit_test(a_command_has_so_many_words),
+		cmocka_unit_test(a_time_may_be_relative_to_the_present),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
