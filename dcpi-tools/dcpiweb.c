@@ -19,6 +19,7 @@
 #include "dcpi-tools/web/listen.h"
 #include "dcpi-tools/web/reports.h"
 #include "dcpi-tools/web/server.h"
+#include "profile/profile.h"
 
 #define HOSTS_MAX   16
 #define TOOLS_LEAST 2 /* that run at a time */
@@ -79,8 +80,11 @@ make_server(struct web *web)
 	                   : cpus > TOOLS_MOST ? TOOLS_MOST
 	                                       : (unsigned)cpus,
 	};
+	const char *directory = web->request->options.directory;
 	struct server_options server = {
-		.directory = web->request->options.directory,
+		/* for the service's database, dcpictl asks at the service's socket, which it would not if --db named it
+	         */
+		.directory = strcmp(directory, PROFILE_DIRECTORY) == 0 ? NULL : directory,
 		.hosts = web->request->hosts,
 		.host_count = web->request->host_count,
 	};

@@ -145,22 +145,25 @@ print_instruction(const struct graph_drawing *drawing, uint32_t block, uint32_t 
 	fputs("</TD></TR>\n", stream);
 }
 
+static size_t
+count_hot(const struct procedure_analysis *analysis, const struct flow_block *block, double least)
+{
+	size_t count = 0;
+
+	for (uint32_t i = block->first; i < block->first + block->count; i++)
+		count += analysis->frequencies.samples[i] >= least;
+	return count;
+}
+
 /* The least samples of an instruction that is drawn, where a block has more than LINES_MAX. */
 static double
 least_drawn(const struct procedure_analysis *analysis, const struct flow_block *block)
 {
-	double least = 0;
+	double least = block->count > LINES_MAX ? 1 : 0;
 
-	if (block->count <= LINES_MAX)
-		return 0;
-	for (least = 1;; least *= 2) {
-		size_t drawn = 0;
-
-		for (uint32_t i = block->first; i < block->first + block->count; i++)
-			drawn += analysis->frequencies.samples[i] >= least;
-		if (drawn <= LINES_MAX)
-			return least;
-	}
+	while (count_hot(analysis, block, least) > LINES_MAX)
+		least *= 2;
+	return least;
 }
 
 static void

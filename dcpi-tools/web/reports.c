@@ -40,12 +40,14 @@ struct file_stamp {
 	struct timespec changed;
 };
 
+TAILQ_HEAD(wait_list, reports_wait);
+
 /* A command line that runs or waits to run, or its report, kept. */
 struct reports_job {
 	struct reports *reports;
 	struct tool_command command;
 	TAILQ_ENTRY(reports_job) next;
-	TAILQ_HEAD(, reports_wait) waits;
+	struct wait_list waits;
 
 	pid_t pid; /* 0: has ended, or was not started */
 	int status;

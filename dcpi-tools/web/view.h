@@ -21,10 +21,10 @@
 /* A report of a view, read. */
 struct view_report {
 	const struct tool_command *command;
-	int status;         /* exit status, negative when it did not run */
 	const json_t *json; /* NULL: there is none, `errors` says why */
 	const char *text;   /* of a picture */
 	const char *errors; /* sentences; "" for none */
+	int status;         /* exit status, negative when it did not run */
 	bool is_missing;    /* optional, and not there yet */
 };
 

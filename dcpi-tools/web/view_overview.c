@@ -379,7 +379,7 @@ render_timeline(const struct view_page *page, const json_t *report)
 	html_text(out, view_text(report, "by"));
 	html(out, ", up to ");
 	render_rate(out, &picture, picture.most);
-	html(out, "</p>\n<svg class=\"timeline\" role=\"img\" aria-label=\"Time line; the table below has its "
+	html(out, "</p>\n<svg class=\"timeline\" role=\"group\" aria-label=\"Time line; the table below has its "
 	          "numbers\" viewBox=\"0 0 1000 240\" preserveAspectRatio=\"none\"");
 	html_number_attribute(out, "data-start", picture.start);
 	html_number_attribute(out, "data-end", picture.end);

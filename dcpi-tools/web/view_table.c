@@ -120,8 +120,9 @@ view_table_of_procedures(const struct view_page *page, const json_t *report, con
 	double sum = 0;
 	size_t i;
 
-	html(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">"
-	          "<table class=\"sortable\">\n<caption>");
+	html(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\"");
+	html_attribute(out, "aria-label", caption);
+	html(out, "><table class=\"sortable\">\n<caption>");
 	html_text(out, caption);
 	html(out, "</caption>\n<thead><tr>");
 	json_array_foreach (events, i, event) {

@@ -360,15 +360,14 @@ make_series(struct timeline_reader *reader)
 	if (reader->name_count > 1)
 		qsort(order, reader->name_count, sizeof(struct numbered_name *), compare_names);
 	for (size_t i = 0; i < reader->name_count; i++) {
-		const size_t last = timeline->series_count;
+		if (i == 0 || strcmp(order[i - 1]->name, order[i]->name) != 0) {
+			char *name = strdup(order[i]->name);
 
-		if (last == 0 || strcmp(timeline->series[last - 1].name, order[i]->name) != 0) {
-			timeline->series[last].name = strdup(order[i]->name);
-			if (!timeline->series[last].name) {
+			if (!name) {
 				free(order);
 				return -ENOMEM;
 			}
-			timeline->series_count++;
+			timeline->series[timeline->series_count++].name = name;
 		}
 		order[i]->series = (uint32_t)timeline->series_count - 1;
 	}

@@ -286,6 +286,10 @@ check_fails 'a place that is taken' 1 'Address already in use (does another dcpi
 stop "$web"
 check_fails 'a place that is none' 2 '--listen takes ADDRESS:PORT' dcpiweb --listen localhost
 check_fails 'a name with a port' 2 '--host takes a name, without a port' dcpiweb --host a:80
+serve 'the service'"'"'s database needs no --db'
+get / >/dev/null
+check 'nor has its command line one' grep -q '<code>dcpiprof --by-image --epoch=all' "$scratch/body"
+stop "$web"
 if command -v systemd-socket-activate >/dev/null; then
 	start systemd-socket-activate --listen "$scratch/activated" "$build/bin/dcpiweb" --db "$db" >"$scratch/activate.log" 2>&1
 	wait_for 5 test -S "$scratch/activated"

@@ -1,0 +1,210 @@
+#!/bin/bash
+# dcpiweb_browser.sh - a browser walks dcpiweb's pages by clicks and keys, with and without a script
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+# shellcheck source=calc_database.sh
+. "$top/tests/system/calc_database.sh"
+
+command -v chromedriver >/dev/null || {
+	skip 'a browser walks the pages' 'chromium-driver is not installed'
+	exit 0
+}
+calc_or_skip 'a browser walks the pages' || exit 0
+
+check 'a database with code is made' make_calc_database "$scratch/calc"
+# Hours of two commands, so that there is something to drag over.
+{
+	echo 'event cycles cycles cycles 62000 yes -'
+	echo 'image user 1111111111111111 /opt/bin/server'
+	echo 'image user 2222222222222222 /opt/bin/gzip'
+	echo 'context server /service run1'
+	echo 'context gzip /user run2'
+	echo 'epoch 1795271400 hours'
+	for ((i = 0; i < 24; i++)); do
+		echo "count cycles 0 0 0x1000 $((1000 + 100 * i))"
+		echo "count cycles 1 1 0x2000 $((5000 - 100 * i))"
+		echo "slice $((1795271400 + 600 * i)) $((1795272000 + 600 * i))"
+	done
+} | "$build/tests/system/make_database" "$scratch/hours"
+for db in calc hours; do
+	start dcpiweb --db "$scratch/$db" --listen 127.0.0.1:0 >"$scratch/$db.url" 2>&1
+	wait_for 5 grep -q '^http' "$scratch/$db.url"
+done
+port=$((20000 + $$ % 10000))
+start env HOME="$scratch" chromedriver --port=$port >"$scratch/driver.log" 2>&1
+wait_for 10 curl --silent --fail "http://127.0.0.1:$port/status" || {
+	not_ok 'the driver of the browser starts' "$(cat "$scratch/driver.log")"
+	exit 1
+}
+
+# What is said begins as lib.sh says it.
+/usr/bin/python3 - "http://127.0.0.1:$port" "$(sed 's|/$||' "$scratch/hours.url")" "$(sed 's|/$||' "$scratch/calc.url")" \
+	>"$scratch/said" 2>"$scratch/errors" <<'END'
+import json
+import sys
+import time
+import urllib.request
+
+DRIVER, HOURS, CALC = sys.argv[1:]
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+TAB, ENTER = "\ue004", "\ue007"
+
+
+def call(method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(DRIVER + path, data, {"Content-Type": "application/json"}, method=method)
+    return json.load(urllib.request.urlopen(request, timeout=60))["value"]
+
+
+class Browser:
+    def __init__(self, script=True, width=1280):
+        options = {
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},1000"],
+            "prefs": {} if script else {"profile.managed_default_content_settings.javascript": 2},
+        }
+        capabilities = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        self.path = "/session/" + call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
+
+    def go(self, url):
+        call("POST", self.path + "/url", {"url": url})
+
+    def url(self):
+        return call("GET", self.path + "/url")
+
+    def run(self, code):
+        return call("POST", self.path + "/execute/sync", {"script": code, "args": []})
+
+    def find(self, selector):
+        return call("POST", self.path + "/element", {"using": "css selector", "value": selector})[ELEMENT]
+
+    def link(self, text):
+        return call("POST", self.path + "/element", {"using": "link text", "value": text})[ELEMENT]
+
+    def click(self, element):
+        call("POST", self.path + f"/element/{element}/click", {})
+
+    def text(self, selector):
+        return call("GET", self.path + f"/element/{self.find(selector)}/text")
+
+    def write(self, element, text):
+        call("POST", self.path + f"/element/{element}/value", {"text": text})
+
+    def keys(self, *keys):
+        steps = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        call("POST", self.path + "/actions", {"actions": [{"type": "key", "id": "keys", "actions": steps}]})
+
+    def drag(self, x, y, to):
+        steps = [
+            {"type": "pointerMove", "x": int(x), "y": int(y)}, {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": int((x + to) / 2), "y": int(y), "duration": 50},
+            {"type": "pointerMove", "x": int(to), "y": int(y), "duration": 50}, {"type": "pointerUp", "button": 0},
+        ]
+        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        call("POST", self.path + "/actions", {"actions": [mouse]})
+
+    def back(self):
+        call("POST", self.path + "/back", {})
+
+    def complaints(self):
+        return [line["message"] for line in call("POST", self.path + "/se/log", {"type": "browser"})]
+
+    def quit(self):
+        call("DELETE", self.path)
+
+
+def check(sentence, is_true, detail=""):
+    print(("ok - " if is_true else "not ok - ") + sentence, flush=True)
+    if not is_true:
+        print("#  ", detail, flush=True)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def wide(browser):
+    return browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+browser = Browser()
+browser.go(HOURS + "/")
+check("the overview has the hottest procedures", wait_for(lambda: "gzip" in browser.text("#hottest ~ .columns")))
+box = browser.run("const b = document.querySelector('svg.timeline').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]")
+y = box[1] + box[3] / 2
+browser.drag(box[0] + box[2] * 0.26, y, box[0] + box[2] * 0.49)
+check("a drag selects a stretch", wait_for(lambda: "since=" in browser.url()), browser.url())
+check("of six slices or seven", browser.run("return document.querySelectorAll('svg.timeline a').length") in (6, 7))
+# the picture is that of the stretch now
+browser.drag(box[0] + box[2] * 0.5, y, box[0] + box[2] * 0.5)
+check("a click selects a slice", wait_for(lambda: browser.run("return document.querySelectorAll('svg.timeline a').length") == 1), browser.url())
+browser.click(browser.link("Zoom out"))
+check("zooming out shows its neighbours", wait_for(lambda: browser.run("return document.querySelectorAll('svg.timeline a').length") == 3), browser.url())
+browser.back()
+check("going back shows the slice again", wait_for(lambda: browser.run("return document.querySelectorAll('svg.timeline a').length") == 1))
+browser.click(browser.link("All time"))
+check("all time is all of it", wait_for(lambda: browser.run("return document.querySelectorAll('svg.timeline a').length") == 24))
+
+browser.go(HOURS + "/procedures?by=image&epoch=all")
+rows = "return [...document.querySelectorAll('tbody tr')].map(row => row.cells[row.cells.length - 1].innerText)"
+check("the hottest image is first", browser.run(rows) == ["/opt/bin/gzip", "/opt/bin/server"], browser.run(rows))
+browser.run("[...document.querySelectorAll('thead button')].find(b => b.innerText === 'Image').click()")
+check("a click on a heading sorts by it", browser.run("return document.querySelector('th[aria-sort]').innerText").startswith("Image"))
+browser.run("[...document.querySelectorAll('thead button')].find(b => b.innerText === 'Image').click()")
+check("and another turns it around", browser.run(rows) == ["/opt/bin/server", "/opt/bin/gzip"], browser.run(rows))
+browser.click(browser.find("details.filter summary"))
+browser.write(browser.find("input[name=comm]"), "gzip" + ENTER)
+check("the form filters", wait_for(lambda: "comm=gzip" in browser.url() and browser.run(rows) == ["/opt/bin/gzip"]), browser.url())
+check("and is part of the links to other views", "comm=gzip" in browser.run("return document.querySelector('nav a').href"))
+
+browser.go(HOURS + "/procedures")
+browser.keys(TAB)
+check("the first key leads past the navigation", browser.run("return document.activeElement.className") == "skip")
+browser.keys(ENTER)
+check("to the content", wait_for(lambda: browser.url().endswith("#main")), browser.url())
+
+browser.go(CALC + "/calc?procedure=sum&image=libcalc.so&cpu=in-order-2")
+browser.click(browser.find("a.culprit"))
+check("a culprit's arrow leads to its instruction", "#i10" in browser.url() and browser.run("return document.querySelector('tr:target') !== null"), browser.url())
+browser.click(browser.link("Its flow graph"))
+check("the flow graph has code", wait_for(lambda: "add" in browser.text(".graph svg")))
+browser.click(browser.link("Its instructions, as a table"))
+check("and leads back", wait_for(lambda: browser.url().startswith(CALC + "/calc?")))
+
+pages = [HOURS + "/", HOURS + "/?by=command", HOURS + "/procedures", HOURS + "/stats?label=run*", HOURS + "/health",
+         HOURS + "/diff?before=run1&after=run2", CALC + "/calc?procedure=sum&image=libcalc.so", CALC + "/graph?procedure=sum&image=libcalc.so"]
+for page in pages:
+    browser.go(page)
+complaints = browser.complaints()
+check("nothing on a page is refused by its own policy, or fails", not complaints, complaints)
+browser.quit()
+
+narrow = Browser(width=500) # the least that headless windows have
+for page in pages:
+    narrow.go(page)
+    if wide(narrow) > 0:
+        break
+check("no page is wider than a narrow screen", wide(narrow) <= 0, page)
+narrow.quit()
+
+browser = Browser(script=False)
+browser.go(HOURS + "/")
+check("without a script the time line is there", browser.find("svg.timeline path.s0") != "")
+browser.click(browser.find("svg.timeline a"))
+check("and a click selects a slice", wait_for(lambda: "since=" in browser.url()), browser.url())
+browser.go(HOURS + "/procedures?by=image")
+check("and tables are", "/opt/bin/gzip" in browser.text("tbody"))
+browser.quit()
+print("# walked: done")
+END
+cat "$scratch/said"
+failures=$((failures + $(grep -c '^not ok' "$scratch/said")))
+if ! grep -q '^# walked: done$' "$scratch/said"; then
+	not_ok 'the browser walked to the end' "$(tail -n 5 "$scratch/errors")"
+fi
+[ $failures = 0 ]
