@@ -31,6 +31,13 @@ view_find(const char *path)
 	return NULL;
 }
 
+bool
+view_is_unselected(const struct query *query)
+{
+	return !query->values[QUERY_EPOCH] && !query->values[QUERY_SINCE] && !query->values[QUERY_UNTIL] &&
+	       !query->values[QUERY_LABEL];
+}
+
 /* ---- for views ---- */
 
 const char *
@@ -68,7 +75,7 @@ void
 view_link(const struct view_page *page, const struct view *to, const struct query_change *changes, size_t count,
           const char *text)
 {
-	char *url = query_url(to->path, page->query, to->keeps, changes, count);
+	char *url = query_url(to->path, page->links, to->keeps, changes, count);
 
 	if (url)
 		html_link(page->out, url, text);
@@ -112,7 +119,7 @@ void
 view_image_link(const struct view_page *page, const char *path, const char *reference)
 {
 	const struct query_change change = {QUERY_IMAGE, reference};
-	char *url = query_url(view_procedures.path, page->query, view_procedures.keeps, &change, 1);
+	char *url = query_url(view_procedures.path, page->links, view_procedures.keeps, &change, 1);
 
 	html(page->out, "<a");
 	html_attribute(page->out, "href", url ? url : "/procedures");
@@ -343,14 +350,14 @@ render_footer(const struct view_page *page)
 	html(out, "</ul>\n</footer>\n");
 }
 
-void
-view_render(const struct view_page *page)
+static void
+render_page(const struct view_page *page)
 {
 	const struct view *view = page->view;
 	struct html *out = page->out;
 
 	render_head(out, page->query->values[QUERY_PROCEDURE] ? page->query->values[QUERY_PROCEDURE] : view->title);
-	render_navigation(out, view, page->query);
+	render_navigation(out, view, page->links);
 	html(out, "<main id=\"main\">\n<h1>");
 	html_text(out, view->title);
 	html(out, "</h1>\n");
@@ -367,6 +374,19 @@ view_render(const struct view_page *page)
 	html(out, "</main>\n");
 	render_footer(page);
 	html(out, "</body>\n</html>\n");
+}
+
+void
+view_render(const struct view_page *page)
+{
+	static char all[] = "all";
+	struct view_page rendered = *page;
+	struct query links = *page->query; /* its values stay the query's */
+
+	if (page->view->shows_all && view_is_unselected(page->query))
+		links.values[QUERY_EPOCH] = all;
+	rendered.links = &links;
+	render_page(&rendered);
 }
 
 void

@@ -34,7 +34,8 @@ struct view;
 struct view_page {
 	const struct view *view;
 	const struct query *query;
-	const char *directory; /* of the database; NULL: the tools' default */
+	const struct query *links; /* what links to other views keep: the query, and what its view shows without one */
+	const char *directory;     /* of the database; NULL: the tools' default */
 	const struct view_report *reports;
 	size_t report_count;
 	struct html *out;
@@ -55,6 +56,7 @@ struct view {
 	unsigned keeps;                  /* fields that links to it keep (QUERY_KEEPS) */
 	bool is_hidden;                  /* not in the navigation: it needs a procedure */
 	bool has_selection;              /* its form has the fields that select samples */
+	bool shows_all;                  /* without a selection it shows all epochs, not only the latest one */
 	const struct view_field *fields; /* of its form, the last one without a label; NULL: no form */
 
 	/* Fill the command lines of its reports; returns how many. 0: the query lacks something, `why` says what. */
@@ -76,6 +78,9 @@ void view_render_error(struct html *out, const char *title, const char *sentence
 /* ---- for views ---- */
 
 extern const struct view view_overview, view_procedures, view_calc, view_graph, view_stats, view_diff, view_health;
+
+/* Whether the query names neither epochs nor a time. */
+bool view_is_unselected(const struct query *query);
 
 /* A link to a view with changed fields, which keeps the selection. */
 void view_link(const struct view_page *page, const struct view *to, const struct query_change *changes, size_t count,

@@ -8,8 +8,9 @@
 #include "dcpi-tools/web/view_table.h"
 
 #define SERIES_SHOWN     "7"
-#define PROCEDURES_SHOWN "15"
-#define IMAGES_SHOWN     "8"
+#define PROCEDURES_SHOWN 15
+#define IMAGES_SHOWN     8
+#define IMAGES_LIMIT     "8"
 #define COLUMNS_MAX      400    /* of the picture; slices share them when there are more */
 #define PICTURE_WIDTH    1000.0 /* units of the picture, which is stretched to the page's width */
 #define PICTURE_HEIGHT   240.0
@@ -28,8 +29,7 @@ static const struct view_field fields[] = {
 static void
 select_all(struct tool_command *command, const struct query *query)
 {
-	if (!query->values[QUERY_EPOCH] && !query->values[QUERY_SINCE] && !query->values[QUERY_UNTIL] &&
-	    !query->values[QUERY_LABEL])
+	if (view_is_unselected(query))
 		command_option(command, "epoch", "all");
 	command_selection(command, query);
 }
@@ -54,7 +54,7 @@ overview_commands(const struct query *query, const char *directory, struct tool_
 	command_word(command, "--by-image");
 	select_all(command, query);
 	command_field(command, query, QUERY_EVENT);
-	command_option(command, "limit", IMAGES_SHOWN);
+	command_option(command, "limit", IMAGES_LIMIT);
 	command->title = "Images";
 
 	/* names of all procedures take much longer to read than samples */
@@ -62,7 +62,7 @@ overview_commands(const struct query *query, const char *directory, struct tool_
 	command_begin(command, "dcpiprof", directory);
 	select_all(command, query);
 	command_field(command, query, QUERY_EVENT);
-	command_option(command, "limit", PROCEDURES_SHOWN);
+	command_option(command, "limit", VIEW_PROCEDURES_LIMIT); /* as the view of procedures, which is next */
 	command->title = "Procedures";
 	command->is_optional = true;
 
@@ -429,10 +429,10 @@ render_health(const struct view_page *page)
 
 /* A table of dcpiprof, or why it is not there. */
 static void
-render_table(const struct view_page *page, const struct view_report *report, const char *caption)
+render_table(const struct view_page *page, const struct view_report *report, const char *caption, size_t rows)
 {
 	if (report->json)
-		view_table_of_procedures(page, report->json, caption);
+		view_table_of_procedures(page, report->json, caption, rows);
 	else if (report->is_missing)
 		html(page->out, "<p>Names are being read; the page shows them in a moment.</p>\n");
 	else
@@ -450,11 +450,12 @@ overview_render(const struct view_page *page)
 	if (images->json)
 		view_samples_summary(page, images->json);
 	html(out, "<div class=\"columns\"><div>\n");
-	render_table(page, &page->reports[REPORT_PROCEDURES], "The hottest procedures of the time above");
+	render_table(page, &page->reports[REPORT_PROCEDURES], "The hottest procedures of the time above",
+	             PROCEDURES_SHOWN);
 	html(out, "<p>");
 	view_link(page, &view_procedures, NULL, 0, "All procedures");
 	html(out, "</p>\n</div><div>\n");
-	render_table(page, images, "The hottest images");
+	render_table(page, images, "The hottest images", IMAGES_SHOWN);
 	html(out,
 	     "</div></div>\n</section>\n<section aria-labelledby=\"health\"><h2 id=\"health\">Is all well?</h2>\n");
 	render_health(page);
@@ -467,6 +468,7 @@ const struct view view_overview = {
 	.about = NULL,
 	.keeps = QUERY_SELECTION,
 	.has_selection = true,
+	.shows_all = true,
 	.fields = fields,
 	.commands = overview_commands,
 	.render = overview_render,

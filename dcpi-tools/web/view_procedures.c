@@ -6,12 +6,13 @@
 #include "dcpi-tools/web/view.h"
 #include "dcpi-tools/web/view_table.h"
 
-#define ROWS_DEFAULT "100"
-
 static const struct view_field fields[] = {
-	{QUERY_BY, "Rows", NULL, "procedure image"},       {QUERY_IMAGE, "Image", "libc.so.6, /usr/bin/*", NULL},
-	{QUERY_EVENT, "Only event", "cycles", NULL},       {QUERY_SORT, "Sort by event", "cache-misses", NULL},
-	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL}, {0},
+	{QUERY_BY, "Rows", NULL, "procedure image"},
+	{QUERY_IMAGE, "Image", "libc.so.6, /usr/bin/*", NULL},
+	{QUERY_EVENT, "Only event", "cycles", NULL},
+	{QUERY_SORT, "Sort by event", "cache-misses", NULL},
+	{QUERY_LIMIT, "Rows at most", VIEW_PROCEDURES_LIMIT, NULL},
+	{0},
 };
 
 static size_t
@@ -29,7 +30,7 @@ procedures_commands(const struct query *query, const char *directory, struct too
 	command_field(&commands[0], query, QUERY_IMAGE);
 	command_field(&commands[0], query, QUERY_EVENT);
 	command_field(&commands[0], query, QUERY_SORT);
-	command_option(&commands[0], "limit", limit ? limit : ROWS_DEFAULT);
+	command_option(&commands[0], "limit", limit ? limit : VIEW_PROCEDURES_LIMIT);
 	return 1;
 }
 
@@ -39,7 +40,7 @@ procedures_render(const struct view_page *page)
 	const json_t *report = page->reports[0].json;
 
 	view_samples_summary(page, report);
-	view_table_of_procedures(page, report, "Samples by procedure, the hottest first");
+	view_table_of_procedures(page, report, "Samples by procedure, the hottest first", 0);
 }
 
 const struct view view_procedures = {

@@ -112,7 +112,7 @@ render_row(const struct view_page *page, const json_t *report, const json_t *row
 }
 
 void
-view_table_of_procedures(const struct view_page *page, const json_t *report, const char *caption)
+view_table_of_procedures(const struct view_page *page, const json_t *report, const char *caption, size_t limit)
 {
 	const json_t *events = json_object_get(report, "events"), *rows = json_object_get(report, "rows");
 	const json_t *first = json_array_get(rows, 0), *event, *row;
@@ -137,6 +137,7 @@ view_table_of_procedures(const struct view_page *page, const json_t *report, con
 		html(out, "<th scope=\"col\">Procedure</th>");
 	html(out, "<th scope=\"col\">Image</th></tr></thead>\n<tbody>\n");
 	json_array_foreach (rows, i, row)
-		render_row(page, report, row, most_percent(report), &sum);
+		if (limit == 0 || i < limit)
+			render_row(page, report, row, most_percent(report), &sum);
 	html(out, "</tbody>\n</table></div>\n");
 }

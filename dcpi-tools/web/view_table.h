@@ -8,7 +8,9 @@
 
 #include "dcpi-tools/web/view.h"
 
-/* The rows of a report of dcpiprof. */
-void view_table_of_procedures(const struct view_page *page, const json_t *report, const char *caption);
+#define VIEW_PROCEDURES_LIMIT "100" /* rows of a report, unless it is asked for others */
+
+/* At most `limit` rows (0: all) of a report of dcpiprof. */
+void view_table_of_procedures(const struct view_page *page, const json_t *report, const char *caption, size_t limit);
 
 #endif
