@@ -22,13 +22,20 @@ enum command_source {
 	COMMAND_MACHINE,  /* on the machine, which changes rarely */
 };
 
+/* How a page needs a report. */
+enum command_need {
+	COMMAND_NEEDED,
+	COMMAND_WANTED,   /* the page waits for a moment, is shown without it, and reads itself again */
+	COMMAND_IF_THERE, /* the page does not wait: a later one has it */
+};
+
 struct tool_command {
 	char *words[COMMAND_WORDS_MAX + 1]; /* of the program; the last is NULL */
 	size_t count;
 	bool failed; /* memory ended, or too many words */
 	enum command_source source;
-	bool is_relative;  /* "since an hour ago": its report is another one a minute later */
-	bool is_optional;  /* a page does not wait for it for long */
+	bool is_relative; /* "since an hour ago": its report is another one a minute later */
+	enum command_need need;
 	bool is_svg;       /* prints a picture, whatever the format */
 	const char *title; /* what it shows, where a page shows several */
 };

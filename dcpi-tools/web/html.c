@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+#define FIXED_DIGITS 3              /* behind the decimal point */
+#define FIXED_MOST   1e12           /* numbers below fit into 64 bits with these digits */
+#define REPLACEMENT  "\xef\xbf\xbd" /* U+FFFD */
 
 static void
 add(struct html *out, const char *bytes, size_t size)
@@ -115,15 +117,38 @@ html_count(struct html *out, uint64_t count)
 	add(out, text, used);
 }
 
+/* A picture has ten thousands of numbers with two digits: printf() would take most of the time of its page. */
+static void
+add_fixed(struct html *out, double number, unsigned digits)
+{
+	static const double scales[FIXED_DIGITS + 1] = {1, 10, 100, 1000};
+	uint64_t scaled = (uint64_t)llround(fabs(number) * scales[digits]);
+	char text[32];
+	size_t at = sizeof(text);
+	const bool is_negative = number < 0 && scaled > 0;
+
+	for (unsigned i = 0; i <= digits || scaled > 0; i++) {
+		if (i == digits && digits > 0)
+			text[--at] = '.';
+		text[--at] = (char)('0' + scaled % 10);
+		scaled /= 10;
+	}
+	if (is_negative)
+		text[--at] = '-';
+	add(out, &text[at], sizeof(text) - at);
+}
+
 void
 html_real(struct html *out, double number, unsigned digits)
 {
 	char text[352]; /* the largest double has 309 digits */
 
-	if (isfinite(number))
-		add(out, text, (size_t)snprintf(text, sizeof(text), "%.*f", (int)(digits < 20 ? digits : 20), number));
-	else
+	if (!isfinite(number))
 		html(out, "-");
+	else if (digits <= FIXED_DIGITS && fabs(number) < FIXED_MOST)
+		add_fixed(out, number, digits);
+	else
+		add(out, text, (size_t)snprintf(text, sizeof(text), "%.*f", (int)(digits < 20 ? digits : 20), number));
 }
 
 void

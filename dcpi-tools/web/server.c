@@ -26,7 +26,7 @@
 #define IDLE_S          20                      /* a connection on which nothing moves is closed */
 #define CONNECTIONS_MAX 256                     /* about; more wait in the kernel's queue */
 #define LISTENERS_MAX   8
-#define PATIENCE_MS     200 /* that a page waits for what is optional; then it is shown, and reads itself again */
+#define PATIENCE_MS     200 /* that a page waits for what is wanted; then it is shown, and reads itself again */
 #define AGAIN_MS        100 /* until it is checked whether there is room for connections again */
 
 /* No inline style or script can run, whatever a name in a database holds; nothing is loaded from elsewhere. */
@@ -51,9 +51,9 @@ struct exchange {
 	const struct view *view;
 	struct query query;
 	enum format format;
-	size_t count, missing;  /* of its reports; those that have not come and are not optional */
-	size_t optional;        /* those that have not come and are */
-	struct event *patience; /* until optional ones are no longer waited for */
+	size_t count;
+	size_t needed, wanted;  /* reports that have not come */
+	struct event *patience; /* until those that are wanted are no longer waited for */
 	bool is_impatient;
 	struct tool_command commands[VIEW_REPORTS_MAX];
 	struct exchange_report {
@@ -257,7 +257,7 @@ send_page(struct exchange *exchange)
 
 		add_headers(exchange->request, "text/html; charset=utf-8");
 		evhttp_add_header(evhttp_request_get_output_headers(exchange->request), "Cache-Control", "no-store");
-		if (exchange->optional > 0) /* they are kept when they are made */
+		if (exchange->wanted > 0) /* they are kept when they are made */
 			evhttp_add_header(evhttp_request_get_output_headers(exchange->request), "Refresh", "1");
 		send_body(exchange->request, code, reason_of(code), body);
 	}
@@ -279,11 +279,11 @@ answer(struct exchange *exchange)
 	exchange_free(exchange);
 }
 
-/* Answer as soon as the reports that it needs have come, and the others, too, or not in time. */
+/* Answer as soon as the reports that it needs have come, and those that it wants, or not in time. */
 static void
 answer_if_complete(struct exchange *exchange)
 {
-	if (exchange->missing == 0 && (exchange->optional == 0 || exchange->is_impatient))
+	if (exchange->needed == 0 && (exchange->wanted == 0 || exchange->is_impatient))
 		answer(exchange);
 }
 
@@ -303,12 +303,11 @@ on_report(void *context, struct report *report)
 {
 	struct exchange_report *of = context;
 	struct exchange *exchange = of->exchange;
+	const enum command_need need = exchange->commands[of - exchange->reports].need;
 
 	of->report = report;
-	if (exchange->commands[of - exchange->reports].is_optional)
-		exchange->optional--;
-	else
-		exchange->missing--;
+	exchange->needed -= need == COMMAND_NEEDED;
+	exchange->wanted -= need == COMMAND_WANTED;
 	answer_if_complete(exchange);
 }
 
@@ -326,12 +325,10 @@ ask_reports(struct exchange *exchange)
 	if (!exchange->patience || evtimer_add(exchange->patience, &patience) < 0)
 		exchange->is_impatient = true;
 	for (size_t i = 0; i < exchange->count; i++) {
-		if (exchange->commands[i].is_optional)
-			exchange->optional++;
-		else
-			exchange->missing++;
+		exchange->needed += exchange->commands[i].need == COMMAND_NEEDED;
+		exchange->wanted += exchange->commands[i].need == COMMAND_WANTED;
 	}
-	exchange->missing++; /* so that it is not answered before all are asked for */
+	exchange->needed++; /* so that it is not answered before all are asked for */
 	for (size_t i = 0; i < exchange->count; i++) {
 		struct exchange_report *of = &exchange->reports[i];
 
@@ -340,7 +337,7 @@ ask_reports(struct exchange *exchange)
 		of->wait.context = of;
 		reports_ask(exchange->server->options.reports, &exchange->commands[i], &of->wait);
 	}
-	exchange->missing--;
+	exchange->needed--;
 	answer_if_complete(exchange);
 }
 

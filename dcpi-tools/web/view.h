@@ -25,7 +25,7 @@ struct view_report {
 	const char *text;   /* of a picture */
 	const char *errors; /* sentences; "" for none */
 	int status;         /* exit status, negative when it did not run */
-	bool is_missing;    /* optional, and not there yet */
+	bool is_missing;    /* it is not needed, and not there yet */
 };
 
 struct view;

@@ -64,21 +64,21 @@ overview_commands(const struct query *query, const char *directory, struct tool_
 	command_field(command, query, QUERY_EVENT);
 	command_option(command, "limit", VIEW_PROCEDURES_LIMIT); /* as the view of procedures, which is next */
 	command->title = "Procedures";
-	command->is_optional = true;
+	command->need = COMMAND_WANTED;
 
 	command = &commands[REPORT_STATUS];
 	command_begin(command, "dcpictl", directory);
 	command_word(command, "status");
 	command->title = "dcpid";
 	command->source = COMMAND_LIVE;
-	command->is_optional = true;
+	command->need = COMMAND_WANTED;
 
 	command = &commands[REPORT_DOCTOR];
 	command_begin(command, "dcpictl", directory);
 	command_word(command, "doctor");
 	command->title = "What is in the way";
 	command->source = COMMAND_MACHINE;
-	command->is_optional = true;
+	command->need = COMMAND_IF_THERE;
 	return REPORT_COUNT;
 }
 

@@ -90,6 +90,22 @@ numbers_are_for_readers(void **state)
 	html(&out, " ");
 	html_real(&out, NAN, 1);
 	assert_string_equal(taken(&out), "1005000.0 -");
+	html_real(&out, 0, 2);
+	html(&out, " ");
+	html_real(&out, 0.05, 1);
+	html(&out, " ");
+	html_real(&out, -12.345, 2);
+	html(&out, " ");
+	html_real(&out, -0.001, 2); /* no -0.00 */
+	html(&out, " ");
+	html_real(&out, 99.995, 2);
+	html(&out, " ");
+	html_real(&out, 7, 0);
+	assert_string_equal(taken(&out), "0.00 0.1 -12.35 0.00 100.00 7");
+	html_real(&out, 123456789012345678.0, 1);
+	html(&out, " ");
+	html_real(&out, 0.000123, 6);
+	assert_string_equal(taken(&out), "123456789012345680.0 0.000123");
 	html_number_attribute(&out, "x", INFINITY);
 	assert_string_equal(taken(&out), " x=\"0.00\"");
 	html_bar(&out, 250, "bar");
