@@ -238,7 +238,7 @@ $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/st
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
 $(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.c)
 
-WEB_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/,web_query_test web_html_test web_server_test)
+WEB_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/,web_query_test web_html_test web_reports_test web_server_test)
 $(WEB_TESTS): $(WEB_OBJECTS)
 $(WEB_TESTS): LIBS_TOOLS += $(LIBS_WEB)
 

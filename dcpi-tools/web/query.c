@@ -38,6 +38,8 @@ static const char *const names[QUERY_FIELDS] = {
 	[QUERY_AFTER_UNTIL] = "after_until",
 };
 
+_Static_assert(QUERY_FIELDS <= 32, "a field is a bit of QUERY_KEEPS()");
+
 const char *
 query_field_name(enum query_field field)
 {

@@ -228,7 +228,6 @@ send_page(struct exchange *exchange)
 	const struct view_page page = {
 		.view = exchange->view,
 		.query = &exchange->query,
-		.directory = exchange->server->options.directory,
 		.reports = reports,
 		.report_count = exchange->count,
 		.out = &out,

@@ -35,7 +35,6 @@ struct view_page {
 	const struct view *view;
 	const struct query *query;
 	const struct query *links; /* what links to other views keep: the query, and what its view shows without one */
-	const char *directory;     /* of the database; NULL: the tools' default */
 	const struct view_report *reports;
 	size_t report_count;
 	struct html *out;
