@@ -55,7 +55,8 @@ is_countable(const struct epoch *epoch, size_t index)
 {
 	const struct event *event = &epoch->events[index];
 
-	return event->available && event->encoding.type != EVENT_TYPE_TRUTH &&
+	/* the offsets of stacks are nodes, in an image that is none */
+	return event->available && event->encoding.type != EVENT_TYPE_TRUTH && !event_is_stacks(event) &&
 	       epoch_weighed_event(epoch, index) == epoch->event_count;
 }
 

@@ -139,6 +139,39 @@ what_is_not_there_gets_a_sentence(void **state)
 	profile_close(profile);
 }
 
+/* The offsets of stacks are numbers of nodes: they are shown by other reports. */
+static void
+stacks_are_no_event_of_a_time_line(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct epoch *epoch = calloc(1, sizeof(*epoch));
+	struct slice slice = {.start_ns = SECOND_NS, .end_ns = 2 * SECOND_NS, .event_count = 2};
+	const struct profile_batch batch = {.slice = &slice};
+	const struct selection_request all = {.epoch = "all"};
+	struct timeline_request request = {.selection = &all};
+	struct timeline timeline;
+	char why[256];
+
+	epoch->start_ns = epoch->end_ns = SECOND_NS;
+	epoch->event_count = 2;
+	snprintf(epoch->events[1].name, sizeof(epoch->events[1].name), "cycles");
+	epoch->events[1].available = true;
+	assert_true(event_stacks_of(&epoch->events[1], &epoch->events[0]));
+	epoch->events[0].available = true;
+	assert_int_equal(profile_begin_epoch(profile, epoch), 0);
+	slice.epoch = epoch->id;
+	free(epoch);
+	assert_int_equal(profile_flush(profile, &batch), 0);
+	assert_int_equal(timeline_read(profile, &request, &timeline, why, sizeof(why)), 0);
+	assert_string_equal(timeline.event, "cycles");
+	timeline_fini(&timeline);
+	request.event = "cycles.stacks";
+	assert_int_equal(timeline_read(profile, &request, &timeline, why, sizeof(why)), -DCPI_ENOEVENT);
+	timeline_fini(&timeline);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
@@ -146,6 +179,7 @@ main(void)
 		CASE(slices_are_in_the_order_of_time_and_names_are_one_series),
 		CASE(contexts_restrict_series_and_not_totals),
 		CASE(what_is_not_there_gets_a_sentence),
+		CASE(stacks_are_no_event_of_a_time_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
