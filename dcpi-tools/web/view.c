@@ -8,8 +8,9 @@
 
 #define SECOND_NS 1e9
 
-static const struct view *const views[] = {&view_overview, &view_procedures, &view_calc,  &view_graph,
-                                           &view_stats,    &view_diff,       &view_health};
+static const struct view *const views[] = {
+	&view_overview, &view_procedures, &view_calls, &view_calc, &view_graph, &view_stats, &view_diff, &view_health,
+};
 
 /* The form's fields that select samples. */
 static const struct view_field selection_fields[] = {

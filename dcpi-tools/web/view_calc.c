@@ -360,6 +360,8 @@ calc_render(const struct view_page *page)
 	html_text(out, view_text(model, "title"));
 	html(out, ". ");
 	view_link(page, &view_graph, changes, 2, "Its flow graph");
+	html(out, " · ");
+	view_link(page, &view_calls, changes, 1, "Who calls it");
 	html(out, "</p>\n");
 	render_listing(page, report);
 }

@@ -183,6 +183,27 @@ if calc_or_skip 'the listing of a procedure'; then
 	url=$first_url web=$first
 fi
 
+# ---- call stacks ----
+
+answers 'a database without stacks' 404 'dcpiprof: ' /calls
+answers 'callers of nothing' 400 'callers of which procedure?' '/calls?by=callers'
+answers 'a view of stacks that is none' 400 'by is tree, callers or inclusive' '/calls?by=flames'
+if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
+	dcpimport --db "$scratch/stacks" "$scratch/calls.data" >/dev/null; then
+	first_url=$url first=$web
+	serve 'a database with stacks is served' --db "$scratch/stacks"
+	page 'who calls what, as a tree' 'descend</a>' /calls
+	check 'whose branches open' grep -q '<details open><summary>' "$scratch/body"
+	page 'who calls a procedure' 'parse</a>' '/calls?procedure=scan'
+	page 'what each calls' 'main</a>' '/calls?by=inclusive'
+	check_equal 'its JSON is that of dcpiprof' "$(dcpiprof --db "$scratch/stacks" --callers scan --limit 400 --json)" \
+		"$(get '/calls?procedure=scan&format=json')"
+	stop "$web"
+	url=$first_url web=$first
+else
+	skip 'pages of call stacks' 'perf cannot record a program here'
+fi
+
 # ---- what browsers are kept from ----
 
 headers=$(curl --silent --head "$url/" | tr -d '\r')

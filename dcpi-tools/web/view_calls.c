@@ -1,0 +1,215 @@
+/* Call stacks as a tree, from a procedure up to its callers, or with what each procedure calls: dcpiprof. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dcpi-tools/web/view.h"
+
+#define ROWS_DEFAULT "400"
+#define OPEN_PERCENT 5.0 /* branches of the tree from here on are open */
+#define LEVELS_MAX   256
+
+static const struct view_field fields[] = {
+	{QUERY_BY, "Shown", NULL, "tree callers inclusive"},
+	{QUERY_PROCEDURE, "Procedure", "inflate_fast", NULL},
+	{QUERY_IMAGE, "Image", "libz.so.1", NULL},
+	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL},
+	{0},
+};
+
+static size_t
+calls_commands(const struct query *query, const char *directory, struct tool_command *commands, char *why, size_t size)
+{
+	const char *by = query->values[QUERY_BY], *procedure = query->values[QUERY_PROCEDURE];
+	const char *limit = query->values[QUERY_LIMIT];
+
+	if (!by)
+		by = procedure ? "callers" : "tree";
+	if (strcmp(by, "callers") == 0 && !procedure) {
+		snprintf(why, size, "callers of which procedure?");
+		return 0;
+	}
+	if (strcmp(by, "callers") != 0 && strcmp(by, "tree") != 0 && strcmp(by, "inclusive") != 0) {
+		snprintf(why, size, "by is tree, callers or inclusive");
+		return 0;
+	}
+	command_begin(&commands[0], "dcpiprof", directory);
+	if (strcmp(by, "callers") == 0)
+		command_option(&commands[0], by, procedure);
+	else
+		command_word(&commands[0], by[0] == 't' ? "--tree" : "--inclusive");
+	command_selection(&commands[0], query);
+	command_field(&commands[0], query, QUERY_IMAGE);
+	command_option(&commands[0], "limit", limit ? limit : ROWS_DEFAULT);
+	return 1;
+}
+
+static double
+percent_of(const json_t *report, double samples)
+{
+	const double all = view_number(report, "samples");
+
+	return all > 0 ? 100 * samples / all : 0;
+}
+
+/* The procedure as a link to its callers, and its image. */
+static void
+render_procedure(const struct view_page *page, const json_t *row)
+{
+	const char *procedure = view_text(row, "procedure"), *image = view_text(row, "image");
+	const struct query_change change = {QUERY_PROCEDURE, procedure};
+	struct html *out = page->out;
+
+	if (view_has(row, "left_out")) {
+		html_count(out, (uint64_t)fmax(view_number(row, "left_out"), 0));
+		html(out, " more with few samples");
+		return;
+	}
+	if (procedure[0] == '[')
+		html_text(out, procedure);
+	else
+		view_link(page, &view_calls, &change, 1, procedure);
+	if (image[0]) {
+		html(out, " <span class=\"in\">");
+		view_path(out, image);
+		html(out, "</span>");
+	}
+}
+
+static void
+render_shares(const struct view_page *page, const json_t *report, const json_t *row)
+{
+	const bool is_callers = strcmp(view_text(report, "view"), "callers") == 0;
+	const double percent = percent_of(report, view_number(row, "samples"));
+	const double own = percent_of(report, view_number(row, is_callers ? "first" : "own"));
+	struct html *out = page->out;
+
+	html_bar(out, percent, "bar");
+	html(out, "<span class=\"share\">");
+	html_real(out, percent, 2);
+	html(out, "%</span> ");
+	render_procedure(page, row);
+	if (own > 0) {
+		html(out, is_callers ? " <span class=\"range\">outermost " : " <span class=\"range\">own ");
+		html_real(out, own, 2);
+		html(out, "%</span>");
+	}
+}
+
+/* Rows are in the order of the tree, and each says how deep it lies. */
+static void
+render_tree(const struct view_page *page, const json_t *report)
+{
+	const json_t *rows = json_object_get(report, "rows"), *row;
+	struct html *out = page->out;
+	int depth = -1; /* of the list that is open */
+	size_t i;
+
+	json_array_foreach (rows, i, row) {
+		const json_t *next = json_array_get(rows, i + 1);
+		const double wanted = view_number(row, "level");
+		const int level = wanted < LEVELS_MAX ? (int)fmax(wanted, 0) : LEVELS_MAX;
+		const bool has_branches = view_number(next, "level") > wanted;
+
+		for (; depth > level; depth--)
+			html(out, "</ul></details></li>\n");
+		for (; depth < level; depth++)
+			html(out, depth < 0 ? "<ul class=\"calls\">\n" : "<ul>\n");
+		if (!has_branches || level == LEVELS_MAX) {
+			html(out, "<li class=\"leaf\">");
+			render_shares(page, report, row);
+			html(out, "</li>\n");
+			continue;
+		}
+		html(out, percent_of(report, view_number(row, "samples")) >= OPEN_PERCENT
+		                  ? "<li><details open><summary>"
+		                  : "<li><details><summary>");
+		render_shares(page, report, row);
+		html(out, "</summary>\n");
+	}
+	for (; depth > 0; depth--)
+		html(out, "</ul></details></li>\n");
+	if (depth == 0)
+		html(out, "</ul>\n");
+}
+
+static void
+render_flat(const struct view_page *page, const json_t *report)
+{
+	const json_t *row;
+	struct html *out = page->out;
+	size_t i;
+
+	html(out,
+	     "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Procedures of call stacks\"><table "
+	     "class=\"sortable\">\n<caption>Procedures with what they call, and without</caption>\n<thead><tr>"
+	     "<th scope=\"col\" class=\"number\">Samples</th><th scope=\"col\" class=\"number\">%</th>"
+	     "<th scope=\"col\" class=\"number\">Own</th><th scope=\"col\" class=\"number\">%</th>"
+	     "<th scope=\"col\">Procedure</th></tr></thead>\n<tbody>\n");
+	json_array_foreach (json_object_get(report, "rows"), i, row) {
+		const double samples = view_number(row, "samples"), own = view_number(row, "own");
+
+		html(out, "<tr><td class=\"number\">");
+		html_count(out, (uint64_t)fmax(samples, 0));
+		html(out, "</td><td class=\"number\">");
+		html_real(out, percent_of(report, samples), 2);
+		html(out, "</td><td class=\"number\">");
+		html_count(out, (uint64_t)fmax(own, 0));
+		html(out, "</td><td class=\"number\">");
+		html_real(out, percent_of(report, own), 2);
+		html(out, "</td><th scope=\"row\" class=\"name\">");
+		render_procedure(page, row);
+		html(out, "</th></tr>\n");
+	}
+	html(out, "</tbody></table></div>\n");
+}
+
+/* What could not be unwound to its end. */
+static void
+render_truncated(struct html *out, const json_t *report)
+{
+	const json_t *truncated = json_object_get(report, "truncated");
+	const char *cause, *separator = "<p class=\"about\">Truncated: ";
+	json_t *samples;
+
+	json_object_foreach ((json_t *)truncated, cause, samples) {
+		html(out, separator);
+		html_count(out, (uint64_t)fmax(json_number_value(samples), 0));
+		html(out, " ");
+		html_text(out, cause);
+		separator = ", ";
+	}
+	if (json_object_size(truncated) > 0)
+		html(out, "</p>\n");
+}
+
+static void
+calls_render(const struct view_page *page)
+{
+	const json_t *report = page->reports[0].json;
+	struct html *out = page->out;
+
+	html(out, "<p>");
+	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "tree"}, 1, "As a tree");
+	html(out, " · ");
+	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "inclusive"}, 1, "As a table");
+	html(out, "</p>\n");
+	view_samples_summary(page, report);
+	render_truncated(out, report);
+	if (strcmp(view_text(report, "view"), "inclusive") == 0)
+		render_flat(page, report);
+	else
+		render_tree(page, report);
+}
+
+const struct view view_calls = {
+	.path = "/calls",
+	.title = "Calls",
+	.about = "Who calls what: call stacks from the outermost callers down, from one procedure up, or as a table.",
+	.keeps = QUERY_SELECTION,
+	.has_selection = true,
+	.fields = fields,
+	.commands = calls_commands,
+	.render = calls_render,
+};
