@@ -53,9 +53,9 @@ percent_of(const json_t *report, double samples)
 	return all > 0 ? 100 * samples / all : 0;
 }
 
-/* The procedure as a link to its callers, and its image. */
+/* The procedure and its image; with is_link, as a link to its callers. */
 static void
-render_procedure(const struct view_page *page, const json_t *row)
+render_procedure(const struct view_page *page, const json_t *row, bool is_link)
 {
 	const char *procedure = view_text(row, "procedure"), *image = view_text(row, "image");
 	const struct query_change change = {QUERY_PROCEDURE, procedure};
@@ -66,7 +66,7 @@ render_procedure(const struct view_page *page, const json_t *row)
 		html(out, " more with few samples");
 		return;
 	}
-	if (procedure[0] == '[')
+	if (procedure[0] == '[' || !is_link)
 		html_text(out, procedure);
 	else
 		view_link(page, &view_calls, &change, 1, procedure);
@@ -78,7 +78,7 @@ render_procedure(const struct view_page *page, const json_t *row)
 }
 
 static void
-render_shares(const struct view_page *page, const json_t *report, const json_t *row)
+render_shares(const struct view_page *page, const json_t *report, const json_t *row, bool is_link)
 {
 	const bool is_callers = strcmp(view_text(report, "view"), "callers") == 0;
 	const double percent = percent_of(report, view_number(row, "samples"));
@@ -89,12 +89,28 @@ render_shares(const struct view_page *page, const json_t *report, const json_t *
 	html(out, "<span class=\"share\">");
 	html_real(out, percent, 2);
 	html(out, "%</span> ");
-	render_procedure(page, row);
+	render_procedure(page, row, is_link);
 	if (own > 0) {
 		html(out, is_callers ? " <span class=\"range\">outermost " : " <span class=\"range\">own ");
 		html_real(out, own, 2);
 		html(out, "%</span>");
 	}
+}
+
+/* What is known about the procedure of an open branch: a summary that opens may have no links itself. */
+static void
+render_links(const struct view_page *page, const json_t *row)
+{
+	const char *procedure = view_text(row, "procedure");
+	const struct query_change changes[] = {{QUERY_PROCEDURE, procedure}, {QUERY_IMAGE, view_text(row, "image")}};
+
+	if (procedure[0] == '[')
+		return;
+	html(page->out, "<p class=\"more\">");
+	view_link(page, &view_calls, changes, 1, "callers");
+	html(page->out, " · ");
+	view_link(page, &view_calc, changes, 2, "instructions");
+	html(page->out, "</p>\n");
 }
 
 /* Rows are in the order of the tree, and each says how deep it lies. */
@@ -118,15 +134,16 @@ render_tree(const struct view_page *page, const json_t *report)
 			html(out, depth < 0 ? "<ul class=\"calls\">\n" : "<ul>\n");
 		if (!has_branches || level == LEVELS_MAX) {
 			html(out, "<li class=\"leaf\">");
-			render_shares(page, report, row);
+			render_shares(page, report, row, true);
 			html(out, "</li>\n");
 			continue;
 		}
 		html(out, percent_of(report, view_number(row, "samples")) >= OPEN_PERCENT
 		                  ? "<li><details open><summary>"
 		                  : "<li><details><summary>");
-		render_shares(page, report, row);
+		render_shares(page, report, row, false);
 		html(out, "</summary>\n");
+		render_links(page, row);
 	}
 	for (; depth > 0; depth--)
 		html(out, "</ul></details></li>\n");
@@ -159,7 +176,7 @@ render_flat(const struct view_page *page, const json_t *report)
 		html(out, "</td><td class=\"number\">");
 		html_real(out, percent_of(report, own), 2);
 		html(out, "</td><th scope=\"row\" class=\"name\">");
-		render_procedure(page, row);
+		render_procedure(page, row, true);
 		html(out, "</th></tr>\n");
 	}
 	html(out, "</tbody></table></div>\n");

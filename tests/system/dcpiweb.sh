@@ -194,7 +194,7 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	serve 'a database with stacks is served' --db "$scratch/stacks"
 	page 'who calls what, as a tree' 'descend</a>' /calls
 	check 'whose branches open' grep -q '<details open><summary>' "$scratch/body"
-	page 'who calls a procedure' 'parse</a>' '/calls?procedure=scan'
+	page 'who calls a procedure' '</span> parse' '/calls?procedure=scan'
 	page 'what each calls' 'main</a>' '/calls?by=inclusive'
 	check_equal 'its JSON is that of dcpiprof' "$(dcpiprof --db "$scratch/stacks" --callers scan --limit 400 --json)" \
 		"$(get '/calls?procedure=scan&format=json')"
