@@ -48,9 +48,9 @@ static const char *
 cat_kind(const struct image *image)
 {
 	static const char *const kinds[IMAGE_KINDS] = {
-		[IMAGE_UNKNOWN] = "unknown", [IMAGE_USER] = "user", [IMAGE_KERNEL] = "kernel",
-		[IMAGE_MODULE] = "module",   [IMAGE_VDSO] = "vdso", [IMAGE_JIT] = "jit",
-		[IMAGE_ANON] = "anon",
+		[IMAGE_UNKNOWN] = "unknown", [IMAGE_USER] = "user",     [IMAGE_KERNEL] = "kernel",
+		[IMAGE_MODULE] = "module",   [IMAGE_VDSO] = "vdso",     [IMAGE_JIT] = "jit",
+		[IMAGE_ANON] = "anon",       [IMAGE_STACKS] = "stacks",
 	};
 
 	return (unsigned)image->kind < IMAGE_KINDS ? kinds[image->kind] : "unknown";
