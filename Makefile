@@ -266,7 +266,7 @@ $(BUILD)/tests/system/make_database: $(BUILD)/obj/tests/system/make_database.o $
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(BUILD)/tests/system/make_database
 
-SHOWERS := $(addprefix $(BUILD)/tests/system/,show_counts show_edges hold_reader hung_mount many_processes ready_time)
+SHOWERS := $(addprefix $(BUILD)/tests/system/,show_counts show_edges show_stacks hold_reader hung_mount many_processes ready_time)
 $(SHOWERS): $(BUILD)/tests/system/%: $(BUILD)/obj/tests/system/%.o $(call archives,$(DAEMON_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))

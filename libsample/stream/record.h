@@ -68,8 +68,7 @@ struct record {
 			uint64_t count;          /* of the event's counter at the sample; 0: not recorded */
 			const uint8_t *branches; /* struct perf_branch_entry, the latest first */
 			uint32_t branch_count;   /* 0: none, or not recorded */
-			/* Addresses and PERF_CONTEXT_ marks, eight bytes each, the innermost first; NULL: not recorded
-			 */
+			/* Addresses and PERF_CONTEXT_ marks, the innermost first; NULL: not recorded */
 			const uint8_t *call_chain;
 			uint32_t call_chain_count;
 		} sample;

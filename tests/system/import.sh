@@ -123,7 +123,7 @@ Unknown:  1 sample: the kernel address lies in no known module or function" "$(d
 	dcpimport --db "$db" --label again --host rose --json "$file" "$recorded/remmap-3.2.data" >"$scratch/report.json"
 	check 'JSON is what its manual says' json_holds '.schema == "dcpimport/1" and (.imported | length) == 2 and
 		(.imported[0] | .epoch == 2 and .host == "rose" and .samples == 191 and .images == 5 and .damage == null and
-			.late_records == 0 and .call_chains == 0 and .events[0].name == "cycles:pp" and
+			.late_records == 0 and .call_chains == 0 and .call_chains_left_out == 0 and .events[0].name == "cycles:pp" and
 			.events[0].period == 20003 and .events[0].unit == "cycles" and .events[0].lost == 1 and
 			.events[0].unknown == {"no-mapping": 2, "kernel-address": 1}) and
 		(.imported[1] | .epoch == 3 and .samples == 198 and [.events[].name] == ["cycles"])' "$scratch/report.json"
@@ -406,6 +406,54 @@ import_beside_daemon()
 	check 'the database is sound' dcpictl --db "$db" check
 }
 
+# The stacks that perf script prints of a command's samples, as show_stacks prints them: $1 the recording, $2 the command.
+# perf prints return addresses, and offsets of files, but addresses of the kernel.
+perf_stacks()
+{
+	perf script -i "$1" --comm "$2" -F comm,ip,sym,dso 2>/dev/null |
+		python3 -c '
+import collections, re, sys
+
+with open("/proc/kallsyms") as symbols:
+    stext = next(int(line.split()[0], 16) for line in symbols if line.split()[2] == "_stext")
+stacks = collections.Counter()
+for sample in sys.stdin.read().split("\n\n"):
+    frames, was_kernel = [], False
+    for line in sample.strip().split("\n")[1:]:
+        address, path = re.match(r"\s*([0-9a-f]+) .*\((.*)\)$", line).groups()
+        is_kernel = path == "[kernel.kallsyms]"
+        if path == "[unknown]":
+            frames.append("truncated:unknown")
+            break
+        offset = int(address, 16) - (len(frames) > 0 and is_kernel == was_kernel)
+        frames.append("[kernel]+%x" % (offset - stext) if is_kernel else "%s+%x" % (path, offset))
+        was_kernel = is_kernel
+    if len(frames) == 127 and not frames[-1].startswith("truncated"):
+        frames.append("truncated:depth")
+    if frames:
+        stacks[" ".join(frames)] += 1
+for stack, count in stacks.items():
+    print(count, stack)'
+}
+
+# compare_stacks WHAT COMMAND LEAST SAMPLES... - records the command after the number of samples there are at least
+compare_stacks()
+{
+	local what=$1 command=$2 least=$3 data=$scratch/stacks.data db=$scratch/stacks.db expected
+
+	rm -rf "$db"
+	if ! perf record -q -e cpu-clock -F 1000 -g -o "$data" -- "${@:4}" >/dev/null 2>"$scratch/record"; then
+		skip "$what" "perf cannot record: $(tail -n 1 "$scratch/record")"
+		return
+	fi
+	check "$what: it is imported" dcpimport --db "$db" "$data"
+	expected=$(perf_stacks "$data" "$command" | LC_ALL=C sort)
+	check "$what: perf script has stacks" [ "$(awk '{ n += $1 } END { print n + 0 }' <<<"$expected")" -ge "$least" ]
+	check_equal "$what: each frame is that of perf script" "$expected" \
+		"$("$build/tests/system/show_stacks" "$db" "$command" | LC_ALL=C sort)"
+	check "$what: the database is sound" dcpictl --db "$db" check
+}
+
 look_at_recordings
 look_at_damage
 look_at_reports
@@ -420,6 +468,9 @@ if command -v perf >/dev/null; then
 	round_trip 'one with call chains' -e cpu-clock -F 2000 -g
 	check 'call chains are samples of an event of their own' grep -Eq '^ +[0-9]+ .* cpu-clock\.stacks$' \
 		<(dcpimport --db "$scratch/here.db" "$scratch/here.data")
+	compare_stacks 'stacks of known calls' calls 100 "$build/workloads/calls" 1
+	compare_stacks 'stacks that are deeper than Linux records' calls 100 "$build/workloads/calls" 1 300
+	compare_stacks 'stacks from the kernel to the program' dd 100 dd if=/dev/zero of=/dev/null bs=512 count=500000
 else
 	skip 'recordings that perf makes here' 'perf is not installed'
 fi
