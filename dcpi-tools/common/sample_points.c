@@ -122,22 +122,117 @@ add_point(struct sample_points_maker *maker, struct sampled_offset *point)
 	return err;
 }
 
+/* ---- frames of stacks ---- */
+
+static int
+compare_points(const void *left, const void *right)
+{
+	const struct sampled_offset *a = left, *b = right;
+
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+bool
+sample_points_has_stack(const struct sample_points_request *request, const struct selection_count *count)
+{
+	const struct selection *selection = request->selection;
+
+	if (count->count == 0 ||
+	    (request->wanted && !request->wanted[selection->stacks.nodes[(uint32_t)count->offset].image]))
+		return false; /* the innermost frame always has an image */
+	for (size_t i = 0; request->shown_events && i < request->shown_events->count; i++)
+		if (count->event == request->shown_events->events[i])
+			return true;
+	return !request->shown_events;
+}
+
+/* The frames of all stacks, by image and offset; `frames` has room for each node. How many. */
+static size_t
+collect_frames(const struct sample_points_request *request, bool *seen, struct sampled_offset *frames)
+{
+	const struct selection *selection = request->selection;
+	size_t count = 0, kept = 0;
+
+	for (size_t i = 0; i < selection->count_count; i++) {
+		if (!sample_points_has_stack(request, &selection->counts[i]))
+			continue;
+		for (uint32_t at = (uint32_t)selection->counts[i].offset; at && !seen[at];
+		     at = selection->stacks.nodes[at].caller) {
+			const struct stack_node *node = &selection->stacks.nodes[at];
+
+			seen[at] = true;
+			if (node->image != STACK_NO_IMAGE)
+				frames[count++] = (struct sampled_offset){.offset = node->offset, .image = node->image};
+		}
+	}
+	if (count > 0)
+		qsort(frames, count, sizeof(*frames), compare_points);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || compare_points(&frames[kept - 1], &frames[i]) != 0)
+			frames[kept++] = frames[i];
+	return kept;
+}
+
+static int
+add_frames(struct sample_points_maker *maker)
+{
+	const size_t nodes = (size_t)maker->request->selection->stacks.count + 1;
+	struct sampled_offset *frames = calloc(nodes, sizeof(*frames));
+	bool *seen = calloc(nodes, sizeof(*seen));
+	size_t count;
+	int err = frames && seen ? 0 : -ENOMEM;
+
+	if (!err) {
+		count = collect_frames(maker->request, seen, frames);
+		for (size_t i = 0; i < count && !err; i++)
+			err = add_point(maker, &frames[i]);
+	}
+	free(seen);
+	free(frames);
+	return err;
+}
+
+const struct sampled_offset *
+sample_points_frame(const struct sample_points *points, uint32_t node)
+{
+	const struct stack_node *frame = &points->selection->stacks.nodes[node];
+	const struct sampled_offset key = {.offset = frame->offset, .image = frame->image};
+
+	if (frame->image == STACK_NO_IMAGE)
+		return NULL;
+	return bsearch(&key, points->points, points->count, sizeof(key), compare_points);
+}
+
+/* ---- all ---- */
+
+static int
+add_samples(struct sample_points_maker *maker)
+{
+	const struct sample_points_request *request = maker->request;
+	int err = 0;
+
+	for (size_t i = 0; i < request->selection->count_count && !err;) {
+		struct sampled_offset point = point_at(request->selection, i);
+
+		if (is_wanted(request, &point))
+			err = add_point(maker, &point);
+		i += point.event_count;
+	}
+	return err;
+}
+
 int
 sample_points_make(const struct sample_points_request *request, struct sample_points *points)
 {
 	struct sample_points_maker maker = {.request = request, .points = points};
 	struct sample_points_known *place, *next;
-	int err = 0;
+	int err;
 
 	memset(points, 0, sizeof(*points));
 	points->selection = request->selection;
-	for (size_t i = 0; i < request->selection->count_count && !err;) {
-		struct sampled_offset point = point_at(request->selection, i);
-
-		if (is_wanted(request, &point))
-			err = add_point(&maker, &point);
-		i += point.event_count;
-	}
+	err = request->selection->stacks.count > 0 ? add_frames(&maker) : add_samples(&maker);
 	place = maker.places;
 	HASH_CLEAR(hh, maker.places);
 	for (; place; place = next) {

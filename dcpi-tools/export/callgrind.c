@@ -8,12 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "dcpi-tools/common/summary.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/export/report.h"
 
+/* Of stack `stack`: point `caller` calls procedure `callee`, or its samples are at the point itself. */
+struct callgrind_call {
+	uint32_t caller; /* index of a point; from points->count on, an enum stack_end */
+	uint32_t callee; /* NO_CALLEE: its own samples */
+	uint32_t stack;
+};
+#define NO_CALLEE UINT32_MAX
+
 struct callgrind_writer {
 	const struct export_report *report;
+	uint32_t *files;              /* of the procedures */
+	uint32_t *entries;            /* of the procedures: a point in it */
+	struct callgrind_call *calls; /* with --stacks: by caller, callee and stack, each once */
+	size_t call_count, next_call;
 	FILE *stream;
 	bool *is_file_named;      /* by number of the source file */
 	bool *is_procedure_named; /* by index */
@@ -57,22 +70,98 @@ print_procedure(struct callgrind_writer *writer, const struct sampled_offset *po
 	writer->procedure = point->procedure;
 }
 
+/* The callee of the calls that follow. */
 static void
-print_point(struct callgrind_writer *writer, size_t index, const uint32_t *files)
+print_callee(struct callgrind_writer *writer, uint32_t callee)
+{
+	const struct export_report *report = writer->report;
+	const struct sample_procedure *procedure = &report->points.procedures[callee];
+	const struct export_place *entry = &report->places[writer->entries[callee]];
+	const uint32_t file = writer->file;
+
+	fprintf(writer->stream, "cob=(%" PRIu32 ") ", procedure->image + 1);
+	text_print(report->choice.titles[procedure->image], writer->stream);
+	fputc('\n', writer->stream);
+	print_file(writer, "cfi", writer->files[callee]);
+	writer->file = file; /* of the caller's lines */
+	fprintf(writer->stream, "cfn=(%" PRIu32 ")", callee + 1);
+	if (!writer->is_procedure_named[callee]) {
+		fputc(' ', writer->stream);
+		text_print(procedure->title, writer->stream);
+	}
+	writer->is_procedure_named[callee] = true;
+	fprintf(writer->stream, "\ncalls=1 0x%" PRIx64 " %" PRIu32 "\n", entry->address, entry->line);
+}
+
+/* The next calls, which are of one caller and callee: the samples of all their stacks. */
+static void
+print_call(struct callgrind_writer *writer, uint64_t address, uint32_t line)
+{
+	const struct export_report *report = writer->report;
+	const struct callgrind_call *call = &writer->calls[writer->next_call];
+	uint64_t samples[SELECTION_EVENTS_MAX] = {0};
+
+	if (call->callee != NO_CALLEE)
+		print_callee(writer, call->callee);
+	for (; writer->next_call < writer->call_count; writer->next_call++) {
+		const struct callgrind_call *at = &writer->calls[writer->next_call];
+
+		if (at->caller != call->caller || at->callee != call->callee)
+			break;
+		for (size_t i = 0; i < report->choice.shown_events.count; i++)
+			samples[i] += export_stack_samples(report, &report->stacks[at->stack],
+			                                   report->choice.shown_events.events[i]);
+	}
+	fprintf(writer->stream, "0x%" PRIx64 " %" PRIu32, address, line);
+	for (size_t i = 0; i < report->choice.shown_events.count; i++)
+		fprintf(writer->stream, " %" PRIu64, samples[i]);
+	fputc('\n', writer->stream);
+}
+
+static bool
+has_call(const struct callgrind_writer *writer, size_t caller)
+{
+	return writer->next_call < writer->call_count && writer->calls[writer->next_call].caller == caller;
+}
+
+static void
+print_point(struct callgrind_writer *writer, size_t index)
 {
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	const struct export_place *place = &report->places[index];
 
+	if (report->stacks && !has_call(writer, index))
+		return; /* it only calls its own procedure */
 	if (writer->procedure != point->procedure || writer->image != point->image)
-		print_procedure(writer, point, files[point->procedure]);
+		print_procedure(writer, point, writer->files[point->procedure]);
 	if (writer->file != place->file)
-		print_file(writer, place->file == files[point->procedure] ? "fe" : "fi", place->file);
+		print_file(writer, place->file == writer->files[point->procedure] ? "fe" : "fi", place->file);
+	while (has_call(writer, index))
+		print_call(writer, place->address, place->line);
+	if (report->stacks)
+		return;
 	fprintf(writer->stream, "0x%" PRIx64 " %" PRIu32, place->address, place->line);
 	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		fprintf(writer->stream, " %" PRIu64,
 		        sample_points_samples(&report->points, point, report->choice.shown_events.events[i]));
 	fputc('\n', writer->stream);
+}
+
+/* What stands for the callers of stacks that were truncated. */
+static void
+print_ends(struct callgrind_writer *writer)
+{
+	for (unsigned end = 0; end < STACK_END_COUNT; end++) {
+		const struct stack_node node = {.offset = end, .image = STACK_NO_IMAGE};
+		char name[EXPORT_TRUNCATED_SIZE];
+
+		if (!has_call(writer, writer->report->points.count + end))
+			continue;
+		fprintf(writer->stream, "\nob=[truncated]\nfl=???\nfn=%s\n", export_truncated(&node, name));
+		while (has_call(writer, writer->report->points.count + end))
+			print_call(writer, 0, 0);
+	}
 }
 
 static void
@@ -147,6 +236,79 @@ files_of_procedures(const struct export_report *report)
 	return files;
 }
 
+static int
+compare_calls(const void *left, const void *right)
+{
+	const struct callgrind_call *a = left, *b = right;
+
+	if (a->caller != b->caller)
+		return a->caller < b->caller ? -1 : 1;
+	if (a->callee != b->callee) /* its own samples first */
+		return a->callee == NO_CALLEE || (b->callee != NO_CALLEE && a->callee < b->callee) ? -1 : 1;
+	return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+/* The frame of a node as a caller. */
+static uint32_t
+caller_of(const struct export_report *report, uint32_t node)
+{
+	const struct sampled_offset *point = sample_points_frame(&report->points, node);
+	const uint64_t end = report->choice.selection->stacks.nodes[node].offset;
+
+	if (point)
+		return (uint32_t)(point - report->points.points);
+	return (uint32_t)(report->points.count + (end < STACK_END_COUNT ? end : STACK_END_UNKNOWN));
+}
+
+/*
+ * All calls of all stacks. A procedure's calls of itself are left out: a reader adds up the samples of what a procedure
+ * calls, and would count those of the inner call twice.
+ */
+static int
+find_calls(struct callgrind_writer *writer)
+{
+	const struct export_report *report = writer->report;
+	const struct stack_node *nodes = report->choice.selection->stacks.nodes;
+	size_t capacity = 0, kept = 0;
+
+	for (uint32_t stack = 0; stack < report->stack_count; stack++) {
+		uint32_t callee = NO_CALLEE;
+
+		for (uint32_t at = report->stacks[stack].node; at; at = nodes[at].caller) {
+			const uint32_t caller = caller_of(report, at);
+			const uint32_t procedure =
+				caller < report->points.count ? report->points.points[caller].procedure : NO_CALLEE;
+			struct callgrind_call *call;
+
+			if (procedure != callee || callee == NO_CALLEE) {
+				call = ARRAY_APPEND(writer->calls, writer->call_count, capacity);
+				if (!call)
+					return -ENOMEM;
+				*call = (struct callgrind_call){caller, callee, stack};
+			}
+			callee = procedure;
+		}
+	}
+	if (writer->call_count > 0)
+		qsort(writer->calls, writer->call_count, sizeof(*writer->calls), compare_calls);
+	for (size_t i = 0; i < writer->call_count; i++)
+		if (kept == 0 || compare_calls(&writer->calls[kept - 1], &writer->calls[i]) != 0)
+			writer->calls[kept++] = writer->calls[i];
+	writer->call_count = kept;
+	return 0;
+}
+
+/* A point of each procedure: the first. */
+static uint32_t *
+entries_of_procedures(const struct export_report *report)
+{
+	uint32_t *entries = calloc(report->points.procedure_count + 1, sizeof(*entries));
+
+	for (size_t i = report->points.count; entries && i-- > 0;)
+		entries[report->points.points[i].procedure] = (uint32_t)i;
+	return entries;
+}
+
 int
 export_write_callgrind(const struct export_report *report, FILE *stream)
 {
@@ -155,18 +317,25 @@ export_write_callgrind(const struct export_report *report, FILE *stream)
 		.stream = stream,
 		.is_file_named = calloc(strings_count(report->strings), sizeof(bool)),
 		.is_procedure_named = calloc(report->points.procedure_count + 1, sizeof(bool)),
+		.files = files_of_procedures(report),
+		.entries = entries_of_procedures(report),
 		.procedure = UINT32_MAX,
 	};
-	uint32_t *files = files_of_procedures(report);
 	int err = -ENOMEM;
 
-	if (writer.is_file_named && writer.is_procedure_named && files)
+	if (writer.is_file_named && writer.is_procedure_named && writer.files && writer.entries)
+		err = find_calls(&writer);
+	if (!err)
 		err = print_head(report, stream);
 	for (size_t i = 0; i < report->points.count && !err; i++)
-		print_point(&writer, i, files);
-	if (!err)
+		print_point(&writer, i);
+	if (!err) {
+		print_ends(&writer);
 		print_unknown(&writer);
-	free(files);
+	}
+	free(writer.calls);
+	free(writer.entries);
+	free(writer.files);
 	free(writer.is_procedure_named);
 	free(writer.is_file_named);
 	return err;

@@ -45,6 +45,29 @@ compare(const void *a, const void *b)
 	return strcmp(left->text, right->text);
 }
 
+/* "main;parse;scan", the outermost first. */
+static char *
+frames_text(const struct export_report *report, uint32_t node)
+{
+	const struct stack_node *nodes = report->choice.selection->stacks.nodes;
+	char truncated[EXPORT_TRUNCATED_SIZE], *text = NULL;
+
+	for (uint32_t at = node; at; at = nodes[at].caller) {
+		const struct sampled_offset *point = sample_points_frame(&report->points, at);
+		char *longer = NULL, *outer = frame(point ? report->points.procedures[point->procedure].title
+		                                          : export_truncated(&nodes[at], truncated));
+
+		if (outer && asprintf(&longer, "%s%s%s", outer, text ? ";" : "", text ? text : "") < 0)
+			longer = NULL;
+		free(outer);
+		free(text);
+		text = longer;
+		if (!text)
+			return NULL;
+	}
+	return text;
+}
+
 /* Procedures of one name in one image are one stack. */
 static void
 print_stacks(struct folded_stack *stacks, size_t count, FILE *stream)
@@ -65,16 +88,20 @@ fill(const struct export_report *report, struct folded_stack *stacks)
 {
 	const struct sample_points *points = &report->points;
 	const uint16_t event = report->choice.shown_events.events[0];
-	size_t count = points->procedure_count;
+	const bool is_flat = report->stacks == NULL;
+	size_t count = is_flat ? points->procedure_count : report->stack_count;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct sample_procedure *procedure = &points->procedures[i];
 
-		stacks[i].text = stack_text(report->choice.titles[procedure->image], procedure->title);
+		stacks[i].text = is_flat ? stack_text(report->choice.titles[procedure->image], procedure->title)
+		                         : frames_text(report, report->stacks[i].node);
 		if (!stacks[i].text)
 			return -ENOMEM;
+		if (!is_flat)
+			stacks[i].samples = export_stack_samples(report, &report->stacks[i], event);
 	}
-	for (size_t i = 0; i < points->count; i++)
+	for (size_t i = 0; is_flat && i < points->count; i++)
 		stacks[points->points[i].procedure].samples += sample_points_samples(points, &points->points[i], event);
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++, count++) {
 		stacks[count].text = stack_text("[unknown]", unknown_cause_name(cause));
@@ -89,7 +116,8 @@ int
 export_write_folded(const struct export_report *report, FILE *stream)
 {
 	const struct selection_event *event = export_report_event(report, 0);
-	const size_t count = report->points.procedure_count + UNKNOWN_CAUSE_COUNT;
+	const size_t count =
+		(report->stacks ? report->stack_count : report->points.procedure_count) + UNKNOWN_CAUSE_COUNT;
 	struct folded_stack *stacks = calloc(count, sizeof(*stacks));
 	char weights[SUMMARY_WEIGHTS_SIZE];
 	int err;

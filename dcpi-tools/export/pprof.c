@@ -232,25 +232,32 @@ find_function(struct pprof_writer *writer, size_t index)
 	return number;
 }
 
-/* A location, and the samples at it. */
+/* A location, whose identity is writer->location afterwards. */
 static void
-put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Perftools__Profiles__Line *line,
-             const uint64_t *samples)
+put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Perftools__Profiles__Line *line)
 {
-	const struct export_report *report = writer->report;
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations = &location;
-	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *sample_list = &sample;
-	piece_t location_piece = PERFTOOLS__PROFILES__PROFILE__INIT, piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	int64_t values[VALUES_MAX];
+	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 
 	location.id = ++writer->location;
 	location.mapping_id = mapping;
 	location.address = address;
 	location.n_line = 1;
 	location.line = &line;
-	location_piece.n_location = 1;
-	location_piece.location = &locations;
-	put(writer, &location_piece);
+	piece.n_location = 1;
+	piece.location = &locations;
+	put(writer, &piece);
+}
+
+/* Samples of a stack of `count` locations, the innermost first. */
+static void
+put_samples(struct pprof_writer *writer, uint64_t *locations, size_t count, const uint64_t *samples)
+{
+	const struct export_report *report = writer->report;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *sample_list = &sample;
+	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+	int64_t values[VALUES_MAX];
+
 	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		values[sample.n_value++] = samples[i] > INT64_MAX ? INT64_MAX : (int64_t)samples[i];
 	for (size_t i = 0; i < report->choice.shown_events.count; i++) {
@@ -262,8 +269,8 @@ put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Pe
 			time_ns = INT64_MAX;
 		values[sample.n_value++] = time_ns;
 	}
-	sample.n_location_id = 1;
-	sample.location_id = &location.id;
+	sample.n_location_id = count;
+	sample.location_id = locations;
 	sample.value = values;
 	piece.n_sample = 1;
 	piece.sample = &sample_list;
@@ -284,7 +291,57 @@ put_point(struct pprof_writer *writer, size_t index)
 		samples[i] = sample_points_samples(&report->points, point, report->choice.shown_events.events[i]);
 	line.function_id = find_function(writer, index);
 	line.line = report->places[index].line;
-	put_location(writer, writer->mapping, writer->shift + point->offset, &line, samples);
+	put_location(writer, writer->mapping, writer->shift + point->offset, &line);
+	if (!report->stacks)
+		put_samples(writer, &writer->location, 1, samples);
+}
+
+/* A location of a function that is no procedure: `number` tells them apart. */
+static void
+put_named(struct pprof_writer *writer, const char *name, unsigned number)
+{
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+
+	line.function_id = strings_count(writer->functions) + number;
+	put_function(writer, name, name, "", line.function_id);
+	put_location(writer, 0, 0, &line);
+}
+
+/* All stacks. The points' locations have the numbers from 1 on, in their order, and then come the causes of ends. */
+static void
+put_stacks(struct pprof_writer *writer)
+{
+	const struct export_report *report = writer->report;
+	const struct stack_node *nodes = report->choice.selection->stacks.nodes;
+	const uint64_t ends = writer->location + 1;
+	uint64_t *locations = calloc((size_t)report->choice.selection->stacks.count + 1, sizeof(*locations));
+
+	if (!locations) {
+		writer->err = writer->err ? writer->err : -ENOMEM;
+		return;
+	}
+	for (unsigned end = 0; end < STACK_END_COUNT; end++) {
+		const struct stack_node node = {.offset = end, .image = STACK_NO_IMAGE};
+		char name[EXPORT_TRUNCATED_SIZE];
+
+		put_named(writer, export_truncated(&node, name), UNKNOWN_CAUSE_COUNT + end);
+	}
+	for (size_t i = 0; i < report->stack_count && !writer->err; i++) {
+		uint64_t samples[SELECTION_EVENTS_MAX] = {0};
+		size_t count = 0;
+
+		for (uint32_t at = report->stacks[i].node; at; at = nodes[at].caller) {
+			const struct sampled_offset *point = sample_points_frame(&report->points, at);
+			const unsigned end = nodes[at].offset < STACK_END_COUNT ? (unsigned)nodes[at].offset : 0;
+
+			locations[count++] = point ? (uint64_t)(point - report->points.points) + 1 : ends + end;
+		}
+		for (size_t k = 0; k < report->choice.shown_events.count; k++)
+			samples[k] =
+				export_stack_samples(report, &report->stacks[i], report->choice.shown_events.events[k]);
+		put_samples(writer, locations, count, samples);
+	}
+	free(locations);
 }
 
 /* Samples without an image: a function for each cause. */
@@ -292,7 +349,6 @@ static void
 put_unknown(struct pprof_writer *writer, unsigned cause)
 {
 	const struct export_report *report = writer->report;
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	uint64_t samples[SELECTION_EVENTS_MAX] = {0}, sum = 0;
 	char name[64];
 
@@ -301,9 +357,8 @@ put_unknown(struct pprof_writer *writer, unsigned cause)
 	if (sum == 0)
 		return;
 	snprintf(name, sizeof(name), "[unknown: %s]", unknown_cause_name(cause));
-	line.function_id = strings_count(writer->functions) + cause;
-	put_function(writer, name, name, "", line.function_id);
-	put_location(writer, 0, 0, &line, samples);
+	put_named(writer, name, cause);
+	put_samples(writer, &writer->location, 1, samples);
 }
 
 static void
@@ -312,6 +367,8 @@ put_all(struct pprof_writer *writer)
 	put_head(writer);
 	for (size_t i = 0; i < writer->report->points.count && !writer->err; i++)
 		put_point(writer, i);
+	if (writer->report->stacks && !writer->err)
+		put_stacks(writer);
 	for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 		put_unknown(writer, cause);
 	for (size_t i = 0; i < strings_count(writer->texts) && !writer->err; i++) {

@@ -140,6 +140,47 @@ find_places(struct export_report *report)
 	return err;
 }
 
+/* The stacks that were sampled: counts are sorted by node. */
+static int
+find_stacks(struct export_report *report, const struct sample_points_request *request)
+{
+	const struct selection *selection = report->choice.selection;
+	struct export_stack *last = NULL;
+
+	report->stacks = calloc(selection->count_count + 1, sizeof(*report->stacks));
+	if (!report->stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->count_count; i++) {
+		const uint32_t node = (uint32_t)selection->counts[i].offset;
+
+		if (last && last->node == node) {
+			last->end = i + 1;
+		} else if (sample_points_has_stack(request, &selection->counts[i])) {
+			last = &report->stacks[report->stack_count++];
+			*last = (struct export_stack){.node = node, .first = i, .end = i + 1};
+		}
+	}
+	return 0;
+}
+
+uint64_t
+export_stack_samples(const struct export_report *report, const struct export_stack *stack, uint16_t event)
+{
+	const struct selection_count *counts = report->choice.selection->counts;
+
+	for (size_t i = stack->first; i < stack->end; i++)
+		if (counts[i].event == event)
+			return counts[i].count;
+	return 0;
+}
+
+const char *
+export_truncated(const struct stack_node *node, char text[EXPORT_TRUNCATED_SIZE])
+{
+	snprintf(text, EXPORT_TRUNCATED_SIZE, "[truncated: %s]", stack_end_name((unsigned)node->offset));
+	return text;
+}
+
 static int
 find_points(struct export_report *report, struct profile *profile)
 {
@@ -154,6 +195,8 @@ find_points(struct export_report *report, struct profile *profile)
 
 	err = request.symbolizer ? sample_points_make(&request, &report->points) : -ENOMEM;
 	symbolizer_free(request.symbolizer);
+	if (!err && report->request->options.request.stacks)
+		err = find_stacks(report, &request);
 	if (!err)
 		err = find_places(report);
 	return err;
@@ -179,6 +222,8 @@ add_up(struct export_report *report)
 		for (size_t j = 0; j < report->points.count; j++)
 			report->written[event] +=
 				sample_points_samples(&report->points, &report->points.points[j], event);
+		for (size_t j = 0; j < report->stack_count; j++)
+			report->written[event] += export_stack_samples(report, &report->stacks[j], event);
 		for (unsigned cause = 0; cause < UNKNOWN_CAUSE_COUNT; cause++)
 			report->written[event] += export_report_unknown(report, event, cause);
 	}
@@ -210,6 +255,7 @@ export_report_fini(struct export_report *report)
 	strings_free(report->strings);
 	free(report->places);
 	free(report->stretches);
+	free(report->stacks);
 	sample_points_fini(&report->points);
 	report_choice_fini(&report->choice);
 }
@@ -287,11 +333,14 @@ int
 export_report_print_json(const struct export_report *report, FILE *stream)
 {
 	json_t *root;
+	int failed = 0;
 
 	root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "dcpiexport/1", "start",
 	                 json_time(report->choice.selection->start_ns), "end",
 	                 json_time(report->choice.selection->end_ns), "files", files_json(report), "samples",
 	                 samples_json(report), "procedures", json_count(report->points.procedure_count), "offsets",
 	                 json_count(report->points.count));
-	return json_print(root, stream);
+	if (report->stacks)
+		failed = json_object_set_new(root, "stacks", json_count(report->stack_count));
+	return json_print(json_kept(root, failed), stream);
 }

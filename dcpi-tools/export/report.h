@@ -41,6 +41,12 @@ struct export_place {
 	uint32_t line;
 };
 
+/* A call stack, with the samples of all events: counts `first` to `end` - 1 of the selection. */
+struct export_stack {
+	uint32_t node; /* the innermost frame's */
+	size_t first, end;
+};
+
 struct export_report {
 	const struct export_request *request;
 	struct report_choice choice;
@@ -48,7 +54,9 @@ struct export_report {
 	struct export_place *places;      /* of the points */
 	struct export_stretch *stretches; /* by image and start */
 	size_t stretch_count, stretch_capacity;
-	struct export_strings *strings;         /* source files */
+	struct export_strings *strings; /* source files */
+	struct export_stack *stacks;    /* with --stacks, by node */
+	size_t stack_count;
 	bool has_unknown;                       /* samples without an image are exported as well */
 	uint64_t written[SELECTION_EVENTS_MAX]; /* samples by event, unknown ones with them */
 };
@@ -66,6 +74,13 @@ export_report_event(const struct export_report *report, size_t column)
 
 /* Samples without an image, by cause; 0 when they are not asked for. */
 uint64_t export_report_unknown(const struct export_report *report, uint16_t event, unsigned cause);
+
+/* Samples of a stack; 0 for an event that it was not sampled by. */
+uint64_t export_stack_samples(const struct export_report *report, const struct export_stack *stack, uint16_t event);
+
+/* "[truncated: no-tables]", for a node without an image. */
+#define EXPORT_TRUNCATED_SIZE 64
+const char *export_truncated(const struct stack_node *node, char text[EXPORT_TRUNCATED_SIZE]);
 
 /* 0, or -ENOMEM; the stream keeps its own errors. */
 int export_write_pprof(const struct export_report *report, FILE *stream);

@@ -226,6 +226,86 @@ go_round_with_perf()
 		"$(top "$scratch/perf.pb.gz" | awk '{ print $1, $3 }' | sort)"
 }
 
+# perf_folded FILE - the stacks of perf script that have no frame in the kernel, folded
+perf_folded()
+{
+	perf script -i "$1" --comm calls --no-inline -F comm,ip,sym,dso 2>/dev/null | awk '
+		NF == 1 { next }
+		NF == 0 {
+			if (stack != "" && !kernel)
+				stacks[stack]++
+			stack = ""; kernel = 0; next
+		}
+		{ kernel = kernel || /kernel/; stack = stack == "" ? $2 : $2 ";" stack }
+		END { for (stack in stacks) print stack, stacks[stack] }' | LC_ALL=C sort
+}
+
+# inclusive_by_callgrind FILE - "SAMPLES PROCEDURE"
+inclusive_by_callgrind()
+{
+	callgrind_annotate --threshold=100 --auto=no --inclusive=yes "$1" |
+		sed -nE '/file:function/,$ { s/^ *([0-9,]+) \([^)]*\) *[^:]*:([^ ]*) .*/\1 \2/p }' | tr -d , | sort
+}
+
+# Call stacks of a program with known calls: a tree, a procedure that calls itself, and two callers of one.
+export_stacks()
+{
+	local stacks=$scratch/stacks all names='^(main|parse|scan|build|descend)$'
+
+	perf record -q -g -e cpu-clock -c 2000000 -o "$stacks.data" -- "$build/workloads/calls" 2 >/dev/null 2>&1 || {
+		skip 'call stacks are exported' 'perf record is refused here'
+		return
+	}
+	dcpimport --db "$stacks" "$stacks.data" >/dev/null
+	check 'stacks are exported in all formats' dcpiexport --db "$stacks" --stacks --folded "$stacks.folded" \
+		--pprof "$stacks.pb.gz" --callgrind "$stacks.callgrind" --event cpu-clock
+	perf_folded "$stacks.data" | grep -E ';(main|parse|scan|build|descend) [0-9]*$' >"$stacks.expected"
+	check 'perf script has such' grep -q ';main;build;descend;descend;descend;descend [0-9]' "$stacks.expected"
+	check_equal 'folded stacks are those of perf script' "$(cat "$stacks.expected")" \
+		"$(grep -E '^[^ ]*;(main|parse|scan|build|descend) [0-9]*$' "$stacks.folded" | LC_ALL=C sort)"
+	all=$(dcpiexport --db "$stacks" --stacks --folded /dev/null --json | jq '.samples["cpu-clock.stacks"]')
+	check_equal 'all are there' "$all" "$(awk '{ n += $NF } END { print n }' "$stacks.folded")"
+	dcpiprof --db "$stacks" --inclusive --least 0 --json >"$stacks.json"
+	jq -r --arg names "$names" '.rows[] | select(.procedure | test($names)) | "\(.samples) \(.procedure)"' "$stacks.json" |
+		sort >"$stacks.inclusive"
+	jq -r --arg names "$names" '.rows[] | select(.own > 0 and (.procedure | test($names))) | "\(.own) \(.procedure)"' \
+		"$stacks.json" | sort >"$stacks.own"
+	check 'dcpiprof has the five procedures' [ "$(wc -l <"$stacks.inclusive")" = 5 ]
+	if command -v go >/dev/null; then
+		check_equal 'pprof adds up what is called as dcpiprof does' "$(cat "$stacks.inclusive")" \
+			"$(go tool pprof -top -cum -nodecount=1000000 -nodefraction=0 "$stacks.pb.gz" 2>/dev/null |
+				sed '1,/flat%/d' | awk -v names="$names" '$6 ~ names { print $4, $6 }' | sort)"
+		check_equal 'and what is not' "$(cat "$stacks.own")" \
+			"$(top "$stacks.pb.gz" | awk -v names="$names" '$3 ~ names && $1 { print $1, $3 }' | sort)"
+	else
+		skip 'pprof adds up stacks' 'golang-go is not installed'
+	fi
+	if command -v callgrind_annotate >/dev/null; then
+		check_equal 'callgrind_annotate adds up what is called' "$(cat "$stacks.inclusive")" \
+			"$(inclusive_by_callgrind "$stacks.callgrind" | grep -E " (main|parse|scan|build|descend)$")"
+		check_equal 'and what is not' "$(cat "$stacks.own")" \
+			"$(annotated "$stacks.callgrind" | grep -E " (main|parse|scan|build|descend)$" | sort)"
+	else
+		skip 'callgrind_annotate adds up stacks' 'valgrind is not installed'
+	fi
+	check_equal 'what is selected by the image that was running' "$(grep -cE ';(main|parse|scan|build|descend) ' "$stacks.folded")" \
+		"$(dcpiexport --db "$stacks" --stacks --folded - calls 2>/dev/null | wc -l)"
+	check_equal 'without --stacks, procedures have no callers' 0 \
+		"$(dcpiexport --db "$stacks" --folded - 2>/dev/null | grep -c ';main;')"
+	perf record -q -g -e cpu-clock -c 2000000 -o "$stacks.data" -- "$build/workloads/calls" 1 300 >/dev/null 2>&1
+	dcpimport --db "$stacks.deep" "$stacks.data" >/dev/null
+	dcpiexport --db "$stacks.deep" --stacks --folded "$stacks.folded" --pprof "$stacks.pb.gz" --callgrind "$stacks.callgrind"
+	check 'what is too deep begins with the cause' grep -q '^\[truncated: depth\];descend;' "$stacks.folded"
+	check_equal 'and is a caller for callgrind' "$(awk '/^\[truncated: depth/ { n += $NF } END { print n + 0 }' "$stacks.folded")" \
+		"$(callgrind_annotate --threshold=100 --auto=no --inclusive=yes "$stacks.callgrind" |
+			awk '/truncated: depth/ { gsub(",", "", $1); print $1 }')"
+	check_equal 'and for pprof' "$(awk '/^\[truncated: depth/ { n += $NF } END { print n + 0 }' "$stacks.folded")" \
+		"$(go tool pprof -top -cum -nodecount=1000000 -nodefraction=0 "$stacks.pb.gz" 2>/dev/null |
+			awk '/truncated: depth/ { print $4 }')"
+	check_fails 'where there are no stacks' 4 'no call stacks in what was selected' \
+		dcpiexport --db "$db" --stacks --folded -
+}
+
 check 'the database is made' make_figure_database "$db" || exit 1
 check 'and another, with lines' make_work_database || exit 1
 look_at_folded
@@ -235,4 +315,5 @@ look_at_files
 look_at_refusals
 compare_with_dcpiprof
 go_round_with_perf
+export_stacks
 [ $failures = 0 ]
