@@ -17,6 +17,7 @@
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/sample_points.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/tar/archive.h"
 #include "image/image_file.h"
@@ -46,9 +47,16 @@ struct tar_values {
 	size_t parcel_capacity;
 };
 
+/* An offset that has samples, or is in a call stack. */
+struct tar_point {
+	const struct selection_image *image;
+	uint64_t offset;
+};
+
 struct tar_reader {
 	struct profile *profile;
-	const struct selection *selection;
+	struct tar_point *points; /* by image and offset */
+	size_t point_count, point_capacity;
 	struct tar_images *images;
 	struct capture_place *places; /* of the present image */
 	size_t place_count, place_capacity;
@@ -102,13 +110,13 @@ take_value(void *context, enum capture_part part, uint32_t block, const void *da
 	}
 }
 
-/* The blocks of an image that have samples, and the granules in them: counts from `start` to `end` - 1. */
+/* The blocks of an image that have samples, and the granules in them: points from `start` to `end` - 1. */
 static int
 find_places(struct tar_reader *reader, size_t start, size_t end)
 {
 	reader->place_count = 0;
 	for (size_t i = start; i < end; i++) {
-		const uint64_t offset = reader->selection->counts[i].offset;
+		const uint64_t offset = reader->points[i].offset;
 		const uint32_t block = (uint32_t)(offset / CAPTURED_BLOCK_SIZE);
 		struct capture_place *last = reader->places + reader->place_count;
 
@@ -228,24 +236,52 @@ look_at_image(struct tar_reader *reader, const struct selection_image *image, bo
 static int
 take_all(struct tar_reader *reader, bool read_files)
 {
-	const struct selection *selection = reader->selection;
 	struct progress progress;
 	int err = 0;
 
 	progress_begin(&progress, "of the samples' images looked at");
-	for (size_t start = 0, end; start < selection->count_count && !err; start = end) {
-		const struct selection_image *image = &selection->images[selection->counts[start].image];
+	for (size_t start = 0, end; start < reader->point_count && !err; start = end) {
+		const struct selection_image *image = reader->points[start].image;
 
-		for (end = start;
-		     end < selection->count_count && selection->counts[end].image == selection->counts[start].image;
+		for (end = start; end < reader->point_count && reader->points[end].image->number == image->number;
 		     end++)
 			;
-		progress_show(&progress, start, selection->count_count);
+		progress_show(&progress, start, reader->point_count);
 		err = find_places(reader, start, end);
 		if (!err && image->image->kind != IMAGE_ANON)
 			err = look_at_image(reader, image, read_files);
 	}
 	progress_end(&progress);
+	return err;
+}
+
+static int
+compare_points(const void *a, const void *b)
+{
+	const struct tar_point *one = a, *other = b;
+
+	if (one->image->number != other->image->number)
+		return one->image->number < other->image->number ? -1 : 1;
+	return (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+static int
+add_points(struct tar_reader *reader, const struct selection *selection)
+{
+	const struct sample_points_request request = {.selection = selection};
+	struct sample_points points;
+	int err = sample_points_make(&request, &points);
+
+	for (size_t i = 0; i < points.count && !err; i++) {
+		struct tar_point *point = ARRAY_APPEND(reader->points, reader->point_count, reader->point_capacity);
+
+		if (point)
+			*point =
+				(struct tar_point){&selection->images[points.points[i].image], points.points[i].offset};
+		else
+			err = -ENOMEM;
+	}
+	sample_points_fini(&points);
 	return err;
 }
 
@@ -256,23 +292,31 @@ take_all(struct tar_reader *reader, bool read_files)
 static int
 tar_images_take(struct profile *profile, bool read_files, struct tar_images *images)
 {
-	const struct selection_request request = {.epoch = "all"};
+	/* callers in call stacks need names, too, though they may have no samples */
+	const struct selection_request requests[] = {{.epoch = "all"}, {.epoch = "all", .stacks = true}};
 	struct tar_reader reader = {.profile = profile, .images = images};
-	struct selection *selection;
+	struct selection *selections[ARRAY_COUNT(requests)] = {NULL};
 	char why[256];
-	int err;
+	int err = 0;
 
 	memset(images, 0, sizeof(*images));
-	err = selection_read(profile, &request, &selection, why, sizeof(why));
-	if (err)
-		return err == -DCPI_ENOSELECTION ? 0 : err; /* there are no samples yet */
-	reader.selection = selection;
-	images->epochs = selection->epoch_count;
-	images->end_ns = selection->end_ns;
-	err = take_all(&reader, read_files);
+	for (size_t i = 0; i < ARRAY_COUNT(requests) && !err; i++) {
+		err = selection_read(profile, &requests[i], &selections[i], why, sizeof(why));
+		if (err)
+			break;
+		images->epochs = selections[i]->epoch_count;
+		images->end_ns = selections[i]->end_ns;
+		err = add_points(&reader, selections[i]);
+	}
+	if (!err && reader.point_count > 0) {
+		qsort(reader.points, reader.point_count, sizeof(*reader.points), compare_points);
+		err = take_all(&reader, read_files);
+	}
 	free(reader.places);
-	selection_free(selection);
-	return err;
+	free(reader.points);
+	for (size_t i = 0; i < ARRAY_COUNT(requests); i++)
+		selection_free(selections[i]);
+	return err == -DCPI_ENOSELECTION ? 0 : err; /* there are no samples yet */
 }
 
 /* ---- Pack and extract ---- */

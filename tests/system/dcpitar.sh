@@ -183,10 +183,32 @@ look_at_this_machine()
 	figure "dcpitar: $(stat -c %s live.tar.zst) bytes, of a database of $(stat -c %s live/data.mdb)"
 }
 
+# A program that only calls has no samples, but is in all stacks: it is named when it is gone.
+look_at_callers()
+{
+	printf '%s\n' 'int spin(volatile int *n) { for (*n = 0; *n < 1000000; ++*n) ; return *n; }' >spin.c
+	printf '%s\n' 'int spin(volatile int *); int only_calls(void) { int n, sum = 0; for (int i = 0; i < 500; i++) sum += spin(&n);' \
+		'return sum; }' 'int main(void) { return only_calls() == 1; }' >outer.c
+	gcc -O0 -fno-omit-frame-pointer -shared -fPIC -Wl,--build-id -o "$scratch/libspin.so" spin.c &&
+		gcc -O0 -fno-omit-frame-pointer -Wl,--build-id -o "$scratch/outer" outer.c \
+			"$scratch/libspin.so" || return
+	perf record -q -g -e cpu-clock -F 500 -o outer.data -- "$scratch/outer" >/dev/null 2>&1 || {
+		skip 'callers without samples are named elsewhere' 'perf record is refused here'
+		return
+	}
+	dcpimport --db outer.db outer.data >/dev/null
+	check 'a profile with call stacks is packed' dcpitar --db outer.db outer.tar.zst
+	rm "$scratch/outer" "$scratch/libspin.so"
+	dcpitar -x outer.tar.zst --to outer.there >/dev/null
+	check_equal 'callers without samples are named elsewhere' 'main only_calls spin' \
+		"$(dcpiprof --db outer.there --inclusive --json | jq -r '.rows[].procedure' | grep -xE 'main|only_calls|spin' | sort | paste -sd ' ')"
+}
+
 check 'the database is made' make_figure_database "$db" || exit 1
 look_at_small_database
 look_at_hostile_archives
 look_at_refusals
 look_at_signals
 look_at_this_machine
+look_at_callers
 [ $failures = 0 ]
