@@ -81,24 +81,49 @@ record_text(struct record *record)
 	}
 }
 
-/* What a record points to, NULL for nothing; its bytes. */
-static const void *
-record_behind(const struct record *record, size_t *size)
+static size_t
+branches_size(const struct record *sample)
+{
+	return sample->sample.branch_count * sizeof(struct perf_branch_entry);
+}
+
+static size_t
+call_chain_size(const struct record *sample)
+{
+	return (size_t)sample->sample.call_chain_count * sizeof(uint64_t);
+}
+
+/* Bytes that a record points to. */
+static size_t
+behind_size(const struct record *record)
 {
 	struct record copy;
 	const char **text;
 
-	*size = 0;
-	if (record->type == RECORD_SAMPLE) {
-		*size = record->sample.branch_count * sizeof(struct perf_branch_entry);
-		return record->sample.branches;
-	}
+	if (record->type == RECORD_SAMPLE)
+		return branches_size(record) + call_chain_size(record);
 	copy = *record;
 	text = record_text(&copy);
-	if (!text || !*text)
-		return NULL;
-	*size = strlen(*text) + 1;
-	return *text;
+	return text && *text ? strlen(*text) + 1 : 0;
+}
+
+/* Copy what `record` points to to `at`: of a sample, the branches, then the call chain. */
+static void
+copy_behind(const struct record *record, uint8_t *at, size_t size)
+{
+	struct record copy;
+
+	if (size == 0)
+		return;
+	if (record->type != RECORD_SAMPLE) {
+		copy = *record;
+		memcpy(at, *record_text(&copy), size);
+		return;
+	}
+	if (branches_size(record) > 0)
+		memcpy(at, record->sample.branches, branches_size(record));
+	if (call_chain_size(record) > 0)
+		memcpy(at + branches_size(record), record->sample.call_chain, call_chain_size(record));
 }
 
 /* Samples are most of all, and shorter than what a mapping needs. */
@@ -137,19 +162,17 @@ static int
 keep(struct time_order *order, const struct record *record, uint32_t event)
 {
 	struct time_order_waiting head = {.event = event, .fields = (uint32_t)fields_size(record)};
-	size_t behind_size, size;
-	const void *behind = record_behind(record, &behind_size);
+	const size_t behind = behind_size(record);
+	const size_t size = sizeof(head) + round_up(head.fields) + round_up(behind);
 	uint8_t *at;
 
-	size = sizeof(head) + round_up(head.fields) + round_up(behind_size);
 	head.size = size;
 	if (reserve(order, size))
 		return -ENOMEM;
 	at = order->bytes + order->used;
 	memcpy(at, &head, sizeof(head));
 	memcpy(at + sizeof(head), record, head.fields);
-	if (behind_size > 0)
-		memcpy(at + sizeof(head) + round_up(head.fields), behind, behind_size);
+	copy_behind(record, at + sizeof(head) + round_up(head.fields), behind);
 	order->entries[order->count++] = (struct time_order_entry){record->time, order->used};
 	order->used += size;
 	return 0;
@@ -166,10 +189,12 @@ hand_over(struct time_order *order, const struct time_order_entry *entry)
 	memcpy(&head, at, sizeof(head));
 	memcpy(&record, at + sizeof(head), head.fields);
 	at += sizeof(head) + round_up(head.fields);
-	if (record.type == RECORD_SAMPLE)
+	if (record.type == RECORD_SAMPLE) {
 		record.sample.branches = at;
-	else if ((text = record_text(&record)) && *text)
+		record.sample.call_chain = call_chain_size(&record) > 0 ? at + branches_size(&record) : NULL;
+	} else if ((text = record_text(&record)) && *text) {
 		*text = (const char *)at;
+	}
 	if (entry->time > order->gone)
 		order->gone = entry->time;
 	return order->sink(order->context, &record, head.event);

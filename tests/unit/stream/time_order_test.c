@@ -15,6 +15,7 @@ struct time_order_fixture {
 	uint32_t last_event;
 	char last_path[64];
 	struct perf_branch_entry last_branch;
+	uint64_t last_chain[4];
 	int answer; /* of the sink */
 };
 
@@ -31,6 +32,9 @@ see(void *context, const struct record *record, uint32_t event)
 		snprintf(fixture->last_path, sizeof(fixture->last_path), "%s", record->mmap.path);
 	if (record->type == RECORD_SAMPLE && record->sample.branch_count > 0)
 		memcpy(&fixture->last_branch, record->sample.branches, sizeof(fixture->last_branch));
+	if (record->type == RECORD_SAMPLE && record->sample.call_chain)
+		memcpy(fixture->last_chain, record->sample.call_chain,
+		       record->sample.call_chain_count * sizeof(uint64_t));
 	return fixture->answer;
 }
 
@@ -161,6 +165,7 @@ static void
 what_a_record_points_to_is_kept_with_it(void **state)
 {
 	struct perf_branch_entry branches[2] = {{.from = 0x10, .to = 0x20}, {.from = 0x30, .to = 0x40}};
+	uint64_t chain[3] = {0x51, 0x52, 0x53};
 	struct record mapping = {.type = RECORD_MMAP, .time = 2, .pid = 42};
 	struct record sample = {.type = RECORD_SAMPLE, .time = 1};
 	struct time_order_fixture *fixture = *state;
@@ -170,11 +175,14 @@ what_a_record_points_to_is_kept_with_it(void **state)
 	mapping.mmap.start = 0x1000;
 	sample.sample.branches = (const uint8_t *)branches;
 	sample.sample.branch_count = 2;
+	sample.sample.call_chain = (const uint8_t *)chain;
+	sample.sample.call_chain_count = 3;
 	sample.sample.address = 0x77;
 	assert_int_equal(time_order_put(fixture->order, &mapping, 3), 0);
 	assert_int_equal(time_order_put(fixture->order, &sample, 3), 0);
 	memset(path, 'x', sizeof(path) - 1);
 	memset(branches, 0, sizeof(branches));
+	memset(chain, 0, sizeof(chain));
 	assert_int_equal(time_order_end(fixture->order), 0);
 	assert_string_equal(fixture->last_path, "/lib/libz.so");
 	assert_int_equal(fixture->last.mmap.start, 0x1000);
@@ -182,6 +190,29 @@ what_a_record_points_to_is_kept_with_it(void **state)
 	assert_int_equal(fixture->last_event, 3);
 	assert_int_equal(fixture->last_branch.from, 0x10);
 	assert_int_equal(fixture->last_branch.to, 0x20);
+	assert_int_equal(fixture->last_chain[0], 0x51);
+	assert_int_equal(fixture->last_chain[1], 0x52);
+	assert_int_equal(fixture->last_chain[2], 0x53);
+}
+
+static void
+a_call_chain_is_kept_without_branches_and_none_stays_none(void **state)
+{
+	struct record sample = {.type = RECORD_SAMPLE, .time = 1};
+	struct time_order_fixture *fixture = *state;
+	uint64_t chain[2] = {0x61, 0x62};
+
+	sample.sample.call_chain = (const uint8_t *)chain;
+	sample.sample.call_chain_count = 2;
+	assert_int_equal(time_order_put(fixture->order, &sample, 0), 0);
+	memset(chain, 0, sizeof(chain));
+	sample = (struct record){.type = RECORD_SAMPLE, .time = 2};
+	assert_int_equal(time_order_put(fixture->order, &sample, 0), 0);
+	assert_int_equal(time_order_end(fixture->order), 0);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(fixture->last_chain[0], 0x61);
+	assert_int_equal(fixture->last_chain[1], 0x62);
+	assert_null(fixture->last.sample.call_chain);
 }
 
 /* Without rounds - perf of 2010, or a hostile file - memory has an end nevertheless, and late records are counted. */
@@ -227,6 +258,7 @@ main(void)
 		TEST(records_of_one_time_stay_as_they_came),
 		TEST(a_record_without_a_time_is_not_held_back),
 		TEST(what_a_record_points_to_is_kept_with_it),
+		TEST(a_call_chain_is_kept_without_branches_and_none_stays_none),
 		cmocka_unit_test_setup_teardown(what_waits_has_a_limit, setup_small, teardown),
 		TEST(what_the_sink_says_is_told),
 	};
