@@ -320,18 +320,17 @@ compare_with_highest(void *context, uint32_t number, uint32_t caller)
 static int
 visit_stacks(struct check *check, const MDB_val *key, const MDB_val *value)
 {
-	uint64_t offset;
-	uint32_t image;
+	struct stacks_key at;
 
-	if (stacks_key_decode(key->mv_data, key->mv_size, &image, &offset)) {
+	if (stacks_key_decode(key->mv_data, key->mv_size, &at)) {
 		check_complain(check, "stacks: a key of %zu bytes", key->mv_size);
 		return 0;
 	}
-	if (stacks_decode(value->mv_data, value->mv_size, compare_with_highest, check))
-		check_complain(check, "stacks: the nodes of image %u, offset %#" PRIx64 " cannot be read", image,
-		               offset);
-	if (image != 0 && image != STACK_NO_IMAGE && !check_numbers_have(&check->images, image))
-		check_complain(check, "stacks: image %u is not in images", image);
+	if (stacks_decode(&at, value->mv_data, value->mv_size, compare_with_highest, check))
+		check_complain(check, "stacks: the nodes of image %u, offset %#" PRIx64 " cannot be read", at.image,
+		               at.offset);
+	if (at.image != 0 && at.image != STACK_NO_IMAGE && !check_numbers_have(&check->images, at.image))
+		check_complain(check, "stacks: image %u is not in images", at.image);
 	return 0;
 }
 

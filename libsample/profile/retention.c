@@ -461,7 +461,7 @@ mark_stacks(struct gc *gc, const struct store *store, MDB_txn *txn)
 	stack_nodes_fini(&nodes);
 	gc->phase = GC_STACKS;
 	gc->next = 0;
-	gc->next_offset = 0;
+	gc->next_stacks = (struct stacks_key){0};
 	return 0;
 }
 
@@ -573,12 +573,12 @@ find_unmarked(const struct store *store, MDB_txn *txn, enum store_table table, c
 
 /* 1 with the place to continue; 0 when no stacks are left; or an error. */
 static int
-remove_stacks(struct profile *profile, MDB_txn *txn, size_t max, uint32_t *next, uint64_t *next_offset)
+remove_stacks(struct profile *profile, MDB_txn *txn, size_t max, struct stacks_key *next)
 {
 	struct gc_marks *marks = &profile->gc.nodes;
 
 	mark_session(marks, &profile->nodes);
-	return stacks_sweep(&profile->store, txn, marks, LOOKS_PER_BLOCK * max, next, next_offset);
+	return stacks_sweep(&profile->store, txn, marks, LOOKS_PER_BLOCK * max, next);
 }
 
 static int
@@ -611,7 +611,7 @@ remove_step(struct profile *profile, size_t max)
 {
 	struct gc *gc = &profile->gc;
 	uint32_t epochs, next = gc->next;
-	uint64_t next_offset = gc->next_offset;
+	struct stacks_key next_stacks = gc->next_stacks;
 	MDB_txn *txn;
 	int err;
 
@@ -636,9 +636,8 @@ remove_step(struct profile *profile, size_t max)
 		return 1;
 	}
 	if (gc->phase == GC_STACKS) {
-		err = remove_stacks(profile, txn, max, &next, &next_offset);
-		if (err == 0)
-			next = 0;
+		err = remove_stacks(profile, txn, max, &next_stacks);
+		next = err == 0 ? 0 : next_stacks.image;
 	} else {
 		err = remove_some(profile, txn, max, &next);
 	}
@@ -646,7 +645,7 @@ remove_step(struct profile *profile, size_t max)
 	if (err)
 		return err;
 	gc->next = next;
-	gc->next_offset = next_offset;
+	gc->next_stacks = next_stacks;
 	if (!next && gc->phase == GC_STACKS) {
 		gc->phase = GC_IMAGES;
 	} else if (!next && gc->phase == GC_IMAGES) {

@@ -19,6 +19,7 @@
 
 #include "profile/counts.h"
 #include "profile/profile.h"
+#include "profile/stacks.h"
 
 struct ids_map;
 
@@ -102,7 +103,7 @@ struct gc {
 	enum gc_phase phase;
 	struct counts_key at; /* where marking continues */
 	uint32_t next;        /* where removing continues */
-	uint64_t next_offset; /* of a stack's frame in image `next` */
+	struct stacks_key next_stacks;
 	struct gc_marks images;
 	struct gc_marks contexts;
 	struct gc_marks nodes; /* of stacks */

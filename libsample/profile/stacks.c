@@ -14,31 +14,33 @@
 #include "tally/tally.h"
 
 /* No image has the number 0: the one node of this frame has the highest number that was ever given. */
-#define HIGHEST_IMAGE  0
-#define HIGHEST_OFFSET 0
+#define HIGHEST_IMAGE 0
+static const struct stacks_key highest_key = {.image = HIGHEST_IMAGE};
 
 void
-stacks_key_encode(uint32_t image, uint64_t offset, uint8_t data[STACKS_KEY_SIZE])
+stacks_key_encode(const struct stacks_key *key, uint8_t data[STACKS_KEY_SIZE])
 {
-	put_be(data, image, 4);
-	put_be(data + 4, offset, 8);
+	put_be(data, key->image, 4);
+	put_be(data + 4, key->offset, 8);
+	put_be(data + 12, key->block, 4);
 }
 
 int
-stacks_key_decode(const void *data, size_t size, uint32_t *image, uint64_t *offset)
+stacks_key_decode(const void *data, size_t size, struct stacks_key *key)
 {
 	struct byte_reader reader;
 
 	reader_init(&reader, data, size);
-	*image = read_u32_be(&reader);
-	*offset = read_u64_be(&reader);
+	key->image = read_u32_be(&reader);
+	key->offset = read_u64_be(&reader);
+	key->block = read_u32_be(&reader);
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-/* ---- the nodes of one frame ---- */
+/* ---- the nodes at one key ---- */
 
 int
-stacks_decode(const void *data, size_t size, stacks_visit *visit, void *context)
+stacks_decode(const struct stacks_key *key, const void *data, size_t size, stacks_visit *visit, void *context)
 {
 	struct byte_reader reader;
 	uint64_t number = 0;
@@ -46,14 +48,15 @@ stacks_decode(const void *data, size_t size, stacks_visit *visit, void *context)
 	reader_init(&reader, data, size);
 	read_format(&reader);
 	if (!reader.failed && reader.at == reader.end)
-		return -DCPI_EDAMAGED; /* a frame without a node is removed */
+		return -DCPI_EDAMAGED; /* a key without a node is removed */
 	while (!reader.failed && reader.at < reader.end) {
 		const uint64_t distance = read_varint_u32(&reader);
 		const uint64_t above_caller = read_varint_u32(&reader);
 		int result;
 
 		number += distance;
-		if (reader.failed || distance == 0 || number > UINT32_MAX || above_caller == 0 || above_caller > number)
+		if (reader.failed || distance == 0 || number > UINT32_MAX || above_caller == 0 ||
+		    above_caller > number || (number - above_caller) >> STACKS_BLOCK_SHIFT != key->block)
 			return -DCPI_EDAMAGED;
 		result = visit(context, (uint32_t)number, (uint32_t)(number - above_caller));
 		if (result)
@@ -106,25 +109,32 @@ keep_marked(void *context, uint32_t number, uint32_t caller)
 
 /* ---- in the store ---- */
 
+static struct stacks_key
+node_key(const struct stack_node *node)
+{
+	return (struct stacks_key){
+		.offset = node->offset, .image = node->image, .block = node->caller >> STACKS_BLOCK_SHIFT};
+}
+
 static int
-get_frame(const struct store *store, MDB_txn *txn, uint32_t image, uint64_t offset, MDB_val *value)
+get_nodes(const struct store *store, MDB_txn *txn, const struct stacks_key *at, MDB_val *value)
 {
 	uint8_t data[STACKS_KEY_SIZE];
 	MDB_val key = {sizeof(data), data};
 
-	stacks_key_encode(image, offset, data);
+	stacks_key_encode(at, data);
 	return store_error(mdb_get(txn, store->tables[TABLE_STACKS], &key, value));
 }
 
 static int
-put_frame(const struct store *store, MDB_txn *txn, uint32_t image, uint64_t offset, const struct byte_writer *writer)
+put_nodes(const struct store *store, MDB_txn *txn, const struct stacks_key *at, const struct byte_writer *writer)
 {
 	uint8_t data[STACKS_KEY_SIZE];
 	MDB_val key = {sizeof(data), data}, value = {writer->size, writer->data};
 
 	if (writer->failed)
 		return -ENOMEM;
-	stacks_key_encode(image, offset, data);
+	stacks_key_encode(at, data);
 	return store_error(mdb_put(txn, store->tables[TABLE_STACKS], &key, &value, 0));
 }
 
@@ -140,12 +150,12 @@ int
 stacks_highest(const struct store *store, MDB_txn *txn, uint32_t *highest)
 {
 	MDB_val value;
-	int err = store->has[TABLE_STACKS] ? get_frame(store, txn, HIGHEST_IMAGE, HIGHEST_OFFSET, &value) : -ENOENT;
+	int err = store->has[TABLE_STACKS] ? get_nodes(store, txn, &highest_key, &value) : -ENOENT;
 
 	*highest = 0;
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	return stacks_decode(value.mv_data, value.mv_size, take_highest, highest);
+	return stacks_decode(&highest_key, value.mv_data, value.mv_size, take_highest, highest);
 }
 
 int
@@ -155,7 +165,7 @@ stacks_set_highest(const struct store *store, MDB_txn *txn, uint32_t highest)
 	int err;
 
 	append(&list, highest, 0);
-	err = put_frame(store, txn, HIGHEST_IMAGE, HIGHEST_OFFSET, &list.value);
+	err = put_nodes(store, txn, &highest_key, &list.value);
 	writer_fini(&list.value);
 	return err;
 }
@@ -171,21 +181,23 @@ stacks_image(const struct store *store, MDB_txn *txn, uint32_t *number)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* The nodes of the node's frame: `list` has what is to be known of them. -ENOENT when there are none. */
+/* The nodes at the key of `node`: `list` has what is to be known of them. -ENOENT when there are none. */
 static int
-read_frame(const struct store *store, MDB_txn *txn, const struct stack_node *node, struct node_list *list,
+read_nodes(const struct store *store, MDB_txn *txn, const struct stack_node *node, struct node_list *list,
            MDB_val *value)
 {
-	int err = get_frame(store, txn, node->image, node->offset, value);
+	const struct stacks_key key = node_key(node);
+	int err = get_nodes(store, txn, &key, value);
 
-	return err ? err : stacks_decode(value->mv_data, value->mv_size, find_caller, list);
+	return err ? err : stacks_decode(&key, value->mv_data, value->mv_size, find_caller, list);
 }
 
 /* Put the nodes at `value` (of size 0: none) with one more at their end. */
 static int
-put_frame_with(const struct store *store, MDB_txn *txn, const MDB_val *value, uint32_t number,
+put_nodes_with(const struct store *store, MDB_txn *txn, const MDB_val *value, uint32_t number,
                const struct stack_node *node, struct node_list *list)
 {
+	const struct stacks_key key = node_key(node);
 	int err;
 
 	if (number <= list->last || number <= node->caller)
@@ -193,7 +205,7 @@ put_frame_with(const struct store *store, MDB_txn *txn, const MDB_val *value, ui
 	if (value->mv_size > 0)
 		write_bytes(&list->value, value->mv_data, value->mv_size);
 	append(list, number, node->caller);
-	err = put_frame(store, txn, node->image, node->offset, &list->value);
+	err = put_nodes(store, txn, &key, &list->value);
 	writer_fini(&list->value);
 	return err;
 }
@@ -203,9 +215,9 @@ stacks_append(const struct store *store, MDB_txn *txn, uint32_t number, const st
 {
 	struct node_list list = {0};
 	MDB_val value = {0};
-	int err = read_frame(store, txn, node, &list, &value);
+	int err = read_nodes(store, txn, node, &list, &value);
 
-	return err && err != -ENOENT ? err : put_frame_with(store, txn, &value, number, node, &list);
+	return err && err != -ENOENT ? err : put_nodes_with(store, txn, &value, number, node, &list);
 }
 
 /* stacks_intern(), which takes new numbers above *highest. */
@@ -218,7 +230,7 @@ intern(const struct store *store, MDB_txn *txn, const struct stack_node *node, u
 
 	if (node->image == HIGHEST_IMAGE || node->caller > *highest)
 		return -EINVAL;
-	err = read_frame(store, txn, node, &list, &value);
+	err = read_nodes(store, txn, node, &list, &value);
 	if (err && err != -ENOENT)
 		return err;
 	*number = list.found;
@@ -226,7 +238,7 @@ intern(const struct store *store, MDB_txn *txn, const struct stack_node *node, u
 		return 0;
 	if (*highest == UINT32_MAX)
 		return -EOVERFLOW;
-	err = put_frame_with(store, txn, &value, *highest + 1, node, &list);
+	err = put_nodes_with(store, txn, &value, *highest + 1, node, &list);
 	if (!err)
 		*number = ++*highest;
 	return err;
@@ -328,8 +340,7 @@ struct read_node {
 struct node_reader {
 	struct read_node *nodes;
 	size_t count, capacity;
-	uint32_t image; /* of the frame that is read */
-	uint64_t offset;
+	struct stacks_key key; /* of what is read */
 };
 
 static int
@@ -340,21 +351,21 @@ add_node(void *context, uint32_t number, uint32_t caller)
 
 	if (!added)
 		return -ENOMEM;
-	*added = (struct read_node){number, caller, reader->image, reader->offset};
+	*added = (struct read_node){number, caller, reader->key.image, reader->key.offset};
 	return 0;
 }
 
 static int
-read_frames(const struct store *store, MDB_txn *txn, struct node_reader *reader)
+read_table(const struct store *store, MDB_txn *txn, struct node_reader *reader)
 {
 	struct store_walk walk;
 	int result;
 
 	store_walk_begin(store, txn, TABLE_STACKS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, &reader->image, &reader->offset);
-		if (!result && reader->image != HIGHEST_IMAGE)
-			result = stacks_decode(walk.value.mv_data, walk.value.mv_size, add_node, reader);
+		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, &reader->key);
+		if (!result && reader->key.image != HIGHEST_IMAGE)
+			result = stacks_decode(&reader->key, walk.value.mv_data, walk.value.mv_size, add_node, reader);
 		if (result)
 			break;
 	}
@@ -408,7 +419,7 @@ stacks_read_all(const struct store *store, MDB_txn *txn, struct stack_nodes *nod
 
 	*nodes = (struct stack_nodes){0};
 	if (store->has[TABLE_STACKS])
-		err = read_frames(store, txn, &reader);
+		err = read_table(store, txn, &reader);
 	if (!err && reader.count > 0)
 		err = order_nodes(&reader, nodes);
 	free(reader.nodes);
@@ -456,8 +467,7 @@ stacks_mark(const struct stack_nodes *nodes, struct gc_marks *marks, struct gc_m
 }
 
 int
-stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *marks, size_t max, uint32_t *image,
-             uint64_t *offset)
+stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *marks, size_t max, struct stacks_key *next)
 {
 	struct node_list list = {.marks = marks};
 	uint8_t data[STACKS_KEY_SIZE];
@@ -468,13 +478,17 @@ stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *mar
 	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_STACKS], &cursor));
 	if (err)
 		return err;
-	stacks_key_encode(*image ? *image : HIGHEST_IMAGE + 1, *offset, data);
+	if (next->image == HIGHEST_IMAGE)
+		*next = (struct stacks_key){.image = HIGHEST_IMAGE + 1};
+	stacks_key_encode(next, data);
 	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
+	if (!err)
+		err = stacks_key_decode(key.mv_data, key.mv_size, next);
 	for (size_t i = 0; !err && i < max; i++) {
 		writer_reset(&list.value);
 		list.last = 0;
 		list.removed = 0;
-		err = stacks_decode(value.mv_data, value.mv_size, keep_marked, &list);
+		err = stacks_decode(next, value.mv_data, value.mv_size, keep_marked, &list);
 		if (!err && list.removed > 0 && list.value.size == 0) {
 			err = store_error(mdb_cursor_del(cursor, 0));
 		} else if (!err && list.removed > 0) {
@@ -485,7 +499,7 @@ stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *mar
 		if (!err)
 			err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
 		if (!err)
-			err = stacks_key_decode(key.mv_data, key.mv_size, image, offset);
+			err = stacks_key_decode(key.mv_data, key.mv_size, next);
 	}
 	mdb_cursor_close(cursor);
 	writer_fini(&list.value);

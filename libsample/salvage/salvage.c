@@ -817,22 +817,25 @@ ignore_node(void *context, uint32_t number, uint32_t caller)
 }
 
 static int
-salvage_validate_stacks(const struct pages_entry *entry, uint32_t *image, uint64_t *offset)
+salvage_validate_stacks(const struct pages_entry *entry, struct stacks_key *key)
 {
-	int err = entry->is_tree ? -DCPI_EDAMAGED : stacks_key_decode(entry->key, entry->key_size, image, offset);
+	int err = entry->is_tree ? -DCPI_EDAMAGED : stacks_key_decode(entry->key, entry->key_size, key);
 
-	return err ? err : stacks_decode(entry->value, entry->size, ignore_node, NULL);
+	return err ? err : stacks_decode(key, entry->value, entry->size, ignore_node, NULL);
 }
 
 static int
 salvage_stacks(struct salvage *salvage, enum salvage_source source, const struct pages_entry *entry)
 {
 	struct salvage_frame frame = {.salvage = salvage, .node.source = source};
-	int err = salvage_validate_stacks(entry, &frame.node.node.image, &frame.node.node.offset);
+	struct stacks_key key;
+	int err = salvage_validate_stacks(entry, &key);
 
-	if (err || frame.node.node.image == 0) /* the highest number, which is found anew */
+	if (err || key.image == 0) /* the highest number, which is found anew */
 		return err;
-	return stacks_decode(entry->value, entry->size, add_node_of_frame, &frame);
+	frame.node.node.image = key.image;
+	frame.node.node.offset = key.offset;
+	return stacks_decode(&key, entry->value, entry->size, add_node_of_frame, &frame);
 }
 
 static int
@@ -1063,8 +1066,9 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 	struct profile_label_time time;
 	struct label_times_key label;
 	struct edges_key key;
-	uint32_t id = 0, image;
-	uint64_t weight, offset;
+	struct stacks_key stacks;
+	uint32_t id = 0;
+	uint64_t weight;
 
 	if (entry->is_tree)
 		return -DCPI_EDAMAGED;
@@ -1073,7 +1077,7 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 	if (table == TABLE_LABEL_TIMES)
 		return salvage_validate_label_time(entry, &label, &time);
 	if (table == TABLE_STACKS)
-		return salvage_validate_stacks(entry, &image, &offset);
+		return salvage_validate_stacks(entry, &stacks);
 	if (table == TABLE_COUNTS ? entry->key_size != COUNTS_KEY_SIZE : store_key_number(&name, &id))
 		return -DCPI_EDAMAGED;
 	return salvage_validate(table, id, entry->value, entry->size, &weight);

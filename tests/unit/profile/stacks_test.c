@@ -17,38 +17,47 @@ count_nodes(void *context, uint32_t number, uint32_t caller)
 	return 0;
 }
 
+static const struct stacks_key first_block = {.image = 1};
+
 static void
 a_frames_nodes_are_distances(void **state)
 {
 	uint32_t sum = 0;
 
 	(void)state;
-	assert_int_equal(stacks_decode("\1\2\1\3\5", 5, count_nodes, &sum), 0); /* 2, called by 1; 5, by none */
+	assert_int_equal(stacks_decode(&first_block, "\1\2\1\3\5", 5, count_nodes, &sum),
+	                 0); /* 2, called by 1; 5, by none */
 	assert_int_equal(sum, 2150);
 	for (size_t size = 0; size < 5; size++)
 		if (size != 3)
-			assert_int_equal(stacks_decode("\1\2\1\3\5", size, count_nodes, &sum), -DCPI_EDAMAGED);
-	assert_int_equal(stacks_decode("\2\2\1", 3, count_nodes, &sum), -DCPI_EDAMAGED);     /* of another format */
-	assert_int_equal(stacks_decode("\1\2\3", 3, count_nodes, &sum), -DCPI_EDAMAGED);     /* no such caller */
-	assert_int_equal(stacks_decode("\1\2\0", 3, count_nodes, &sum), -DCPI_EDAMAGED);     /* calls itself */
-	assert_int_equal(stacks_decode("\1\2\1\0\1", 5, count_nodes, &sum), -DCPI_EDAMAGED); /* a number twice */
-	assert_int_equal(stacks_decode("\1\xff\xff\xff\xff\x1f\1", 7, count_nodes, &sum), -DCPI_EDAMAGED);
+			assert_int_equal(stacks_decode(&first_block, "\1\2\1\3\5", size, count_nodes, &sum),
+			                 -DCPI_EDAMAGED);
+	assert_int_equal(stacks_decode(&first_block, "\2\2\1", 3, count_nodes, &sum),
+	                 -DCPI_EDAMAGED); /* of another format */
+	assert_int_equal(stacks_decode(&first_block, "\1\2\3", 3, count_nodes, &sum),
+	                 -DCPI_EDAMAGED); /* no such caller */
+	assert_int_equal(stacks_decode(&first_block, "\1\2\0", 3, count_nodes, &sum),
+	                 -DCPI_EDAMAGED); /* calls itself */
+	assert_int_equal(stacks_decode(&first_block, "\1\2\1\0\1", 5, count_nodes, &sum),
+	                 -DCPI_EDAMAGED); /* a number twice */
+	assert_int_equal(stacks_decode(&first_block, "\1\xff\xff\xff\xff\x1f\1", 7, count_nodes, &sum), -DCPI_EDAMAGED);
+	/* 257, called by 256, belongs to another block */
+	assert_int_equal(stacks_decode(&first_block, "\1\x81\2\1", 4, count_nodes, &sum), -DCPI_EDAMAGED);
 }
 
 static void
-a_key_is_an_image_and_an_offset(void **state)
+a_key_is_an_image_an_offset_and_a_block_of_callers(void **state)
 {
+	const struct stacks_key key = {.image = 0x01020304, .offset = 0x1112131415161718, .block = 0x21222324};
 	uint8_t data[STACKS_KEY_SIZE];
-	uint64_t offset;
-	uint32_t image;
+	struct stacks_key read;
 
 	(void)state;
-	stacks_key_encode(0x01020304, 0x1112131415161718, data);
-	assert_memory_equal(data, "\1\2\3\4\x11\x12\x13\x14\x15\x16\x17\x18", STACKS_KEY_SIZE);
-	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE, &image, &offset), 0);
-	assert_int_equal(image, 0x01020304);
-	assert_int_equal(offset, 0x1112131415161718);
-	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE - 1, &image, &offset), -DCPI_EDAMAGED);
+	stacks_key_encode(&key, data);
+	assert_memory_equal(data, "\1\2\3\4\x11\x12\x13\x14\x15\x16\x17\x18!\"#$", STACKS_KEY_SIZE);
+	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE, &read), 0);
+	assert_memory_equal(&read, &key, sizeof(key));
+	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE - 1, &read), -DCPI_EDAMAGED);
 }
 
 /* ---- in a database ---- */
@@ -164,6 +173,43 @@ what_no_count_refers_to_is_swept(void **state)
 	profile_close(profile);
 }
 
+/* One frame that calls itself: a value has nodes of 256 callers at most, however many there are. */
+static void
+nodes_of_one_frame_are_in_blocks_of_callers(void **state)
+{
+	enum { DEPTH = 1000 };
+	const struct stacks_key last = {.image = 1, .offset = 0x10, .block = (DEPTH - 1) >> STACKS_BLOCK_SHIFT};
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct stack_node chain[DEPTH];
+	uint8_t key[STACKS_KEY_SIZE];
+	struct stack_nodes all;
+
+	for (uint32_t i = 0; i < DEPTH; i++)
+		chain[i] = (struct stack_node){.offset = 0x10, .image = 0, .caller = i};
+	flush(profile, begin_stacks_epoch(profile), START_NS,
+	      (struct stack_batch){.images = images,
+	                           .nodes = chain,
+	                           .first_node = 1,
+	                           .node_count = DEPTH,
+	                           .stacks_image = 2,
+	                           .counts = {0, 0, 3}});
+	assert_clean(profile);
+	assert_int_equal(stacks_read(profile, &all), 0);
+	assert_int_equal(all.count, 1 + DEPTH);
+	for (uint32_t i = 1; i <= DEPTH; i++)
+		assert_int_equal(all.nodes[i].caller, i - 1);
+	stack_nodes_fini(&all);
+	profile_reset_session(profile);
+	sweep_all(profile);
+	assert_clean(profile);
+	assert_int_equal(node_count(profile), 3);
+	profile_close(profile);
+	stacks_key_encode(&last, key);
+	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1\xe9\7\1", 4); /* 1001, called by 1000 */
+	assert_int_equal(complaints(fixture->directory) > 0, 1); /* above the highest number, and of no caller */
+}
+
 /* Numbers there are not those here: nodes, and images, come in another order, and one is new. */
 static void
 another_databases_stacks_meet_those_here(void **state)
@@ -206,11 +252,12 @@ a_damaged_frame_is_found_out(void **state)
 	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct stack_nodes all;
+	const struct stacks_key at = {.image = 9, .offset = 0x20}; /* an image that is not there */
 	uint8_t key[STACKS_KEY_SIZE];
 
 	write_stacks(profile, START_NS);
 	profile_close(profile);
-	stacks_key_encode(9, 0x20, key);                                           /* an image that is not there */
+	stacks_key_encode(&at, key);
 	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1\3\1", 3); /* a number that is taken */
 	assert_in_range(complaints(fixture->directory), 2, 10);
 	profile = open_reader(fixture->directory);
@@ -222,10 +269,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frames_nodes_are_distances),   cmocka_unit_test(a_key_is_an_image_and_an_offset),
-		CASE(stacks_are_read_as_they_were_written),       CASE(each_node_is_stored_once),
-		CASE(a_batch_that_contradicts_itself_is_refused), CASE(what_no_count_refers_to_is_swept),
-		CASE(another_databases_stacks_meet_those_here),   CASE(a_damaged_frame_is_found_out),
+		cmocka_unit_test(a_frames_nodes_are_distances),
+		cmocka_unit_test(a_key_is_an_image_an_offset_and_a_block_of_callers),
+		CASE(stacks_are_read_as_they_were_written),
+		CASE(each_node_is_stored_once),
+		CASE(a_batch_that_contradicts_itself_is_refused),
+		CASE(what_no_count_refers_to_is_swept),
+		CASE(nodes_of_one_frame_are_in_blocks_of_callers),
+		CASE(another_databases_stacks_meet_those_here),
+		CASE(a_damaged_frame_is_found_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

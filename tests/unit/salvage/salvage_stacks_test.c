@@ -10,12 +10,13 @@ a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers(void **state)
 	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct salvage_result result;
+	const struct stacks_key caller = {.image = 1, .offset = 0x20}; /* of libc's node */
 	uint8_t key[STACKS_KEY_SIZE];
 
 	write_stacks(profile, START_NS);
 	profile_close(profile);
 	assert_int_equal(complaints(fixture->directory), 0);
-	stacks_key_encode(1, 0x20, key); /* what libc's node was called by */
+	stacks_key_encode(&caller, key);
 	raw_delete_once(fixture->directory, "stacks", key, sizeof(key));
 	assert_in_range(complaints(fixture->directory), 1, 10);
 	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
