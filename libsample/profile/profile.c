@@ -284,6 +284,7 @@ profile_reset_session(struct profile *profile)
 	ids_map_clear(&profile->images);
 	ids_map_clear(&profile->contexts);
 	ids_map_clear(&profile->nodes);
+	profile->stacks_image = 0;
 }
 
 int
@@ -514,6 +515,7 @@ reopen(struct profile *profile, int directory)
 	ids_map_fini(&profile->images);
 	ids_map_fini(&profile->contexts);
 	ids_map_fini(&profile->nodes);
+	profile->stacks_image = 0;
 	gc_fini(&profile->gc);
 	*uncertain = (struct uncertain_commit){0};
 	return 1;

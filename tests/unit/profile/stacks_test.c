@@ -3,6 +3,9 @@
 #include "tests/unit/profile/stack_batch.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "profile/merge_database.h"
 
@@ -210,6 +213,32 @@ nodes_of_one_frame_are_in_blocks_of_callers(void **state)
 	assert_int_equal(complaints(fixture->directory) > 0, 1); /* above the highest number, and of no caller */
 }
 
+/* What has the number of the stacks' image in the database that was there before is no image of stacks in this one. */
+static void
+another_database_at_the_path_has_other_numbers(void **state)
+{
+	static const struct image tar_image = {.kind = IMAGE_USER, .path = "/usr/bin/tar"};
+	static const struct image *const others[] = {&gzip_image, &libc_image, &tar_image};
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct stack_batch batch = {.images = images_backwards,
+	                            .nodes = &nodes[3],
+	                            .first_node = 1,
+	                            .node_count = 1,
+	                            .stacks_image = 0,
+	                            .counts = {1}};
+	char path[PATH_MAX];
+
+	assert_int_equal(try_flush(profile, begin_stacks_epoch(profile), START_NS, &batch), 0);
+	snprintf(path, sizeof(path), "%s/data.mdb", fixture->directory);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(profile_recover(profile, false), 1);
+	batch = (struct stack_batch){.images = others, .stacks_image = 0, .counts = {1}};
+	assert_int_equal(try_flush(profile, begin_stacks_epoch(profile), START_NS, &batch), 0);
+	assert_clean(profile);
+	profile_close(profile);
+}
+
 /* Numbers there are not those here: nodes, and images, come in another order, and one is new. */
 static void
 another_databases_stacks_meet_those_here(void **state)
@@ -278,6 +307,8 @@ main(void)
 		CASE(nodes_of_one_frame_are_in_blocks_of_callers),
 		CASE(another_databases_stacks_meet_those_here),
 		CASE(a_damaged_frame_is_found_out),
+
+		CASE(another_database_at_the_path_has_other_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
