@@ -14,7 +14,7 @@
 #include "process/attribution.h"
 #include "process/stack_table.h"
 
-#define CALL_CHAIN_MAX 1024 /* frames that are kept of a stack */
+#define CALL_CHAIN_MAX (STACK_DEPTH_MAX - 1) /* frames that are kept of a stack */
 
 /*
  * Linux stops at kernel.perf_event_max_stack frames, 127 unless it was changed, and nothing in a chain says that it was

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_NO_IMAGE UINT32_MAX
+#define STACK_NO_IMAGE  UINT32_MAX
+#define STACK_DEPTH_MAX 1025 /* nodes of a stack, the one that says how it ended included */
 
 /* How a stack ended that has no outermost frame. Stored in the database: append only. */
 #define STACK_ENDS(X)                                                                                                  \

@@ -389,26 +389,34 @@ stack_nodes_find(const struct stack_nodes *nodes, uint64_t number)
 	return first < nodes->count && nodes->numbers[first] == number ? (uint32_t)first : 0;
 }
 
-/* -DCPI_EDAMAGED for a number that occurs twice, and for a caller that is no node. */
+/* -DCPI_EDAMAGED for a number that occurs twice, for a caller that is no node, and for a stack that is too deep. */
 static int
 order_nodes(struct node_reader *reader, struct stack_nodes *nodes)
 {
+	uint16_t *depths = calloc(reader->count + 1, sizeof(*depths)); /* by index; 0 at index 0 */
+	int err = 0;
+
 	qsort(reader->nodes, reader->count, sizeof(*reader->nodes), array_compare_u32);
 	nodes->nodes = calloc(reader->count + 1, sizeof(*nodes->nodes));
 	nodes->numbers = calloc(reader->count + 1, sizeof(*nodes->numbers));
-	if (!nodes->nodes || !nodes->numbers)
-		return -ENOMEM;
+	if (!nodes->nodes || !nodes->numbers || !depths)
+		err = -ENOMEM;
 	nodes->count = 1;
-	for (size_t i = 0; i < reader->count; i++) {
+	for (size_t i = 0; !err && i < reader->count; i++) {
 		const struct read_node *node = &reader->nodes[i];
 		const uint32_t caller = node->caller ? stack_nodes_find(nodes, node->caller) : 0;
 
-		if ((node->caller && !caller) || (i > 0 && node->number == node[-1].number))
-			return -DCPI_EDAMAGED;
+		if ((node->caller && !caller) || (i > 0 && node->number == node[-1].number) ||
+		    depths[caller] == STACK_DEPTH_MAX) {
+			err = -DCPI_EDAMAGED;
+			break;
+		}
+		depths[nodes->count] = (uint16_t)(depths[caller] + 1);
 		nodes->nodes[nodes->count] = (struct stack_node){node->offset, node->image, caller};
 		nodes->numbers[nodes->count++] = node->number;
 	}
-	return 0;
+	free(depths);
+	return err;
 }
 
 int

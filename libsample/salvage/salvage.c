@@ -862,7 +862,10 @@ choose_nodes(struct salvage *salvage)
 	salvage->node_count = kept;
 }
 
-/* The first `count` nodes are sorted. A node that is lost: what called it, and what it was, is not known. */
+/* A node that is lost: what called it, and what it was, is not known. */
+static const struct stack_node lost_node = {.image = STACK_NO_IMAGE, .offset = STACK_END_UNKNOWN};
+
+/* The first `count` nodes are sorted. */
 static int
 need_node(struct salvage *salvage, size_t count, uint64_t number)
 {
@@ -870,7 +873,7 @@ need_node(struct salvage *salvage, size_t count, uint64_t number)
 	const struct salvage_node lost = {
 		.number = (uint32_t)number,
 		.source = SOURCE_PAGES,
-		.node = {.image = STACK_NO_IMAGE, .offset = STACK_END_UNKNOWN},
+		.node = lost_node,
 	};
 
 	return at < count && salvage->nodes[at].number == number ? 0 : add_node(salvage, &lost);
@@ -905,14 +908,22 @@ need_counted_nodes(struct salvage *salvage, size_t count)
 	return result;
 }
 
+/* Numbers of callers may be damaged: of a stack that is too deep, the outer frames are kept. */
 static int
 put_nodes(struct salvage *salvage)
 {
-	int err = 0;
+	uint16_t *depths = calloc(salvage->node_count + 1, sizeof(*depths)); /* by index of the node */
+	int err = depths ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < salvage->node_count; i++) {
 		struct salvage_node *node = &salvage->nodes[i];
+		const size_t caller = ARRAY_LOWER_BOUND(salvage->nodes, i, number, node->node.caller);
 
+		depths[i] = node->node.caller ? (uint16_t)(depths[caller] + 1) : 1;
+		if (depths[i] > STACK_DEPTH_MAX) {
+			node->node = lost_node;
+			depths[i] = 1;
+		}
 		err = salvage_step(salvage);
 		if (!err && node->node.image != STACK_NO_IMAGE)
 			err = intern_thing(salvage, TABLE_IMAGES, node->node.image, &node->node.image);
@@ -922,6 +933,7 @@ put_nodes(struct salvage *salvage)
 	if (!err && salvage->node_count > 0)
 		err = stacks_set_highest(&salvage->profile->store, salvage->txn,
 		                         salvage->nodes[salvage->node_count - 1].number);
+	free(depths);
 	return err;
 }
 

@@ -294,6 +294,33 @@ a_damaged_frame_is_found_out(void **state)
 	profile_close(profile);
 }
 
+/* Readers may follow the callers of a stack by recursion. */
+static void
+a_stack_that_is_too_deep_is_damage(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct stack_node chain[STACK_DEPTH_MAX + 1];
+	struct stack_nodes all;
+
+	for (uint32_t depth = STACK_DEPTH_MAX; depth <= STACK_DEPTH_MAX + 1; depth++) {
+		struct profile *profile = open_writer(fixture->directory, 0);
+
+		for (uint32_t i = 0; i < depth; i++)
+			chain[i] = (struct stack_node){.offset = 0x10, .image = 0, .caller = i};
+		flush(profile, begin_stacks_epoch(profile), START_NS,
+		      (struct stack_batch){.images = images,
+		                           .nodes = chain,
+		                           .first_node = 1,
+		                           .node_count = depth,
+		                           .stacks_image = 2,
+		                           .counts = {0, 0, 3}});
+		assert_int_equal(stacks_read(profile, &all), depth <= STACK_DEPTH_MAX ? 0 : -DCPI_EDAMAGED);
+		stack_nodes_fini(&all);
+		profile_close(profile);
+	}
+	assert_in_range(complaints(fixture->directory), 1, 10);
+}
+
 int
 main(void)
 {
@@ -307,7 +334,7 @@ main(void)
 		CASE(nodes_of_one_frame_are_in_blocks_of_callers),
 		CASE(another_databases_stacks_meet_those_here),
 		CASE(a_damaged_frame_is_found_out),
-
+		CASE(a_stack_that_is_too_deep_is_damage),
 		CASE(another_database_at_the_path_has_other_numbers),
 	};
 

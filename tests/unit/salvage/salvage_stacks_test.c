@@ -30,11 +30,38 @@ a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers(void **state)
 	profile_close(profile);
 }
 
+/* Numbers of callers that are damaged may make a stack of any depth: the new database can be read. */
+static void
+a_stack_that_is_too_deep_is_cut(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct stack_node chain[STACK_DEPTH_MAX + 1];
+	struct salvage_result result;
+
+	for (uint32_t i = 0; i <= STACK_DEPTH_MAX; i++)
+		chain[i] = (struct stack_node){.offset = 0x10, .image = 0, .caller = i};
+	flush(profile, begin_stacks_epoch(profile), START_NS,
+	      (struct stack_batch){.images = images,
+	                           .nodes = chain,
+	                           .first_node = 1,
+	                           .node_count = STACK_DEPTH_MAX + 1,
+	                           .stacks_image = 2,
+	                           .counts = {0, 0, 3}});
+	profile_close(profile);
+	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
+	assert_int_equal(complaints(fixture->other), 0);
+	profile = open_reader(fixture->other);
+	assert_int_equal(samples_of(profile, 0x10, 0x10), 3);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers),
+		CASE(a_stack_that_is_too_deep_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
