@@ -16,10 +16,18 @@ struct frame_name {
 	char key[]; /* title, NUL, title of the image */
 };
 
+/* A tree while nodes are added. A node of the tree has its number in `table`, as a stack of procedures. */
+struct growing_tree {
+	struct call_tree *tree;
+	size_t capacity; /* of the nodes */
+	struct stack_table *table;
+};
+
 struct tree_builder {
 	const struct call_tree_request *request;
 	struct call_tree *tree;
-	size_t frame_capacity, node_capacity;
+	struct growing_tree growing;
+	size_t frame_capacity;
 	struct frame_name *names;
 	uint32_t *frames; /* by node of the selection's stacks; NO_FRAME: not looked up yet */
 	uint32_t *places; /* by node of the selection's stacks: its node of the tree; 0: not yet */
@@ -74,11 +82,14 @@ find_frame(struct tree_builder *builder, const struct stack_node *node, uint32_t
 	int err;
 
 	if (node->image == STACK_NO_IMAGE) {
-		if (asprintf(&title, "[truncated: %s]", stack_end_name((unsigned)node->offset)) < 0)
+		const enum stack_end end =
+			node->offset < STACK_END_COUNT ? (enum stack_end)node->offset : STACK_END_COUNT;
+
+		if (asprintf(&title, "[truncated: %s]", stack_end_name(end)) < 0)
 			return -ENOMEM;
 		err = intern_frame(builder, title, STACK_NO_IMAGE, frame);
 		if (!err)
-			builder->tree->frames[*frame].end = (enum stack_end)node->offset;
+			builder->tree->frames[*frame].end = end;
 		return err;
 	}
 	image = &request->selection->images[node->image];
@@ -91,35 +102,36 @@ find_frame(struct tree_builder *builder, const struct stack_node *node, uint32_t
 
 /* ---- the tree ---- */
 
-/* The child of `parent` that is `frame`, new or not. 0: no memory. */
-static uint32_t
-find_child(struct call_tree *tree, size_t *capacity, uint32_t parent, uint32_t frame)
-{
-	uint32_t child = tree->nodes[parent].first_child;
-	struct call_node *added;
-
-	while (child && tree->nodes[child].frame != frame)
-		child = tree->nodes[child].next_sibling;
-	if (child)
-		return child;
-	added = array_grow(tree->nodes, capacity, (size_t)tree->node_count + 1, sizeof(*added));
-	if (!added)
-		return 0;
-	tree->nodes = added;
-	child = tree->node_count++;
-	added[child] = (struct call_node){.frame = frame, .parent = parent, .next_sibling = added[parent].first_child};
-	added[parent].first_child = child;
-	return child;
-}
-
 static int
-begin_tree(struct call_tree *tree, size_t *capacity)
+begin_tree(struct growing_tree *growing, struct call_tree *tree)
 {
-	tree->nodes = array_grow(NULL, capacity, 1, sizeof(*tree->nodes));
-	if (!tree->nodes)
+	*growing = (struct growing_tree){.tree = tree, .table = stack_table_new(UINT32_MAX)};
+	tree->nodes = array_grow(NULL, &growing->capacity, 1, sizeof(*tree->nodes));
+	if (!growing->table || !tree->nodes)
 		return -ENOMEM;
 	tree->nodes[0] = (struct call_node){.frame = NO_FRAME};
 	tree->node_count = 1;
+	return 0;
+}
+
+/* The child of `parent` that is `frame`, new or not. */
+static int
+find_child(struct growing_tree *growing, uint32_t parent, uint32_t frame, uint32_t *child)
+{
+	const struct stack_node call = {.offset = frame, .caller = parent};
+	struct call_tree *tree = growing->tree;
+	struct call_node *added;
+	int err = stack_table_intern(growing->table, &call, child);
+
+	if (err || *child < tree->node_count)
+		return err;
+	added = array_grow(tree->nodes, &growing->capacity, (size_t)tree->node_count + 1, sizeof(*added));
+	if (!added)
+		return -ENOMEM;
+	tree->nodes = added;
+	added[*child] = (struct call_node){.frame = frame, .parent = parent, .next_sibling = added[parent].first_child};
+	added[parent].first_child = *child;
+	tree->node_count++;
 	return 0;
 }
 
@@ -132,7 +144,7 @@ find_place(struct tree_builder *builder, uint32_t index, uint32_t *place)
 	while (!builder->places[index]) {
 		uint32_t outer = index; /* the outermost that has no place yet */
 		const struct stack_node *node;
-		uint32_t parent, child;
+		uint32_t parent;
 		int err;
 
 		while (stacks->nodes[outer].caller && !builder->places[stacks->nodes[outer].caller])
@@ -144,13 +156,18 @@ find_place(struct tree_builder *builder, uint32_t index, uint32_t *place)
 				return err;
 		}
 		parent = node->caller ? builder->places[node->caller] : 0;
-		child = find_child(builder->tree, &builder->node_capacity, parent, builder->frames[outer]);
-		if (!child)
-			return -ENOMEM;
-		builder->places[outer] = child;
+		err = find_child(&builder->growing, parent, builder->frames[outer], &builder->places[outer]);
+		if (err)
+			return err;
 	}
 	*place = builder->places[index];
 	return 0;
+}
+
+static void
+add(uint64_t *sum, uint64_t samples)
+{
+	*sum = samples <= UINT64_MAX - *sum ? *sum + samples : UINT64_MAX;
 }
 
 /* A sample counts once for a procedure that is several times in its stack. */
@@ -159,21 +176,21 @@ add_samples(struct call_tree *tree, uint32_t place, uint64_t samples, uint32_t *
 {
 	uint32_t outermost = place;
 
-	tree->nodes[place].own += samples;
-	tree->frames[tree->nodes[place].frame].own += samples;
+	add(&tree->nodes[place].own, samples);
+	add(&tree->frames[tree->nodes[place].frame].own, samples);
 	for (uint32_t at = place; at; at = tree->nodes[at].parent) {
 		const uint32_t frame = tree->nodes[at].frame;
 
-		tree->nodes[at].total += samples;
+		add(&tree->nodes[at].total, samples);
 		if (seen[frame] != mark)
-			tree->frames[frame].inclusive += samples;
+			add(&tree->frames[frame].inclusive, samples);
 		seen[frame] = mark;
 		outermost = at;
 	}
-	tree->nodes[0].total += samples;
-	tree->samples += samples;
+	add(&tree->nodes[0].total, samples);
+	add(&tree->samples, samples);
 	if (!tree->frames[tree->nodes[outermost].frame].image_title)
-		tree->truncated += samples;
+		add(&tree->truncated, samples);
 }
 
 /* ---- order ---- */
@@ -227,11 +244,11 @@ order_tree(struct call_tree *tree)
 static bool
 is_wanted(const struct call_tree_request *request, const struct selection_count *count)
 {
-	const struct selection *selection = request->selection;
+	const uint32_t image = request->selection->stacks.nodes[count->offset].image;
 
-	/* the innermost frame always has an image */
+	/* the innermost frame has no image where salvage has lost its node */
 	return count->event == request->event &&
-	       (!request->wanted || request->wanted[selection->stacks.nodes[count->offset].image]);
+	       (!request->wanted || (image != STACK_NO_IMAGE && request->wanted[image]));
 }
 
 static int
@@ -275,11 +292,12 @@ call_tree_make(const struct call_tree_request *request, struct call_tree *tree)
 	*tree = (struct call_tree){0};
 	builder.frames = malloc(count * sizeof(*builder.frames));
 	builder.places = calloc(count, sizeof(*builder.places));
-	err = builder.frames && builder.places ? begin_tree(tree, &builder.node_capacity) : -ENOMEM;
+	err = builder.frames && builder.places ? begin_tree(&builder.growing, tree) : -ENOMEM;
 	if (!err) {
 		memset(builder.frames, 0xff, count * sizeof(*builder.frames));
 		err = add_counts(&builder);
 	}
+	stack_table_free(builder.growing.table);
 	free(builder.frames);
 	free(builder.places);
 	for (struct frame_name *name = builder.names; name; name = next) {
@@ -306,11 +324,11 @@ call_tree_fini(struct call_tree *tree)
 int
 call_tree_invert(const struct call_tree *tree, const bool *wanted, struct call_tree *callers)
 {
-	size_t capacity = 0;
+	struct growing_tree growing;
 	int err;
 
 	*callers = (struct call_tree){.frames = tree->frames, .frame_count = tree->frame_count, .borrows_frames = true};
-	err = begin_tree(callers, &capacity);
+	err = begin_tree(&growing, callers);
 	for (uint32_t i = 1; !err && i < tree->node_count; i++) {
 		const uint64_t samples = tree->nodes[i].own;
 		uint32_t at = i, place = 0;
@@ -319,18 +337,17 @@ call_tree_invert(const struct call_tree *tree, const bool *wanted, struct call_t
 			at = tree->nodes[at].parent;
 		if (!samples || !at)
 			continue;
-		callers->samples += samples;
-		callers->nodes[0].total += samples;
+		add(&callers->samples, samples);
+		add(&callers->nodes[0].total, samples);
 		for (; !err && at; at = tree->nodes[at].parent) {
-			place = find_child(callers, &capacity, place, tree->nodes[at].frame);
-			if (place)
-				callers->nodes[place].total += samples;
-			else
-				err = -ENOMEM;
+			err = find_child(&growing, place, tree->nodes[at].frame, &place);
+			if (!err)
+				add(&callers->nodes[place].total, samples);
 		}
 		if (!err)
-			callers->nodes[place].own += samples; /* here the chain of callers ends */
+			add(&callers->nodes[place].own, samples); /* here the chain of callers ends */
 	}
+	stack_table_free(growing.table);
 	if (!err)
 		err = order_tree(callers);
 	if (err)

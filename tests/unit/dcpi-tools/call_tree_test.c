@@ -235,6 +235,54 @@ frames_of_stacks_are_points(void **state)
 
 #define TREE_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* Two stacks of which nothing is known but why: salvage makes them of counts whose nodes are lost. */
+static struct stack_node lost_nodes[] = {
+	{.image = 0},
+	{.image = STACK_NO_IMAGE, .offset = STACK_END_UNKNOWN},
+	{.image = STACK_NO_IMAGE, .offset = (UINT64_C(1) << 32) + STACK_END_UNKNOWN},
+};
+
+static struct selection_count lost_counts[] = {{.offset = 1, .count = 3}, {.offset = 2, .count = UINT64_MAX - 1}};
+
+static struct selection
+two_lost_stacks(void)
+{
+	return (struct selection){.stacks = {.nodes = lost_nodes, .count = 3}, .counts = lost_counts, .count_count = 2};
+}
+
+static void
+a_stack_without_a_frame_is_in_no_wanted_image(void **state)
+{
+	const struct selection selection = two_lost_stacks();
+	const bool wanted[1] = {true};
+	const struct call_tree_request request = {.selection = &selection, .wanted = wanted};
+	struct call_tree tree;
+
+	(void)state;
+	assert_int_equal(call_tree_make(&request, &tree), 0);
+	assert_int_equal(tree.samples, 0);
+	assert_int_equal(tree.node_count, 1);
+	call_tree_fini(&tree);
+}
+
+static void
+an_end_that_has_no_name_is_another_reason(void **state)
+{
+	const struct selection selection = two_lost_stacks();
+	const struct call_tree_request request = {.selection = &selection};
+	struct call_tree tree;
+
+	(void)state;
+	assert_int_equal(call_tree_make(&request, &tree), 0);
+	assert_int_equal(tree.frame_count, 2);
+	assert_string_equal(tree.frames[0].title, "[truncated: unknown]");
+	assert_string_equal(tree.frames[1].title, "[truncated: other]");
+	assert_int_equal(tree.frames[0].own, 3);
+	assert_true(tree.samples == UINT64_MAX); /* more than that */
+	assert_true(tree.truncated == UINT64_MAX);
+	call_tree_fini(&tree);
+}
+
 int
 main(void)
 {
@@ -245,6 +293,8 @@ main(void)
 		TREE_TEST(images_choose_by_the_innermost_frame),
 		TREE_TEST(callers_begin_with_the_innermost_call),
 		TREE_TEST(frames_of_stacks_are_points),
+		cmocka_unit_test(a_stack_without_a_frame_is_in_no_wanted_image),
+		cmocka_unit_test(an_end_that_has_no_name_is_another_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
