@@ -133,6 +133,13 @@ matches_build_id(const struct image *image, const char *pattern)
 	return length >= PREFIX_MIN && strncasecmp(build_id_format(image, build_id), pattern, length) == 0;
 }
 
+/* What stands for all call stacks (image_table.h) is no image of which procedures could be shown. */
+static bool
+is_code(const struct selection *selection, size_t image)
+{
+	return selection->images[image].image->kind != IMAGE_STACKS;
+}
+
 size_t
 images_match(const struct selection *selection, const char *pattern, bool *wanted)
 {
@@ -143,6 +150,8 @@ images_match(const struct selection *selection, const char *pattern, bool *wante
 		for (size_t i = 0; i < selection->image_count; i++) {
 			const struct image *image = selection->images[i].image;
 
+			if (!is_code(selection, i))
+				continue;
 			if (by_build_id ? !matches_build_id(image, pattern) : !matches_name(image, pattern, resolved))
 				continue;
 			wanted[i] = true;
@@ -157,16 +166,20 @@ image_suggest(const struct selection *selection, const char *pattern)
 {
 	const char **names = calloc(selection->image_count + 1, sizeof(*names));
 	const char *wrong = text_basename(pattern), *found = NULL;
+	size_t count = 0;
 
 	if (!names)
 		return NULL;
 	for (size_t i = 0; i < selection->image_count; i++) {
-		names[i] = text_basename(selection->images[i].image->path);
-		if (!found && *wrong && strstr(names[i], wrong))
-			found = names[i];
+		if (!is_code(selection, i))
+			continue;
+		names[count] = text_basename(selection->images[i].image->path);
+		if (!found && *wrong && strstr(names[count], wrong))
+			found = names[count];
+		count++;
 	}
 	if (!found)
-		found = suggest_name(wrong, names, selection->image_count);
+		found = suggest_name(wrong, names, count);
 	free(names);
 	return found;
 }
@@ -178,12 +191,15 @@ append_hottest(const struct selection *selection, char **titles, uint16_t event,
 	struct histogram_request by_image = {.selection = selection, .image_titles = titles};
 	struct shown_events shown_events = {.count = 1, .events = {event}};
 	struct histogram histogram;
+	size_t named = 0;
 
 	if (histogram_make(&by_image, &histogram) < 0)
 		return;
 	histogram_sort(&histogram, &shown_events);
-	for (size_t i = 0; i < histogram.row_count && i < HOTTEST_NAMED; i++) {
-		fputs(i ? ", " : "; the hottest images are ", text);
+	for (size_t i = 0; i < histogram.row_count && named < HOTTEST_NAMED; i++) {
+		if (!is_code(selection, histogram.rows[i].image))
+			continue;
+		fputs(named++ ? ", " : "; the hottest images are ", text);
 		text_print(histogram.rows[i].image_title, text);
 	}
 	histogram_fini(&histogram);

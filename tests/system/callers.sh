@@ -106,6 +106,7 @@ look_at_bad_input()
 {
 	check_fails 'a procedure that is in no stack' 4 "did you mean scan?" dcpiprof --db "$db" --callers scam
 	check_fails 'one like nothing' 4 '--inclusive lists them' dcpiprof --db "$db" --callers qqqqqqqqqqqqqqq
+	check_fails 'an image that is in no stack' 4 'no image with samples is called that' dcpiprof --db "$db" --tree '[stacks]'
 	check_fails 'two views' 2 'choose one' dcpiprof --db "$db" --tree --inclusive
 	check_fails 'a share that is none' 2 'least' dcpiprof --db "$db" --tree --least 101
 	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
