@@ -41,7 +41,7 @@ is_shown(const struct call_report *report, uint64_t samples)
 
 /*
  * Add the lines of what is below `parent`. Nodes that have no siblings stand below their caller without an indent, so
- * that deep stacks fit a line. Recursive: no stack has more than CALL_CHAIN_MAX frames.
+ * that deep stacks fit a line. Recursive: no stack has more than STACK_DEPTH_MAX frames.
  */
 static int
 add_nodes(struct call_report *report, uint32_t parent, uint32_t depth, uint32_t level)
@@ -150,15 +150,20 @@ no_procedure(const struct call_report *report, const struct database *database)
 {
 	const struct call_tree *tree = &report->tree;
 	const char **names = calloc(tree->frame_count + 1, sizeof(*names)), *near = NULL;
-	char shown[512];
+	char shown[512], shown_near[512];
+	size_t count = 0;
 
 	for (size_t i = 0; names && i < tree->frame_count; i++)
-		names[i] = tree->frames[i].title;
+		if (tree->frames[i].image_title)
+			names[count++] = tree->frames[i].title;
 	if (names)
-		near = suggest_name(report->request->procedure, names, tree->frame_count);
+		near = suggest_name(report->request->procedure, names, count);
 	escape_text(report->request->procedure, shown, sizeof(shown));
 	if (near)
-		message_print(database->directory, "no call stack has a procedure '%s'; did you mean %s?", shown, near);
+		escape_text(near, shown_near, sizeof(shown_near));
+	if (near)
+		message_print(database->directory, "no call stack has a procedure '%s'; did you mean %s?", shown,
+		              shown_near);
 	else
 		message_print(database->directory, "no call stack has a procedure '%s'; --inclusive lists them", shown);
 	free(names);
