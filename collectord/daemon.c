@@ -22,6 +22,7 @@
 #define POLL_INTERVAL_NS  UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
 #define LOOK_INTERVAL_NS  UINT64_C(75000000)    /* between two looks for new programs, while processes begin */
 #define LOOK_RUN_NS       UINT64_C(25000000)    /* in which a new program gets its first samples */
+#define ALARM_EARLY_NS    UINT64_C(10000000)    /* at most: the loop has its clock from ticks and once a turn */
 #define LOOK_SPAN_NS      UINT64_C(2000000000)  /* for so long after the last record about a process */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SAVE_INTERVAL_NS  SECOND_NS
@@ -212,7 +213,7 @@ drain_if_due(struct daemon *daemon)
 			feed_watchdog(daemon);
 		daemon->drained_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	}
-	if (daemon->program_ns > daemon->drained_ns) /* it began when the alarm was armed already */
+	if (daemon->program_ns > daemon->drained_ns + ALARM_EARLY_NS) /* it began when the alarm was armed already */
 		loop_watch_arm(daemon->drain_alarm, daemon->program_ns - daemon->drained_ns);
 	if (sampler_is_filling(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm,
