@@ -452,13 +452,10 @@ gc_begin(struct gc *gc, const struct store *store, MDB_txn *txn)
 static int
 mark_stacks(struct gc *gc, const struct store *store, MDB_txn *txn)
 {
-	struct stack_nodes nodes;
-	int err = stacks_read_all(store, txn, &nodes);
+	int err = stacks_mark(store, txn, &gc->nodes, &gc->images);
 
 	if (err)
 		return err;
-	stacks_mark(&nodes, &gc->nodes, &gc->images);
-	stack_nodes_fini(&nodes);
 	gc->phase = GC_STACKS;
 	gc->next = 0;
 	gc->next_stacks = (struct stacks_key){0};

@@ -355,17 +355,18 @@ add_node(void *context, uint32_t number, uint32_t caller)
 	return 0;
 }
 
+/* Visit all nodes, key by key: *key is that of the node. */
 static int
-read_table(const struct store *store, MDB_txn *txn, struct node_reader *reader)
+visit_all(const struct store *store, MDB_txn *txn, struct stacks_key *key, stacks_visit *visit, void *context)
 {
 	struct store_walk walk;
 	int result;
 
 	store_walk_begin(store, txn, TABLE_STACKS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, &reader->key);
-		if (!result && reader->key.image != HIGHEST_IMAGE)
-			result = stacks_decode(&reader->key, walk.value.mv_data, walk.value.mv_size, add_node, reader);
+		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, key);
+		if (!result && key->image != HIGHEST_IMAGE)
+			result = stacks_decode(key, walk.value.mv_data, walk.value.mv_size, visit, context);
 		if (result)
 			break;
 	}
@@ -427,7 +428,7 @@ stacks_read_all(const struct store *store, MDB_txn *txn, struct stack_nodes *nod
 
 	*nodes = (struct stack_nodes){0};
 	if (store->has[TABLE_STACKS])
-		err = read_table(store, txn, &reader);
+		err = visit_all(store, txn, &reader.key, add_node, &reader);
 	if (!err && reader.count > 0)
 		err = order_nodes(&reader, nodes);
 	free(reader.nodes);
@@ -461,17 +462,50 @@ stack_nodes_fini(struct stack_nodes *nodes)
 
 /* ---- garbage collection ---- */
 
-void
-stacks_mark(const struct stack_nodes *nodes, struct gc_marks *marks, struct gc_marks *images)
-{
-	for (uint32_t i = nodes->count; i-- > 1;) {
-		const struct stack_node *node = &nodes->nodes[i];
+struct node_marker {
+	struct gc_marks *nodes, *images;
+	uint32_t *callers; /* by number, below nodes->end */
+	struct stacks_key key;
+};
 
-		if (!gc_is_marked(marks, nodes->numbers[i]))
-			continue;
-		gc_mark(marks, nodes->numbers[node->caller]);
-		gc_mark(images, node->image);
-	}
+static int
+note_caller(void *context, uint32_t number, uint32_t caller)
+{
+	struct node_marker *marker = context;
+
+	if (number < marker->nodes->end)
+		marker->callers[number] = caller;
+	else
+		gc_mark(marker->nodes, caller);
+	return 0;
+}
+
+static int
+mark_image(void *context, uint32_t number, uint32_t caller)
+{
+	struct node_marker *marker = context;
+
+	(void)caller;
+	if (gc_is_marked(marker->nodes, number))
+		gc_mark(marker->images, marker->key.image);
+	return 0;
+}
+
+int
+stacks_mark(const struct store *store, MDB_txn *txn, struct gc_marks *nodes, struct gc_marks *images)
+{
+	struct node_marker marker = {.nodes = nodes, .images = images};
+	int err;
+
+	marker.callers = calloc((size_t)nodes->end + 1, sizeof(*marker.callers));
+	if (!marker.callers)
+		return -ENOMEM;
+	err = visit_all(store, txn, &marker.key, note_caller, &marker);
+	for (uint32_t number = nodes->end; !err && number-- > 1;)
+		if (gc_is_marked(nodes, number))
+			gc_mark(nodes, marker.callers[number]);
+	free(marker.callers);
+	return err ? err : visit_all(store, txn, &marker.key, mark_image, &marker);
 }
 
 int

@@ -102,8 +102,11 @@ size_t stacks_sort(struct tally_entry *entries, size_t count);
  */
 int64_t stacks_translate(const struct profile *profile, struct tally_entry *entries, size_t count);
 
-/* Mark the callers of all marked nodes, and the images of these and of all nodes from marks->end on. */
-void stacks_mark(const struct stack_nodes *nodes, struct gc_marks *marks, struct gc_marks *images);
+/*
+ * Mark the callers of all marked nodes, and the images of these and of all nodes from nodes->end on. Takes four bytes
+ * for each number below that. 0 or an error.
+ */
+int stacks_mark(const struct store *store, struct MDB_txn *txn, struct gc_marks *nodes, struct gc_marks *images);
 
 /*
  * Remove nodes that are not marked, from the first key that is not below *next on; at most `max` keys are looked at.
