@@ -370,6 +370,13 @@ count_branches(struct perf_importer *importer, const struct record *record)
 	return err;
 }
 
+/* Periods of a damaged recording may be anything. Counts in the database do not wrap, so their totals must not. */
+static void
+add_period(uint64_t *sum, uint64_t period)
+{
+	*sum = period <= UINT64_MAX - *sum ? *sum + period : UINT64_MAX;
+}
+
 /* A sample whose own image is not known has no stack: its context may not be known, either. */
 static int
 count_stack(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
@@ -381,14 +388,14 @@ count_stack(struct perf_importer *importer, const struct record *record, const s
 
 	events[slot->stacks].samples++;
 	if (period)
-		events[slot->stacks_sum].samples += period;
+		add_period(&events[slot->stacks_sum].samples, period);
 	err = call_chain_intern(importer->attribution, importer->pending.stacks, record, &context, &node, &cause);
 	if (err)
 		return err;
 	if (cause) {
 		events[slot->stacks].unknown[cause - 1]++;
 		if (period)
-			events[slot->stacks_sum].unknown[cause - 1] += period;
+			add_period(&events[slot->stacks_sum].unknown[cause - 1], period);
 		return 0;
 	}
 	return pending_add_stack(&importer->pending, slot->stacks, context, node, slot->stacks_sum, period);
@@ -406,12 +413,12 @@ count_sample(struct perf_importer *importer, const struct record *record, const 
 
 	samples->samples++;
 	if (sum)
-		sum->samples += record->sample.period;
+		add_period(&sum->samples, record->sample.period);
 	cause = attribution_sample(importer->attribution, record, &key);
 	if (cause) {
 		samples->unknown[cause - 1]++;
 		if (sum)
-			sum->unknown[cause - 1] += record->sample.period;
+			add_period(&sum->unknown[cause - 1], record->sample.period);
 	} else {
 		key.event = slot->samples;
 		if (sum && record->sample.period)

@@ -38,8 +38,8 @@ struct tally_entry;
 /* ---- reading ---- */
 
 /*
- * All nodes of a database, ascending by number; none has more than STACK_DEPTH_MAX - 1 callers. Index 0 is no node, and the caller of the outermost frames; `caller` is
- * an index here, and lower than that of the node.
+ * All nodes of a database, ascending by number; none has more than STACK_DEPTH_MAX - 1 callers. Index 0 is no node, and
+ * the caller of the outermost frames; `caller` is an index here, and lower than that of the node.
  */
 struct stack_nodes {
 	struct stack_node *nodes; /* images are the database's numbers */

@@ -197,6 +197,22 @@ samples_whose_period_varies_are_weighted_by_it(void **state)
 	assert_int_equal(count_of(fixture, "cycles", 0x1020), 1);
 }
 
+/* The check of the database compares totals with counts. */
+static void
+sums_of_periods_that_are_no_periods_do_not_wrap(void **state)
+{
+	struct perf_import_fixture *fixture = *state;
+
+	set_bits(&fixture->file, FIRST_TYPE + FLAGS, FREQ);
+	put_mapping(&fixture->file, 0x400000, "/bin/x");
+	put_sample(&fixture->file, 11, 0x400010, UINT64_MAX);
+	put_sample(&fixture->file, 11, 0x400020, UINT64_MAX - 1);
+	put_sample(&fixture->file, 11, 0x10, UINT64_MAX); /* in no mapping */
+	put_sample(&fixture->file, 11, 0x10, 2);
+	import_whole(fixture);
+	assert_int_equal(fixture->report.samples, 4);
+}
+
 struct branch {
 	uint64_t from, to, flags;
 };
@@ -338,6 +354,7 @@ main(void)
 		TEST(samples_of_guests_and_hypervisors_are_unknown),
 		TEST(records_are_taken_in_the_order_of_time),
 		TEST(samples_whose_period_varies_are_weighted_by_it),
+		TEST(sums_of_periods_that_are_no_periods_do_not_wrap),
 		TEST(branch_stacks_are_edges_and_runs),
 		TEST(images_have_the_build_ids_that_come_behind_the_samples),
 		TEST(a_recording_without_samples_is_no_epoch),
