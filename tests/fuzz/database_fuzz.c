@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "profile/captured.h"
 #include "profile/profile_internal.h"
+#include "profile/retention.h"
 #include "profile/selection.h"
 #include "tests/remove_tree.h"
 
@@ -99,6 +100,39 @@ select_all(const char *comm, const char *cgroup)
 }
 
 static void
+select_stacks(void)
+{
+	const struct selection_request request = {.epoch = "all", .stacks = true};
+	struct selection *selection;
+	char why[128];
+
+	if (selection_read(profile, &request, &selection, why, sizeof(why)))
+		return;
+	for (size_t i = 0; i < selection->count_count; i++) {
+		const struct stack_node *node, *nodes = selection->stacks.nodes;
+		uint32_t depth = 1;
+
+		require(selection->counts[i].offset < selection->stacks.count);
+		for (node = &nodes[selection->counts[i].offset]; node->caller; node = &nodes[node->caller]) {
+			require(node->caller < (uint32_t)(node - nodes) && ++depth <= STACK_DEPTH_MAX);
+			require(node->image == STACK_NO_IMAGE || node->image < selection->image_count);
+		}
+	}
+	selection_free(selection);
+}
+
+/* One step of the garbage collection after another, until all is done. */
+static void
+collect(void)
+{
+	const struct retention_options options = {.blocks_max = 16};
+
+	for (int step = 0; step < 1000 && profile_collect_garbage(profile, &options) > 0; step++)
+		;
+	gc_fini(&profile->gc);
+}
+
+static void
 flush(void)
 {
 	static const struct tally_entry entries[] = {{.offset = 0x1000, .count = 1}, {.offset = 0x2000, .count = 1}};
@@ -152,12 +186,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fill(data, size);
 	select_all(NULL, NULL);
 	select_all("*e*", "/user.slice");
+	select_stacks();
 	require(profile_check(profile, NULL, NULL) >= 0);
 	require(profile_stats(profile, &stats) == 0);
 	if (profile_get_symbols(profile, 1, &symbols, &count) == 0)
 		profile_free_symbols(symbols);
 	read_captured(1);
 	flush();
+	collect();
 	require(profile_check(profile, NULL, NULL) >= 0);
 	return 0;
 }
