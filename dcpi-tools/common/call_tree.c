@@ -174,8 +174,6 @@ add(uint64_t *sum, uint64_t samples)
 static void
 add_samples(struct call_tree *tree, uint32_t place, uint64_t samples, uint32_t *seen, uint32_t mark)
 {
-	uint32_t outermost = place;
-
 	add(&tree->nodes[place].own, samples);
 	add(&tree->frames[tree->nodes[place].frame].own, samples);
 	for (uint32_t at = place; at; at = tree->nodes[at].parent) {
@@ -185,12 +183,9 @@ add_samples(struct call_tree *tree, uint32_t place, uint64_t samples, uint32_t *
 		if (seen[frame] != mark)
 			add(&tree->frames[frame].inclusive, samples);
 		seen[frame] = mark;
-		outermost = at;
 	}
 	add(&tree->nodes[0].total, samples);
 	add(&tree->samples, samples);
-	if (!tree->frames[tree->nodes[outermost].frame].image_title)
-		add(&tree->truncated, samples);
 }
 
 /* ---- order ---- */

@@ -37,8 +37,7 @@ struct call_tree {
 	bool borrows_frames; /* of the tree that it was made of */
 	struct call_node *nodes;
 	uint32_t node_count;
-	uint64_t samples;   /* in all */
-	uint64_t truncated; /* of these, with a stack that was not unwound to its end */
+	uint64_t samples; /* in all */
 };
 
 struct call_tree_request {
