@@ -20,10 +20,10 @@
 
 #define DRAIN_INTERVAL_NS (5 * SECOND_NS)       /* rings also ask for a drain themselves */
 #define POLL_INTERVAL_NS  UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
-#define LOOK_INTERVAL_NS  UINT64_C(75000000)    /* between two looks for new programs, while processes begin */
+#define LOOK_INTERVAL_NS  UINT64_C(75000000)    /* between two looks for new programs, while such begin */
 #define LOOK_RUN_NS       UINT64_C(25000000)    /* in which a new program gets its first samples */
 #define ALARM_EARLY_NS    UINT64_C(10000000)    /* at most: the loop has its clock from ticks and once a turn */
-#define LOOK_SPAN_NS      UINT64_C(2000000000)  /* for so long after the last record about a process */
+#define LOOK_SPAN_NS      UINT64_C(2000000000)  /* for so long after the last one */
 #define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
 #define SAVE_INTERVAL_NS  SECOND_NS
 
@@ -280,8 +280,9 @@ poll_rings(struct daemon *daemon)
 }
 
 /*
- * While processes begin, look often for a program that never ran before: its build-id and names are only read after a
- * drain, and it may have ended, and its file be gone, before the next one. What ran before costs no drain.
+ * After a program began that never ran before, look often for another one: its build-id and names are only read after
+ * a drain, and it may have ended, and its file be gone, before the next one. What ran before costs no drain, and a
+ * machine where only that begins is not woken for it.
  */
 static void
 look_for_programs(struct daemon *daemon)
@@ -289,9 +290,8 @@ look_for_programs(struct daemon *daemon)
 	struct sampler *sampler = collection_sampler(daemon->collection);
 	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 
-	if (sampler_has_process_records(sampler))
-		daemon->look_until_ns = now_ns + LOOK_SPAN_NS;
 	if (sampler_has_new_file(sampler)) {
+		daemon->look_until_ns = now_ns + LOOK_SPAN_NS;
 		daemon->program_ns = now_ns + SAMPLER_LAG_NS + LOOK_RUN_NS;
 		/* if there is no memory for it, the other timers drain */
 		loop_watch_arm(daemon->drain_alarm, SAMPLER_LAG_NS + LOOK_RUN_NS);
