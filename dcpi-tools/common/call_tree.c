@@ -170,21 +170,31 @@ add(uint64_t *sum, uint64_t samples)
 	*sum = samples <= UINT64_MAX - *sum ? *sum + samples : UINT64_MAX;
 }
 
+static void
+add_total(struct call_node *node, const struct selection_count *count)
+{
+	add(&node->total, count->count);
+	add(&node->taken, count->taken);
+	node->squares += count->squares;
+}
+
 /* A sample counts once for a procedure that is several times in its stack. */
 static void
-add_samples(struct call_tree *tree, uint32_t place, uint64_t samples, uint32_t *seen, uint32_t mark)
+add_samples(struct call_tree *tree, uint32_t place, const struct selection_count *count, uint32_t *seen, uint32_t mark)
 {
+	const uint64_t samples = count->count;
+
 	add(&tree->nodes[place].own, samples);
 	add(&tree->frames[tree->nodes[place].frame].own, samples);
 	for (uint32_t at = place; at; at = tree->nodes[at].parent) {
 		const uint32_t frame = tree->nodes[at].frame;
 
-		add(&tree->nodes[at].total, samples);
+		add_total(&tree->nodes[at], count);
 		if (seen[frame] != mark)
 			add(&tree->frames[frame].inclusive, samples);
 		seen[frame] = mark;
 	}
-	add(&tree->nodes[0].total, samples);
+	add_total(&tree->nodes[0], count);
 	add(&tree->samples, samples);
 }
 
@@ -270,7 +280,7 @@ add_counts(struct tree_builder *builder)
 		const struct selection_count *count = &selection->counts[i];
 
 		if (is_wanted(builder->request, count))
-			add_samples(tree, builder->places[count->offset], count->count, seen, (uint32_t)i + 1);
+			add_samples(tree, builder->places[count->offset], count, seen, (uint32_t)i + 1);
 	}
 	free(seen);
 	return order_tree(tree);

@@ -29,6 +29,8 @@ struct call_node {
 	uint32_t frame;                             /* index into frames */
 	uint32_t parent, first_child, next_sibling; /* indices; 0: none */
 	uint64_t own, total;                        /* samples that end here; with those below */
+	uint64_t taken;                             /* of the total, as in struct selection_count; like squares */
+	double squares;                             /* 0, like taken, in an inverted tree */
 };
 
 struct call_tree {

@@ -447,6 +447,8 @@ add_epochs(struct profile_sets *sets, const struct profile_set *from, struct pro
 static bool
 is_pattern(const struct profile_sets *sets, const struct profile_set *set)
 {
+	if (sets->is_joined)
+		return false;
 	if (sets->kind == SET_LABEL)
 		return strpbrk(set->request.label, "*?[") != NULL;
 	return sets->kind == SET_EPOCH;
@@ -625,6 +627,8 @@ profile_sets_read(struct profile_sets *sets, size_t least, size_t most, profile_
 
 	if (!status)
 		status = profile_sets_check(sets, least, most);
+	for (size_t i = 0; !status && i < sets->count; i++)
+		sets->sets[i].request.stacks = sets->stacks;
 	for (size_t i = 0; !status && i < sets->count; i++) {
 		/* sets are only removed at index i or behind it */
 		while (!status && i < sets->count && !sets->sets[i].is_read)

@@ -45,6 +45,8 @@ struct profile_set_choice; /* an option as it was given */
 struct profile_sets {
 	size_t count; /* known after profile_sets_read(): a pattern may match several */
 	struct profile_set *sets;
+	bool stacks;    /* set by the tool: the samples of call stacks, as in struct selection_request */
+	bool is_joined; /* set by the tool: all labels or epochs that one option matches are one set */
 
 	/* private */
 	enum set_kind kind;

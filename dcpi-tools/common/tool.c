@@ -17,26 +17,35 @@ has_events(const struct selection *selection)
 }
 
 int
-report_choose(struct report_choice *choice, struct database *database, const struct options *options,
-              const struct shown_events_request *shown_events)
+report_choose_of(struct report_choice *choice, struct selection *selection, const struct database *database,
+                 const struct options *options, const struct shown_events_request *shown_events)
 {
 	struct image_request images = {.patterns = options->images, .count = options->image_count};
 	int status;
 
-	memset(choice, 0, sizeof(*choice));
-	status = database_select(database, &options->request, &choice->selection);
-	if (!status && options->request.stacks && !has_events(choice->selection)) {
+	*choice = (struct report_choice){.selection = selection};
+	if (options->request.stacks && !has_events(selection)) {
 		message_print(
 			database->directory,
 			"no call stacks in what was selected; dcpimport takes those that 'perf record -g' recorded");
 		return STATUS_EMPTY;
 	}
-	if (!status)
-		status = shown_events_ask(choice->selection, shown_events, database->directory, &choice->shown_events);
+	status = shown_events_ask(selection, shown_events, database->directory, &choice->shown_events);
 	if (status)
 		return status;
 	images.event = choice->shown_events.events[0];
-	return images_ask(choice->selection, &images, &choice->titles, &choice->wanted);
+	return images_ask(selection, &images, &choice->titles, &choice->wanted);
+}
+
+int
+report_choose(struct report_choice *choice, struct database *database, const struct options *options,
+              const struct shown_events_request *shown_events)
+{
+	struct selection *selection = NULL;
+	const int status = database_select(database, &options->request, &selection);
+
+	memset(choice, 0, sizeof(*choice));
+	return status ? status : report_choose_of(choice, selection, database, options, shown_events);
 }
 
 void

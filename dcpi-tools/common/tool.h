@@ -84,6 +84,9 @@ struct report_choice {
 /* An exit status: 0, or another after a message. report_choice_fini() it in any case. */
 int report_choose(struct report_choice *choice, struct database *database, const struct options *options,
                   const struct shown_events_request *shown_events);
+/* Likewise, of a selection that was read already: the choice frees it, in any case. */
+int report_choose_of(struct report_choice *choice, struct selection *selection, const struct database *database,
+                     const struct options *options, const struct shown_events_request *shown_events);
 void report_choice_fini(struct report_choice *choice); /* a zeroed one is allowed */
 
 /* Print that it has no samples; the exit status. */
