@@ -175,6 +175,9 @@ EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) $(call sources,dcpi
 $(BUILD)/bin/dcpiemu: $(EMU_OBJECTS)
 DIFF_OBJECTS := $(call objects,$(call sources,dcpi-tools/diff))
 $(BUILD)/bin/dcpidiff: $(DIFF_OBJECTS)
+FLAME_OBJECTS := $(call objects,$(call sources,dcpi-tools/flame) dcpi-tools/diff/compare.c)
+$(BUILD)/bin/dcpiflame: $(FLAME_OBJECTS)
+$(BUILD)/obj/dcpi-tools/flame/svg.o: dcpi-tools/flame/flame.js
 CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
