@@ -191,7 +191,7 @@ $(BUILD)/bin/dcpistats: $(STATS_OBJECTS)
 WEB_OBJECTS := $(call objects,$(call sources,dcpi-tools/web))
 $(BUILD)/bin/dcpiweb: $(WEB_OBJECTS)
 $(BUILD)/bin/dcpiweb: LIBS_TOOLS += $(LIBS_WEB)
-$(BUILD)/obj/dcpi-tools/web/assets.o: $(wildcard dcpi-tools/web/*.css dcpi-tools/web/*.js dcpi-tools/web/*.svg)
+$(BUILD)/obj/dcpi-tools/web/assets.o: $(wildcard dcpi-tools/web/*.css dcpi-tools/web/*.js dcpi-tools/web/*.svg) dcpi-tools/flame/flame.js
 
 # Sources that are made: what packs the messages of pprof's format.
 PPROF_MESSAGES := $(BUILD)/generated/dcpi-tools/export/profile.pb-c

@@ -1,6 +1,5 @@
 /*
- * flame_graph.h - the call stacks of one set of samples, or of two beside each other, as nested frames with a place
- * each
+ * flame_graph.h - the call stacks of one set of samples, or of two beside each other, as frames that have a place
  *
  * A node is a procedure below one caller. The procedures of two sets are one if they have one name, and their images
  * one file name: builds of a program lie in several places.

@@ -9,7 +9,8 @@
 #define SECOND_NS 1e9
 
 static const struct view *const views[] = {
-	&view_overview, &view_procedures, &view_calls, &view_calc, &view_graph, &view_stats, &view_diff, &view_health,
+	&view_overview, &view_procedures, &view_calls, &view_flame,  &view_calc,
+	&view_graph,    &view_stats,      &view_diff,  &view_health,
 };
 
 /* The form's fields that select samples. */
@@ -336,7 +337,7 @@ render_footer(const struct view_page *page)
 		size_t kept = 0;
 
 		for (size_t k = 0; k < shown.count; k++)
-			if (strcmp(shown.words[k], "--json") != 0)
+			if (strcmp(shown.words[k], "--json") != 0 && strcmp(shown.words[k], "--no-script") != 0)
 				shown.words[kept++] = shown.words[k];
 		shown.count = kept; /* its words stay the command's */
 		html(out, "<li>");

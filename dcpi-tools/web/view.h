@@ -76,8 +76,8 @@ void view_render_error(struct html *out, const char *title, const char *sentence
 
 /* ---- for views ---- */
 
-extern const struct view view_overview, view_procedures, view_calls, view_calc, view_graph, view_stats, view_diff,
-	view_health;
+extern const struct view view_overview, view_procedures, view_calls, view_flame, view_calc, view_graph, view_stats,
+	view_diff, view_health;
 
 /* Whether the query names neither epochs nor a time. */
 bool view_is_unselected(const struct query *query);

@@ -211,6 +211,8 @@ calls_render(const struct view_page *page)
 	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "tree"}, 1, "As a tree");
 	html(out, " · ");
 	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "inclusive"}, 1, "As a table");
+	html(out, " · ");
+	view_link(page, &view_flame, NULL, 0, "As a flame graph");
 	html(out, "</p>\n");
 	view_samples_summary(page, report);
 	render_truncated(out, report);

@@ -63,7 +63,7 @@ is_whole()
 		        names = dict(attributes)
 		        if tag == "h1":
 		            self.headings += 1
-		        if tag == "script" and names.get("src") != "/dcpi.js":
+		        if tag == "script" and names.get("src") not in ("/dcpi.js", "/flame.js"):
 		            sys.exit("a script that is not ours")
 		        if any(name.startswith("on") or name == "style" for name in names):
 		            sys.exit(f"{tag} has {attributes}")
@@ -186,6 +186,8 @@ fi
 # ---- call stacks ----
 
 answers 'a database without stacks' 404 'dcpiprof: ' /calls
+answers 'a flame graph without stacks' 404 'no call stacks in what was selected' /flame
+answers 'half of a difference' 400 'a difference is of two labels' '/flame?before=run1'
 answers 'callers of nothing' 400 'callers of which procedure?' '/calls?by=callers'
 answers 'a view of stacks that is none' 400 'by is tree, callers or inclusive' '/calls?by=flames'
 if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
@@ -198,6 +200,11 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	page 'what each calls' 'main</a>' '/calls?by=inclusive'
 	check_equal 'its JSON is that of dcpiprof' "$(dcpiprof --db "$scratch/stacks" --callers scan --limit 400 --json)" \
 		"$(get '/calls?procedure=scan&format=json')"
+	page 'a flame graph' 'class="flame"' /flame
+	check 'whose script is a file' grep -q '<script src="/flame.js" defer></script>' "$scratch/body"
+	check 'which is there' grep -q 'querySelector("svg.flame")' <(get /flame.js)
+	check_equal 'the picture is that of dcpiflame' "$(dcpiflame --db "$scratch/stacks" --no-script --least 1)" \
+		"$(get '/flame?cutoff=1&format=text')"
 	stop "$web"
 	url=$first_url web=$first
 else

@@ -27,7 +27,10 @@ check 'a database with code is made' make_calc_database "$scratch/calc"
 		echo "slice $((1795271400 + 600 * i)) $((1795272000 + 600 * i))"
 	done
 } | "$build/tests/system/make_database" "$scratch/hours"
-for db in calc hours; do
+databases=(calc hours)
+perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
+	dcpimport --db "$scratch/stacks" "$scratch/calls.data" >/dev/null && databases+=(stacks)
+for db in "${databases[@]}"; do
 	start dcpiweb --db "$scratch/$db" --listen 127.0.0.1:0 >"$scratch/$db.url" 2>&1
 	wait_for 5 grep -q '^http' "$scratch/$db.url"
 done
@@ -40,13 +43,14 @@ wait_for 10 curl --silent --fail "http://127.0.0.1:$port/status" || {
 
 # What is said begins as lib.sh says it.
 /usr/bin/python3 - "http://127.0.0.1:$port" "$(sed 's|/$||' "$scratch/hours.url")" "$(sed 's|/$||' "$scratch/calc.url")" \
+	"$([ ! -e "$scratch/stacks.url" ] || sed 's|/$||' "$scratch/stacks.url")" \
 	>"$scratch/said" 2>"$scratch/errors" <<'END'
 import json
 import sys
 import time
 import urllib.request
 
-DRIVER, HOURS, CALC = sys.argv[1:]
+DRIVER, HOURS, CALC, STACKS = sys.argv[1:]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER = "\ue004", "\ue007"
 
@@ -176,8 +180,22 @@ check("the flow graph has code", wait_for(lambda: "add" in browser.text(".graph 
 browser.click(browser.link("Its instructions, as a table"))
 check("and leads back", wait_for(lambda: browser.url().startswith(CALC + "/calc?")))
 
+if STACKS:
+    browser.go(STACKS + "/calls")
+    browser.click(browser.link("As a flame graph"))
+    shown = "return [...document.querySelectorAll('svg.flame g.f')].filter(g => g.getAttribute('display') !== 'none')" \
+            ".map(g => g.querySelector('title').textContent.split('\\n')[0])"
+    check("the flame graph has both branches", wait_for(lambda: {"parse", "build"} <= set(browser.run(shown))), browser.run(shown))
+    browser.run("[...document.querySelectorAll('g.f')].find(g => g.textContent.startsWith('build\\n')).dispatchEvent(new Event('click'))")
+    check("a click zooms into one", "parse" not in browser.run(shown), browser.run(shown))
+    browser.write(browser.find("svg.flame input"), "scan")
+    check("a search finds", browser.run("return document.querySelector('.matched').textContent").startswith("found: "))
+else:
+    print("skip - the page of a flame graph: perf cannot record a program here")
+
 pages = [HOURS + "/", HOURS + "/?by=command", HOURS + "/procedures", HOURS + "/stats?label=run*", HOURS + "/health",
          HOURS + "/diff?before=run1&after=run2", CALC + "/calc?procedure=sum&image=libcalc.so", CALC + "/graph?procedure=sum&image=libcalc.so"]
+pages += [STACKS + "/flame"] if STACKS else []
 for page in pages:
     browser.go(page)
 complaints = browser.complaints()

@@ -103,6 +103,7 @@ each_view_has_a_path_of_its_own(void **state)
 	assert_null(view_find(""));
 	assert_non_null(asset_find("/style.css"));
 	assert_true(asset_find("/dcpi.js")->size > 100);
+	assert_true(asset_find("/flame.js")->size > 100);
 	assert_null(asset_find("/style.css/"));
 }
 
