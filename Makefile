@@ -239,6 +239,7 @@ $(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,dcpi-tools/tar/archi
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
+$(BUILD)/tests/unit/dcpi-tools/flame_graph_test: $(FLAME_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.c)
 
 WEB_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/,web_query_test web_html_test web_reports_test web_server_test)

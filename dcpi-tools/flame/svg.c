@@ -26,14 +26,14 @@
 #define EVENT_COLUMNS  24
 #define FILTER_COLUMNS 40
 
-/* The script as it is. The Makefile says which object depends on it. */
+/* The script as it is, with a NUL behind it. The Makefile says which object depends on it. */
 __asm__(".section .rodata\n"
-        ".global flame_script_begin, flame_script_end\n"
-        "flame_script_begin:\n"
+        ".global flame_script\n"
+        "flame_script:\n"
         ".incbin \"dcpi-tools/flame/flame.js\"\n"
-        "flame_script_end:\n"
+        ".byte 0\n"
         ".previous\n");
-extern const char flame_script_begin[], flame_script_end[];
+extern const char flame_script[];
 
 /* ---- text ---- */
 
@@ -342,7 +342,7 @@ flame_svg_print(const struct flame_svg *svg, FILE *stream)
 			err = print_frame(svg, &graph->nodes[i], stream);
 	if (svg->has_script) {
 		fputs("<script><![CDATA[\n", stream);
-		fwrite(flame_script_begin, 1, (size_t)(flame_script_end - flame_script_begin), stream);
+		fputs(flame_script, stream);
 		fputs("]]></script>\n", stream);
 	}
 	fputs("</svg>\n", stream);
