@@ -54,6 +54,8 @@ static const struct option_row rows[] = {
                     "The first set: the runs whose labels match"),
 	OPTION_CALL(2, "after", 0, "PATTERN", offsetof(struct flame_request, sets), take_after,
                     "The second set, likewise"),
+	OPTION_CALL(2, "versus", 0, "EPOCH", offsetof(struct flame_request, sets), profile_sets_versus,
+                    "What the --epoch before it is compared with"),
 	OPTION_ARGUMENT(offsetof(struct flame_request, path), take_path),
 	OPTION_END,
 };

@@ -154,6 +154,19 @@ profile_sets_argument(void *member, char *directory, struct argp_state *state)
 }
 
 void
+profile_sets_versus(void *member, char *epoch, struct argp_state *state)
+{
+	struct profile_sets *sets = member;
+	bool has_epoch = false;
+
+	for (size_t i = 0; i < sets->choice_count; i++)
+		has_epoch |= sets->choices[i].key == OPTIONS_EPOCH;
+	if (!has_epoch)
+		argp_error(state, "--versus compares with an epoch: name that one by --epoch before it");
+	add_choice(sets, OPTIONS_EPOCH, epoch, state);
+}
+
+void
 profile_sets_side(struct profile_sets *sets, unsigned side, const char *pattern, const struct argp_state *state)
 {
 	const size_t groups = sets->group_count;

@@ -64,6 +64,9 @@ extern const struct argp profile_sets_options;
 /* An option_take of options.h for a database that is named without an option; `sets` is a struct profile_sets. */
 void profile_sets_argument(void *sets, char *directory, struct argp_state *state);
 
+/* An option_take of --versus EPOCH: a second --epoch, behind the first. `sets` is a struct profile_sets. */
+void profile_sets_versus(void *sets, char *epoch, struct argp_state *state);
+
 /*
  * --before PATTERN (side 0) and --after PATTERN (side 1): two sets, of the runs whose labels match; instead of --set
  * and of several --label. All other options apply to both sets.

@@ -83,7 +83,7 @@ look_at_difference()
 {
 	local red='#(f69a8b|ee6a58)' blue='#(9bbcf0|6b9ae6)' # with a chance of at most a thousandth
 
-	dcpiflame --db "$db" --epoch known --epoch deeper "$scratch/difference.svg" || return
+	dcpiflame --db "$db" --epoch known --versus deeper "$scratch/difference.svg" || return
 	frames "$scratch/difference.svg" >"$scratch/difference"
 	check 'build, which calls descend eight times, is red' grep -qxE "$red" <<<"$(fill_of "$scratch/difference" build main)"
 	check 'parse, whose share shrank, is blue' grep -qxE "$blue" <<<"$(fill_of "$scratch/difference" parse main)"
@@ -130,6 +130,7 @@ look_at_bad_input()
 	check_fails 'a full disk' 1 'cannot write the flame graph: No space left' dcpiflame --db "$db" /dev/full
 	check_fails 'three sets' 2 '3 sets of samples were named, and 2 are all that can be compared' \
 		dcpiflame --db "$db" --epoch 1 --epoch 2 --epoch 3
+	check_fails 'a comparison with nothing' 2 'name that one by --epoch before it' dcpiflame --db "$db" --versus 2
 	check_fails 'two files' 2 'a flame graph is written into one file' dcpiflame --db "$db" a.svg b.svg
 	check_fails 'a share that is none' 2 'least' dcpiflame --db "$db" --least 101
 	check_fails 'an epoch that is none' 4 'nowhere' dcpiflame --db "$db" --epoch nowhere
