@@ -54,7 +54,7 @@
 			frame.group.setAttribute("display", isShown ? "inline" : "none");
 			if (!isShown)
 				continue;
-			frame.group.setAttribute("opacity", isCaller ? 0.55 : 1);
+			frame.rect.setAttribute("fill-opacity", isCaller ? 0.5 : 1); /* names stay black */
 			frame.rect.setAttribute("x", x.toFixed(2));
 			frame.rect.setAttribute("width", width.toFixed(2));
 			frame.text.setAttribute("x", (x + PADDING).toFixed(2));
