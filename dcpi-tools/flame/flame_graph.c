@@ -174,6 +174,18 @@ add_nodes(struct flame_graph *graph, size_t set, const struct call_tree *tree, c
 	return 0;
 }
 
+/* Stacks whose outermost callers are not known: below the root. */
+static uint64_t
+truncated_samples(const struct call_tree *tree)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t at = tree->nodes[0].first_child; at; at = tree->nodes[at].next_sibling)
+		if (!tree->frames[tree->nodes[at].frame].image_title)
+			samples += tree->nodes[at].total;
+	return samples;
+}
+
 int
 flame_graph_add(struct flame_graph *graph, size_t set, const struct call_tree *tree, const struct selection *selection)
 {
@@ -185,7 +197,7 @@ flame_graph_add(struct flame_graph *graph, size_t set, const struct call_tree *t
 		err = find_frame(graph, &tree->frames[i], selection, &frames[i]);
 	if (!err)
 		err = add_nodes(graph, set, tree, frames, places);
-	graph->truncated[set] = tree->truncated;
+	graph->truncated[set] = truncated_samples(tree);
 	if (graph->set_count <= set)
 		graph->set_count = set + 1;
 	free(frames);

@@ -457,7 +457,9 @@ stack_nodes_fini(struct stack_nodes *nodes)
 {
 	free(nodes->nodes);
 	free(nodes->numbers);
-	*nodes = (struct stack_nodes){0};
+	nodes->nodes = NULL;
+	nodes->numbers = NULL;
+	nodes->count = 0;
 }
 
 /* ---- garbage collection ---- */

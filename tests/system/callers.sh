@@ -79,9 +79,9 @@ look_at_frames()
 	local pair calls
 
 	for pair in 'descend build' 'descend descend' 'scan parse' 'scan build' 'parse main'; do
-		calls=$(perf_calls "$scratch/calls.data" ${pair% *} ${pair#* })
+		calls=$(perf_calls "$scratch/calls.data" "${pair% *}" "${pair#* }")
 		check "perf script prints stacks of ${pair% *}, called by ${pair#* }" test "$calls" -gt 20
-		check_equal 'and we have as many' "$calls" "$(our_calls ${pair% *} ${pair#* })"
+		check_equal 'and we have as many' "$calls" "$(our_calls "${pair% *}" "${pair#* }")"
 	done
 }
 

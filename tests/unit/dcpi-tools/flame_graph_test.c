@@ -53,9 +53,9 @@ add(struct graph_fixture *fixture, size_t set, uint64_t read, uint64_t sort, uin
 	const uint64_t all = read + sort + truncated;
 	struct call_node nodes[] = {
 		{.total = all, .first_child = 1},
-		{.frame = MAIN, .total = read + sort, .first_child = 3},
+		{.frame = MAIN, .total = read + sort, .first_child = 3, .next_sibling = 2},
 		{.frame = END, .total = truncated},
-		{.frame = READ, .parent = 1, .total = read},
+		{.frame = READ, .parent = 1, .total = read, .next_sibling = 4},
 		{.frame = SORT, .parent = 1, .total = sort},
 	};
 	const struct call_tree tree = {
@@ -64,7 +64,6 @@ add(struct graph_fixture *fixture, size_t set, uint64_t read, uint64_t sort, uin
 		.nodes = nodes,
 		.node_count = sizeof(nodes) / sizeof(nodes[0]),
 		.samples = all,
-		.truncated = truncated,
 	};
 
 	for (size_t i = 0; i < tree.node_count; i++) {
