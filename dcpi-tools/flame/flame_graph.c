@@ -28,8 +28,9 @@ flame_graph_init(struct flame_graph *graph)
 	struct flame_node *root;
 
 	*graph = (struct flame_graph){0};
+	graph->calls = stack_table_new(UINT32_MAX);
 	root = add_node(graph);
-	if (!root)
+	if (!root || !graph->calls)
 		return -ENOMEM;
 	*root = (struct flame_node){0};
 	return 0;
@@ -51,6 +52,7 @@ flame_graph_fini(struct flame_graph *graph)
 	}
 	free(graph->frames);
 	free(graph->nodes);
+	stack_table_free(graph->calls);
 	*graph = (struct flame_graph){0};
 }
 
@@ -126,29 +128,27 @@ find_frame(struct flame_graph *graph, const struct call_frame *from, const struc
 	return 0;
 }
 
-/* The child of `parent` that is `frame`, new or not. 0: no memory. */
-static uint32_t
-find_child(struct flame_graph *graph, uint32_t parent, uint32_t frame)
+/* The child of `parent` that is `frame`, new or not. */
+static int
+find_child(struct flame_graph *graph, uint32_t parent, uint32_t frame, uint32_t *child)
 {
-	uint32_t child = graph->nodes[parent].first_child;
+	const struct stack_node call = {.offset = frame, .caller = parent};
 	struct flame_node *added;
+	int err = stack_table_intern(graph->calls, &call, child);
 
-	while (child && graph->nodes[child].frame != frame)
-		child = graph->nodes[child].next_sibling;
-	if (child)
-		return child;
+	if (err || *child < graph->node_count)
+		return err;
 	added = add_node(graph);
 	if (!added)
-		return 0;
-	child = (uint32_t)(graph->node_count - 1);
+		return -ENOMEM;
 	*added = (struct flame_node){
 		.frame = frame,
 		.parent = parent,
 		.next_sibling = graph->nodes[parent].first_child,
 		.depth = graph->nodes[parent].depth + 1,
 	};
-	graph->nodes[parent].first_child = child;
-	return child;
+	graph->nodes[parent].first_child = *child;
+	return 0;
 }
 
 static struct compare_count
@@ -166,9 +166,11 @@ add_nodes(struct flame_graph *graph, size_t set, const struct call_tree *tree, c
 	for (uint32_t i = 1; i < tree->node_count; i++) {
 		const struct compare_count samples = samples_of(&tree->nodes[i]);
 
-		places[i] = find_child(graph, places[tree->nodes[i].parent], frames[tree->nodes[i].frame]);
-		if (!places[i])
-			return -ENOMEM;
+		const int err =
+			find_child(graph, places[tree->nodes[i].parent], frames[tree->nodes[i].frame], &places[i]);
+
+		if (err)
+			return err;
 		compare_count_add(&graph->nodes[places[i]].samples[set], &samples);
 	}
 	return 0;

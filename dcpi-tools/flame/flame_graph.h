@@ -57,6 +57,7 @@ struct flame_graph {
 	/* private */
 	size_t frame_capacity, node_capacity;
 	struct flame_name *names;
+	struct stack_table *calls; /* a node has its number here, as a stack of frames */
 };
 
 /* 0 or -ENOMEM; in any case flame_graph_fini() it. */
