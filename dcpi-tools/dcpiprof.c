@@ -473,6 +473,22 @@ take_callers(void *member, char *text, struct argp_state *state)
 	request->callers_of = text;
 }
 
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct prof_request *request = checked;
+
+	if (request->view == CALL_VIEW_NONE)
+		return;
+	if (request->by_image)
+		argp_error(state,
+		           "--by-image is no view of call stacks: leave it out, or --tree, --callers or --inclusive");
+	if (request->keep_percent < 100)
+		argp_error(state, "--keep is not for call stacks: --least leaves out what has few samples");
+	if (request->shown_events.sort)
+		argp_error(state, "--sort is not for call stacks, which are of one event: --event names it");
+}
+
 static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_CALL(1, "tree", 0, NULL, 0, take_tree, "Call stacks, from the outermost callers down"),
@@ -502,6 +518,7 @@ static const struct command_line line = {
 	       "Without options: the latest epoch, all images. See dcpiprof(1).",
 	.shared = SHARED_DATABASE | SHARED_SELECTION | SHARED_OUTPUT | SHARED_TABLE,
 	.options = offsetof(struct prof_request, options),
+	.check = check,
 };
 
 TOOL_CSV_FUNCTION(prof)

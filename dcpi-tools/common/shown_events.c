@@ -101,6 +101,11 @@ add_event(const struct selection *selection, const char *name, struct shown_even
 		return explain_unknown(selection, name, why, size);
 	index = find_stacks(selection, index);
 	event = &selection->events[index];
+	if (event->is_hidden && strstr(event->name, EVENT_STACKS_SUFFIX)) {
+		snprintf(why, size, "%s has call stacks, which --tree, --callers and --inclusive of dcpiprof show",
+		         event->name);
+		return -DCPI_ENOSELECTION;
+	}
 	if (!event->available) {
 		snprintf(why, size, "%s was not available on this machine%s%s", event->name, event->note[0] ? ": " : "",
 		         event->note);

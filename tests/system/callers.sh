@@ -108,6 +108,10 @@ look_at_bad_input()
 	check_fails 'one like nothing' 4 '--inclusive lists them' dcpiprof --db "$db" --callers qqqqqqqqqqqqqqq
 	check_fails 'an image that is in no stack' 4 'no image with samples is called that' dcpiprof --db "$db" --tree '[stacks]'
 	check_fails 'two views' 2 'choose one' dcpiprof --db "$db" --tree --inclusive
+	check_fails 'images of a view' 2 '--by-image is no view of call stacks' dcpiprof --db "$db" --tree -i
+	check_fails 'a part of a view' 2 '--least leaves out' dcpiprof --db "$db" --tree --keep 90
+	check_fails 'another order of a view' 2 '--event names it' dcpiprof --db "$db" --inclusive --sort cpu-clock
+	check_fails 'stacks without a view' 4 'which --tree, --callers and --inclusive' dcpiprof --db "$db" --event cpu-clock.stacks
 	check_fails 'a share that is none' 2 'least' dcpiprof --db "$db" --tree --least 101
 	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
 		dcpimport --db "$scratch/flat" "$scratch/flat.data" >/dev/null
