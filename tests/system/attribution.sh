@@ -214,8 +214,9 @@ check_share 'thousands of processes that live a millisecond are known' brief 30 
 check_share 'outside the kernel they are in nothing but their own files' brief 99 \
 	'.image | endswith("/brief") or startswith("[") or test("/(ld-linux|libc)[^/]*$")'
 
-check_share 'a library is not taken for the one that lay there before' swapper2 40 "$own"'libburn_a.so" and .procedure == "burn_a"'
-check_share 'nor that for it' swapper2 40 "$own"'libburn_b.so" and .procedure == "burn_b"'
+# each works half of the time: of 100 samples one has less than 30 in one of 60,000 runs
+check_share 'a library is not taken for the one that lay there before' swapper2 30 "$own"'libburn_a.so" and .procedure == "burn_a"'
+check_share 'nor that for it' swapper2 30 "$own"'libburn_b.so" and .procedure == "burn_b"'
 check_share 'code in memory that was executable at once is memory' jit_mmap 90 '.image == "[anon]"'
 check_share 'so is code in memory that became executable' jit_mprotect 90 '.image == "[anon]"'
 check_share 'code in a memfd has its name' memfd 90 '.image == "memfd:made-here"'

@@ -407,10 +407,14 @@ import_beside_daemon()
 }
 
 # The stacks that perf script prints of a command's samples, as show_stacks prints them: $1 the recording, $2 the command.
-# perf prints return addresses, and offsets of files, but addresses of the kernel.
+# perf prints return addresses, and addresses of the kernel; of files, older ones print offsets in place of addresses, and
+# newer ones (6.12) offsets behind the path.
 perf_stacks()
 {
-	perf script -i "$1" --comm "$2" -F comm,ip,sym,dso 2>/dev/null |
+	local fields=comm,ip,sym,dso
+
+	! perf script -i "$1" -F $fields,dsoff >/dev/null 2>&1 || fields+=,dsoff
+	perf script -i "$1" --comm "$2" -F $fields 2>/dev/null |
 		python3 -c '
 import collections, re, sys
 
@@ -420,12 +424,12 @@ stacks = collections.Counter()
 for sample in sys.stdin.read().split("\n\n"):
     frames, was_kernel = [], False
     for line in sample.strip().split("\n")[1:]:
-        address, path = re.match(r"\s*([0-9a-f]+) .*\((.*)\)$", line).groups()
+        address, path, behind = re.match(r"\s*([0-9a-f]+) .*\((.*?)(?:\+0x([0-9a-f]+))?\)$", line).groups()
         is_kernel = path == "[kernel.kallsyms]"
         if path == "[unknown]":
             frames.append("truncated:unknown")
             break
-        offset = int(address, 16) - (len(frames) > 0 and is_kernel == was_kernel)
+        offset = int(address if is_kernel or not behind else behind, 16) - (len(frames) > 0 and is_kernel == was_kernel)
         frames.append("[kernel]+%x" % (offset - stext) if is_kernel else "%s+%x" % (path, offset))
         was_kernel = is_kernel
     if len(frames) == 127 and not frames[-1].startswith("truncated"):
