@@ -36,14 +36,15 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process profile image code machine analysis api salvage control
-DAEMON_ROOMS := base event stream tally process profile control
+ROOMS := base event stream tally process unwind profile image code machine analysis api salvage control
+DAEMON_ROOMS := base event stream tally process unwind profile control
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
 LIBS_base := -lconfig
 LIBS_event :=
 LIBS_stream := -lzstd
 LIBS_process :=
+LIBS_unwind :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty
@@ -281,6 +282,12 @@ $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(cal
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 workloads: $(BUILD)/tests/system/flow_graphs
+
+# Stacks that gdb unwound, too.
+$(BUILD)/tests/system/unwind_replay: $(BUILD)/obj/tests/system/unwind_replay.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+workloads: $(BUILD)/tests/system/unwind_replay
 
 # Samples of any program.
 $(BUILD)/tests/system/sample_files: $(BUILD)/obj/tests/system/sample_files.o $(call archives,$(ROOMS))

@@ -60,6 +60,25 @@ read_varint(struct byte_reader *reader)
 	return 0;
 }
 
+int64_t
+read_sleb(struct byte_reader *reader)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = read_u8(reader);
+		if (shift < 64) {
+			value |= (uint64_t)(byte & 0x7f) << shift;
+			shift += 7;
+		}
+	} while (byte & 0x80);
+	if (shift < 64 && byte & 0x40)
+		value |= UINT64_MAX << shift;
+	return (int64_t)value;
+}
+
 void
 read_string(struct byte_reader *reader, char *text, size_t capacity)
 {

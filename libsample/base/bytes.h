@@ -96,12 +96,26 @@ uint16_t read_u16_be(struct byte_reader *reader);
 uint32_t read_u32_be(struct byte_reader *reader);
 uint64_t read_u64_be(struct byte_reader *reader);
 uint64_t read_varint(struct byte_reader *reader); /* fails on one that does not fit 64 bits */
+int64_t read_sleb(struct byte_reader *reader);    /* DWARF's signed LEB128; bits beyond 64 are dropped */
 
 /*
  * A varint length and that many bytes, copied into `text` (of `capacity` bytes, at least 1) with a NUL behind.
  * Fails, with an empty string, when the length is `capacity` or more or when a NUL is inside.
  */
 void read_string(struct byte_reader *reader, char *text, size_t capacity);
+
+/* Zigzag encoding, for varints of numbers of either sign: small numbers for small distances. */
+static inline uint64_t
+zigzag(uint64_t distance)
+{
+	return distance << 1 ^ (distance >> 63 ? UINT64_MAX : 0);
+}
+
+static inline uint64_t
+unzigzag(uint64_t folded)
+{
+	return folded >> 1 ^ (folded & 1 ? UINT64_MAX : 0);
+}
 
 struct byte_writer {
 	uint8_t *data; /* NULL until the first write; owned by the writer */

@@ -101,19 +101,6 @@ edges_key_decode(const void *data, size_t size, struct edges_key *key)
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-/* Zigzag encoding: small numbers for small distances of either sign. */
-static uint64_t
-zigzag(uint64_t distance)
-{
-	return distance << 1 ^ (distance >> 63 ? UINT64_MAX : 0);
-}
-
-static uint64_t
-unzigzag(uint64_t folded)
-{
-	return folded >> 1 ^ (folded & 1 ? UINT64_MAX : 0);
-}
-
 void
 edges_encode(const struct edge_list *list, const struct edges_key *key, struct byte_writer *writer)
 {

@@ -1,0 +1,684 @@
+#include "image/unwind_build.h"
+
+#include <dwarf.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "image/call_frames.h"
+#include "unwind/table.h"
+
+#define REMEMBERED_MAX 16 /* states that a frame description may have on its stack; compilers use one */
+#define PADDING_MAX    64 /* bytes between two functions, for their alignment */
+#define ENTRY_SIZE     128 /* bytes of a program's entry without a description; those of dynamic linkers have 50 to 100 */
+
+/* DWARF for the Arm 64-bit Architecture, 4.1 (0x2c and 0x2d): the return address is signed from here on, or no more. */
+#define CFA_NEGATE_RA_STATE_WITH_PC 0x2c
+#define CFA_NEGATE_RA_STATE         0x2d
+
+/* A common information entry: what many descriptions begin with. */
+struct frame_start {
+	const uint8_t *instructions, *end;
+	uint64_t code_alignment;
+	int64_t data_alignment;
+	uint64_t return_column;
+};
+
+/* The rules of a stretch of code: a frame description, or one set of rules that apply to all of it. */
+struct described_code {
+	uint64_t offset; /* first, for array_compare_u64() */
+	uint64_t end;
+	const uint8_t *instructions, *instructions_end;
+	const struct unwind_frame_rules *fixed; /* NULL: by the instructions */
+	uint32_t start;                         /* index into the starts */
+	bool is_signal_frame;
+};
+
+struct build {
+	const struct elf_file *file;
+	struct elf_segments segments;
+	const uint8_t *bytes[ELF_SEGMENTS_MAX]; /* of the executable ones; NULL: they cannot be read */
+	enum unwind_machine machine;
+	uint8_t pc, sp; /* DWARF numbers */
+	struct frame_start *starts;
+	size_t start_count, start_capacity;
+	struct described_code *code;
+	size_t count, capacity;
+	size_t sorted; /* that many are in order, and what is added may not overlap them */
+	struct unwind_writer *writer;
+};
+
+/* ---- which code is described ---- */
+
+static bool
+is_covered(const struct build *build, uint64_t offset)
+{
+	const size_t behind = ARRAY_LOWER_BOUND(build->code, build->sorted, offset, offset + 1);
+
+	return behind > 0 && offset < build->code[behind - 1].end;
+}
+
+/* The stretch of `size` bytes at an ELF virtual address, unless it is covered. NULL with *err 0 or -ENOMEM. */
+static struct described_code *
+add_code(struct build *build, uint64_t address, uint64_t size, int *err)
+{
+	const struct elf_segment *segment = elf_segments_at_address(&build->segments, address);
+	struct described_code *added;
+	uint64_t room;
+
+	*err = 0;
+	if (!segment || !segment->executable || size == 0)
+		return NULL;
+	if (is_covered(build, elf_segment_offset(segment, address)))
+		return NULL;
+	added = ARRAY_APPEND(build->code, build->count, build->capacity);
+	if (!added) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	room = segment->size - (address - segment->address);
+	*added = (struct described_code){.offset = elf_segment_offset(segment, address)};
+	added->end = added->offset + (size < room ? size : room);
+	return added;
+}
+
+static int
+add_start(struct build *build, const Dwarf_CIE *cie)
+{
+	const struct frame_start *last = build->start_count ? &build->starts[build->start_count - 1] : NULL;
+	struct frame_start *added;
+
+	if (last && last->instructions == cie->initial_instructions)
+		return 0;
+	added = ARRAY_APPEND(build->starts, build->start_count, build->start_capacity);
+	if (!added)
+		return -ENOMEM;
+	*added = (struct frame_start){
+		.instructions = cie->initial_instructions,
+		.end = cie->initial_instructions_end,
+		.code_alignment = cie->code_alignment_factor,
+		.data_alignment = cie->data_alignment_factor,
+		.return_column = cie->return_address_register,
+	};
+	return 0;
+}
+
+static int
+add_frame(void *context, const struct call_frame *frame)
+{
+	struct build *build = context;
+	struct described_code *added;
+	int err = add_start(build, frame->cie);
+
+	if (err)
+		return err;
+	added = add_code(build, frame->address, frame->size, &err);
+	if (!added)
+		return err;
+	added->instructions = frame->instructions;
+	added->instructions_end = frame->end;
+	added->start = (uint32_t)(build->start_count - 1);
+	added->is_signal_frame = frame->is_signal_frame;
+	return 0;
+}
+
+static void
+sort_code(struct build *build)
+{
+	if (build->count > build->sorted)
+		qsort(build->code, build->count, sizeof(*build->code), array_compare_u64);
+	build->sorted = build->count;
+}
+
+/* ---- code that no compiler describes ---- */
+
+/* The kernel, or the dynamic linker of a program, jumps to the entry: it has no caller. */
+static int
+add_entry(struct build *build, const struct unwind_frame_rules *rules)
+{
+	const uint64_t entry = build->file->header.e_entry;
+	struct described_code *added;
+	int err;
+
+	if (!entry)
+		return 0;
+	added = add_code(build, entry, ENTRY_SIZE, &err);
+	if (added)
+		added->fixed = rules;
+	return err;
+}
+
+/*
+ * What a signal handler returns to consists of two instructions that call rt_sigreturn(). The kernel's of aarch64 is
+ * not described in its vdso, because of a fault in libgcc (arch/arm64/kernel/vdso/sigreturn.S); neither is musl's.
+ */
+static const uint8_t x86_64_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+static const uint8_t aarch64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+
+static int
+add_sigreturns(struct build *build, const struct unwind_frame_rules *rules)
+{
+	const bool is_arm = build->machine == UNWIND_AARCH64;
+	const uint8_t *pattern = is_arm ? aarch64_sigreturn : x86_64_sigreturn;
+	const size_t size = is_arm ? sizeof(aarch64_sigreturn) : sizeof(x86_64_sigreturn);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < build->segments.count; i++) {
+		const struct elf_segment *segment = &build->segments.list[i];
+		const uint8_t *bytes = build->bytes[i], *at = bytes;
+
+		while (!err && at && (at = memmem(at, segment->size - (size_t)(at - bytes), pattern, size))) {
+			/* one byte more before it: it is looked up as a return address would be */
+			const uint64_t address = segment->address + (uint64_t)(at - bytes);
+			struct described_code *added =
+				add_code(build, address - (at > bytes), size + (at > bytes), &err);
+
+			if (added) {
+				added->fixed = rules;
+				added->is_signal_frame = true;
+			}
+			at += size;
+		}
+	}
+	return err;
+}
+
+/* An expression's bytes: the stack pointer plus an offset that needs two bytes; with `dereference`, what is there. */
+struct saved_place {
+	uint8_t bytes[4];
+};
+
+static void
+set_place(struct saved_place *place, const struct build *build, unsigned offset, bool dereference)
+{
+	place->bytes[0] = (uint8_t)(DW_OP_breg0 + build->sp);
+	place->bytes[1] = (uint8_t)((offset & 0x7f) | 0x80);
+	place->bytes[2] = (uint8_t)(offset >> 7);
+	place->bytes[3] = dereference ? DW_OP_deref : DW_OP_nop;
+}
+
+/* Where the kernel saves registers in a signal's frame: struct rt_sigframe of Linux, behind the handler's return. */
+static void
+make_sigreturn_rules(const struct build *build, struct unwind_frame_rules *rules,
+                     struct saved_place places[UNWIND_REGISTERS + 1])
+{
+	/* ucontext; its uc_mcontext is at 40: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
+	static const uint16_t x86_64[] = {144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96, 168};
+	const size_t count = build->pc + 1U;
+
+	*rules = (struct unwind_frame_rules){.cfa_register = UNWIND_CFA_EXPRESSION, .is_signal_frame = true};
+	for (size_t i = 0; i < count; i++) {
+		/* siginfo (128), uc_mcontext at 176 of ucontext, regs[] at 8: x0 to x30, sp, pc */
+		const unsigned offset = build->machine == UNWIND_AARCH64 ? 312 + 8 * (unsigned)i : x86_64[i];
+
+		set_place(&places[i], build, offset, false);
+		rules->registers[i] =
+			(struct unwind_rule){UNWIND_AT_EXPRESSION, 0, places[i].bytes, sizeof(places[i].bytes)};
+		if (i == build->sp) {
+			set_place(&places[count], build, offset, true);
+			rules->cfa = (struct unwind_rule){UNWIND_EXPRESSION_VALUE, 0, places[count].bytes,
+			                                  sizeof(places[count].bytes)};
+		}
+	}
+}
+
+/* ---- from call frame instructions to rows (DWARF 5, 6.4.2) ---- */
+
+struct frame_state {
+	struct unwind_frame_rules rules;
+	bool has_cfa;
+};
+
+struct frame_run {
+	struct build *build;
+	const struct frame_start *start;
+	struct byte_reader reader;
+	struct frame_state now, initial;
+	struct frame_state remembered[REMEMBERED_MAX];
+	size_t depth;
+	uint64_t at; /* file offset that the state is for */
+	uint64_t end;
+	int err; /* of the writer */
+};
+
+/* A row for what is known so far. */
+static void
+emit(struct frame_run *run)
+{
+	const uint64_t column = run->start->return_column;
+	const uint8_t pc = run->build->pc;
+	struct unwind_frame_rules *rules = &run->now.rules;
+	bool has_cfa = run->now.has_cfa;
+
+	if (column != pc) {
+		rules->registers[pc] = rules->registers[column];
+		if (rules->registers[pc].kind == UNWIND_SAME)
+			rules->registers[pc] = (struct unwind_rule){UNWIND_IN_REGISTER, (int64_t)column, NULL, 0};
+	}
+	if (!has_cfa && rules->registers[pc].kind == UNWIND_UNDEFINED) {
+		/* there is no caller, whose stack pointer it would be */
+		rules->cfa_register = run->build->sp;
+		rules->cfa = (struct unwind_rule){0};
+		has_cfa = true;
+	}
+	run->err = unwind_writer_add(run->build->writer, run->at, has_cfa ? rules : NULL);
+}
+
+/* False: the description ends here. */
+static bool
+advance(struct frame_run *run, uint64_t distance)
+{
+	emit(run);
+	if (run->err || __builtin_mul_overflow(distance, run->start->code_alignment, &distance) ||
+	    distance >= run->end - run->at) {
+		run->at = run->end;
+		return false;
+	}
+	run->at += distance;
+	return true;
+}
+
+static uint64_t
+read_distance(struct frame_run *run, size_t size)
+{
+	const uint8_t *bytes = read_bytes(&run->reader, size);
+	uint32_t value = 0; /* both machines are little-endian */
+
+	if (bytes)
+		memcpy(&value, bytes, size);
+	return le32toh(value);
+}
+
+/* Rules of registers that are not kept - vectors - have no effect. */
+static void
+set_rule(struct frame_run *run, uint64_t number, struct unwind_rule rule)
+{
+	if (number <= run->build->pc)
+		run->now.rules.registers[number] = rule;
+}
+
+static void
+set_offset_rule(struct frame_run *run, enum unwind_rule_kind kind, uint64_t number, int64_t factored)
+{
+	int64_t value;
+
+	if (__builtin_mul_overflow(factored, run->start->data_alignment, &value))
+		run->reader.failed = true;
+	else
+		set_rule(run, number, (struct unwind_rule){.kind = kind, .value = value});
+}
+
+static struct unwind_rule
+read_expression(struct frame_run *run, enum unwind_rule_kind kind)
+{
+	const uint64_t size = read_varint(&run->reader);
+	const uint8_t *bytes = read_bytes(&run->reader, size);
+
+	return (struct unwind_rule){kind, 0, bytes, bytes ? size : 0};
+}
+
+static void
+set_cfa(struct frame_run *run, uint64_t number, int64_t offset)
+{
+	if (number > run->build->pc)
+		run->reader.failed = true;
+	run->now.rules.cfa_register = (uint8_t)number;
+	run->now.rules.cfa = (struct unwind_rule){.value = offset};
+	run->now.has_cfa = true;
+}
+
+/* A change of the CFA's register or offset: fails when it is not one plus the other. */
+static void
+change_cfa(struct frame_run *run, uint64_t number, int64_t offset)
+{
+	if (!run->now.has_cfa || run->now.rules.cfa_register == UNWIND_CFA_EXPRESSION)
+		run->reader.failed = true;
+	else
+		set_cfa(run, number, offset);
+}
+
+static int64_t
+factored_offset(struct frame_run *run)
+{
+	int64_t value;
+
+	if (__builtin_mul_overflow(read_sleb(&run->reader), run->start->data_alignment, &value))
+		run->reader.failed = true;
+	return value;
+}
+
+/* Instructions about the CFA; false: it is none. */
+static bool
+execute_cfa(struct frame_run *run, uint8_t opcode)
+{
+	struct unwind_frame_rules *rules = &run->now.rules;
+	uint64_t number;
+
+	switch (opcode) {
+	case DW_CFA_def_cfa:
+		number = read_varint(&run->reader);
+		set_cfa(run, number, (int64_t)read_varint(&run->reader));
+		return true;
+	case DW_CFA_def_cfa_sf:
+		number = read_varint(&run->reader);
+		set_cfa(run, number, factored_offset(run));
+		return true;
+	case DW_CFA_def_cfa_register:
+		change_cfa(run, read_varint(&run->reader), rules->cfa.value);
+		return true;
+	case DW_CFA_def_cfa_offset:
+		change_cfa(run, rules->cfa_register, (int64_t)read_varint(&run->reader));
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		change_cfa(run, rules->cfa_register, factored_offset(run));
+		return true;
+	case DW_CFA_def_cfa_expression:
+		rules->cfa = read_expression(run, UNWIND_EXPRESSION_VALUE);
+		rules->cfa_register = UNWIND_CFA_EXPRESSION;
+		run->now.has_cfa = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+restore(struct frame_run *run, uint64_t number)
+{
+	if (number <= run->build->pc)
+		run->now.rules.registers[number] = run->initial.rules.registers[number];
+}
+
+/* Instructions about the rule of a register; false: it is none. */
+static bool
+execute_rule(struct frame_run *run, uint8_t opcode)
+{
+	struct byte_reader *reader = &run->reader;
+	uint64_t number, other;
+
+	switch (opcode) {
+	case DW_CFA_offset_extended:
+		number = read_varint(reader);
+		set_offset_rule(run, UNWIND_AT_CFA, number, (int64_t)read_varint(reader));
+		return true;
+	case DW_CFA_offset_extended_sf:
+		number = read_varint(reader);
+		set_offset_rule(run, UNWIND_AT_CFA, number, read_sleb(reader));
+		return true;
+	case DW_CFA_GNU_negative_offset_extended:
+		number = read_varint(reader);
+		set_offset_rule(run, UNWIND_AT_CFA, number, -(int64_t)read_varint(reader));
+		return true;
+	case DW_CFA_val_offset:
+		number = read_varint(reader);
+		set_offset_rule(run, UNWIND_CFA_PLUS, number, (int64_t)read_varint(reader));
+		return true;
+	case DW_CFA_val_offset_sf:
+		number = read_varint(reader);
+		set_offset_rule(run, UNWIND_CFA_PLUS, number, read_sleb(reader));
+		return true;
+	case DW_CFA_restore_extended:
+		restore(run, read_varint(reader));
+		return true;
+	case DW_CFA_undefined:
+		set_rule(run, read_varint(reader), (struct unwind_rule){.kind = UNWIND_UNDEFINED});
+		return true;
+	case DW_CFA_same_value:
+		set_rule(run, read_varint(reader), (struct unwind_rule){.kind = UNWIND_SAME});
+		return true;
+	case DW_CFA_register:
+		number = read_varint(reader);
+		other = read_varint(reader);
+		set_rule(run, number, (struct unwind_rule){.kind = UNWIND_IN_REGISTER, .value = (int64_t)other});
+		return true;
+	case DW_CFA_expression:
+		number = read_varint(reader);
+		set_rule(run, number, read_expression(run, UNWIND_AT_EXPRESSION));
+		return true;
+	case DW_CFA_val_expression:
+		number = read_varint(reader);
+		set_rule(run, number, read_expression(run, UNWIND_EXPRESSION_VALUE));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The other instructions; false: the description cannot be followed, or is at its end. */
+static bool
+execute_other(struct frame_run *run, uint8_t opcode)
+{
+	switch (opcode) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_advance_loc1:
+		return advance(run, read_distance(run, 1));
+	case DW_CFA_advance_loc2:
+		return advance(run, read_distance(run, 2));
+	case DW_CFA_advance_loc4:
+		return advance(run, read_distance(run, 4));
+	case DW_CFA_remember_state:
+		if (run->depth == REMEMBERED_MAX)
+			return false;
+		run->remembered[run->depth++] = run->now;
+		return true;
+	case DW_CFA_restore_state:
+		if (run->depth == 0)
+			return false;
+		run->now = run->remembered[--run->depth];
+		return true;
+	case DW_CFA_GNU_args_size: /* for who throws an exception */
+		read_varint(&run->reader);
+		return true;
+	case CFA_NEGATE_RA_STATE:
+	case CFA_NEGATE_RA_STATE_WITH_PC: /* a signature is removed whether there is one or not */
+		return run->build->machine == UNWIND_AARCH64;
+	default:
+		return false;
+	}
+}
+
+static bool
+execute(struct frame_run *run)
+{
+	const uint8_t byte = read_u8(&run->reader), low = byte & 0x3f;
+
+	switch (byte & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(run, low);
+	case DW_CFA_offset:
+		set_offset_rule(run, UNWIND_AT_CFA, low, (int64_t)read_varint(&run->reader));
+		return true;
+	case DW_CFA_restore:
+		restore(run, low);
+		return true;
+	default:
+		return execute_cfa(run, byte) || execute_rule(run, byte) || execute_other(run, byte);
+	}
+}
+
+/* False: an instruction is not valid or not known; the rules from there on are not, either. */
+static bool
+execute_all(struct frame_run *run, const uint8_t *instructions, const uint8_t *end)
+{
+	reader_init(&run->reader, instructions, (size_t)(end - instructions));
+	while (reader_left(&run->reader) > 0 && run->at < run->end)
+		if (!execute(run) || run->reader.failed)
+			return run->at == run->end;
+	return true;
+}
+
+/* The rows of one description, up to `end`; `run` is memory for it. 0 or -ENOMEM. */
+static int
+write_code(struct frame_run *run, const struct described_code *code, uint64_t end)
+{
+	struct unwind_writer *writer = run->build->writer;
+	bool is_valid;
+
+	if (code->fixed)
+		return unwind_writer_add(writer, code->offset, code->fixed);
+	run->start = &run->build->starts[code->start];
+	run->now = (struct frame_state){.rules.is_signal_frame = code->is_signal_frame};
+	run->depth = 0;
+	run->at = code->offset;
+	run->end = end;
+	run->err = 0;
+	is_valid = run->start->return_column <= run->build->pc &&
+	           execute_all(run, run->start->instructions, run->start->end) && run->at == code->offset;
+	if (is_valid) {
+		run->initial = run->now;
+		is_valid = execute_all(run, code->instructions, code->instructions_end);
+	}
+	if (run->err)
+		return run->err;
+	if (run->at >= end)
+		return 0;
+	if (!is_valid)
+		return unwind_writer_add(writer, run->at, NULL);
+	emit(run);
+	return run->err;
+}
+
+/* Are the bytes between two functions only there for their alignment? */
+static bool
+is_padding(const struct build *build, uint64_t offset, uint64_t end)
+{
+	/* of x86-64's nops of all lengths, int3, and zeros: without a jump or a return, they are no function */
+	static const uint8_t nops[] = {0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc};
+	static const uint8_t arm_nop[] = {0x1f, 0x20, 0x03, 0xd5};
+	const struct elf_segment *segment = elf_segments_at_offset(&build->segments, offset);
+	const uint8_t *bytes = segment ? build->bytes[segment - build->segments.list] : NULL;
+
+	if (!bytes || end - offset > PADDING_MAX || end - segment->offset > segment->size)
+		return false;
+	bytes += offset - segment->offset;
+	for (size_t i = 0; i < end - offset; i++) {
+		if (build->machine == UNWIND_X86_64 ? !memchr(nops, bytes[i], sizeof(nops))
+		                                    : bytes[i] != 0 && bytes[i] != arm_nop[(offset + i) % 4])
+			return false;
+	}
+	return true;
+}
+
+/* Rows of all code. Between two functions the rules of the first go on, if only padding is there: that saves rows. */
+static int
+write_all(struct build *build)
+{
+	struct frame_run run; /* large, and set anew for each description */
+	uint64_t covered = 0;
+
+	run.build = build;
+	for (size_t i = 0, next; i < build->count; i = next) {
+		const struct described_code *code = &build->code[i];
+		uint64_t end = code->end;
+		int err = 0;
+
+		for (next = i + 1; next < build->count && build->code[next].offset == code->offset;)
+			next++;
+		if (next < build->count && build->code[next].offset < end)
+			end = build->code[next].offset;
+		if (i > 0 && covered < code->offset && !is_padding(build, covered, code->offset))
+			err = unwind_writer_add(build->writer, covered, NULL);
+		if (!err)
+			err = write_code(&run, code, end);
+		if (err)
+			return err;
+		covered = end;
+	}
+	return unwind_writer_add(build->writer, covered, NULL);
+}
+
+static int
+collect(struct build *build, const struct elf_file *debug, const struct unwind_frame_rules *entry,
+        const struct unwind_frame_rules *sigreturn)
+{
+	struct call_frames frames;
+	int err = 0;
+
+	if (call_frames_find_eh_frame(&frames, build->file, &build->segments))
+		err = call_frames_each(&frames, add_frame, build);
+	sort_code(build);
+	if (!err && (call_frames_find_debug_frame(&frames, build->file) ||
+	             (debug && call_frames_find_debug_frame(&frames, debug))))
+		err = call_frames_each(&frames, add_frame, build);
+	sort_code(build);
+	if (!err)
+		err = add_sigreturns(build, sigreturn);
+	if (!err)
+		err = add_entry(build, entry);
+	sort_code(build);
+	if (err)
+		return err;
+	return build->count ? 0 : -ENOENT;
+}
+
+/* 0, or -ENOTSUP. */
+static int
+find_machine(struct build *build)
+{
+	const GElf_Ehdr *header = &build->file->header;
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOTSUP;
+	switch (header->e_machine) {
+	case EM_X86_64:
+		build->machine = UNWIND_X86_64;
+		build->pc = UNWIND_X86_64_RIP;
+		build->sp = UNWIND_X86_64_RSP;
+		return 0;
+	case EM_AARCH64:
+		build->machine = UNWIND_AARCH64;
+		build->pc = UNWIND_AARCH64_PC;
+		build->sp = UNWIND_AARCH64_SP;
+		return 0;
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static void
+read_text(struct build *build)
+{
+	for (size_t i = 0; i < build->segments.count; i++) {
+		const struct elf_segment *segment = &build->segments.list[i];
+		const Elf_Data *data = NULL;
+
+		if (segment->executable && segment->size <= ELF_SECTION_SIZE_MAX)
+			data = elf_getdata_rawchunk(build->file->elf, (int64_t)segment->offset, segment->size,
+			                            ELF_T_BYTE);
+		build->bytes[i] = data ? data->d_buf : NULL;
+	}
+}
+
+int
+unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t **bytes, size_t *size)
+{
+	struct build build = {.file = file};
+	struct saved_place places[UNWIND_REGISTERS + 1];
+	struct unwind_frame_rules entry = {0}, sigreturn;
+	int err = find_machine(&build);
+
+	if (err)
+		return err;
+	err = elf_segments_read(&build.segments, file);
+	if (err)
+		return err;
+	read_text(&build);
+	entry.cfa_register = build.sp;
+	entry.registers[build.pc].kind = UNWIND_UNDEFINED;
+	make_sigreturn_rules(&build, &sigreturn, places);
+	build.writer = unwind_writer_new(build.machine);
+	err = build.writer ? collect(&build, debug, &entry, &sigreturn) : -ENOMEM;
+	if (!err)
+		err = write_all(&build);
+	if (!err)
+		err = unwind_writer_finish(build.writer, bytes, size);
+	unwind_writer_free(build.writer);
+	free(build.starts);
+	free(build.code);
+	return err;
+}
