@@ -1,0 +1,432 @@
+#include "tests/unit/image/elf_fixture.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "image/unwind_build.h"
+#include "unwind/table.h"
+
+static struct unwind_table *
+table_of_file(const char *path)
+{
+	struct unwind_table *table;
+	struct elf_file file;
+	uint8_t *bytes;
+	size_t size;
+
+	assert_int_equal(elf_file_open(&file, path), 0);
+	assert_int_equal(unwind_build(&file, NULL, &bytes, &size), 0);
+	elf_file_close(&file);
+	assert_int_equal(unwind_table_load(bytes, size, &table), 0);
+	free(bytes);
+	return table;
+}
+
+/* ---- every row of programs of the system is what readelf says ---- */
+
+/* readelf's rows, which are all of one description until the next header: "LOC CFA rbx rbp ... ra". */
+struct row_listing {
+	const struct unwind_table *table;
+	struct elf_layout layout;
+	const char *const *names; /* of registers, by DWARF number; the last is the return address */
+	uint8_t columns[64];
+	size_t column_count;
+	uint64_t start, end; /* of the description */
+	size_t rows, expressions;
+};
+
+static const char *const x86_64_names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+                                           "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra",  NULL};
+
+static uint8_t
+register_number(const struct row_listing *listing, const char *name, size_t length)
+{
+	for (uint8_t i = 0; listing->names[i]; i++)
+		if (strlen(listing->names[i]) == length && strncmp(listing->names[i], name, length) == 0)
+			return i;
+	return UINT8_MAX;
+}
+
+static const struct unwind_register_rule *
+rule_of(const struct unwind_table *table, const struct unwind_rules *rules, uint8_t number)
+{
+	for (uint8_t i = 0; i < rules->count; i++)
+		if (table->register_rules[rules->first + i].number == number)
+			return &table->register_rules[rules->first + i];
+	return NULL;
+}
+
+/* "u" not saved, "s" same, "c-16" at the CFA - 16, "v+8" the CFA + 8, "r9" in a register, "exp", "vexp". */
+static void
+compare_rule(struct row_listing *listing, const struct unwind_rules *rules, uint8_t number, const char *text,
+             uint64_t address)
+{
+	const struct unwind_register_rule *rule = rule_of(listing->table, rules, number);
+	enum unwind_rule_kind kind = rule ? (enum unwind_rule_kind)rule->kind : UNWIND_SAME;
+	bool is_right;
+
+	if (strcmp(text, "u") == 0)
+		is_right = kind == UNWIND_SAME || kind == UNWIND_UNDEFINED;
+	else if (strcmp(text, "s") == 0)
+		is_right = kind == UNWIND_SAME;
+	else if (text[0] == 'c')
+		is_right = kind == UNWIND_AT_CFA && rule->value == atoi(text + 1);
+	else if (strcmp(text, "exp") == 0)
+		is_right = kind == UNWIND_AT_EXPRESSION;
+	else if (strcmp(text, "vexp") == 0)
+		is_right = kind == UNWIND_EXPRESSION_VALUE;
+	else if (text[0] == 'v')
+		is_right = kind == UNWIND_CFA_PLUS && rule->value == atoi(text + 1);
+	else
+		is_right = kind == UNWIND_IN_REGISTER && rule->value == atoi(text + 1);
+	if (!is_right)
+		fail_msg("at %#" PRIx64 ", register %u: kind %u, value %d, not %s", address, number, kind,
+		         rule ? rule->value : 0, text);
+}
+
+static void
+compare_row(struct row_listing *listing, uint64_t address, char *words)
+{
+	const uint64_t offset = code_offset(&listing->layout, address);
+	const struct unwind_rules *rules = unwind_table_find(listing->table, offset);
+	char *cfa = strtok(words, " \n"), *word;
+	const size_t name = strcspn(cfa, "+-");
+
+	if (!rules)
+		fail_msg("no rules at %#" PRIx64, address);
+	if (strcmp(cfa, "exp") == 0) {
+		assert_int_equal(rules->cfa_register, UNWIND_CFA_EXPRESSION);
+		listing->expressions++;
+	} else if (rules->cfa_register != register_number(listing, cfa, name) || rules->cfa_value != atoi(cfa + name)) {
+		fail_msg("at %#" PRIx64 " the CFA is register %u + %d, not %s", address, rules->cfa_register,
+		         rules->cfa_value, cfa);
+	}
+	for (size_t i = 0; (word = strtok(NULL, " \n")) && i < listing->column_count;) {
+		if (word[0] == '(') /* r1 (rdx) */
+			continue;
+		if (listing->columns[i] != UINT8_MAX)
+			compare_rule(listing, rules, listing->columns[i], word, address);
+		i++;
+	}
+	listing->rows++;
+}
+
+static void
+row_line(void *context, const char *line)
+{
+	struct row_listing *listing = context;
+	char words[1024], *word;
+	uint64_t address;
+	int at = 0;
+
+	snprintf(words, sizeof(words), "%s", line);
+	if (strstr(line, " FDE ") || strstr(line, " CIE ")) {
+		const char *bounds = strstr(line, " FDE ") ? strstr(line, "pc=") : NULL;
+
+		listing->start = listing->end = 0;
+		if (bounds)
+			assert_int_equal(sscanf(bounds, "pc=%" SCNx64 "..%" SCNx64, &listing->start, &listing->end), 2);
+	} else if (strncmp(line, "   LOC", 6) == 0) {
+		listing->column_count = 0;
+		strtok(words, " \n");
+		strtok(NULL, " \n");
+		while ((word = strtok(NULL, " \n")) && listing->column_count < 64)
+			listing->columns[listing->column_count++] = register_number(listing, word, strlen(word));
+	} else if (sscanf(words, "%16" SCNx64 " %n", &address, &at) == 1 && at == 17 && address >= listing->start &&
+	           address < listing->end) {
+		compare_row(listing, address, words + at);
+	}
+}
+
+static void
+rows_are_those_that_readelf_prints(void **state)
+{
+	static const char *const paths[] = {"/bin/bash", "/lib/x86_64-linux-gnu/libc.so.6",
+	                                    "/lib64/ld-linux-x86-64.so.2"};
+	size_t files = 0;
+
+	(void)state;
+	need_tool("readelf");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct row_listing listing = {.names = x86_64_names};
+		struct unwind_table *table;
+
+		if (access(paths[i], R_OK))
+			continue;
+		table = table_of_file(paths[i]);
+		if (table->machine == UNWIND_X86_64) {
+			listing.table = table;
+			listing.layout = layout_of(paths[i]);
+			each_line(row_line, &listing, "readelf -W --debug-dump=frames-interp %s 2>/dev/null || true",
+			          paths[i]);
+			assert_true(listing.rows > 500);
+			assert_true(listing.expressions > 0);
+			files++;
+		}
+		unwind_table_free(table);
+	}
+	if (files == 0)
+		skip_because("there are no programs of x86-64 here");
+}
+
+/* ---- call frame instructions that compilers use rarely ---- */
+
+static const char frame_source[] = "	.text\n"
+				   "	.globl	_start, described, other\n"
+				   "described:\n"
+				   "	.cfi_startproc\n"
+				   "	.skip	0x10, 0x90\n" /* what precedes an advance goes into the CIE */
+				   "	.cfi_def_cfa 7, 32\n"
+				   "	.cfi_val_offset 3, -16\n"
+				   "	.cfi_register 1, 2\n"
+				   "	.cfi_undefined 0\n"
+				   "	.cfi_remember_state\n"
+				   "	.skip	0x10, 0x90\n"
+				   "	.cfi_same_value 0\n"
+				   "	.cfi_restore 1\n"
+				   "	.cfi_def_cfa_offset 48\n"
+				   "	.cfi_escape 0x0f, 3, 0x76, 0, 0x06\n" /* def_cfa_expression */
+				   "	.cfi_escape 0x10, 4, 2, 0x76, 8\n"    /* expression */
+				   "	.cfi_escape 0x16, 5, 2, 0x76, 16\n"   /* val_expression */
+				   "	.skip	0x200, 0x90\n"
+				   "	.cfi_restore_state\n"
+				   "	.skip	0x10, 0x90\n"
+				   "	.cfi_escape 0x3f\n" /* an instruction that there is not */
+				   "	.skip	0x10, 0x90\n"
+				   "	.cfi_endproc\n"
+				   "other:\n"
+				   "	.cfi_startproc\n"
+				   "	.cfi_signal_frame\n"
+				   "	.cfi_def_cfa 7, 64\n"
+				   "	ret\n"
+				   "	.cfi_endproc\n"
+				   "	.skip	8, 0x90\n" /* padding */
+				   "	.cfi_startproc\n"
+				   "	.cfi_def_cfa 7, 72\n"
+				   "	ret\n"
+				   "	.cfi_endproc\n"
+				   "undescribed:\n"
+				   "	ret\n"
+				   "	.skip	0x200, 0xff\n"
+				   "_start:\n"
+				   "	nop\n"
+				   "	ret\n";
+
+static struct unwind_table *
+build_frames(const struct folder *folder, const char *flags, const char *section)
+{
+	char path[PATH_MAX];
+	FILE *file = fopen(path_in(folder, "frames.S", path), "w");
+
+	assert_non_null(file);
+	if (section)
+		fprintf(file, "\t.cfi_sections %s\n", section);
+	fputs(frame_source, file);
+	assert_int_equal(fclose(file), 0);
+	assert_true(run_in(folder, "gcc -nostdlib -static %s -o frames frames.S", flags));
+	return table_of_file(path_in(folder, "frames", path));
+}
+
+static uint64_t
+offset_of(const struct folder *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct elf_layout layout;
+
+	path_in(folder, "frames", path);
+	layout = layout_of(path);
+	return code_offset(&layout, nm_address_of(path, name));
+}
+
+static const struct unwind_register_rule *
+rule_at(const struct unwind_table *table, uint64_t offset, uint8_t number)
+{
+	const struct unwind_rules *rules = unwind_table_find(table, offset);
+
+	assert_non_null(rules);
+	return rule_of(table, rules, number);
+}
+
+static void
+assert_rule_at(const struct unwind_table *table, uint64_t offset, uint8_t number, enum unwind_rule_kind kind,
+               int32_t value)
+{
+	const struct unwind_register_rule *rule = rule_at(table, offset, number);
+
+	assert_non_null(rule);
+	assert_int_equal(rule->kind, kind);
+	assert_int_equal(rule->value, value);
+}
+
+/* Of either section. */
+static void
+all_call_frame_instructions_are_followed(void **state)
+{
+	static const char *const sections[] = {NULL, ".debug_frame", ".eh_frame, .debug_frame"};
+
+	need_tool("gcc");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		struct unwind_table *table = build_frames(*state, "-no-pie", sections[i]);
+		const uint64_t start = offset_of(*state, "described") + 0x10;
+
+		for (uint64_t at = start; at <= start + 0x210; at += 0x210) {
+			assert_int_equal(unwind_table_find(table, at)->cfa_register, 7);
+			assert_int_equal(unwind_table_find(table, at)->cfa_value, 32);
+			assert_false(unwind_table_find(table, at)->is_signal_frame);
+			assert_rule_at(table, at, 3, UNWIND_CFA_PLUS, -16);
+			assert_rule_at(table, at, 1, UNWIND_IN_REGISTER, 2);
+			assert_rule_at(table, at, 0, UNWIND_UNDEFINED, 0);
+			assert_rule_at(table, at, UNWIND_X86_64_RIP, UNWIND_AT_CFA, -8);
+			assert_null(rule_at(table, at, 4));
+		}
+		assert_int_equal(unwind_table_find(table, start + 0x20f)->cfa_register, UNWIND_CFA_EXPRESSION);
+		assert_null(rule_at(table, start + 0x10, 0));
+		assert_null(rule_at(table, start + 0x10, 1));
+		assert_rule_at(table, start + 0x10, 3, UNWIND_CFA_PLUS, -16);
+		assert_int_equal(rule_at(table, start + 0x10, 4)->kind, UNWIND_AT_EXPRESSION);
+		assert_int_equal(rule_at(table, start + 0x10, 5)->kind, UNWIND_EXPRESSION_VALUE);
+		assert_null(unwind_table_find(table, start - 0x11));
+		assert_null(unwind_table_find(table, start + 0x220)); /* behind what is no instruction */
+		unwind_table_free(table);
+	}
+}
+
+static void
+code_between_functions_has_rules_only_if_it_is_padding(void **state)
+{
+	struct unwind_table *table;
+	uint64_t other, undescribed;
+
+	need_tool("gcc");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	table = build_frames(*state, "-no-pie", NULL);
+	other = offset_of(*state, "other");
+	undescribed = offset_of(*state, "undescribed");
+	assert_true(unwind_table_find(table, other)->is_signal_frame);
+	assert_int_equal(unwind_table_find(table, other)->cfa_value, 64);
+	assert_int_equal(unwind_table_find(table, other + 8)->cfa_value, 64);
+	assert_int_equal(unwind_table_find(table, other + 9)->cfa_value, 72);
+	assert_int_equal(undescribed, other + 10);
+	assert_null(unwind_table_find(table, undescribed));
+	unwind_table_free(table);
+}
+
+/* As the dynamic linker's, which is not described. */
+static void
+the_entry_has_no_caller(void **state)
+{
+	struct unwind_table *table;
+	uint64_t entry;
+
+	need_tool("gcc");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	table = build_frames(*state, "-no-pie", NULL);
+	entry = offset_of(*state, "_start");
+	assert_null(unwind_table_find(table, entry - 1));
+	assert_rule_at(table, entry, UNWIND_X86_64_RIP, UNWIND_UNDEFINED, 0);
+	assert_null(unwind_table_find(table, entry + 128));
+	unwind_table_free(table);
+}
+
+/* As in the vdso of aarch64: mov x8, #139 (__NR_rt_sigreturn); svc #0. */
+static void
+what_a_signal_handler_of_arm_returns_to_is_found(void **state)
+{
+	static const uint8_t of_sp[] = {0x8f, 0xb0, 0x04, 0x06}, of_pc[] = {0x8f, 0xb8, 0x04, 0x96};
+	const struct unwind_register_rule *rule;
+	const struct unwind_rules *rules;
+	struct unwind_table *table;
+	char path[PATH_MAX];
+	uint64_t at;
+
+	need_tool("aarch64-linux-gnu-gcc");
+	write_file(*state, "frames.S",
+	           "	.globl _start, sigreturn\n"
+	           "_start:\n	.cfi_startproc\n	ret\n	.cfi_endproc\n"
+	           "	nop\n"
+	           "sigreturn:\n	mov x8, #139\n	svc #0\n	nop\n");
+	assert_true(run_in(*state, "aarch64-linux-gnu-gcc -nostdlib -static -o frames frames.S"));
+	table = table_of_file(path_in(*state, "frames", path));
+	assert_int_equal(table->machine, UNWIND_AARCH64);
+	at = offset_of(*state, "_start");
+	assert_rule_at(table, at, UNWIND_AARCH64_PC, UNWIND_IN_REGISTER, UNWIND_AARCH64_LR);
+	at = offset_of(*state, "sigreturn");
+	rules = unwind_table_find(table, at - 1);
+	assert_non_null(rules);
+	assert_ptr_equal(unwind_table_find(table, at + 7), rules);
+	assert_null(unwind_table_find(table, at + 8));
+	assert_true(rules->is_signal_frame);
+	assert_int_equal(rules->cfa_register, UNWIND_CFA_EXPRESSION);
+	/* sp is at 128 + 176 + 8 + 31 * 8 = 560 (0xb0 0x04), the pc behind it */
+	assert_int_equal(table->expression_ends[0], sizeof(of_sp));
+	assert_memory_equal(table->expression_bytes, of_sp, sizeof(of_sp));
+	rule = rule_at(table, at, UNWIND_AARCH64_PC);
+	assert_int_equal(rule->kind, UNWIND_AT_EXPRESSION);
+	assert_memory_equal(table->expression_bytes + table->expression_ends[rule->value - 1], of_pc, sizeof(of_pc));
+	unwind_table_free(table);
+}
+
+static void
+a_signed_return_address_of_arm_is_no_obstacle(void **state)
+{
+	struct unwind_table *table;
+	char path[PATH_MAX];
+	uint64_t at;
+
+	need_tool("aarch64-linux-gnu-gcc");
+	write_file(*state, "frames.S",
+	           "	.globl _start\n"
+	           "_start:\n	.cfi_startproc\n	paciasp\n	.cfi_negate_ra_state\n"
+	           "	stp x29, x30, [sp, #-32]!\n	.cfi_def_cfa_offset 32\n	.cfi_offset 29, -32\n"
+	           "	.cfi_offset 30, -24\n	ret\n	.cfi_endproc\n");
+	assert_true(run_in(*state, "aarch64-linux-gnu-gcc -march=armv8.3-a -nostdlib -static -o frames frames.S"));
+	table = table_of_file(path_in(*state, "frames", path));
+	at = offset_of(*state, "_start");
+	assert_rule_at(table, at + 4, UNWIND_AARCH64_PC, UNWIND_IN_REGISTER, UNWIND_AARCH64_LR);
+	assert_int_equal(unwind_table_find(table, at + 8)->cfa_value, 32);
+	assert_rule_at(table, at + 8, UNWIND_AARCH64_PC, UNWIND_AT_CFA, -24);
+	assert_rule_at(table, at + 8, UNWIND_AARCH64_LR, UNWIND_AT_CFA, -24);
+	unwind_table_free(table);
+}
+
+static void
+files_that_have_no_table_say_why(void **state)
+{
+	struct elf_file file;
+	char path[PATH_MAX];
+	uint8_t *bytes;
+	size_t size;
+
+	need_tool("gcc");
+	write_file(*state, "data.S", "	.data\n	.long 1\n");
+	assert_true(run_in(*state, "gcc -nostdlib -shared -o data.so data.S"));
+	assert_int_equal(elf_file_open(&file, path_in(*state, "data.so", path)), 0);
+	assert_int_equal(unwind_build(&file, NULL, &bytes, &size), -ENOENT);
+	file.header.e_machine = EM_RISCV;
+	assert_int_equal(unwind_build(&file, NULL, &bytes, &size), -ENOTSUP);
+	elf_file_close(&file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_those_that_readelf_prints),
+		cmocka_unit_test(all_call_frame_instructions_are_followed),
+		cmocka_unit_test(code_between_functions_has_rules_only_if_it_is_padding),
+		cmocka_unit_test(the_entry_has_no_caller),
+		cmocka_unit_test(what_a_signal_handler_of_arm_returns_to_is_found),
+		cmocka_unit_test(a_signed_return_address_of_arm_is_no_obstacle),
+		cmocka_unit_test(files_that_have_no_table_say_why),
+	};
+
+	return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
