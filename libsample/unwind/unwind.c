@@ -83,16 +83,17 @@ struct unwinder {
 	const struct unwind_process *process;
 	const struct machine_registers *names;
 	const struct unwind_stack *stack;
-	struct unwind_registers now;    /* of the frame */
-	struct unwind_registers caller; /* in the making */
+	struct unwind_registers now; /* of the frame */
 	/*
 	 * Bit i: the value of register i is not known because it lies behind the copy. What then needs the register has
 	 * its end there.
 	 */
-	uint64_t beyond, caller_beyond;
+	uint64_t beyond;
 	bool read_beyond;    /* the last read that failed was behind the copy */
 	bool on_other_stack; /* a signal interrupted code on a stack of which there is no copy */
 };
+
+#define BIT(number) (UINT64_C(1) << (number))
 
 static bool
 is_known(const struct unwind_registers *registers, unsigned number)
@@ -153,42 +154,30 @@ evaluate(struct unwinder *unwinder, const struct unwind_table *table, int32_t nu
 	                           cfa, value);
 }
 
-/* The caller's value of a register; when it cannot be known, it is not known in the caller. */
-static void
-apply(struct unwinder *unwinder, const struct unwind_table *table, const struct unwind_register_rule *rule,
-      uint64_t cfa)
+/* The caller's value of a register. False: it is not known; read_beyond says whether it lies behind the copy. */
+static bool
+find_value(struct unwinder *unwinder, const struct unwind_table *table, const struct unwind_register_rule *rule,
+           uint64_t cfa, uint64_t *value)
 {
-	uint64_t value = cfa + (uint64_t)(int64_t)rule->value;
-	bool found = true;
-
 	unwinder->read_beyond = false;
+	*value = cfa + (uint64_t)(int64_t)rule->value;
 	switch (rule->kind) {
 	case UNWIND_AT_CFA:
-		found = read_stack(unwinder, value, sizeof(value), &value);
-		break;
+		return read_stack(unwinder, *value, sizeof(*value), value);
 	case UNWIND_CFA_PLUS:
-		break;
+		return true;
 	case UNWIND_IN_REGISTER:
-		found = is_known(&unwinder->now, (unsigned)rule->value);
-		value = unwinder->now.values[rule->value];
+		*value = unwinder->now.values[rule->value];
 		unwinder->read_beyond = unwinder->beyond >> rule->value & 1;
-		break;
+		return is_known(&unwinder->now, (unsigned)rule->value);
 	case UNWIND_AT_EXPRESSION:
-		found = evaluate(unwinder, table, rule->value, &cfa, &value) == 0 &&
-		        read_stack(unwinder, value, sizeof(value), &value);
-		break;
+		return evaluate(unwinder, table, rule->value, &cfa, value) == 0 &&
+		       read_stack(unwinder, *value, sizeof(*value), value);
 	case UNWIND_EXPRESSION_VALUE:
-		found = evaluate(unwinder, table, rule->value, &cfa, &value) == 0;
-		break;
+		return evaluate(unwinder, table, rule->value, &cfa, value) == 0;
 	default:
-		found = false;
+		return false;
 	}
-	unwinder->caller.known &= ~(UINT64_C(1) << rule->number);
-	unwinder->caller_beyond &= ~(UINT64_C(1) << rule->number);
-	if (found)
-		set_register(&unwinder->caller, rule->number, value);
-	else if (unwinder->read_beyond)
-		unwinder->caller_beyond |= UINT64_C(1) << rule->number;
 }
 
 static bool
@@ -217,8 +206,9 @@ step_by_rules(struct unwinder *unwinder, const struct unwind_table *table, const
 {
 	const struct unwind_register_rule *rule = table->register_rules + rules->first;
 	const unsigned pc = unwinder->names->pc, sp = unwinder->names->sp;
+	uint64_t values[UNWIND_REGISTERS], cfa; /* all are found before one changes: rules use the frame's */
+	uint64_t ruled = 0, found = 0, beyond = 0;
 	bool has_pc_rule = false;
-	uint64_t cfa;
 
 	/* first, as the CFA of an outermost frame may be undefined, too */
 	for (unsigned i = 0; i < rules->count; i++) {
@@ -236,15 +226,24 @@ step_by_rules(struct unwinder *unwinder, const struct unwind_table *table, const
 	}
 	if (!find_cfa(unwinder, table, rules, &cfa, end))
 		return false;
-	unwinder->caller = unwinder->now;
-	unwinder->caller_beyond = unwinder->beyond;
-	set_register(&unwinder->caller, sp, cfa);
-	for (unsigned i = 0; i < rules->count; i++)
-		apply(unwinder, table, &rule[i], cfa);
-	if (!is_known(&unwinder->caller, pc)) {
-		*end = unwinder->caller_beyond >> pc & 1 ? UNWIND_BEYOND_COPY : UNWIND_BAD_FRAME;
+	for (unsigned i = 0; i < rules->count; i++) {
+		ruled |= BIT(rule[i].number);
+		if (find_value(unwinder, table, &rule[i], cfa, &values[i]))
+			found |= BIT(rule[i].number);
+		else if (unwinder->read_beyond)
+			beyond |= BIT(rule[i].number);
+	}
+	if (!(found & BIT(pc))) {
+		*end = beyond & BIT(pc) ? UNWIND_BEYOND_COPY : UNWIND_BAD_FRAME;
 		return false;
 	}
+	unwinder->now.known = (unwinder->now.known & ~ruled) | found;
+	unwinder->beyond = (unwinder->beyond & ~ruled) | beyond;
+	if (!(ruled & BIT(sp)))
+		set_register(&unwinder->now, sp, cfa);
+	for (unsigned i = 0; i < rules->count; i++)
+		if (found & BIT(rule[i].number))
+			unwinder->now.values[rule[i].number] = values[i];
 	return true;
 }
 
@@ -278,70 +277,67 @@ step_by_frame_pointer(struct unwinder *unwinder, enum unwind_end *end)
 		*end = unwinder->read_beyond ? UNWIND_BEYOND_COPY : UNWIND_BAD_FRAME;
 		return false;
 	}
-	unwinder->caller.known = 0;
-	unwinder->caller_beyond = 0;
-	set_register(&unwinder->caller, names->fp, fp);
-	set_register(&unwinder->caller, names->pc, pc);
+	unwinder->now.known = 0;
+	unwinder->beyond = 0;
+	set_register(&unwinder->now, names->fp, fp);
+	set_register(&unwinder->now, names->pc, pc);
 	if (unwinder->process->machine == UNWIND_X86_64)
-		set_register(&unwinder->caller, names->sp, record + sizeof(fp) + sizeof(pc));
+		set_register(&unwinder->now, names->sp, record + sizeof(fp) + sizeof(pc));
 	return true;
 }
 
 /*
- * Is the caller one that the frame can have? Its stack pointer is above the frame's, or as high where the innermost
- * function of aarch64 has nothing on the stack; the code that a signal interrupted may have run on another stack.
+ * Are these the registers of a caller? Its stack pointer is above the callee's (`sp`, NULL: not known), or as high
+ * where the innermost function of aarch64 has nothing on the stack. `fp` is the callee's frame pointer.
  */
 static bool
-caller_is_possible(const struct unwinder *unwinder, bool is_exact, bool is_signal_frame)
+caller_is_possible(const struct unwinder *unwinder, const uint64_t *sp, uint64_t fp, bool is_exact)
 {
-	const struct machine_registers *names = unwinder->names;
-	uint64_t now, caller;
+	const uint64_t above = unwinder->now.values[unwinder->names->sp];
 
-	if (is_signal_frame)
-		return true;
-	if (!is_known(&unwinder->caller, names->sp)) /* frame pointers of aarch64 */
-		return is_known(&unwinder->now, names->fp) &&
-		       unwinder->caller.values[names->fp] != unwinder->now.values[names->fp];
-	caller = unwinder->caller.values[names->sp];
-	if (caller % sizeof(uint64_t) != 0)
+	if (!is_known(&unwinder->now, unwinder->names->sp)) /* frame pointers of aarch64 */
+		return unwinder->now.values[unwinder->names->fp] != fp;
+	if (above % sizeof(uint64_t) != 0)
 		return false;
-	if (!is_known(&unwinder->now, names->sp))
+	if (!sp)
 		return true;
-	now = unwinder->now.values[names->sp];
-	return caller > now || (caller == now && is_exact && unwinder->process->machine == UNWIND_AARCH64);
+	return above > *sp || (above == *sp && is_exact && unwinder->process->machine == UNWIND_AARCH64);
 }
 
-/* The caller of the frame in `now`; false when there is none to be found, with *end. */
+/* From the frame in `now` to its caller; false when there is none to be found, with *end. */
 static bool
 step(struct unwinder *unwinder, enum unwind_code code, const struct unwind_table *table, uint64_t offset,
      bool *is_exact, enum unwind_end *end)
 {
-	const struct unwind_rules *rules;
+	const struct machine_registers *names = unwinder->names;
+	const uint64_t sp = unwinder->now.values[names->sp], fp = unwinder->now.values[names->fp];
+	const bool has_sp = is_known(&unwinder->now, names->sp);
+	const struct unwind_rules *rules = NULL;
 	bool is_signal_frame = false;
 
 	if (code == UNWIND_CODE_FRAME_POINTER) {
 		if (!step_by_frame_pointer(unwinder, end))
 			return false;
 	} else {
-		rules = code == UNWIND_CODE_TABLE ? unwind_table_find(table, offset) : NULL;
-		if (!rules || table->machine != unwinder->process->machine) {
+		if (code == UNWIND_CODE_TABLE && table->machine == unwinder->process->machine)
+			rules = unwind_table_find(table, offset);
+		if (!rules) {
 			*end = UNWIND_NO_TABLE;
 			return false;
 		}
-		is_signal_frame = rules->is_signal_frame;
 		if (!step_by_rules(unwinder, table, rules, end))
 			return false;
+		is_signal_frame = rules->is_signal_frame;
 	}
-	if (!caller_is_possible(unwinder, *is_exact, is_signal_frame)) {
+	/* what a signal interrupted may have run on another stack */
+	if (!is_signal_frame && !caller_is_possible(unwinder, has_sp ? &sp : NULL, fp, *is_exact)) {
 		*end = UNWIND_BAD_FRAME;
 		return false;
 	}
-	unwinder->now = unwinder->caller;
-	unwinder->beyond = unwinder->caller_beyond;
-	unwinder->now.values[unwinder->names->pc] &= unwinder->names->pc_mask;
+	unwinder->now.values[names->pc] &= names->pc_mask;
 	*is_exact = is_signal_frame;
 	if (is_signal_frame)
-		unwinder->on_other_stack = unwinder->now.values[unwinder->names->sp] < unwinder->stack->address;
+		unwinder->on_other_stack = unwinder->now.values[names->sp] < unwinder->stack->address;
 	return true;
 }
 
