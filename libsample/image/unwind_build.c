@@ -38,6 +38,22 @@ struct described_code {
 	bool is_signal_frame;
 };
 
+/* An expression's bytes: the stack pointer plus an offset that needs two bytes; for the CFA, what is there. */
+struct saved_place {
+	uint8_t bytes[4];
+};
+
+/* Rules of code that no compiler describes. */
+struct fixed_rules {
+	struct unwind_frame_rules entry, sigreturn;
+	struct unwind_frame_rules called; /* by a call, and nothing has changed since */
+	struct unwind_frame_rules start,
+		saved;                  /* of a PLT: how its stubs come to its start; after its first instruction */
+	struct unwind_frame_rules lazy; /* stubs of x86-64 that push a number and jump to the start */
+	struct saved_place places[UNWIND_REGISTERS + 1];
+	uint8_t lazy_cfa[11];
+};
+
 struct build {
 	const struct elf_file *file;
 	struct elf_segments segments;
@@ -50,6 +66,7 @@ struct build {
 	size_t count, capacity;
 	size_t sorted; /* that many are in order, and what is added may not overlap them */
 	struct unwind_writer *writer;
+	struct fixed_rules fixed;
 };
 
 /* ---- which code is described ---- */
@@ -136,19 +153,88 @@ sort_code(struct build *build)
 
 /* ---- code that no compiler describes ---- */
 
-/* The kernel, or the dynamic linker of a program, jumps to the entry: it has no caller. */
 static int
-add_entry(struct build *build, const struct unwind_frame_rules *rules)
+add_fixed(struct build *build, uint64_t address, uint64_t size, const struct unwind_frame_rules *rules)
 {
-	const uint64_t entry = build->file->header.e_entry;
 	struct described_code *added;
 	int err;
 
-	if (!entry)
-		return 0;
-	added = add_code(build, entry, ENTRY_SIZE, &err);
+	added = add_code(build, address, size, &err);
 	if (added)
 		added->fixed = rules;
+	return err;
+}
+
+/* The bytes of `size` at an ELF virtual address in code; NULL when they are not there. */
+static const uint8_t *
+code_at(const struct build *build, uint64_t address, uint64_t size)
+{
+	const struct elf_segment *segment = elf_segments_at_address(&build->segments, address);
+	const uint8_t *bytes = segment ? build->bytes[segment - build->segments.list] : NULL;
+
+	if (!bytes || segment->size - (address - segment->address) < size)
+		return NULL;
+	return bytes + (address - segment->address);
+}
+
+/*
+ * A PLT begins with code that saves what its stubs found and calls the linker. aarch64: stp x16, x30, [sp, #-16]!,
+ * perhaps behind bti c; x86-64: pushq. Returns its size, 0 when there is none, and in *saved_at where it has saved.
+ */
+static uint64_t
+plt_start(const struct build *build, const uint8_t *bytes, uint64_t size, uint64_t *saved_at)
+{
+	static const uint8_t stp[] = {0xf0, 0x7b, 0xbf, 0xa9}, push[] = {0xff, 0x35};
+
+	if (build->machine == UNWIND_X86_64) {
+		*saved_at = 6;
+		return size >= 16 && memcmp(bytes, push, sizeof(push)) == 0 ? 16 : 0;
+	}
+	for (*saved_at = 4; *saved_at <= 8 && size >= 32; *saved_at += 4)
+		if (memcmp(bytes + *saved_at - 4, stp, sizeof(stp)) == 0)
+			return 32;
+	return 0;
+}
+
+/* GNU ld describes the PLT of x86-64; it does not describe that of aarch64, and lld describes none. */
+static int
+add_plt(struct build *build, const char *name)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	struct fixed_rules *fixed = &build->fixed;
+	uint64_t start, saved_at;
+	const uint8_t *bytes;
+	GElf_Shdr header;
+	int err;
+
+	if (!elf_file_next_section(build->file, NULL, name, &header))
+		return 0;
+	bytes = code_at(build, header.sh_addr, header.sh_size);
+	if (!bytes)
+		return 0;
+	start = plt_start(build, bytes, header.sh_size, &saved_at);
+	if (!start)
+		return add_fixed(build, header.sh_addr, header.sh_size, &fixed->called);
+	err = add_fixed(build, header.sh_addr, saved_at, &fixed->start);
+	if (!err)
+		err = add_fixed(build, header.sh_addr + saved_at, start - saved_at, &fixed->saved);
+	if (err)
+		return err;
+	/* the number is pushed behind endbr64 or, without it, behind a jump: 9 or 11 bytes from the stub's start */
+	if (header.sh_size >= start + sizeof(endbr64) && memcmp(bytes + start, endbr64, sizeof(endbr64)) == 0)
+		fixed->lazy_cfa[6] = DW_OP_lit9;
+	return add_fixed(build, header.sh_addr + start, header.sh_size - start,
+	                 build->machine == UNWIND_X86_64 ? &fixed->lazy : &fixed->called);
+}
+
+static int
+add_plts(struct build *build)
+{
+	static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ARRAY_COUNT(names); i++)
+		err = add_plt(build, names[i]);
 	return err;
 }
 
@@ -160,7 +246,7 @@ static const uint8_t x86_64_sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f
 static const uint8_t aarch64_sigreturn[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
 
 static int
-add_sigreturns(struct build *build, const struct unwind_frame_rules *rules)
+add_sigreturns(struct build *build)
 {
 	const bool is_arm = build->machine == UNWIND_AARCH64;
 	const uint8_t *pattern = is_arm ? aarch64_sigreturn : x86_64_sigreturn;
@@ -174,23 +260,13 @@ add_sigreturns(struct build *build, const struct unwind_frame_rules *rules)
 		while (!err && at && (at = memmem(at, segment->size - (size_t)(at - bytes), pattern, size))) {
 			/* one byte more before it: it is looked up as a return address would be */
 			const uint64_t address = segment->address + (uint64_t)(at - bytes);
-			struct described_code *added =
-				add_code(build, address - (at > bytes), size + (at > bytes), &err);
 
-			if (added) {
-				added->fixed = rules;
-				added->is_signal_frame = true;
-			}
+			err = add_fixed(build, address - (at > bytes), size + (at > bytes), &build->fixed.sigreturn);
 			at += size;
 		}
 	}
 	return err;
 }
-
-/* An expression's bytes: the stack pointer plus an offset that needs two bytes; with `dereference`, what is there. */
-struct saved_place {
-	uint8_t bytes[4];
-};
 
 static void
 set_place(struct saved_place *place, const struct build *build, unsigned offset, bool dereference)
@@ -203,14 +279,16 @@ set_place(struct saved_place *place, const struct build *build, unsigned offset,
 
 /* Where the kernel saves registers in a signal's frame: struct rt_sigframe of Linux, behind the handler's return. */
 static void
-make_sigreturn_rules(const struct build *build, struct unwind_frame_rules *rules,
-                     struct saved_place places[UNWIND_REGISTERS + 1])
+make_sigreturn_rules(struct build *build)
 {
 	/* ucontext; its uc_mcontext is at 40: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const uint16_t x86_64[] = {144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96, 168};
+	struct unwind_frame_rules *rules = &build->fixed.sigreturn;
+	struct saved_place *places = build->fixed.places;
 	const size_t count = build->pc + 1U;
 
-	*rules = (struct unwind_frame_rules){.cfa_register = UNWIND_CFA_EXPRESSION, .is_signal_frame = true};
+	rules->cfa_register = UNWIND_CFA_EXPRESSION;
+	rules->is_signal_frame = true;
 	for (size_t i = 0; i < count; i++) {
 		/* siginfo (128), uc_mcontext at 176 of ucontext, regs[] at 8: x0 to x30, sp, pc */
 		const unsigned offset = build->machine == UNWIND_AARCH64 ? 312 + 8 * (unsigned)i : x86_64[i];
@@ -224,6 +302,44 @@ make_sigreturn_rules(const struct build *build, struct unwind_frame_rules *rules
 			                                  sizeof(places[count].bytes)};
 		}
 	}
+}
+
+/* The CFA is the stack pointer plus `offset`, and the return address right below it. */
+static void
+make_call_rules(const struct build *build, struct unwind_frame_rules *rules, int64_t offset)
+{
+	rules->cfa_register = build->sp;
+	rules->cfa.value = offset;
+	rules->registers[build->pc] = (struct unwind_rule){.kind = UNWIND_AT_CFA, .value = -8};
+}
+
+static void
+make_fixed_rules(struct build *build)
+{
+	/* rsp + 8 + ((rip & 15) >= 11) << 3, as GNU ld describes it */
+	static const uint8_t lazy_cfa[] = {DW_OP_breg7, 8,        DW_OP_breg16, 0,         DW_OP_lit15, DW_OP_and,
+	                                   DW_OP_lit11, DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus};
+	struct fixed_rules *fixed = &build->fixed;
+
+	fixed->entry.cfa_register = build->sp;
+	fixed->entry.registers[build->pc].kind = UNWIND_UNDEFINED;
+	make_sigreturn_rules(build);
+	if (build->machine == UNWIND_AARCH64) {
+		make_call_rules(build, &fixed->called, 0);
+		fixed->called.registers[build->pc] =
+			(struct unwind_rule){.kind = UNWIND_IN_REGISTER, .value = UNWIND_AARCH64_LR};
+		fixed->start = fixed->called;
+		make_call_rules(build, &fixed->saved, 16);
+		fixed->saved.registers[UNWIND_AARCH64_LR] = fixed->saved.registers[build->pc];
+		return;
+	}
+	make_call_rules(build, &fixed->called, 8);
+	make_call_rules(build, &fixed->start, 16);
+	make_call_rules(build, &fixed->saved, 24);
+	make_call_rules(build, &fixed->lazy, 0);
+	memcpy(fixed->lazy_cfa, lazy_cfa, sizeof(lazy_cfa));
+	fixed->lazy.cfa_register = UNWIND_CFA_EXPRESSION;
+	fixed->lazy.cfa = (struct unwind_rule){UNWIND_EXPRESSION_VALUE, 0, fixed->lazy_cfa, sizeof(fixed->lazy_cfa)};
 }
 
 /* ---- from call frame instructions to rows (DWARF 5, 6.4.2) ---- */
@@ -593,8 +709,7 @@ write_all(struct build *build)
 }
 
 static int
-collect(struct build *build, const struct elf_file *debug, const struct unwind_frame_rules *entry,
-        const struct unwind_frame_rules *sigreturn)
+collect(struct build *build, const struct elf_file *debug)
 {
 	struct call_frames frames;
 	int err = 0;
@@ -607,9 +722,12 @@ collect(struct build *build, const struct elf_file *debug, const struct unwind_f
 		err = call_frames_each(&frames, add_frame, build);
 	sort_code(build);
 	if (!err)
-		err = add_sigreturns(build, sigreturn);
+		err = add_sigreturns(build);
 	if (!err)
-		err = add_entry(build, entry);
+		err = add_plts(build);
+	/* the kernel, or the dynamic linker of a program, jumps to the entry: it has no caller */
+	if (!err && build->file->header.e_entry)
+		err = add_fixed(build, build->file->header.e_entry, ENTRY_SIZE, &build->fixed.entry);
 	sort_code(build);
 	if (err)
 		return err;
@@ -658,8 +776,6 @@ int
 unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t **bytes, size_t *size)
 {
 	struct build build = {.file = file};
-	struct saved_place places[UNWIND_REGISTERS + 1];
-	struct unwind_frame_rules entry = {0}, sigreturn;
 	int err = find_machine(&build);
 
 	if (err)
@@ -668,11 +784,9 @@ unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t 
 	if (err)
 		return err;
 	read_text(&build);
-	entry.cfa_register = build.sp;
-	entry.registers[build.pc].kind = UNWIND_UNDEFINED;
-	make_sigreturn_rules(&build, &sigreturn, places);
+	make_fixed_rules(&build);
 	build.writer = unwind_writer_new(build.machine);
-	err = build.writer ? collect(&build, debug, &entry, &sigreturn) : -ENOMEM;
+	err = build.writer ? collect(&build, debug) : -ENOMEM;
 	if (!err)
 		err = write_all(&build);
 	if (!err)

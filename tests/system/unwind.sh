@@ -9,11 +9,6 @@
 moments=${UNWIND_MOMENTS:-100}
 replay=$build/tests/system/unwind_replay
 
-if ! gdb -batch -nx -ex 'python import subprocess' >"$scratch/gdb" 2>&1 || grep -q 'not supported' "$scratch/gdb"; then
-	skip 'frames are those of gdb' 'there is no gdb with Python here'
-	exit
-fi
-
 # Signal handlers, recursion, a callback from C, threads: what the programs do is up to their own interpreters.
 cat >"$scratch/load.bash" <<'END'
 fib() { if (($1 < 2)); then result=$1; else local a; fib $(($1 - 1)); a=$result; fib $(($1 - 2)); result=$((a + result)); fi; }
@@ -90,11 +85,32 @@ count()
 	sed -n 's/.* '"$1"' \([0-9]*\).*/\1/p' <<<"$total"
 }
 
+# judge NAME REFERENCE - unwind the moments in $scratch/NAME
+judge()
+{
+	local name=$1 total
+
+	"$replay" -r 5 "$scratch/$name" >"$scratch/$name.replay" 2>&1
+	total=$(tail -n 1 "$scratch/$name.replay")
+	figure "$name: ${total#* }"
+	check_equal "frames of $name are those of $2 at $moments moments, as far as 64 KiB of stack reach" \
+		"$moments moments, 0 different" "$(($(count equal) + $(count cut))) moments, $(count different) different"
+	check_at_most "64 KiB are too few for at most a twentieth of them" $((moments / 20)) "$(count cut)"
+	check_equal "no stack of $name ends early for another reason" '' \
+		"$(grep -oE '(no table|bad frame|depth limit): [0-9]+' <<<"$total")"
+	grep -v '^'"$scratch/$name moments" "$scratch/$name.replay" | head -n 30 | sed 's/^/#   /'
+	rm "$scratch/$name"
+}
+
 # compare NAME PROGRAM ARGUMENTS - ARGUMENTS are words of a shell
 compare()
 {
-	local name=$1 program=$2 arguments=$3 total
+	local name=$1 program=$2 arguments=$3
 
+	if [ "$(gdb -batch -nx -ex 'python print(2 + 2)' 2>&1)" != 4 ]; then
+		skip "frames of $name are those of gdb" 'there is no gdb with Python here'
+		return
+	fi
 	if [ ! -x "$program" ]; then
 		skip "frames of $name are those of gdb" "there is no ${program##*/} here"
 		return
@@ -104,16 +120,7 @@ compare()
 		not_ok "gdb stops $name" "$(tail -n 5 "$scratch/$name.gdb")"
 		return
 	fi
-	"$replay" -r 5 "$scratch/$name" >"$scratch/$name.replay" 2>&1
-	total=$(tail -n 1 "$scratch/$name.replay")
-	figure "$name: ${total#* }"
-	check_equal "frames of $name are those of gdb at $moments moments, as far as 64 KiB of stack reach" \
-		"$moments moments, 0 different" "$(($(count equal) + $(count cut))) moments, $(count different) different"
-	check_at_most "64 KiB are too few for at most a twentieth of them" $((moments / 20)) "$(count cut)"
-	check_equal "no stack of $name ends early for another reason" '' \
-		"$(grep -oE '(no table|bad frame|depth limit): [0-9]+' <<<"$total")"
-	grep -v '^'"$scratch/$name moments" "$scratch/$name.replay" | head -n 30 | sed 's/^/#   /'
-	rm "$scratch/$name"
+	judge "$name" gdb
 }
 
 cc1=$(gcc -print-prog-name=cc1 2>/dev/null)
@@ -123,6 +130,27 @@ compare perl /usr/bin/perl "$scratch/load.pl"
 compare sqlite3 /usr/bin/sqlite3 "':memory:' '.read $scratch/load.sql'"
 gcc -E -D_GNU_SOURCE -DDCPI_VERSION='"0"' -I"$top/libsample" -I"$top" "$top/libsample/stream/perf_data.c" -o "$scratch/load.i"
 compare cc1 "${cc1:-cc1}" "-fpreprocessed $scratch/load.i -quiet -O2 -g -o /dev/null"
+
+# compare_self NAME EMULATOR COMPILER OPTION... - a program that interrupts itself, with the frames that libgcc finds
+compare_self()
+{
+	local name=$1 emulator=$2 compiler=$3
+
+	shift 3
+	if ! command -v "$compiler" >/dev/null || ! command -v "${emulator:-true}" >/dev/null; then
+		skip "frames of $name are those of libgcc" "there is no $compiler or no $emulator here"
+		return
+	fi
+	check "$name can be built" "$compiler" "$@" -O2 -D_GNU_SOURCE -static -o "$scratch/$name.program" \
+		"$top/tests/system/unwind_self.c"
+	check "$name runs" timeout 100 ${emulator:+"$emulator"} "$scratch/$name.program" "$scratch/$name" "$moments"
+	judge "$name" libgcc
+}
+
+# gdb knows this machine's programs only. Here libgcc and gdb agree; on arm64 libgcc's frames are those of signed return
+# addresses, too.
+compare_self self '' gcc
+compare_self self-arm64 qemu-aarch64 aarch64-linux-gnu-gcc -mbranch-protection=standard
 
 # What dcpi-capture is to make within its time: the largest of these programs has half a million rows.
 "$replay" -t "${cc1:-/bin/bash}" /bin/bash >"$scratch/tables" 2>&1

@@ -398,6 +398,85 @@ a_signed_return_address_of_arm_is_no_obstacle(void **state)
 }
 
 static void
+plt_line(void *context, const char *line)
+{
+	uint64_t *offset = context;
+
+	sscanf(line, " [%*[ 0-9]] .plt PROGBITS %*x %" SCNx64, offset);
+}
+
+/* A library that calls another's function. */
+static struct unwind_table *
+build_plt(const struct folder *folder, const char *compiler, uint64_t *plt)
+{
+	char path[PATH_MAX];
+
+	write_file(folder, "stubs.c", "void other(void), third(void);\nvoid f(void)\n{\n\tother();\n\tthird();\n}\n");
+	assert_true(run_in(folder, "%s -O1 -nostdlib -shared -fPIC -Wl,-z,lazy -o stubs.so stubs.c", compiler));
+	each_line(plt_line, plt, "readelf -SW '%s'", path_in(folder, "stubs.so", path));
+	assert_true(*plt != 0);
+	return table_of_file(path);
+}
+
+/* GNU ld describes its PLT, lld does not. */
+static void
+stubs_of_x86_64_have_the_rules_that_gnu_ld_gives_them(void **state)
+{
+	static const uint8_t pushed[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+	static const char *const compilers[] = {"gcc", "gcc -fuse-ld=lld"};
+
+	need_tool("gcc");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
+		struct unwind_table *table;
+		uint64_t plt = 0;
+
+		if (i > 0 && !have_tool("ld.lld"))
+			continue;
+		table = build_plt(*state, compilers[i], &plt);
+		assert_int_equal(unwind_table_find(table, plt)->cfa_value, 16);
+		assert_int_equal(unwind_table_find(table, plt + 6)->cfa_value, 24);
+		for (uint64_t at = plt + 16; at < plt + 48; at++) {
+			assert_int_equal(unwind_table_find(table, at)->cfa_register, UNWIND_CFA_EXPRESSION);
+			assert_rule_at(table, at, UNWIND_X86_64_RIP, UNWIND_AT_CFA, -8);
+		}
+		assert_int_equal(table->expression_count, 1);
+		assert_memory_equal(table->expression_bytes, pushed, sizeof(pushed));
+		unwind_table_free(table);
+	}
+}
+
+static void
+stubs_of_arm_have_rules(void **state)
+{
+	static const char *const compilers[] = {"aarch64-linux-gnu-gcc",
+	                                        "aarch64-linux-gnu-gcc -mbranch-protection=standard -Wl,-z,force-bti"};
+
+	need_tool("aarch64-linux-gnu-gcc");
+	for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); i++) {
+		uint64_t plt = 0, saved;
+		struct unwind_table *table = build_plt(*state, compilers[i], &plt);
+
+		saved = plt + (i == 0 ? 4 : 8); /* bti c comes first */
+		assert_int_equal(unwind_table_find(table, saved - 4)->cfa_value, 0);
+		assert_rule_at(table, saved - 4, UNWIND_AARCH64_PC, UNWIND_IN_REGISTER, UNWIND_AARCH64_LR);
+		for (uint64_t at = saved; at < plt + 32; at += 4) {
+			assert_int_equal(unwind_table_find(table, at)->cfa_value, 16);
+			assert_rule_at(table, at, UNWIND_AARCH64_PC, UNWIND_AT_CFA, -8);
+			assert_rule_at(table, at, UNWIND_AARCH64_LR, UNWIND_AT_CFA, -8);
+		}
+		for (uint64_t at = plt + 32; at < plt + 64; at += 4) {
+			assert_int_equal(unwind_table_find(table, at)->cfa_register, UNWIND_AARCH64_SP);
+			assert_int_equal(unwind_table_find(table, at)->cfa_value, 0);
+			assert_rule_at(table, at, UNWIND_AARCH64_PC, UNWIND_IN_REGISTER, UNWIND_AARCH64_LR);
+		}
+		unwind_table_free(table);
+	}
+}
+
+static void
 files_that_have_no_table_say_why(void **state)
 {
 	struct elf_file file;
@@ -425,6 +504,8 @@ main(void)
 		cmocka_unit_test(the_entry_has_no_caller),
 		cmocka_unit_test(what_a_signal_handler_of_arm_returns_to_is_found),
 		cmocka_unit_test(a_signed_return_address_of_arm_is_no_obstacle),
+		cmocka_unit_test(stubs_of_x86_64_have_the_rules_that_gnu_ld_gives_them),
+		cmocka_unit_test(stubs_of_arm_have_rules),
 		cmocka_unit_test(files_that_have_no_table_say_why),
 	};
 
