@@ -134,7 +134,7 @@ binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *value, int *err)
 		*value = b < 64 ? a >> b : 0;
 		return true;
 	case DW_OP_shra:
-		*value = (uint64_t)(left >> (b < 64 ? b : 63));
+		*value = b < 63 ? (uint64_t)(left >> b) : left < 0 ? UINT64_MAX : 0;
 		return true;
 	case DW_OP_eq:
 		*value = a == b;

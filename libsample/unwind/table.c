@@ -82,7 +82,7 @@ allocate(struct table_loader *loader, unsigned machine)
 	                    loader->register_rules * sizeof(struct unwind_register_rule) +
 	                    loader->expressions * sizeof(uint32_t) + loader->expression_bytes;
 	struct unwind_table *table = malloc(size);
-	uint8_t *at = (uint8_t *)(table + 1);
+	uint8_t *at;
 
 	loader->table = table;
 	loader->list_starts = malloc((loader->lists + 1) * sizeof(*loader->list_starts));
@@ -96,6 +96,7 @@ allocate(struct table_loader *loader, unsigned machine)
 		.expression_count = (uint32_t)loader->expressions,
 		.memory = size,
 	};
+	at = (uint8_t *)(table + 1);
 	table->offsets = (uint32_t *)at;
 	at += loader->rows * sizeof(*table->offsets);
 	table->rules = (struct unwind_rules *)at;

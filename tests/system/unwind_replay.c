@@ -224,9 +224,10 @@ read_stack_copy(struct unwind_replay *replay, FILE *file, uint64_t address, size
 {
 	uint8_t *bytes = malloc(size + 1);
 
+	replay->stack = (struct unwind_stack){.address = address, .size = size};
+	replay->stack.bytes = bytes;
 	if (!bytes || fread(bytes, 1, size, file) != size)
 		fail("stack", -EIO);
-	replay->stack = (struct unwind_stack){address, bytes, size};
 }
 
 static void
@@ -311,7 +312,7 @@ print_table(const char *path)
 	const double start = now(CLOCK_PROCESS_CPUTIME_ID);
 	struct elf_file file;
 	double built, loaded;
-	uint8_t *bytes;
+	uint8_t *bytes = NULL;
 	size_t size;
 	int err = strcmp(path, "[vdso]") == 0 ? image_file_open_vdso(&file) : elf_file_open(&file, path);
 
@@ -324,6 +325,7 @@ print_table(const char *path)
 		err = unwind_table_load(bytes, size, &table);
 	if (err) {
 		printf("%s: %s\n", path, error_text(err));
+		free(bytes);
 		return 1;
 	}
 	loaded = now(CLOCK_PROCESS_CPUTIME_ID);

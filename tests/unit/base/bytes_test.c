@@ -96,11 +96,53 @@ strings_come_back_or_fail_whole(void **state)
 	writer_fini(&writer);
 }
 
+/* The examples of DWARF 5, table 7.8. */
+static void
+a_signed_leb128_is_extended_from_its_last_byte(void **state)
+{
+	static const struct {
+		uint8_t bytes[10];
+		size_t size;
+		int64_t value;
+	} examples[] = {
+		{{0x02}, 1, 2},          {{0x7e}, 1, -2},
+		{{0xff, 0x00}, 2, 127},  {{0x81, 0x7f}, 2, -127},
+		{{0x80, 0x01}, 2, 128},  {{0x80, 0x7f}, 2, -128},
+		{{0xff, 0x7e}, 2, -129}, {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}, 10, INT64_MIN},
+	};
+	struct byte_reader reader;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+		reader_init(&reader, examples[i].bytes, examples[i].size);
+		assert_true(read_sleb(&reader) == examples[i].value);
+		assert_false(reader.failed);
+		assert_int_equal(reader_left(&reader), 0);
+		reader_init(&reader, examples[i].bytes, examples[i].size - 1);
+		read_sleb(&reader);
+		assert_true(reader.failed);
+	}
+}
+
+static void
+zigzag_makes_small_numbers_of_small_distances(void **state)
+{
+	(void)state;
+	assert_int_equal(zigzag(0), 0);
+	assert_int_equal(zigzag((uint64_t)-1), 1);
+	assert_int_equal(zigzag(1), 2);
+	assert_int_equal(zigzag((uint64_t)-2), 3);
+	assert_true(unzigzag(zigzag(UINT64_C(1) << 63)) == UINT64_C(1) << 63);
+	assert_true(unzigzag(3) == (uint64_t)-2);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_come_back_as_they_were_written),
+		cmocka_unit_test(a_signed_leb128_is_extended_from_its_last_byte),
+		cmocka_unit_test(zigzag_makes_small_numbers_of_small_distances),
 		cmocka_unit_test(a_varint_takes_seven_bits_a_byte),
 		cmocka_unit_test(a_varint_past_64_bits_fails),
 		cmocka_unit_test(a_read_past_the_end_fails_and_stays_failed),
