@@ -12,8 +12,9 @@
 #include "image/call_frames.h"
 #include "unwind/table.h"
 
-#define REMEMBERED_MAX 16 /* states that a frame description may have on its stack; compilers use one */
-#define PADDING_MAX    64 /* bytes between two functions, for their alignment */
+#define REMEMBERED_MAX 16   /* states that a frame description may have on its stack; compilers use one */
+#define START_MAX      1024 /* bytes of instructions of a CIE, executed for each description: real ones have ten */
+#define PADDING_MAX    64   /* bytes between two functions, for their alignment */
 #define ENTRY_SIZE     128 /* bytes of a program's entry without a description; those of dynamic linkers have 50 to 100 */
 
 /* DWARF for the Arm 64-bit Architecture, 4.1 (0x2c and 0x2d): the return address is signed from here on, or no more. */
@@ -644,6 +645,7 @@ write_code(struct frame_run *run, const struct described_code *code, uint64_t en
 	run->end = end;
 	run->err = 0;
 	is_valid = run->start->return_column <= run->build->pc &&
+	           run->start->end - run->start->instructions <= START_MAX &&
 	           execute_all(run, run->start->instructions, run->start->end) && run->at == code->offset;
 	if (is_valid) {
 		run->initial = run->now;

@@ -352,8 +352,8 @@ unwind_writer_new(enum unwind_machine machine)
 	if (!writer)
 		return NULL;
 	writer->machine = machine;
-	writer->expressions.limit = writer->lists.limit = INT32_MAX;
-	writer->sets.limit = UNWIND_RULES_MAX;
+	/* all of them, so that a hostile file cannot fill them with bytes that have one hash */
+	writer->expressions.limit = writer->lists.limit = writer->sets.limit = UNWIND_RULES_MAX;
 	return writer;
 }
 
