@@ -296,6 +296,25 @@ all_call_frame_instructions_are_followed(void **state)
 }
 
 static void
+a_compressed_debug_frame_is_read(void **state)
+{
+	struct unwind_table *table;
+	char path[PATH_MAX];
+
+	need_tool("gcc");
+	write_file(*state, "many.c",
+	           "#define F(n) __attribute__((noinline)) int f##n(volatile int *a) { *a = n; return *a; }\n"
+	           "#define T(n) F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7) F(n##8) F(n##9)\n"
+	           "T(1) T(2) T(3) T(4) T(5)\nvoid _start(void) { f10(0); }\n");
+	assert_true(run_in(*state, "gcc -O1 -g -fno-asynchronous-unwind-tables -Wl,--compress-debug-sections=zlib "
+	                           "-nostdlib -static -no-pie -o frames many.c"));
+	assert_true(run_in(*state, "readelf -SW frames | grep -q 'debug_frame .* C '"));
+	table = table_of_file(path_in(*state, "frames", path));
+	assert_non_null(unwind_table_find(table, offset_of(*state, "f59")));
+	unwind_table_free(table);
+}
+
+static void
 code_between_functions_has_rules_only_if_it_is_padding(void **state)
 {
 	struct unwind_table *table;
@@ -500,6 +519,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_those_that_readelf_prints),
 		cmocka_unit_test(all_call_frame_instructions_are_followed),
+		cmocka_unit_test(a_compressed_debug_frame_is_read),
 		cmocka_unit_test(code_between_functions_has_rules_only_if_it_is_padding),
 		cmocka_unit_test(the_entry_has_no_caller),
 		cmocka_unit_test(what_a_signal_handler_of_arm_returns_to_is_found),
