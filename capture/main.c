@@ -1,5 +1,5 @@
 /*
- * dcpi-capture - captures names and text of one image for dcpid; a hostile file may kill it
+ * dcpi-capture - captures names and text of one image, or its unwind table, for dcpid; a hostile file may kill it
  *
  * Started by dcpid with a request on standard input (protocol.h); not by hand. What it opens, it opens before it locks
  * itself up (jail.h); what it reads of the file, it reads after.
@@ -22,6 +22,7 @@
 #include "code/capture.h"
 #include "image/image_file.h"
 #include "image/jit_code.h"
+#include "image/unwind_build.h"
 #include "process/jit.h"
 #include "process/mapped_file.h"
 
@@ -248,6 +249,25 @@ take_run_time(const struct capture_request *request)
 }
 
 static int
+take_unwind(struct image_file *file)
+{
+	struct byte_writer value = BYTE_WRITER_INIT;
+	const struct elf_file *elf = image_file_elf(file);
+	uint8_t *bytes;
+	size_t size;
+	int err = elf ? unwind_build(elf, image_file_debug(file), &bytes, &size) : -ENOENT;
+
+	if (err)
+		return err;
+	err = captured_unwind_encode(bytes, size, &value);
+	free(bytes);
+	if (!err)
+		err = send_message(MESSAGE_UNWIND, NULL, 0, value.data, value.size);
+	writer_fini(&value);
+	return err;
+}
+
+static int
 take(struct capture_task *task)
 {
 	const struct capture_request *request = &task->request;
@@ -269,7 +289,7 @@ take(struct capture_task *task)
 		err = image_file_open_descriptors(&request->image, task->source.main, task->source.debug, &file);
 	if (err)
 		return err;
-	err = capture_take(file, &wish, send_part, NULL);
+	err = request->unwind ? take_unwind(file) : capture_take(file, &wish, send_part, NULL);
 	image_file_close(file);
 	return err;
 }

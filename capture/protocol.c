@@ -9,7 +9,8 @@
 #define VERSION      1
 #define FLAG_NAMES   1u
 #define FLAG_DELETED 2u
-#define FLAGS_END    4u
+#define FLAG_UNWIND  4u
+#define FLAGS_END    8u
 
 static void
 write_image(const struct image *image, struct byte_writer *writer)
@@ -31,7 +32,8 @@ capture_request_encode(const struct capture_request *request, struct byte_writer
 	    strlen(request->image.path) >= PATH_MAX || request->image.build_id_size > BUILD_ID_SIZE_MAX)
 		return -E2BIG;
 	write_u8(writer, VERSION);
-	write_varint(writer, (request->names ? FLAG_NAMES : 0) | (request->image.deleted ? FLAG_DELETED : 0));
+	write_varint(writer, (request->names ? FLAG_NAMES : 0) | (request->image.deleted ? FLAG_DELETED : 0) |
+	                             (request->unwind ? FLAG_UNWIND : 0));
 	write_image(&request->image, writer);
 	write_varint(writer, request->pid);
 	write_varint(writer, request->start);
@@ -86,7 +88,7 @@ read_places(struct byte_reader *reader, struct capture_request *request, struct 
 	if (!room->places)
 		return -ENOMEM;
 	for (size_t i = 0; i < request->place_count; i++) {
-		room->places[i].block = (uint32_t)read_below(reader, CAPTURED_BLOCK_NONE);
+		room->places[i].block = (uint32_t)read_below(reader, CAPTURED_BLOCK_UNWIND);
 		room->places[i].granules = read_varint(reader);
 		reader->failed |= room->places[i].block < next;
 		next = (uint64_t)room->places[i].block + 1;
@@ -105,7 +107,7 @@ read_known(struct byte_reader *reader, struct capture_request *request, struct c
 	if (!room->known)
 		return -ENOMEM;
 	for (size_t i = 0; i < request->known_count; i++) {
-		room->known[i] = (uint32_t)read_below(reader, CAPTURED_BLOCK_NONE);
+		room->known[i] = (uint32_t)read_below(reader, CAPTURED_BLOCK_UNWIND);
 		reader->failed |= room->known[i] < next;
 		next = (uint64_t)room->known[i] + 1;
 	}
@@ -129,6 +131,7 @@ capture_request_decode(const void *data, size_t size, struct capture_request *re
 		return -EBADMSG;
 	flags = read_below(&reader, FLAGS_END);
 	request->names = flags & FLAG_NAMES;
+	request->unwind = flags & FLAG_UNWIND;
 	read_image(&reader, &request->image, room->path);
 	request->image.deleted = flags & FLAG_DELETED;
 	request->pid = (uint32_t)read_below(&reader, UINT64_C(1) << 32);
@@ -176,7 +179,7 @@ take_parcel(struct capture_reply *reply, struct byte_reader *reader)
 	parcel->block = read_u32_be(reader);
 	parcel->data = reader->at;
 	parcel->size = reader_left(reader);
-	if (reader->failed || parcel->block == CAPTURED_BLOCK_NONE || parcel->size == 0)
+	if (reader->failed || parcel->block >= CAPTURED_BLOCK_UNWIND || parcel->size == 0)
 		return -EBADMSG;
 	reply->captured.parcel_count++;
 	return 0;
@@ -238,6 +241,8 @@ take_message(struct capture_reply *reply, uint8_t kind, struct byte_reader *read
 		return take_value(&reply->captured.symbols, reader);
 	case MESSAGE_LAYOUT:
 		return take_value(&reply->captured.layout, reader);
+	case MESSAGE_UNWIND:
+		return take_value(&reply->captured.unwind, reader);
 	case MESSAGE_PARCEL:
 		return take_parcel(reply, reader);
 	case MESSAGE_END:

@@ -44,6 +44,7 @@ struct capture_request {
 	                      * position in its file up to which it was read before; of the
 	                      * kernel or a module its text's, end 0: not known */
 	bool names;          /* wanted */
+	bool unwind;         /* the unwind table is wanted, and nothing else */
 	const struct request_place *places; /* ascending */
 	size_t place_count;
 	const uint32_t *known; /* ascending */
@@ -76,6 +77,7 @@ enum capture_message {
 	MESSAGE_PARCEL = 3, /* the first block as four bytes, and the value */
 	MESSAGE_END = 4,    /* the result, as a varint: 0, or an errno or DCPI_E... as a positive number */
 	MESSAGE_OWNER = 6,  /* of a file, before all others: a byte, 1 when it is root's (process/mapped_file.h) */
+	MESSAGE_UNWIND = 7, /* a value */
 	MESSAGE_LACK = 5,   /* of run-time code: a byte, 1 when it was cut, and a varint (struct capture_lack) */
 };
 

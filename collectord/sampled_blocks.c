@@ -56,7 +56,7 @@ sampled_blocks_add(struct sampled_blocks *blocks, uint32_t image, uint64_t offse
 	const uint64_t block = offset >> BLOCK_BITS, granule = UINT64_C(1) << (offset >> GRANULE_BITS & 63);
 	struct sampled_block *slot;
 
-	if (block >= CAPTURED_BLOCK_NONE)
+	if (block >= CAPTURED_BLOCK_UNWIND)
 		return GRANULE_REQUESTED;
 	slot = blocks->size ? find(blocks, image, (uint32_t)block) : NULL;
 	if (!slot || !slot->seen) {

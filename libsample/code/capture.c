@@ -33,7 +33,7 @@ mark_block(struct capture *capture, uint64_t number)
 {
 	uint32_t *marks;
 
-	if (number >= CAPTURED_BLOCK_NONE || capture->mark_count == MARKS_MAX)
+	if (number >= CAPTURED_BLOCK_UNWIND || capture->mark_count == MARKS_MAX)
 		return 0;
 	if (capture->mark_count > 0 && capture->marks[capture->mark_count - 1] == number)
 		return 0;

@@ -511,7 +511,7 @@ add_blocks(struct capture_maker *maker, const struct profile_symbol *symbol)
 	const uint64_t first = symbol->offset / BLOCK, last = (symbol->offset + symbol->size - 1) / BLOCK;
 	uint32_t *numbers;
 
-	if (last >= CAPTURED_BLOCK_NONE || last - first >= JIT_CAPTURE_BLOCKS_MAX)
+	if (last >= CAPTURED_BLOCK_UNWIND || last - first >= JIT_CAPTURE_BLOCKS_MAX)
 		return 0;
 	numbers = array_grow(maker->numbers, &maker->number_capacity, maker->number_count + (last - first) + 1,
 	                     sizeof(*numbers));

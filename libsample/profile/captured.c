@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "profile/codec.h"
+#include "unwind/table.h"
 
 #define COMPRESSION_LEVEL 3
 #define FLAG              1u /* of a segment: executable; of a section: code */
@@ -223,6 +224,38 @@ captured_layout_decode(const void *data, size_t size, struct captured_layout **l
 }
 
 int
+captured_unwind_encode(const void *bytes, size_t size, struct byte_writer *writer)
+{
+	if (size > CAPTURED_UNWIND_MAX)
+		return -EFBIG;
+	write_u8(writer, FORMAT_1);
+	return compressed_write(writer, bytes, size);
+}
+
+int
+captured_unwind_decode(const void *data, size_t size, struct unwind_table **table)
+{
+	struct byte_reader reader;
+	size_t bytes_size;
+	uint8_t *bytes;
+	int err;
+
+	reader_init(&reader, data, size);
+	read_format(&reader);
+	bytes_size = (size_t)read_varint_below(&reader, CAPTURED_UNWIND_MAX + 1);
+	if (reader.failed)
+		return -DCPI_EDAMAGED;
+	bytes = malloc(bytes_size ? bytes_size : 1);
+	if (!bytes)
+		return -ENOMEM;
+	err = compressed_read(&reader, bytes, bytes_size);
+	if (!err)
+		err = unwind_table_load(bytes, bytes_size, table);
+	free(bytes);
+	return err == -EBADMSG ? -DCPI_EDAMAGED : err;
+}
+
+int
 captured_parcel_encode(const struct captured_block *blocks, size_t count, struct byte_writer *writer)
 {
 	uint64_t next = 0;
@@ -234,7 +267,7 @@ captured_parcel_encode(const struct captured_block *blocks, size_t count, struct
 	write_u8(writer, FORMAT_1);
 	write_varint(writer, count);
 	for (size_t i = 0; i < count; i++) {
-		if (blocks[i].number < next || blocks[i].number == CAPTURED_BLOCK_NONE)
+		if (blocks[i].number < next || blocks[i].number >= CAPTURED_BLOCK_UNWIND)
 			return -EINVAL;
 		write_varint(writer, blocks[i].number - next);
 		next = (uint64_t)blocks[i].number + 1;
@@ -261,7 +294,7 @@ read_parcel_blocks(struct byte_reader *reader, uint32_t blocks[CAPTURED_PARCEL_M
 	count = (size_t)read_varint_below(reader, CAPTURED_PARCEL_MAX + 1);
 	for (size_t i = 0; i < count; i++) {
 		next += read_varint_u32(reader);
-		if (next >= CAPTURED_BLOCK_NONE)
+		if (next >= CAPTURED_BLOCK_UNWIND)
 			reader->failed = true;
 		blocks[i] = (uint32_t)next++;
 	}

@@ -1,11 +1,12 @@
 /*
- * captured.h - what was captured of an image while its file existed: names, layout and pieces of its text
+ * captured.h - what was captured of an image while its file existed: names, layout, pieces of its text, unwind table
  *
  * A profile may outlive its binaries. `symbols` has the names of an image; `text` has its layout - the mapping of
  * offsets to ELF addresses, and where code is - and blocks of its bytes as a running program has them, in parcels of
- * some blocks each. A block is written once: parcels of an image have no block in common. Values are compressed when
- * they are encoded, and stored without a check: they may come from a process that read a hostile file, so readers must
- * not trust them.
+ * some blocks each. A block is written once: parcels of an image have no block in common. `text` also has the image's
+ * unwind table (unwind/table.h), by which dcpid finds callers while the image runs.
+ * Values are compressed when they are encoded, and stored without a check: they may come from a process that read a
+ * hostile file, so readers must not trust them.
  * Thread rule: encoding and decoding keep no state, so any thread; functions on a profile are its thread's.
  */
 #ifndef DCPI_PROFILE_CAPTURED_H
@@ -21,15 +22,18 @@
 struct MDB_txn;
 struct store;
 struct store_walk;
+struct unwind_table;
 
 #define CAPTURED_BLOCK_SIZE   4096u /* bytes; block N begins at offset N * CAPTURED_BLOCK_SIZE of the image */
 #define CAPTURED_PARCEL_MAX   64    /* blocks in one */
 #define CAPTURED_SEGMENTS_MAX 128
 #define CAPTURED_SECTIONS_MAX 4096
-#define CAPTURED_BLOCK_NONE   UINT32_MAX  /* no block has this number */
+#define CAPTURED_BLOCK_NONE   UINT32_MAX /* no block has this number, nor the next */
+#define CAPTURED_BLOCK_UNWIND (UINT32_MAX - 1)
 #define CAPTURED_VALUE_MAX    (16u << 20) /* bytes of one encoded value */
 
 #define CAPTURED_SYMBOLS_TEXT_MAX (64u << 20) /* bytes before compression; the names of a kernel are 5 MB */
+#define CAPTURED_UNWIND_MAX       (16u << 20) /* bytes of an unwind table; that of gcc's cc1 has 1.2 MB */
 
 /* A stretch of offsets and the ELF addresses that it is loaded at. */
 struct captured_segment {
@@ -81,6 +85,12 @@ int captured_layout_encode(const struct captured_layout *layout, struct byte_wri
 /* One piece of memory for free(), segments and sections in it. 0, -ENOMEM, -DCPI_EDAMAGED. */
 int captured_layout_decode(const void *data, size_t size, struct captured_layout **layout);
 
+/* The bytes of an unwind table, compressed. 0; -EFBIG past CAPTURED_UNWIND_MAX; -ENOMEM. */
+int captured_unwind_encode(const void *bytes, size_t size, struct byte_writer *writer);
+
+/* For unwind_table_free(); it is checked, as unwind_table_load() says. 0, -ENOMEM, -DCPI_EDAMAGED. */
+int captured_unwind_decode(const void *data, size_t size, struct unwind_table **table);
+
 /* A parcel of 1 to CAPTURED_PARCEL_MAX blocks, ascending. 0; -EINVAL; -ENOMEM. */
 int captured_parcel_encode(const struct captured_block *blocks, size_t count, struct byte_writer *writer);
 
@@ -111,12 +121,14 @@ struct captured {
 	enum captured_owner owner;
 	struct captured_value symbols; /* take the place of those that are there */
 	struct captured_value layout;  /* likewise */
+	struct captured_value unwind;  /* likewise; what is stored of the image without it stays */
 	const struct captured_value *parcels;
 	size_t parcel_count;
 };
 
 /*
- * Store it in one transaction. Values from root's file replace all values from other users' files.
+ * Store it in one transaction. Values from root's file replace all values from other users' files; an unwind table
+ * alone replaces only the one before.
  * 0; -ENOENT when there is no such image; -EEXIST when the new values are from another user's file and the stored ones
  * from root's; -EDQUOT when all captured values would take more than `limit` bytes (0: no limit); -EINVAL for a reader,
  * or a value past CAPTURED_VALUE_MAX; an error of writing. After an error nothing was stored.
@@ -135,6 +147,9 @@ int profile_identify_image(struct profile *profile, uint32_t session, const stru
 
 /* For free(); -ENOENT when none was captured. */
 int profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout);
+
+/* For unwind_table_free(); -ENOENT when none was captured; -ENOMEM, -DCPI_EDAMAGED, an error. */
+int profile_get_unwind(struct profile *profile, uint32_t image, struct unwind_table **table);
 
 /* 0, also when there is none; -ENOMEM, -DCPI_EDAMAGED. captured_text_fini() it in any case. */
 int profile_get_text(struct profile *profile, uint32_t image, struct captured_text *text);
@@ -156,7 +171,7 @@ int profile_captured_bytes(struct profile *profile, uint64_t *bytes);
 
 /*
  * Its key is the image's number and, both big-endian, the number of a parcel's first block; CAPTURED_BLOCK_NONE for the
- * layout, which therefore comes last.
+ * layout, which therefore comes last; before it CAPTURED_BLOCK_UNWIND for the unwind table.
  */
 
 #define CAPTURED_KEY_SIZE 8
@@ -164,7 +179,10 @@ int profile_captured_bytes(struct profile *profile, uint64_t *bytes);
 /* 0 or -DCPI_EDAMAGED. */
 int captured_key_decode(const void *data, size_t size, uint32_t *image, uint32_t *block);
 
-/* Does all of the value decode, and is a parcel stored under its first block? 0, -DCPI_EDAMAGED, -ENOMEM. */
+/*
+ * Does all of the value decode - a table as unwind_table_load() checks it -, and is a parcel stored under its first
+ * block? 0, -DCPI_EDAMAGED, -ENOMEM.
+ */
 int captured_value_check(uint32_t block, const void *data, size_t size);
 
 /* The image's values one by one: 1 with walk->key and ->value, *block set; 0 at the end; or an error. */

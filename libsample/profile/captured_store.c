@@ -10,6 +10,7 @@
 #include "profile/codec.h"
 #include "profile/ids.h"
 #include "profile/profile_internal.h"
+#include "unwind/table.h"
 
 #define PARCEL_BYTES ((size_t)CAPTURED_PARCEL_MAX * CAPTURED_BLOCK_SIZE)
 
@@ -36,9 +37,16 @@ captured_value_check(uint32_t block, const void *data, size_t size)
 {
 	uint32_t blocks[CAPTURED_PARCEL_MAX];
 	struct captured_layout *layout;
+	struct unwind_table *table;
 	uint8_t *bytes;
 	int result;
 
+	if (block == CAPTURED_BLOCK_UNWIND) {
+		result = captured_unwind_decode(data, size, &table);
+		if (!result)
+			unwind_table_free(table);
+		return result;
+	}
 	if (block == CAPTURED_BLOCK_NONE) {
 		result = captured_layout_decode(data, size, &layout);
 		if (!result)
@@ -110,10 +118,11 @@ count_bytes(const struct store *store, MDB_txn *txn, uint64_t *bytes)
 /*
  * Several files may have one build-id, and any user can make one with wrong names of functions. So what is captured
  * from root's file removes what was captured from another user's, and is never replaced by it: -EEXIST. Without an
- * owner (CAPTURED_ANYBODYS) nothing is removed or refused.
+ * owner (CAPTURED_ANYBODYS) nothing is removed or refused. With a table alone, names and text are not replaced, and so
+ * remain another user's.
  */
 static int
-check_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner)
+check_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captured_owner owner, bool is_table)
 {
 	struct image_record record;
 	int err;
@@ -125,7 +134,7 @@ check_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captur
 		return err;
 	if (record.has_roots_names)
 		return owner == CAPTURED_ROOTS ? 0 : -EEXIST;
-	if (owner == CAPTURED_OTHERS)
+	if (owner == CAPTURED_OTHERS || is_table)
 		return 0;
 	err = captured_remove(store, txn, image);
 	return err ? err : ids_set_roots_names(store, txn, image);
@@ -134,24 +143,27 @@ check_owner(const struct store *store, MDB_txn *txn, uint32_t image, enum captur
 static bool
 is_too_large(const struct captured *captured)
 {
-	bool large = captured->symbols.size > CAPTURED_VALUE_MAX || captured->layout.size > CAPTURED_VALUE_MAX;
+	bool large = captured->symbols.size > CAPTURED_VALUE_MAX || captured->layout.size > CAPTURED_VALUE_MAX ||
+	             captured->unwind.size > CAPTURED_VALUE_MAX;
 
 	for (size_t i = 0; i < captured->parcel_count; i++)
 		large |= captured->parcels[i].size > CAPTURED_VALUE_MAX ||
-		         captured->parcels[i].block == CAPTURED_BLOCK_NONE;
+		         captured->parcels[i].block >= CAPTURED_BLOCK_UNWIND;
 	return large;
 }
 
 static int
 put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct captured *captured, uint64_t limit)
 {
+	const bool is_table = captured->unwind.data && !captured->symbols.data && !captured->layout.data &&
+	                      captured->parcel_count == 0;
 	uint64_t bytes = 0;
 	MDB_val there;
 	int err = store_get(store, txn, TABLE_IMAGES, image, &there);
 
 	if (err)
 		return err;
-	err = check_owner(store, txn, image, captured->owner);
+	err = check_owner(store, txn, image, captured->owner, is_table);
 	if (!err && captured->symbols.data)
 		err = store_put(store, txn, TABLE_SYMBOLS, image,
 		                &(struct byte_writer){.data = (uint8_t *)captured->symbols.data,
@@ -159,6 +171,9 @@ put_all(const struct store *store, MDB_txn *txn, uint32_t image, const struct ca
 	if (!err && captured->layout.data)
 		err = captured_table_put(store, txn, image, CAPTURED_BLOCK_NONE, captured->layout.data,
 		                         captured->layout.size, 0);
+	if (!err && captured->unwind.data)
+		err = captured_table_put(store, txn, image, CAPTURED_BLOCK_UNWIND, captured->unwind.data,
+		                         captured->unwind.size, 0);
 	for (size_t i = 0; i < captured->parcel_count && !err; i++)
 		err = captured_table_put(store, txn, image, captured->parcels[i].block, captured->parcels[i].data,
 		                         captured->parcels[i].size, 0);
@@ -211,26 +226,56 @@ profile_identify_image(struct profile *profile, uint32_t session, const struct i
 	return err;
 }
 
-int
-profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout)
+/* Begin a transaction, and find the image's value under `block` in it. 0, -ENOENT or an error: it has ended then. */
+static int
+begin_value(struct profile *profile, uint32_t image, uint32_t block, MDB_txn **txn, MDB_val *value)
 {
 	uint8_t name[CAPTURED_KEY_SIZE];
-	MDB_val key = {sizeof(name), name}, value;
-	MDB_txn *txn;
+	MDB_val key = {sizeof(name), name};
 	int err, gone;
 
 	if (!profile->store.has[TABLE_TEXT])
 		return -ENOENT;
-	captured_key_encode(image, CAPTURED_BLOCK_NONE, name);
-	err = store_begin(&profile->store, false, &txn);
+	captured_key_encode(image, block, name);
+	err = store_begin(&profile->store, false, txn);
 	if (err)
 		return err;
-	err = store_error(mdb_get(txn, profile->store.tables[TABLE_TEXT], &key, &value));
+	err = store_error(mdb_get(*txn, profile->store.tables[TABLE_TEXT], &key, value));
 	if (!err)
-		err = captured_layout_decode(value.mv_data, value.mv_size, layout);
+		return 0;
+	gone = store_leave(&profile->store, *txn, 0);
+	return gone ? gone : err;
+}
+
+int
+profile_get_layout(struct profile *profile, uint32_t image, struct captured_layout **layout)
+{
+	MDB_val value;
+	MDB_txn *txn;
+	int err = begin_value(profile, image, CAPTURED_BLOCK_NONE, &txn, &value), gone;
+
+	if (err)
+		return err;
+	err = captured_layout_decode(value.mv_data, value.mv_size, layout);
 	gone = store_leave(&profile->store, txn, 0);
 	if (gone && !err)
 		free(*layout);
+	return gone ? gone : err;
+}
+
+int
+profile_get_unwind(struct profile *profile, uint32_t image, struct unwind_table **table)
+{
+	MDB_val value;
+	MDB_txn *txn;
+	int err = begin_value(profile, image, CAPTURED_BLOCK_UNWIND, &txn, &value), gone;
+
+	if (err)
+		return err;
+	err = captured_unwind_decode(value.mv_data, value.mv_size, table);
+	gone = store_leave(&profile->store, txn, 0);
+	if (gone && !err)
+		unwind_table_free(*table);
 	return gone ? gone : err;
 }
 
@@ -313,7 +358,7 @@ profile_free_symbols(struct profile_symbol *symbols)
 	free(symbols);
 }
 
-/* Call `take` for each value of an image's text, its layout (CAPTURED_BLOCK_NONE) last. 0, or the first error. */
+/* Call `take` for each value of an image's text, its unwind table and its layout last. 0, or the first error. */
 static int
 each_value(const struct store *store, MDB_txn *txn, uint32_t image,
            int (*take)(void *context, uint32_t block, const MDB_val *value), void *context)
@@ -348,7 +393,7 @@ append_parcel(void *context, uint32_t block, const MDB_val *value)
 	uint8_t *bytes;
 	int count;
 
-	if (block == CAPTURED_BLOCK_NONE)
+	if (block >= CAPTURED_BLOCK_UNWIND)
 		return 0;
 	bytes = array_grow(text->bytes, &reader->byte_capacity, used + PARCEL_BYTES, 1);
 	if (!bytes)
@@ -423,7 +468,7 @@ append_blocks(void *context, uint32_t block, const MDB_val *value)
 	int count;
 
 	extent->has_layout |= block == CAPTURED_BLOCK_NONE;
-	if (block == CAPTURED_BLOCK_NONE)
+	if (block >= CAPTURED_BLOCK_UNWIND)
 		return 0;
 	count = captured_parcel_blocks(value->mv_data, value->mv_size, numbers);
 	blocks = array_grow(extent->blocks, &reader->capacity, extent->count + CAPTURED_PARCEL_MAX, sizeof(*blocks));

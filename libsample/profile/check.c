@@ -303,6 +303,8 @@ visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
 		return err;
 	if (err && block == CAPTURED_BLOCK_NONE)
 		check_complain(check, "text: the layout of image %u cannot be read", number);
+	else if (err && block == CAPTURED_BLOCK_UNWIND)
+		check_complain(check, "text: the unwind table of image %u cannot be read", number);
 	else if (err)
 		check_complain(check, "text: block %u of image %u cannot be read", block, number);
 	return 0;

@@ -421,12 +421,17 @@ has_text(struct merger *merger, uint32_t image)
 	int result;
 
 	captured_walk_begin(merger->to_store, merger->to_txn, image, &walk);
-	result = captured_walk_next(&walk, image, &block);
+	do {
+		result = captured_walk_next(&walk, image, &block);
+	} while (result > 0 && block == CAPTURED_BLOCK_UNWIND); /* which is no text */
 	store_walk_end(&walk);
 	return result != 0; /* after an error, too: keep what is stored */
 }
 
-/* Copy layout and text, unless the image has text here: parcels of an image must not have a block in common. */
+/*
+ * Copy layout, unwind table and text, unless the image has text here: parcels of an image must not have a block in
+ * common.
+ */
 static int
 merge_text(struct merger *merger, const struct number_pair *image)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profile/captured.h"
+#include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,6 +69,18 @@ try_symbols(const uint8_t *data, size_t size)
 	writer_fini(&writer);
 }
 
+static void
+try_unwind(const uint8_t *data, size_t size)
+{
+	struct unwind_table *table;
+
+	if (captured_unwind_decode(data, size, &table))
+		return;
+	for (uint32_t i = 1; i < table->row_count; i++)
+		require(table->offsets[i] > table->offsets[i - 1]);
+	unwind_table_free(table);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -75,15 +88,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	switch (data[0] % 3) {
+	switch (data[0] % 4) {
 	case 0:
 		try_parcel(data + 1, size - 1, bytes);
 		break;
 	case 1:
 		try_layout(data + 1, size - 1);
 		break;
-	default:
+	case 2:
 		try_symbols(data + 1, size - 1);
+		break;
+	default:
+		try_unwind(data + 1, size - 1);
 	}
 	return 0;
 }

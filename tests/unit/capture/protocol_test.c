@@ -25,6 +25,7 @@ a_request_arrives_as_it_was_sent(void **state)
 		.start = 0x7f0000000000,
 		.end = 0x7f0000001000,
 		.names = true,
+		.unwind = true,
 		.places = places,
 		.place_count = 2,
 		.known = known,
@@ -49,6 +50,7 @@ a_request_arrives_as_it_was_sent(void **state)
 	assert_true(back.pid == 4000000000);
 	assert_true(back.start == request.start && back.end == request.end);
 	assert_true(back.names);
+	assert_true(back.unwind);
 	assert_int_equal(back.place_count, 2);
 	assert_int_equal(back.places[1].block, 70000);
 	assert_true(back.places[1].granules == UINT64_MAX);
@@ -92,6 +94,7 @@ a_reply_is_taken_apart(void **state)
 	(void)state;
 	add_message(&writer, MESSAGE_LAYOUT, "layout", 6);
 	add_message(&writer, MESSAGE_SYMBOLS, "symbols", 7);
+	add_message(&writer, MESSAGE_UNWIND, "table", 5);
 	add_message(&writer, MESSAGE_PARCEL, "\0\0\1\2one", 7);
 	add_message(&writer, MESSAGE_PARCEL, "\0\0\2\0other", 9);
 	add_message(&writer, MESSAGE_END, "\0", 1);
@@ -101,6 +104,8 @@ a_reply_is_taken_apart(void **state)
 	assert_int_equal(reply.captured.layout.size, 6);
 	assert_memory_equal(reply.captured.layout.data, "layout", 6);
 	assert_int_equal(reply.captured.symbols.size, 7);
+	assert_int_equal(reply.captured.unwind.size, 5);
+	assert_memory_equal(reply.captured.unwind.data, "table", 5);
 	assert_int_equal(reply.captured.parcel_count, 2);
 	assert_int_equal(reply.parcels[0].block, 0x102);
 	assert_int_equal(reply.parcels[0].size, 3);
@@ -182,7 +187,8 @@ messages_that_make_no_sense_are_refused(void **state)
 		{"\6\0\0\0\1\2", 6},                  /* neither root's nor another's */
 		{"\1\0\0\0\1a\6\0\0\0\1\1", 12},      /* whose it is, once it was read */
 		{"\6\0\0\0\1\0\6\0\0\0\1\1", 12},     /* and another's after all */
-		{"\7\0\0\0\1a", 6},                   /* no such message */
+		{"\7\0\0\0\1a\7\0\0\0\1a", 12},       /* two unwind tables */
+		{"\10\0\0\0\1a", 6},                  /* no such message */
 		{"\377\377\377\377\377\377\377", 7},
 	};
 	struct capture_reply reply;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -21,6 +22,7 @@
 #include "process/build_id.h"
 #include "profile/captured.h"
 #include "tests/remove_tree.h"
+#include "unwind/table.h"
 
 struct capture_child_stage {
 	char directory[64];
@@ -359,11 +361,10 @@ the_vdso_is_taken_from_memory(void **state)
 
 #define CORPUS "tests/fuzz/corpus/capture"
 
+/* Ask for what `request` asks of the file. */
 static int
-run_on_file(struct capture_child_stage *stage, const char *path)
+run_on_file(struct capture_child_stage *stage, struct capture_request request, const char *path)
 {
-	static const struct request_place places[] = {{0, UINT64_MAX}};
-	struct capture_request request = {.names = true, .places = places, .place_count = 1};
 	struct stat status;
 	char *real = realpath(path, NULL);
 	int err;
@@ -382,15 +383,19 @@ run_on_file(struct capture_child_stage *stage, const char *path)
 	return err;
 }
 
-/* Each has its reader's time and memory bounded, and costs its life at most. */
+static const struct request_place first_block[] = {{0, UINT64_MAX}};
+static const struct capture_request all_of_it = {.names = true, .places = first_block, .place_count = 1},
+				    unwind_table = {.unwind = true};
+
+/* Each file of `directory` has its reader's time and memory bounded, and costs its life at most. */
 static void
-hostile_files_do_no_harm(void **state)
+assert_harmless(struct capture_child_stage *stage, const struct capture_request *request, const char *directory,
+                size_t least)
 {
-	struct capture_child_stage *stage = *state;
 	const struct dirent *entry;
 	char path[PATH_MAX];
 	size_t count = 0;
-	DIR *corpus = opendir(CORPUS);
+	DIR *corpus = opendir(directory);
 
 	if (!corpus)
 		skip_because("not run from the top of the source");
@@ -399,9 +404,10 @@ hostile_files_do_no_harm(void **state)
 
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), CORPUS "/%s", entry->d_name);
-		err = run_on_file(stage, path);
-		if (err != 0 && err != -DCPI_EDAMAGED && err != -ECHILD && err != -EFBIG)
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		err = run_on_file(stage, *request, path);
+		if (err != 0 && err != -DCPI_EDAMAGED && err != -ECHILD && err != -EFBIG && err != -ENOENT &&
+		    err != -ENOTSUP)
 			fail_msg("%s: %s", entry->d_name, error_text(err));
 		if (stage->outcome.cpu_ns > UINT64_C(10000000000))
 			fail_msg("%s: %.1f s", entry->d_name, (double)stage->outcome.cpu_ns / 1e9);
@@ -409,7 +415,73 @@ hostile_files_do_no_harm(void **state)
 		count++;
 	}
 	closedir(corpus);
-	assert_true(count >= 20);
+	assert_true(count >= least);
+}
+
+static void
+hostile_files_do_no_harm(void **state)
+{
+	assert_harmless(*state, &all_of_it, CORPUS, 20);
+}
+
+static void
+hostile_frame_descriptions_do_no_harm(void **state)
+{
+	assert_harmless(*state, &unwind_table, CORPUS, 20);
+	assert_harmless(*state, &unwind_table, "tests/fuzz/corpus/unwind_build", 4);
+}
+
+/* gcc's compiler has 430,000 rows. */
+static void
+the_unwind_table_of_a_large_program_is_taken_in_bounds(void **state)
+{
+	struct capture_child_stage *stage = *state;
+	const struct capture_reply *reply = &stage->outcome.reply;
+	struct unwind_table *table;
+	char path[PATH_MAX] = "";
+	FILE *pipe = popen("gcc -print-prog-name=cc1", "re"); /* NOLINT(cert-env33-c): of a test's own */
+
+	assert_non_null(pipe);
+	if (!fgets(path, sizeof(path), pipe))
+		path[0] = '\0';
+	pclose(pipe);
+	path[strcspn(path, "\n")] = '\0';
+	if (path[0] != '/')
+		skip_because("there is no cc1");
+	assert_int_equal(run_on_file(stage, unwind_table, path), 0);
+	assert_int_equal(reply->captured.owner, CAPTURED_ROOTS);
+	assert_null(reply->captured.symbols.data);
+	assert_int_equal(reply->captured.parcel_count, 0);
+	assert_true(reply->captured.unwind.size < 2 << 20);
+	assert_true(stage->outcome.cpu_ns < 10 * SECOND_NS); /* 0.2 s, unless it is sanitized */
+	assert_int_equal(captured_unwind_decode(reply->captured.unwind.data, reply->captured.unwind.size, &table), 0);
+	assert_true(table->row_count > 100000);
+	assert_true(table->memory < 8 << 20);
+	unwind_table_free(table);
+}
+
+/* The vdso has frame descriptions, too: signals return through it on aarch64, and clocks are read in it. */
+static void
+the_unwind_table_of_the_vdso_is_taken(void **state)
+{
+	struct capture_child_stage *stage = *state;
+	struct capture_request request = unwind_table;
+	struct unwind_table *table;
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int build_id_size;
+
+	request.image = (struct image){.kind = IMAGE_VDSO, .path = "[vdso]"};
+	if (!vdso)
+		skip_because("there is no vdso");
+	build_id_size = build_id_from_memory(vdso, (size_t)sysconf(_SC_PAGESIZE), request.image.build_id);
+	assert_true(build_id_size > 0);
+	request.image.build_id_size = (uint8_t)build_id_size;
+	assert_int_equal(run(stage, &request)->error, 0);
+	assert_int_equal(captured_unwind_decode(stage->outcome.reply.captured.unwind.data,
+	                                        stage->outcome.reply.captured.unwind.size, &table),
+	                 0);
+	assert_true(table->row_count > 0);
+	unwind_table_free(table);
 }
 
 static void
@@ -419,7 +491,7 @@ the_file_that_they_were_made_from_is_taken(void **state)
 
 	if (access(CORPUS "/whole", R_OK))
 		skip_because("not run from the top of the source");
-	assert_int_equal(run_on_file(stage, CORPUS "/whole"), 0);
+	assert_int_equal(run_on_file(stage, all_of_it, CORPUS "/whole"), 0);
 	assert_taken(&stage->outcome);
 	assert_int_equal(stage->outcome.reply.captured.parcel_count, 1);
 }
@@ -542,6 +614,9 @@ main(void)
 		CASE(what_is_no_elf_file_is_said_to_be_none),
 		CASE(the_vdso_is_taken_from_memory),
 		CASE(hostile_files_do_no_harm),
+		CASE(hostile_frame_descriptions_do_no_harm),
+		CASE(the_unwind_table_of_a_large_program_is_taken_in_bounds),
+		CASE(the_unwind_table_of_the_vdso_is_taken),
 		CASE(the_file_that_they_were_made_from_is_taken),
 		CASE(a_process_that_dies_is_told_from_one_that_ends),
 		CASE(what_makes_no_sense_is_refused),

@@ -90,7 +90,7 @@ compare_row(struct row_listing *listing, uint64_t address, char *words)
 {
 	const uint64_t offset = code_offset(&listing->layout, address);
 	const struct unwind_rules *rules = unwind_table_find(listing->table, offset);
-	char *cfa = strtok(words, " \n"), *word;
+	char *rest, *cfa = strtok_r(words, " \n", &rest), *word;
 	const size_t name = strcspn(cfa, "+-");
 
 	if (!rules)
@@ -102,7 +102,7 @@ compare_row(struct row_listing *listing, uint64_t address, char *words)
 		fail_msg("at %#" PRIx64 " the CFA is register %u + %d, not %s", address, rules->cfa_register,
 		         rules->cfa_value, cfa);
 	}
-	for (size_t i = 0; (word = strtok(NULL, " \n")) && i < listing->column_count;) {
+	for (size_t i = 0; (word = strtok_r(NULL, " \n", &rest)) && i < listing->column_count;) {
 		if (word[0] == '(') /* r1 (rdx) */
 			continue;
 		if (listing->columns[i] != UINT8_MAX)
@@ -116,7 +116,7 @@ static void
 row_line(void *context, const char *line)
 {
 	struct row_listing *listing = context;
-	char words[1024], *word;
+	char words[1024], *word, *rest;
 	uint64_t address;
 	int at = 0;
 
@@ -129,9 +129,9 @@ row_line(void *context, const char *line)
 			assert_int_equal(sscanf(bounds, "pc=%" SCNx64 "..%" SCNx64, &listing->start, &listing->end), 2);
 	} else if (strncmp(line, "   LOC", 6) == 0) {
 		listing->column_count = 0;
-		strtok(words, " \n");
-		strtok(NULL, " \n");
-		while ((word = strtok(NULL, " \n")) && listing->column_count < 64)
+		strtok_r(words, " \n", &rest);
+		strtok_r(NULL, " \n", &rest);
+		while ((word = strtok_r(NULL, " \n", &rest)) && listing->column_count < 64)
 			listing->columns[listing->column_count++] = register_number(listing, word, strlen(word));
 	} else if (sscanf(words, "%16" SCNx64 " %n", &address, &at) == 1 && at == 17 && address >= listing->start &&
 	           address < listing->end) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "profile/captured.h"
 #include "tests/unit/test.h"
+#include "tests/unit/unwind/table_fixture.h"
 
 #define GZIP 1 /* the database's numbers */
 #define LIBC 2
@@ -348,6 +349,134 @@ text_goes_with_its_image(void **state)
 	profile_close(writer.profile);
 }
 
+/* A table of one row, at `offset`, as a value. */
+static struct byte_writer
+table_value(uint64_t offset)
+{
+	struct unwind_writer *rows = unwind_writer_new(UNWIND_X86_64);
+	const struct unwind_frame_rules rules = x86_64_rules(UNWIND_X86_64_RSP, 8);
+	struct byte_writer value = BYTE_WRITER_INIT;
+	uint8_t *bytes;
+	size_t size;
+
+	assert_non_null(rows);
+	add_row(rows, offset, &rules);
+	assert_int_equal(unwind_writer_finish(rows, &bytes, &size), 0);
+	assert_int_equal(captured_unwind_encode(bytes, size, &value), 0);
+	free(bytes);
+	unwind_writer_free(rows);
+	return value;
+}
+
+static int
+put_table(struct profile *profile, uint32_t image, enum captured_owner owner, uint64_t offset)
+{
+	struct byte_writer value = table_value(offset);
+	const struct captured captured = {.owner = owner, .unwind = {.data = value.data, .size = value.size}};
+	const int err = profile_put_captured(profile, image, &captured, 0);
+
+	writer_fini(&value);
+	return err;
+}
+
+static void
+assert_table_begins_at(struct profile *profile, uint32_t image, uint64_t offset)
+{
+	struct unwind_table *table;
+
+	assert_int_equal(profile_get_unwind(profile, image, &table), 0);
+	assert_int_equal(table->row_count, 1);
+	assert_int_equal(table->offsets[0], offset);
+	unwind_table_free(table);
+}
+
+static void
+an_unwind_table_lies_beside_names_and_text(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct unwind_table *table;
+	struct captured_text text;
+
+	assert_int_equal(profile_get_unwind(writer.profile, GZIP, &table), -ENOENT);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_OTHERS, "deflate", 5), 0);
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_ROOTS, 0x1000), 0);
+	assert_table_begins_at(writer.profile, GZIP, 0x1000);
+	assert_has(writer.profile, GZIP, "deflate", (const uint32_t[]){5}, 1);
+	assert_int_equal(profile_get_text(writer.profile, GZIP, &text), 0);
+	assert_int_equal(text.count, 1);
+	captured_text_fini(&text);
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_OTHERS, 0x2000), 0); /* a newer one */
+	assert_table_begins_at(writer.profile, GZIP, 0x2000);
+	assert_int_equal(profile_get_unwind(writer.profile, LIBC, &table), -ENOENT);
+	profile_close(writer.profile);
+}
+
+/* By a forged table, one user could choose the callers of another's functions. */
+static void
+anothers_unwind_table_gives_way_to_roots_file(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct unwind_table *table;
+
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_OTHERS, 0x1000), 0);
+	assert_int_equal(put_of(writer.profile, GZIP, CAPTURED_ROOTS, "deflate", 5), 0);
+	assert_int_equal(profile_get_unwind(writer.profile, GZIP, &table), -ENOENT);
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_OTHERS, 0x1000), -EEXIST);
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_ROOTS, 0x3000), 0);
+	assert_table_begins_at(writer.profile, GZIP, 0x3000);
+	profile_close(writer.profile);
+}
+
+static void
+an_unwind_table_goes_with_its_image(void **state)
+{
+	static const struct tally_entry libc_only[] = {{.image = 1, .context = 1, .offset = 0, .count = 1}};
+	const struct retention_options options = {.size_limit = 1};
+	const struct profile_fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct unwind_table *table;
+
+	write_slice(&writer, START_NS + 10 * MINUTE_NS, 10 * MINUTE_NS, libc_only, 1);
+	assert_int_equal(put_table(writer.profile, GZIP, CAPTURED_ROOTS, 0x1000), 0);
+	assert_int_equal(put_table(writer.profile, LIBC, CAPTURED_ROOTS, 0x2000), 0);
+	profile_close(writer.profile);
+	writer = (struct writer){.profile = open_writer(fixture->directory, 0), .epoch = writer.epoch, .bare = true};
+	assert_int_equal(profile_drop_old(writer.profile, &options, START_NS), 1);
+	sweep_all(writer.profile);
+	assert_int_equal(profile_get_unwind(writer.profile, GZIP, &table), -ENOENT);
+	assert_table_begins_at(writer.profile, LIBC, 0x2000);
+	profile_close(writer.profile);
+}
+
+/* Whatever the process wrote that read a hostile file: a reader gets a table that is in order, or none. */
+static void
+an_unwind_table_that_is_damaged_is_refused(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct writer writer = make_images(fixture->directory);
+	struct byte_writer value = table_value(0x1000), large = BYTE_WRITER_INIT, none = BYTE_WRITER_INIT;
+	struct captured captured = {.unwind = {.data = value.data, .size = value.size - 1}};
+	struct unwind_table *table;
+
+	assert_int_equal(captured_unwind_decode(value.data, value.size - 1, &table), -DCPI_EDAMAGED);
+	assert_int_equal(profile_put_captured(writer.profile, GZIP, &captured, 0), 0);
+	assert_int_equal(profile_get_unwind(writer.profile, GZIP, &table), -DCPI_EDAMAGED);
+	assert_int_equal(captured_value_check(CAPTURED_BLOCK_UNWIND, value.data, value.size), 0);
+	assert_int_equal(captured_value_check(CAPTURED_BLOCK_UNWIND, value.data, value.size - 1), -DCPI_EDAMAGED);
+	assert_int_equal(captured_unwind_encode("no table", 8, &none), 0);
+	assert_int_equal(captured_unwind_decode(none.data, none.size, &table), -DCPI_EDAMAGED);
+	write_u8(&large, 1);
+	write_varint(&large, CAPTURED_UNWIND_MAX + UINT64_C(1));
+	assert_int_equal(captured_unwind_decode(large.data, large.size, &table), -DCPI_EDAMAGED);
+	assert_int_equal(captured_unwind_encode("", CAPTURED_UNWIND_MAX + UINT64_C(1), &none), -EFBIG);
+	writer_fini(&value);
+	writer_fini(&large);
+	writer_fini(&none);
+	profile_close(writer.profile);
+}
+
 static void
 parcels_that_are_none_are_refused(void **state)
 {
@@ -526,6 +655,10 @@ main(void)
 		CASE(what_is_past_the_limit_is_not_stored),
 		CASE(the_only_text_goes_with_its_image),
 		CASE(text_goes_with_its_image),
+		CASE(an_unwind_table_lies_beside_names_and_text),
+		CASE(anothers_unwind_table_gives_way_to_roots_file),
+		CASE(an_unwind_table_goes_with_its_image),
+		CASE(an_unwind_table_that_is_damaged_is_refused),
 		cmocka_unit_test(parcels_that_are_none_are_refused),
 		cmocka_unit_test(a_parcel_with_too_little_text_is_refused),
 		cmocka_unit_test(layouts_that_overlap_or_overflow_are_refused),

@@ -245,6 +245,55 @@ edges_and_what_was_captured_come_along(void **state)
 }
 
 static void
+put_value(struct profile *profile, const struct captured *captured)
+{
+	assert_int_equal(profile_put_captured(profile, 1, captured, 0), 0);
+}
+
+/* An image that has nothing but an unwind table here gets its text from there. */
+static void
+an_unwind_table_does_not_stand_in_for_text(void **state)
+{
+	static const char *const names[] = {"cycles"};
+	static const struct tally_entry entries[] = {{.offset = 0x1000, .count = 1, .image = 0, .context = 0}};
+	static uint8_t page[CAPTURED_BLOCK_SIZE];
+	const struct captured_block block = {3, page};
+	struct byte_writer parcel = BYTE_WRITER_INIT;
+	const struct captured_value table = {.data = "table", .size = 5};
+	struct pair pair = open_pair(*state);
+	struct database_merge adoption;
+	struct captured_text text;
+
+	assert_int_equal(captured_parcel_encode(&block, 1, &parcel), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct profile *profile = i ? pair.from : pair.to;
+		struct slice slice = {.start_ns = START_NS, .end_ns = START_NS + SECOND_NS, .event_count = 1};
+		struct profile_batch batch = {
+			.entries = entries,
+			.entry_count = 1,
+			.image_count = 2,
+			.images = two_images,
+			.context_count = 2,
+			.contexts = two_contexts,
+			.slice = &slice,
+		};
+
+		slice.epoch = begin_epoch_of(profile, i ? "beta" : "alpha", START_NS, "", names, 1);
+		slice.events[0].samples = 1;
+		assert_int_equal(profile_flush(profile, &batch), 0);
+		put_value(profile, &(struct captured){.unwind = table});
+	}
+	put_value(pair.from, &(struct captured){.parcels = &(struct captured_value){3, parcel.data, parcel.size},
+	                                        .parcel_count = 1});
+	assert_int_equal(profile_merge_database(pair.to, pair.from, &plain, &adoption), 0);
+	assert_int_equal(profile_get_text(pair.to, 1, &text), 0);
+	assert_int_equal(text.count, 1);
+	captured_text_fini(&text);
+	writer_fini(&parcel);
+	close_pair(&pair);
+}
+
+static void
 a_database_without_room_takes_nothing(void **state)
 {
 	const struct profile_fixture *fixture = *state;
@@ -280,6 +329,7 @@ main(void)
 		CASE(another_host_may_be_named),
 		CASE(what_is_broken_off_leaves_nothing),
 		CASE(edges_and_what_was_captured_come_along),
+		CASE(an_unwind_table_does_not_stand_in_for_text),
 		CASE(a_database_without_room_takes_nothing),
 	};
 
