@@ -127,7 +127,7 @@ skip_augmentation(const uint8_t **at, const uint8_t *end)
 /* False: the entry cannot be read. */
 static bool
 read_frame(const struct call_frames *frames, const Dwarf_FDE *fde, const struct cie_traits *traits,
-           struct call_frame *frame)
+           struct frame_description *frame)
 {
 	const uint8_t *at = fde->start;
 
@@ -145,7 +145,7 @@ read_frame(const struct call_frames *frames, const Dwarf_FDE *fde, const struct 
 }
 
 int
-call_frames_each(const struct call_frames *frames, int (*each)(void *context, const struct call_frame *frame),
+call_frames_each(const struct call_frames *frames, int (*each)(void *context, const struct frame_description *frame),
                  void *context)
 {
 	const unsigned char *identity = frames->file->header.e_ident;
@@ -155,7 +155,7 @@ call_frames_each(const struct call_frames *frames, int (*each)(void *context, co
 	int err;
 
 	for (; dwarf_next_cfi(identity, frames->data, frames->is_eh_frame, offset, &next, &entry) == 0; offset = next) {
-		struct call_frame frame = {.cie = &cie.cie};
+		struct frame_description frame = {.cie = &cie.cie};
 		uint64_t ignored;
 
 		if (next <= offset)

@@ -29,7 +29,7 @@ bool call_frames_find_eh_frame(struct call_frames *frames, const struct elf_file
 bool call_frames_find_debug_frame(struct call_frames *frames, const struct elf_file *file);
 
 /* One frame description entry (FDE); the pointers are valid during the call. */
-struct call_frame {
+struct frame_description {
 	uint64_t address, size; /* the code that it describes, by ELF virtual address */
 	const Dwarf_CIE *cie;
 	const uint8_t *instructions, *end; /* its own, which follow those of the CIE */
@@ -37,7 +37,7 @@ struct call_frame {
 };
 
 /* Call `each` for each entry in the order of the section, until it returns nonzero, which is then returned; or 0. */
-int call_frames_each(const struct call_frames *frames, int (*each)(void *context, const struct call_frame *frame),
-                     void *context);
+int call_frames_each(const struct call_frames *frames,
+                     int (*each)(void *context, const struct frame_description *frame), void *context);
 
 #endif

@@ -625,7 +625,7 @@ struct frame_adder {
 };
 
 static int
-add_frame(void *context, const struct call_frame *frame)
+add_frame(void *context, const struct frame_description *frame)
 {
 	const struct frame_adder *adder = context;
 	const struct elf_segment *segment = elf_segments_at_address(adder->segments, frame->address);

@@ -126,7 +126,7 @@ add_start(struct build *build, const Dwarf_CIE *cie)
 }
 
 static int
-add_frame(void *context, const struct call_frame *frame)
+add_frame(void *context, const struct frame_description *frame)
 {
 	struct build *build = context;
 	struct described_code *added;
