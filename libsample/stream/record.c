@@ -170,9 +170,34 @@ read_branches(struct byte_reader *body, uint64_t branch_sample_type, struct reco
 }
 
 static void
-read_behind_branches(struct byte_reader *body, uint64_t fields, struct record *record)
+read_user_stack(const struct record_layout *layout, struct byte_reader *body, struct record *record)
 {
-	if (fields & OPAQUE_FIELDS)
+	const uint32_t count = (uint32_t)__builtin_popcountll(layout->sample_regs_user);
+	uint64_t size;
+
+	if (layout->sample_type & PERF_SAMPLE_REGS_USER && read_u64_native(body) != PERF_SAMPLE_REGS_ABI_NONE) {
+		record->sample.registers = read_bytes(body, (size_t)count * FIELD_SIZE);
+		record->sample.register_count = count;
+	}
+	if (!(layout->sample_type & PERF_SAMPLE_STACK_USER))
+		return;
+	size = read_u64_native(body);
+	if (size == 0 || body->failed) /* then its real size is not there, either */
+		return;
+	record->sample.stack = size <= RECORD_SIZE_MAX ? read_bytes(body, (size_t)size) : NULL;
+	record->sample.stack_size = (uint32_t)read_u64_native(body);
+	if (!record->sample.stack || record->sample.stack_size > size)
+		body->failed = true;
+}
+
+static void
+read_behind_branches(const struct record_layout *layout, struct byte_reader *body, struct record *record)
+{
+	const uint64_t fields = layout->sample_type;
+
+	if (layout->sample_regs_user)
+		read_user_stack(layout, body, record);
+	if (fields & (layout->sample_regs_user ? PERF_SAMPLE_REGS_INTR : OPAQUE_FIELDS))
 		return;
 	skip_words(body, flag(fields, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT) +
 	                         flag(fields, PERF_SAMPLE_DATA_SRC) + flag(fields, PERF_SAMPLE_TRANSACTION) +
@@ -194,7 +219,7 @@ decode_wide_fields(const struct record_layout *layout, const uint8_t *at, size_t
 		read_bytes(&body, read_u32_native(&body));
 	if (fields & PERF_SAMPLE_BRANCH_STACK)
 		read_branches(&body, layout->branch_sample_type, record);
-	read_behind_branches(&body, fields, record);
+	read_behind_branches(layout, &body, record);
 	return !body.failed;
 }
 

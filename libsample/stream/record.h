@@ -71,6 +71,13 @@ struct record {
 			/* Addresses and PERF_CONTEXT_ marks, the innermost first; NULL: not recorded */
 			const uint8_t *call_chain;
 			uint32_t call_chain_count;
+			/*
+			 * Of user mode, with layout->sample_regs_user: the registers, eight bytes each, and what lies
+			 * in memory from the stack pointer on. Not set in samples of RECORD_DEFAULT_FIELDS.
+			 */
+			const uint8_t *registers; /* NULL: there was no user mode, as in kernel threads */
+			const uint8_t *stack;     /* NULL: not recorded */
+			uint32_t register_count, stack_size;
 		} sample;
 		struct record_mmap mmap;
 		struct {
@@ -98,14 +105,15 @@ struct record {
 };
 
 /*
- * Which optional fields the records of a stream have: from perf_event_attr. Any sample can be decoded; fields behind
- * its registers or its copy of the stack are skipped, including the cgroup.
+ * Which optional fields the records of a stream have: from perf_event_attr. Any sample can be decoded. Without
+ * sample_regs_user, the registers, the copy of the stack and what lies behind them are skipped, including the cgroup.
  */
 struct record_layout {
 	uint64_t sample_type;        /* PERF_SAMPLE_... */
 	bool sample_id_all;          /* records that are no samples also end with the id fields */
 	uint64_t read_format;        /* PERF_FORMAT_..., of samples with READ */
 	uint64_t branch_sample_type; /* PERF_SAMPLE_BRANCH_..., of samples with BRANCH_STACK */
+	uint64_t sample_regs_user;   /* which registers samples with REGS_USER have */
 	/*
 	 * The stream did not request build-ids. Linux marks a mapping as one with a build-id as soon as any other
 	 * listener, such as a dcpid, requested them (seen in 6.18). With this flag, the device and inode that such a

@@ -142,6 +142,89 @@ what_follows_registers_is_passed_over(void **state)
 	assert_int_equal(record.sample.cgroup, 0);
 }
 
+/* A sample as dcpid requests those of stacks: the stack's copy is shorter than its room. */
+static void
+registers_and_the_copy_of_the_stack_are_found(void **state)
+{
+	const struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER |
+	                       PERF_SAMPLE_CGROUP,
+		.sample_regs_user = 0x1c0, /* three */
+	};
+	struct record_builder builder;
+	struct record record;
+	uint64_t registers[3];
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 0); /* call chain */
+	build_u64(&builder, PERF_SAMPLE_REGS_ABI_64);
+	build_u64(&builder, 0xb);
+	build_u64(&builder, 0x7fff0000);
+	build_u64(&builder, 0x401234);
+	build_u64(&builder, 16); /* the stack's room */
+	build_bytes(&builder, "12345678........", 16);
+	build_u64(&builder, 8);  /* its size */
+	build_u64(&builder, 99); /* cgroup */
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.call_chain_count, 0);
+	assert_int_equal(record.sample.register_count, 3);
+	memcpy(registers, record.sample.registers, sizeof(registers));
+	assert_int_equal(registers[1], 0x7fff0000);
+	assert_int_equal(registers[2], 0x401234);
+	assert_int_equal(record.sample.stack_size, 8);
+	assert_memory_equal(record.sample.stack, "12345678", 8);
+	assert_int_equal(record.sample.cgroup, 99);
+}
+
+/* A thread of the kernel has no user mode. */
+static void
+a_sample_without_user_mode_has_neither_registers_nor_stack(void **state)
+{
+	const struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CGROUP,
+		.sample_regs_user = 0x1c0,
+	};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, PERF_SAMPLE_REGS_ABI_NONE);
+	build_u64(&builder, 0); /* no room */
+	build_u64(&builder, 99);
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_null(record.sample.registers);
+	assert_null(record.sample.stack);
+	assert_int_equal(record.sample.stack_size, 0);
+	assert_int_equal(record.sample.cgroup, 99);
+}
+
+static void
+stacks_that_leave_the_sample_are_damage(void **state)
+{
+	static const uint64_t sizes[][2] = {{8, 9}, {0x100, 8}, {UINT64_MAX, 8}, {8, UINT64_MAX}};
+	const struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = 1,
+	};
+	struct record_builder builder;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		begin_sample(&builder);
+		build_u64(&builder, PERF_SAMPLE_REGS_ABI_64);
+		build_u64(&builder, 1);
+		build_u64(&builder, sizes[i][0]);
+		build_u64(&builder, 2);
+		build_u64(&builder, sizes[i][1]);
+		build_end(&builder);
+		assert_damaged(&layout, &builder, builder.size);
+	}
+}
+
 int
 main(void)
 {
@@ -150,6 +233,9 @@ main(void)
 		cmocka_unit_test(counts_of_one_event_come_without_a_number_of_them),
 		cmocka_unit_test(lengths_that_leave_the_sample_are_damage),
 		cmocka_unit_test(what_follows_registers_is_passed_over),
+		cmocka_unit_test(registers_and_the_copy_of_the_stack_are_found),
+		cmocka_unit_test(a_sample_without_user_mode_has_neither_registers_nor_stack),
+		cmocka_unit_test(stacks_that_leave_the_sample_are_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
