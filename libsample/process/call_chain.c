@@ -18,23 +18,13 @@ mode_of_mark(uint64_t mark)
 	}
 }
 
-struct chain_frames {
-	struct stack_node nodes[CALL_CHAIN_MAX]; /* the innermost first; callers are not known yet */
-	uint32_t count;
-	uint32_t context; /* of the innermost */
-	int cause;        /* why the innermost has no image; 0: it has one */
-	bool is_truncated;
-	enum stack_end end;
-};
-
-/* Find the frames' images, up to the first that has none. */
-static void
-find_frames(struct attribution *attribution, const struct record *sample, struct chain_frames *frames)
+void
+call_chain_find(struct attribution *attribution, const struct record *sample, struct chain_frames *frames)
 {
 	struct record there = *sample;
 	bool is_return = false;
 
-	frames->count = 0;
+	frames->count = frames->context = 0;
 	frames->cause = 0;
 	frames->is_truncated = false;
 	for (uint32_t i = 0; i < sample->sample.call_chain_count; i++) {
@@ -76,27 +66,30 @@ find_frames(struct attribution *attribution, const struct record *sample, struct
 }
 
 int
+chain_frames_intern(struct stack_table *stacks, struct chain_frames *frames, uint32_t *node)
+{
+	uint32_t caller = 0;
+	int err = 0;
+
+	if (frames->is_truncated)
+		err = stack_table_intern(stacks, &(struct stack_node){.image = STACK_NO_IMAGE, .offset = frames->end},
+		                         &caller);
+	for (uint32_t i = frames->count; !err && i-- > 0;) {
+		frames->nodes[i].caller = caller;
+		err = stack_table_intern(stacks, &frames->nodes[i], &caller);
+	}
+	*node = caller;
+	return err;
+}
+
+int
 call_chain_intern(struct attribution *attribution, struct stack_table *stacks, const struct record *sample,
                   uint32_t *context, uint32_t *node, int *cause)
 {
 	struct chain_frames frames;
-	uint32_t caller = 0;
-	int err = 0;
 
-	find_frames(attribution, sample, &frames);
+	call_chain_find(attribution, sample, &frames);
 	*cause = frames.cause;
-	if (frames.cause)
-		return 0;
-	if (frames.is_truncated)
-		err = stack_table_intern(stacks, &(struct stack_node){.image = STACK_NO_IMAGE, .offset = frames.end},
-		                         &caller);
-	for (uint32_t i = frames.count; !err && i-- > 0;) {
-		frames.nodes[i].caller = caller;
-		err = stack_table_intern(stacks, &frames.nodes[i], &caller);
-	}
-	if (err)
-		return err;
 	*context = frames.context;
-	*node = caller;
-	return 0;
+	return frames.cause ? 0 : chain_frames_intern(stacks, &frames, node);
 }

@@ -9,6 +9,7 @@
 #ifndef DCPI_PROCESS_CALL_CHAIN_H
 #define DCPI_PROCESS_CALL_CHAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "process/attribution.h"
@@ -21,6 +22,22 @@
  * stopped. So a stack of exactly so many counts as truncated.
  */
 #define CALL_CHAIN_DEFAULT 127
+
+/* The frames of a stack, before they are nodes. */
+struct chain_frames {
+	struct stack_node nodes[CALL_CHAIN_MAX]; /* the innermost first; callers are not known yet */
+	uint32_t count;
+	uint32_t context; /* of the innermost */
+	int cause;        /* why the innermost has no image, as attribution_sample() gives it; 0: it has one */
+	bool is_truncated;
+	enum stack_end end; /* why */
+};
+
+/* The frames of the sample's chain, up to the first that has no image. */
+void call_chain_find(struct attribution *attribution, const struct record *sample, struct chain_frames *frames);
+
+/* The node of frames without a cause. 0, -ENOSPC, -ENOMEM. */
+int chain_frames_intern(struct stack_table *stacks, struct chain_frames *frames, uint32_t *node);
 
 /*
  * The node of the sample's chain, which must not be empty, and the sample's context. 0 with *cause 0, or with *cause as
