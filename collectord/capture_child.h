@@ -20,7 +20,7 @@
 
 #define CAPTURE_CHILD_S          60
 #define CAPTURE_CHILD_PATIENCE_S 2
-#define CAPTURE_CHILDREN_MAX     2 /* that one call waits for */
+#define CAPTURE_CHILDREN_MAX     3 /* that one call waits for */
 
 struct capture_outcome {
 	/*

@@ -1,12 +1,12 @@
 /*
  * capture_thread.h - the thread that runs dcpi-capture
  *
- * It has users, each with one kind of work: names of code that is made at run time (code_namer.h), and names and text
- * of images (capturer.h). A user has one process at a time. The thread serves the processes of all users with one
- * poll(), so no user waits for another's process, which may take CAPTURE_CHILD_S. Work that a user does on the thread
- * itself is bounded: reading the kernel's text takes 40 ms, opening the file of a process at most 4 s.
- * When several users have work, the one that was added first begins first; each begins one process before any begins
- * its next. With nothing to do, the thread sleeps until the first deadline of its users, or until
+ * It has users, each with one kind of work: names of code that is made at run time (code_namer.h), names and text of
+ * images (capturer.h), and unwind tables (unwind_tables.h). A user has one process at a time. The thread serves the
+ * processes of all users with one poll(), so no user waits for another's process, which may take CAPTURE_CHILD_S. Work
+ * that a user does on the thread itself is bounded: reading the kernel's text takes 40 ms, opening the file of a
+ * process at most 4 s. When several users have work, the one that was added first begins first; each begins one process
+ * before any begins its next. With nothing to do, the thread sleeps until the first deadline of its users, or until
  * capture_thread_notify().
  *
  * Thread rule: the lock also belongs to the users: it guards what they share with the thread, and the thread holds it
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CAPTURE_USERS_MAX 2
+#define CAPTURE_USERS_MAX 3
 
 struct capture_child;
 struct capture_thread;

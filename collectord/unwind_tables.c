@@ -1,0 +1,652 @@
+#include "collectord/unwind_tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "collectord/capture_child.h"
+#include "collectord/machine.h"
+#include "profile/captured.h"
+#include "unwind/table.h"
+
+#define SHARE          4  /* of the limit on overhead */
+#define ADVANCE_S      50 /* of that limit: for the start, which needs the tables of all that runs */
+#define ADVANCE_MIN_NS (SECOND_NS / 4)
+#define MAKE_COST_NS   3000000 /* of a table, about, and of each byte of code */
+#define BYTE_COST_NS   8
+#define START_NS       (60 * SECOND_NS)  /* what is spent in it counts as the start's */
+#define POOR_NS        (SECOND_NS / 4)   /* at least, between two looks when there is nothing to spend */
+#define LOOKUPS_MAX    64                /* in the database, at once */
+#define STORED_MAX     16                /* after one flush: each is a transaction */
+#define TRIES_MAX      4                 /* to make a table, and to store it */
+#define AGAIN_NS       (10 * SECOND_NS)  /* after a try that failed */
+#define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */
+#define SHOWN_SIZE     1024
+
+enum table_stage {
+	STAGE_NONE,   /* nobody needs it */
+	STAGE_LOOKUP, /* to be looked up in the database */
+	STAGE_MAKE,   /* to be made */
+	STAGE_MAKING,
+	STAGE_READY, /* for the event loop: the result is in `made`, or there is none */
+	STAGE_LOADED,
+	STAGE_WITHOUT, /* the file gives none */
+};
+
+/* An image that stacks had frames in. */
+struct unwind_image {
+	struct image image; /* its path is `path` */
+	char *path;
+
+	/* the event loop's */
+	struct unwind_table *table; /* NULL: there is none, or it is not there yet */
+	uint64_t round;             /* of the last sync after which it was needed */
+	uint32_t missing;           /* frames since the last sync that lacked it */
+	uint32_t number;            /* in the session; UINT32_MAX: not seen in it */
+
+	/* the lock of options.thread */
+	enum table_stage stage;
+	uint64_t wanted; /* frames that lacked it */
+	struct image_place place;
+	struct unwind_table *made;
+	unsigned tries;
+	uint64_t due_ns; /* CLOCK_MONOTONIC: not to be made before */
+	uint8_t *value;  /* to be stored; NULL: none */
+	size_t value_size;
+	enum captured_owner owner;
+	unsigned store_tries;
+};
+
+/* Of an image of the session. */
+struct unwind_slot {
+	bool is_known;
+	enum unwind_code code;
+	struct unwind_image *image; /* of code that is unwound by a table; NULL: there is no room for it */
+};
+
+struct unwind_tables {
+	struct unwind_tables_options options;
+	struct byte_writer request; /* the thread's, as the next two */
+	struct capture_outcome outcome;
+	struct unwind_image *making;
+
+	/* the event loop's */
+	const struct image_table *session;
+	struct unwind_slot *slots; /* by number */
+	size_t slot_capacity;
+	uint64_t round;
+	size_t memory;
+	uint64_t evicted;
+	bool has_missing;
+
+	/* the lock of options.thread: everything below; images never move, and only the event loop adds some */
+	struct unwind_image **images;
+	size_t image_count, image_capacity;
+	bool has_ready; /* some are STAGE_READY */
+	size_t value_bytes;
+	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
+	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
+	uint64_t began_ns;    /* likewise */
+	uint64_t made, cpu_ns, start_cpu_ns;
+	bool is_full; /* the database takes no more */
+};
+
+/* ---- images; the event loop's ---- */
+
+static enum unwind_code
+code_of(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_USER:
+		if (image_is_memory_file(image)) /* code that the process wrote there, as .NET does */
+			return UNWIND_CODE_FRAME_POINTER;
+		return image->path[0] == '/' ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
+	case IMAGE_VDSO:
+		return image->build_id_size ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
+	case IMAGE_JIT:
+	case IMAGE_ANON:
+		return UNWIND_CODE_FRAME_POINTER;
+	default:
+		return UNWIND_CODE_WITHOUT_TABLE;
+	}
+}
+
+static struct unwind_image *
+known_image(const struct unwind_tables *tables, const struct image *image)
+{
+	struct image_identity wanted, identity;
+
+	if (!image_identity(image, &wanted))
+		return NULL;
+	for (size_t i = 0; i < tables->image_count; i++)
+		if (image_identity(&tables->images[i]->image, &identity) &&
+		    memcmp(&identity, &wanted, sizeof(wanted)) == 0)
+			return tables->images[i];
+	return NULL;
+}
+
+/* NULL: no memory, or no room. */
+static struct unwind_image *
+add_image(struct unwind_tables *tables, const struct image *image)
+{
+	struct unwind_image *added, **grown;
+
+	if (tables->image_count == UNWIND_TABLES_IMAGES_MAX)
+		return NULL;
+	added = calloc(1, sizeof(*added));
+	if (!added)
+		return NULL;
+	added->image = *image;
+	added->path = strdup(image->path);
+	added->image.path = added->path;
+	capture_thread_lock(tables->options.thread);
+	grown = added->path
+	                ? array_grow(tables->images, &tables->image_capacity, tables->image_count + 1, sizeof(*grown))
+	                : NULL;
+	if (grown) {
+		tables->images = grown;
+		grown[tables->image_count++] = added;
+	}
+	capture_thread_unlock(tables->options.thread);
+	if (grown)
+		return added;
+	free(added->path);
+	free(added);
+	return NULL;
+}
+
+/* Not inlined: few frames are the first of their image. */
+__attribute__((noinline)) static void
+fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slot)
+{
+	const struct image *image = image_table_get(tables->session, number);
+
+	*slot = (struct unwind_slot){.is_known = true, .code = code_of(image)};
+	if (slot->code != UNWIND_CODE_TABLE)
+		return;
+	slot->image = known_image(tables, image);
+	if (!slot->image)
+		slot->image = add_image(tables, image);
+	if (slot->image)
+		slot->image->number = number;
+}
+
+enum unwind_code
+unwind_tables_find(void *context, uint32_t number, const struct unwind_table **table)
+{
+	struct unwind_tables *tables = context;
+	struct unwind_slot *slot;
+
+	if (number >= tables->slot_capacity) {
+		const size_t before = tables->slot_capacity;
+		struct unwind_slot *grown =
+			array_grow(tables->slots, &tables->slot_capacity, number + 1, sizeof(*grown));
+
+		if (!grown)
+			return UNWIND_CODE_WITHOUT_TABLE;
+		tables->slots = grown;
+		memset(grown + before, 0, (tables->slot_capacity - before) * sizeof(*grown));
+	}
+	slot = &tables->slots[number];
+	if (!slot->is_known)
+		fill_slot(tables, number, slot);
+	if (slot->code != UNWIND_CODE_TABLE)
+		return slot->code;
+	if (!slot->image)
+		return UNWIND_CODE_WITHOUT_TABLE;
+	slot->image->round = tables->round;
+	if (slot->image->table) {
+		*table = slot->image->table;
+		return UNWIND_CODE_TABLE;
+	}
+	slot->image->missing++;
+	tables->has_missing = true;
+	return UNWIND_CODE_WITHOUT_TABLE;
+}
+
+static void
+free_table(struct unwind_tables *tables, struct unwind_image *image)
+{
+	tables->memory -= image->table->memory;
+	unwind_table_free(image->table);
+	image->table = NULL;
+}
+
+/* Give back tables until they are within the limit, those first that were not needed for longest. With the lock held.
+ */
+static void
+evict(struct unwind_tables *tables)
+{
+	while (tables->memory > tables->options.memory_limit) {
+		struct unwind_image *oldest = NULL;
+
+		for (size_t i = 0; i < tables->image_count; i++) {
+			struct unwind_image *image = tables->images[i];
+
+			if (image->table && image->round < tables->round && (!oldest || image->round < oldest->round))
+				oldest = image;
+		}
+		if (!oldest) /* all are in use: the limit is passed for a while */
+			return;
+		free_table(tables, oldest);
+		oldest->stage = STAGE_NONE;
+		tables->evicted++;
+	}
+}
+
+/* Take tables that have come. With the lock held. */
+static void
+take_ready(struct unwind_tables *tables)
+{
+	tables->has_ready = false;
+	for (size_t i = 0; i < tables->image_count; i++) {
+		struct unwind_image *image = tables->images[i];
+
+		if (image->stage != STAGE_READY)
+			continue;
+		image->table = image->made;
+		image->made = NULL;
+		image->round = tables->round;
+		tables->memory += image->table ? image->table->memory : 0;
+		image->stage = image->table ? STAGE_LOADED : STAGE_WITHOUT;
+	}
+}
+
+/* Ask for tables that were missing. True when some are to be looked up. With the lock held. */
+static bool
+note_missing(struct unwind_tables *tables, const struct attribution *attribution)
+{
+	bool looks_up = false;
+
+	for (size_t i = 0; i < tables->image_count; i++) {
+		struct unwind_image *image = tables->images[i];
+
+		if (image->missing == 0)
+			continue;
+		image->wanted += image->missing;
+		image->missing = 0;
+		image->place = attribution_place(attribution, image->number);
+		if (image->stage != STAGE_NONE)
+			continue;
+		image->stage = tables->options.ready ? STAGE_LOOKUP : STAGE_MAKE;
+		looks_up |= image->stage == STAGE_LOOKUP;
+	}
+	tables->has_missing = false;
+	return looks_up;
+}
+
+void
+unwind_tables_sync(struct unwind_tables *tables, const struct image_table *images,
+                   const struct attribution *attribution)
+{
+	bool looks_up = false;
+
+	if (tables->session != images && tables->slots)
+		memset(tables->slots, 0, tables->slot_capacity * sizeof(*tables->slots));
+	tables->session = images;
+	tables->round++;
+	capture_thread_lock(tables->options.thread);
+	if (tables->has_missing) {
+		looks_up = note_missing(tables, attribution);
+		capture_thread_notify(tables->options.thread);
+	}
+	if (tables->has_ready) {
+		take_ready(tables);
+		evict(tables);
+	}
+	capture_thread_unlock(tables->options.thread);
+	if (looks_up)
+		tables->options.ready(tables->options.context);
+}
+
+/* ---- making tables, on the thread that runs dcpi-capture; with the lock held ---- */
+
+static int64_t
+advance_ns(const struct unwind_tables_options *options)
+{
+	const uint64_t limit_ns = options->overhead_limit_ppm * options->cpu_count * 1000; /* a second */
+
+	return (int64_t)(ADVANCE_S * limit_ns > ADVANCE_MIN_NS ? ADVANCE_S * limit_ns : ADVANCE_MIN_NS);
+}
+
+/* What may be spent grows with the time. */
+static void
+refill(struct unwind_tables *tables, uint64_t now_ns)
+{
+	const struct unwind_tables_options *options = &tables->options;
+	const double share = (double)options->overhead_limit_ppm / 1e6 * (double)options->cpu_count / SHARE;
+	const int64_t most = advance_ns(options);
+
+	tables->allowance_ns += (int64_t)((double)(now_ns - tables->refilled_ns) * share);
+	tables->refilled_ns = now_ns;
+	if (tables->allowance_ns > most)
+		tables->allowance_ns = most;
+}
+
+static void
+spend(struct unwind_tables *tables, uint64_t cost_ns)
+{
+	tables->allowance_ns -= (int64_t)cost_ns;
+	tables->cpu_ns += cost_ns;
+	if (machine_clock_ns(CLOCK_MONOTONIC) - tables->began_ns < START_NS)
+		tables->start_cpu_ns += cost_ns;
+}
+
+/* The image with its build-id, if that is known by now: so the database has it. */
+static struct image
+complete_image(const struct unwind_tables *tables, const struct image *image)
+{
+	struct image complete = *image;
+
+	if (tables->options.files)
+		(void)file_ids_complete(tables->options.files, &complete);
+	return complete;
+}
+
+/* How many frames a table serves for what it costs: those of libraries come before those of large programs. */
+static double
+worth(const struct unwind_image *image)
+{
+	const uint64_t size = image->place.end - image->place.start;
+
+	return (double)image->wanted / (MAKE_COST_NS + (double)size * BYTE_COST_NS);
+}
+
+static struct unwind_image *
+choose(const struct unwind_tables *tables, uint64_t now_ns, uint64_t *due_ns)
+{
+	struct unwind_image *chosen = NULL;
+
+	for (size_t i = 0; i < tables->image_count; i++) {
+		struct unwind_image *image = tables->images[i];
+
+		if (image->stage != STAGE_MAKE)
+			continue;
+		if (image->due_ns > now_ns)
+			*due_ns = image->due_ns < *due_ns ? image->due_ns : *due_ns;
+		else if (!chosen || worth(image) > worth(chosen))
+			chosen = image;
+	}
+	return chosen;
+}
+
+/* A capture_user's. */
+static bool
+begin_table(void *context, uint64_t now_ns, struct capture_child *child, uint64_t *due_ns)
+{
+	struct unwind_tables *tables = context;
+	struct unwind_image *image;
+	struct capture_request request;
+
+	refill(tables, now_ns);
+	image = choose(tables, now_ns, due_ns);
+	if (!image)
+		return false;
+	if (tables->allowance_ns <= 0) {
+		*due_ns = now_ns + POOR_NS;
+		return false;
+	}
+	request = (struct capture_request){
+		.image = complete_image(tables, &image->image),
+		.pid = image->place.pid,
+		.start = image->place.start,
+		.end = image->place.end,
+		.unwind = true,
+	};
+	writer_reset(&tables->request);
+	if (capture_request_encode(&request, &tables->request)) {
+		image->due_ns = *due_ns = now_ns + AGAIN_NS;
+		return false;
+	}
+	image->stage = STAGE_MAKING;
+	tables->making = image;
+	capture_thread_unlock(tables->options.thread);
+	capture_child_start(child, capture_thread_program(tables->options.thread), &tables->request, -1,
+	                    &tables->outcome);
+	capture_thread_lock(tables->options.thread);
+	return true;
+}
+
+/* Errors that another try will not do away with. */
+static bool
+is_hopeless(int err)
+{
+	return err == -DCPI_EDAMAGED || err == -ENOTSUP || err == -ECHILD || err == -ETIMEDOUT || err == -EBADMSG ||
+	       err == -EFBIG;
+}
+
+static void
+note_failure(struct unwind_tables *tables, struct unwind_image *image, int err)
+{
+	char shown[SHOWN_SIZE];
+
+	image->tries++;
+	if (!is_hopeless(err) && image->tries < TRIES_MAX) {
+		image->stage = STAGE_MAKE;
+		image->due_ns = machine_clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
+		return;
+	}
+	image->stage = STAGE_READY; /* without a table */
+	tables->has_ready = true;
+	log_write(tables->options.log, LOG_LEVEL_INFO, "%s: stacks end there: there is no unwind table: %s",
+	          escape_text(image->path, shown, sizeof(shown)), error_text(err));
+}
+
+/* A capture_user's: the lock is given up while the table is loaded. */
+static void
+end_table(void *context, const struct capture_child *child)
+{
+	struct unwind_tables *tables = context;
+	struct unwind_image *image = tables->making;
+	const struct captured *captured = &tables->outcome.reply.captured;
+	const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct unwind_table *table = NULL;
+	uint8_t *value = NULL;
+	int err = tables->outcome.error;
+	char shown[SHOWN_SIZE];
+	uint64_t cost_ns;
+
+	tables->making = NULL;
+	capture_thread_unlock(tables->options.thread);
+	if (!err)
+		err = captured->unwind.data
+		              ? captured_unwind_decode(captured->unwind.data, captured->unwind.size, &table)
+		              : -EBADMSG;
+	if (!err && tables->options.capture_limit > 0)
+		value = malloc(captured->unwind.size);
+	if (value)
+		memcpy(value, captured->unwind.data, captured->unwind.size);
+	cost_ns = tables->outcome.cpu_ns + child->own_ns + machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+	if (!err)
+		log_write(tables->options.log, LOG_LEVEL_DEBUG, "%s: an unwind table of %u rows was made in %.1f ms",
+		          escape_text(image->path, shown, sizeof(shown)), table->row_count, (double)cost_ns / 1e6);
+	capture_thread_lock(tables->options.thread);
+	spend(tables, cost_ns);
+	if (err) {
+		note_failure(tables, image, err);
+	} else {
+		image->made = table;
+		image->stage = STAGE_READY;
+		tables->has_ready = true;
+		tables->made++;
+	}
+	/* one that waits to be stored is the flusher's, and says the same */
+	if (image->value || tables->is_full || tables->value_bytes + captured->unwind.size > VALUES_MAX) {
+		free(value);
+	} else if (value) {
+		image->value = value;
+		image->value_size = captured->unwind.size;
+		image->owner = captured->owner;
+		tables->value_bytes += captured->unwind.size;
+	}
+	capture_outcome_fini(&tables->outcome);
+}
+
+/* ---- the flusher's hook ---- */
+
+/* Look up tables in the database; those that are not there are to be made. */
+static void
+look_up(void *context, struct profile *profile)
+{
+	struct unwind_tables *tables = context;
+	struct unwind_image *wanted[LOOKUPS_MAX];
+	bool is_new = false;
+	size_t count;
+
+	do {
+		count = 0;
+		capture_thread_lock(tables->options.thread);
+		for (size_t i = 0; i < tables->image_count && count < LOOKUPS_MAX; i++)
+			if (tables->images[i]->stage == STAGE_LOOKUP)
+				wanted[count++] = tables->images[i];
+		capture_thread_unlock(tables->options.thread);
+		for (size_t i = 0; i < count; i++) {
+			const struct image image = complete_image(tables, &wanted[i]->image);
+			struct unwind_table *table = NULL;
+			uint32_t number;
+			int err = profile_find_image(profile, &image, &number);
+
+			if (!err)
+				err = profile_get_unwind(profile, number, &table);
+			capture_thread_lock(tables->options.thread);
+			wanted[i]->made = err ? NULL : table;
+			wanted[i]->stage = err ? STAGE_MAKE : STAGE_READY;
+			tables->has_ready |= !err;
+			is_new |= err != 0;
+			capture_thread_unlock(tables->options.thread);
+		}
+	} while (count == LOOKUPS_MAX);
+	if (!is_new)
+		return;
+	capture_thread_lock(tables->options.thread);
+	capture_thread_notify(tables->options.thread);
+	capture_thread_unlock(tables->options.thread);
+}
+
+/* Put the image's value into the database. True when it is done with: stored, or given up. */
+static bool
+store_value(struct unwind_tables *tables, struct profile *profile, struct unwind_image *image)
+{
+	const struct image complete = complete_image(tables, &image->image);
+	const struct captured captured = {
+		.owner = image->owner,
+		.unwind = {.data = image->value, .size = image->value_size},
+	};
+	uint32_t number;
+	int err = profile_find_image(profile, &complete, &number);
+
+	if (!err)
+		err = profile_put_captured(profile, number, &captured, tables->options.capture_limit);
+	tables->is_full = err == -EDQUOT;
+	return err != -ENOENT || ++image->store_tries == TRIES_MAX;
+}
+
+/* Values wait for the flush that brings their image into the database. */
+static void
+store_values(void *context, struct profile *profile, const struct flush *flush)
+{
+	struct unwind_tables *tables = context;
+	struct unwind_image *wanted[STORED_MAX];
+	size_t count = 0;
+
+	(void)flush;
+	capture_thread_lock(tables->options.thread);
+	for (size_t i = 0; i < tables->image_count && count < STORED_MAX; i++)
+		if (tables->images[i]->value)
+			wanted[count++] = tables->images[i];
+	capture_thread_unlock(tables->options.thread);
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		const bool is_done = store_value(tables, profile, wanted[i]);
+		const uint64_t took_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+
+		capture_thread_lock(tables->options.thread);
+		spend(tables, took_ns);
+		if (is_done) {
+			tables->value_bytes -= wanted[i]->value_size;
+			free(wanted[i]->value);
+			wanted[i]->value = NULL;
+		}
+		capture_thread_unlock(tables->options.thread);
+	}
+}
+
+struct flush_hook
+unwind_tables_hook(struct unwind_tables *tables)
+{
+	return (struct flush_hook){.context = tables, .after = store_values, .store = look_up};
+}
+
+/* ---- its life ---- */
+
+struct unwind_tables *
+unwind_tables_new(const struct unwind_tables_options *options)
+{
+	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	tables->options = *options;
+	tables->request = (struct byte_writer)BYTE_WRITER_INIT;
+	tables->allowance_ns = advance_ns(options);
+	tables->began_ns = tables->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	capture_thread_add(options->thread, &(struct capture_user){tables, begin_table, end_table});
+	return tables;
+}
+
+void
+unwind_tables_free(struct unwind_tables *tables)
+{
+	if (!tables)
+		return;
+	for (size_t i = 0; i < tables->image_count; i++) {
+		struct unwind_image *image = tables->images[i];
+
+		unwind_table_free(image->table);
+		unwind_table_free(image->made);
+		free(image->value);
+		free(image->path);
+		free(image);
+	}
+	free(tables->images);
+	free(tables->slots);
+	writer_fini(&tables->request);
+	free(tables);
+}
+
+void
+unwind_tables_stats(const struct unwind_tables *tables, struct unwind_tables_stats *stats)
+{
+	capture_thread_lock(tables->options.thread);
+	*stats = (struct unwind_tables_stats){
+		.images = tables->image_count,
+		.memory = tables->memory,
+		.made = tables->made,
+		.evicted = tables->evicted,
+		.cpu_ns = tables->cpu_ns,
+	};
+	for (size_t i = 0; i < tables->image_count; i++) {
+		const enum table_stage stage = tables->images[i]->stage;
+
+		stats->loaded += stage == STAGE_LOADED;
+		stats->without += stage == STAGE_WITHOUT;
+		stats->waiting += stage == STAGE_LOOKUP || stage == STAGE_MAKE || stage == STAGE_MAKING;
+	}
+	capture_thread_unlock(tables->options.thread);
+}
+
+uint64_t
+unwind_tables_start_cpu_ns(const struct unwind_tables *tables)
+{
+	uint64_t start_cpu_ns;
+
+	capture_thread_lock(tables->options.thread);
+	start_cpu_ns = tables->start_cpu_ns;
+	capture_thread_unlock(tables->options.thread);
+	return start_cpu_ns;
+}
