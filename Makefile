@@ -289,6 +289,12 @@ $(BUILD)/tests/system/unwind_replay: $(BUILD)/obj/tests/system/unwind_replay.o $
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
 workloads: $(BUILD)/tests/system/unwind_replay
 
+# Stacks of a database.
+$(BUILD)/tests/system/stack_list: $(BUILD)/obj/tests/system/stack_list.o $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(ROOMS))
+workloads: $(BUILD)/tests/system/stack_list
+
 # Samples of any program.
 $(BUILD)/tests/system/sample_files: $(BUILD)/obj/tests/system/sample_files.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)

@@ -306,6 +306,7 @@ chosen_rate(const struct budget *budget, const struct event *events)
 	uint64_t cost_ns = 0, chosen = 0, rate;
 
 	spare_ns = subtract(spare_ns, budget->daemon_ppm * 1000);
+	spare_ns = subtract(spare_ns, budget->stacks_ns);
 	for (size_t i = 0; i < budget->count; i++) {
 		if (!events[i].available || is_instead_of(budget, events, i))
 			continue;

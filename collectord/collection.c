@@ -18,18 +18,20 @@
 #include "process/kernel_map.h"
 #include "profile/kernel_names.h"
 
-#define SHARE_MAX        4                     /* of the database */
-#define LAST_NS          UINT64_C(2000000000)  /* at the end, for images whose file may soon be gone */
-#define LAST_READ_NS     UINT64_C(5000000000)  /* for names of code made at run time, at the end */
-#define PACKAGES_WAIT_NS UINT64_C(60000000000) /* from the start, for images of packages */
-#define CLOCK_STEP_NS    UINT64_C(1000000000)  /* clocks that differ by more were set */
-#define FLUSH_KEPT_NS    UINT64_C(10000000000) /* intervals below it are kept, whether there is anything new or not */
-#define FLUSH_REST_NS    UINT64_C(60000000000) /* between two flushes while there is nothing new */
-#define WAIT_STEP_NS     UINT64_C(100000000)   /* in which the smallest rings do not fill up */
-#define PLAN_DELAY_NS    UINT64_C(5000000000)  /* changes come in swarms */
-#define PLAN_INTERVAL_NS UINT64_C(60000000000) /* measuring takes its time */
-#define DAMAGE_ADVICE    "what was sampled since the last flush is lost, and dcpid executes itself anew"
-#define RAISE_OPEN_FILES "raise the limit of open files: ulimit -n, or LimitNOFILE= of the service"
+#define UNWIND_TABLES_LIMIT ((size_t)12 << 20)    /* bytes of memory */
+#define STACKS_LIMIT        ((size_t)4 << 20)     /* bytes of a session's stacks */
+#define SHARE_MAX           4                     /* of the database */
+#define LAST_NS             UINT64_C(2000000000)  /* at the end, for images whose file may soon be gone */
+#define LAST_READ_NS        UINT64_C(5000000000)  /* for names of code made at run time, at the end */
+#define PACKAGES_WAIT_NS    UINT64_C(60000000000) /* from the start, for images of packages */
+#define CLOCK_STEP_NS       UINT64_C(1000000000)  /* clocks that differ by more were set */
+#define FLUSH_KEPT_NS       UINT64_C(10000000000) /* intervals below it are kept, whether there is anything new or not */
+#define FLUSH_REST_NS       UINT64_C(60000000000) /* between two flushes while there is nothing new */
+#define WAIT_STEP_NS        UINT64_C(100000000)   /* in which the smallest rings do not fill up */
+#define PLAN_DELAY_NS       UINT64_C(5000000000)  /* changes come in swarms */
+#define PLAN_INTERVAL_NS    UINT64_C(60000000000) /* measuring takes its time */
+#define DAMAGE_ADVICE       "what was sampled since the last flush is lost, and dcpid executes itself anew"
+#define RAISE_OPEN_FILES    "raise the limit of open files: ulimit -n, or LimitNOFILE= of the service"
 
 int
 collection_explain(char *why, size_t size, const char *subject, const char *action, int err)
@@ -197,6 +199,32 @@ store_names(void *context)
 	flusher_call_store(collection->flusher);
 }
 
+/* Have unwind tables made, if stacks are sampled. */
+static void
+begin_unwind_tables(struct collection *collection)
+{
+	const struct config *config = &collection->config;
+	const struct unwind_tables_options options = {
+		.thread = collection->capture_thread,
+		.files = collection->files,
+		.memory_limit = UNWIND_TABLES_LIMIT,
+		.capture_limit = capture_limit(config),
+		.overhead_limit_ppm = config->overhead_limit_ppm,
+		.cpu_count = sampler_cpu_count(collection->sampler),
+		.ready = store_names,
+		.context = collection,
+		.log = collection->log,
+	};
+
+	if (!sampler_stacks(collection->sampler) || !config->stacks.user)
+		return;
+	collection->unwind_tables = unwind_tables_new(&options);
+	if (!collection->unwind_tables)
+		log_write(collection->log, LOG_LEVEL_WARNING, "call stacks end at their first frame in a program: %s",
+		          error_text(-errno));
+	sampler_use_tables(collection->sampler, collection->unwind_tables);
+}
+
 /* Have names and text of images captured, and code that is made at run time named, if the configuration wants it and it
  * can be done: else log why not. */
 static void
@@ -220,7 +248,7 @@ begin_capture(struct collection *collection)
 	};
 	int err;
 
-	if (images.limit == 0)
+	if (images.limit == 0 && !sampler_stacks(collection->sampler))
 		return;
 	err = capture_child_find(collection->capture_program);
 	if (err)
@@ -230,6 +258,9 @@ begin_capture(struct collection *collection)
 		err = -errno;
 		goto fail;
 	}
+	begin_unwind_tables(collection);
+	if (images.limit == 0)
+		return;
 	code.thread = images.thread = collection->capture_thread;
 	collection->namer = code_namer_new(&code);
 	if (!collection->namer)
@@ -281,6 +312,10 @@ free_capture(struct collection *collection)
 	capture_thread_free(collection->capture_thread);
 	code_namer_free(collection->namer);
 	capturer_free(collection->capturer);
+	if (collection->sampler)
+		sampler_use_tables(collection->sampler, NULL);
+	unwind_tables_free(collection->unwind_tables);
+	collection->unwind_tables = NULL;
 	collection->namer = NULL;
 	collection->capturer = NULL;
 	collection->capture_thread = NULL;
@@ -367,6 +402,8 @@ start_flusher(struct collection *collection)
 		hooks[options.hook_count++] = code_namer_hook(collection->namer);
 	if (collection->capturer)
 		hooks[options.hook_count++] = capturer_hook(collection->capturer);
+	if (collection->unwind_tables)
+		hooks[options.hook_count++] = unwind_tables_hook(collection->unwind_tables);
 	collection->flusher = flusher_new(&options);
 	return collection->flusher ? 0 : -errno;
 }
@@ -449,6 +486,8 @@ start_time_since(const struct collection *collection, uint64_t used_ns)
 
 	if (collection->capturer)
 		start_ns += capturer_start_cpu_ns(collection->capturer);
+	if (collection->unwind_tables)
+		start_ns += unwind_tables_start_cpu_ns(collection->unwind_tables);
 	if (start_ns < collection->start_taken_ns) /* of a flusher and capturer before these */
 		return 0;
 	start_ns -= collection->start_taken_ns;
@@ -536,7 +575,10 @@ static bool
 session_is_long(const struct collection *collection)
 {
 	const struct sampler *sampler = collection->sampler;
+	const struct stack_table *stacks = sampler_stacks(sampler);
 
+	if (stacks && stack_table_bytes(stacks) > STACKS_LIMIT)
+		return true;
 	return image_table_bytes(sampler_images(sampler)) + context_table_bytes(sampler_contexts(sampler)) >
 	       collection->tables_limit;
 }
@@ -551,7 +593,8 @@ take_job(struct collection *collection)
 	job->tally = sampler_take(collection->sampler, collection->spare, &job->slice);
 	collection->spare = NULL;
 	collection->kept_samples = 0;
-	if (session_is_long(collection) && sampler_reset_ids(collection->sampler, &job->images, &job->contexts) == 0)
+	if (session_is_long(collection) &&
+	    sampler_reset_ids(collection->sampler, &job->images, &job->contexts, &job->stacks) == 0)
 		collection->sessions++;
 	date_slice(collection, job);
 	sampler_take_label_times(collection->sampler, job->slice.end_ns - collection->taken_monotonic_ns, &job->times);
@@ -565,7 +608,7 @@ submit_kept(struct collection *collection)
 
 	sync_jit(collection);
 	err = flusher_submit(collection->flusher, &collection->kept, sampler_images(collection->sampler),
-	                     sampler_contexts(collection->sampler));
+	                     sampler_contexts(collection->sampler), sampler_stacks(collection->sampler));
 	if (err)
 		return err;
 	memset(&collection->kept, 0, sizeof(collection->kept));

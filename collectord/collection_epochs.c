@@ -433,15 +433,23 @@ events_differ(const struct config *a, const struct config *b)
 	return false;
 }
 
+static bool
+stacks_differ(const struct config_stacks *a, const struct config_stacks *b)
+{
+	return a->rate != b->rate ||
+	       (a->rate && (a->depth != b->depth || a->user != b->user || a->kernel != b->kernel));
+}
+
 bool
 collection_must_reopen(const struct collection *collection, const struct config *config)
 {
 	const struct config *now = &collection->config;
 
 	return events_differ(now, config) || now->overhead_limit_ppm != config->overhead_limit_ppm ||
-	       now->max_rate != config->max_rate || now->idle_rate != config->idle_rate ||
-	       now->ring_pages != config->ring_pages || now->sideband_pages != config->sideband_pages ||
-	       now->tally_limit != config->tally_limit || now->capture_limit != config->capture_limit;
+	       stacks_differ(&now->stacks, &config->stacks) || now->max_rate != config->max_rate ||
+	       now->idle_rate != config->idle_rate || now->ring_pages != config->ring_pages ||
+	       now->sideband_pages != config->sideband_pages || now->tally_limit != config->tally_limit ||
+	       now->capture_limit != config->capture_limit;
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "collectord/capture_thread.h"
 #include "collectord/capturer.h"
+#include "collectord/unwind_tables.h"
 #include "collectord/code_namer.h"
 #include "collectord/collection.h"
 #include "collectord/file_ids.h"
@@ -32,6 +33,7 @@ struct collection {
 	struct capture_thread *capture_thread; /* NULL: nothing is captured, and no code named */
 	struct code_namer *namer;              /* NULL: code made at run time stays without names */
 	struct capturer *capturer;             /* NULL: nothing is captured */
+	struct unwind_tables *unwind_tables;   /* NULL: there are none */
 	char capture_program[PATH_MAX];        /* the thread's */
 	struct epoch epoch;
 	struct machine_watch *watch;

@@ -38,6 +38,7 @@ dcpid_config_default(struct config *config)
 	config->overhead_limit_ppm = 10000;
 	config->max_rate = 5200; /* DCPI's density, TOCS 15(4), 1997 */
 	config->idle_rate = 20;
+	config->stacks = (struct config_stacks){.depth = 128, .user = true, .kernel = true};
 	config->log_limit = LOG_LEVEL_INFO;
 	config->event_count = sizeof(default_events) / sizeof(default_events[0]);
 	memcpy(config->events, default_events, sizeof(default_events));
@@ -133,6 +134,33 @@ read_events(const struct config_source *source, const config_setting_t *list, vo
 		config->event_count++;
 	}
 	return 0;
+}
+
+static int
+read_stacks(const struct config_source *source, const config_setting_t *group, void *into)
+{
+	static const char *const names[] = {"rate", "depth", "user", "kernel"};
+	struct config_stacks *stacks = into;
+	int err;
+
+	if (!config_setting_is_group(group))
+		return config_refuse(source, group, "stacks is written { rate = 49; }");
+	err = config_known_names(source, group, names, sizeof(names) / sizeof(names[0]));
+	for (int i = 0; !err && i < config_setting_length(group); i++) {
+		const config_setting_t *member = config_setting_get_elem(group, (unsigned)i);
+		const char *name = config_setting_name(member);
+
+		if (strcmp(name, "rate") == 0)
+			err = config_whole_number(source, member, 0, CONFIG_STACKS_MAX, "stacks per second and CPU",
+			                          &stacks->rate);
+		else if (strcmp(name, "depth") == 0)
+			err = config_whole_number(source, member, 1, CONFIG_DEPTH_MAX, "frames", &stacks->depth);
+		else
+			err = config_truth(source, member, strcmp(name, "user") == 0 ? &stacks->user : &stacks->kernel);
+	}
+	if (!err && !stacks->user && !stacks->kernel)
+		return config_refuse(source, group, "stacks has neither user nor kernel mode; rate = 0 turns it off");
+	return err;
 }
 
 /* ---- the other options ---- */
@@ -231,6 +259,7 @@ static const struct config_option {
 	{"idle_rate", MEMBER(idle_rate), NULL, 0, CONFIG_RATE_MAX, "samples per second and CPU", 1},
 	{"log_level", MEMBER(log_limit), read_log_level, 0, 0, NULL, 0},
 	{"events", 0, read_events, 0, 0, NULL, 0},
+	{"stacks", MEMBER(stacks), read_stacks, 0, 0, NULL, 0},
 };
 #define OPTION_COUNT (sizeof(config_options) / sizeof(config_options[0]))
 

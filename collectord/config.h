@@ -20,6 +20,8 @@
 
 #define CONFIG_PERIOD_MAX UINT64_C(1000000000000) /* events, or ns for clocks */
 #define CONFIG_RATE_MAX   20000                   /* samples per second and CPU */
+#define CONFIG_STACKS_MAX 1000                    /* stacks per second and CPU */
+#define CONFIG_DEPTH_MAX  1024                    /* CALL_CHAIN_MAX */
 
 struct config {
 	char database[PATH_MAX];
@@ -35,6 +37,11 @@ struct config {
 	uint64_t overhead_limit_ppm; /* of the machine's processor time, for events that have neither period nor rate */
 	uint64_t max_rate;           /* samples per second and CPU of all events that have neither period nor rate */
 	uint64_t idle_rate;          /* samples per second of a clock on an idle CPU; 0: as on a busy one */
+	struct config_stacks {
+		uint64_t rate;     /* samples per second and CPU; 0: call stacks are not sampled */
+		uint64_t depth;    /* frames that are kept of a stack */
+		bool user, kernel; /* modes that are sampled */
+	} stacks;
 	enum log_level log_limit;
 	size_t event_count;
 	struct event_spec events[EVENTS_MAX];

@@ -31,8 +31,8 @@ struct flusher_work {
 	struct flush_job job;
 	const struct tally_entry *entries; /* the tally's, sorted; NULL before the first try */
 	size_t entry_count;
-	uint32_t image_count, context_count; /* of the session, when the job was handed over */
-	const struct image_table *images;    /* its table */
+	uint32_t image_count, context_count, node_count; /* of the session, when the job was handed over */
+	const struct image_table *images;                /* its table */
 };
 
 /* A call by flusher_post(). */
@@ -68,8 +68,9 @@ struct flusher {
 	/* the loop's while no job is under way, the thread's otherwise */
 	const struct image **images; /* all that the session has ever handed over */
 	const struct context **contexts;
-	uint32_t image_count, context_count;
-	uint32_t images_written, contexts_written; /* those that the database has */
+	struct stack_node *nodes; /* copies: those of a table move when it grows */
+	uint32_t image_count, context_count, node_count;
+	uint32_t images_written, contexts_written, nodes_written; /* those that the database has */
 
 	struct worker_thread worker; /* its lock: everything below */
 	bool ended;                  /* the thread has */
@@ -98,7 +99,7 @@ struct flusher {
 static void
 forget_images(struct flusher *flusher)
 {
-	flusher->images_written = flusher->contexts_written = 0;
+	flusher->images_written = flusher->contexts_written = flusher->nodes_written = 0;
 	flusher->unidentified_count = 0;
 	kernel_names_free_pending(&flusher->kernel_names);
 }
@@ -269,13 +270,14 @@ store_kernel_names(struct flusher *flusher, uint32_t first_image, uint32_t count
 
 /* ---- writing a job ---- */
 
-/* Events from this index on are sums of those before it: their counts are no samples. */
+/* Events from this index on are sums of those before it, or call stacks: their counts are no samples of an image. */
 static size_t
 first_sum(const struct epoch *epoch)
 {
 	size_t index = 0;
 
-	while (epoch && index < epoch->event_count && epoch_weighed_event(epoch, index) == epoch->event_count)
+	while (epoch && index < epoch->event_count && !event_is_stacks(&epoch->events[index]) &&
+	       epoch_weighed_event(epoch, index) == epoch->event_count)
 		index++;
 	return epoch ? index : EVENTS_MAX;
 }
@@ -302,6 +304,9 @@ write_batch(struct flusher *flusher, struct flusher_work *work, const struct ret
 		.first_context = first_context,
 		.context_count = work->context_count - first_context,
 		.contexts = flusher->contexts + first_context,
+		.first_node = flusher->nodes_written + 1,
+		.node_count = work->node_count - flusher->nodes_written,
+		.nodes = flusher->nodes ? flusher->nodes + flusher->nodes_written : NULL,
 		.slice = &work->job.slice,
 		.start_cpu_ns = work->job.start_cpu_ns,
 		.times = work->job.times.list,
@@ -398,6 +403,7 @@ flush_job_fini(struct flush_job *job)
 	label_times_fini(&job->times);
 	image_table_free(job->images);
 	context_table_free(job->contexts);
+	stack_table_free(job->stacks);
 	memset(job, 0, sizeof(*job));
 }
 
@@ -407,14 +413,18 @@ end_session(struct flusher *flusher, struct flush_job *job)
 {
 	profile_reset_session(flusher->profile);
 	forget_images(flusher); /* they come again, as new ones */
-	flusher->image_count = flusher->context_count = 0;
+	flusher->image_count = flusher->context_count = flusher->node_count = 0;
+	free(flusher->nodes);
+	flusher->nodes = NULL;
 	for (size_t i = 0; i < flusher->hook_count; i++)
 		if (flusher->hooks[i].end_session)
 			flusher->hooks[i].end_session(flusher->hooks[i].context, job->images);
 	image_table_free(job->images);
 	context_table_free(job->contexts);
+	stack_table_free(job->stacks);
 	job->images = NULL;
 	job->contexts = NULL;
+	job->stacks = NULL;
 	machine_trim_heap();
 }
 
@@ -423,6 +433,7 @@ finish_work(struct flusher *flusher, struct flusher_work *work)
 {
 	flusher->images_written = work->image_count;
 	flusher->contexts_written = work->context_count;
+	flusher->nodes_written = work->node_count;
 	if (work->job.images)
 		end_session(flusher, &work->job);
 	flusher->failures = 0;
@@ -623,6 +634,7 @@ flusher_free(struct flusher *flusher)
 	flush_job_fini(&flusher->work.job);
 	free(flusher->images);
 	free(flusher->contexts);
+	free(flusher->nodes);
 	free(flusher->unidentified);
 	free(flusher->epoch);
 	kernel_names_free_pending(&flusher->kernel_names);
@@ -687,8 +699,10 @@ flusher_call_store(struct flusher *flusher)
 
 /* Point to what the tables gained since the last job; entries of the tables stay where they are for the session. */
 static int
-collect_new(struct flusher *flusher, const struct image_table *images, const struct context_table *contexts)
+collect_new(struct flusher *flusher, const struct image_table *images, const struct context_table *contexts,
+            const struct stack_table *stacks)
 {
+	const uint32_t node_count = stacks ? stack_table_count(stacks) : 0;
 	const uint32_t image_count = image_table_count(images), context_count = context_table_count(contexts);
 	const struct image **more_images = reallocarray(flusher->images, image_count + 1, sizeof(*more_images));
 	const struct context **more_contexts;
@@ -700,6 +714,16 @@ collect_new(struct flusher *flusher, const struct image_table *images, const str
 	if (!more_contexts)
 		return -ENOMEM;
 	flusher->contexts = more_contexts;
+	if (node_count > flusher->node_count) {
+		struct stack_node *more_nodes = reallocarray(flusher->nodes, node_count, sizeof(*more_nodes));
+
+		if (!more_nodes)
+			return -ENOMEM;
+		flusher->nodes = more_nodes;
+		memcpy(more_nodes + flusher->node_count, stack_table_nodes(stacks, flusher->node_count + 1),
+		       (node_count - flusher->node_count) * sizeof(*more_nodes));
+		flusher->node_count = node_count;
+	}
 	for (; flusher->image_count < image_count; flusher->image_count++)
 		more_images[flusher->image_count] = image_table_get(images, flusher->image_count);
 	for (; flusher->context_count < context_count; flusher->context_count++)
@@ -709,7 +733,7 @@ collect_new(struct flusher *flusher, const struct image_table *images, const str
 
 int
 flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
-               const struct context_table *contexts)
+               const struct context_table *contexts, const struct stack_table *stacks)
 {
 	int err = -EBUSY;
 
@@ -717,14 +741,17 @@ flusher_submit(struct flusher *flusher, const struct flush_job *job, const struc
 		images = job->images;
 	if (job->contexts)
 		contexts = job->contexts;
+	if (job->stacks)
+		stacks = job->stacks;
 	worker_lock(&flusher->worker);
 	if (!flusher->has_work && !(flusher->has_result && flusher->result.done))
-		err = collect_new(flusher, images, contexts);
+		err = collect_new(flusher, images, contexts, stacks);
 	if (!err) {
 		flusher->work = (struct flusher_work){
 			.job = *job,
 			.image_count = flusher->image_count,
 			.context_count = flusher->context_count,
+			.node_count = flusher->node_count,
 			.images = images,
 		};
 		flusher->has_work = true;

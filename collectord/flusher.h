@@ -17,6 +17,7 @@
 #include "process/context_table.h"
 #include "process/image_table.h"
 #include "process/kallsyms.h"
+#include "process/stack_table.h"
 #include "profile/label_times.h"
 #include "profile/profile.h"
 #include "profile/retention.h"
@@ -34,12 +35,13 @@ struct flush_job {
 	struct slice slice;  /* what to add; comes back with its id, without cpus */
 	/*
 	 * The tables that the tally's numbers are of, when the session ends with this job: the flusher frees them when
-	 * the job is written, and later jobs are of other tables. Otherwise both NULL.
+	 * the job is written, and later jobs are of other tables. Otherwise NULL.
 	 */
 	struct image_table *images;
 	struct context_table *contexts;
-	uint64_t start_cpu_ns;    /* processor time that the start took, to be added to the epoch's */
-	struct label_times times; /* for how long runs under labels lasted meanwhile; comes back empty */
+	struct stack_table *stacks; /* likewise; also NULL when call stacks are not sampled */
+	uint64_t start_cpu_ns;      /* processor time that the start took, to be added to the epoch's */
+	struct label_times times;   /* for how long runs under labels lasted meanwhile; comes back empty */
 };
 
 struct flush_result {
@@ -144,12 +146,12 @@ void flush_job_fini(struct flush_job *job);            /* frees what it holds */
 bool flusher_is_alive(struct flusher *flusher);
 
 /*
- * Hand a job over; the flusher owns it until it comes back. Images and contexts that are new in the tables go with it;
- * the job's own tables come before `images` and `contexts`.
- * 0; -EBUSY when one is under way; -ENOMEM. On failure the caller keeps the job.
+ * Hand a job over; the flusher owns it until it comes back. Images, contexts and stacks (NULL: none) that are new in
+ * the tables go with it; the job's own tables come before `images`, `contexts` and `stacks`. 0; -EBUSY when one is
+ * under way; -ENOMEM. On failure the caller keeps the job.
  */
 int flusher_submit(struct flusher *flusher, const struct flush_job *job, const struct image_table *images,
-                   const struct context_table *contexts);
+                   const struct context_table *contexts, const struct stack_table *stacks);
 
 /* Try a job that failed again now, without the delay after failures: somebody waits. */
 void flusher_retry_now(struct flusher *flusher);

@@ -60,6 +60,37 @@ add_sums(struct sampler *sampler, const struct config *config)
 	}
 }
 
+/* Call stacks are an event behind all others, when there is room for it. */
+static void
+add_stacks(struct sampler *sampler)
+{
+	const size_t place = sampler->event_count + sampler->sum_count;
+
+	if (!stack_sampler_is_on(&sampler->stack_sampler))
+		return;
+	if (place == EVENTS_MAX) {
+		log_write(sampler->log, LOG_LEVEL_WARNING, "there is no room for call stacks beside %d events",
+		          EVENTS_MAX);
+		stack_sampler_fini(&sampler->stack_sampler);
+		return;
+	}
+	sampler->events[place] = sampler->stack_sampler.event;
+	sampler->stack_event = (uint16_t)place;
+}
+
+/* What a sample of the event costs of which stacks are taken. */
+static uint64_t
+stack_base_cost(const struct sampler *sampler)
+{
+	const struct event_encoding *counted = &sampler->stack_sampler.counted.encoding;
+
+	for (size_t i = 0; i < sampler->event_count; i++)
+		if (sampler->events[i].available && sampler->events[i].encoding.type == counted->type &&
+		    sampler->events[i].encoding.config == counted->config)
+			return sampler->budget.events[i].cost_ns;
+	return BUDGET_CLOCK_COST_NS;
+}
+
 static int
 resolve_events(struct sampler *sampler, const struct config *config, int cpu, char *why, size_t size)
 {
@@ -92,11 +123,19 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 	if (err)
 		return err;
 	if (any) {
+		err = stack_sampler_init(&sampler->stack_sampler, config, sampler->events, sampler->event_count,
+		                         &environment, sampler->log);
+		if (err)
+			return err;
 		budget_init(&sampler->budget, config);
 		budget_measure(&sampler->budget, &sampler->features, sampler->events, sampler->event_count,
 		               sampler->log);
+		if (stack_sampler_is_on(&sampler->stack_sampler))
+			sampler->budget.stacks_ns =
+				stack_sampler_plan(&sampler->stack_sampler, stack_base_cost(sampler));
 		budget_plan(&sampler->budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
 		add_sums(sampler, config);
+		add_stacks(sampler);
 		return 0;
 	}
 	snprintf(why, size, "none of the configured events can be counted on this machine");
@@ -311,6 +350,7 @@ sampler_close(struct sampler *sampler)
 	attribution_free(sampler->attribution);
 	context_table_free(sampler->contexts);
 	image_table_free(sampler->images);
+	stack_sampler_fini(&sampler->stack_sampler);
 	free(sampler);
 }
 
@@ -503,6 +543,30 @@ count_drained(struct sampler_cpu *cpu, size_t event, const struct record *record
 		counter->sampled_count = record->sample.count;
 }
 
+/* A sample of a call stack. One whose process is not known yet does not wait: there are few. */
+__attribute__((noinline)) static int
+take_stack(struct sampler *sampler, const struct record *record)
+{
+	struct slice_event *total = &sampler->totals[sampler->stack_event];
+	struct sample_key key = {.event = sampler->stack_event};
+	int cause;
+	int err = stack_sampler_attribute(&sampler->stack_sampler, sampler->attribution, sampler->images, record, &key,
+	                                  &cause);
+
+	if (!err && cause)
+		total->unknown[cause - 1]++;
+	else if (!err)
+		err = tally_add(sampler->tally, &key, 1);
+	if (err && sampler->is_dropping) {
+		total->dropped++;
+		return 0;
+	}
+	if (err)
+		return err;
+	total->samples++;
+	return 0;
+}
+
 static int
 take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct record *record)
 {
@@ -511,6 +575,8 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 	uint64_t beyond = 0;
 
 	if (event == sampler->event_count) {
+		if (cpu->stacks && record->id == cpu->stack_counter.id)
+			return take_stack(sampler, record);
 		event = find_idle_event(sampler, cpu, record->id);
 		if (event < sampler->event_count)
 			beyond = take_idle_sample(sampler, cpu, event, record);
@@ -557,6 +623,8 @@ find_loss(struct sampler *sampler, struct sampler_cpu *cpu, uint64_t id)
 {
 	size_t event = find_event(sampler, cpu, id);
 
+	if (event == sampler->event_count && cpu->stacks && id == cpu->stack_counter.id)
+		return &cpu->stack_counter.loss;
 	if (event == sampler->event_count)
 		event = find_idle_event(sampler, cpu, id);
 	return event < sampler->event_count ? &cpu->counters[event].loss : &cpu->sideband_counter.loss;
@@ -627,7 +695,8 @@ static bool
 is_any_fuller(const struct sampler *sampler, unsigned percent)
 {
 	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, percent) || is_fuller(sampler->cpus[i].sideband, percent))
+		if (is_fuller(sampler->cpus[i].samples, percent) || is_fuller(sampler->cpus[i].sideband, percent) ||
+		    is_fuller(sampler->cpus[i].stacks, percent))
 			return true;
 	return false;
 }
@@ -674,6 +743,8 @@ drain_until(struct sampler *sampler, uint64_t horizon)
 			sampler_records_lost(sampler);
 		}
 	}
+	if (sampler->stack_sampler.tables)
+		unwind_tables_sync(sampler->stack_sampler.tables, sampler->images, sampler->attribution);
 	err = merge_until(sampler, horizon);
 	recent_flush(&sampler->recent, sampler->tally);
 	if (!err) {
@@ -775,7 +846,7 @@ bool
 sampler_drain_is_due(const struct sampler *sampler, uint64_t since_ns)
 {
 	for (size_t i = 0; i < sampler->cpu_count; i++)
-		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT))
+		if (is_fuller(sampler->cpus[i].samples, DUE_PERCENT) || is_fuller(sampler->cpus[i].stacks, DUE_PERCENT))
 			return true;
 	return sampler_has_process_records(sampler) && (since_ns >= DRAIN_REST_NS || sampler_is_filling(sampler));
 }
@@ -842,6 +913,11 @@ move_cpu_losses(struct sampler *sampler, struct sampler_cpu *cpu, struct slice *
 		move_loss(slice, &cpu->counters[e], cpu->number, (uint16_t)e, skipped);
 		skipped = 0;
 	}
+	if (sampler->stack_event) {
+		sampler_counter_read(sampler, &cpu->stack_counter);
+		move_loss(slice, &cpu->stack_counter, cpu->number, sampler->stack_event,
+		          cpu->stacks ? ring_take_skipped(cpu->stacks) : 0);
+	}
 	sampler_counter_read(sampler, &cpu->sideband_counter);
 	move_loss(slice, &cpu->sideband_counter, cpu->number, SLICE_SIDEBAND,
 	          cpu->sideband ? ring_take_skipped(cpu->sideband) : 0);
@@ -853,25 +929,28 @@ sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
 	struct tally *filled = sampler->tally;
 
 	sampler->tally = empty;
-	slice->event_count = sampler->event_count + sampler->sum_count;
+	slice->event_count = sampler_event_total(sampler);
 	memcpy(slice->events, sampler->totals, sizeof(sampler->totals));
 	memset(sampler->totals, 0, sizeof(sampler->totals));
 	slice->sideband_lost = 0;
 	slice->skipped = 0;
 	slice->cpu_count = 0;
-	slice->cpus = calloc(sampler->cpu_count * (sampler->event_count + 1), sizeof(*slice->cpus));
+	slice->cpus = calloc(sampler->cpu_count * (sampler->event_count + 2), sizeof(*slice->cpus));
 	for (size_t i = 0; i < sampler->cpu_count; i++)
 		move_cpu_losses(sampler, &sampler->cpus[i], slice);
 	return filled;
 }
 
 int
-sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts)
+sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts,
+                  struct stack_table **stacks)
 {
 	struct image_table *new_images = image_table_new();
 	struct context_table *new_contexts = context_table_new();
 
-	if (!new_images || !new_contexts) {
+	*stacks = NULL;
+	if (!new_images || !new_contexts ||
+	    (sampler->stack_event && stack_sampler_reset(&sampler->stack_sampler, stacks))) {
 		image_table_free(new_images);
 		context_table_free(new_contexts);
 		return -ENOMEM;
@@ -958,7 +1037,7 @@ sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_ns, s
 const struct event *
 sampler_events(const struct sampler *sampler, size_t *count)
 {
-	*count = sampler->event_count + sampler->sum_count;
+	*count = sampler_event_total(sampler);
 	return sampler->events;
 }
 
@@ -990,6 +1069,18 @@ const struct context_table *
 sampler_contexts(const struct sampler *sampler)
 {
 	return sampler->contexts;
+}
+
+const struct stack_table *
+sampler_stacks(const struct sampler *sampler)
+{
+	return sampler->stack_sampler.stacks;
+}
+
+void
+sampler_use_tables(struct sampler *sampler, struct unwind_tables *tables)
+{
+	sampler->stack_sampler.tables = tables;
 }
 
 const struct proc_reader *

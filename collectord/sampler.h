@@ -2,12 +2,11 @@
  * sampler.h - events open on every CPU, their rings drained into a tally
  *
  * Each CPU has two rings: one for the samples of all events, one for mapping and process records, so that a burst of
- * samples cannot push out the records that explain them. Records of all rings are merged by time up to a horizon
- * SAMPLER_LAG_NS in the past, attributed and added to the tally.
- * A child reads from /proc what runs already (proc_reader.h). It reads again after a loss of mapping and process
- * records: at once the processes whose samples are then unknown, and all processes at most every 10 s and for a
- * fiftieth of the time. Samples that this may explain wait for it.
- * Thread rule: one thread (the event loop's).
+ * samples cannot push out the records that explain them; and one for call stacks, if they are sampled. Records of all
+ * rings are merged by time up to a horizon SAMPLER_LAG_NS in the past, attributed and added to the tally. A child reads
+ * from /proc what runs already (proc_reader.h). It reads again after a loss of mapping and process records: at once the
+ * processes whose samples are then unknown, and all processes at most every 10 s and for a fiftieth of the time.
+ * Samples that this may explain wait for it. Thread rule: one thread (the event loop's).
  */
 #ifndef DCPI_COLLECTORD_SAMPLER_H
 #define DCPI_COLLECTORD_SAMPLER_H
@@ -31,6 +30,7 @@
 #define SAMPLER_LAG_NS UINT64_C(50000000)
 
 struct sampler;
+struct unwind_tables;
 
 /* ---- sampler.c: events, and their records into a tally ---- */
 
@@ -44,7 +44,8 @@ int sampler_open(const struct config *config, const struct kernel_known *known, 
                  struct sampler **sampler, char *why, size_t size);
 void sampler_close(struct sampler *sampler); /* NULL is allowed */
 
-/* In the order of the configuration, then the sums of those whose period varies (EVENT_SUM_SUFFIX). */
+/* In the order of the configuration, then the sums of those whose period varies (EVENT_SUM_SUFFIX), then the call
+ * stacks (EVENT_STACKS_SUFFIX). */
 const struct event *sampler_events(const struct sampler *sampler, size_t *count);
 
 /*
@@ -105,10 +106,11 @@ struct tally *sampler_take(struct sampler *sampler, struct tally *empty, struct 
 
 /*
  * Give images and contexts new numbers, of new tables: to be called when nothing has been counted since sampler_take().
- * 0 with *images and *contexts set to the old tables, the caller's now: what was taken refers to them. -ENOMEM: the old
- * ones go on.
+ * 0 with *images, *contexts and *stacks (NULL: call stacks are not sampled) set to the old tables, the caller's now:
+ * what was taken refers to them. -ENOMEM: the old ones go on.
  */
-int sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts);
+int sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts,
+                      struct stack_table **stacks);
 
 /*
  * What has been counted since the last take, one for each event; losses that the kernel counts itself are read at the
@@ -141,6 +143,12 @@ void sampler_take_label_times(struct sampler *sampler, uint64_t realtime_offset_
 struct tally *sampler_tally(const struct sampler *sampler);
 const struct image_table *sampler_images(const struct sampler *sampler);
 const struct context_table *sampler_contexts(const struct sampler *sampler);
+
+/* The session's call stacks; NULL: they are not sampled. */
+const struct stack_table *sampler_stacks(const struct sampler *sampler);
+
+/* By which stacks are unwound from now on; borrowed. NULL: none. */
+void sampler_use_tables(struct sampler *sampler, struct unwind_tables *tables);
 
 /* For what does not concern samples: makers of code, files, the kernel's symbols, statistics. */
 struct attribution *sampler_attribution(const struct sampler *sampler);

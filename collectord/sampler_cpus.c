@@ -38,6 +38,9 @@
 	UINT64_C(500000000) /* a window may end so much later, so that one wake-up ends those of all CPUs */
 #define IDLE_PERIODS 2      /* the long period is at least so many of the event's own */
 
+/* Of each CPU, in sampler_descriptor(). */
+enum { DESCRIPTOR_SIDEBAND, DESCRIPTOR_SAMPLES, DESCRIPTOR_STACKS, CPU_DESCRIPTORS };
+
 /* ---- counters ---- */
 
 /* Values in the order of PERF_FORMAT_...: as event_sample_attr() and event_sideband_attr() ask for them. */
@@ -438,12 +441,44 @@ cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu)
 	return opened;
 }
 
+/* Without call stacks the CPU is sampled nevertheless. */
+static void
+open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
+{
+	struct sampler_counter *counter = &cpu->stack_counter;
+	struct perf_event_attr attr;
+	size_t ring_size;
+	int err;
+
+	if (!sampler->stack_event || counter->fd >= 0)
+		return;
+	ring_size = stack_sampler_attr(&sampler->stack_sampler, &sampler->features, &attr);
+	attr.disabled = !sampler->enabled;
+	err = open_counter(&attr, cpu->number, counter);
+	if (!err) {
+		cpu->stacks = map_ring(sampler, cpu->number, counter->fd, ring_size / (size_t)sysconf(_SC_PAGESIZE));
+		err = cpu->stacks ? merge_add_samples(sampler->merge, cpu->stacks, &sampler->stack_sampler.layout,
+		                                      (uint32_t)(cpu - sampler->cpus))
+		                  : -errno;
+		if (err) {
+			ring_free(cpu->stacks);
+			cpu->stacks = NULL;
+			close_counter(cpu, counter);
+		}
+	}
+	if (err && err != counter->error)
+		log_write(sampler->log, LOG_LEVEL_WARNING, "call stacks are not sampled on cpu %u: %s", cpu->number,
+		          error_text(err));
+	counter->error = err;
+}
+
 void
 sampler_cpu_init(struct sampler_cpu *cpu, uint32_t number)
 {
 	memset(cpu, 0, sizeof(*cpu));
 	cpu->number = number;
 	cpu->sideband_counter.fd = -1;
+	cpu->stack_counter.fd = -1;
 	cpu->ring_fd = -1;
 	for (size_t i = 0; i < EVENTS_MAX; i++) {
 		cpu->counters[i].fd = -1;
@@ -481,12 +516,14 @@ static void
 read_losses(const struct sampler *sampler, struct sampler_cpu *cpu)
 {
 	sampler_counter_read(sampler, &cpu->sideband_counter);
+	sampler_counter_read(sampler, &cpu->stack_counter);
 	for (size_t i = 0; i < sampler->event_count; i++) {
 		sampler_counter_read(sampler, &cpu->counters[i]);
 		sampler_counter_read(sampler, &cpu->idle[i].counter);
 	}
 	cpu->skipped += cpu->samples ? ring_take_skipped(cpu->samples) : 0;
 	cpu->skipped += cpu->sideband ? ring_take_skipped(cpu->sideband) : 0;
+	cpu->skipped += cpu->stacks ? ring_take_skipped(cpu->stacks) : 0;
 }
 
 void
@@ -495,11 +532,15 @@ sampler_cpu_close(struct sampler *sampler, struct sampler_cpu *cpu)
 	read_losses(sampler, cpu);
 	merge_remove(sampler->merge, cpu->samples);
 	merge_remove(sampler->merge, cpu->sideband);
+	merge_remove(sampler->merge, cpu->stacks);
 	ring_free(cpu->samples);
 	ring_free(cpu->sideband);
+	ring_free(cpu->stacks);
 	cpu->samples = NULL;
 	cpu->sideband = NULL;
+	cpu->stacks = NULL;
 	close_counter(cpu, &cpu->sideband_counter);
+	close_counter(cpu, &cpu->stack_counter);
 	for (size_t i = 0; i < EVENTS_MAX; i++) {
 		close_counter(cpu, &cpu->counters[i]);
 		close_counter(cpu, &cpu->idle[i].counter);
@@ -526,6 +567,7 @@ cpu_open(struct sampler *sampler, struct sampler_cpu *cpu)
 	}
 	cpu->open = true;
 	cpu_open_events(sampler, cpu);
+	open_stacks(sampler, cpu);
 	return 0;
 }
 
@@ -709,17 +751,22 @@ sampler_cpu_count(const struct sampler *sampler)
 size_t
 sampler_descriptor_count(const struct sampler *sampler)
 {
-	return 2 * sampler->cpu_count;
+	return CPU_DESCRIPTORS * sampler->cpu_count;
 }
 
 int
 sampler_descriptor(const struct sampler *sampler, size_t index)
 {
-	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
+	const struct sampler_cpu *cpu = &sampler->cpus[index / CPU_DESCRIPTORS];
 
-	if (index % 2 == 0)
+	switch (index % CPU_DESCRIPTORS) {
+	case DESCRIPTOR_SAMPLES:
+		return cpu->ring_fd;
+	case DESCRIPTOR_STACKS:
+		return cpu->stack_counter.fd;
+	default:
 		return cpu->sideband_counter.fd;
-	return cpu->ring_fd;
+	}
 }
 
 /* ---- counting, and how often ---- */
@@ -737,6 +784,8 @@ control_counters(struct sampler *sampler, unsigned long request)
 			if (fd >= 0 && ioctl(fd, request, 0))
 				return -errno;
 		}
+		if (cpu->stack_counter.fd >= 0 && ioctl(cpu->stack_counter.fd, request, 0))
+			return -errno;
 	}
 	return 0;
 }
@@ -935,11 +984,11 @@ sampler_is_paced(const struct sampler *sampler)
 bool
 sampler_needs_wakeup(const struct sampler *sampler, size_t index)
 {
-	const struct sampler_cpu *cpu = &sampler->cpus[index / 2];
+	const struct sampler_cpu *cpu = &sampler->cpus[index / CPU_DESCRIPTORS];
 	uint64_t samples = 0;
 	bool is_polled = false;
 
-	if (index % 2 == 0 || !cpu->samples)
+	if (index % CPU_DESCRIPTORS != DESCRIPTOR_SAMPLES || !cpu->samples)
 		return true;
 	for (size_t e = 0; e < sampler->event_count; e++) {
 		if (cpu->counters[e].fd < 0)

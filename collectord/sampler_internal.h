@@ -9,6 +9,7 @@
 #include "collectord/proc_reader.h"
 #include "collectord/recent.h"
 #include "collectord/sampler.h"
+#include "collectord/stack_sampler.h"
 #include "stream/merge.h"
 
 #define SAMPLER_PROCFS "/proc"
@@ -58,6 +59,8 @@ struct sampler_cpu {
 	int ring_fd;          /* the counter that owns `samples`; another may count in its place by now */
 	struct ring *sideband;
 	struct sampler_counter sideband_counter;
+	struct ring *stacks; /* NULL: call stacks are not sampled here */
+	struct sampler_counter stack_counter;
 	struct sampler_counter counters[EVENTS_MAX];
 	struct idle_counter idle[EVENTS_MAX];
 	uint64_t skipped; /* samples whose event is not ours; damaged records are counted by the rings */
@@ -89,6 +92,8 @@ struct sampler {
 	size_t event_count;        /* without sums */
 	size_t sum_count;          /* of events whose samples stand for varying numbers of events (EVENT_SUM_SUFFIX) */
 	uint16_t sums[EVENTS_MAX]; /* where an event's sum is; 0: it has none */
+	struct stack_sampler stack_sampler;
+	uint16_t stack_event;                  /* behind the sums; 0: call stacks are not sampled */
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;
@@ -123,6 +128,13 @@ struct sampler {
 };
 
 #define SAMPLER_ONLINE_CPUS "/sys/devices/system/cpu/online"
+
+/* With sums, and the event of call stacks. */
+static inline size_t
+sampler_event_total(const struct sampler *sampler)
+{
+	return sampler->event_count + sampler->sum_count + (sampler->stack_event > 0);
+}
 
 /* ---- sampler.c ---- */
 

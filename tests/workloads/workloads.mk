@@ -77,3 +77,7 @@ workloads: $(EMULATED)
 $(EMULATED): $(call workload,emulated/%): tests/workloads/emulated/%.c tests/workloads/emulated/emulated.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -pthread -o $@ $<
+
+$(call workload,call_tree): tests/workloads/call_tree.c tests/workloads/burn.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -pthread -o $@ $<

@@ -69,6 +69,7 @@ every_option_is_read(void **state)
 	                "2048; ring_kib = 64;\n"
 	                "sideband_ring_kib = 128; overhead_limit = 0.25; max_rate = 1000; idle_rate = 0; log_level = "
 	                "\"debug\";\n"
+	                "stacks = { rate = 99; depth = 1024; user = true; kernel = false; };\n"
 	                "events = ( { name = \"page-faults\"; rate = 99; precise = 0; user = true;\n"
 	                "             kernel = false; idle = true; } );\n");
 	assert_string_equal(config.database, "/srv/profile");
@@ -85,6 +86,9 @@ every_option_is_read(void **state)
 	assert_int_equal(config.max_rate, 1000);
 	assert_int_equal(config.idle_rate, 0);
 	assert_int_equal(config.log_limit, LOG_LEVEL_DEBUG);
+	assert_int_equal(config.stacks.rate, 99);
+	assert_int_equal(config.stacks.depth, 1024);
+	assert_true(config.stacks.user && !config.stacks.kernel);
 	assert_int_equal(config.event_count, 1);
 	assert_string_equal(config.events[0].name, "page-faults");
 	assert_int_equal(config.events[0].rate, 99);
@@ -118,6 +122,13 @@ a_value_out_of_range_is_named_with_the_range(void **state)
 	               "test.conf:1: max_rate is 20001; it must be from 1 to 20000 samples per second and CPU");
 	assert_refused("idle_rate = -1;",
 	               "test.conf:1: idle_rate is -1; it must be from 0 to 20000 samples per second and CPU");
+	assert_refused("stacks = { rate = 1001; };",
+	               "test.conf:1: rate is 1001; it must be from 0 to 1000 stacks per second and CPU");
+	assert_refused("stacks = { depth = 0; };", "test.conf:1: depth is 0; it must be from 1 to 1024 frames");
+	assert_refused("stacks = { user = false; kernel = false; };",
+	               "test.conf:1: stacks has neither user nor kernel mode; rate = 0 turns it off");
+	assert_refused("stacks = 49;", "test.conf:1: stacks is written { rate = 49; }");
+	assert_refused("stacks = { rat = 49; };", "test.conf:1: there is no option rat (did you mean rate?)");
 	assert_refused("overhead_limit = 0.0;", "test.conf:1: overhead_limit is 0; it must be from 0.01 to 50 percent");
 	assert_refused("overhead_limit = 51;", "test.conf:1: overhead_limit is 51; it must be from 0.01 to 50 percent");
 	assert_refused("overhead_limit = \"1\";",

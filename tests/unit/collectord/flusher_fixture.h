@@ -88,7 +88,7 @@ flush(struct flusher_fixture *fixture, const struct flush_job *job)
 {
 	struct flush_result result;
 
-	assert_int_equal(flusher_submit(fixture->flusher, job, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, job, fixture->images, fixture->contexts, NULL), 0);
 	assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
 	assert_true(flusher_result(fixture->flusher, &result));
 	return result;

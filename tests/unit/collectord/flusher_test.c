@@ -60,9 +60,9 @@ a_second_job_has_to_wait(void **state)
 	struct flush_job second = make_job(fixture, "/bin/b", 2, 5, 0);
 	struct flush_result result;
 
-	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts, NULL), 0);
 	/* also when it has been written already, until its result is taken */
-	assert_int_equal(flusher_submit(fixture->flusher, &second, fixture->images, fixture->contexts), -EBUSY);
+	assert_int_equal(flusher_submit(fixture->flusher, &second, fixture->images, fixture->contexts, NULL), -EBUSY);
 	assert_int_equal(flusher_wait(fixture->flusher, WAIT_NS), 0);
 	assert_true(flusher_result(fixture->flusher, &result));
 	tally_free(result.job.tally);
@@ -132,7 +132,7 @@ the_kernel_gets_its_names_later_when_they_cannot_be_had_at_once(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &first, fixture->images, fixture->contexts, NULL), 0);
 	while (!flusher_result(fixture->flusher, &result))
 		usleep(1000); /* no poll(2) without descriptors */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -155,7 +155,7 @@ freeing_writes_the_job_under_way(void **state)
 	struct flush_job job = make_job(fixture, "/bin/a", 1, 7, 0);
 	struct profile_stats stats;
 
-	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts, NULL), 0);
 	flusher_free(fixture->flusher);
 	fixture->flusher = NULL;
 	assert_int_equal(profile_stats(fixture->profile, &stats), 0);
@@ -204,7 +204,7 @@ what_is_posted_runs_while_nobody_waits_and_jobs_go_after_it(void **state)
 	assert_int_equal(flusher_post(fixture->flusher, wait_for_word, pipes), 0);
 	assert_int_equal(read(pipes[0], &word, 1), 1); /* it runs */
 	assert_int_equal(flusher_post(fixture->flusher, wait_for_word, pipes), -EBUSY);
-	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts, NULL), 0);
 	assert_false(flusher_posted(fixture->flusher, &result));
 	assert_int_equal(flusher_wait(fixture->flusher, 20000000), -ETIMEDOUT);
 	assert_int_equal(write(pipes[3], &word, 1), 1);
@@ -344,7 +344,7 @@ begin_on_a_hanging_disk(struct flusher_fixture *fixture, int error)
 	disk_hangs = true;
 	assert_int_equal(flusher_begin_epoch(fixture->flusher, &late), -EINPROGRESS);
 	assert_true(flusher_is_alive(fixture->flusher)); /* no reason to be killed */
-	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts), 0);
+	assert_int_equal(flusher_submit(fixture->flusher, &job, fixture->images, fixture->contexts, NULL), 0);
 	disk_error = error;
 	disk_hangs = false;
 	do {

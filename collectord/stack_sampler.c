@@ -1,0 +1,203 @@
+#include "collectord/stack_sampler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/stacks.h"
+
+#define STACK_COPY     61440 /* bytes of a stack that are copied: see docs/design.md */
+#define RING_SIZE_MIN  ((size_t)256 << 10)
+#define RING_SIZE_MAX  ((size_t)16 << 20)
+#define KERNEL_DEPTH   127                  /* kernel.perf_event_max_stack */
+#define COPY_COST_NS   6000                 /* of the copy and of the frames in the kernel */
+#define UNWIND_COST_NS 15000                /* in dcpid */
+#define CYCLE_RATE     UINT64_C(4000000000) /* where the kernel would have to vary the period */
+
+static const struct event *
+find_base(const struct event *events, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (events[i].available &&
+		    (event_is_clock(&events[i].encoding) || event_is_cycles(&events[i].encoding)))
+			return &events[i];
+	return NULL;
+}
+
+/* 0, -ENOMEM or an error of resolving, with a sentence. */
+static int
+choose_event(struct stack_sampler *sampler, const struct config *config, const struct event *base,
+             const struct event_environment *environment, char *why, size_t size)
+{
+	struct event_spec spec = {.rate = config->stacks.rate,
+	                          .user = config->stacks.user,
+	                          .kernel = config->stacks.kernel,
+	                          .idle = base->idle};
+	int err;
+
+	snprintf(spec.name, sizeof(spec.name), "%s", base->name);
+	err = event_resolve(environment, &spec, &sampler->counted, why, size);
+	if (err)
+		return err;
+	if (!sampler->counted.available || !event_stacks_of(&sampler->counted, &sampler->event)) {
+		snprintf(why, size, "%s", sampler->counted.note);
+		return -ENOENT;
+	}
+	/* a fixed period: a count is then a number of events. The registers are those of the interrupt, so its address
+	 * is wanted, too, not that of a precise sample */
+	if (!sampler->counted.period)
+		sampler->counted.period = CYCLE_RATE / config->stacks.rate;
+	sampler->counted.precise = 0;
+	sampler->event.period = sampler->counted.period;
+	sampler->event.precise = 0;
+	sampler->event.rate = config->stacks.rate;
+	sampler->event.chosen = false;
+	return 0;
+}
+
+int
+stack_sampler_init(struct stack_sampler *sampler, const struct config *config, const struct event *events, size_t count,
+                   const struct event_environment *environment, const struct log *log)
+{
+	const struct event *base;
+	char why[EVENT_NOTE_SIZE] = "";
+	int err = -ENOENT;
+
+	memset(sampler, 0, sizeof(*sampler));
+	if (config->stacks.rate == 0)
+		return 0;
+	base = find_base(events, count);
+	if (base)
+		err = choose_event(sampler, config, base, environment, why, sizeof(why));
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		sampler->event.name[0] = '\0';
+		log_write(log, LOG_LEVEL_WARNING, "call stacks are not sampled: %s",
+		          !base    ? "none of the events is cycles or a clock"
+		          : why[0] ? why
+		                   : error_text(err));
+		return 0;
+	}
+	sampler->user = config->stacks.user;
+	sampler->kernel = config->stacks.kernel;
+	sampler->depth = config->stacks.depth;
+#ifdef __aarch64__
+	sampler->machine = UNWIND_AARCH64;
+#else
+	sampler->machine = UNWIND_X86_64;
+#endif
+	sampler->stacks = stack_table_new(STACK_SAMPLER_NODES_MAX);
+	sampler->frames = calloc(1, sizeof(*sampler->frames));
+	return sampler->stacks && sampler->frames ? 0 : -ENOMEM;
+}
+
+void
+stack_sampler_fini(struct stack_sampler *sampler)
+{
+	stack_table_free(sampler->stacks);
+	free(sampler->frames);
+	memset(sampler, 0, sizeof(*sampler));
+}
+
+uint64_t
+stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns)
+{
+	sampler->event.cost_ns = sample_cost_ns + COPY_COST_NS;
+	return sampler->event.rate * (sampler->event.cost_ns + UNWIND_COST_NS);
+}
+
+/* Room for the samples of a third of a second: a record takes as much as it can take, whatever was copied. */
+static size_t
+ring_size_of(const struct stack_sampler *sampler)
+{
+	const size_t sample = sampler->user ? STACK_COPY : KERNEL_DEPTH * sizeof(uint64_t);
+	size_t size = RING_SIZE_MIN;
+
+	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample / 3)
+		size *= 2;
+	return size;
+}
+
+size_t
+stack_sampler_attr(struct stack_sampler *sampler, const struct event_features *features, struct perf_event_attr *attr)
+{
+	const size_t ring_size = ring_size_of(sampler);
+
+	event_sample_attr(&sampler->counted, features, attr);
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->sample_max_stack = (uint16_t)(sampler->depth < KERNEL_DEPTH ? sampler->depth : KERNEL_DEPTH);
+	attr->exclude_callchain_user = 1;
+	attr->exclude_callchain_kernel = !sampler->kernel;
+	if (sampler->user) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = call_stack_registers(sampler->machine);
+		attr->sample_stack_user = STACK_COPY;
+	}
+	attr->watermark = 1;
+	attr->wakeup_watermark = (uint32_t)(ring_size / 2);
+	sampler->layout = (struct record_layout){
+		.sample_type = attr->sample_type,
+		.sample_id_all = attr->sample_id_all,
+		.read_format = attr->read_format,
+		.sample_regs_user = attr->sample_regs_user,
+	};
+	return ring_size;
+}
+
+static enum unwind_code
+find_no_table(void *context, uint32_t number, const struct unwind_table **table)
+{
+	(void)context;
+	(void)number;
+	(void)table;
+	return UNWIND_CODE_WITHOUT_TABLE;
+}
+
+int
+stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
+                        const struct record *record, struct sample_key *key, int *cause)
+{
+	const struct call_stack_tables tables = {
+		.machine = sampler->machine,
+		.find = sampler->tables ? unwind_tables_find : find_no_table,
+		.context = sampler->tables,
+	};
+	const struct image all_stacks = {.kind = IMAGE_STACKS, .path = STACKS_PATH};
+	uint32_t node;
+	int err;
+
+	call_stack_find(attribution, &tables, record, sampler->layout.sample_regs_user, sampler->depth,
+	                sampler->frames);
+	*cause = sampler->frames->cause;
+	if (*cause)
+		return 0;
+	if (sampler->images != images) {
+		err = image_table_intern(images, &all_stacks, &sampler->image);
+		if (err)
+			return err;
+		sampler->images = images;
+	}
+	err = chain_frames_intern(sampler->stacks, sampler->frames, &node);
+	if (err)
+		return err;
+	key->image = sampler->image;
+	key->offset = node;
+	key->context = sampler->frames->context;
+	return 0;
+}
+
+int
+stack_sampler_reset(struct stack_sampler *sampler, struct stack_table **stacks)
+{
+	struct stack_table *fresh = stack_table_new(STACK_SAMPLER_NODES_MAX);
+
+	if (!fresh)
+		return -ENOMEM;
+	*stacks = sampler->stacks;
+	sampler->stacks = fresh;
+	sampler->images = NULL;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/*
+ * stack_sampler.h - call stacks: a sparse event of its own on each CPU, and from its samples to nodes
+ *
+ * A sample has the addresses of its frames in the kernel, which the kernel unwinds, the registers of user mode and a
+ * copy of the top of the user's stack; call_stack.h finds the frames of user mode. Such samples are a thousand times as
+ * large as others, so they have a ring of their own.
+ * The event is the first one of cycles or a clock; its period is fixed.
+ * Thread rule: the event loop's.
+ */
+#ifndef DCPI_COLLECTORD_STACK_SAMPLER_H
+#define DCPI_COLLECTORD_STACK_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "collectord/config.h"
+#include "collectord/unwind_tables.h"
+#include "event/event.h"
+#include "process/attribution.h"
+#include "process/image_table.h"
+#include "process/stack_table.h"
+#include "stream/record.h"
+#include "tally/tally.h"
+
+#define STACK_SAMPLER_NODES_MAX ((size_t)1 << 20) /* of a session, which ends long before: 16 MiB */
+
+struct stack_sampler {
+	struct event event;   /* as it is in the epoch; without a name: stacks are not sampled */
+	struct event counted; /* as it is opened */
+	struct record_layout layout;
+	bool user, kernel;
+	size_t depth;
+	enum unwind_machine machine;
+	struct stack_table *stacks;       /* of the session */
+	struct unwind_tables *tables;     /* borrowed. NULL: there are none */
+	const struct image_table *images; /* of which `image` is a number */
+	uint32_t image;                   /* that stands for all stacks */
+	struct chain_frames *frames;      /* room for one stack */
+};
+
+/*
+ * Choose what is counted, of `count` events that were resolved, and whose rates were not chosen yet. Stacks are not
+ * sampled when the configuration has rate 0, or when no event fits, which is logged. 0 or -ENOMEM.
+ */
+int stack_sampler_init(struct stack_sampler *sampler, const struct config *config, const struct event *events,
+                       size_t count, const struct event_environment *environment, const struct log *log);
+void stack_sampler_fini(struct stack_sampler *sampler); /* a zeroed one is allowed */
+
+static inline bool
+stack_sampler_is_on(const struct stack_sampler *sampler)
+{
+	return sampler->event.name[0] != '\0';
+}
+
+/* Set what a sample costs, from what one of the event without stacks does, and return what stacks take from a second of
+ * a busy CPU, dcpid's part included: ns. */
+uint64_t stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns);
+
+/*
+ * How the event is opened. Returns the bytes of its ring, a power of two, which becomes readable when it is half full.
+ */
+size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_features *features,
+                          struct perf_event_attr *attr);
+
+/*
+ * Attribute a sample: *cause as attribution_sample() gives it, or 0 with key->image, ->offset and ->context. 0, -ENOSPC
+ * when a table is full, or -ENOMEM.
+ */
+int stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
+                            const struct record *record, struct sample_key *key, int *cause);
+
+/* Begin a new session: the old one's stacks, the caller's now, in *stacks. 0, or -ENOMEM: the old ones go on. */
+int stack_sampler_reset(struct stack_sampler *sampler, struct stack_table **stacks);
+
+#endif
