@@ -37,7 +37,6 @@ jail_prepare(void)
 {
 	int err;
 
-	(void)setpriority(PRIO_PROCESS, 0, 19); /* no user waits for the result */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	err = limit(RLIMIT_CORE, 0);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -29,6 +30,7 @@
 static_assert(sizeof(struct request_place) == sizeof(struct capture_place), "one is the other");
 static_assert(JIT_CAPTURE_BLOCKS_MAX <= REPLY_PARCELS_MAX, "a block is a parcel");
 
+#define PRIORITY       19         /* the lowest */
 #define HEAP_BLOCK_MAX (32 << 20) /* the largest M_MMAP_THRESHOLD that glibc accepts */
 
 struct capture_task {
@@ -305,6 +307,9 @@ work(struct capture_task *task)
 	if (!err)
 		err = capture_request_decode(data, size, &task->request, &task->room);
 	free(data);
+	/* nobody waits for names and text; for its unwind table, all stacks of the image do */
+	if (!err && !task->request.unwind)
+		(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	if (!err)
 		err = open_files(task);
 	if (!err)
