@@ -199,5 +199,7 @@ stack_sampler_reset(struct stack_sampler *sampler, struct stack_table **stacks)
 	*stacks = sampler->stacks;
 	sampler->stacks = fresh;
 	sampler->images = NULL;
+	if (sampler->tables)
+		unwind_tables_end_session(sampler->tables);
 	return 0;
 }

@@ -281,13 +281,19 @@ note_missing(struct unwind_tables *tables, const struct attribution *attribution
 }
 
 void
+unwind_tables_end_session(struct unwind_tables *tables)
+{
+	if (tables->slots)
+		memset(tables->slots, 0, tables->slot_capacity * sizeof(*tables->slots));
+	tables->session = NULL; /* the next one may lie at its address */
+}
+
+void
 unwind_tables_sync(struct unwind_tables *tables, const struct image_table *images,
                    const struct attribution *attribution)
 {
 	bool looks_up = false;
 
-	if (tables->session != images && tables->slots)
-		memset(tables->slots, 0, tables->slot_capacity * sizeof(*tables->slots));
 	tables->session = images;
 	tables->round++;
 	capture_thread_lock(tables->options.thread);

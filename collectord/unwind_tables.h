@@ -55,6 +55,9 @@ struct flush_hook unwind_tables_hook(struct unwind_tables *tables);
 void unwind_tables_sync(struct unwind_tables *tables, const struct image_table *images,
                         const struct attribution *attribution);
 
+/* The session's numbers of images are given anew: those of the next unwind_tables_sync() are others. */
+void unwind_tables_end_session(struct unwind_tables *tables);
+
 /* How the code of an image of the last unwind_tables_sync() is unwound: for struct call_stack_tables. */
 enum unwind_code unwind_tables_find(void *tables, uint32_t number, const struct unwind_table **table);
 
