@@ -10,32 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dcpi-tools/import/build_ids.h"
+#include "dcpi-tools/import/import_tables.h"
 #include "process/attribution.h"
 #include "process/stack_table.h"
 #include "profile/edges.h"
 #include "profile/profile.h"
-#include "stream/perf_data.h"
 #include "tally/tally.h"
-
-/*
- * The build-id of each file of a recording: perf lists them at the recording's end, by its names of files and parts of
- * the kernel.
- */
-struct build_ids;
-
-struct build_ids *build_ids_new(void); /* NULL and errno (ENOMEM) */
-void build_ids_free(struct build_ids *ids);
-
-/* Add the entries that the list of the recording got since the last call. 0 or -ENOMEM. */
-int build_ids_update(struct build_ids *ids, const struct perf_data_build_id *list, size_t count);
-
-/* Give `image` the build-id that the list has for it, if it has none. */
-void build_ids_complete(const struct build_ids *ids, struct image *image);
 
 struct import_pending {
 	struct profile *profile;           /* borrowed */
 	struct attribution *attribution;   /* borrowed: gets new tables after each writing */
 	const struct build_ids *build_ids; /* borrowed */
+	struct import_tables *tables;      /* borrowed: begins a new session after each writing */
 	struct image_table *images;
 	struct context_table *contexts;
 	struct stack_table *stacks; /* of the session's images */
@@ -46,7 +33,7 @@ struct import_pending {
 	uint64_t images_written;
 };
 
-/* 0 or -ENOMEM. Then the caller makes an attribution for the tables, and sets the four that are borrowed. */
+/* 0 or -ENOMEM. Then the caller makes an attribution for the tables, and sets what is borrowed. */
 int pending_init(struct import_pending *pending);
 void pending_fini(struct import_pending *pending); /* a zeroed one is allowed */
 

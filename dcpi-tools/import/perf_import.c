@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/import/import_tables.h"
 #include "dcpi-tools/import/pending.h"
-#include "process/call_chain.h"
 #include "stream/time_order.h"
+#include "unwind/call_stack.h"
 
 #define BRANCH_EVENTS     2
 #define LOOK_EVERY        32 /* samples, between two checks of how much is in memory */
@@ -85,7 +87,7 @@ add_samples(struct import_events *events, const struct perf_data_event *recorded
 		struct import_slot *slot = &events->slots[i];
 		char name[EVENT_NAME_SIZE];
 
-		*slot = (struct import_slot){IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT};
+		*slot = (struct import_slot){IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT, IMPORT_NO_EVENT, 0};
 		if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY)
 			continue;
 		if (recorded[i].name && recorded[i].name[0])
@@ -129,6 +131,22 @@ add_sums(struct import_events *events, const struct perf_data_event *recorded, s
 	}
 }
 
+/*
+ * Registers of samples whose frames in user mode are not in the call chain, but in a copy of the stack: what
+ * `perf record --call-graph dwarf` asks for. 0: of no such event. Some processors record a register beside a chain.
+ */
+static uint64_t
+registers_of(const struct perf_data_event *recorded)
+{
+	const uint64_t both = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	const struct perf_event_attr *attr = &recorded->attr;
+
+	if ((attr->sample_type & both) != both ||
+	    (attr->sample_type & PERF_SAMPLE_CALLCHAIN && !attr->exclude_callchain_user))
+		return 0;
+	return recorded->layout.sample_regs_user;
+}
+
 /* An event with stacks has them with their sum, if its period varies, or not at all. */
 static void
 add_stacks(struct import_events *events, const struct perf_data_event *recorded, size_t count, bool sums, size_t room)
@@ -138,7 +156,9 @@ add_stacks(struct import_events *events, const struct perf_data_event *recorded,
 		struct import_slot *slot = &events->slots[i];
 		struct event stacks, sum;
 
-		if (slot->samples == IMPORT_NO_EVENT || !(recorded[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN) ||
+		slot->registers = registers_of(&recorded[i]);
+		if (slot->samples == IMPORT_NO_EVENT ||
+		    (!(recorded[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN) && !slot->registers) ||
 		    !event_stacks_of(&events->events[slot->samples], &stacks) ||
 		    (has_sum && !event_sum_of(&stacks, &sum)) || events->count + has_sum >= room)
 			continue;
@@ -195,6 +215,9 @@ struct perf_importer {
 	bool is_ordered; /* records have times */
 	struct attribution *attribution;
 	struct build_ids *build_ids;
+	struct import_tables *tables;
+	enum unwind_machine machine; /* that was recorded; 0: one that is not unwound */
+	struct chain_frames frames;  /* of the last stack */
 	struct import_events events; /* once it has begun */
 	bool has_begun;
 	struct import_pending pending;
@@ -204,14 +227,39 @@ struct perf_importer {
 	struct progress progress;
 };
 
+static enum unwind_machine
+machine_of(const struct perf_data_machine *machine)
+{
+	struct utsname here;
+	const char *name = machine->architecture;
+
+	if (!name)
+		name = uname(&here) == 0 ? here.machine : "";
+	return strcmp(name, "x86_64") == 0 ? UNWIND_X86_64 : strcmp(name, "aarch64") == 0 ? UNWIND_AARCH64 : 0;
+}
+
+/* What is known of build-ids so far. */
+static int
+update_build_ids(struct perf_importer *importer)
+{
+	const struct perf_data_build_id *list;
+	size_t count;
+
+	list = perf_data_build_ids(importer->data, &count);
+	return build_ids_update(importer->build_ids, list, count);
+}
+
 /* Before the first sample: a recording describes its events at its beginning. */
 static int
 begin(struct perf_importer *importer)
 {
 	const struct perf_data_event *recorded;
 	size_t count;
-	int err;
+	int err = update_build_ids(importer);
 
+	if (err)
+		return err;
+	importer->machine = machine_of(perf_data_machine(importer->data));
 	recorded = perf_data_events(importer->data, &count);
 	err = import_events_init(&importer->events, recorded, count, importer->request->sums);
 	if (err)
@@ -281,16 +329,13 @@ write_pending(struct perf_importer *importer)
 {
 	struct import_pending *pending = &importer->pending;
 	const struct perf_data_machine *machine = perf_data_machine(importer->data);
-	const struct perf_data_build_id *list;
 	uint64_t duration, end = 0;
-	size_t count;
 	int err;
 
 	err = find_end(importer->request->fd, &end);
 	if (err)
 		return err;
-	list = perf_data_build_ids(importer->data, &count);
-	err = build_ids_update(importer->build_ids, list, count);
+	err = update_build_ids(importer);
 	if (err)
 		return err;
 	duration = importer->last_ns - importer->first_ns;
@@ -377,28 +422,55 @@ add_period(uint64_t *sum, uint64_t period)
 	*sum = period <= UINT64_MAX - *sum ? *sum + period : UINT64_MAX;
 }
 
+/* Does the sample say who called? */
+static bool
+has_stack(const struct record *record, const struct import_slot *slot)
+{
+	return record->sample.call_chain_count > 0 || (slot->registers && record->sample.registers);
+}
+
+/* Find the frames of a sample's stack; of a machine that is not unwound, those in the kernel. 0 or -ENOMEM. */
+static int
+find_frames(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
+{
+	const struct call_stack_tables tables = {importer->machine, import_tables_find, importer->tables};
+	struct chain_frames *frames = &importer->frames;
+
+	if (slot->registers && importer->machine)
+		call_stack_find(importer->attribution, &tables, record, slot->registers, CALL_CHAIN_MAX, frames);
+	else
+		call_chain_find(importer->attribution, record, frames);
+	return import_tables_error(importer->tables);
+}
+
 /* A sample whose own image is not known has no stack: its context may not be known, either. */
 static int
 count_stack(struct perf_importer *importer, const struct record *record, const struct import_slot *slot)
 {
 	struct slice_event *events = importer->pending.slice.events;
 	const uint64_t period = slot->stacks_sum == IMPORT_NO_EVENT ? 0 : record->sample.period;
-	uint32_t context, node;
-	int cause, err;
+	const struct chain_frames *frames = &importer->frames;
+	uint32_t node;
+	int err;
 
 	events[slot->stacks].samples++;
 	if (period)
 		add_period(&events[slot->stacks_sum].samples, period);
-	err = call_chain_intern(importer->attribution, importer->pending.stacks, record, &context, &node, &cause);
+	err = find_frames(importer, record, slot);
 	if (err)
 		return err;
-	if (cause) {
-		events[slot->stacks].unknown[cause - 1]++;
+	if (frames->cause) {
+		events[slot->stacks].unknown[frames->cause - 1]++;
 		if (period)
-			add_period(&events[slot->stacks_sum].unknown[cause - 1], period);
+			add_period(&events[slot->stacks_sum].unknown[frames->cause - 1], period);
 		return 0;
 	}
-	return pending_add_stack(&importer->pending, slot->stacks, context, node, slot->stacks_sum, period);
+	if (frames->is_truncated)
+		importer->report->truncated[frames->end]++;
+	err = chain_frames_intern(importer->pending.stacks, &importer->frames, &node);
+	if (err)
+		return err;
+	return pending_add_stack(&importer->pending, slot->stacks, frames->context, node, slot->stacks_sum, period);
 }
 
 /* Count a sample, and the stack and the branches that were recorded with it. 0, -ENOMEM, -ENOSPC. */
@@ -426,9 +498,9 @@ count_sample(struct perf_importer *importer, const struct record *record, const 
 		else
 			err = tally_add(pending->tally, &key, 1);
 	}
-	if (!err && record->sample.call_chain_count > 0 && slot->stacks != IMPORT_NO_EVENT)
+	if (!err && has_stack(record, slot) && slot->stacks != IMPORT_NO_EVENT)
 		err = count_stack(importer, record, slot);
-	else if (record->sample.call_chain_count > 0)
+	else if (has_stack(record, slot))
 		importer->report->call_chains_left_out++;
 	if (!err && record->sample.branch_count > 0 && importer->events.branch_stacks != IMPORT_NO_EVENT)
 		err = count_branches(importer, record);
@@ -447,11 +519,11 @@ take_sample(struct perf_importer *importer, const struct record *record, uint32_
 		err = write_pending(importer);
 	if (err)
 		return err;
-	report->call_chains += record->sample.call_chain_count > 0;
 	if (event >= importer->events.slot_count || importer->events.slots[event].samples == IMPORT_NO_EVENT) {
 		report->no_event++;
 		return 0;
 	}
+	report->call_chains += has_stack(record, &importer->events.slots[event]);
 	if (record->time && (importer->first_ns == 0 || record->time < importer->first_ns))
 		importer->first_ns = record->time;
 	if (record->time > importer->last_ns)
@@ -569,9 +641,18 @@ init(struct perf_importer *importer)
 	importer->attribution = attribution_new(&options, pending->images, pending->contexts);
 	importer->build_ids = build_ids_new();
 	importer->order = time_order_new(TIME_ORDER_BYTES, take, importer);
+	importer->tables = import_tables_new(&(struct import_tables_options){
+		.build_ids = importer->build_ids,
+		.known = importer->request->known,
+		.memory_limit = IMPORT_TABLES_BYTES,
+	});
+	if (!importer->attribution || !importer->build_ids || !importer->order || !importer->tables)
+		return -ENOMEM;
+	import_tables_begin(importer->tables, pending->images);
 	pending->attribution = importer->attribution;
 	pending->build_ids = importer->build_ids;
-	return importer->attribution && importer->build_ids && importer->order ? 0 : -ENOMEM;
+	pending->tables = importer->tables;
+	return 0;
 }
 
 static void
@@ -579,6 +660,7 @@ fini(struct perf_importer *importer)
 {
 	time_order_free(importer->order);
 	attribution_free(importer->attribution);
+	import_tables_free(importer->tables);
 	build_ids_free(importer->build_ids);
 	pending_fini(&importer->pending);
 	import_events_fini(&importer->events);

@@ -14,12 +14,14 @@
 
 #include "dcpi-tools/common/message.h"
 #include "event/event.h"
+#include "process/stack_table.h"
 #include "profile/epoch.h"
 #include "profile/profile.h"
 #include "stream/perf_data.h"
 
 struct perf_import_request {
 	struct profile *profile; /* a writer's */
+	struct profile *known;   /* may have unwind tables of the images (import_tables.h); NULL: none */
 	int fd;
 	const char *label;                 /* of the epoch */
 	const char *host;                  /* NULL: what the recording says */
@@ -32,8 +34,9 @@ struct perf_import_report {
 	bool is_known;                         /* the caller's: it was in the database already */
 	struct slice_event events[EVENTS_MAX]; /* of the epoch's events */
 	uint64_t samples;                      /* in the epoch, of all events that are not sums or branches */
-	uint64_t call_chains;                  /* samples that had one */
+	uint64_t call_chains;                  /* samples that had one, or a copy of the stack */
 	uint64_t call_chains_left_out;         /* of them, those of events whose stacks had no room */
+	uint64_t truncated[STACK_END_COUNT];   /* stacks that were not followed to their outermost frame, by cause */
 	uint64_t no_event; /* samples of an event that the recording does not describe, or that had no room */
 	uint64_t events_left_out;
 	uint64_t late;        /* records that came after a younger one had been taken */
@@ -65,6 +68,7 @@ struct import_slot {
 	uint16_t sum;
 	uint16_t stacks;
 	uint16_t stacks_sum;
+	uint64_t registers; /* of a sample with a copy of the stack, as in its attribute; 0: it has none */
 };
 
 struct import_events {

@@ -79,6 +79,16 @@ print_unknown(const struct perf_import_report *report, FILE *stream)
 	}
 }
 
+/* How stacks ended that were not followed to their outermost frame. */
+static void
+print_truncated(const struct perf_import_report *report, FILE *stream)
+{
+	for (unsigned end = 0; end < STACK_END_COUNT; end++)
+		if (report->truncated[end])
+			fprintf(stream, "Truncated: %" PRIu64 " stack%s of %" PRIu64 ": %s\n", report->truncated[end],
+			        text_plural(report->truncated[end]), report->call_chains, stack_end_text(end));
+}
+
 static void
 print_left_out(const struct perf_import_report *report, FILE *stream)
 {
@@ -117,6 +127,7 @@ import_report_print(const struct perf_import_report *report, const char *file, c
 	        report->is_known ? "known as" : "into", epoch->id, report->is_known ? ": nothing was added" : "");
 	err = print_events(report, output);
 	print_unknown(report, stream);
+	print_truncated(report, stream);
 	print_left_out(report, stream);
 	return err;
 }
@@ -171,6 +182,18 @@ json_events(const struct perf_import_report *report)
 }
 
 static json_t *
+json_truncated(const struct perf_import_report *report)
+{
+	json_t *object = json_object();
+	int failed = !object;
+
+	for (unsigned end = 0; end < STACK_END_COUNT; end++)
+		if (report->truncated[end])
+			failed |= json_object_set_new(object, stack_end_name(end), json_count(report->truncated[end]));
+	return json_kept(object, failed);
+}
+
+static json_t *
 import_report_json(const struct perf_import_report *report, const char *file)
 {
 	const struct epoch *epoch = &report->epoch;
@@ -178,16 +201,16 @@ import_report_json(const struct perf_import_report *report, const char *file)
 	                                                "reason", report->fault.text)
 	                                    : json_null();
 
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	                 "file", json_shown(file), "epoch", epoch->id ? json_count(epoch->id) : json_null(), "known",
 	                 report->is_known, "host", json_shown(epoch->host), "kernel", json_shown(epoch->kernel),
 	                 "start", json_time(epoch->start_ns), "end", json_time(epoch->end_ns), "seconds",
 	                 (double)report->duration_ns / 1e9, "bytes", json_count(report->bytes), "samples",
 	                 json_count(report->samples), "images", json_count(report->images), "events",
 	                 json_events(report), "call_chains", json_count(report->call_chains), "call_chains_left_out",
-	                 json_count(report->call_chains_left_out), "events_left_out",
-	                 json_count(report->events_left_out), "samples_left_out", json_count(report->no_event),
-	                 "late_records", json_count(report->late), "damage", damage);
+	                 json_count(report->call_chains_left_out), "truncated", json_truncated(report),
+	                 "events_left_out", json_count(report->events_left_out), "samples_left_out",
+	                 json_count(report->no_event), "late_records", json_count(report->late), "damage", damage);
 }
 
 static int
@@ -416,6 +439,7 @@ import_recording(struct import_run *run, const char *file, int fd, struct import
 	const struct import_request *request = run->request;
 	const struct perf_import_request recording = {
 		.profile = scratch->profile,
+		.known = run->target.profile,
 		.fd = fd,
 		.label = request->label ? request->label : text_basename(file),
 		.host = request->host,

@@ -81,15 +81,3 @@ chain_frames_intern(struct stack_table *stacks, struct chain_frames *frames, uin
 	*node = caller;
 	return err;
 }
-
-int
-call_chain_intern(struct attribution *attribution, struct stack_table *stacks, const struct record *sample,
-                  uint32_t *context, uint32_t *node, int *cause)
-{
-	struct chain_frames frames;
-
-	call_chain_find(attribution, sample, &frames);
-	*cause = frames.cause;
-	*context = frames.context;
-	return frames.cause ? 0 : chain_frames_intern(stacks, &frames, node);
-}

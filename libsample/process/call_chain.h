@@ -39,11 +39,4 @@ void call_chain_find(struct attribution *attribution, const struct record *sampl
 /* The node of frames without a cause. 0, -ENOSPC, -ENOMEM. */
 int chain_frames_intern(struct stack_table *stacks, struct chain_frames *frames, uint32_t *node);
 
-/*
- * The node of the sample's chain, which must not be empty, and the sample's context. 0 with *cause 0, or with *cause as
- * attribution_sample() gives it and no node: the innermost frame has no image. -ENOSPC, -ENOMEM.
- */
-int call_chain_intern(struct attribution *attribution, struct stack_table *stacks, const struct record *sample,
-                      uint32_t *context, uint32_t *node, int *cause);
-
 #endif

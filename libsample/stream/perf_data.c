@@ -129,6 +129,8 @@ add_event(struct perf_data *data, struct byte_reader *reader, size_t size, uint3
 	added->layout.sample_id_all = added->attr.sample_id_all;
 	added->layout.read_format = added->attr.read_format;
 	added->layout.branch_sample_type = added->attr.branch_sample_type;
+	/* of the other byte order, registers and the copy of the stack are not usable */
+	added->layout.sample_regs_user = data->is_swapped ? 0 : added->attr.sample_regs_user;
 	added->layout.no_build_ids = !added->attr.build_id;
 	*event = (uint32_t)data->event_count++;
 	return 0;

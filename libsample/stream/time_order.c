@@ -93,6 +93,18 @@ call_chain_size(const struct record *sample)
 	return (size_t)sample->sample.call_chain_count * sizeof(uint64_t);
 }
 
+static size_t
+registers_size(const struct record *sample)
+{
+	return sample->sample.registers ? (size_t)sample->sample.register_count * sizeof(uint64_t) : 0;
+}
+
+static size_t
+stack_size(const struct record *sample)
+{
+	return sample->sample.stack ? sample->sample.stack_size : 0;
+}
+
 /* Bytes that a record points to. */
 static size_t
 behind_size(const struct record *record)
@@ -101,13 +113,21 @@ behind_size(const struct record *record)
 	const char **text;
 
 	if (record->type == RECORD_SAMPLE)
-		return branches_size(record) + call_chain_size(record);
+		return branches_size(record) + call_chain_size(record) + registers_size(record) + stack_size(record);
 	copy = *record;
 	text = record_text(&copy);
 	return text && *text ? strlen(*text) + 1 : 0;
 }
 
-/* Copy what `record` points to to `at`: of a sample, the branches, then the call chain. */
+static uint8_t *
+append(uint8_t *at, const void *bytes, size_t size)
+{
+	if (size > 0)
+		memcpy(at, bytes, size);
+	return at + size;
+}
+
+/* Copy what `record` points to to `at`: of a sample, branches, call chain, registers, and the copy of the stack. */
 static void
 copy_behind(const struct record *record, uint8_t *at, size_t size)
 {
@@ -120,10 +140,26 @@ copy_behind(const struct record *record, uint8_t *at, size_t size)
 		memcpy(at, *record_text(&copy), size);
 		return;
 	}
-	if (branches_size(record) > 0)
-		memcpy(at, record->sample.branches, branches_size(record));
-	if (call_chain_size(record) > 0)
-		memcpy(at + branches_size(record), record->sample.call_chain, call_chain_size(record));
+	at = append(at, record->sample.branches, branches_size(record));
+	at = append(at, record->sample.call_chain, call_chain_size(record));
+	at = append(at, record->sample.registers, registers_size(record));
+	append(at, record->sample.stack, stack_size(record));
+}
+
+/* Let a sample point to what copy_behind() copied to `at`. */
+static void
+point_behind(struct record *sample, const uint8_t *at)
+{
+	sample->sample.branches = at;
+	at += branches_size(sample);
+	sample->sample.call_chain = call_chain_size(sample) > 0 ? at : NULL;
+	at += call_chain_size(sample);
+	if (sample->sample.registers) {
+		sample->sample.registers = at;
+		at += registers_size(sample);
+	}
+	if (sample->sample.stack)
+		sample->sample.stack = at;
 }
 
 /* Samples are most of all, and shorter than what a mapping needs. */
@@ -189,12 +225,10 @@ hand_over(struct time_order *order, const struct time_order_entry *entry)
 	memcpy(&head, at, sizeof(head));
 	memcpy(&record, at + sizeof(head), head.fields);
 	at += sizeof(head) + round_up(head.fields);
-	if (record.type == RECORD_SAMPLE) {
-		record.sample.branches = at;
-		record.sample.call_chain = call_chain_size(&record) > 0 ? at + branches_size(&record) : NULL;
-	} else if ((text = record_text(&record)) && *text) {
+	if (record.type == RECORD_SAMPLE)
+		point_behind(&record, at);
+	else if ((text = record_text(&record)) && *text)
 		*text = (const char *)at;
-	}
 	if (entry->time > order->gone)
 		order->gone = entry->time;
 	return order->sink(order->context, &record, head.event);

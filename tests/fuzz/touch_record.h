@@ -37,6 +37,13 @@ touch_record(const struct record *record)
 	case RECORD_SAMPLE:
 		for (size_t i = 0; i < record->sample.branch_count * sizeof(struct perf_branch_entry); i++)
 			sum += record->sample.branches[i];
+		for (size_t i = 0; i < record->sample.call_chain_count * sizeof(uint64_t); i++)
+			sum += record->sample.call_chain[i];
+		for (size_t i = 0; record->sample.registers && i < record->sample.register_count * sizeof(uint64_t);
+		     i++)
+			sum += record->sample.registers[i];
+		for (size_t i = 0; record->sample.stack && i < record->sample.stack_size; i++)
+			sum += record->sample.stack[i];
 		return sum;
 	case RECORD_MMAP:
 		require(record->mmap.build_id_size <= BUILD_ID_SIZE_MAX);

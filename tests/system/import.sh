@@ -406,18 +406,20 @@ import_beside_daemon()
 	check 'the database is sound' dcpictl --db "$db" check
 }
 
-# The stacks that perf script prints of a command's samples, as show_stacks prints them: $1 the recording, $2 the command.
-# perf prints return addresses, and addresses of the kernel; of files, older ones print offsets in place of addresses, and
-# newer ones (6.12) offsets behind the path.
+# The stacks that perf script prints of a command's samples, as show_stacks prints them: $1 the recording, $2 the command,
+# $3 "unwound" for what perf has unwound itself. perf prints return addresses, of what it has unwound those less 1, and
+# addresses of the kernel; of files, older ones print offsets in place of addresses, and newer ones (6.12) offsets behind
+# the path. Where its unwinder finds no caller, it may print address -1.
 perf_stacks()
 {
 	local fields=comm,ip,sym,dso
 
 	! perf script -i "$1" -F $fields,dsoff >/dev/null 2>&1 || fields+=,dsoff
-	perf script -i "$1" --comm "$2" -F $fields 2>/dev/null |
+	perf script -i "$1" --comm "$2" --no-inline -F $fields 2>/dev/null |
 		python3 -c '
 import collections, re, sys
 
+is_unwound = sys.argv[1:] == ["unwound"]
 with open("/proc/kallsyms") as symbols:
     stext = next(int(line.split()[0], 16) for line in symbols if line.split()[2] == "_stext")
 stacks = collections.Counter()
@@ -426,18 +428,21 @@ for sample in sys.stdin.read().split("\n\n"):
     for line in sample.strip().split("\n")[1:]:
         address, path, behind = re.match(r"\s*([0-9a-f]+) .*\((.*?)(?:\+0x([0-9a-f]+))?\)$", line).groups()
         is_kernel = path == "[kernel.kallsyms]"
+        if path == "[unknown]" and is_unwound:
+            break
         if path == "[unknown]":
             frames.append("truncated:unknown")
             break
-        offset = int(address if is_kernel or not behind else behind, 16) - (len(frames) > 0 and is_kernel == was_kernel)
+        is_return = len(frames) > 0 and is_kernel == was_kernel
+        offset = int(address if is_kernel or not behind else behind, 16) - (is_return and (is_kernel or not is_unwound))
         frames.append("[kernel]+%x" % (offset - stext) if is_kernel else "%s+%x" % (path, offset))
         was_kernel = is_kernel
-    if len(frames) == 127 and not frames[-1].startswith("truncated"):
+    if len(frames) == 127 and not frames[-1].startswith("truncated") and not is_unwound:
         frames.append("truncated:depth")
     if frames:
         stacks[" ".join(frames)] += 1
 for stack, count in stacks.items():
-    print(count, stack)'
+    print(count, stack)' "${@:3}"
 }
 
 # compare_stacks WHAT COMMAND LEAST SAMPLES... - records the command after the number of samples there are at least
@@ -458,6 +463,83 @@ compare_stacks()
 	check "$what: the database is sound" dcpictl --db "$db" check
 }
 
+# How many percent of the samples of stacks in file $1 have an equal stack in $2; then up to three stacks of either that the other
+# does not have. perf ends at 127 frames, and does not say why a stack ended.
+equal_stacks()
+{
+	python3 -c '
+import collections, sys
+
+def read(path):
+    stacks = collections.Counter()
+    for line in open(path):
+        count, *frames = line.split()
+        if frames[-1].startswith("truncated:"):
+            frames.pop()
+        stacks[" ".join(frames[:127])] += int(count)
+    return stacks
+
+theirs, ours = map(read, sys.argv[1:])
+print(100 * sum((theirs & ours).values()) // max(sum(theirs.values()), 1))
+for name, more in ("perf", theirs - ours), ("dcpi", ours - theirs):
+    for stack, count in list(more.items())[:3]:
+        print("only", name, "has", count, "of", stack)' "$1" "$2"
+}
+
+# compare_unwound WHAT COMMAND LEAST SAMPLES... - records the command with copies of its stack after the number of samples
+# there are at least; perf unwinds these by the files' tables, too
+compare_unwound()
+{
+	local what=$1 command=$2 least=$3 data=$scratch/unwound.data db=$scratch/unwound.db equal
+	local expected=$scratch/unwound.expected found=$scratch/unwound.found
+
+	rm -rf "$db"
+	if ! perf record -q -e cpu-clock -F 1000 --call-graph dwarf -o "$data" -- "${@:4}" >/dev/null 2>"$scratch/record"; then
+		skip "$what" "perf cannot record copies of the stack: $(tail -n 1 "$scratch/record")"
+		return
+	fi
+	check "$what: it is imported" dcpimport --db "$db" "$data"
+	perf_stacks "$data" "$command" unwound >"$expected"
+	"$build/tests/system/show_stacks" "$db" "$command" >"$found"
+	check "$what: the database is sound" dcpictl --db "$db" check
+	check_at_least "$what: stacks reach the outermost procedure" "$least" \
+		"$(awk '!/ truncated:/ { n += $1 } END { print n + 0 }' "$found")"
+	check_at_least "$what: perf script has its samples" "$least" "$(awk '{ n += $1 } END { print n + 0 }' "$expected")"
+	if ! grep -qE '( /[^ ]+){3}' "$expected"; then
+		skip "$what: frames are those of perf script" 'this perf does not unwind'
+		return
+	fi
+	equal=$(equal_stacks "$expected" "$found")
+	check_at_least "$what: at least 99 of 100 stacks are those of perf script" 99 "${equal%%$'\n'*}"
+	[ "${equal%%$'\n'*}" = 100 ] || printf '# %s\n' "$equal"
+}
+
+# Unwind tables are kept with the images, so that the next import needs no file; without a table stacks end.
+unwind_without_files()
+{
+	local program=$scratch/calls data=$scratch/gone.data db=$scratch/gone.db before
+
+	cp "$build/workloads/calls" "$program"
+	if ! perf record -q -e cpu-clock -F 1000 --call-graph dwarf -o "$data" -- "$program" 1 >/dev/null 2>"$scratch/record"; then
+		skip 'stacks of programs that are gone' "perf cannot record copies of the stack: $(tail -n 1 "$scratch/record")"
+		return
+	fi
+	dcpimport --db "$db" --label before "$data" >"$scratch/before.text"
+	before=$("$build/tests/system/show_stacks" "$db" calls | LC_ALL=C sort)
+	cp "$build/workloads/naps" "$program.new"
+	mv "$program.new" "$program"
+	dcpimport --db "$db" --label after "$data" >"$scratch/after.text"
+	dcpimport --db "$db.other" "$data" >"$scratch/other.text"
+	dcpimport --db "$db.other" --json "$data" >"$scratch/other.json"
+	check 'all stacks of an import reach the outermost procedure' \
+		[ "$(awk '/ truncated:/ { n += $1 } END { print n + 0 }' <<<"$before")" -le 5 ]
+	check_equal 'the stacks of the next import are the same, though the program is not there' "$before" \
+		"$("$build/tests/system/show_stacks" "$db" calls | LC_ALL=C sort)"
+	check 'another program at its path gives no table, and the report says so' \
+		grep -Eq '^Truncated: [0-9]+ stacks of [0-9]+: there are no unwind tables' "$scratch/other.text"
+	check 'JSON says how many stacks' [ "$(jq '.imported[0].truncated["no-tables"]' "$scratch/other.json")" -ge 100 ]
+}
+
 look_at_recordings
 look_at_damage
 look_at_reports
@@ -475,6 +557,17 @@ if command -v perf >/dev/null; then
 	compare_stacks 'stacks of known calls' calls 100 "$build/workloads/calls" 1
 	compare_stacks 'stacks that are deeper than Linux records' calls 100 "$build/workloads/calls" 1 300
 	compare_stacks 'stacks from the kernel to the program' dd 100 dd if=/dev/zero of=/dev/null bs=512 count=500000
+	compare_unwound 'unwound stacks of known calls' calls 100 "$build/workloads/calls" 1
+	compare_unwound 'unwound stacks that are deeper than perf unwinds' calls 100 "$build/workloads/calls" 1 300
+	# shellcheck disable=SC2016
+	compare_unwound 'unwound stacks of bash' bash 100 bash -c 'for ((i = 0; i < 200000; i++)); do x=$((x + i)); done'
+	# shellcheck disable=SC2016
+	compare_unwound 'unwound stacks of python3' python3 100 /usr/bin/python3 -c '
+def f(n):
+    return n if n < 2 else f(n - 1) + f(n - 2)
+for i in range(300):
+    f(18)'
+	unwind_without_files
 else
 	skip 'recordings that perf makes here' 'perf is not installed'
 fi

@@ -125,6 +125,29 @@ what_has_no_room_is_left_out_and_counted(void **state)
 	import_events_fini(&events);
 }
 
+/* The kernel's part of such a stack is a call chain; with a chain of user mode, registers beside it are not needed. */
+static void
+copies_of_the_stack_are_stacks(void **state)
+{
+	char name[] = "cycles";
+	struct perf_data_event recorded = event_called(name, false);
+	struct import_events events;
+
+	(void)state;
+	recorded.attr.sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	recorded.attr.exclude_callchain_user = 1;
+	recorded.layout.sample_regs_user = 0xff01ff;
+	assert_int_equal(import_events_init(&events, &recorded, 1, true), 0);
+	assert_string_equal(events.events[events.slots[0].stacks].name, "cycles.stacks");
+	assert_int_equal(events.slots[0].registers, 0xff01ff);
+	import_events_fini(&events);
+	recorded.attr.exclude_callchain_user = 0;
+	assert_int_equal(import_events_init(&events, &recorded, 1, true), 0);
+	assert_string_equal(events.events[events.slots[0].stacks].name, "cycles.stacks");
+	assert_int_equal(events.slots[0].registers, 0);
+	import_events_fini(&events);
+}
+
 int
 main(void)
 {
@@ -134,6 +157,7 @@ main(void)
 		cmocka_unit_test(two_of_one_name_are_one_and_a_dummy_is_none),
 		cmocka_unit_test(an_event_without_a_name_gets_one),
 		cmocka_unit_test(what_has_no_room_is_left_out_and_counted),
+		cmocka_unit_test(copies_of_the_stack_are_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

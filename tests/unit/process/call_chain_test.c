@@ -26,15 +26,18 @@ static uint32_t
 intern(struct story *story, struct stack_table *stacks, const uint64_t *chain, uint32_t count, int *cause)
 {
 	struct record record = {.type = RECORD_SAMPLE, .mode = CPU_MODE_USER, .pid = 42, .tid = 42, .time = MS};
-	uint32_t context, node = 0;
+	struct chain_frames frames;
+	uint32_t node;
 
 	record.sample.address = 0x400010;
 	record.sample.call_chain = (const uint8_t *)chain;
 	record.sample.call_chain_count = count;
-	assert_int_equal(call_chain_intern(story->attribution, stacks, &record, &context, &node, cause), 0);
+	call_chain_find(story->attribution, &record, &frames);
+	*cause = frames.cause;
 	if (*cause)
 		return 0;
-	assert_string_equal(context_table_get(story->contexts, context)->comm, "true");
+	assert_int_equal(chain_frames_intern(stacks, &frames, &node), 0);
+	assert_string_equal(context_table_get(story->contexts, frames.context)->comm, "true");
 	return node;
 }
 
@@ -172,13 +175,14 @@ a_full_table_says_so(void **state)
 	struct story *story = *state;
 	struct stack_table *stacks = stack_table_new(2);
 	struct record record = {.type = RECORD_SAMPLE, .mode = CPU_MODE_USER, .pid = 42, .tid = 42, .time = MS};
-	uint32_t context, node;
-	int cause;
+	struct chain_frames frames;
+	uint32_t node;
 
 	begin(story);
 	record.sample.call_chain = (const uint8_t *)chain;
 	record.sample.call_chain_count = 4;
-	assert_int_equal(call_chain_intern(story->attribution, stacks, &record, &context, &node, &cause), -ENOSPC);
+	call_chain_find(story->attribution, &record, &frames);
+	assert_int_equal(chain_frames_intern(stacks, &frames, &node), -ENOSPC);
 	stack_table_free(stacks);
 }
 

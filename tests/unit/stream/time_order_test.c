@@ -15,7 +15,8 @@ struct time_order_fixture {
 	uint32_t last_event;
 	char last_path[64];
 	struct perf_branch_entry last_branch;
-	uint64_t last_chain[4];
+	uint64_t last_chain[4], last_registers[4];
+	char last_stack[16];
 	int answer; /* of the sink */
 };
 
@@ -35,6 +36,11 @@ see(void *context, const struct record *record, uint32_t event)
 	if (record->type == RECORD_SAMPLE && record->sample.call_chain)
 		memcpy(fixture->last_chain, record->sample.call_chain,
 		       record->sample.call_chain_count * sizeof(uint64_t));
+	if (record->type == RECORD_SAMPLE && record->sample.registers)
+		memcpy(fixture->last_registers, record->sample.registers,
+		       record->sample.register_count * sizeof(uint64_t));
+	if (record->type == RECORD_SAMPLE && record->sample.stack)
+		memcpy(fixture->last_stack, record->sample.stack, record->sample.stack_size);
 	return fixture->answer;
 }
 
@@ -215,6 +221,35 @@ a_call_chain_is_kept_without_branches_and_none_stays_none(void **state)
 	assert_null(fixture->last.sample.call_chain);
 }
 
+static void
+registers_and_the_copy_of_the_stack_are_kept(void **state)
+{
+	uint64_t chain[1] = {0x61}, registers[3] = {0x71, 0x72, 0x73};
+	struct record sample = {.type = RECORD_SAMPLE, .time = 1};
+	struct time_order_fixture *fixture = *state;
+	uint8_t stack[13] = "a stack copy";
+
+	sample.sample.call_chain = (const uint8_t *)chain;
+	sample.sample.call_chain_count = 1;
+	sample.sample.registers = (const uint8_t *)registers;
+	sample.sample.register_count = 3;
+	sample.sample.stack = stack;
+	sample.sample.stack_size = sizeof(stack);
+	assert_int_equal(time_order_put(fixture->order, &sample, 0), 0);
+	memset(registers, 0, sizeof(registers));
+	memset(stack, 0, sizeof(stack));
+	assert_int_equal(time_order_end(fixture->order), 0);
+	assert_int_equal(fixture->last_chain[0], 0x61);
+	assert_int_equal(fixture->last_registers[0], 0x71);
+	assert_int_equal(fixture->last_registers[2], 0x73);
+	assert_string_equal(fixture->last_stack, "a stack copy");
+	sample = (struct record){.type = RECORD_SAMPLE, .time = 2}; /* of a kernel thread */
+	assert_int_equal(time_order_put(fixture->order, &sample, 0), 0);
+	assert_int_equal(time_order_end(fixture->order), 0);
+	assert_null(fixture->last.sample.registers);
+	assert_null(fixture->last.sample.stack);
+}
+
 /* Without rounds - perf of 2010, or a hostile file - memory has an end nevertheless, and late records are counted. */
 static void
 what_waits_has_a_limit(void **state)
@@ -259,6 +294,7 @@ main(void)
 		TEST(a_record_without_a_time_is_not_held_back),
 		TEST(what_a_record_points_to_is_kept_with_it),
 		TEST(a_call_chain_is_kept_without_branches_and_none_stays_none),
+		TEST(registers_and_the_copy_of_the_stack_are_kept),
 		cmocka_unit_test_setup_teardown(what_waits_has_a_limit, setup_small, teardown),
 		TEST(what_the_sink_says_is_told),
 	};

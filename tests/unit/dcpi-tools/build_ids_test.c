@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcpi-tools/import/pending.h"
+#include "dcpi-tools/import/build_ids.h"
 
 static struct perf_data_build_id
 build_id_of(enum cpu_mode mode, char *path, uint8_t first)
