@@ -73,7 +73,7 @@ struct record {
 			uint32_t call_chain_count;
 			/*
 			 * Of user mode, with layout->sample_regs_user: the registers, eight bytes each, and what lies
-			 * in memory from the stack pointer on. Not set in samples of RECORD_DEFAULT_FIELDS.
+			 * in memory from the stack pointer on.
 			 */
 			const uint8_t *registers; /* NULL: there was no user mode, as in kernel threads */
 			const uint8_t *stack;     /* NULL: not recorded */
@@ -156,7 +156,7 @@ record_decode_default(const struct record_layout *layout, const uint8_t *data, s
 	memcpy(&record->sample.cgroup, fields + 32, sizeof(record->sample.cgroup));
 	record->sample.period = record->sample.count = 0;
 	record->sample.branch_count = 0;
-	record->sample.call_chain = NULL;
+	record->sample.call_chain = record->sample.registers = record->sample.stack = NULL;
 	record->sample.call_chain_count = 0;
 	return true;
 }

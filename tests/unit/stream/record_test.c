@@ -76,6 +76,35 @@ a_sample_without_optional_fields_says_that_they_are_unknown(void **state)
 	assert_int_equal(record.sample.cgroup, 0);
 }
 
+/* The usual sample of dcpid is decoded apart: what was in `record` before must not stay. */
+static void
+a_sample_of_the_default_fields_has_nothing_else(void **state)
+{
+	const struct record_layout layout = {.sample_type = RECORD_DEFAULT_FIELDS};
+	struct record_builder builder;
+	struct record record;
+	size_t consumed;
+
+	(void)state;
+	build_begin(&builder, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	build_u64(&builder, 7);
+	build_u64(&builder, 0x401234);
+	build_u32(&builder, 42);
+	build_u32(&builder, 42);
+	build_u64(&builder, 1000);
+	build_u64(&builder, 99);
+	build_end(&builder);
+	assert_int_equal(builder.size, RECORD_DEFAULT_SIZE);
+	memset(&record, 0xff, sizeof(record));
+	assert_int_equal(record_decode(&layout, builder.data, builder.size, &record, &consumed), RECORD_DEFAULT_SIZE);
+	assert_int_equal(record.sample.cgroup, 99);
+	assert_int_equal(record.sample.branch_count, 0);
+	assert_int_equal(record.sample.call_chain_count, 0);
+	assert_null(record.sample.call_chain);
+	assert_null(record.sample.registers);
+	assert_null(record.sample.stack);
+}
+
 static void
 a_sample_whose_size_is_not_that_of_its_fields_is_damaged(void **state)
 {
@@ -221,6 +250,7 @@ main(void)
 		cmocka_unit_test(a_plain_sample_has_id_address_task_and_time),
 		cmocka_unit_test(a_sample_with_every_supported_field_is_read_in_the_kernels_order),
 		cmocka_unit_test(a_sample_without_optional_fields_says_that_they_are_unknown),
+		cmocka_unit_test(a_sample_of_the_default_fields_has_nothing_else),
 		cmocka_unit_test(a_sample_whose_size_is_not_that_of_its_fields_is_damaged),
 		cmocka_unit_test(a_sample_without_the_call_chain_of_its_layout_is_damaged),
 		cmocka_unit_test(an_unknown_type_is_passed_on_with_its_time),
