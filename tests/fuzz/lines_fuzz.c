@@ -13,14 +13,27 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
+touch_calls(const struct inlined_call *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(calls[i].name) > SIZE_MAX / 2 ||
+		    (calls[i].call.path && strlen(calls[i].call.path) > SIZE_MAX / 2))
+			abort();
+}
+
+static void
 look_up(struct image_lines *lines, const struct image_file *file, size_t size)
 {
+	struct inlined_call calls[INLINED_MAX];
 	struct source_place place;
 	uint64_t address;
+	size_t count;
 
 	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		if (image_file_address(file, i * size / LOOKUPS, &address))
 			address = i * size / LOOKUPS;
+		if (image_lines_inlined(lines, address, calls, &count) == 0)
+			touch_calls(calls, count);
 		if (image_lines_find(lines, address, &place))
 			continue;
 		if (!place.line || strlen(place.path) > SIZE_MAX / 2)
