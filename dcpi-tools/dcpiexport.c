@@ -43,6 +43,7 @@ static const struct option_row rows[] = {
                     "Write call stacks, of the samples that have one"),
 	OPTION_IMAGE(struct export_request, options),
 	OPTION_SHOWN_EVENTS(struct export_request, shown_events, "Only this event"),
+	OPTION_NO_INLINE(struct export_request, no_inline),
 	OPTION_FALSE(1, "no-lines", struct export_request, lines, "Do not look for source lines"),
 	OPTION_NO_DEMANGLE(struct export_request, demangle),
 	OPTION_HEADING(2, "Which samples:"),

@@ -48,6 +48,7 @@ static const struct option_row rows[] = {
 	OPTION_DOUBLE(1, "least", "PERCENT", struct flame_request, least_percent, 0, 100,
                       "Only frames with PERCENT of the samples (0.1)"),
 	OPTION_NO_DEMANGLE(struct flame_request, demangle),
+	OPTION_NO_INLINE(struct flame_request, no_inline),
 	OPTION_FALSE(1, "no-script", struct flame_request, has_script, "A picture that neither zooms nor searches"),
 	OPTION_HEADING(2, "Which samples (two sets: their difference):"),
 	OPTION_CALL(2, "before", 0, "PATTERN", offsetof(struct flame_request, sets), take_before,

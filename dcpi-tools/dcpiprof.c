@@ -33,6 +33,7 @@ struct prof_request {
 	struct shown_events_request shown_events;
 	bool by_image;
 	bool demangle;
+	bool no_inline; /* of call stacks */
 	double keep_percent;
 	size_t limit; /* rows; 0: all */
 	enum call_view view;
@@ -103,6 +104,7 @@ prof_report_make(struct prof_report *report, const struct prof_request *request,
 			.view = request->view,
 			.procedure = request->callers_of,
 			.demangle = request->demangle,
+			.no_inline = request->no_inline,
 			.least_percent = request->least_percent,
 			.limit = request->limit,
 		};
@@ -505,6 +507,7 @@ static const struct option_row rows[] = {
                       "Only the rows that PERCENT of the samples need"),
 	OPTION_ROW_LIMIT(struct prof_request, limit),
 	OPTION_NO_DEMANGLE(struct prof_request, demangle),
+	OPTION_NO_INLINE(struct prof_request, no_inline),
 	OPTION_HEADING(2, "Which samples:"),
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_IMAGE_ARGUMENTS(struct prof_request, options),

@@ -29,7 +29,6 @@ struct tree_builder {
 	struct growing_tree growing;
 	size_t frame_capacity;
 	struct frame_name *names;
-	uint32_t *frames; /* by node of the selection's stacks; NO_FRAME: not looked up yet */
 	uint32_t *places; /* by node of the selection's stacks: its node of the tree; 0: not yet */
 };
 
@@ -72,32 +71,29 @@ intern_frame(struct tree_builder *builder, char *title, uint32_t image, uint32_t
 	return 0;
 }
 
+/* How a stack ended. */
 static int
-find_frame(struct tree_builder *builder, const struct stack_node *node, uint32_t *frame)
+find_end(struct tree_builder *builder, const struct stack_node *node, uint32_t *frame)
 {
-	const struct call_tree_request *request = builder->request;
-	const struct selection_image *image;
-	struct procedure procedure;
+	const enum stack_end end = node->offset < STACK_END_COUNT ? (enum stack_end)node->offset : STACK_END_COUNT;
 	char *title;
 	int err;
 
-	if (node->image == STACK_NO_IMAGE) {
-		const enum stack_end end =
-			node->offset < STACK_END_COUNT ? (enum stack_end)node->offset : STACK_END_COUNT;
+	if (asprintf(&title, "[truncated: %s]", stack_end_name(end)) < 0)
+		return -ENOMEM;
+	err = intern_frame(builder, title, STACK_NO_IMAGE, frame);
+	if (!err)
+		builder->tree->frames[*frame].end = end;
+	return err;
+}
 
-		if (asprintf(&title, "[truncated: %s]", stack_end_name(end)) < 0)
-			return -ENOMEM;
-		err = intern_frame(builder, title, STACK_NO_IMAGE, frame);
-		if (!err)
-			builder->tree->frames[*frame].end = end;
-		return err;
-	}
-	image = &request->selection->images[node->image];
-	err = symbolizer_find(request->symbolizer, image, node->offset, &procedure);
-	if (err)
-		return err;
-	title = procedure_title(&procedure, image->image, request->demangle);
-	return title ? intern_frame(builder, title, node->image, frame) : -ENOMEM;
+static int
+find_frame(struct tree_builder *builder, const struct procedure *procedure, uint32_t image, uint32_t *frame)
+{
+	const struct call_tree_request *request = builder->request;
+	char *title = procedure_title(procedure, request->selection->images[image].image, request->demangle);
+
+	return title ? intern_frame(builder, title, image, frame) : -ENOMEM;
 }
 
 /* ---- the tree ---- */
@@ -135,6 +131,37 @@ find_child(struct growing_tree *growing, uint32_t parent, uint32_t frame, uint32
 	return 0;
 }
 
+/* The place of a node's procedure below `place`, and below that what was inlined there, the outermost first. */
+static int
+descend(struct tree_builder *builder, const struct stack_node *node, uint32_t *place)
+{
+	const struct call_tree_request *request = builder->request;
+	const struct selection_image *image;
+	const char *const *names = NULL;
+	struct procedure procedure;
+	size_t count = 0;
+	uint32_t frame;
+	int err;
+
+	if (node->image == STACK_NO_IMAGE) {
+		err = find_end(builder, node, &frame);
+		return err ? err : find_child(&builder->growing, *place, frame, place);
+	}
+	image = &request->selection->images[node->image];
+	err = symbolizer_find(request->symbolizer, image, node->offset, &procedure);
+	if (!err && !request->no_inline)
+		err = symbolizer_find_inlined(request->symbolizer, image, node->offset, &names, &count);
+	while (!err) {
+		err = find_frame(builder, &procedure, node->image, &frame);
+		if (!err)
+			err = find_child(&builder->growing, *place, frame, place);
+		if (count == 0)
+			break;
+		procedure = (struct procedure){.kind = PROCEDURE_NAMED, .name = names[--count]};
+	}
+	return err;
+}
+
 /* The tree's node of a node of the selection, whose callers get theirs first. */
 static int
 find_place(struct tree_builder *builder, uint32_t index, uint32_t *place)
@@ -150,15 +177,11 @@ find_place(struct tree_builder *builder, uint32_t index, uint32_t *place)
 		while (stacks->nodes[outer].caller && !builder->places[stacks->nodes[outer].caller])
 			outer = stacks->nodes[outer].caller;
 		node = &stacks->nodes[outer];
-		if (builder->frames[outer] == NO_FRAME) {
-			err = find_frame(builder, node, &builder->frames[outer]);
-			if (err)
-				return err;
-		}
 		parent = node->caller ? builder->places[node->caller] : 0;
-		err = find_child(&builder->growing, parent, builder->frames[outer], &builder->places[outer]);
+		err = descend(builder, node, &parent);
 		if (err)
 			return err;
+		builder->places[outer] = parent;
 	}
 	*place = builder->places[index];
 	return 0;
@@ -295,15 +318,11 @@ call_tree_make(const struct call_tree_request *request, struct call_tree *tree)
 	int err;
 
 	*tree = (struct call_tree){0};
-	builder.frames = malloc(count * sizeof(*builder.frames));
 	builder.places = calloc(count, sizeof(*builder.places));
-	err = builder.frames && builder.places ? begin_tree(&builder.growing, tree) : -ENOMEM;
-	if (!err) {
-		memset(builder.frames, 0xff, count * sizeof(*builder.frames));
+	err = builder.places ? begin_tree(&builder.growing, tree) : -ENOMEM;
+	if (!err)
 		err = add_counts(&builder);
-	}
 	stack_table_free(builder.growing.table);
-	free(builder.frames);
 	free(builder.places);
 	for (struct frame_name *name = builder.names; name; name = next) {
 		next = name->hh.next;

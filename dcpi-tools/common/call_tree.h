@@ -1,7 +1,8 @@
 /*
  * call_tree.h - call stacks by procedure: a tree from the outermost callers down, or from a procedure up to its callers
  *
- * Frames of one procedure are one node below one caller, whichever its instructions. Weights are those of one event of
+ * Frames of one procedure are one node below one caller, whichever its instructions. A procedure that the compiler
+ * inlined is a frame of its own, below the one that it was inlined into. Weights are those of one event of
  * a selection with stacks; the image of a frame, and procedures of one name, are joined as in histogram.h.
  * Thread rule: one thread.
  */
@@ -49,6 +50,7 @@ struct call_tree_request {
 	char **image_titles;               /* by image (image_name.h) */
 	struct symbolizer *symbolizer;
 	bool demangle;
+	bool no_inline; /* what was inlined counts for the procedure that it was inlined into */
 };
 
 /* The tree of all stacks, siblings by samples, descending, then by title. 0, -ENOMEM, or an error of the symbolizer. */

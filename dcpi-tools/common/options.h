@@ -165,6 +165,8 @@ struct option_row {
 #define OPTION_ROW_LIMIT(request, limit) OPTION_COUNT(1, "limit", "N", request, limit, "At most N rows")
 #define OPTION_NO_DEMANGLE(request, demangle)                                                                          \
 	OPTION_FALSE(1, "no-demangle", request, demangle, "Names as the linker knows them")
+#define OPTION_NO_INLINE(request, no_inline)                                                                           \
+	OPTION_TRUE(1, "no-inline", 0, request, no_inline, "Inlined procedures count for those that they are in")
 #define OPTION_REPORT_JSON(group, request, json) OPTION_TRUE(group, "json", 0, request, json, "Print it as JSON")
 #define OPTION_REPORT_FILE(group, request, output)                                                                     \
 	OPTION_TEXT(group, "output", "FILE", request, output, "Write it to FILE, not to standard error")

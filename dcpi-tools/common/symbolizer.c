@@ -10,12 +10,25 @@
 #include "base/guard.h"
 #include "dcpi-tools/common/text.h"
 #include "image/contents.h"
+#include "image/lines.h"
 #include "process/hash.h"
+
+/* What was inlined at an offset. */
+struct inlined_place {
+	uint64_t offset;
+	UT_hash_handle hh;
+	size_t count;
+	const char *names[]; /* owned by the lines */
+};
 
 struct symbolizer_image {
 	uint32_t number;             /* of the image in the database: the key */
 	struct symbol_table *table;  /* NULL: `missing` says why */
 	enum procedure_kind missing; /* what the whole image is then */
+	bool has_lines;              /* they were looked for */
+	struct image_file *file;     /* of the lines */
+	struct image_lines *lines;   /* NULL: there are none */
+	struct inlined_place *inlined;
 	UT_hash_handle hh;
 };
 
@@ -52,6 +65,16 @@ symbolizer_new(struct profile *profile)
 	return symbolizer;
 }
 
+static void
+free_image(struct symbolizer_image *symbols)
+{
+	symbol_table_free(symbols->table);
+	HASH_FREE_ALL(symbols->inlined);
+	image_lines_free(symbols->lines);
+	image_file_close(symbols->file);
+	free(symbols);
+}
+
 void
 symbolizer_free(struct symbolizer *symbolizer)
 {
@@ -63,8 +86,7 @@ symbolizer_free(struct symbolizer *symbolizer)
 	HASH_CLEAR(hh, symbolizer->images);
 	for (; symbols; symbols = next) {
 		next = symbols->hh.next;
-		symbol_table_free(symbols->table);
-		free(symbols);
+		free_image(symbols);
 	}
 	free(symbolizer);
 }
@@ -99,25 +121,41 @@ file_error_kind(int err)
 	}
 }
 
-/* A fault inside libelf or libdw is the file's, not the database's. */
+/* A fault inside libelf or libdw is the file's, not the database's. 0, or -ENOMEM: then it is not entered. */
 static int
-read_file(const struct image *image, struct symbolizer_image *symbols)
+enter_guard(struct guard *guard, const struct image *image, const char *advice)
 {
-	struct guard guard = {
-		.claim = "its symbols cannot be read: the file is damaged",
-		.advice = "leave it out with --image, or use -i",
-		.status = STATUS_FAILURE,
-	};
 	char *shown = text_shown(image->path);
-	int err;
 
 	if (!shown)
 		return -ENOMEM;
-	guard.subject = shown;
-	guard_enter(&guard);
+	*guard = (struct guard){
+		.subject = shown,
+		.claim = "its symbols cannot be read: the file is damaged",
+		.advice = advice,
+		.status = STATUS_FAILURE,
+	};
+	guard_enter(guard);
+	return 0;
+}
+
+static void
+leave_guard(struct guard *guard)
+{
+	guard_leave(guard);
+	free((char *)guard->subject);
+}
+
+static int
+read_file(const struct image *image, struct symbolizer_image *symbols)
+{
+	struct guard guard;
+	int err = enter_guard(&guard, image, "leave it out with --image, or use -i");
+
+	if (err)
+		return err;
 	err = table_from_file(image, &symbols->table);
-	guard_leave(&guard);
-	free(shown);
+	leave_guard(&guard);
 	if (err == -ENOMEM)
 		return err;
 	if (err)
@@ -191,8 +229,7 @@ find_symbols(struct symbolizer *symbolizer, const struct selection_image *image,
 	}
 	HASH_ADD(hh, symbolizer->images, number, sizeof(symbols->number), symbols);
 	if (!hash_added(symbols)) {
-		symbol_table_free(symbols->table);
-		free(symbols);
+		free_image(symbols);
 		return -ENOMEM;
 	}
 	*found = symbols;
@@ -234,6 +271,99 @@ symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *ima
 	*procedure = procedure_of_symbol(symbol);
 	return 0;
 }
+
+/* ---- what was inlined ---- */
+
+/* The file stays open: what lines say is read when it is asked for. 0 or -ENOMEM. */
+static int
+open_lines(const struct image *image, struct symbolizer_image *symbols)
+{
+	int err;
+
+	symbols->has_lines = true;
+	if (image->kind != IMAGE_USER && image->kind != IMAGE_VDSO)
+		return 0;
+	err = image_file_open(image, &symbols->file);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	image_file_find_debug(symbols->file);
+	err = image_lines_new(symbols->file, &symbols->lines);
+	if (err) {
+		image_file_close(symbols->file);
+		symbols->file = NULL;
+	}
+	return err == -ENOMEM ? err : 0;
+}
+
+static int
+add_place(struct symbolizer_image *symbols, uint64_t offset, struct inlined_place **added)
+{
+	struct inlined_call calls[INLINED_MAX];
+	struct inlined_place *place;
+	size_t count = 0;
+	uint64_t address;
+	int err = 0;
+
+	if (image_file_address(symbols->file, offset, &address) == 0)
+		err = image_lines_inlined(symbols->lines, address, calls, &count);
+	place = err ? NULL : calloc(1, sizeof(*place) + count * sizeof(place->names[0]));
+	if (!place)
+		return -ENOMEM;
+	place->offset = offset;
+	place->count = count;
+	for (size_t i = 0; i < count; i++)
+		place->names[i] = calls[i].name;
+	HASH_ADD(hh, symbols->inlined, offset, sizeof(place->offset), place);
+	if (!hash_added(place)) {
+		free(place);
+		return -ENOMEM;
+	}
+	*added = place;
+	return 0;
+}
+
+static int
+find_place(const struct image *image, struct symbolizer_image *symbols, uint64_t offset, struct inlined_place **place)
+{
+	int err = 0;
+
+	if (!symbols->has_lines)
+		err = open_lines(image, symbols);
+	if (!err && symbols->lines)
+		err = add_place(symbols, offset, place);
+	return err;
+}
+
+int
+symbolizer_find_inlined(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
+                        const char *const **names, size_t *count)
+{
+	struct symbolizer_image *symbols;
+	struct inlined_place *place = NULL;
+	int err = find_symbols(symbolizer, image, &symbols);
+
+	*count = 0;
+	if (err)
+		return err;
+	if (symbols->lines)
+		HASH_FIND(hh, symbols->inlined, &offset, sizeof(offset), place);
+	if (!place && (!symbols->has_lines || symbols->lines)) {
+		struct guard guard;
+
+		err = enter_guard(&guard, image->image, "leave inlined procedures out with --no-inline");
+		if (err)
+			return err;
+		err = find_place(image->image, symbols, offset, &place);
+		leave_guard(&guard);
+	}
+	if (place) {
+		*names = place->names;
+		*count = place->count;
+	}
+	return err;
+}
+
+/* ---- titles ---- */
 
 /* "libfoo.so" of /usr/lib/libfoo.so, "ext4" of [ext4]. */
 static char *

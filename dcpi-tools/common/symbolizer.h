@@ -1,5 +1,5 @@
 /*
- * symbolizer.h - from (image, offset) to a procedure
+ * symbolizer.h - from (image, offset) to a procedure, and to what was inlined into it
  *
  * Symbols of user images come from the files on this machine, if they are the build that was sampled, else from what
  * was captured in the database; symbols of the kernel, its modules and run-time code always come from the database.
@@ -10,6 +10,7 @@
 #define DCPI_TOOLS_SYMBOLIZER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "profile/selection.h"
@@ -46,6 +47,14 @@ void symbolizer_free(struct symbolizer *symbolizer); /* NULL is allowed */
 /* The procedure that `offset` of `image` lies in. 0, or an error that concerns more than this image: -ENOMEM, ... */
 int symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
                     struct procedure *procedure);
+
+/*
+ * The subroutines that the compiler inlined at `offset` of `image`, the innermost first, as linked: *count of them in
+ * *names, which is the symbolizer's. None where the file on this machine, or its separate debug file, has no DWARF, or
+ * is not the build that was sampled. 0 or -ENOMEM.
+ */
+int symbolizer_find_inlined(struct symbolizer *symbolizer, const struct selection_image *image, uint64_t offset,
+                            const char *const **names, size_t *count);
 
 /* The procedure of a symbol, as in symbolizer_find(). */
 struct procedure procedure_of_symbol(const struct symbol *symbol);

@@ -45,25 +45,38 @@ compare(const void *a, const void *b)
 	return strcmp(left->text, right->text);
 }
 
+/* Put a frame before *text, which is NULL at first. False when memory ends: then there is no text. */
+static bool
+put_before(char **text, const char *title)
+{
+	char *longer = NULL, *outer = frame(title);
+
+	if (outer && asprintf(&longer, "%s%s%s", outer, *text ? ";" : "", *text ? *text : "") < 0)
+		longer = NULL;
+	free(outer);
+	free(*text);
+	*text = longer;
+	return longer != NULL;
+}
+
 /* "main;parse;scan", the outermost first. */
 static char *
 frames_text(const struct export_report *report, uint32_t node)
 {
 	const struct stack_node *nodes = report->choice.selection->stacks.nodes;
 	char truncated[EXPORT_TRUNCATED_SIZE], *text = NULL;
+	bool is_whole = true;
 
-	for (uint32_t at = node; at; at = nodes[at].caller) {
+	for (uint32_t at = node; at && is_whole; at = nodes[at].caller) {
 		const struct sampled_offset *point = sample_points_frame(&report->points, at);
-		char *longer = NULL, *outer = frame(point ? report->points.procedures[point->procedure].title
-		                                          : export_truncated(&nodes[at], truncated));
+		const struct export_place *place = point ? &report->places[point - report->points.points] : NULL;
 
-		if (outer && asprintf(&longer, "%s%s%s", outer, text ? ";" : "", text ? text : "") < 0)
-			longer = NULL;
-		free(outer);
-		free(text);
-		text = longer;
-		if (!text)
-			return NULL;
+		for (uint32_t i = 0; place && i < place->inlined_count && is_whole; i++)
+			is_whole = put_before(
+				&text, strings_get(report->strings, report->inlined[place->first_inlined + i].title));
+		if (is_whole)
+			is_whole = put_before(&text, point ? report->points.procedures[point->procedure].title
+			                                   : export_truncated(&nodes[at], truncated));
 	}
 	return text;
 }

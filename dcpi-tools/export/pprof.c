@@ -15,6 +15,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/export/profile.pb-c.h"
 #include "dcpi-tools/export/report.h"
+#include "image/lines.h"
 
 #define PAGE              UINT64_C(4096)
 #define LEAST_ADDRESS     UINT64_C(0x100000) /* that a stretch is laid out at; any would do */
@@ -212,29 +213,48 @@ put_function(struct pprof_writer *writer, const char *name, const char *linked, 
 	put(writer, &piece);
 }
 
-/* The identity of the procedure of point `index`, with the file of its line. */
+/* The identity of the function with this key, which is put if it is new. */
 static uint64_t
-find_function(struct pprof_writer *writer, size_t index)
+find_function(struct pprof_writer *writer, const char *key, const char *title, const char *linked, uint32_t file)
+{
+	const size_t count = strings_count(writer->functions);
+	uint32_t number = 0;
+
+	if (strings_add(writer->functions, key, &number))
+		writer->err = writer->err ? writer->err : -ENOMEM;
+	else if (number == count)
+		put_function(writer, title, linked, strings_get(writer->report->strings, file), number);
+	return number;
+}
+
+/* The procedure of point `index`, with the file of its line. */
+static uint64_t
+find_procedure(struct pprof_writer *writer, size_t index, uint32_t file)
 {
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
 	const struct sample_procedure *procedure = &report->points.procedures[point->procedure];
-	const size_t count = strings_count(writer->functions);
 	char key[FUNCTION_KEY_SIZE];
-	uint32_t number = 0;
 
-	snprintf(key, sizeof(key), "%" PRIu32 " %" PRIu32, point->procedure, report->places[index].file);
-	if (strings_add(writer->functions, key, &number))
-		writer->err = writer->err ? writer->err : -ENOMEM;
-	else if (number == count)
-		put_function(writer, procedure->title, procedure->name ? procedure->name : procedure->title,
-		             strings_get(report->strings, report->places[index].file), number);
-	return number;
+	snprintf(key, sizeof(key), "%" PRIu32 " %" PRIu32, point->procedure, file);
+	return find_function(writer, key, procedure->title, procedure->name ? procedure->name : procedure->title, file);
 }
 
-/* A location, whose identity is writer->location afterwards. */
+static uint64_t
+find_inlined(struct pprof_writer *writer, const struct export_inlined *inlined, uint32_t file)
+{
+	const struct export_strings *strings = writer->report->strings;
+	char key[FUNCTION_KEY_SIZE];
+
+	snprintf(key, sizeof(key), "i%" PRIu32 " %" PRIu32, inlined->linked, file);
+	return find_function(writer, key, strings_get(strings, inlined->title), strings_get(strings, inlined->linked),
+	                     file);
+}
+
+/* A location, whose identity is writer->location afterwards; of several lines, the first is of what was inlined. */
 static void
-put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Perftools__Profiles__Line *line)
+put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Perftools__Profiles__Line **lines,
+             size_t line_count)
 {
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT, *locations = &location;
 	piece_t piece = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -242,8 +262,8 @@ put_location(struct pprof_writer *writer, uint64_t mapping, uint64_t address, Pe
 	location.id = ++writer->location;
 	location.mapping_id = mapping;
 	location.address = address;
-	location.n_line = 1;
-	location.line = &line;
+	location.n_line = line_count;
+	location.line = lines;
 	piece.n_location = 1;
 	piece.location = &locations;
 	put(writer, &piece);
@@ -277,21 +297,44 @@ put_samples(struct pprof_writer *writer, uint64_t *locations, size_t count, cons
 	put(writer, &piece);
 }
 
+/* The location of a point: a line for each subroutine that was inlined there, and one for the procedure. */
+static void
+put_place(struct pprof_writer *writer, size_t index)
+{
+	const struct export_report *report = writer->report;
+	const struct export_place *place = &report->places[index];
+	Perftools__Profiles__Line lines[INLINED_MAX + 1], *list[INLINED_MAX + 1];
+	uint32_t file = place->file, line = place->line, count = 0;
+
+	for (; count < place->inlined_count; count++) {
+		const struct export_inlined *inlined = &report->inlined[place->first_inlined + count];
+
+		lines[count] = (Perftools__Profiles__Line)PERFTOOLS__PROFILES__LINE__INIT;
+		lines[count].function_id = find_inlined(writer, inlined, file);
+		lines[count].line = line;
+		list[count] = &lines[count];
+		file = inlined->call_file; /* the next one is where it calls this one */
+		line = inlined->call_line;
+	}
+	lines[count] = (Perftools__Profiles__Line)PERFTOOLS__PROFILES__LINE__INIT;
+	lines[count].function_id = find_procedure(writer, index, file);
+	lines[count].line = line;
+	list[count] = &lines[count];
+	put_location(writer, writer->mapping, writer->shift + report->points.points[index].offset, list, count + 1);
+}
+
 static void
 put_point(struct pprof_writer *writer, size_t index)
 {
 	const struct export_report *report = writer->report;
 	const struct sampled_offset *point = &report->points.points[index];
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	uint64_t samples[SELECTION_EVENTS_MAX] = {0};
 
 	if (report->places[index].stretch == writer->mapping) /* identities begin with 1 */
 		put_mapping(writer, &report->stretches[writer->mapping]);
 	for (size_t i = 0; i < report->choice.shown_events.count; i++)
 		samples[i] = sample_points_samples(&report->points, point, report->choice.shown_events.events[i]);
-	line.function_id = find_function(writer, index);
-	line.line = report->places[index].line;
-	put_location(writer, writer->mapping, writer->shift + point->offset, &line);
+	put_place(writer, index);
 	if (!report->stacks)
 		put_samples(writer, &writer->location, 1, samples);
 }
@@ -300,11 +343,11 @@ put_point(struct pprof_writer *writer, size_t index)
 static void
 put_named(struct pprof_writer *writer, const char *name, unsigned number)
 {
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT, *lines = &line;
 
 	line.function_id = strings_count(writer->functions) + number;
 	put_function(writer, name, name, "", line.function_id);
-	put_location(writer, 0, 0, &line);
+	put_location(writer, 0, 0, &lines, 1);
 }
 
 /* All stacks. The points' locations have the numbers from 1 on, in their order, and then come the causes of ends. */

@@ -58,6 +58,34 @@ lay_out_pages(struct export_report *report, size_t first, size_t end)
 	return err;
 }
 
+/* What was inlined at a place. 0 or -ENOMEM. */
+static int
+find_inlined(struct export_report *report, struct image_lines *lines, struct export_place *place)
+{
+	struct inlined_call calls[INLINED_MAX];
+	size_t count;
+	int err = image_lines_inlined(lines, place->address, calls, &count);
+
+	place->first_inlined = report->inlined_count;
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct procedure procedure = {.kind = PROCEDURE_NAMED, .name = calls[i].name};
+		char *title = procedure_title(&procedure, NULL, report->request->demangle);
+		struct export_inlined *added =
+			ARRAY_APPEND(report->inlined, report->inlined_count, report->inlined_capacity);
+
+		err = title && added ? strings_add(report->strings, title, &added->title) : -ENOMEM;
+		free(title);
+		if (!err)
+			err = strings_add(report->strings, calls[i].name, &added->linked);
+		if (!err && report->request->lines && calls[i].call.path) {
+			added->call_line = calls[i].call.line;
+			err = strings_add(report->strings, calls[i].call.path, &added->call_file);
+		}
+		place->inlined_count++;
+	}
+	return err;
+}
+
 static int
 find_place(struct export_report *report, const struct export_image *opened, size_t index)
 {
@@ -75,8 +103,11 @@ find_place(struct export_report *report, const struct export_image *opened, size
 	if (err)
 		return err;
 	image_file_address(opened->code.file, offset, &place->address);
-	if (!opened->lines || image_lines_find(opened->lines, place->address, &source))
-		return 0;
+	if (opened->lines && report->has_inlined)
+		err = find_inlined(report, opened->lines, place);
+	if (err || !report->request->lines || !opened->lines ||
+	    image_lines_find(opened->lines, place->address, &source))
+		return err;
 	place->line = source.line;
 	return strings_add(report->strings, source.path, &place->file);
 }
@@ -91,7 +122,7 @@ find_in_image(struct export_report *report, size_t start, size_t end)
 	err = code_image_open(&opened.code, report->choice.selection, report->points.points[start].image);
 	if (err)
 		return err == -ENOMEM ? err : lay_out_pages(report, start, end);
-	err = report->request->lines ? image_lines_new(opened.code.file, &opened.lines) : 0;
+	err = report->request->lines || report->has_inlined ? image_lines_new(opened.code.file, &opened.lines) : 0;
 	if (err != -ENOMEM)
 		err = 0;
 	for (size_t i = start; i < end && !err; i++)
@@ -110,7 +141,7 @@ find_guarded(struct export_report *report, size_t start, size_t end)
 	int err;
 
 	image_guard_enter(&guard, report->choice.selection->images[image].image->path,
-	                  "leave its lines out with --no-lines");
+	                  "leave its lines and what was inlined out with --no-lines --no-inline");
 	err = find_in_image(report, start, end);
 	image_guard_leave(&guard);
 	return err;
@@ -236,6 +267,7 @@ export_report_make(struct export_report *report, const struct export_request *re
 
 	memset(report, 0, sizeof(*report));
 	report->request = request;
+	report->has_inlined = request->options.request.stacks && !request->no_inline;
 	status = report_choose(&report->choice, database, &request->options, &request->shown_events);
 	if (status)
 		return status;
@@ -256,6 +288,7 @@ export_report_fini(struct export_report *report)
 	free(report->places);
 	free(report->stretches);
 	free(report->stacks);
+	free(report->inlined);
 	sample_points_fini(&report->points);
 	report_choice_fini(&report->choice);
 }

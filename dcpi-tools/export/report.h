@@ -24,7 +24,8 @@ struct export_request {
 	struct shown_events_request shown_events;
 	const char *paths[EXPORT_FORMS]; /* where to; NULL: not in this form */
 	bool demangle;
-	bool lines; /* source lines, where there are some */
+	bool no_inline; /* what was inlined is no frame of its own */
+	bool lines;     /* source lines, where there are some */
 };
 
 /* Offsets of an image that are mapped together: those of a segment, or where there is no file, the pages sampled. */
@@ -39,6 +40,17 @@ struct export_place {
 	uint32_t stretch; /* that contains it */
 	uint32_t file;    /* of strings; 0: the source is not known */
 	uint32_t line;
+	uint32_t inlined_count; /* what the compiler inlined there, the innermost first: from inlined[first_inlined] on
+	                         */
+	size_t first_inlined;
+};
+
+/* A subroutine that was inlined. All are indices into strings. */
+struct export_inlined {
+	uint32_t title;     /* not escaped */
+	uint32_t linked;    /* its name as linked */
+	uint32_t call_file; /* where it is called; 0: not known */
+	uint32_t call_line;
 };
 
 /* A call stack, with the samples of all events: counts `first` to `end` - 1 of the selection. */
@@ -54,9 +66,12 @@ struct export_report {
 	struct export_place *places;      /* of the points */
 	struct export_stretch *stretches; /* by image and start */
 	size_t stretch_count, stretch_capacity;
-	struct export_strings *strings; /* source files */
-	struct export_stack *stacks;    /* with --stacks, by node */
+	struct export_strings *strings; /* source files, and names of what was inlined */
+	struct export_inlined *inlined; /* with --stacks, of the places */
+	size_t inlined_count, inlined_capacity;
+	struct export_stack *stacks; /* with --stacks, by node */
 	size_t stack_count;
+	bool has_inlined;                       /* they are frames of their own */
 	bool has_unknown;                       /* samples without an image are exported as well */
 	uint64_t written[SELECTION_EVENTS_MAX]; /* samples by event, unknown ones with them */
 };

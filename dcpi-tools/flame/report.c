@@ -38,6 +38,7 @@ add_set(struct flame_report *report, const struct report_choice *choice, const s
 		.image_titles = choice->titles,
 		.symbolizer = visit->symbolizer,
 		.demangle = report->request->demangle,
+		.no_inline = report->request->no_inline,
 	};
 	struct call_tree tree;
 	int err = call_tree_make(&request, &tree);

@@ -20,6 +20,7 @@ struct flame_request {
 	const char *path; /* NULL: standard output */
 	double least_percent;
 	bool demangle;
+	bool no_inline;
 	bool has_script;
 };
 

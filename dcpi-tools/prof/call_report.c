@@ -195,6 +195,7 @@ make_tree(struct call_report *report, struct profile *profile)
 		.image_titles = report->choice.titles,
 		.symbolizer = symbolizer_new(profile),
 		.demangle = report->request->demangle,
+		.no_inline = report->request->no_inline,
 	};
 	const int err = request.symbolizer ? call_tree_make(&request, &report->tree) : -ENOMEM;
 

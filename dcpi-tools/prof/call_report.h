@@ -26,6 +26,7 @@ struct call_report_request {
 	enum call_view view;
 	const char *procedure; /* of CALL_VIEW_CALLERS: a name, or an fnmatch(3) pattern */
 	bool demangle;
+	bool no_inline;
 	double least_percent; /* procedures with fewer of the samples are left out, and counted */
 	size_t limit;         /* lines; 0: all */
 };

@@ -21,9 +21,9 @@ look_at_known_calls()
 {
 	perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 4 || return
 	dcpimport --db "$db" "$scratch/calls.data" >/dev/null || return
-	dcpiprof --db "$db" --inclusive --least 0 --json >"$scratch/inclusive.json"
-	dcpiprof --db "$db" --tree --json >"$scratch/tree.json"
-	dcpiprof --db "$db" --callers scan --json >"$scratch/callers.json"
+	dcpiprof --db "$db" --inclusive --no-inline --least 0 --json >"$scratch/inclusive.json"
+	dcpiprof --db "$db" --tree --no-inline --json >"$scratch/tree.json"
+	dcpiprof --db "$db" --callers scan --no-inline --json >"$scratch/callers.json"
 	near 'main with all it calls' 100 "$(share_of "$scratch/inclusive.json" main)"
 	near 'parse with scan' 50 "$(share_of "$scratch/inclusive.json" parse)"
 	near 'build with all it calls' 50 "$(share_of "$scratch/inclusive.json" build)"
@@ -43,9 +43,9 @@ build' "$(jq -r '.rows[] | select(.procedure == "scan" or .level == 1) | select(
 		[.[1] - .[0], .[2] - .[0], .[3] - .[0]]' "$scratch/tree.json")"
 	check_equal 'samples are those without stacks' "$(dcpiprof --db "$db" --json | jq '[.rows[].counts[]] | add')" \
 		"$(jq '[.rows[] | .own] | add' "$scratch/inclusive.json")"
-	dcpiprof --db "$db" --tree --no-header >"$scratch/tree.text"
+	dcpiprof --db "$db" --tree --no-inline --no-header >"$scratch/tree.text"
 	check 'text has an indent where calls divide' grep -Eq '^ +[0-9]+ .*% +- parse +/' "$scratch/tree.text"
-	dcpiprof --db "$db" --tree --csv >"$scratch/tree.csv"
+	dcpiprof --db "$db" --tree --no-inline --csv >"$scratch/tree.csv"
 	check_equal 'CSV has the headings' 'level,cpu-clock.stacks,percent,own,procedure,image' "$(head -1 "$scratch/tree.csv")"
 	check_equal 'and as many rows as JSON' "$(jq '[.rows[] | select(.left_out == null)] | length' "$scratch/tree.json")" \
 		$(($(wc -l <"$scratch/tree.csv") - 1))
@@ -70,7 +70,7 @@ perf_calls()
 
 our_calls()
 {
-	dcpiprof --db "$db" --callers "$1" --least 0 --json |
+	dcpiprof --db "$db" --callers "$1" --no-inline --least 0 --json |
 		jq --arg caller "$2" '[.rows[] | select(.level == 1 and .procedure == $caller) | .samples] | add // 0'
 }
 
@@ -83,6 +83,71 @@ look_at_frames()
 		check "perf script prints stacks of ${pair% *}, called by ${pair#* }" test "$calls" -gt 20
 		check_equal 'and we have as many' "$calls" "$(our_calls "${pair% *}" "${pair#* }")"
 	done
+}
+
+# The frames of `inlined`, the innermost first, and how many samples had them: of what perf script and dcpiexport print.
+perf_inlined_stacks()
+{
+	perf script -i "$1" --comm inlined -F comm,ip,sym 2>/dev/null | awk '
+		NF == 1 { next }
+		NF == 0 { if (stack != "") stacks[stack]++; stack = ""; next }
+		$2 ~ /^(main|pack|digest|mix|unpack)$/ { stack = stack " " $2 }
+		END { if (stack != "") stacks[stack]++; for (stack in stacks) print stacks[stack] stack }' | LC_ALL=C sort
+}
+
+our_inlined_stacks()
+{
+	dcpiexport --db "$1" --stacks --folded - 2>/dev/null | awk '
+		{
+			stack = ""
+			count = split($1, frames, ";")
+			for (i = count; i > 0; i--)
+				if (frames[i] ~ /^(main|pack|digest|mix|unpack)$/)
+					stack = stack " " frames[i]
+			if (stack != "")
+				stacks[stack] += $NF
+		}
+		END { for (stack in stacks) print stacks[stack] stack }' | LC_ALL=C sort
+}
+
+# Procedures that the compiler inlined are frames of their own; one that is twice in a stack counts once.
+look_at_inlined()
+{
+	local inlined=$scratch/inlined
+
+	perf record -q -e cpu-clock -c 2000000 --call-graph dwarf -o "$inlined.data" -- "$build/workloads/inlined" 3 || return
+	dcpimport --db "$inlined" "$inlined.data" >/dev/null
+	dcpiprof --db "$inlined" --inclusive --least 0 --json >"$inlined.json"
+	near 'a procedure that is inlined everywhere, with what it calls' 100 "$(share_of "$inlined.json" digest)"
+	near 'without it' 20 "$(jq '.samples as $all | .rows[] | select(.procedure == "digest") | .own * 100 / $all' "$inlined.json")"
+	near 'one that is inlined into it' 60 "$(share_of "$inlined.json" mix)"
+	near 'one that it calls' 60 "$(share_of "$inlined.json" unpack)"
+	near 'without what is inlined into it' 20 \
+		"$(jq '.samples as $all | .rows[] | select(.procedure == "unpack") | .own * 100 / $all' "$inlined.json")"
+	check_equal 'who calls what is inlined' 'mix
+digest' "$(dcpiprof --db "$inlined" --callers mix --json | jq -r '.rows[:2][].procedure')"
+	check 'a flame graph has it' grep -q '>mix' <(dcpiflame --db "$inlined" --no-script)
+	dcpiprof --db "$inlined" --inclusive --no-inline --least 0 --json >"$inlined.plain.json"
+	near 'with --no-inline samples are of the procedures' 60 \
+		"$(jq '.samples as $all | .rows[] | select(.procedure == "unpack") | .own * 100 / $all' "$inlined.plain.json")"
+	check_equal 'and nothing is inlined' 0 \
+		"$(jq '[.rows[] | select(.procedure == "mix" or .procedure == "digest")] | length' "$inlined.plain.json")"
+	if ! grep -q '(inlined)' <(perf script -i "$inlined.data" -F comm,ip,sym 2>/dev/null); then
+		skip 'inlined frames are those of perf script' 'this perf does not print them'
+		return
+	fi
+	check_equal 'inlined frames are those of perf script' "$(perf_inlined_stacks "$inlined.data")" "$(our_inlined_stacks "$inlined")"
+	strip -o "$scratch/inlined.stripped" "$build/workloads/inlined"
+	check 'a stripped program has none, and is no error' inlined_of_stripped
+}
+
+# Where there is no DWARF, nothing is guessed.
+inlined_of_stripped()
+{
+	perf record -q -e cpu-clock -c 5000000 --call-graph dwarf -o "$scratch/stripped.data" -- "$scratch/inlined.stripped" 0.5 &&
+		dcpimport --db "$scratch/stripped" "$scratch/stripped.data" >/dev/null &&
+		[ "$(dcpiprof --db "$scratch/stripped" --inclusive --least 0 --json |
+			jq '[.rows[] | select(.procedure == "mix" or .procedure == "digest")] | length')" = 0 ]
 }
 
 # All processes and the kernel, most of them without frame pointers; and stacks that are deeper than the kernel records.
@@ -121,12 +186,13 @@ look_at_bad_input()
 	dcpitar --db "$db" "$scratch/calls.tar.zst" >/dev/null &&
 		dcpitar -x --to "$scratch/out" "$scratch/calls.tar.zst" >/dev/null
 	check_equal 'an archive has the stacks, too' "$(jq -c .rows "$scratch/tree.json")" \
-		"$(dcpiprof --db "$scratch/out" --tree --json | jq -c .rows)"
+		"$(dcpiprof --db "$scratch/out" --tree --no-inline --json | jq -c .rows)"
 }
 
 if command -v perf >/dev/null; then
 	look_at_known_calls
 	look_at_frames
+	look_at_inlined
 	look_at_machine
 	look_at_bad_input
 else

@@ -53,7 +53,7 @@ offers()
 mkdir "$scratch/path"
 install -m 755 /dev/null "$scratch/path/valgrind-or-not"
 touch "$scratch/big-file"
-check_equal 'an option' '--no-demangle --no-header --no-pager' "$(offers dcpiprof --no | paste -sd ' ')"
+check_equal 'an option' '--no-demangle --no-header --no-inline --no-pager' "$(offers dcpiprof --no | paste -sd ' ')"
 check_equal 'an image' server "$(offers dcpiprof --image se)"
 check_equal 'an image by its path' /opt/bin/server "$(offers dcpiprof --image /opt/bin/se)"
 check_equal 'an image as an argument' '[kernel]' "$(offers dcpiprof '[')"

@@ -257,7 +257,7 @@ export_stacks()
 		return
 	}
 	dcpimport --db "$stacks" "$stacks.data" >/dev/null
-	check 'stacks are exported in all formats' dcpiexport --db "$stacks" --stacks --folded "$stacks.folded" \
+	check 'stacks are exported in all formats' dcpiexport --db "$stacks" --stacks --no-inline --folded "$stacks.folded" \
 		--pprof "$stacks.pb.gz" --callgrind "$stacks.callgrind" --event cpu-clock
 	perf_folded "$stacks.data" | grep -E ';(main|parse|scan|build|descend) [0-9]*$' >"$stacks.expected"
 	check 'perf script has such' grep -q ';main;build;descend;descend;descend;descend [0-9]' "$stacks.expected"
@@ -265,7 +265,7 @@ export_stacks()
 		"$(grep -E '^[^ ]*;(main|parse|scan|build|descend) [0-9]*$' "$stacks.folded" | LC_ALL=C sort)"
 	all=$(dcpiexport --db "$stacks" --stacks --folded /dev/null --json | jq '.samples["cpu-clock.stacks"]')
 	check_equal 'all are there' "$all" "$(awk '{ n += $NF } END { print n }' "$stacks.folded")"
-	dcpiprof --db "$stacks" --inclusive --least 0 --json >"$stacks.json"
+	dcpiprof --db "$stacks" --inclusive --no-inline --least 0 --json >"$stacks.json"
 	jq -r --arg names "$names" '.rows[] | select(.procedure | test($names)) | "\(.samples) \(.procedure)"' "$stacks.json" |
 		sort >"$stacks.inclusive"
 	jq -r --arg names "$names" '.rows[] | select(.own > 0 and (.procedure | test($names))) | "\(.own) \(.procedure)"' \
@@ -289,12 +289,12 @@ export_stacks()
 		skip 'callgrind_annotate adds up stacks' 'valgrind is not installed'
 	fi
 	check_equal 'what is selected by the image that was running' "$(grep -cE ';(main|parse|scan|build|descend) ' "$stacks.folded")" \
-		"$(dcpiexport --db "$stacks" --stacks --folded - calls 2>/dev/null | wc -l)"
+		"$(dcpiexport --db "$stacks" --stacks --no-inline --folded - calls 2>/dev/null | wc -l)"
 	check_equal 'without --stacks, procedures have no callers' 0 \
 		"$(dcpiexport --db "$stacks" --folded - 2>/dev/null | grep -c ';main;')"
 	perf record -q -g -e cpu-clock -c 2000000 -o "$stacks.data" -- "$build/workloads/calls" 1 300 >/dev/null 2>&1
 	dcpimport --db "$stacks.deep" "$stacks.data" >/dev/null
-	dcpiexport --db "$stacks.deep" --stacks --folded "$stacks.folded" --pprof "$stacks.pb.gz" --callgrind "$stacks.callgrind"
+	dcpiexport --db "$stacks.deep" --stacks --no-inline --folded "$stacks.folded" --pprof "$stacks.pb.gz" --callgrind "$stacks.callgrind"
 	check 'what is too deep begins with the cause' grep -q '^\[truncated: depth\];descend;' "$stacks.folded"
 	check_equal 'and is a caller for callgrind' "$(awk '/^\[truncated: depth/ { n += $NF } END { print n + 0 }' "$stacks.folded")" \
 		"$(callgrind_annotate --threshold=100 --auto=no --inclusive=yes "$stacks.callgrind" |
@@ -315,5 +315,33 @@ look_at_files
 look_at_refusals
 compare_with_dcpiprof
 go_round_with_perf
+# What the compiler inlined is a line of a location, and a frame of its own.
+export_inlined()
+{
+	local stacks=$scratch/inlined names='^(main|pack|digest|mix|unpack)$'
+
+	perf record -q --call-graph dwarf -e cpu-clock -c 2000000 -o "$stacks.data" -- "$build/workloads/inlined" 2 >/dev/null 2>&1 || {
+		skip 'inlined procedures are exported' 'perf record is refused here'
+		return
+	}
+	dcpimport --db "$stacks" "$stacks.data" >/dev/null
+	dcpiexport --db "$stacks" --stacks --folded "$stacks.folded" --pprof "$stacks.pb.gz"
+	check 'inlined procedures are frames' grep -q ';main;pack;digest;unpack;digest;mix [0-9]' "$stacks.folded"
+	check_equal 'unless they are not wanted' '' \
+		"$(dcpiexport --db "$stacks" --stacks --no-inline --folded - 2>/dev/null | grep -E 'digest|mix')"
+	dcpiprof --db "$stacks" --inclusive --least 0 --json >"$stacks.json"
+	if ! command -v go >/dev/null; then
+		skip 'pprof has inlined procedures' 'golang-go is not installed'
+		return
+	fi
+	check_equal 'pprof adds up what is inlined as dcpiprof does, once a sample' \
+		"$(jq -r --arg names "$names" '.rows[] | select(.procedure | test($names)) | "\(.samples) \(.procedure)"' "$stacks.json" | sort)" \
+		"$(go tool pprof -top -cum -nodecount=1000000 -nodefraction=0 "$stacks.pb.gz" 2>/dev/null |
+			awk -v names="$names" '{ sub(/ \(inline\)$/, "") } $6 ~ names { print $4, $6 }' | sort)"
+	check 'pprof says where it was called' grep -Eq 'digest .*inlined\.c:[0-9]+' \
+		<(go tool pprof -traces -lines "$stacks.pb.gz" 2>/dev/null)
+}
+
 export_stacks
+export_inlined
 [ $failures = 0 ]

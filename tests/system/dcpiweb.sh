@@ -194,7 +194,7 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	dcpimport --db "$scratch/stacks" "$scratch/calls.data" >/dev/null; then
 	first_url=$url first=$web
 	serve 'a database with stacks is served' --db "$scratch/stacks"
-	page 'who calls what, as a tree' 'descend</a>' /calls
+	page 'who calls what, as a tree, with what was inlined' 'mix</a>' /calls
 	check 'whose branches open' grep -q '<details open><summary>' "$scratch/body"
 	page 'who calls a procedure' '</span> parse' '/calls?procedure=scan'
 	page 'what each calls' 'main</a>' '/calls?by=inclusive'
