@@ -13,21 +13,24 @@
 #include "image/lines.h"
 #include "process/hash.h"
 
+#define OPEN_LINES_MAX 64 /* images whose DWARF is open at once */
+
 /* What was inlined at an offset. */
 struct inlined_place {
 	uint64_t offset;
 	UT_hash_handle hh;
 	size_t count;
-	const char *names[]; /* owned by the lines */
+	const char *names[]; /* and their text behind them */
 };
 
 struct symbolizer_image {
 	uint32_t number;             /* of the image in the database: the key */
 	struct symbol_table *table;  /* NULL: `missing` says why */
 	enum procedure_kind missing; /* what the whole image is then */
-	bool has_lines;              /* they were looked for */
+	bool lacks_lines;            /* it has no DWARF, or none that can be read */
 	struct image_file *file;     /* of the lines */
-	struct image_lines *lines;   /* NULL: there are none */
+	struct image_lines *lines;   /* NULL: not open */
+	uint64_t used;               /* when they were needed last */
 	struct inlined_place *inlined;
 	UT_hash_handle hh;
 };
@@ -35,6 +38,8 @@ struct symbolizer_image {
 struct symbolizer {
 	struct profile *profile;
 	struct symbolizer_image *images;
+	size_t open_count; /* of lines */
+	uint64_t clock;
 };
 
 const char *
@@ -274,29 +279,76 @@ symbolizer_find(struct symbolizer *symbolizer, const struct selection_image *ima
 
 /* ---- what was inlined ---- */
 
-/* The file stays open: what lines say is read when it is asked for. 0 or -ENOMEM. */
-static int
-open_lines(const struct image *image, struct symbolizer_image *symbols)
+static void
+close_lines(struct symbolizer *symbolizer, struct symbolizer_image *symbols)
 {
-	int err;
+	symbolizer->open_count -= symbols->lines != NULL;
+	image_lines_free(symbols->lines);
+	image_file_close(symbols->file);
+	symbols->lines = NULL;
+	symbols->file = NULL;
+}
 
-	symbols->has_lines = true;
-	if (image->kind != IMAGE_USER && image->kind != IMAGE_VDSO)
-		return 0;
-	err = image_file_open(image, &symbols->file);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	image_file_find_debug(symbols->file);
-	err = image_lines_new(symbols->file, &symbols->lines);
-	if (err) {
-		image_file_close(symbols->file);
-		symbols->file = NULL;
+/* Each open file takes a descriptor or two, and memory for what libdw has read. */
+static void
+close_oldest_lines(struct symbolizer *symbolizer)
+{
+	struct symbolizer_image *oldest = NULL;
+
+	for (struct symbolizer_image *at = symbolizer->images; at; at = at->hh.next)
+		if (at->lines && (!oldest || at->used < oldest->used))
+			oldest = at;
+	if (oldest)
+		close_lines(symbolizer, oldest);
+}
+
+/* Lines of the image; `lacks_lines` when there are none. 0 or -ENOMEM. */
+static int
+open_lines(struct symbolizer *symbolizer, const struct image *image, struct symbolizer_image *symbols)
+{
+	int err = -ENOENT;
+
+	if (symbolizer->open_count == OPEN_LINES_MAX)
+		close_oldest_lines(symbolizer);
+	if (image->kind == IMAGE_USER || image->kind == IMAGE_VDSO)
+		err = image_file_open(image, &symbols->file);
+	if (!err) {
+		image_file_find_debug(symbols->file);
+		err = image_lines_new(symbols->file, &symbols->lines);
 	}
+	symbolizer->open_count += symbols->lines != NULL;
+	symbols->lacks_lines = err != 0;
+	if (err)
+		close_lines(symbolizer, symbols);
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Names are copied: the lines may be closed. */
+static struct inlined_place *
+new_place(uint64_t offset, const struct inlined_call *calls, size_t count)
+{
+	size_t size = sizeof(struct inlined_place) + count * sizeof(char *);
+	struct inlined_place *place;
+	char *text;
+
+	for (size_t i = 0; i < count; i++)
+		size += strlen(calls[i].name) + 1;
+	place = calloc(1, size);
+	if (!place)
+		return NULL;
+	place->offset = offset;
+	place->count = count;
+	text = (char *)&place->names[count];
+	for (size_t i = 0; i < count; i++) {
+		place->names[i] = text;
+		text = stpcpy(text, calls[i].name) + 1;
+	}
+	return place;
+}
+
 static int
-add_place(struct symbolizer_image *symbols, uint64_t offset, struct inlined_place **added)
+find_place(struct symbolizer *symbolizer, const struct image *image, struct symbolizer_image *symbols, uint64_t offset,
+           struct inlined_place **found)
 {
 	struct inlined_call calls[INLINED_MAX];
 	struct inlined_place *place;
@@ -304,34 +356,23 @@ add_place(struct symbolizer_image *symbols, uint64_t offset, struct inlined_plac
 	uint64_t address;
 	int err = 0;
 
+	if (!symbols->lines)
+		err = open_lines(symbolizer, image, symbols);
+	if (err || symbols->lacks_lines)
+		return err;
+	symbols->used = ++symbolizer->clock;
 	if (image_file_address(symbols->file, offset, &address) == 0)
 		err = image_lines_inlined(symbols->lines, address, calls, &count);
-	place = err ? NULL : calloc(1, sizeof(*place) + count * sizeof(place->names[0]));
+	place = err ? NULL : new_place(offset, calls, count);
 	if (!place)
 		return -ENOMEM;
-	place->offset = offset;
-	place->count = count;
-	for (size_t i = 0; i < count; i++)
-		place->names[i] = calls[i].name;
 	HASH_ADD(hh, symbols->inlined, offset, sizeof(place->offset), place);
 	if (!hash_added(place)) {
 		free(place);
 		return -ENOMEM;
 	}
-	*added = place;
+	*found = place;
 	return 0;
-}
-
-static int
-find_place(const struct image *image, struct symbolizer_image *symbols, uint64_t offset, struct inlined_place **place)
-{
-	int err = 0;
-
-	if (!symbols->has_lines)
-		err = open_lines(image, symbols);
-	if (!err && symbols->lines)
-		err = add_place(symbols, offset, place);
-	return err;
 }
 
 int
@@ -340,20 +381,18 @@ symbolizer_find_inlined(struct symbolizer *symbolizer, const struct selection_im
 {
 	struct symbolizer_image *symbols;
 	struct inlined_place *place = NULL;
+	struct guard guard;
 	int err = find_symbols(symbolizer, image, &symbols);
 
 	*count = 0;
-	if (err)
+	if (err || symbols->lacks_lines)
 		return err;
-	if (symbols->lines)
-		HASH_FIND(hh, symbols->inlined, &offset, sizeof(offset), place);
-	if (!place && (!symbols->has_lines || symbols->lines)) {
-		struct guard guard;
-
+	HASH_FIND(hh, symbols->inlined, &offset, sizeof(offset), place);
+	if (!place) {
 		err = enter_guard(&guard, image->image, "leave inlined procedures out with --no-inline");
 		if (err)
 			return err;
-		err = find_place(image->image, symbols, offset, &place);
+		err = find_place(symbolizer, image->image, symbols, offset, &place);
 		leave_guard(&guard);
 	}
 	if (place) {

@@ -14,6 +14,8 @@
 #include "dcpi-tools/common/symbolizer.h"
 #include "tests/unit/dcpi-tools/self.h"
 
+#define MANY_IMAGES 100 /* more than have their DWARF open at once */
+
 static char self[PATH_MAX];
 static char directory[] = "/tmp/symbolizerXXXXXX";
 static struct image self_image;
@@ -31,6 +33,27 @@ __attribute__((noinline)) int
 another_function(int value)
 {
 	return value * 5 + getppid();
+}
+
+static inline __attribute__((always_inline)) int
+is_inlined(int value)
+{
+	__asm__ volatile("nop");
+	return value + 1;
+}
+
+static inline __attribute__((always_inline)) int
+is_inlined_too(int value)
+{
+	return is_inlined(value * 7);
+}
+
+int has_inlined(int value);
+
+__attribute__((noinline)) int
+has_inlined(int value)
+{
+	return is_inlined_too(value) * 9 + getpid();
 }
 
 /* What the procedure at `offset` of `image` is called. */
@@ -58,6 +81,55 @@ assert_title(const struct image *image, uint64_t offset, enum procedure_kind kin
 	assert_string_equal(title, expected);
 	assert_int_equal(procedure.kind, kind);
 	free(title);
+}
+
+/* The first offset in the function that is of two inlined ones; 0: there is none. */
+static uint64_t
+find_inlined_twice(struct symbolizer *symbolizer, const struct selection_image *selected)
+{
+	const uint64_t start = self_offset(has_inlined);
+	const char *const *names;
+	size_t count;
+
+	for (uint64_t offset = start; offset < start + 64; offset++) {
+		assert_int_equal(symbolizer_find_inlined(symbolizer, selected, offset, &names, &count), 0);
+		if (count == 2)
+			return offset;
+	}
+	return 0;
+}
+
+/* One file under many numbers stands for many files. */
+static void
+what_was_inlined_is_found_in_more_images_than_are_open(void **state)
+{
+	struct symbolizer *symbolizer = symbolizer_new(NULL);
+	struct selection_image selected = {.number = 1, .image = &self_image};
+	const char *const *names[2];
+	uint64_t offset;
+	size_t count;
+
+	(void)state;
+	assert_non_null(symbolizer);
+	offset = find_inlined_twice(symbolizer, &selected);
+	if (!offset) { /* compiled without -g */
+		symbolizer_free(symbolizer);
+		skip();
+	}
+	for (uint32_t number = 1; number <= MANY_IMAGES; number++) {
+		selected.number = number;
+		assert_int_equal(symbolizer_find_inlined(symbolizer, &selected, offset, &names[number > 1], &count), 0);
+		assert_int_equal(count, 2);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(names[i][0], "is_inlined");
+		assert_string_equal(names[i][1], "is_inlined_too");
+	}
+	selected.number = 1; /* its lines were closed */
+	assert_int_equal(symbolizer_find_inlined(symbolizer, &selected, self_offset(function_to_find), names, &count),
+	                 0);
+	assert_int_equal(count, 0);
+	symbolizer_free(symbolizer);
 }
 
 static void
@@ -205,6 +277,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_is_found_by_an_offset_inside),
+		cmocka_unit_test(what_was_inlined_is_found_in_more_images_than_are_open),
 		cmocka_unit_test(code_outside_of_every_function_has_no_symbol),
 		cmocka_unit_test(a_stripped_function_is_its_image_and_where_it_begins),
 		cmocka_unit_test(a_file_of_another_build_is_not_used),
