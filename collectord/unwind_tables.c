@@ -26,6 +26,8 @@
 #define TRIES_MAX      4                 /* to make a table, and to store it */
 #define AGAIN_NS       (10 * SECOND_NS)  /* after a try that failed */
 #define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */
+#define USE_NS         (10 * SECOND_NS)  /* after that time, a frame counts half as much as a new one */
+#define TAKES_PLACE    2 /* how many times as much use a table must be as those that are given back for it */
 #define SHOWN_SIZE     1024
 
 enum table_stage {
@@ -45,7 +47,8 @@ struct unwind_image {
 
 	/* the event loop's */
 	struct unwind_table *table; /* NULL: there is none, or it is not there yet */
-	uint64_t round;             /* of the last sync after which it was needed */
+	size_t memory;              /* that the table takes or took; 0: not known yet */
+	uint64_t uses;              /* frames that were in it, old ones halved */
 	uint32_t missing;           /* frames since the last sync that lacked it */
 	uint32_t number;            /* in the session; UINT32_MAX: not seen in it */
 
@@ -65,6 +68,7 @@ struct unwind_image {
 /* Of an image of the session. */
 struct unwind_slot {
 	bool is_known;
+	uint64_t round; /* of the last look whether its build-id is known by now */
 	enum unwind_code code;
 	struct unwind_image *image; /* of code that is unwound by a table; NULL: there is no room for it */
 };
@@ -79,7 +83,8 @@ struct unwind_tables {
 	const struct image_table *session;
 	struct unwind_slot *slots; /* by number */
 	size_t slot_capacity;
-	uint64_t round;
+	uint64_t round;     /* counts syncs */
+	uint64_t halved_ns; /* CLOCK_MONOTONIC */
 	size_t memory;
 	uint64_t evicted;
 	bool has_missing;
@@ -160,18 +165,27 @@ add_image(struct unwind_tables *tables, const struct image *image)
 	return NULL;
 }
 
-/* Not inlined: few frames are the first of their image. */
+/*
+ * Which image a number is: files with one build-id have one table. So a file waits until its build-id was looked for,
+ * which is soon after its first frame. Not inlined: few frames are the first of their image.
+ */
 __attribute__((noinline)) static void
 fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slot)
 {
-	const struct image *image = image_table_get(tables->session, number);
+	struct image image = *image_table_get(tables->session, number);
 
-	*slot = (struct unwind_slot){.is_known = true, .code = code_of(image)};
+	if (slot->round == tables->round)
+		return;
+	*slot = (struct unwind_slot){.is_known = true, .round = tables->round, .code = code_of(&image)};
 	if (slot->code != UNWIND_CODE_TABLE)
 		return;
-	slot->image = known_image(tables, image);
+	if (tables->options.files && file_ids_complete(tables->options.files, &image) == FILE_WAITS) {
+		slot->is_known = false;
+		return;
+	}
+	slot->image = known_image(tables, &image);
 	if (!slot->image)
-		slot->image = add_image(tables, image);
+		slot->image = add_image(tables, &image);
 	if (slot->image)
 		slot->image->number = number;
 }
@@ -199,7 +213,7 @@ unwind_tables_find(void *context, uint32_t number, const struct unwind_table **t
 		return slot->code;
 	if (!slot->image)
 		return UNWIND_CODE_WITHOUT_TABLE;
-	slot->image->round = tables->round;
+	slot->image->uses++;
 	if (slot->image->table) {
 		*table = slot->image->table;
 		return UNWIND_CODE_TABLE;
@@ -212,31 +226,67 @@ unwind_tables_find(void *context, uint32_t number, const struct unwind_table **t
 static void
 free_table(struct unwind_tables *tables, struct unwind_image *image)
 {
-	tables->memory -= image->table->memory;
+	tables->memory -= image->memory;
 	unwind_table_free(image->table);
 	image->table = NULL;
 }
 
-/* Give back tables until they are within the limit, those first that were not needed for longest. With the lock held.
- */
+/* Of a table whose size is known: frames that it serves, for its memory. */
+static double
+use_of(const struct unwind_image *image)
+{
+	return (double)image->uses / (double)image->memory;
+}
+
+/* Give back tables until they are within the limit, those of least use first. With the lock held. */
 static void
 evict(struct unwind_tables *tables)
 {
 	while (tables->memory > tables->options.memory_limit) {
-		struct unwind_image *oldest = NULL;
+		struct unwind_image *least = NULL;
 
 		for (size_t i = 0; i < tables->image_count; i++) {
 			struct unwind_image *image = tables->images[i];
 
-			if (image->table && image->round < tables->round && (!oldest || image->round < oldest->round))
-				oldest = image;
+			if (image->table && (!least || use_of(image) < use_of(least)))
+				least = image;
 		}
-		if (!oldest) /* all are in use: the limit is passed for a while */
+		if (!least) /* a limit of 0 */
 			return;
-		free_table(tables, oldest);
-		oldest->stage = STAGE_NONE;
+		free_table(tables, least);
+		least->stage = STAGE_NONE;
 		tables->evicted++;
 	}
+}
+
+/*
+ * Is there room for the table, or are there tables of much less use than it, which can be given back? Otherwise tables
+ * that are all in use would be loaded and given back over and over. One that was never loaded is tried.
+ */
+static bool
+has_room(const struct unwind_tables *tables, const struct unwind_image *wanted)
+{
+	size_t taken = tables->memory;
+
+	if (!wanted->memory)
+		return true;
+	for (size_t i = 0; i < tables->image_count; i++)
+		if (tables->images[i]->table && use_of(tables->images[i]) * TAKES_PLACE < use_of(wanted))
+			taken -= tables->images[i]->memory;
+	return taken + wanted->memory <= tables->options.memory_limit;
+}
+
+/* What was of use counts less and less. */
+static void
+halve_uses(struct unwind_tables *tables)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+
+	if (now_ns - tables->halved_ns < USE_NS)
+		return;
+	tables->halved_ns = now_ns;
+	for (size_t i = 0; i < tables->image_count; i++)
+		tables->images[i]->uses /= 2;
 }
 
 /* Take tables that have come. With the lock held. */
@@ -251,9 +301,9 @@ take_ready(struct unwind_tables *tables)
 			continue;
 		image->table = image->made;
 		image->made = NULL;
-		image->round = tables->round;
-		tables->memory += image->table ? image->table->memory : 0;
+		image->memory = image->table ? image->table->memory : 0;
 		image->stage = image->table ? STAGE_LOADED : STAGE_WITHOUT;
+		tables->memory += image->memory;
 	}
 }
 
@@ -271,7 +321,7 @@ note_missing(struct unwind_tables *tables, const struct attribution *attribution
 		image->wanted += image->missing;
 		image->missing = 0;
 		image->place = attribution_place(attribution, image->number);
-		if (image->stage != STAGE_NONE)
+		if (image->stage != STAGE_NONE || !has_room(tables, image))
 			continue;
 		image->stage = tables->options.ready ? STAGE_LOOKUP : STAGE_MAKE;
 		looks_up |= image->stage == STAGE_LOOKUP;
@@ -296,6 +346,7 @@ unwind_tables_sync(struct unwind_tables *tables, const struct image_table *image
 
 	tables->session = images;
 	tables->round++;
+	halve_uses(tables);
 	capture_thread_lock(tables->options.thread);
 	if (tables->has_missing) {
 		looks_up = note_missing(tables, attribution);
@@ -343,17 +394,6 @@ spend(struct unwind_tables *tables, uint64_t cost_ns)
 		tables->start_cpu_ns += cost_ns;
 }
 
-/* The image with its build-id, if that is known by now: so the database has it. */
-static struct image
-complete_image(const struct unwind_tables *tables, const struct image *image)
-{
-	struct image complete = *image;
-
-	if (tables->options.files)
-		(void)file_ids_complete(tables->options.files, &complete);
-	return complete;
-}
-
 /* How many frames a table serves for what it costs: those of libraries come before those of large programs. */
 static double
 worth(const struct unwind_image *image)
@@ -398,7 +438,7 @@ begin_table(void *context, uint64_t now_ns, struct capture_child *child, uint64_
 		return false;
 	}
 	request = (struct capture_request){
-		.image = complete_image(tables, &image->image),
+		.image = image->image,
 		.pid = image->place.pid,
 		.start = image->place.start,
 		.end = image->place.end,
@@ -512,10 +552,9 @@ look_up(void *context, struct profile *profile)
 				wanted[count++] = tables->images[i];
 		capture_thread_unlock(tables->options.thread);
 		for (size_t i = 0; i < count; i++) {
-			const struct image image = complete_image(tables, &wanted[i]->image);
 			struct unwind_table *table = NULL;
 			uint32_t number;
-			int err = profile_find_image(profile, &image, &number);
+			int err = profile_find_image(profile, &wanted[i]->image, &number);
 
 			if (!err)
 				err = profile_get_unwind(profile, number, &table);
@@ -538,13 +577,12 @@ look_up(void *context, struct profile *profile)
 static bool
 store_value(struct unwind_tables *tables, struct profile *profile, struct unwind_image *image)
 {
-	const struct image complete = complete_image(tables, &image->image);
 	const struct captured captured = {
 		.owner = image->owner,
 		.unwind = {.data = image->value, .size = image->value_size},
 	};
 	uint32_t number;
-	int err = profile_find_image(profile, &complete, &number);
+	int err = profile_find_image(profile, &image->image, &number);
 
 	if (!err)
 		err = profile_put_captured(profile, number, &captured, tables->options.capture_limit);
@@ -599,8 +637,9 @@ unwind_tables_new(const struct unwind_tables_options *options)
 		return NULL;
 	tables->options = *options;
 	tables->request = (struct byte_writer)BYTE_WRITER_INIT;
+	tables->round = 1;
 	tables->allowance_ns = advance_ns(options);
-	tables->began_ns = tables->refilled_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	tables->began_ns = tables->refilled_ns = tables->halved_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	capture_thread_add(options->thread, &(struct capture_user){tables, begin_table, end_table});
 	return tables;
 }

@@ -5,10 +5,10 @@
  * database, on the flusher's thread, and if it is not there, dcpi-capture makes it from the file (capture_thread.h):
  * those first that most frames need. The flusher stores what was made. Until a table has come, stacks end at the
  * image's first frame (STACK_END_NO_TABLES).
- * Tables take at most a limit of memory: those that no stack needed for longest are given back, and looked up again
- * when they are needed. A part of the limit on overhead pays for making tables, some of it in advance; the start's
- * tables come within seconds. An image whose file gives no table is not tried again.
- * Thread rule: the event loop's, except for the hook.
+ * Files with one build-id have one table. Tables take at most a limit of memory: those that serve the fewest frames for
+ * their size are given back, and looked up again when they are of more use than others that are there. A part of the
+ * limit on overhead pays for making tables, some of it in advance; the start's tables come within seconds. An image
+ * whose file gives no table is not tried again. Thread rule: the event loop's, except for the hook.
  */
 #ifndef DCPI_COLLECTORD_UNWIND_TABLES_H
 #define DCPI_COLLECTORD_UNWIND_TABLES_H

@@ -56,7 +56,7 @@ static bool
 read_counts(struct table_loader *loader)
 {
 	struct byte_reader *reader = &loader->reader;
-	const size_t limit = reader_left(reader);
+	const size_t limit = reader_left(reader) < UINT32_MAX ? reader_left(reader) : UINT32_MAX;
 
 	loader->expressions = read_varint(reader);
 	loader->expression_bytes = read_varint(reader);
@@ -73,14 +73,21 @@ read_counts(struct table_loader *loader)
 	       reader_left(reader);
 }
 
-/* The table and its arrays in one block: those of 32 bits, then those of 16, then bytes. */
+static size_t
+block_count(uint64_t rows)
+{
+	return (rows + UNWIND_BLOCK_ROWS - 1) / UNWIND_BLOCK_ROWS;
+}
+
+/* The table and its arrays in one block: those of 32 bits, then bytes. Rows are the last of the bytes that are left. */
 static int
 allocate(struct table_loader *loader, unsigned machine)
 {
-	const size_t size = sizeof(struct unwind_table) + loader->rows * (sizeof(uint32_t) + sizeof(uint16_t)) +
+	const size_t size = sizeof(struct unwind_table) + block_count(loader->rows) * sizeof(struct unwind_block) +
 	                    loader->sets * sizeof(struct unwind_rules) +
 	                    loader->register_rules * sizeof(struct unwind_register_rule) +
-	                    loader->expressions * sizeof(uint32_t) + loader->expression_bytes;
+	                    loader->expressions * sizeof(uint32_t) + loader->expression_bytes +
+	                    reader_left(&loader->reader);
 	struct unwind_table *table = malloc(size);
 	uint8_t *at;
 
@@ -97,17 +104,16 @@ allocate(struct table_loader *loader, unsigned machine)
 		.memory = size,
 	};
 	at = (uint8_t *)(table + 1);
-	table->offsets = (uint32_t *)at;
-	at += loader->rows * sizeof(*table->offsets);
+	table->blocks = (struct unwind_block *)at;
+	at += block_count(loader->rows) * sizeof(*table->blocks);
 	table->rules = (struct unwind_rules *)at;
 	at += loader->sets * sizeof(*table->rules);
 	table->register_rules = (struct unwind_register_rule *)at;
 	at += loader->register_rules * sizeof(*table->register_rules);
 	table->expression_ends = (uint32_t *)at;
 	at += loader->expressions * sizeof(*table->expression_ends);
-	table->row_rules = (uint16_t *)at;
-	at += loader->rows * sizeof(*table->row_rules);
 	table->expression_bytes = at;
+	table->rows = at + loader->expression_bytes;
 	return 0;
 }
 
@@ -211,22 +217,29 @@ read_sets(struct table_loader *loader)
 	return true;
 }
 
+/* Check all rows, note where blocks begin, and copy the rows. */
 static bool
 read_rows(struct table_loader *loader)
 {
-	uint32_t *offsets = (uint32_t *)loader->table->offsets;
-	uint16_t *row_rules = (uint16_t *)loader->table->row_rules;
+	struct unwind_table *table = loader->table;
+	struct unwind_block *blocks = (struct unwind_block *)table->blocks;
+	struct byte_reader *reader = &loader->reader;
+	const uint8_t *start = reader->at;
 	uint64_t room = (uint64_t)UNWIND_OFFSET_MAX + 1; /* how far the next offset may be from the previous one */
 
 	for (size_t i = 0; i < loader->rows; i++) {
-		const uint64_t distance = next_number(&loader->reader), set = next_number(&loader->reader);
+		const uint64_t distance = next_number(reader);
+		const uint8_t *at = reader->at;
 
-		if (loader->reader.failed || distance == 0 || distance > room || set > loader->sets)
+		if (next_number(reader) > loader->sets || reader->failed || distance == 0 || distance > room)
 			return false;
 		room -= distance;
-		offsets[i] = (uint32_t)(UNWIND_OFFSET_MAX - room);
-		row_rules[i] = (uint16_t)set;
+		if (i % UNWIND_BLOCK_ROWS == 0)
+			blocks[i / UNWIND_BLOCK_ROWS] =
+				(struct unwind_block){(uint32_t)(UNWIND_OFFSET_MAX - room), (uint32_t)(at - start)};
 	}
+	memcpy((uint8_t *)table->rows, start, (size_t)(reader->at - start));
+	table->rows_end = table->rows + (reader->at - start);
 	return true;
 }
 
@@ -263,21 +276,37 @@ unwind_table_free(struct unwind_table *table)
 	free(table);
 }
 
+/* The rows of a block, which were checked, up to the offset. */
+static uint64_t
+find_set(const struct unwind_table *table, const struct unwind_block *block, uint64_t offset)
+{
+	struct byte_reader reader = {.at = table->rows + block->at, .end = table->rows_end};
+	uint64_t at = block->offset, set = next_number(&reader);
+
+	while (reader.at < reader.end) {
+		at += next_number(&reader);
+		if (at > offset)
+			break;
+		set = next_number(&reader);
+	}
+	return set;
+}
+
 const struct unwind_rules *
 unwind_table_find(const struct unwind_table *table, uint64_t offset)
 {
-	const uint32_t *row = table->offsets;
-	uint16_t set;
+	const struct unwind_block *block = table->blocks;
+	uint64_t set;
 
-	if (table->row_count == 0 || offset < row[0] || offset > UNWIND_OFFSET_MAX)
+	if (table->row_count == 0 || offset < block->offset || offset > UNWIND_OFFSET_MAX)
 		return NULL;
-	/* the last of `left` rows from `row` on that does not begin behind the offset, without a branch to mispredict
-	 */
-	for (uint32_t left = table->row_count, half; left > 1; left -= half) {
+	/* the last of `left` blocks from `block` on that does not begin behind the offset, without a branch to
+	 * mispredict */
+	for (size_t left = block_count(table->row_count), half; left > 1; left -= half) {
 		half = left / 2;
-		row += row[half] <= offset ? half : 0;
+		block += block[half].offset <= offset ? half : 0;
 	}
-	set = table->row_rules[row - table->offsets];
+	set = find_set(table, block, offset);
 	return set ? &table->rules[set - 1] : NULL;
 }
 

@@ -68,11 +68,21 @@ struct unwind_rules {
 };
 #define UNWIND_CFA_EXPRESSION UINT8_MAX
 
+/*
+ * Rows stay as they are in the bytes, because a large library has a million of them: in memory, a row takes three
+ * bytes. They are found by blocks of UNWIND_BLOCK_ROWS, the last of which may have fewer.
+ */
+struct unwind_block {
+	uint32_t offset; /* in the file, of the first row */
+	uint32_t at;     /* of `rows`: where the set's number of the first row is; the second row follows */
+};
+#define UNWIND_BLOCK_ROWS 32
+
 struct unwind_table {
 	enum unwind_machine machine;
 	uint32_t row_count, rules_count, register_rule_count, expression_count;
-	const uint32_t *offsets;   /* in the file, of each row: it applies up to the next one's offset */
-	const uint16_t *row_rules; /* of each row: a set's number plus 1; 0: none */
+	const struct unwind_block *blocks; /* of the rows: a row applies up to the next one's offset */
+	const uint8_t *rows, *rows_end;
 	const struct unwind_rules *rules;
 	const struct unwind_register_rule *register_rules;
 	const uint32_t *expression_ends; /* expression i ends before expression_bytes[expression_ends[i]] */

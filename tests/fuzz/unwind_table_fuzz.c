@@ -2,6 +2,7 @@
  */
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,6 +34,27 @@ check_rules(const struct unwind_table *table, const struct unwind_rules *rules)
 	}
 }
 
+/* Each row is found, from its block. */
+static void
+check_rows(const struct unwind_table *table)
+{
+	struct byte_reader reader = {.at = table->rows, .end = table->rows_end};
+	uint64_t behind = 0; /* offset behind the last row's */
+
+	for (uint32_t i = 0; i < table->row_count; i++) {
+		const struct unwind_block *block = &table->blocks[i / UNWIND_BLOCK_ROWS];
+		const uint64_t offset = behind + read_varint(&reader) - 1;
+		const uint8_t *at = reader.at;
+		const uint64_t set = read_varint(&reader);
+
+		require(!reader.failed && set <= table->rules_count && offset >= behind && offset <= UNWIND_OFFSET_MAX);
+		require(i % UNWIND_BLOCK_ROWS > 0 || (block->offset == offset && table->rows + block->at == at));
+		require(unwind_table_find(table, offset) == (set ? &table->rules[set - 1] : NULL));
+		behind = offset + 1;
+	}
+	require(reader_left(&reader) == 0);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -40,12 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (unwind_table_load(data, size, &table))
 		return 0;
-	for (uint32_t i = 0; i < table->row_count; i++) {
-		const uint16_t set = table->row_rules[i];
-
-		require(i == 0 || table->offsets[i - 1] < table->offsets[i]);
-		require(unwind_table_find(table, table->offsets[i]) == (set ? &table->rules[set - 1] : NULL));
-	}
+	check_rows(table);
 	for (uint32_t i = 0; i < table->rules_count; i++)
 		check_rules(table, &table->rules[i]);
 	for (uint32_t i = 0; i < table->expression_count; i++)

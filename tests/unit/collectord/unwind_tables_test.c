@@ -28,6 +28,7 @@ struct tables_stage {
 	struct attribution *attribution;
 	struct capture_thread *thread;
 	struct unwind_tables *tables;
+	struct file_ids *files;
 	unsigned lookups; /* that were asked for */
 	uint32_t number;  /* of the image */
 };
@@ -88,6 +89,7 @@ static void
 begin_tables(struct tables_stage *stage, const char *program, size_t memory_limit)
 {
 	const struct unwind_tables_options options = {
+		.files = stage->files,
 		.memory_limit = memory_limit,
 		.capture_limit = UINT64_C(64) << 20,
 		.overhead_limit_ppm = 10000,
@@ -229,31 +231,118 @@ a_table_is_made_once_and_kept_in_the_database(void **state)
 }
 
 static void
-a_table_that_is_not_needed_is_given_back_when_memory_is_short(void **state)
+find_code_often(struct tables_stage *stage)
+{
+	const struct unwind_table *table;
+
+	for (int i = 0; i < 100000; i++)
+		(void)find_code(stage, &table);
+}
+
+static void
+load_table(struct tables_stage *stage)
+{
+	const struct unwind_table *table;
+
+	(void)find_code(stage, &table);
+	sync_tables(stage);
+	run_hook(stage, false);
+	assert_true(wait_for_table(stage));
+}
+
+/* Room for either of two tables, not for both. */
+static void
+tables_of_more_use_take_the_place_of_others(void **state)
 {
 	struct tables_stage *stage = *state;
 	const struct image other = image_at("/usr/bin/cat");
 	const struct unwind_table *table;
 	struct unwind_tables_stats stats;
-	uint32_t sleeps;
+	uint32_t sleep, cat;
 
 	write_image(stage);
-	begin_tables(stage, stage->program, 1);
-	(void)find_code(stage, &table);
-	sync_tables(stage);
-	run_hook(stage, false);
-	assert_true(wait_for_table(stage));
-	sleeps = stage->number;
-	assert_int_equal(image_table_intern(stage->images, &other, &stage->number), 0);
-	(void)find_code(stage, &table);
-	sync_tables(stage);
-	run_hook(stage, false);
-	assert_true(wait_for_table(stage));
+	begin_tables(stage, stage->program, 1 << 20);
+	sleep = stage->number;
+	assert_int_equal(image_table_intern(stage->images, &other, &cat), 0);
+	load_table(stage);
+	stage->number = cat;
+	load_table(stage);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.loaded, 2);
+	end_tables(stage);
+
+	begin_tables(stage, stage->program, stats.memory - 1);
+	stage->number = sleep;
+	load_table(stage);
+	stage->number = cat;
+	find_code_often(stage);
+	load_table(stage);
 	unwind_tables_stats(stage->tables, &stats);
 	assert_int_equal(stats.evicted, 1);
 	assert_int_equal(stats.loaded, 1);
-	stage->number = sleeps;
+	stage->number = sleep;
+	stage->lookups = 0;
 	assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
+	sync_tables(stage);
+	assert_int_equal(stage->lookups, 0); /* it would not stay */
+	for (int i = 0; i < 10; i++)
+		find_code_often(stage);
+	load_table(stage);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.evicted, 2);
+	assert_int_equal(stats.loaded, 1);
+}
+
+static void
+files_with_one_build_id_have_one_table(void **state)
+{
+	struct tables_stage *stage = *state;
+	struct image copy = stage->image;
+	struct unwind_tables_stats stats;
+	const struct unwind_table *table;
+
+	write_image(stage);
+	begin_tables(stage, stage->program, 1 << 20);
+	load_table(stage);
+	unwind_tables_end_session(stage->tables);
+	image_table_free(stage->images);
+	stage->images = image_table_new();
+	copy.inode++;
+	assert_int_equal(image_table_intern(stage->images, &copy, &stage->number), 0);
+	sync_tables(stage);
+	assert_int_equal(find_code(stage, &table), UNWIND_CODE_TABLE);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.images, 1);
+}
+
+/* Otherwise it had two tables: one for the file, and one for its build-id. */
+static void
+a_file_waits_until_its_build_id_was_looked_for(void **state)
+{
+	struct tables_stage *stage = *state;
+	const struct unwind_table *table;
+	struct unwind_tables_stats stats;
+	struct file_ids *files = file_ids_new(NULL);
+	struct sampled_file file;
+
+	assert_non_null(files);
+	write_image(stage);
+	stage->image.build_id_size = 0;
+	assert_int_equal(image_table_intern(stage->images, &stage->image, &stage->number), 0);
+	stage->files = files;
+	begin_tables(stage, stage->program, 1 << 20);
+	assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
+	sync_tables(stage);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.images, 0);
+	file = (struct sampled_file){.image = &stage->image, .place = {.pid = (uint32_t)getpid()}};
+	file_ids_ask(files, &file);
+	file_ids_wait(files, WAIT_NS);
+	(void)find_code(stage, &table);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.images, 1);
+	end_tables(stage);
+	file_ids_free(files);
 }
 
 static void
@@ -304,7 +393,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TABLES_CASE(a_table_is_made_once_and_kept_in_the_database),
-		TABLES_CASE(a_table_that_is_not_needed_is_given_back_when_memory_is_short),
+		TABLES_CASE(tables_of_more_use_take_the_place_of_others),
+		TABLES_CASE(files_with_one_build_id_have_one_table),
+		TABLES_CASE(a_file_waits_until_its_build_id_was_looked_for),
 		TABLES_CASE(a_file_without_a_table_is_tried_once),
 		TABLES_CASE(code_that_no_file_has_is_unwound_by_frame_pointers),
 	};

@@ -386,7 +386,7 @@ assert_table_begins_at(struct profile *profile, uint32_t image, uint64_t offset)
 
 	assert_int_equal(profile_get_unwind(profile, image, &table), 0);
 	assert_int_equal(table->row_count, 1);
-	assert_int_equal(table->offsets[0], offset);
+	assert_int_equal(table->blocks[0].offset, offset);
 	unwind_table_free(table);
 }
 

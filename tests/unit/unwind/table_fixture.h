@@ -9,7 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "unwind/table.h"
+
+/* The offset of row `number`. */
+static inline uint32_t
+row_offset(const struct unwind_table *table, uint32_t number)
+{
+	const struct unwind_block *block = &table->blocks[number / UNWIND_BLOCK_ROWS];
+	struct byte_reader reader = {.at = table->rows + block->at, .end = table->rows_end};
+	uint32_t offset = block->offset;
+
+	(void)read_varint(&reader);
+	for (uint32_t i = 0; i < number % UNWIND_BLOCK_ROWS; i++) {
+		offset += (uint32_t)read_varint(&reader);
+		(void)read_varint(&reader);
+	}
+	assert_false(reader.failed);
+	return offset;
+}
 
 /* The usual rules of x86-64: the CFA is `number` + `offset`, the return address is below it. */
 static inline struct unwind_frame_rules
