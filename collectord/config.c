@@ -38,7 +38,7 @@ dcpid_config_default(struct config *config)
 	config->overhead_limit_ppm = 10000;
 	config->max_rate = 5200; /* DCPI's density, TOCS 15(4), 1997 */
 	config->idle_rate = 20;
-	config->stacks = (struct config_stacks){.depth = 128, .user = true, .kernel = true};
+	config->stacks = (struct config_stacks){.rate = 49, .depth = 128, .user = true, .kernel = true};
 	config->log_limit = LOG_LEVEL_INFO;
 	config->event_count = sizeof(default_events) / sizeof(default_events[0]);
 	memcpy(config->events, default_events, sizeof(default_events));

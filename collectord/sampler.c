@@ -78,19 +78,6 @@ add_stacks(struct sampler *sampler)
 	sampler->stack_event = (uint16_t)place;
 }
 
-/* What a sample of the event costs of which stacks are taken. */
-static uint64_t
-stack_base_cost(const struct sampler *sampler)
-{
-	const struct event_encoding *counted = &sampler->stack_sampler.counted.encoding;
-
-	for (size_t i = 0; i < sampler->event_count; i++)
-		if (sampler->events[i].available && sampler->events[i].encoding.type == counted->type &&
-		    sampler->events[i].encoding.config == counted->config)
-			return sampler->budget.events[i].cost_ns;
-	return BUDGET_CLOCK_COST_NS;
-}
-
 static int
 resolve_events(struct sampler *sampler, const struct config *config, int cpu, char *why, size_t size)
 {
@@ -130,9 +117,12 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		budget_init(&sampler->budget, config);
 		budget_measure(&sampler->budget, &sampler->features, sampler->events, sampler->event_count,
 		               sampler->log);
-		if (stack_sampler_is_on(&sampler->stack_sampler))
+		if (stack_sampler_is_on(&sampler->stack_sampler)) {
+			const struct budget_event *base = &sampler->budget.events[sampler->stack_sampler.base];
+
 			sampler->budget.stacks_ns =
-				stack_sampler_plan(&sampler->stack_sampler, stack_base_cost(sampler));
+				stack_sampler_plan(&sampler->stack_sampler, base->cost_ns, base->count_rate);
+		}
 		budget_plan(&sampler->budget, dither_rate_limit(event_rate_limit(SAMPLER_PROCFS)), sampler->events);
 		add_sums(sampler, config);
 		add_stacks(sampler);
@@ -548,22 +538,23 @@ __attribute__((noinline)) static int
 take_stack(struct sampler *sampler, const struct record *record)
 {
 	struct slice_event *total = &sampler->totals[sampler->stack_event];
+	const uint64_t weight = stack_sampler_weight(&sampler->stack_sampler, record);
 	struct sample_key key = {.event = sampler->stack_event};
 	int cause;
 	int err = stack_sampler_attribute(&sampler->stack_sampler, sampler->attribution, sampler->images, record, &key,
 	                                  &cause);
 
 	if (!err && cause)
-		total->unknown[cause - 1]++;
+		total->unknown[cause - 1] += weight;
 	else if (!err)
-		err = tally_add(sampler->tally, &key, 1);
+		err = tally_add(sampler->tally, &key, weight);
 	if (err && sampler->is_dropping) {
-		total->dropped++;
+		total->dropped += weight;
 		return 0;
 	}
 	if (err)
 		return err;
-	total->samples++;
+	total->samples += weight;
 	return 0;
 }
 

@@ -96,6 +96,12 @@ close_counter(const struct sampler_cpu *cpu, struct sampler_counter *counter)
 	memset(&counter->read, 0, sizeof(counter->read));
 }
 
+static int
+set_period(const struct sampler_counter *counter, uint64_t period)
+{
+	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
+}
+
 /* The period of an event's counter for idle CPUs, ns; 0: those are sampled as busy ones. */
 static uint64_t
 idle_period(const struct sampler *sampler, size_t event)
@@ -260,6 +266,8 @@ select_counter(struct sampler *sampler, struct sampler_cpu *cpu, size_t event, b
 		(void)ioctl(ends, PERF_EVENT_IOC_DISABLE, 0);
 	}
 	cpu->idle[event].is_idle = idle;
+	if (cpu->stacks && event == sampler->stack_sampler.base)
+		(void)set_period(&cpu->stack_counter, stack_sampler_period(&sampler->stack_sampler, idle));
 }
 
 static bool
@@ -441,6 +449,24 @@ cpu_open_events(struct sampler *sampler, struct sampler_cpu *cpu)
 	return opened;
 }
 
+/* The event that call stacks are taken of on the CPU: on one of another kind it is not that of the configuration. */
+static const struct event_encoding *
+stack_encoding(const struct sampler *sampler, uint32_t cpu)
+{
+	const size_t base = sampler->stack_sampler.base;
+
+	for (size_t i = 0; i < sampler->event_count; i++) {
+		const struct event *event = &sampler->events[i];
+		const struct sampler_event_cpus *list = &sampler->event_cpus[i];
+
+		if (i != base && !event_is_cycles(&event->encoding))
+			continue;
+		if (event->available && (list->count == 0 || cpu_list_has(list->cpus, list->count, cpu)))
+			return &event->encoding;
+	}
+	return &sampler->events[base].encoding;
+}
+
 /* Without call stacks the CPU is sampled nevertheless. */
 static void
 open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
@@ -452,7 +478,10 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 
 	if (!sampler->stack_event || counter->fd >= 0)
 		return;
-	ring_size = stack_sampler_attr(&sampler->stack_sampler, &sampler->features, &attr);
+	ring_size = stack_sampler_attr(&sampler->stack_sampler, stack_encoding(sampler, cpu->number),
+	                               &sampler->features, &attr);
+	if (cpu->idle[sampler->stack_sampler.base].is_idle)
+		attr.sample_period = stack_sampler_period(&sampler->stack_sampler, true);
 	attr.disabled = !sampler->enabled;
 	err = open_counter(&attr, cpu->number, counter);
 	if (!err) {
@@ -802,12 +831,6 @@ sampler_disable(struct sampler *sampler)
 {
 	sampler->enabled = false;
 	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
-}
-
-static int
-set_period(const struct sampler_counter *counter, uint64_t period)
-{
-	return ioctl(counter->fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
 /*

@@ -14,7 +14,7 @@
 #define KERNEL_DEPTH   127                  /* kernel.perf_event_max_stack */
 #define COPY_COST_NS   6000                 /* of the copy and of the frames in the kernel */
 #define UNWIND_COST_NS 15000                /* in dcpid */
-#define CYCLE_RATE     UINT64_C(4000000000) /* where the kernel would have to vary the period */
+#define CYCLE_RATE     UINT64_C(3000000000) /* where it could not be measured */
 
 static const struct event *
 find_base(const struct event *events, size_t count)
@@ -45,16 +45,20 @@ choose_event(struct stack_sampler *sampler, const struct config *config, const s
 		snprintf(why, size, "%s", sampler->counted.note);
 		return -ENOENT;
 	}
-	/* a fixed period: a count is then a number of events. The registers are those of the interrupt, so its address
-	 * is wanted, too, not that of a precise sample */
-	if (!sampler->counted.period)
-		sampler->counted.period = CYCLE_RATE / config->stacks.rate;
+	/* the registers are those of the interrupt, so its address is wanted, too, not that of a precise sample */
 	sampler->counted.precise = 0;
-	sampler->event.period = sampler->counted.period;
 	sampler->event.precise = 0;
 	sampler->event.rate = config->stacks.rate;
 	sampler->event.chosen = false;
 	return 0;
+}
+
+static uint64_t
+idle_periods_of(const struct config *config, const struct event *counted)
+{
+	if (!event_is_clock(&counted->encoding) || counted->idle || config->idle_rate == 0)
+		return 1;
+	return (config->stacks.rate + config->idle_rate - 1) / config->idle_rate;
 }
 
 int
@@ -81,6 +85,8 @@ stack_sampler_init(struct stack_sampler *sampler, const struct config *config, c
 		                   : error_text(err));
 		return 0;
 	}
+	sampler->base = (size_t)(base - events);
+	sampler->idle_periods = idle_periods_of(config, &sampler->counted);
 	sampler->user = config->stacks.user;
 	sampler->kernel = config->stacks.kernel;
 	sampler->depth = config->stacks.depth;
@@ -103,8 +109,12 @@ stack_sampler_fini(struct stack_sampler *sampler)
 }
 
 uint64_t
-stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns)
+stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate)
 {
+	/* a fixed period: a count is then a number of events */
+	if (!sampler->counted.period)
+		event_set_rate(&sampler->counted, sampler->event.rate, count_rate ? count_rate : CYCLE_RATE);
+	sampler->event.period = sampler->counted.period;
 	sampler->event.cost_ns = sample_cost_ns + COPY_COST_NS;
 	return sampler->event.rate * (sampler->event.cost_ns + UNWIND_COST_NS);
 }
@@ -121,13 +131,28 @@ ring_size_of(const struct stack_sampler *sampler)
 	return size;
 }
 
+uint64_t
+stack_sampler_period(const struct stack_sampler *sampler, bool is_idle)
+{
+	return sampler->counted.period * (is_idle ? sampler->idle_periods : 1);
+}
+
+uint64_t
+stack_sampler_weight(const struct stack_sampler *sampler, const struct record *record)
+{
+	return record->sample.period > sampler->counted.period ? sampler->idle_periods : 1;
+}
+
 size_t
-stack_sampler_attr(struct stack_sampler *sampler, const struct event_features *features, struct perf_event_attr *attr)
+stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
+                   const struct event_features *features, struct perf_event_attr *attr)
 {
 	const size_t ring_size = ring_size_of(sampler);
+	struct event counted = sampler->counted;
 
-	event_sample_attr(&sampler->counted, features, attr);
-	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	counted.encoding = *encoding;
+	event_sample_attr(&counted, features, attr);
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD;
 	attr->sample_max_stack = (uint16_t)(sampler->depth < KERNEL_DEPTH ? sampler->depth : KERNEL_DEPTH);
 	attr->exclude_callchain_user = 1;
 	attr->exclude_callchain_kernel = !sampler->kernel;

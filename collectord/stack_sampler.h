@@ -4,7 +4,8 @@
  * A sample has the addresses of its frames in the kernel, which the kernel unwinds, the registers of user mode and a
  * copy of the top of the user's stack; call_stack.h finds the frames of user mode. Such samples are a thousand times as
  * large as others, so they have a ring of their own.
- * The event is the first one of cycles or a clock; its period is fixed.
+ * The event is the first one of cycles or a clock, on a CPU of another kind the one that counts there; its period is
+ * fixed. A clock goes on while its CPU is idle, so it has a longer period there, and a sample counts as so many.
  * Thread rule: the event loop's.
  */
 #ifndef DCPI_COLLECTORD_STACK_SAMPLER_H
@@ -27,8 +28,10 @@
 #define STACK_SAMPLER_NODES_MAX ((size_t)1 << 20) /* of a session, which ends long before: 16 MiB */
 
 struct stack_sampler {
-	struct event event;   /* as it is in the epoch; without a name: stacks are not sampled */
-	struct event counted; /* as it is opened */
+	struct event event;    /* as it is in the epoch; without a name: stacks are not sampled */
+	struct event counted;  /* as it is opened */
+	size_t base;           /* the number of the event that is counted, of those that were resolved */
+	uint64_t idle_periods; /* of the period, what an idle CPU's has; 1: it is not longer */
 	struct record_layout layout;
 	bool user, kernel;
 	size_t depth;
@@ -54,15 +57,24 @@ stack_sampler_is_on(const struct stack_sampler *sampler)
 	return sampler->event.name[0] != '\0';
 }
 
-/* Set what a sample costs, from what one of the event without stacks does, and return what stacks take from a second of
- * a busy CPU, dcpid's part included: ns. */
-uint64_t stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns);
+/*
+ * Set what a sample costs, from what one of the event without stacks does, and the period of an event that counts
+ * `count_rate` a second of a busy CPU, about. Returns what stacks take from such a second, dcpid's part included: ns.
+ */
+uint64_t stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate);
 
 /*
- * How the event is opened. Returns the bytes of its ring, a power of two, which becomes readable when it is half full.
+ * How the event is opened, on a CPU that counts it as `encoding`. Returns the bytes of its ring, a power of two, which
+ * becomes readable when it is half full.
  */
-size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_features *features,
-                          struct perf_event_attr *attr);
+size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
+                          const struct event_features *features, struct perf_event_attr *attr);
+
+/* The period, on a CPU that is idle or not. */
+uint64_t stack_sampler_period(const struct stack_sampler *sampler, bool is_idle);
+
+/* How many samples of the usual period the record stands for: at least 1. */
+uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct record *record);
 
 /*
  * Attribute a sample: *cause as attribution_sample() gives it, or 0 with key->image, ->offset and ->context. 0, -ENOSPC
