@@ -40,6 +40,7 @@ open_site(void **state)
 	site->config.sideband_pages = 64;
 	site->config.event_count = 1;
 	site->config.events[0] = (struct event_spec){.name = "cpu-clock", .rate = 1000, .user = true, .kernel = true};
+	site->config.stacks.rate = 0;
 	site->err = collection_open(&site->config, NULL, &site->collection, site->why, sizeof(site->why));
 	if (!site->err)
 		site->err = collection_start(site->collection, "first", site->why, sizeof(site->why));
@@ -222,6 +223,32 @@ flushes_within_a_slice_add_up(void **state)
 }
 
 /* A tally of one key is full at once; each further key has to wait for a flush. */
+static void
+call_stacks_are_samples_of_an_event_of_their_own(void **state)
+{
+	struct collection_site *site = *state;
+	struct selection *selection;
+	struct profile *profile;
+	uint64_t samples;
+
+	needs_perf_events(site);
+	collection_close(site->collection);
+	site->config.stacks.rate = 500;
+	assert_int_equal(collection_open(&site->config, NULL, &site->collection, site->why, sizeof(site->why)), 0);
+	assert_int_equal(collection_start(site->collection, "stacks", site->why, sizeof(site->why)), 0);
+	work_for(200000000);
+	collection_stop(site->collection);
+	assert_int_equal(collection_commit(site->collection, PATIENCE_NS), 0);
+	samples = view_of(site).samples;
+	selection = read_back(site, &profile);
+	assert_int_equal(selection->event_count, 2);
+	assert_string_equal(selection->events[1].name, "cpu-clock.stacks");
+	assert_true(selection->events[1].totals.samples >= 50);
+	assert_int_equal(selection->events[0].totals.samples + selection->events[1].totals.samples, samples);
+	selection_free(selection);
+	profile_close(profile);
+}
+
 static void
 a_tally_too_small_is_flushed_and_not_lost(void **state)
 {
@@ -861,6 +888,7 @@ main(void)
 		SITE_TEST(a_ticket_is_served_by_the_flusher),
 		SITE_TEST(slices_follow_each_other_without_a_gap),
 		SITE_TEST(flushes_within_a_slice_add_up),
+		SITE_TEST(call_stacks_are_samples_of_an_event_of_their_own),
 		SITE_TEST(a_tally_too_small_is_flushed_and_not_lost),
 		SITE_TEST(a_collection_that_cannot_write_keeps_what_fits_and_counts_what_it_drops),
 		SITE_TEST(a_new_epoch_begins_with_nothing),

@@ -39,6 +39,7 @@ start(struct config *config)
 	config->ring_pages = 1; /* soon half full */
 	config->event_count = 1;
 	config->events[0] = (struct event_spec){.name = "cpu-clock", .rate = 1000, .user = true, .kernel = true};
+	config->stacks.rate = 0;
 	err = collection_open(config, NULL, &collection, why, sizeof(why));
 	if (err == -EACCES || err == -EPERM || err == -ENOSYS)
 		skip_because(why);

@@ -623,14 +623,14 @@ code_of_a_jitdump_is_where_it_ran(void **state)
 static void
 the_layout_gives_the_address_of_every_offset(void **state)
 {
-	static const uint32_t blocks[] = {0, UINT32_MAX - 1};
+	static const uint32_t blocks[] = {0, CAPTURED_BLOCK_UNWIND - 1};
 	struct byte_writer file = BYTE_WRITER_INIT;
 	const struct captured_segment *segments = captured.segments;
 
 	(void)state;
 	put_header(&file, JITDUMP_MAGIC, 40);
 	put_load(&file, BASE + 0x10, "above", "\xc3", 1);
-	put_load(&file, BASE - 0x1010, "below", "\x90\xc3", 2);
+	put_load(&file, BASE - 0x2010, "below", "\x90\xc3", 2);
 	capture(file_of(file.data, file.size), BASE, blocks, 2);
 	writer_fini(&file);
 	assert_int_equal(captured.layout.segment_count, 2);
@@ -639,7 +639,7 @@ the_layout_gives_the_address_of_every_offset(void **state)
 	assert_int_equal(segments[1].offset + segments[1].size, JIT_SPAN);
 	assert_int_equal(segments[0].offset + segments[0].size, segments[1].offset);
 	assert_int_equal(captured.layout.section_count, 2);
-	assert_int_equal(captured.layout.sections[0].address, BASE - 0x2000);
+	assert_int_equal(captured.layout.sections[0].address, BASE - 0x3000);
 	assert_int_equal(captured.layout.sections[1].address, BASE);
 	assert_int_equal(captured.blocks[1].bytes[0xff1], 0xc3);
 }
