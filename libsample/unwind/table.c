@@ -33,11 +33,19 @@ struct table_loader {
 	struct unwind_table *table;
 };
 
-/* read_varint(), without a call for the numbers of one byte that most rows consist of. */
+/* read_varint(), without a call for the numbers of one or two bytes that rows consist of. */
 static inline uint64_t
 next_number(struct byte_reader *reader)
 {
-	return reader->at < reader->end && *reader->at < 0x80 ? *reader->at++ : read_varint(reader);
+	const uint8_t *at = reader->at;
+
+	if (reader->end - at >= 2 && at[1] < 0x80) {
+		reader->at += 1 + (at[0] >> 7);
+		return at[0] & 0x80 ? (at[0] & 0x7f) | (uint64_t)at[1] << 7 : at[0];
+	}
+	if (at < reader->end && at[0] < 0x80)
+		return *reader->at++;
+	return read_varint(reader);
 }
 
 /* A signed number of 32 bits; any other one fails. */

@@ -76,7 +76,7 @@ struct unwind_block {
 	uint32_t offset; /* in the file, of the first row */
 	uint32_t at;     /* of `rows`: where the set's number of the first row is; the second row follows */
 };
-#define UNWIND_BLOCK_ROWS 32
+#define UNWIND_BLOCK_ROWS 16
 
 struct unwind_table {
 	enum unwind_machine machine;
