@@ -79,8 +79,13 @@ run_dcpid()
 	fi
 	[ $status = 0 ] || return
 	said=$(sed -n 's/^dcpid: \([0-9]*\) samples in .*/\1/p' "$here/err")
-	written=$(dcpiprof --db "$here/db" --epoch all --json | jq '[.events[] | .taken // .samples] | add')
-	written=${written:-0} # of a life too short for any sample
+	written=$(
+		{
+			dcpiprof --db "$here/db" --epoch all --json
+			dcpiprof --db "$here/db" --epoch all --tree --json 2>/dev/null
+		} | jq -s '[.[].events[] | .taken // .samples] | add'
+	)
+	[ "${written:-null}" != null ] || written=0 # of a life too short for any sample
 	[ "$said" = "$written" ] || complain "it took ${said:-?} samples, and wrote ${written:-?}"
 }
 

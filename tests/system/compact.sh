@@ -96,7 +96,7 @@ test_without_room()
 {
 	local disk=$scratch/disk
 
-	mount_or_skip 4m "$disk" 'a disk without room for two files' || return 0
+	mount_or_skip 32m "$disk" 'a disk without room for two files' || return 0
 	cp -r "$db" "$disk/db"
 	dd if=/dev/zero of="$disk/filler" bs=64k 2>/dev/null
 	truncate --size=-256K "$disk/filler"

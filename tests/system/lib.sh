@@ -171,10 +171,13 @@ has_white_ground()
 		grep -E '^<(rect|polygon)' | grep -qE 'fill="(white|#ffffff)"'
 }
 
-# samples_written DB EPOCH - how many the database has, of all events
+# samples_written DB EPOCH - how many the database has, of all events and of call stacks
 samples_written()
 {
-	dcpiprof --db "$1" --epoch "$2" --json | jq '[.events[] | .taken // .samples] | add'
+	{
+		dcpiprof --db "$1" --epoch "$2" --json
+		dcpiprof --db "$1" --epoch "$2" --tree --json 2>/dev/null
+	} | jq -s 'if length == 0 then empty else [.[].events[] | .taken // .samples] | add end'
 }
 
 # mount_or_skip SIZE DIRECTORY SENTENCE - a disk of that size in a new directory; if that is not allowed, the reason of
