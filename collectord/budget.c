@@ -223,7 +223,7 @@ reserved_ppm(const struct budget *budget, const struct event *events)
 		if (events[i].available && events[i].rate > other)
 			reserved_ns += (events[i].rate - other) * overhead_daemon_sample_ns(budget->events[i].cost_ns);
 	}
-	return reserved_ns / 1000;
+	return (reserved_ns + budget->stacks_rate * OVERHEAD_STACK_NS) / 1000;
 }
 
 /* How often an event happens in a second of a busy CPU, from what was guessed and what was seen. */
@@ -306,7 +306,8 @@ chosen_rate(const struct budget *budget, const struct event *events)
 	uint64_t cost_ns = 0, chosen = 0, rate;
 
 	spare_ns = subtract(spare_ns, budget->daemon_ppm * 1000);
-	spare_ns = subtract(spare_ns, budget->stacks_ns);
+	spare_ns = subtract(spare_ns, budget->stacks_rate *
+	                                      (budget->stacks_cost_ns + (budget->daemon_ppm ? 0 : OVERHEAD_STACK_NS)));
 	for (size_t i = 0; i < budget->count; i++) {
 		if (!events[i].available || is_instead_of(budget, events, i))
 			continue;

@@ -30,9 +30,9 @@ struct budget_event {
 };
 
 struct budget {
-	uint64_t limit_ppm;  /* of the machine's processor time */
-	uint64_t max_rate;   /* samples per second and CPU, of all events together */
-	uint64_t stacks_ns;  /* that call stacks take from a second of a busy CPU (stack_sampler.h) */
+	uint64_t limit_ppm;                   /* of the machine's processor time */
+	uint64_t max_rate;                    /* samples per second and CPU, of all events together */
+	uint64_t stacks_rate, stacks_cost_ns; /* of call stacks, which are paid for first (stack_sampler.h) */
 	uint64_t daemon_ppm; /* that dcpid itself uses; 0: overhead_daemon_sample_ns() a sample is enough */
 	bool planned;        /* the events have periods of a plan, which small changes leave alone */
 	size_t count;

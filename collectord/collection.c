@@ -1166,11 +1166,14 @@ collection_view(const struct collection *collection, struct collection_view *vie
 	sampler_cpu_list(collection->sampler, view->cpus, sizeof(view->cpus));
 	view_add_idle(collection, view);
 	view->captures = collection->capturer;
+	view->unwinds = collection->unwind_tables;
 	view->cpu_time_ns = cpu_time_of_all(collection);
 	if (collection->files)
 		file_ids_stats(collection->files, &view->files);
 	if (collection->capturer)
 		capturer_stats(collection->capturer, &view->capture);
+	if (collection->unwind_tables)
+		unwind_tables_stats(collection->unwind_tables, &view->unwind);
 	view_add_counted(collection, view);
 	view_add_overhead(collection, view);
 	if (view->trouble_since_ns)

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "collectord/capturer.h"
+#include "collectord/unwind_tables.h"
 #include "collectord/config.h"
 #include "collectord/file_ids.h"
 #include "collectord/flusher.h"
@@ -233,10 +234,12 @@ struct collection_view {
 	uint64_t trouble_since_ns; /* when flushes began to fail, ns since 1970; 0: they do not */
 	uint64_t trouble_dropped;  /* samples dropped since then */
 	struct capturer_stats capture;
+	struct unwind_tables_stats unwind;
 	struct file_ids_stats files;
 	struct proc_reader_stats reader;
 	uint64_t cpu_time_ns;     /* of dcpid and what it started */
 	bool captures;            /* `capture` is valid; false: nothing is captured */
+	bool unwinds;             /* `unwind` is valid; false: no stacks of programs are sampled */
 	struct quarantined aside; /* a damaged database that was put aside and is still there; else without a name */
 };
 

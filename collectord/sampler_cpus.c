@@ -479,7 +479,7 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 	if (!sampler->stack_event || counter->fd >= 0)
 		return;
 	ring_size = stack_sampler_attr(&sampler->stack_sampler, stack_encoding(sampler, cpu->number),
-	                               &sampler->features, &attr);
+	                               &sampler->features, sampler->cpu_count, &attr);
 	if (cpu->idle[sampler->stack_sampler.base].is_idle)
 		attr.sample_period = stack_sampler_period(&sampler->stack_sampler, true);
 	attr.disabled = !sampler->enabled;

@@ -11,9 +11,9 @@
 #define STACK_COPY     61440 /* bytes of a stack that are copied: see docs/design.md */
 #define RING_SIZE_MIN  ((size_t)256 << 10)
 #define RING_SIZE_MAX  ((size_t)16 << 20)
+#define RINGS_SIZE_MAX ((size_t)32 << 20)   /* of all CPUs */
 #define KERNEL_DEPTH   127                  /* kernel.perf_event_max_stack */
 #define COPY_COST_NS   6000                 /* of the copy and of the frames in the kernel */
-#define UNWIND_COST_NS 15000                /* in dcpid */
 #define CYCLE_RATE     UINT64_C(3000000000) /* where it could not be measured */
 
 static const struct event *
@@ -108,7 +108,7 @@ stack_sampler_fini(struct stack_sampler *sampler)
 	memset(sampler, 0, sizeof(*sampler));
 }
 
-uint64_t
+void
 stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate)
 {
 	/* a fixed period: a count is then a number of events */
@@ -116,17 +116,20 @@ stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint6
 		event_set_rate(&sampler->counted, sampler->event.rate, count_rate ? count_rate : CYCLE_RATE);
 	sampler->event.period = sampler->counted.period;
 	sampler->event.cost_ns = sample_cost_ns + COPY_COST_NS;
-	return sampler->event.rate * (sampler->event.cost_ns + UNWIND_COST_NS);
 }
 
-/* Room for the samples of a third of a second: a record takes as much as it can take, whatever was copied. */
+/*
+ * Room for the samples of two thirds of a second, where there are few CPUs: a record takes as much as it can take,
+ * whatever was copied.
+ */
 static size_t
-ring_size_of(const struct stack_sampler *sampler)
+ring_size_of(const struct stack_sampler *sampler, size_t cpu_count)
 {
 	const size_t sample = sampler->user ? STACK_COPY : KERNEL_DEPTH * sizeof(uint64_t);
 	size_t size = RING_SIZE_MIN;
 
-	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample / 3)
+	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample * 2 / 3 &&
+	       2 * size * cpu_count <= RINGS_SIZE_MAX)
 		size *= 2;
 	return size;
 }
@@ -145,9 +148,9 @@ stack_sampler_weight(const struct stack_sampler *sampler, const struct record *r
 
 size_t
 stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
-                   const struct event_features *features, struct perf_event_attr *attr)
+                   const struct event_features *features, size_t cpu_count, struct perf_event_attr *attr)
 {
-	const size_t ring_size = ring_size_of(sampler);
+	const size_t ring_size = ring_size_of(sampler, cpu_count);
 	struct event counted = sampler->counted;
 
 	counted.encoding = *encoding;
@@ -162,7 +165,7 @@ stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *e
 		attr->sample_stack_user = STACK_COPY;
 	}
 	attr->watermark = 1;
-	attr->wakeup_watermark = (uint32_t)(ring_size / 2);
+	attr->wakeup_watermark = (uint32_t)(ring_size / 4);
 	sampler->layout = (struct record_layout){
 		.sample_type = attr->sample_type,
 		.sample_id_all = attr->sample_id_all,

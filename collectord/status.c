@@ -265,6 +265,20 @@ trouble_json(const struct collection_view *view)
 	return sentences;
 }
 
+/* null: no stacks of programs are sampled. */
+static json_t *
+unwind_json(const struct collection_view *view)
+{
+	const struct unwind_tables_stats *unwind = &view->unwind;
+
+	if (!view->unwinds)
+		return json_null();
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "images", number(unwind->images), "loaded",
+	                 number(unwind->loaded), "waiting", number(unwind->waiting), "without", number(unwind->without),
+	                 "bytes", number(unwind->memory), "made", number(unwind->made), "evicted",
+	                 number(unwind->evicted), "cpu_ns", number(unwind->cpu_ns));
+}
+
 /* null: nothing is captured. */
 static json_t *
 capture_json(const struct collection_view *view)
@@ -373,6 +387,7 @@ status_json(const struct collection_view *view, const struct status_process *pro
 	                              number(reader->processes), "unread", number(reader->unread), "hung",
 	                              number(reader->hung)));
 	json_object_set_new(status, "capture", capture_json(view));
+	json_object_set_new(status, "unwind", unwind_json(view)); /* unwind tables of call stacks */
 	json_object_set_new(status, "totals", totals_json(view));
 	return status;
 }

@@ -247,6 +247,22 @@ print_captured(const json_t *capture, size_t width, FILE *stream)
 }
 
 static void
+print_unwind(const json_t *unwind, size_t width, FILE *stream)
+{
+	char loaded[STATUS_NUMBER_SIZE], images[STATUS_NUMBER_SIZE], bytes[STATUS_NUMBER_SIZE],
+		waiting[STATUS_NUMBER_SIZE];
+
+	if (!json_is_object(unwind))
+		return;
+	print_label("unwind tables", width, stream);
+	fprintf(stream, "of %s of %s programs and libraries that call stacks had frames in, %s; %s to be made\n",
+	        status_format_count(count_of(unwind, "loaded"), loaded),
+	        status_format_count(count_of(unwind, "images"), images),
+	        status_format_size(count_of(unwind, "bytes"), bytes),
+	        status_format_count(count_of(unwind, "waiting"), waiting));
+}
+
+static void
 print_losses(const json_t *status, size_t width, FILE *stream)
 {
 	const uint64_t lost = count_of(status, "sideband_lost"), skipped = count_of(status, "skipped");
@@ -335,6 +351,7 @@ status_print(const json_t *status, uint64_t now_ns, FILE *stream)
 	print_labels(status, width, stream);
 	print_database(status, now_ns, width, stream);
 	print_captured(json_object_get(status, "capture"), width, stream);
+	print_unwind(json_object_get(status, "unwind"), width, stream);
 	print_trouble(status, width, stream);
 	print_losses(status, width, stream);
 	print_cost(status, width, stream);

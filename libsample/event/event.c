@@ -75,13 +75,26 @@ event_stacks_of(const struct event *samples, struct event *stacks)
 	return true;
 }
 
-bool
-event_is_sum_of(const struct event *sum, const struct event *samples)
+/* Is its name that of `samples` with this suffix? */
+static bool
+is_derived_from(const struct event *event, const struct event *samples, const char *suffix)
 {
 	const size_t length = strlen(samples->name);
 
-	return event_is_sum(sum) && strncmp(sum->name, samples->name, length) == 0 &&
-	       strcmp(sum->name + length, EVENT_SUM_SUFFIX) == 0;
+	return is_derived(event, suffix) && strncmp(event->name, samples->name, length) == 0 &&
+	       strcmp(event->name + length, suffix) == 0;
+}
+
+bool
+event_is_sum_of(const struct event *sum, const struct event *samples)
+{
+	return is_derived_from(sum, samples, EVENT_SUM_SUFFIX);
+}
+
+bool
+event_is_stacks_of(const struct event *stacks, const struct event *samples)
+{
+	return is_derived_from(stacks, samples, EVENT_STACKS_SUFFIX);
 }
 
 bool

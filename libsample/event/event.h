@@ -136,6 +136,9 @@ bool event_sum_of(const struct event *samples, struct event *sum);
 #define EVENT_STACKS_SUFFIX ".stacks"
 bool event_is_stacks(const struct event *event);
 
+/* Whether `stacks` has the stacks of the event called samples->name. */
+bool event_is_stacks_of(const struct event *stacks, const struct event *samples);
+
 /* Make the event of the stacks of `samples`. False: its name would be too long. */
 bool event_stacks_of(const struct event *samples, struct event *stacks);
 

@@ -7,9 +7,10 @@
 static double
 cost_of_second(const struct event *event)
 {
-	return event->available
-	               ? (double)event->rate * (double)(event->cost_ns + overhead_daemon_sample_ns(event->cost_ns))
-	               : 0;
+	const uint64_t daemon_ns =
+		event_is_stacks(event) ? OVERHEAD_STACK_NS : overhead_daemon_sample_ns(event->cost_ns);
+
+	return event->available ? (double)event->rate * (double)(event->cost_ns + daemon_ns) : 0;
 }
 
 /* On cores of several kinds: does another kind of this event cost more? A CPU samples only one of them. */
@@ -83,21 +84,36 @@ samples_taken(const struct slice_event *counted)
 	return add_saturating(counted->samples, add_saturating(counted->lost, counted->dropped));
 }
 
+/* The event that is counted: of call stacks, that of their name; NULL: there is none. */
+static const struct event *
+clock_of(const struct event *events, size_t count, const struct event *event)
+{
+	if (!event_is_stacks(event))
+		return event;
+	for (size_t i = 0; i < count; i++)
+		if (event_is_stacks_of(event, &events[i]))
+			return &events[i];
+	return NULL;
+}
+
 uint64_t
 overhead_idle_ticks(const struct event *events, const struct slice_event *counted, size_t count, size_t index)
 {
-	const struct event *event = &events[index];
+	const struct event *event = &events[index], *clock = clock_of(events, count, event);
 	const uint64_t taken = samples_taken(&counted[index]);
 	uint64_t full_ns = counted[index].enabled_ns, ticks = 0;
 
-	if (!event_is_clock(&event->encoding) || event->idle || event->period == 0)
+	if (!clock || !event_is_clock(&clock->encoding) || clock->idle || event->period == 0)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t idle_ns = counted[i].enabled_ns;
+		const uint64_t idle_ns = counted[i].enabled_ns, period = events[i].encoding.config;
 
-		if (!event_is_sum_of(&events[i], event) || events[i].encoding.config == 0)
+		if (!event_is_sum_of(&events[i], clock) || period == 0)
 			continue;
-		ticks = idle_ns / events[i].encoding.config;
+		if (clock == event)
+			ticks = idle_ns / period;
+		else /* the multiple of their own period that is not shorter: stack_sampler.h */
+			ticks = idle_ns / event->period / (period / event->period + (period % event->period > 0));
 		full_ns = full_ns > idle_ns ? full_ns - idle_ns : 0;
 	}
 	ticks = add_saturating(ticks, full_ns / event->period);

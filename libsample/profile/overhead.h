@@ -20,6 +20,9 @@
  */
 #define OVERHEAD_DAEMON_SAMPLE_NS 1000
 
+/* The same, of a call stack, which is of an event of its own: docs/benchmarks.md. */
+#define OVERHEAD_STACK_NS 15000
+
 static inline uint64_t
 overhead_daemon_sample_ns(uint64_t cost_ns)
 {

@@ -129,11 +129,11 @@ test_status()
 {
 	check_equal 'status names process, schema and epoch' "$daemon dcpictl-status/1 1 begin" \
 		"$(status_of '"\(.pid) \(.schema) \(.epoch.id) \(.epoch.label)"')"
-	check_equal 'each event that was asked for is there, in order' 'cycles cache-misses' \
-		"$(status_of '[.events[].requested] | join(" ")')"
+	check_equal 'each event that was asked for is there, in order, and call stacks' 'cycles cache-misses stacks' \
+		"$(status_of '[.events[].requested | sub(".*[.]stacks$"; "stacks")] | join(" ")')"
 	check_equal 'what stands in or is missing has a reason' 0 \
 		"$(status_of '[.events[] | select((.name != .requested or (.available | not)) and .note == "")] | length')"
-	check_equal 'the log says of each event how it is counted' 2 \
+	check_equal 'the log says of each event how it is counted' 3 \
 		"$(grep -cE '(samples/s per CPU|a sample every|not available here)' "$log")"
 	check_equal 'people get aligned lines' 'dcpid|  unknown|  database|  cost' \
 		"$(dcpictl --db "$db" status | grep -oE '^(dcpid|  (unknown|database|cost))' | paste -s -d '|')"

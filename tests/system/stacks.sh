@@ -28,15 +28,66 @@ run_programs()
 def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
 f(32)'
+	everyday
+}
+
+# Programs that may be there, each for some seconds, by their own names.
+everyday()
+{
+	timeout 20 "$scratch/bin/stacked_sqlite" :memory: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
+		SELECT count(DISTINCT i * 7919 % 65537), max(printf('%x', i)) FROM n"
+	"${CC:-gcc}" -O2 -c -o "$scratch/large.o" "$scratch/large.c"
+	[ -z "$git" ] || for _ in {1..40}; do "$scratch/bin/stacked_git" hash-object "$scratch"/bin/*; done
+	[ -z "$redis" ] || redis-benchmark -s "$scratch/redis" -n 40000 -c 20 -q -t set,lpush,lrange_100,zadd
+	[ -z "$postgres" ] || as_postgres "$postgres/pgbench" -h "$scratch/pg" -T 2 -c 4 postgres
+}
+
+as_postgres()
+{
+	setpriv --reuid postgres --regid postgres --clear-groups "$@"
+}
+
+# begin_servers - those that are installed; a test needs none of them
+begin_servers()
+{
+	git=$(command -v git)
+	redis=$(command -v redis-server)
+	postgres=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+	[ -z "$git" ] || cp "$git" "$scratch/bin/stacked_git"
+	if [ -n "$redis" ]; then
+		start redis-server --port 0 --unixsocket "$scratch/redis" --save '' --dir "$scratch" >/dev/null
+		wait_for 10 test -S "$scratch/redis"
+	fi
+	[ -n "$postgres" ] || return 0
+	chmod 755 "$scratch"
+	install -d -o postgres "$scratch/pg"
+	as_postgres "$postgres/initdb" -D "$scratch/pg/data" >/dev/null &&
+		as_postgres "$postgres/pg_ctl" -D "$scratch/pg/data" -o "-k $scratch/pg -c listen_addresses=" -w start >/dev/null &&
+		as_postgres "$postgres/pgbench" -h "$scratch/pg" -i -q postgres >/dev/null 2>&1
+}
+
+end_servers()
+{
+	[ -z "$postgres" ] || as_postgres "$postgres/pg_ctl" -D "$scratch/pg/data" -m immediate stop >/dev/null
 }
 
 mkdir "$scratch/bin"
 cp "$workloads/call_tree" "$scratch/bin/"
 cp /bin/bash "$scratch/bin/stacked_bash"
 cp "$(command -v perl)" "$scratch/bin/stacked_perl"
+cp "$(command -v sqlite3)" "$scratch/bin/stacked_sqlite"
+awk 'BEGIN {
+	print "#include <stdio.h>\n#include <string.h>"
+	for (i = 0; i < 150; i++)
+		printf "int f%d(int a, char *s)\n{\n\tfor (int i = 0; i < a; i++)\n\t\ts[i] = (char)(s[i] * %d + i);\n\treturn (int)strlen(s) + snprintf(s, 9, \"%%d\", a);\n}\n", i, i % 97
+}' >"$scratch/large.c"
+begin_servers
 start_dcpid "$db" --config "$scratch/dcpid.conf" || { not_ok 'dcpid samples stacks' "$(cat "$db.log")"; exit; }
+dcpid=$started
 status=$(dcpictl --db "$db" status)
 check 'the status has the event of stacks with its rate and its price' grep -qE 'cpu-clock.stacks +199 samples/s per CPU, [0-9.]+ us each|cycles.stacks' <<<"$status"
+
+comms="stacked_bash stacked_perl stacked_python stacked_sqlite cc1${git:+ stacked_git}${redis:+ redis-server}${postgres:+ postgres}"
 
 # Tables are made when code is sampled first, and asked for after a flush: until one of the rounds misses none.
 for round in 1 2 3 4 5 6; do
@@ -44,7 +95,7 @@ for round in 1 2 3 4 5 6; do
 	dcpictl --db "$db" epoch --label="measured$round" >/dev/null
 	run_programs >"$scratch/programs" 2>&1 || not_ok 'the programs run' "$(cat "$scratch/programs")"
 	dcpictl --db "$db" flush >/dev/null
-	for comm in call_tree stacked_bash stacked_perl stacked_python; do
+	for comm in call_tree $comms; do
 		"$list" "$db" "measured$round" $comm
 	done >"$scratch/stacks"
 	grep -q '!no-tables' "$scratch/stacks" || break
@@ -53,8 +104,10 @@ check 'no unwind table is missing after five rounds' test "$round" -lt 6
 figure "round $round misses no table"
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
+check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
 check 'no stack was lost' grep -qE '[.]stacks .* 0 lost' <<<"$status"
-stop "$started"
+stop "$dcpid"
+end_servers
 
 # stacks_of COMM - of the last round
 stacks_of()
@@ -87,7 +140,7 @@ library ${main}call_tree\`in_library;libburn_a.so\`burn_a
 large-frame ${main}call_tree\`in_large_frame;call_tree\`work_in_large_frame
 END
 
-for comm in stacked_bash stacked_perl stacked_python; do
+for comm in $comms; do
 	count=$(stacks_of $comm | awk '{ all += $1 } END { print all + 0 }')
 	check_at_least "$comm has samples" 30 "$count"
 	reached=$(share_of $comm '^([^;]*`(_start|clone3?)|\[kernel\]|ld-linux[^;]*)(;|$)')

@@ -129,6 +129,28 @@ ticks_that_find_a_cpu_idle_cost_as_samples_do(void **state)
 }
 
 /* A counter stands still while its CPU is idle; where idle time counts, each tick is a sample. */
+/* The same CPUs, and stacks each 20 ms: each 60 ms of those 25 s, in which three samples are one. */
+static void
+ticks_of_call_stacks_are_longer_on_an_idle_cpu(void **state)
+{
+	const struct event events[] = {
+		{.name = "cpu-clock",
+	         .encoding = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK},
+	         .period = 1000000},
+		{.name = "cpu-clock.sum", .encoding = {.type = EVENT_TYPE_DCPIX, .config = 50000000}, .period = 1},
+		{.name = "cpu-clock.stacks", .encoding = {.type = EVENT_TYPE_DCPIX}, .period = 20000000},
+	};
+	const struct slice_event counted[] = {
+		{.enabled_ns = UINT64_C(40000000000)},
+		{.enabled_ns = UINT64_C(25000000000)},
+		{.samples = 66, .enabled_ns = UINT64_C(40000000000)},
+	};
+
+	(void)state;
+	assert_int_equal(overhead_idle_ticks(events, counted, 3, 2), 416 + 750 - 66);
+	assert_int_equal(overhead_idle_ticks(events + 1, counted + 1, 2, 1), 0); /* of what, is not known */
+}
+
 static void
 only_a_clock_that_passes_idle_time_by_has_idle_ticks(void **state)
 {
@@ -204,6 +226,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expected_is_rate_times_cost_of_all_events),
 		cmocka_unit_test(ticks_that_find_a_cpu_idle_cost_as_samples_do),
+		cmocka_unit_test(ticks_of_call_stacks_are_longer_on_an_idle_cpu),
 		cmocka_unit_test(only_a_clock_that_passes_idle_time_by_has_idle_ticks),
 		cmocka_unit_test(of_one_event_on_two_kinds_of_core_the_dearer_is_expected),
 		cmocka_unit_test(processor_time_is_that_of_the_cpus_that_were_there),
