@@ -18,7 +18,7 @@
 #include "process/kernel_map.h"
 #include "profile/kernel_names.h"
 
-#define UNWIND_TABLES_LIMIT ((size_t)12 << 20)    /* bytes of memory */
+#define UNWIND_TABLES_LIMIT ((size_t)16 << 20)    /* bytes of memory */
 #define STACKS_LIMIT        ((size_t)4 << 20)     /* bytes of a session's stacks */
 #define SHARE_MAX           4                     /* of the database */
 #define LAST_NS             UINT64_C(2000000000)  /* at the end, for images whose file may soon be gone */

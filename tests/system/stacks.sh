@@ -98,10 +98,11 @@ for round in 1 2 3 4 5 6; do
 	for comm in call_tree $comms; do
 		"$list" "$db" "measured$round" $comm
 	done >"$scratch/stacks"
-	grep -q '!no-tables' "$scratch/stacks" || break
+	missing=$(awk -F'\t' '{ all += $1; if ($2 ~ /^!no-tables/) part += $1 } END { printf "%.2f", 100 * part / all }' "$scratch/stacks")
+	awk -v missing="$missing" 'BEGIN { exit !(missing < 0.5) }' && break
 done
-check 'no unwind table is missing after five rounds' test "$round" -lt 6
-figure "round $round misses no table"
+check_at_most 'the unwind tables are there after five rounds, but for what else runs: percent of the stacks that lack one' 0.5 "$missing"
+figure "in round $round, $missing % of the stacks lack a table"
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
 check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
@@ -144,7 +145,8 @@ for comm in $comms; do
 	count=$(stacks_of $comm | awk '{ all += $1 } END { print all + 0 }')
 	check_at_least "$comm has samples" 30 "$count"
 	reached=$(share_of $comm '^([^;]*`(_start|clone3?)|\[kernel\]|ld-linux[^;]*)(;|$)')
-	[[ $comm != stacked_bash ]] || reached=$(share_of $comm '^([^;]*`(_start|0x[0-9a-f]*)|\[kernel\])(;|$)')
+	# these have no symbol table
+	[[ $comm != stacked_@(bash|sqlite|git) ]] || reached=$(share_of $comm '^([^;]*`(_start|0x[0-9a-f]*)|\[kernel\])(;|$)')
 	check_at_least "$comm: 99 % of the stacks reach the program's entry" 99 "$reached"
 	figure "$comm: $count stacks, $reached % whole:$(stacks_of $comm | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1]] += $1 }
 		END { for (i in n) printf " %s %d", i, n[i] }')"
