@@ -120,7 +120,8 @@ resolve_events(struct sampler *sampler, const struct config *config, int cpu, ch
 		if (stack_sampler_is_on(&sampler->stack_sampler)) {
 			const struct budget_event *base = &sampler->budget.events[sampler->stack_sampler.base];
 
-			stack_sampler_plan(&sampler->stack_sampler, base->cost_ns, base->count_rate);
+			stack_sampler_plan(&sampler->stack_sampler, base->cost_ns, base->count_rate,
+			                   config->overhead_limit_ppm, sampler->log);
 			sampler->budget.stacks_rate = sampler->stack_sampler.event.rate;
 			sampler->budget.stacks_cost_ns = sampler->stack_sampler.event.cost_ns;
 		}

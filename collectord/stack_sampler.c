@@ -1,11 +1,13 @@
 #include "collectord/stack_sampler.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "profile/overhead.h"
 #include "profile/stacks.h"
 
 #define STACK_COPY     61440 /* bytes of a stack that are copied: see docs/design.md */
@@ -13,6 +15,7 @@
 #define RING_SIZE_MAX  ((size_t)16 << 20)
 #define RINGS_SIZE_MAX ((size_t)32 << 20)   /* of all CPUs */
 #define KERNEL_DEPTH   127                  /* kernel.perf_event_max_stack */
+#define LIMIT_SHARE    4                    /* of overhead_limit, at most */
 #define COPY_COST_NS   6000                 /* of the copy and of the frames in the kernel */
 #define CYCLE_RATE     UINT64_C(3000000000) /* where it could not be measured */
 
@@ -108,9 +111,28 @@ stack_sampler_fini(struct stack_sampler *sampler)
 	memset(sampler, 0, sizeof(*sampler));
 }
 
-void
-stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate)
+/* Sample at most `most` stacks a second, and one at least. */
+static void
+limit_rate(struct stack_sampler *sampler, uint64_t most, const struct log *log)
 {
+	const uint64_t rate = sampler->event.rate;
+
+	most = most > 0 ? most : 1;
+	if (most >= rate)
+		return;
+	log_write(log, LOG_LEVEL_NOTICE, "overhead_limit allows %" PRIu64 " stacks a second and CPU, not %" PRIu64,
+	          most, rate);
+	sampler->event.rate = most;
+	if (sampler->counted.period) /* of a clock */
+		sampler->counted.period = sampler->counted.period / most * rate;
+	sampler->idle_periods = (sampler->idle_periods * most + rate - 1) / rate;
+}
+
+void
+stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate, uint64_t limit_ppm,
+                   const struct log *log)
+{
+	limit_rate(sampler, limit_ppm * 1000 / LIMIT_SHARE / (sample_cost_ns + COPY_COST_NS + OVERHEAD_STACK_NS), log);
 	/* a fixed period: a count is then a number of events */
 	if (!sampler->counted.period)
 		event_set_rate(&sampler->counted, sampler->event.rate, count_rate ? count_rate : CYCLE_RATE);

@@ -59,9 +59,11 @@ stack_sampler_is_on(const struct stack_sampler *sampler)
 
 /*
  * Set what a sample costs, from what one of the event without stacks does, and the period of an event that counts
- * `count_rate` a second of a busy CPU, about.
+ * `count_rate` a second of a busy CPU, about. The rate becomes lower when stacks would take more than a quarter of
+ * `limit_ppm` of a CPU's time, which is logged.
  */
-void stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate);
+void stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint64_t count_rate, uint64_t limit_ppm,
+                        const struct log *log);
 
 /*
  * How the event is opened, on each of `cpu_count` CPUs that counts it as `encoding`. Returns the bytes of its ring, a

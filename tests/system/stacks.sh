@@ -95,14 +95,14 @@ for round in 1 2 3 4 5 6; do
 	dcpictl --db "$db" epoch --label="measured$round" >/dev/null
 	run_programs >"$scratch/programs" 2>&1 || not_ok 'the programs run' "$(cat "$scratch/programs")"
 	dcpictl --db "$db" flush >/dev/null
-	for comm in call_tree $comms; do
-		"$list" "$db" "measured$round" $comm
-	done >"$scratch/stacks"
-	missing=$(awk -F'\t' '{ all += $1; if ($2 ~ /^!no-tables/) part += $1 } END { printf "%.2f", 100 * part / all }' "$scratch/stacks")
+	missing=$(for comm in call_tree $comms; do
+		"$list" "$db" "measured$round" $comm |
+			awk -F'\t' '{ all += $1; if ($2 ~ /^!no-tables/) part += $1 } END { printf "%.2f\n", all ? 100 * part / all : 0 }'
+	done | sort -n | tail -n 1)
 	awk -v missing="$missing" 'BEGIN { exit !(missing < 0.5) }' && break
 done
-check_at_most 'the unwind tables are there after five rounds, but for what else runs: percent of the stacks that lack one' 0.5 "$missing"
-figure "in round $round, $missing % of the stacks lack a table"
+check_at_most 'the unwind tables are there after five rounds, but for what else runs: percent of the stacks of a program that lack one' 0.5 "$missing"
+figure "in round $round, $missing % of the stacks of a program, at most, lack a table"
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
 check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
