@@ -359,8 +359,46 @@ struct frame_run {
 	size_t depth;
 	uint64_t at; /* file offset that the state is for */
 	uint64_t end;
-	int err; /* of the writer */
+	uint64_t pushed; /* bit i: register i was saved on the stack, not below the stack pointer */
+	int err;         /* of the writer */
 };
+
+/*
+ * Bit i: register i was saved on the stack, and its place is now below the stack pointer. So it was popped, and has the
+ * caller's value again. Compilers do not say so (DW_CFA_restore), as that value can still be read there by a debugger;
+ * but a copy of the stack begins at the stack pointer. A function that calls no other may save registers below the
+ * stack pointer and never above it: these have not been popped.
+ */
+static uint64_t
+find_popped(struct frame_run *run)
+{
+	const struct unwind_frame_rules *rules = &run->now.rules;
+	uint64_t popped = 0;
+
+	if (!run->now.has_cfa || rules->cfa_register == UNWIND_CFA_EXPRESSION)
+		return 0;
+	for (unsigned i = 0; i < UNWIND_REGISTERS; i++) {
+		if (rules->registers[i].kind != UNWIND_AT_CFA)
+			continue;
+		if (rules->cfa_register != run->build->sp || rules->registers[i].value >= -rules->cfa.value)
+			run->pushed |= UINT64_C(1) << i;
+		else
+			popped |= run->pushed & UINT64_C(1) << i;
+	}
+	return popped;
+}
+
+/* The row without rules for registers that were popped. 0 or an error of the writer. */
+static int
+add_without(struct frame_run *run, uint64_t popped)
+{
+	struct unwind_frame_rules rules = run->now.rules;
+
+	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
+		if (popped >> i & 1)
+			rules.registers[i] = (struct unwind_rule){.kind = UNWIND_SAME};
+	return unwind_writer_add(run->build->writer, run->at, &rules);
+}
 
 /* A row for what is known so far. */
 static void
@@ -369,6 +407,7 @@ emit(struct frame_run *run)
 	const uint64_t column = run->start->return_column;
 	const uint8_t pc = run->build->pc;
 	struct unwind_frame_rules *rules = &run->now.rules;
+	const uint64_t popped = find_popped(run);
 	bool has_cfa = run->now.has_cfa;
 
 	if (column != pc) {
@@ -382,7 +421,8 @@ emit(struct frame_run *run)
 		rules->cfa = (struct unwind_rule){0};
 		has_cfa = true;
 	}
-	run->err = unwind_writer_add(run->build->writer, run->at, has_cfa ? rules : NULL);
+	run->err = popped ? add_without(run, popped)
+	                  : unwind_writer_add(run->build->writer, run->at, has_cfa ? rules : NULL);
 }
 
 /* False: the description ends here. */
@@ -641,6 +681,7 @@ write_code(struct frame_run *run, const struct described_code *code, uint64_t en
 	run->start = &run->build->starts[code->start];
 	run->now = (struct frame_state){.rules.is_signal_frame = code->is_signal_frame};
 	run->depth = 0;
+	run->pushed = 0;
 	run->at = code->offset;
 	run->end = end;
 	run->err = 0;

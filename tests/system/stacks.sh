@@ -89,20 +89,23 @@ check 'the status has the event of stacks with its rate and its price' grep -qE 
 
 comms="stacked_bash stacked_perl stacked_python stacked_sqlite cc1${git:+ stacked_git}${redis:+ redis-server}${postgres:+ postgres}"
 
-# Tables are made when code is sampled first, and asked for after a flush: until one of the rounds misses none.
-for round in 1 2 3 4 5 6; do
-	dcpictl --db "$db" flush >/dev/null
-	dcpictl --db "$db" epoch --label="measured$round" >/dev/null
+run()
+{
 	run_programs >"$scratch/programs" 2>&1 || not_ok 'the programs run' "$(cat "$scratch/programs")"
 	dcpictl --db "$db" flush >/dev/null
-	missing=$(for comm in call_tree $comms; do
-		"$list" "$db" "measured$round" $comm |
-			awk -F'\t' '{ all += $1; if ($2 ~ /^!no-tables/) part += $1 } END { printf "%.2f\n", all ? 100 * part / all : 0 }'
-	done | sort -n | tail -n 1)
-	awk -v missing="$missing" 'BEGIN { exit !(missing < 0.5) }' && break
-done
-check_at_most 'the unwind tables are there after five rounds, but for what else runs: percent of the stacks of a program that lack one' 0.5 "$missing"
-figure "in round $round, $missing % of the stacks of a program, at most, lack a table"
+}
+
+has_tables()
+{
+	dcpictl --db "$db" status --json | jq -e '.unwind.waiting == 0' >/dev/null
+}
+
+# Tables are made when code is sampled first.
+run
+check 'the unwind tables are made within a minute' wait_for 60 has_tables
+dcpictl --db "$db" epoch --label=measured >/dev/null
+run
+run
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
 check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
@@ -110,10 +113,10 @@ check 'no stack was lost' grep -qE '[.]stacks .* 0 lost' <<<"$status"
 stop "$dcpid"
 end_servers
 
-# stacks_of COMM - of the last round
+# stacks_of COMM
 stacks_of()
 {
-	[ -e "$scratch/stacks-$1" ] || "$list" "$db" "measured$round" "$1" >"$scratch/stacks-$1"
+	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" >"$scratch/stacks-$1"
 	cat "$scratch/stacks-$1"
 }
 
@@ -141,6 +144,8 @@ library ${main}call_tree\`in_library;libburn_a.so\`burn_a
 large-frame ${main}call_tree\`in_large_frame;call_tree\`work_in_large_frame
 END
 
+[ $failures = 0 ] || stacks_of call_tree | sort -k 1,1nr | head -n 20 | cut -c1-300 | sed 's/^/# /'
+
 for comm in $comms; do
 	count=$(stacks_of $comm | awk '{ all += $1 } END { print all + 0 }')
 	check_at_least "$comm has samples" 30 "$count"
@@ -150,5 +155,6 @@ for comm in $comms; do
 	check_at_least "$comm: 99 % of the stacks reach the program's entry" 99 "$reached"
 	figure "$comm: $count stacks, $reached % whole:$(stacks_of $comm | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1]] += $1 }
 		END { for (i in n) printf " %s %d", i, n[i] }')"
+	awk -v reached="$reached" 'BEGIN { exit !(reached < 99) }' && stacks_of $comm | grep -P '\t!' | cut -c1-300 | sed 's/^/# /'
 done
 check 'the database is whole' dcpictl --db "$db" check

@@ -70,6 +70,8 @@ compare_rule(struct row_listing *listing, const struct unwind_rules *rules, uint
 		is_right = kind == UNWIND_SAME || kind == UNWIND_UNDEFINED;
 	else if (strcmp(text, "s") == 0)
 		is_right = kind == UNWIND_SAME;
+	else if (text[0] == 'c' && kind == UNWIND_SAME) /* it was popped, and its place is below the stack pointer */
+		is_right = rules->cfa_register == UNWIND_X86_64_RSP && rules->cfa_value + atoi(text + 1) < 0;
 	else if (text[0] == 'c')
 		is_right = kind == UNWIND_AT_CFA && rule->value == atoi(text + 1);
 	else if (strcmp(text, "exp") == 0)
@@ -173,7 +175,7 @@ rows_are_those_that_readelf_prints(void **state)
 /* ---- call frame instructions that compilers use rarely ---- */
 
 static const char frame_source[] = "	.text\n"
-				   "	.globl	_start, described, other\n"
+				   "	.globl	_start, described, other, popped\n"
 				   "described:\n"
 				   "	.cfi_startproc\n"
 				   "	.skip	0x10, 0x90\n" /* what precedes an advance goes into the CIE */
@@ -211,7 +213,23 @@ static const char frame_source[] = "	.text\n"
 				   "	.skip	0x200, 0xff\n"
 				   "_start:\n"
 				   "	nop\n"
-				   "	ret\n";
+				   "	ret\n"
+				   "	.skip	0x200, 0xff\n"
+				   "popped:\n" /* from the stack, and what never was there */
+				   "	.cfi_startproc\n"
+				   "	.cfi_offset 12, -24\n"
+				   "	push	%rbp\n"
+				   "	.cfi_def_cfa_offset 16\n"
+				   "	.cfi_offset 6, -16\n"
+				   "	mov	%rsp, %rbp\n"
+				   "	.cfi_def_cfa_register 6\n"
+				   "	.cfi_remember_state\n"
+				   "	pop	%rbp\n"
+				   "	.cfi_def_cfa 7, 8\n"
+				   "	ret\n"
+				   "	.cfi_restore_state\n"
+				   "	nop\n"
+				   "	.cfi_endproc\n";
 
 static struct unwind_table *
 build_frames(const struct folder *folder, const char *flags, const char *section)
@@ -257,6 +275,30 @@ assert_rule_at(const struct unwind_table *table, uint64_t offset, uint8_t number
 	assert_non_null(rule);
 	assert_int_equal(rule->kind, kind);
 	assert_int_equal(rule->value, value);
+}
+
+/* Where they were saved is below the copy of a stack; what a function saved there without a push has not been popped.
+ */
+static void
+registers_that_were_popped_have_the_callers_value(void **state)
+{
+	struct unwind_table *table;
+	uint64_t start;
+
+	need_tool("gcc");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	table = build_frames(*state, "-no-pie", NULL);
+	start = offset_of(*state, "popped");
+	assert_null(rule_at(table, start, UNWIND_X86_64_RBP));
+	assert_rule_at(table, start, 12, UNWIND_AT_CFA, -24);
+	assert_rule_at(table, start + 1, UNWIND_X86_64_RBP, UNWIND_AT_CFA, -16);
+	assert_rule_at(table, start + 4, UNWIND_X86_64_RBP, UNWIND_AT_CFA, -16);
+	assert_null(rule_at(table, start + 5, UNWIND_X86_64_RBP));
+	assert_rule_at(table, start + 5, UNWIND_X86_64_RIP, UNWIND_AT_CFA, -8);
+	assert_rule_at(table, start + 6, UNWIND_X86_64_RBP, UNWIND_AT_CFA, -16);
+	unwind_table_free(table);
 }
 
 /* Of either section. */
@@ -519,6 +561,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_those_that_readelf_prints),
 		cmocka_unit_test(all_call_frame_instructions_are_followed),
+		cmocka_unit_test(registers_that_were_popped_have_the_callers_value),
 		cmocka_unit_test(a_compressed_debug_frame_is_read),
 		cmocka_unit_test(code_between_functions_has_rules_only_if_it_is_padding),
 		cmocka_unit_test(the_entry_has_no_caller),
