@@ -103,24 +103,6 @@ struct unwind_tables {
 
 /* ---- images; the event loop's ---- */
 
-static enum unwind_code
-code_of(const struct image *image)
-{
-	switch (image->kind) {
-	case IMAGE_USER:
-		if (image_is_memory_file(image)) /* code that the process wrote there, as .NET does */
-			return UNWIND_CODE_FRAME_POINTER;
-		return image->path[0] == '/' ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
-	case IMAGE_VDSO:
-		return image->build_id_size ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
-	case IMAGE_JIT:
-	case IMAGE_ANON:
-		return UNWIND_CODE_FRAME_POINTER;
-	default:
-		return UNWIND_CODE_WITHOUT_TABLE;
-	}
-}
-
 static struct unwind_image *
 known_image(const struct unwind_tables *tables, const struct image *image)
 {
@@ -176,7 +158,7 @@ fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slo
 
 	if (slot->round == tables->round)
 		return;
-	*slot = (struct unwind_slot){.is_known = true, .round = tables->round, .code = code_of(&image)};
+	*slot = (struct unwind_slot){.is_known = true, .round = tables->round, .code = call_stack_code(&image)};
 	if (slot->code != UNWIND_CODE_TABLE)
 		return;
 	if (tables->options.files && file_ids_complete(tables->options.files, &image) == FILE_WAITS) {

@@ -48,24 +48,6 @@ complete_image(const struct import_tables *tables, uint32_t number)
 	return image;
 }
 
-static enum unwind_code
-code_of(const struct image *image)
-{
-	switch (image->kind) {
-	case IMAGE_USER:
-		if (image_is_memory_file(image)) /* code that the process wrote there, as .NET does */
-			return UNWIND_CODE_FRAME_POINTER;
-		return image->path[0] == '/' ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
-	case IMAGE_VDSO:
-		return UNWIND_CODE_TABLE;
-	case IMAGE_JIT:
-	case IMAGE_ANON:
-		return UNWIND_CODE_FRAME_POINTER;
-	default:
-		return UNWIND_CODE_WITHOUT_TABLE;
-	}
-}
-
 static int
 look_up(struct profile *known, const struct image *image, struct unwind_table **table)
 {
@@ -249,7 +231,7 @@ import_tables_find(void *context, uint32_t number, const struct unwind_table **t
 	}
 	if (!entry->is_known) {
 		entry->is_known = true;
-		entry->code = code_of(image_table_get(tables->images, number));
+		entry->code = call_stack_code(image_table_get(tables->images, number));
 	}
 	if (entry->code != UNWIND_CODE_TABLE)
 		return entry->code;

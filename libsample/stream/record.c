@@ -173,9 +173,12 @@ static void
 read_user_stack(const struct record_layout *layout, struct byte_reader *body, struct record *record)
 {
 	const uint32_t count = (uint32_t)__builtin_popcountll(layout->sample_regs_user);
+	const uint64_t abi =
+		layout->sample_type & PERF_SAMPLE_REGS_USER ? read_u64_native(body) : PERF_SAMPLE_REGS_ABI_NONE;
 	uint64_t size;
 
-	if (layout->sample_type & PERF_SAMPLE_REGS_USER && read_u64_native(body) != PERF_SAMPLE_REGS_ABI_NONE) {
+	if (abi != PERF_SAMPLE_REGS_ABI_NONE) {
+		record->sample.is_32_bit = abi == PERF_SAMPLE_REGS_ABI_32;
 		record->sample.registers = read_bytes(body, (size_t)count * FIELD_SIZE);
 		record->sample.register_count = count;
 	}

@@ -76,7 +76,8 @@ struct record {
 			 * in memory from the stack pointer on.
 			 */
 			const uint8_t *registers; /* NULL: there was no user mode, as in kernel threads */
-			const uint8_t *stack;     /* NULL: not recorded */
+			bool is_32_bit;       /* the registers are those of a program of 32 bits on a kernel of 64 */
+			const uint8_t *stack; /* NULL: not recorded */
 			uint32_t register_count, stack_size;
 		} sample;
 		struct record_mmap mmap;

@@ -14,6 +14,24 @@ call_stack_registers(enum unwind_machine machine)
 	return machine == UNWIND_AARCH64 ? AARCH64_REGISTERS : X86_64_REGISTERS;
 }
 
+enum unwind_code
+call_stack_code(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_USER:
+		if (image_is_memory_file(image)) /* code that the process wrote there, as .NET does */
+			return UNWIND_CODE_FRAME_POINTER;
+		return image->path[0] == '/' ? UNWIND_CODE_TABLE : UNWIND_CODE_WITHOUT_TABLE;
+	case IMAGE_VDSO:
+		return UNWIND_CODE_TABLE;
+	case IMAGE_JIT:
+	case IMAGE_ANON:
+		return UNWIND_CODE_FRAME_POINTER;
+	default:
+		return UNWIND_CODE_WITHOUT_TABLE;
+	}
+}
+
 /* A search for the code at the addresses of a stack, which notes what each is in. */
 struct code_search {
 	struct attribution *attribution;
@@ -45,6 +63,8 @@ find_code(void *context, uint64_t pc, const struct unwind_table **table, uint64_
 		search->frames->nodes[search->first + search->count++] =
 			(struct stack_node){.offset = key.offset, .image = key.image};
 	*offset = key.offset;
+	if (search->there.sample.is_32_bit) /* there are no tables of such programs, and its words are smaller */
+		return UNWIND_CODE_WITHOUT_TABLE;
 	return search->tables->find(search->tables->context, key.image, table);
 }
 

@@ -24,6 +24,9 @@ struct call_stack_tables {
 	void *context;
 };
 
+/* How an image's code is unwound; UNWIND_CODE_TABLE: by its table, if it has one. */
+enum unwind_code call_stack_code(const struct image *image);
+
 /* The registers that are to be recorded (perf_event_attr.sample_regs_user): all that unwinding can use. */
 uint64_t call_stack_registers(enum unwind_machine machine);
 

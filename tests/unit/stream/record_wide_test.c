@@ -170,6 +170,7 @@ registers_and_the_copy_of_the_stack_are_found(void **state)
 	record = decode(&layout, &builder);
 	assert_int_equal(record.sample.call_chain_count, 0);
 	assert_int_equal(record.sample.register_count, 3);
+	assert_false(record.sample.is_32_bit);
 	memcpy(registers, record.sample.registers, sizeof(registers));
 	assert_int_equal(registers[1], 0x7fff0000);
 	assert_int_equal(registers[2], 0x401234);

@@ -125,6 +125,21 @@ code_made_at_run_time_is_left_by_its_frame_pointer(void **state)
 }
 
 static void
+a_program_of_32_bits_is_not_unwound(void **state)
+{
+	struct stack_scene scene;
+
+	begin_scene(&scene, *state, true);
+	scene.sample.sample.is_32_bit = true;
+	scene.registers[0] = STACK + 16;
+	scene.words[3] = PROGRAM + 0x1010;
+	unwind(&scene, JIT + 0x20, 10);
+	assert_offsets(&scene, 1, (const uint64_t[]){0x20});
+	assert_true(scene.frames.is_truncated);
+	assert_int_equal(scene.frames.end, STACK_END_NO_TABLES);
+}
+
+static void
 a_stack_that_is_deeper_than_wanted_is_cut(void **state)
 {
 	struct stack_scene scene;
@@ -212,6 +227,7 @@ main(void)
 		STORY_TEST(frames_are_in_their_images_up_to_the_outermost),
 		STORY_TEST(without_a_table_the_stack_ends_and_says_so),
 		STORY_TEST(code_made_at_run_time_is_left_by_its_frame_pointer),
+		STORY_TEST(a_program_of_32_bits_is_not_unwound),
 		STORY_TEST(a_stack_that_is_deeper_than_wanted_is_cut),
 		STORY_TEST(a_stack_beyond_the_copy_says_so),
 		STORY_TEST(the_kernels_frames_stay_when_the_programs_are_not_known),
