@@ -69,7 +69,8 @@ struct reports {
 	struct reports_options options;
 	char *file; /* of the database */
 	struct event *child_ended;
-	struct job_list waiting, running, kept; /* kept: used last comes first */
+	struct job_list waiting;       /* what a page cannot be shown without comes first, then who came first */
+	struct job_list running, kept; /* kept: used last comes first */
 	unsigned running_count, waiting_count;
 	size_t kept_bytes;
 };
@@ -197,6 +198,7 @@ job_new(struct reports *reports, const struct tool_command *command)
 	job->pipes[0] = job->pipes[1] = -1;
 	TAILQ_INIT(&job->waits);
 	job->command.source = command->source;
+	job->command.need = command->need;
 	job->command.is_relative = command->is_relative;
 	for (size_t i = 0; i < command->count; i++)
 		command_word(&job->command, command->words[i]);
@@ -494,6 +496,20 @@ start_job(struct reports_job *job)
 	job_free(job);
 }
 
+/* Behind those that are needed as much. */
+static void
+put_waiting(struct job_list *waiting, struct reports_job *job)
+{
+	struct reports_job *other = TAILQ_FIRST(waiting);
+
+	while (other && other->command.need <= job->command.need)
+		other = TAILQ_NEXT(other, next);
+	if (other)
+		TAILQ_INSERT_BEFORE(other, job, next);
+	else
+		TAILQ_INSERT_TAIL(waiting, job, next);
+}
+
 static void
 start_waiting(struct reports *reports)
 {
@@ -588,8 +604,14 @@ reports_ask(struct reports *reports, const struct tool_command *command, struct 
 		return;
 	}
 	job = find_job(&reports->running, command);
-	if (!job)
+	if (!job) {
 		job = find_job(&reports->waiting, command);
+		if (job && command->need < job->command.need) {
+			TAILQ_REMOVE(&reports->waiting, job, next);
+			job->command.need = command->need;
+			put_waiting(&reports->waiting, job);
+		}
+	}
 	if (!job && reports->waiting_count >= WAITING_MAX) {
 		wait->done(wait->context, report_failed(-EAGAIN, "dcpiweb: too many reports are being made: try again "
 		                                                 "in a moment"));
@@ -607,7 +629,7 @@ reports_ask(struct reports *reports, const struct tool_command *command, struct 
 	}
 	wait->job = job;
 	TAILQ_INSERT_TAIL(&job->waits, wait, next);
-	TAILQ_INSERT_TAIL(&reports->waiting, job, next);
+	put_waiting(&reports->waiting, job);
 	reports->waiting_count++;
 	start_waiting(reports);
 }

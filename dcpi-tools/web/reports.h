@@ -2,8 +2,9 @@
  * reports.h - reports that the tools make, for several clients at once
  *
  * A report is what a tool prints for one command line. Equal command lines that are asked for at the same time run
- * once. At most so many tools run at a time; further ones wait, and when too many wait, they are refused. A tool that
- * takes too long or prints too much is killed.
+ * once. At most so many tools run at a time; further ones wait - those that a page needs before those that it shows if
+ * they are there (enum command_need) - and when too many wait, they are refused. A tool that takes too long or prints
+ * too much is killed.
  *
  * A report is kept for ten minutes while the database's file is unchanged; for one minute if its command line has a
  * time that is relative to the present. When dcpid has written to the database, it may be given again for ten times as

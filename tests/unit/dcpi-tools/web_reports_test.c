@@ -53,6 +53,9 @@ pool_setup(void **state)
 	write_file(pool, "data.mdb", "1", 0600);
 	/* each run leaves a line in `runs` */
 	write_file(pool, "count", "#!/bin/sh\necho run >>${0%/*}/runs; sleep 0.1; echo \"report $*\"\n", 0700);
+	/* one after the other, so that their lines are in the order in which they began */
+	write_file(pool, "order", "#!/bin/sh\nexec 9>${0%/*}/lock; flock 9; echo $1 >>${0%/*}/runs; sleep 0.1; echo\n",
+	           0700);
 	write_file(pool, "fail", "#!/bin/sh\necho run >>${0%/*}/runs; echo 'fail: nothing to show' >&2; exit 4\n",
 	           0700);
 	write_file(pool, "endless", "#!/bin/sh\nexec yes\n", 0700);
@@ -92,7 +95,7 @@ on_done(void *context, struct report *report)
 }
 
 static void
-ask(struct pool *pool, int index, const char *tool, const char *word)
+ask_as(struct pool *pool, int index, const char *tool, const char *word, enum command_need need)
 {
 	struct client *client = &pool->clients[index];
 	struct tool_command command;
@@ -104,8 +107,15 @@ ask(struct pool *pool, int index, const char *tool, const char *word)
 	pool->missing++;
 	command_begin(&command, tool, NULL);
 	command_word(&command, word);
+	command.need = need;
 	reports_ask(pool->reports, &command, &client->wait);
 	command_fini(&command);
+}
+
+static void
+ask(struct pool *pool, int index, const char *tool, const char *word)
+{
+	ask_as(pool, index, tool, word, COMMAND_NEEDED);
 }
 
 /* Until all that was asked for is there. */
@@ -167,6 +177,35 @@ more_than_may_run_at_once_wait(void **state)
 		assert_string_equal(pool->clients[i].report->output + strlen("report "),
 		                    ((char[]){words[i][0], '\n', '\0'}));
 	assert_int_equal(count_runs(pool), WAITS);
+}
+
+/* Of two that run and five that wait, "d" is needed by a second page, which makes it go before "c". */
+static void
+what_is_needed_runs_before_what_is_wanted(void **state)
+{
+	static const char *const order[] = {"e", "d", "c", "g", "f"};
+	struct pool *pool = *state;
+	char path[128], line[32];
+	FILE *file;
+
+	ask(pool, 0, "order", "a");
+	ask(pool, 1, "order", "b");
+	ask_as(pool, 2, "order", "c", COMMAND_WANTED);
+	ask_as(pool, 3, "order", "d", COMMAND_IF_THERE);
+	ask_as(pool, 4, "order", "f", COMMAND_IF_THERE);
+	ask(pool, 5, "order", "e");
+	ask_as(pool, 6, "order", "g", COMMAND_WANTED);
+	ask(pool, 7, "order", "d");
+	wait_for_all(pool);
+	snprintf(path, sizeof(path), "%s/runs", pool->directory);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	for (int i = 0; i < 7; i++) {
+		assert_non_null(fgets(line, sizeof(line), file));
+		if (i >= 2)
+			assert_string_equal(line, ((char[]){order[i - 2][0], '\n', '\0'}));
+	}
+	fclose(file);
 }
 
 static void
@@ -256,6 +295,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(equal_command_lines_run_once, pool_setup, pool_teardown),
 		cmocka_unit_test_setup_teardown(more_than_may_run_at_once_wait, pool_setup, pool_teardown),
+		cmocka_unit_test_setup_teardown(what_is_needed_runs_before_what_is_wanted, pool_setup, pool_teardown),
 		cmocka_unit_test_setup_teardown(a_report_is_kept_while_the_database_is_the_same, pool_setup,
 	                                        pool_teardown),
 		cmocka_unit_test_setup_teardown(a_failure_is_not_kept_for_another_database, pool_setup, pool_teardown),
