@@ -1,5 +1,8 @@
 #!/bin/bash
 # dcpiweb_browser.sh - a browser walks dcpiweb's pages by clicks and keys, with and without a script
+#
+# Pages are also checked for readers who do not see them, or not well; by axe-core, too, if $AXE_CORE names its axe.min.js,
+# or $DCPI_TEST_CACHE has it ('npm pack axe-core').
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -44,13 +47,15 @@ wait_for 10 curl --silent --fail "http://127.0.0.1:$port/status" || {
 # What is said begins as lib.sh says it.
 /usr/bin/python3 - "http://127.0.0.1:$port" "$(sed 's|/$||' "$scratch/hours.url")" "$(sed 's|/$||' "$scratch/calc.url")" \
 	"$([ ! -e "$scratch/stacks.url" ] || sed 's|/$||' "$scratch/stacks.url")" \
+	"${AXE_CORE:-${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}/axe.min.js}" \
 	>"$scratch/said" 2>"$scratch/errors" <<'END'
 import json
+import os
 import sys
 import time
 import urllib.request
 
-DRIVER, HOURS, CALC, STACKS = sys.argv[1:]
+DRIVER, HOURS, CALC, STACKS, AXE = sys.argv[1:]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER = "\ue004", "\ue007"
 
@@ -62,13 +67,23 @@ def call(method, path, body=None):
 
 
 class Browser:
-    def __init__(self, script=True, width=1280):
+    def __init__(self, script=True):
         options = {
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},1000"],
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"],
             "prefs": {} if script else {"profile.managed_default_content_settings.javascript": 2},
         }
         capabilities = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         self.path = "/session/" + call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
+
+    def devtools(self, command, **parameters):
+        call("POST", self.path + "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    # A window cannot be as narrow as a telephone.
+    def narrow(self, width):
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=740, deviceScaleFactor=1, mobile=False)
+
+    def colours(self, scheme):
+        self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def go(self, url):
         call("POST", self.path + "/url", {"url": url})
@@ -78,6 +93,9 @@ class Browser:
 
     def run(self, code):
         return call("POST", self.path + "/execute/sync", {"script": code, "args": []})
+
+    def run_async(self, code):
+        return call("POST", self.path + "/execute/async", {"script": code, "args": []})
 
     def find(self, selector):
         return call("POST", self.path + "/element", {"using": "css selector", "value": selector})[ELEMENT]
@@ -130,6 +148,58 @@ def wait_for(condition):
             return True
         time.sleep(0.1)
     return False
+
+
+# Elements that reach beyond the page's width; what is inside of one that scrolls by itself does not make it wider.
+OVERFLOWING = """
+const scrolls = e => e && e !== document.body && e !== document.documentElement &&
+    (getComputedStyle(e).overflowX !== "visible" || scrolls(e.parentElement));
+return [...document.querySelectorAll("body *")]
+    .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5 && !scrolls(e.parentElement))
+    .map(e => e.tagName.toLowerCase() + "." + (e.getAttribute("class") || "") + " " + Math.round(e.getBoundingClientRect().right)).slice(0, 5)"""
+
+
+# What a reader who does not see the page, or not well, would miss. Contrast as WCAG 2.1 defines it, 1.4.3: of text in HTML.
+FAULTS = """
+const faults = [], all = selector => [...document.querySelectorAll(selector)];
+const name = e => e.tagName.toLowerCase() + "." + (e.getAttribute("class") || "") + " '" + e.textContent.trim().slice(0, 20) + "'";
+const levels = all("h1, h2, h3, h4").map(e => +e.tagName[1]);
+if (levels[0] !== 1 || levels.filter(level => level === 1).length !== 1) faults.push("the first heading, and no other, is an h1");
+levels.forEach((level, i) => { if (i > 0 && level > levels[i - 1] + 1) faults.push("a heading's level is left out before " + level); });
+if (!document.documentElement.lang || !document.title) faults.push("no language or title");
+all("th:not([scope])").forEach(e => faults.push("no scope: " + name(e)));
+all("table").filter(e => !e.caption && !e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby"))
+    .forEach(e => faults.push("a table without a name: " + name(e)));
+all("input, select").filter(e => !e.labels.length && !e.getAttribute("aria-label")).forEach(e => faults.push("no label: " + e.outerHTML));
+all("img:not([alt])").forEach(e => faults.push("no alternative: " + e.outerHTML));
+all("svg").filter(e => !e.parentElement.closest("svg") && !e.closest("[aria-hidden=true]") &&
+    !(e.getAttribute("role") && (e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.querySelector("title"))) &&
+    !e.closest("[role=region][aria-label]")).forEach(e => faults.push("a picture without a role and a name: " + e.outerHTML.slice(0, 80)));
+all("a[href], button").filter(e => !e.textContent.trim() && !e.getAttribute("aria-label")).forEach(e => faults.push("no name: " + e.outerHTML));
+const rgba = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const over = (front, back) => front.slice(0, 3).map((value, i) => value * (front[3] ?? 1) + back[i] * (1 - (front[3] ?? 1)));
+const behind = e => { // all grounds are of one colour
+    if (!e) return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
+    const ground = rgba(getComputedStyle(e).backgroundColor);
+    return (ground[3] ?? 1) === 1 ? ground : over(ground, behind(e.parentElement));
+};
+const luminance = colour => colour.slice(0, 3).map(value => value / 255)
+    .map(value => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let seen = 0; texts.nextNode(); ) {
+    const e = texts.currentNode.parentElement, style = getComputedStyle(e), ground = behind(e);
+    if (!texts.currentNode.data.trim() || e.closest("svg, .unseen, .skip") || !e.getClientRects().length) continue;
+    const [light, dark] = [luminance(over(rgba(style.color), ground)), luminance(ground)].sort((a, b) => b - a);
+    const size = parseFloat(style.fontSize), is_large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    if ((light + 0.05) / (dark + 0.05) < (is_large ? 3 : 4.5))
+        faults.push("contrast " + ((light + 0.05) / (dark + 0.05)).toFixed(2) + ": " + style.color + " on " + ground + ": " + name(e));
+}
+return [...new Set(faults)].slice(0, 8)"""
+AXE_RUN = """
+const done = arguments[arguments.length - 1];
+axe.run().then(result => done(result.violations.filter(v => v.impact === "serious" || v.impact === "critical")
+    .map(v => v.id + ": " + v.nodes.map(node => node.target.join(" ")).slice(0, 3).join("; "))), error => done(["" + error]))"""
 
 
 def wide(browser):
@@ -195,20 +265,39 @@ else:
 
 pages = [HOURS + "/", HOURS + "/?by=command", HOURS + "/procedures", HOURS + "/stats?label=run*", HOURS + "/health",
          HOURS + "/diff?before=run1&after=run2", CALC + "/calc?procedure=sum&image=libcalc.so", CALC + "/graph?procedure=sum&image=libcalc.so"]
-pages += [STACKS + "/flame"] if STACKS else []
+pages += [HOURS + "/procedures?by=image&epoch=all"]
+pages += [STACKS + path for path in ("/flame", "/calls", "/calls?by=inclusive", "/calls?procedure=scan")] if STACKS else []
 for page in pages:
     browser.go(page)
 complaints = browser.complaints()
 check("nothing on a page is refused by its own policy, or fails", not complaints, complaints)
+pages += [HOURS + "/nowhere", HOURS + "/procedures?since=never"] # which say why
 browser.quit()
 
-narrow = Browser(width=500) # the least that headless windows have
+browser = Browser()
+browser.narrow(360)
+too_wide = []
 for page in pages:
-    narrow.go(page)
-    if wide(narrow) > 0:
-        break
-check("no page is wider than a narrow screen", wide(narrow) <= 0, page)
-narrow.quit()
+    browser.go(page)
+    width = browser.run("return innerWidth")
+    if width != 360 or wide(browser) > 0:
+        too_wide.append(f"{page}: {wide(browser)} more than {width}: " + ", ".join(browser.run(OVERFLOWING)))
+check("no page is wider than 360 pixels", not too_wide, too_wide)
+axe = open(AXE, encoding="utf-8").read() if os.path.exists(AXE) else ""
+for scheme in ("light", "dark"):
+    browser.colours(scheme)
+    faults, serious = [], []
+    for page in pages:
+        browser.go(page)
+        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        faults += [f"{page}: {fault}" for fault in browser.run(FAULTS)]
+        if axe:
+            browser.run(axe)
+            serious += [f"{page}: {fault}" for fault in browser.run_async(AXE_RUN)]
+    check(f"headings, tables, labels, pictures and contrast are as readers need them: {scheme}", not faults, faults)
+    if axe:
+        check(f"axe-core finds nothing serious: {scheme}", not serious, serious)
+browser.quit()
 
 browser = Browser(script=False)
 browser.go(HOURS + "/")
