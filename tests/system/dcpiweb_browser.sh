@@ -30,7 +30,18 @@ check 'a database with code is made' make_calc_database "$scratch/calc"
 		echo "slice $((1795271400 + 600 * i)) $((1795272000 + 600 * i))"
 	done
 } | "$build/tests/system/make_database" "$scratch/hours"
-databases=(calc hours)
+# A stack that is deeper than a telephone is wide.
+{
+	printf 'event cycles.stacks cycles.stacks cycles 62000 yes -\nimage kernel - [kernel]\ncontext server - -\nepoch 1795271400 deep\n'
+	printf 'stack cycles.stacks 0 100'
+	printf ' 0+0x%x' {4096..20480..256}
+	printf '\nslice 1795271400 1795272000\nsymbols 0'
+	for ((i = 4096; i <= 20480; i += 256)); do
+		printf ' 0x%x a_procedure_whose_name_is_rather_long_%d' $i $i
+	done
+	echo
+} | "$build/tests/system/make_database" "$scratch/deep"
+databases=(calc hours deep)
 perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
 	dcpimport --db "$scratch/stacks" "$scratch/calls.data" >/dev/null && databases+=(stacks)
 for db in "${databases[@]}"; do
@@ -47,7 +58,7 @@ wait_for 10 curl --silent --fail "http://127.0.0.1:$port/status" || {
 # What is said begins as lib.sh says it.
 /usr/bin/python3 - "http://127.0.0.1:$port" "$(sed 's|/$||' "$scratch/hours.url")" "$(sed 's|/$||' "$scratch/calc.url")" \
 	"$([ ! -e "$scratch/stacks.url" ] || sed 's|/$||' "$scratch/stacks.url")" \
-	"${AXE_CORE:-${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}/axe.min.js}" \
+	"$(sed 's|/$||' "$scratch/deep.url")" "${AXE_CORE:-${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}/axe.min.js}" \
 	>"$scratch/said" 2>"$scratch/errors" <<'END'
 import json
 import os
@@ -55,7 +66,7 @@ import sys
 import time
 import urllib.request
 
-DRIVER, HOURS, CALC, STACKS, AXE = sys.argv[1:]
+DRIVER, HOURS, CALC, STACKS, DEEP, AXE = sys.argv[1:]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER = "\ue004", "\ue007"
 
@@ -150,6 +161,7 @@ def wait_for(condition):
     return False
 
 
+OPEN_ALL = "document.querySelectorAll('details').forEach(e => { e.open = true; })"
 # Elements that reach beyond the page's width; what is inside of one that scrolls by itself does not make it wider.
 OVERFLOWING = """
 const scrolls = e => e && e !== document.body && e !== document.documentElement &&
@@ -207,6 +219,8 @@ def wide(browser):
 
 
 browser = Browser()
+# a page that reads itself again would end a drag
+check("the overview has all of its reports", wait_for(lambda: not urllib.request.urlopen(HOURS + "/").headers["Refresh"]))
 browser.go(HOURS + "/")
 check("the overview has the hottest procedures", wait_for(lambda: "gzip" in browser.text("#hottest ~ .columns")))
 box = browser.run("const b = document.querySelector('svg.timeline').getBoundingClientRect(); return [b.x, b.y, b.width, b.height]")
@@ -265,13 +279,13 @@ else:
 
 pages = [HOURS + "/", HOURS + "/?by=command", HOURS + "/procedures", HOURS + "/stats?label=run*", HOURS + "/health",
          HOURS + "/diff?before=run1&after=run2", CALC + "/calc?procedure=sum&image=libcalc.so", CALC + "/graph?procedure=sum&image=libcalc.so"]
-pages += [HOURS + "/procedures?by=image&epoch=all"]
+pages += [HOURS + "/procedures?by=image&epoch=all", DEEP + "/calls", DEEP + "/flame"]
 pages += [STACKS + path for path in ("/flame", "/calls", "/calls?by=inclusive", "/calls?procedure=scan")] if STACKS else []
 for page in pages:
     browser.go(page)
 complaints = browser.complaints()
 check("nothing on a page is refused by its own policy, or fails", not complaints, complaints)
-pages += [HOURS + "/nowhere", HOURS + "/procedures?since=never"] # which say why
+pages += [HOURS + "/nowhere", HOURS + "/procedures?since=never", HOURS + "/procedures?comm=" + 60 * "x"] # which say why
 browser.quit()
 
 browser = Browser()
@@ -279,6 +293,7 @@ browser.narrow(360)
 too_wide = []
 for page in pages:
     browser.go(page)
+    browser.run(OPEN_ALL)
     width = browser.run("return innerWidth")
     if width != 360 or wide(browser) > 0:
         too_wide.append(f"{page}: {wide(browser)} more than {width}: " + ", ".join(browser.run(OVERFLOWING)))
@@ -289,7 +304,7 @@ for scheme in ("light", "dark"):
     faults, serious = [], []
     for page in pages:
         browser.go(page)
-        browser.run("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+        browser.run(OPEN_ALL)
         faults += [f"{page}: {fault}" for fault in browser.run(FAULTS)]
         if axe:
             browser.run(axe)

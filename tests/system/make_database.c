@@ -3,7 +3,7 @@
  *
  * make_database DIR < DESCRIPTION, one command a line, fields separated by blanks; in a field, \xNN is that byte (so
  * \x20 is a blank) and - alone is an empty text. Times are seconds since 1970. Numbers of images and contexts are
- * given by order: the first is 0.
+ * given by order: the first is 0. The first stack takes a number of the images.
  *
  *   event NAME REQUESTED UNIT PERIOD yes|no NOTE      of the epochs that follow; `no`: not available
  *   sampled EVENT TYPE PRECISE                        its perf type and precise_ip, in the epochs that follow
@@ -16,6 +16,7 @@
  *   image KIND BUILD-ID PATH                          kind as in image_table.h, or user; build-id in hexadecimal
  *   context COMM CGROUP LABEL
  *   count EVENT IMAGE CONTEXT OFFSET COUNT            event by name
+ *   stack EVENT CONTEXT COUNT IMAGE+OFFSET...         call stacks of an event NAME.stacks, the outermost frame first
  *   edge EVENT IMAGE FROM TO COUNT                    ascending by from, of one event and image; its type is dcpix' own
  *   unknown EVENT CAUSE COUNT                         cause as unknown_cause_name() calls it
  *   lost EVENT COUNT | dropped EVENT COUNT | throttled EVENT COUNT
@@ -34,8 +35,10 @@
 #include "base/error.h"
 #include "process/context_table.h"
 #include "process/image_table.h"
+#include "process/stack_table.h"
 #include "profile/label_times.h"
 #include "profile/profile.h"
+#include "profile/stacks.h"
 #include "tally/tally.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -45,6 +48,7 @@ struct database_builder {
 	struct profile *profile;
 	struct image_table *images;
 	struct context_table *contexts;
+	struct stack_table *stacks;
 	struct tally *tally;
 	struct epoch epoch;
 	struct profile_edge edges[ITEMS_MAX]; /* of the next flush */
@@ -52,6 +56,7 @@ struct database_builder {
 	struct slice slice;                        /* what the next flush writes */
 	uint64_t start_cpu_ns;                     /* and adds to the epoch's */
 	uint32_t images_written, contexts_written; /* already in the database */
+	uint32_t nodes_written;
 	struct label_times times;
 	unsigned line;
 };
@@ -138,7 +143,8 @@ add_event(struct database_builder *builder, char **fields)
 	copy_text(builder, event->encoding.unit, sizeof(event->encoding.unit), fields[3]);
 	event->period = number(builder, fields[4]);
 	event->available = strcmp(fields[5], "yes") == 0;
-	if (strcmp(event->name, "executions") == 0 || strstr(event->name, EVENT_SUM_SUFFIX))
+	if (strcmp(event->name, "executions") == 0 || strstr(event->name, EVENT_SUM_SUFFIX) ||
+	    strstr(event->name, EVENT_STACKS_SUFFIX))
 		event->encoding.type = EVENT_TYPE_DCPIX;
 	copy_text(builder, event->note, sizeof(event->note), fields[6]);
 	event->user = event->kernel = true;
@@ -243,6 +249,42 @@ add_count(struct database_builder *builder, char **fields)
 	builder->slice.events[key.event].samples += count;
 }
 
+/* The node of frame "IMAGE+OFFSET", of which `caller` is the caller's. */
+static uint32_t
+add_frame(const struct database_builder *builder, const char *frame, uint32_t caller)
+{
+	char *end;
+	struct stack_node node = {.image = (uint32_t)strtoul(frame, &end, 10), .caller = caller};
+	uint32_t number_of_node;
+
+	if (end == frame || *end != '+' || node.image >= image_table_count(builder->images))
+		fail(builder, "no frame");
+	node.offset = number(builder, end + 1);
+	require(builder, stack_table_intern(builder->stacks, &node, &number_of_node), "stack");
+	return number_of_node;
+}
+
+static void
+add_stack(struct database_builder *builder, char **fields, size_t count)
+{
+	const struct image stacks = {.kind = IMAGE_STACKS, .path = STACKS_PATH};
+	struct sample_key key = {
+		.event = event_index(builder, fields[1]),
+		.context = (uint32_t)number(builder, fields[2]),
+	};
+	const uint64_t samples = number(builder, fields[3]);
+	uint32_t node = 0;
+
+	for (size_t i = 4; i < count; i++)
+		node = add_frame(builder, fields[i], node);
+	key.offset = node;
+	require(builder, image_table_intern(builder->images, &stacks, &key.image), "image");
+	if (key.context >= context_table_count(builder->contexts))
+		fail(builder, "no such context");
+	require(builder, tally_add(builder->tally, &key, samples), "stack");
+	builder->slice.events[key.event].samples += samples;
+}
+
 static void
 add_edge(struct database_builder *builder, char **fields)
 {
@@ -297,6 +339,9 @@ flush_slice(struct database_builder *builder, char **fields)
 		.first_context = builder->contexts_written,
 		.context_count = context_table_count(builder->contexts) - builder->contexts_written,
 		.contexts = contexts,
+		.first_node = builder->nodes_written + 1,
+		.node_count = stack_table_count(builder->stacks) - builder->nodes_written,
+		.nodes = stack_table_nodes(builder->stacks, builder->nodes_written + 1),
 		.slice = &builder->slice,
 		.edges = builder->edges,
 		.edge_count = builder->edge_count,
@@ -323,6 +368,7 @@ flush_slice(struct database_builder *builder, char **fields)
 	label_times_fini(&builder->times);
 	builder->images_written += batch.image_count;
 	builder->contexts_written += batch.context_count;
+	builder->nodes_written += batch.node_count;
 	memset(&builder->slice, 0, sizeof(builder->slice));
 }
 
@@ -365,6 +411,8 @@ obey(struct database_builder *builder, char **fields, size_t count)
 	}
 	if (strcmp(fields[0], "symbols") == 0 && count >= 4)
 		put_symbols(builder, fields, count);
+	else if (strcmp(fields[0], "stack") == 0 && count >= 5)
+		add_stack(builder, fields, count);
 	else if (strcmp(fields[0], "noevents") == 0)
 		builder->epoch.event_count = 0;
 	else if (strcmp(fields[0], "dropped") == 0 && count == 3)
@@ -445,14 +493,16 @@ main(int argc, char **argv)
 	}
 	builder.images = image_table_new();
 	builder.contexts = context_table_new();
+	builder.stacks = stack_table_new(1 << 20);
 	builder.tally = tally_new(1 << 24);
-	if (!builder.images || !builder.contexts || !builder.tally)
+	if (!builder.images || !builder.contexts || !builder.stacks || !builder.tally)
 		fail(&builder, "out of memory");
 	require(&builder, profile_open(argv[1], &options, &builder.profile), argv[1]);
 	read_description(&builder, stdin);
 	label_times_fini(&builder.times);
 	profile_close(builder.profile);
 	tally_free(builder.tally);
+	stack_table_free(builder.stacks);
 	context_table_free(builder.contexts);
 	image_table_free(builder.images);
 	return 0;
