@@ -128,7 +128,11 @@ render_row(const struct view_page *page, const json_t *row)
 	render_percent(out, "number wide", view_number(row, "least"), true);
 	render_percent(out, "number wide", view_number(row, "most"), true);
 	html(out, "<td class=\"number\">");
-	if (view_has(row, "times")) {
+	if (view_number(before, "percent") <= 0) {
+		html(out, "appeared");
+	} else if (view_number(after, "percent") <= 0) {
+		html(out, "vanished");
+	} else if (view_has(row, "times")) {
 		html(out, "x");
 		html_real(out, view_number(row, "times"), 2);
 	}

@@ -152,10 +152,35 @@ check_equal 'JSON of the time line, too' "$(dcpitimeline --db "$db" --epoch all 
 	"$(get '/?by=command&format=json')"
 check_equal 'and of a comparison' "$(dcpidiff --db "$db" --before run1 --after run2 --limit 50 --json)" \
 	"$(get '/diff?before=run1&after=run2&format=json')"
-command=$(get "/procedures?comm=it's&epoch=all" | sed -n 's|.*<code>\(dcpiprof.*\)</code></li>|\1|p' |
-	sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g")
+# command_of PATH - the command line at the end of a page
+command_of()
+{
+	get "$1" | sed -n 's|.*<code>\(dcpi.*\)</code></li>|\1|p' |
+		sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
+}
+
 check_equal 'the command line of a page can be pasted into a shell' \
-	"$(dcpiprof --db "$db" --comm "it's" --epoch all --limit 100 2>&1)" "$(eval "$command" 2>&1)"
+	"$(dcpiprof --db "$db" --comm "it's" --epoch all --limit 100 2>&1)" \
+	"$(eval "$(command_of "/procedures?comm=it's&epoch=all")" 2>&1)"
+
+# ---- two stretches ----
+
+# The first slice has 140,000 samples, 80,000 of them of the server; the second one 15,000, all of the server.
+stretches='before_since=@1795271400&before_until=@1795272000&after_since=@1795272000&after_until=@1795272600'
+page 'two stretches of one epoch, of which the first' \
+	'<strong>since @1795271400 until @1795272000</strong>, 2026-11-21T14:30:00Z to 2026-11-21T14:40:00Z, 140,000 samples' "/diff?$stretches"
+check 'and the second' grep -q 'since @1795272000 until @1795272600</strong>, 2026-11-21T14:40:00Z to 2026-11-21T14:50:00Z, 15,000 samples' "$scratch/body"
+check 'what grew' grep -q '<td class="number">57.14</td><td class="number">100.00</td><td class="number grew">+42.86</td>.*server' "$scratch/body"
+check 'what vanished' grep -q '<td class="number shrank">-21.43</td>.*>vanished</td>.*start_kernel' "$scratch/body"
+check 'the form has them' grep -q '<input name="after_until" value="@1795272600"' "$scratch/body"
+check_equal 'its JSON is that of dcpidiff' "$(dcpidiff --db "$db" --limit 50 --json --set --since @1795271400 \
+	--until @1795272000 --set --since @1795272000 --until @1795272600)" "$(get "/diff?$stretches&format=json")"
+check_equal 'its command line prints its text' "$(get "/diff?$stretches&format=text")" "$(eval "$(command_of "/diff?$stretches")")"
+page 'a label within each stretch' '<td class="number">40.00</td><td class="number">100.00</td><td class="number grew">+60.00</td>' \
+	"/diff?$stretches&before=run2&after=run1"
+answers 'a stretch without samples' 404 'no samples in that time' '/diff?before_until=@1795270000&after_since=@1795273000'
+answers 'a stretch that is none' 400 '&#39;never&#39; is not a time' '/diff?before_until=never&after_since=@1795273000'
+answers 'one stretch alone' 400 'needs two sets' '/diff?after_since=@1795273000'
 
 # ---- a listing, a graph, and source ----
 

@@ -250,6 +250,14 @@ browser.write(browser.find("input[name=comm]"), "gzip" + ENTER)
 check("the form filters", wait_for(lambda: "comm=gzip" in browser.url() and browser.run(rows) == ["/opt/bin/gzip"]), browser.url())
 check("and is part of the links to other views", "comm=gzip" in browser.run("return document.querySelector('nav a').href"))
 
+browser.go(HOURS + "/diff?before=run1&after=run2")
+browser.click(browser.find("details.filter summary"))
+browser.run("document.querySelectorAll('form input').forEach(e => { e.value = ''; })")
+browser.write(browser.find("input[name=before_until]"), "@1795278600")
+browser.write(browser.find("input[name=after_since]"), "@1795278600" + ENTER)
+# gzip: 12 slices of 5000 - 100 i samples, i from 0, and the next 12; all slices have 6000
+check("two stretches are compared", wait_for(lambda: "74.17 54.17 -20.00" in " ".join(browser.text("tbody").split())), browser.text("main"))
+
 browser.go(HOURS + "/procedures")
 browser.keys(TAB)
 check("the first key leads past the navigation", browser.run("return document.activeElement.className") == "skip")
