@@ -6,15 +6,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "process/hash.h"
+#include "dcpi-tools/common/title_table.h"
 
 #define NO_FRAME UINT32_MAX
-
-struct frame_name {
-	UT_hash_handle hh;
-	uint32_t frame;
-	char key[]; /* title, NUL, title of the image */
-};
 
 /* A tree while nodes are added. A node of the tree has its number in `table`, as a stack of procedures. */
 struct growing_tree {
@@ -28,8 +22,8 @@ struct tree_builder {
 	struct call_tree *tree;
 	struct growing_tree growing;
 	size_t frame_capacity;
-	struct frame_name *names;
-	uint32_t *places; /* by node of the selection's stacks: its node of the tree; 0: not yet */
+	struct title_table titles; /* of the frames: numbers are their indices */
+	uint32_t *places;          /* by node of the selection's stacks: its node of the tree; 0: not yet */
 };
 
 /* ---- frames ---- */
@@ -39,35 +33,21 @@ static int
 intern_frame(struct tree_builder *builder, char *title, uint32_t image, uint32_t *frame)
 {
 	const char *image_title = image == STACK_NO_IMAGE ? NULL : builder->request->image_titles[image];
-	const size_t title_size = strlen(title) + 1, image_size = image_title ? strlen(image_title) + 1 : 1;
-	const size_t size = title_size + image_size;
-	struct frame_name *name = calloc(1, sizeof(*name) + size), *known;
+	struct call_tree *tree = builder->tree;
 	struct call_frame *added;
+	int err = title_table_intern(&builder->titles, title, image_title ? image_title : "", frame);
 
-	if (!name) {
+	if (err || *frame < tree->frame_count) {
 		free(title);
-		return -ENOMEM;
+		return err;
 	}
-	memcpy(name->key, title, title_size);
-	memcpy(name->key + title_size, image_title ? image_title : "", image_size);
-	HASH_FIND(hh, builder->names, name->key, (unsigned)size, known);
-	if (known) {
-		*frame = known->frame;
-		free(name);
-		free(title);
-		return 0;
-	}
-	added = ARRAY_APPEND(builder->tree->frames, builder->tree->frame_count, builder->frame_capacity);
-	if (added)
-		HASH_ADD(hh, builder->names, key[0], (unsigned)size, name);
-	if (!added || !hash_added(name)) {
-		free(name);
+	added = ARRAY_APPEND(tree->frames, tree->frame_count, builder->frame_capacity);
+	if (!added) {
 		free(title);
 		return -ENOMEM;
 	}
 	*added = (struct call_frame){
 		.title = title, .image_title = image_title, .image = image == STACK_NO_IMAGE ? 0 : image};
-	name->frame = *frame = (uint32_t)(builder->tree->frame_count - 1);
 	return 0;
 }
 
@@ -314,7 +294,6 @@ call_tree_make(const struct call_tree_request *request, struct call_tree *tree)
 {
 	struct tree_builder builder = {.request = request, .tree = tree};
 	const size_t count = (size_t)request->selection->stacks.count + 1;
-	struct frame_name *next;
 	int err;
 
 	*tree = (struct call_tree){0};
@@ -324,11 +303,7 @@ call_tree_make(const struct call_tree_request *request, struct call_tree *tree)
 		err = add_counts(&builder);
 	stack_table_free(builder.growing.table);
 	free(builder.places);
-	for (struct frame_name *name = builder.names; name; name = next) {
-		next = name->hh.next;
-		HASH_DEL(builder.names, name);
-		free(name);
-	}
+	title_table_fini(&builder.titles);
 	if (err)
 		call_tree_fini(tree);
 	return err;

@@ -6,13 +6,6 @@
 
 #include "base/array.h"
 #include "dcpi-tools/common/text.h"
-#include "process/hash.h"
-
-struct flame_name {
-	UT_hash_handle hh;
-	uint32_t frame;
-	char key[]; /* title, NUL, file name of the image */
-};
 
 /* ---- life ---- */
 
@@ -39,13 +32,7 @@ flame_graph_init(struct flame_graph *graph)
 void
 flame_graph_fini(struct flame_graph *graph)
 {
-	struct flame_name *next;
-
-	for (struct flame_name *name = graph->names; name; name = next) {
-		next = name->hh.next;
-		HASH_DEL(graph->names, name);
-		free(name);
-	}
+	title_table_fini(&graph->titles);
 	for (size_t i = 0; i < graph->frame_count; i++) {
 		free(graph->frames[i].title);
 		free(graph->frames[i].image);
@@ -98,34 +85,14 @@ add_frame(struct flame_graph *graph, const struct call_frame *from, const struct
 	return added->title && (added->image || !from->image_title) ? 0 : -ENOMEM;
 }
 
-/* The frame of a procedure of the tree, new or not. */
+/* The frame of a procedure of the tree, new or not: the file name identifies an image in two sets. */
 static int
 find_frame(struct flame_graph *graph, const struct call_frame *from, const struct selection *selection, uint32_t *frame)
 {
 	const char *file = from->image_title ? text_basename(from->image_title) : "";
-	const size_t title_size = strlen(from->title) + 1, size = title_size + strlen(file) + 1;
-	struct flame_name *name = calloc(1, sizeof(*name) + size), *known;
-	int err;
+	int err = title_table_intern(&graph->titles, from->title, file, frame);
 
-	if (!name)
-		return -ENOMEM;
-	memcpy(name->key, from->title, title_size);
-	memcpy(name->key + title_size, file, size - title_size);
-	HASH_FIND(hh, graph->names, name->key, (unsigned)size, known);
-	if (known) {
-		*frame = known->frame;
-		free(name);
-		return 0;
-	}
-	err = add_frame(graph, from, selection);
-	if (!err)
-		HASH_ADD(hh, graph->names, key[0], (unsigned)size, name);
-	if (err || !hash_added(name)) {
-		free(name);
-		return -ENOMEM;
-	}
-	name->frame = *frame = (uint32_t)(graph->frame_count - 1);
-	return 0;
+	return err || *frame < graph->frame_count ? err : add_frame(graph, from, selection);
 }
 
 /* The child of `parent` that is `frame`, new or not. */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "dcpi-tools/common/call_tree.h"
+#include "dcpi-tools/common/title_table.h"
 #include "dcpi-tools/diff/compare.h"
 #include "profile/selection.h"
 
@@ -43,8 +44,6 @@ struct flame_node {
 	struct diff_comparison comparison; /* of two sets, of shown nodes */
 };
 
-struct flame_name;
-
 struct flame_graph {
 	size_t set_count; /* that were added: 1, or 2: before and after */
 	struct flame_frame *frames;
@@ -56,7 +55,7 @@ struct flame_graph {
 
 	/* private */
 	size_t frame_capacity, node_capacity;
-	struct flame_name *names;
+	struct title_table titles; /* of the frames: numbers are their indices */
 	struct stack_table *calls; /* a node has its number here, as a stack of frames */
 };
 

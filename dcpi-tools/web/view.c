@@ -156,6 +156,22 @@ view_errors(const struct view_page *page, const struct view_report *report)
 	html(out, "</p>\n");
 }
 
+/* The element alone: no declaration of XML, and no type of the document, in HTML. */
+void
+view_picture(const struct view_page *page, const char *class, const char *name)
+{
+	const char *svg = strstr(page->reports[0].text, "<svg");
+	struct html *out = page->out;
+
+	html(out, "<div");
+	html_attribute(out, "class", class);
+	html(out, " tabindex=\"0\" role=\"region\"");
+	html_attribute(out, "aria-label", name);
+	html(out, ">\n");
+	html(out, svg ? svg : "<p>There is no picture.</p>");
+	html(out, "</div>\n");
+}
+
 void
 view_samples_summary(const struct view_page *page, const json_t *report)
 {

@@ -98,6 +98,9 @@ void view_image_link(const struct view_page *page, const char *path, const char 
 /* The sentences of a report that failed. */
 void view_errors(const struct view_page *page, const struct view_report *report);
 
+/* The picture that the first report is, in a region of this class and name that scrolls. */
+void view_picture(const struct view_page *page, const char *class, const char *name);
+
 /* "2026-11-21 14:30:00 UTC" of seconds since 1970. */
 void view_time(struct html *out, double seconds);
 

@@ -1,6 +1,5 @@
 /* Call stacks as a flame graph, or what two sets of them differ in: dcpiflame. */
 #include <stdio.h>
-#include <string.h>
 
 #include "dcpi-tools/web/view.h"
 
@@ -35,14 +34,13 @@ flame_commands(const struct query *query, const char *directory, struct tool_com
 static void
 flame_render(const struct view_page *page)
 {
-	const char *svg = strstr(page->reports[0].text, "<svg");
 	struct html *out = page->out;
 
 	html(out, "<p>");
 	view_link(page, &view_calls, NULL, 0, "As a tree");
-	html(out, "</p>\n<div class=\"flames\" tabindex=\"0\" role=\"region\" aria-label=\"Flame graph\">\n");
-	html(out, svg ? svg : "<p>There is no picture.</p>");
-	html(out, "</div>\n<script src=\"/flame.js\" defer></script>\n");
+	html(out, "</p>\n");
+	view_picture(page, "flames", "Flame graph");
+	html(out, "<script src=\"/flame.js\" defer></script>\n");
 }
 
 const struct view view_flame = {

@@ -1,6 +1,4 @@
 /* The flow graph of a procedure, as dcpicalc --graph draws it. */
-#include <string.h>
-
 #include "dcpi-tools/web/view.h"
 #include "dcpi-tools/web/view_calc.h"
 
@@ -28,20 +26,17 @@ graph_commands(const struct query *query, const char *directory, struct tool_com
 	return 1;
 }
 
-/* The element alone: no declaration of XML, and no type of the document, in HTML. */
 static void
 graph_render(const struct view_page *page)
 {
 	const struct query_change changes[] = {{QUERY_PROCEDURE, page->query->values[QUERY_PROCEDURE]},
 	                                       {QUERY_IMAGE, page->query->values[QUERY_IMAGE]}};
-	const char *svg = strstr(page->reports[0].text, "<svg");
 	struct html *out = page->out;
 
 	html(out, "<p>");
 	view_link(page, &view_calc, changes, 2, "Its instructions, as a table");
-	html(out, "</p>\n<div class=\"graph\" tabindex=\"0\" role=\"region\" aria-label=\"Flow graph\">\n");
-	html(out, svg ? svg : "<p>There is no picture.</p>");
-	html(out, "</div>\n");
+	html(out, "</p>\n");
+	view_picture(page, "graph", "Flow graph");
 }
 
 const struct view view_graph = {
