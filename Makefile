@@ -94,7 +94,7 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: programs $(PLUGINS) libraries manuals
@@ -112,6 +112,7 @@ help:
 	@echo 'make capture-cost-figures   instructions of dcpi-capture for an image into tests/capture_cost/expected'
 	@echo 'make bench-emulator   dcpiemu beside qemu-user and cachegrind (15 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
+	@echo 'make bench-web        how long pages take on a month of samples into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
 	@echo 'make emulated-accuracy  what is inferred of emulated programs beside the truth (a minute) into docs/accuracy.md'
@@ -399,6 +400,10 @@ soak: all workloads
 # How large does it get? A year of a machine with 64 CPUs, in some minutes.
 growth: all benches
 	bench/growth --write docs/benchmarks.md --picture docs/growth.svg
+
+# How long dcpiweb's pages take on a month of samples; ten minutes.
+bench-web: all workloads
+	bench/web --write docs/benchmarks.md
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \
