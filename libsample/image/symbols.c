@@ -344,10 +344,11 @@ static int
 make_ranges(struct table_maker *maker)
 {
 	struct symbol_table *table = maker->table;
+	struct symbol_range *fitting;
 	size_t count, gaps;
 	int err;
 
-	table->ranges = calloc(4 * maker->named_count + maker->unnamed_count + 1, sizeof(*table->ranges));
+	table->ranges = reallocarray(NULL, 4 * maker->named_count + maker->unnamed_count + 1, sizeof(*table->ranges));
 	if (!table->ranges)
 		return -ENOMEM;
 	err = flatten(maker->named, maker->named_count, table->ranges, &count);
@@ -358,6 +359,9 @@ make_ranges(struct table_maker *maker)
 		table->ranges[count + i].symbol = maker->named_count + i;
 	table->range_count = count + gaps;
 	table->count = maker->named_count + gaps;
+	fitting = reallocarray(table->ranges, table->range_count + 1, sizeof(*fitting));
+	if (fitting)
+		table->ranges = fitting;
 	return 0;
 }
 
@@ -420,9 +424,9 @@ symbol_builder_finish(struct symbol_builder *builder, struct symbol_table **tabl
 	sort(builder);
 	maker.candidates = builder->candidates;
 	maker.count = builder->count;
-	maker.named = calloc(maker.count + 1, sizeof(*maker.named));
-	maker.unnamed = calloc(maker.count + 1, sizeof(*maker.unnamed));
-	maker.chosen = calloc(maker.count + 1, sizeof(*maker.chosen));
+	maker.named = reallocarray(NULL, maker.count + 1, sizeof(*maker.named));
+	maker.unnamed = reallocarray(NULL, maker.count + 1, sizeof(*maker.unnamed));
+	maker.chosen = reallocarray(NULL, maker.count + 1, sizeof(*maker.chosen));
 	if (!maker.named || !maker.unnamed || !maker.chosen)
 		goto out;
 	make_spans(&maker);

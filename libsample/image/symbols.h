@@ -58,15 +58,16 @@ enum symbol_binding {
 	SYMBOL_LOCAL,
 };
 
+/* There are millions of them in all that a machine runs: wide members first, so that there are no gaps. */
 struct symbol_candidate {
 	uint64_t offset;
-	uint64_t size;      /* 0: not known */
-	uint64_t limit;     /* offset that it cannot pass, e.g. the end of its section */
-	const char *name;   /* borrowed until symbol_builder_finish(); NULL: unnamed */
-	size_t name_length; /* without a version (`@@GLIBC_2.2.5`) */
-	const char *suffix; /* literal that follows the name, or NULL */
-	enum symbol_binding binding;
-	bool label; /* a label in code, not declared to be a function */
+	uint64_t size;        /* 0: not known */
+	uint64_t limit;       /* offset that it cannot pass, e.g. the end of its section */
+	const char *name;     /* borrowed until symbol_builder_finish(); NULL: unnamed */
+	const char *suffix;   /* literal that follows the name, or NULL */
+	uint32_t name_length; /* without a version (`@@GLIBC_2.2.5`) */
+	uint8_t binding;      /* enum symbol_binding */
+	bool label;           /* a label in code, not declared to be a function */
 };
 
 struct symbol_builder {
