@@ -75,7 +75,7 @@ size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_enco
 /* The period, on a CPU that is idle or not. */
 uint64_t stack_sampler_period(const struct stack_sampler *sampler, bool is_idle);
 
-/* How many samples of the usual period the record stands for: at least 1. */
+/* How many samples of a busy CPU the record stands for: at least 1. */
 uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct record *record);
 
 /*

@@ -234,6 +234,7 @@ call_stacks_are_samples_of_an_event_of_their_own(void **state)
 	needs_perf_events(site);
 	collection_close(site->collection);
 	site->config.stacks.rate = 500;
+	site->config.overhead_limit_ppm = 200000;
 	assert_int_equal(collection_open(&site->config, NULL, &site->collection, site->why, sizeof(site->why)), 0);
 	assert_int_equal(collection_start(site->collection, "stacks", site->why, sizeof(site->why)), 0);
 	work_for(200000000);
