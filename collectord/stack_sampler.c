@@ -141,8 +141,8 @@ stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint6
 }
 
 /*
- * Room for the samples of two thirds of a second, where there are few CPUs: a record takes as much as it can take,
- * whatever was copied.
+ * Room for the samples of more than a second, where there are few CPUs: half of it is not full before the ring of other
+ * samples wakes dcpid, twice a second. A record takes as much room as it can, whatever was copied.
  */
 static size_t
 ring_size_of(const struct stack_sampler *sampler, size_t cpu_count)
@@ -150,7 +150,7 @@ ring_size_of(const struct stack_sampler *sampler, size_t cpu_count)
 	const size_t sample = sampler->user ? STACK_COPY : KERNEL_DEPTH * sizeof(uint64_t);
 	size_t size = RING_SIZE_MIN;
 
-	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample * 2 / 3 &&
+	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample * 4 / 3 &&
 	       2 * size * cpu_count <= RINGS_SIZE_MAX)
 		size *= 2;
 	return size;
@@ -187,7 +187,7 @@ stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *e
 		attr->sample_stack_user = STACK_COPY;
 	}
 	attr->watermark = 1;
-	attr->wakeup_watermark = (uint32_t)(ring_size / 4);
+	attr->wakeup_watermark = (uint32_t)(ring_size / 2);
 	sampler->layout = (struct record_layout){
 		.sample_type = attr->sample_type,
 		.sample_id_all = attr->sample_id_all,

@@ -67,7 +67,7 @@ void stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, 
 
 /*
  * How the event is opened, on each of `cpu_count` CPUs that counts it as `encoding`. Returns the bytes of its ring, a
- * power of two, which becomes readable when a quarter of it is full.
+ * power of two, which becomes readable when it is half full.
  */
 size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
                           const struct event_features *features, size_t cpu_count, struct perf_event_attr *attr);
