@@ -22,12 +22,13 @@ limit_rate()
 	echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
 }
 
-# start_dcpid NAME CONFIGURATION OPTION... - sets $daemon
+# start_dcpid NAME CONFIGURATION OPTION... - sets $daemon. Where events are given, the PMU counts nothing else: no stacks.
 start_dcpid()
 {
 	db=/tmp/$1
 	mkdir "$db"
 	printf '%s\n' "$2" >"$db.conf"
+	[ -z "$2" ] || echo 'stacks = { rate = 0; };' >>"$db.conf"
 	interrupts >"$out/$1.interrupts"
 	log=$out/$1.log
 	shift 2
