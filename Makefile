@@ -94,7 +94,7 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 
-.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: programs $(PLUGINS) libraries manuals
@@ -113,6 +113,7 @@ help:
 	@echo 'make bench-emulator   dcpiemu beside qemu-user and cachegrind (15 minutes, a quiet machine) into docs/benchmarks.md'
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make bench-web        how long pages take on a month of samples into docs/benchmarks.md'
+	@echo 'make bench-stacks     what call stacks cost beside perf into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
 	@echo 'make emulated-accuracy  what is inferred of emulated programs beside the truth (a minute) into docs/accuracy.md'
@@ -404,6 +405,10 @@ growth: all benches
 # How long dcpiweb's pages take on a month of samples; ten minutes.
 bench-web: all workloads
 	bench/web --write docs/benchmarks.md
+
+# What call stacks cost, beside perf's; fifteen minutes on a quiet machine.
+bench-stacks: all workloads
+	bench/stacks --write docs/benchmarks.md
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \
