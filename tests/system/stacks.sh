@@ -1,6 +1,6 @@
 #!/bin/bash
 # stacks.sh - who called it: dcpid's call stacks of a program with a known call tree, and of programs as Debian ships them
-# shellcheck source-path=SCRIPTDIR
+# shellcheck source-path=SCRIPTDIR disable=SC2016 # programs in bash, Perl and SQL
 . "$(dirname "$0")/lib.sh"
 
 may_sample_or_skip 'call stacks are sampled' || exit 0
@@ -15,7 +15,7 @@ END
 chmod 600 "$scratch/dcpid.conf"
 
 python=/usr/bin/python3
-[ -x $python ] || python=$(command -v python3)
+[ -x "$python" ] || python=$(command -v python3)
 
 # run_programs - each for some hundred samples; their names are those of copies
 run_programs()
@@ -24,7 +24,7 @@ run_programs()
 	timeout 20 "$scratch/bin/stacked_bash" -c 'f() { local i; for ((i = 0; i < 4000; i++)); do r=$((r + ${#1} * i)); done; }
 		g() { f "$1"; h=$(f x); }; for ((j = 0; j < 12; j++)); do g "$j"; done'
 	timeout 20 "$scratch/bin/stacked_perl" -e 'sub f { my $n = shift; return $n < 2 ? $n : f($n - 1) + f($n - 2) } f(29)'
-	timeout 20 $python -c 'open("/proc/self/comm", "w").write("stacked_python")
+	timeout 20 "$python" -c 'open("/proc/self/comm", "w").write("stacked_python")
 def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
 f(32)'
@@ -52,7 +52,7 @@ begin_servers()
 {
 	git=$(command -v git)
 	redis=$(command -v redis-server)
-	postgres=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+	postgres=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | tail -n 1)
 	[ -z "$git" ] || cp "$git" "$scratch/bin/stacked_git"
 	if [ -n "$redis" ]; then
 		start redis-server --port 0 --unixsocket "$scratch/redis" --save '' --dir "$scratch" >/dev/null
@@ -147,14 +147,14 @@ END
 [ $failures = 0 ] || stacks_of call_tree | sort -k 1,1nr | head -n 20 | cut -c1-300 | sed 's/^/# /'
 
 for comm in $comms; do
-	count=$(stacks_of $comm | awk '{ all += $1 } END { print all + 0 }')
+	count=$(stacks_of "$comm" | awk '{ all += $1 } END { print all + 0 }')
 	check_at_least "$comm has samples" 30 "$count"
-	reached=$(share_of $comm '^([^;]*`(_start|clone3?)|\[kernel\]|ld-linux[^;]*)(;|$)')
+	reached=$(share_of "$comm" '^([^;]*`(_start|clone3?)|\[kernel\]|ld-linux[^;]*)(;|$)')
 	# these have no symbol table
-	[[ $comm != stacked_@(bash|sqlite|git) ]] || reached=$(share_of $comm '^([^;]*`(_start|0x[0-9a-f]*)|\[kernel\])(;|$)')
+	[[ $comm != stacked_@(bash|sqlite|git) ]] || reached=$(share_of "$comm" '^([^;]*`(_start|0x[0-9a-f]*)|\[kernel\])(;|$)')
 	check_at_least "$comm: 99 % of the stacks reach the program's entry" 99 "$reached"
-	figure "$comm: $count stacks, $reached % whole:$(stacks_of $comm | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1]] += $1 }
+	figure "$comm: $count stacks, $reached % whole:$(stacks_of "$comm" | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1]] += $1 }
 		END { for (i in n) printf " %s %d", i, n[i] }')"
-	awk -v reached="$reached" 'BEGIN { exit !(reached < 99) }' && stacks_of $comm | grep -P '\t!' | cut -c1-300 | sed 's/^/# /'
+	awk -v reached="$reached" 'BEGIN { exit !(reached < 99) }' && stacks_of "$comm" | grep -P '\t!' | cut -c1-300 | sed 's/^/# /'
 done
 check 'the database is whole' dcpictl --db "$db" check
