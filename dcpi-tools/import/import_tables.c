@@ -14,6 +14,7 @@
 #include "image/image_file.h"
 #include "image/unwind_build.h"
 #include "profile/captured.h"
+#include "unwind/call_stack.h"
 #include "unwind/table.h"
 
 #define VALUES_MAX ((size_t)32 << 20) /* bytes that wait to be stored; what is more is not stored */

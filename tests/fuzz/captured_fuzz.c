@@ -76,8 +76,8 @@ try_unwind(const uint8_t *data, size_t size)
 
 	if (captured_unwind_decode(data, size, &table))
 		return;
-	for (uint32_t i = 1; i < table->row_count; i++)
-		require(table->offsets[i] > table->offsets[i - 1]);
+	for (uint32_t i = UNWIND_BLOCK_ROWS; i < table->row_count; i += UNWIND_BLOCK_ROWS)
+		require(table->blocks[i / UNWIND_BLOCK_ROWS].offset > table->blocks[i / UNWIND_BLOCK_ROWS - 1].offset);
 	unwind_table_free(table);
 }
 
