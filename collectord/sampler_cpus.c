@@ -467,7 +467,7 @@ stack_encoding(const struct sampler *sampler, uint32_t cpu)
 	return &sampler->events[base].encoding;
 }
 
-/* Without call stacks the CPU is sampled nevertheless. */
+/* Without call stacks the CPU is sampled nevertheless: where locked memory is limited, other rings have it first. */
 static void
 open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 {
@@ -479,7 +479,7 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 	if (!sampler->stack_event || counter->fd >= 0)
 		return;
 	ring_size = stack_sampler_attr(&sampler->stack_sampler, stack_encoding(sampler, cpu->number),
-	                               &sampler->features, sampler->cpu_count, &attr);
+	                               &sampler->features, &attr);
 	if (cpu->idle[sampler->stack_sampler.base].is_idle)
 		attr.sample_period = stack_sampler_period(&sampler->stack_sampler, true);
 	attr.disabled = !sampler->enabled;
@@ -596,7 +596,8 @@ cpu_open(struct sampler *sampler, struct sampler_cpu *cpu)
 	}
 	cpu->open = true;
 	cpu_open_events(sampler, cpu);
-	open_stacks(sampler, cpu);
+	if (sampler->enabled) /* else sampler_enable() does */
+		open_stacks(sampler, cpu);
 	return 0;
 }
 
@@ -822,6 +823,9 @@ control_counters(struct sampler *sampler, unsigned long request)
 int
 sampler_enable(struct sampler *sampler)
 {
+	for (size_t i = 0; i < sampler->cpu_count; i++)
+		if (sampler->cpus[i].open)
+			open_stacks(sampler, &sampler->cpus[i]);
 	sampler->enabled = true;
 	return control_counters(sampler, PERF_EVENT_IOC_ENABLE);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "profile/overhead.h"
@@ -145,9 +146,10 @@ stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, uint6
  * samples wakes dcpid, twice a second. A record takes as much room as it can, whatever was copied.
  */
 static size_t
-ring_size_of(const struct stack_sampler *sampler, size_t cpu_count)
+ring_size_of(const struct stack_sampler *sampler)
 {
 	const size_t sample = sampler->user ? STACK_COPY : KERNEL_DEPTH * sizeof(uint64_t);
+	const size_t cpu_count = (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	size_t size = RING_SIZE_MIN;
 
 	while (size < RING_SIZE_MAX && size < sampler->event.rate * sample * 4 / 3 &&
@@ -170,9 +172,9 @@ stack_sampler_weight(const struct stack_sampler *sampler, const struct record *r
 
 size_t
 stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
-                   const struct event_features *features, size_t cpu_count, struct perf_event_attr *attr)
+                   const struct event_features *features, struct perf_event_attr *attr)
 {
-	const size_t ring_size = ring_size_of(sampler, cpu_count);
+	const size_t ring_size = ring_size_of(sampler);
 	struct event counted = sampler->counted;
 
 	counted.encoding = *encoding;

@@ -66,11 +66,11 @@ void stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, 
                         const struct log *log);
 
 /*
- * How the event is opened, on each of `cpu_count` CPUs that counts it as `encoding`. Returns the bytes of its ring, a
+ * How the event is opened, on a CPU that counts it as `encoding`. Returns the bytes of its ring, a
  * power of two, which becomes readable when it is half full.
  */
 size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
-                          const struct event_features *features, size_t cpu_count, struct perf_event_attr *attr);
+                          const struct event_features *features, struct perf_event_attr *attr);
 
 /* The period, on a CPU that is idle or not. */
 uint64_t stack_sampler_period(const struct stack_sampler *sampler, bool is_idle);
