@@ -18,14 +18,15 @@
 #include "collectord/machine.h"
 #include "collectord/status.h"
 
-#define DRAIN_INTERVAL_NS (5 * SECOND_NS)       /* rings also ask for a drain themselves */
-#define POLL_INTERVAL_NS  UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
-#define LOOK_INTERVAL_NS  UINT64_C(75000000)    /* between two looks for new programs, while such begin */
-#define LOOK_RUN_NS       UINT64_C(25000000)    /* in which a new program gets its first samples */
-#define ALARM_EARLY_NS    UINT64_C(10000000)    /* at most: the loop has its clock from ticks and once a turn */
-#define LOOK_SPAN_NS      UINT64_C(2000000000)  /* for so long after the last one */
-#define LAST_COMMIT_NS    UINT64_C(10000000000) /* less than what service managers wait for a stop */
-#define SAVE_INTERVAL_NS  SECOND_NS
+#define DRAIN_INTERVAL_NS  (5 * SECOND_NS)       /* rings also ask for a drain themselves */
+#define POLL_INTERVAL_NS   UINT64_C(600000000)   /* after a ring became readable, and while processes begin */
+#define LOOK_INTERVAL_NS   UINT64_C(75000000)    /* between two looks for new programs, while such begin */
+#define LOOK_RUN_NS        UINT64_C(25000000)    /* in which a new program gets its first samples */
+#define ALARM_EARLY_NS     UINT64_C(10000000)    /* at most: the loop has its clock from ticks and once a turn */
+#define TABLES_INTERVAL_NS UINT64_C(100000000)   /* between two drains while unwind tables are expected */
+#define LOOK_SPAN_NS       UINT64_C(2000000000)  /* for so long after the last one */
+#define LAST_COMMIT_NS     UINT64_C(10000000000) /* less than what service managers wait for a stop */
+#define SAVE_INTERVAL_NS   SECOND_NS
 
 /* A client that wants all that was recorded when it asked to be in the database. */
 struct flush_waiter {
@@ -218,7 +219,9 @@ drain_if_due(struct daemon *daemon)
 	if (sampler_is_filling(collection_sampler(daemon->collection)))
 		loop_watch_arm(daemon->drain_alarm,
 		               SAMPLER_LAG_NS); /* if there is no memory for it, the timer drains */
-	answer_waiters(daemon);                 /* a drain flushes a full tally */
+	if (sampler_expects_tables(collection_sampler(daemon->collection)))
+		loop_watch_arm(daemon->drain_alarm, TABLES_INTERVAL_NS);
+	answer_waiters(daemon); /* a drain flushes a full tally */
 }
 
 /* When to poll the rings: when busy CPUs may be idle by then, and some time after a ring became readable. */

@@ -1070,6 +1070,12 @@ sampler_stacks(const struct sampler *sampler)
 	return sampler->stack_sampler.stacks;
 }
 
+bool
+sampler_expects_tables(const struct sampler *sampler)
+{
+	return sampler->stack_sampler.tables && unwind_tables_expect(sampler->stack_sampler.tables);
+}
+
 void
 sampler_use_tables(struct sampler *sampler, struct unwind_tables *tables)
 {

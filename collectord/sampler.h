@@ -147,6 +147,9 @@ const struct context_table *sampler_contexts(const struct sampler *sampler);
 /* The session's call stacks; NULL: they are not sampled. */
 const struct stack_table *sampler_stacks(const struct sampler *sampler);
 
+/* True when unwind tables will be there in a moment: stacks that are drained before them end early. */
+bool sampler_expects_tables(const struct sampler *sampler);
+
 /* By which stacks are unwound from now on; borrowed. NULL: none. */
 void sampler_use_tables(struct sampler *sampler, struct unwind_tables *tables);
 

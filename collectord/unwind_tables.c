@@ -20,7 +20,7 @@
 #define MAKE_COST_NS   3000000 /* of a table, about, and of each byte of code */
 #define BYTE_COST_NS   8
 #define START_NS       (60 * SECOND_NS)  /* what is spent in it counts as the start's */
-#define POOR_NS        (SECOND_NS / 4)   /* at least, between two looks when there is nothing to spend */
+#define POOR_NS        (SECOND_NS / 4)   /* between two looks when there is not enough to spend */
 #define LOOKUPS_MAX    64                /* in the database, at once */
 #define STORED_MAX     16                /* after one flush: each is a transaction */
 #define TRIES_MAX      4                 /* to make a table, and to store it */
@@ -28,6 +28,8 @@
 #define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */
 #define USE_NS         (10 * SECOND_NS)  /* after that time, a frame counts half as much as a new one */
 #define TAKES_PLACE    2 /* how many times as much use a table must be as those that are given back for it */
+#define SOON_NS        (2 * SECOND_NS) /* what was asked for longer ago is not waited for */
+#define LOOKS_SOON     10              /* likewise, of files */
 #define SHOWN_SIZE     1024
 
 enum table_stage {
@@ -54,7 +56,8 @@ struct unwind_image {
 
 	/* the lock of options.thread */
 	enum table_stage stage;
-	uint64_t wanted; /* frames that lacked it */
+	uint64_t wanted;   /* frames that lacked it */
+	uint64_t asked_ns; /* CLOCK_MONOTONIC: since when it is to be looked up or made */
 	struct image_place place;
 	struct unwind_table *made;
 	unsigned tries;
@@ -69,6 +72,7 @@ struct unwind_image {
 struct unwind_slot {
 	bool is_known;
 	uint64_t round; /* of the last look whether its build-id is known by now */
+	unsigned looks;
 	enum unwind_code code;
 	struct unwind_image *image; /* of code that is unwound by a table; NULL: there is no room for it */
 };
@@ -88,6 +92,7 @@ struct unwind_tables {
 	size_t memory;
 	uint64_t evicted;
 	bool has_missing;
+	bool waits_for_files; /* since the last sync, a frame's file had not been looked at */
 
 	/* the lock of options.thread: everything below; images never move, and only the event loop adds some */
 	struct unwind_image **images;
@@ -158,11 +163,13 @@ fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slo
 
 	if (slot->round == tables->round)
 		return;
-	*slot = (struct unwind_slot){.is_known = true, .round = tables->round, .code = call_stack_code(&image)};
+	*slot = (struct unwind_slot){
+		.is_known = true, .round = tables->round, .looks = slot->looks + 1, .code = call_stack_code(&image)};
 	if (slot->code != UNWIND_CODE_TABLE)
 		return;
 	if (tables->options.files && file_ids_complete(tables->options.files, &image) == FILE_WAITS) {
 		slot->is_known = false;
+		tables->waits_for_files |= slot->looks < LOOKS_SOON;
 		return;
 	}
 	slot->image = known_image(tables, &image);
@@ -306,6 +313,7 @@ note_missing(struct unwind_tables *tables, const struct attribution *attribution
 		if (image->stage != STAGE_NONE || !has_room(tables, image))
 			continue;
 		image->stage = tables->options.ready ? STAGE_LOOKUP : STAGE_MAKE;
+		image->asked_ns = machine_clock_ns(CLOCK_MONOTONIC);
 		looks_up |= image->stage == STAGE_LOOKUP;
 	}
 	tables->has_missing = false;
@@ -328,6 +336,7 @@ unwind_tables_sync(struct unwind_tables *tables, const struct image_table *image
 
 	tables->session = images;
 	tables->round++;
+	tables->waits_for_files = false;
 	halve_uses(tables);
 	capture_thread_lock(tables->options.thread);
 	if (tables->has_missing) {
@@ -376,13 +385,29 @@ spend(struct unwind_tables *tables, uint64_t cost_ns)
 		tables->start_cpu_ns += cost_ns;
 }
 
+static int64_t
+expected_cost(const struct unwind_image *image)
+{
+	const uint64_t size = image->place.end - image->place.start, most = UINT64_C(1) << 40;
+
+	return MAKE_COST_NS + (int64_t)(size < most ? size : most) * BYTE_COST_NS;
+}
+
+/*
+ * A table is paid for before it is made: those of large programs wait until there is enough for them, and meanwhile
+ * those of small ones, which somebody may have just built, do not wait for long.
+ */
+static bool
+is_affordable(const struct unwind_tables *tables, const struct unwind_image *image)
+{
+	return tables->allowance_ns >= expected_cost(image) || tables->allowance_ns == advance_ns(&tables->options);
+}
+
 /* How many frames a table serves for what it costs: those of libraries come before those of large programs. */
 static double
 worth(const struct unwind_image *image)
 {
-	const uint64_t size = image->place.end - image->place.start;
-
-	return (double)image->wanted / (MAKE_COST_NS + (double)size * BYTE_COST_NS);
+	return (double)image->wanted / (double)expected_cost(image);
 }
 
 static struct unwind_image *
@@ -392,11 +417,14 @@ choose(const struct unwind_tables *tables, uint64_t now_ns, uint64_t *due_ns)
 
 	for (size_t i = 0; i < tables->image_count; i++) {
 		struct unwind_image *image = tables->images[i];
+		uint64_t begin_ns = image->due_ns;
 
 		if (image->stage != STAGE_MAKE)
 			continue;
-		if (image->due_ns > now_ns)
-			*due_ns = image->due_ns < *due_ns ? image->due_ns : *due_ns;
+		if (!is_affordable(tables, image) && begin_ns < now_ns + POOR_NS)
+			begin_ns = now_ns + POOR_NS;
+		if (begin_ns > now_ns)
+			*due_ns = begin_ns < *due_ns ? begin_ns : *due_ns;
 		else if (!chosen || worth(image) > worth(chosen))
 			chosen = image;
 	}
@@ -415,10 +443,6 @@ begin_table(void *context, uint64_t now_ns, struct capture_child *child, uint64_
 	image = choose(tables, now_ns, due_ns);
 	if (!image)
 		return false;
-	if (tables->allowance_ns <= 0) {
-		*due_ns = now_ns + POOR_NS;
-		return false;
-	}
 	request = (struct capture_request){
 		.image = image->image,
 		.pid = image->place.pid,
@@ -609,6 +633,25 @@ unwind_tables_hook(struct unwind_tables *tables)
 }
 
 /* ---- its life ---- */
+
+bool
+unwind_tables_expect(const struct unwind_tables *tables)
+{
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
+	bool expects = tables->waits_for_files;
+
+	capture_thread_lock(tables->options.thread);
+	for (size_t i = 0; !expects && i < tables->image_count; i++) {
+		const struct unwind_image *image = tables->images[i];
+
+		if (now_ns - image->asked_ns > SOON_NS)
+			continue;
+		expects = image->stage == STAGE_LOOKUP || image->stage == STAGE_MAKING || image->stage == STAGE_READY ||
+		          (image->stage == STAGE_MAKE && is_affordable(tables, image));
+	}
+	capture_thread_unlock(tables->options.thread);
+	return expects;
+}
 
 struct unwind_tables *
 unwind_tables_new(const struct unwind_tables_options *options)

@@ -7,8 +7,8 @@
  * image's first frame (STACK_END_NO_TABLES).
  * Files with one build-id have one table. Tables take at most a limit of memory: those that serve the fewest frames for
  * their size are given back, and looked up again when they are of more use than others that are there. A part of the
- * limit on overhead pays for making tables, some of it in advance; the start's tables come within seconds. An image
- * whose file gives no table is not tried again. Thread rule: the event loop's, except for the hook.
+ * limit on overhead pays for making tables, some of it in advance, so the start's tables come within seconds; a table
+ * is made when there is enough for it. An image whose file gives no table is not tried again. Thread rule: the event loop's, except for the hook.
  */
 #ifndef DCPI_COLLECTORD_UNWIND_TABLES_H
 #define DCPI_COLLECTORD_UNWIND_TABLES_H
@@ -57,6 +57,9 @@ void unwind_tables_sync(struct unwind_tables *tables, const struct image_table *
 
 /* The session's numbers of images are given anew: those of the next unwind_tables_sync() are others. */
 void unwind_tables_end_session(struct unwind_tables *tables);
+
+/* True when tables, or the build-ids of their files, will be there in a moment: the next sync should not be late. */
+bool unwind_tables_expect(const struct unwind_tables *tables);
 
 /* How the code of an image of the last unwind_tables_sync() is unwound: for struct call_stack_tables. */
 enum unwind_code unwind_tables_find(void *tables, uint32_t number, const struct unwind_table **table);

@@ -29,8 +29,9 @@ struct tables_stage {
 	struct capture_thread *thread;
 	struct unwind_tables *tables;
 	struct file_ids *files;
-	unsigned lookups; /* that were asked for */
-	uint32_t number;  /* of the image */
+	uint64_t limit_ppm; /* 0: the default */
+	unsigned lookups;   /* that were asked for */
+	uint32_t number;    /* of the image */
 };
 
 static void
@@ -92,7 +93,7 @@ begin_tables(struct tables_stage *stage, const char *program, size_t memory_limi
 		.files = stage->files,
 		.memory_limit = memory_limit,
 		.capture_limit = UINT64_C(64) << 20,
-		.overhead_limit_ppm = 10000,
+		.overhead_limit_ppm = stage->limit_ppm ? stage->limit_ppm : 10000,
 		.cpu_count = 2,
 		.ready = count_lookup,
 		.context = stage,
@@ -208,15 +209,18 @@ a_table_is_made_once_and_kept_in_the_database(void **state)
 
 	write_image(stage);
 	begin_tables(stage, stage->program, 1 << 20);
+	assert_false(unwind_tables_expect(stage->tables));
 	assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
 	sync_tables(stage);
 	assert_int_equal(stage->lookups, 1);
+	assert_true(unwind_tables_expect(stage->tables));
 	run_hook(stage, false);
 	assert_true(wait_for_table(stage));
 	unwind_tables_stats(stage->tables, &stats);
 	assert_int_equal(stats.made, 1);
 	assert_int_equal(stats.loaded, 1);
 	assert_true(stats.memory > 0);
+	assert_false(unwind_tables_expect(stage->tables));
 	run_hook(stage, true);
 	assert_clean(stage->profile);
 	end_tables(stage);
@@ -335,14 +339,64 @@ a_file_waits_until_its_build_id_was_looked_for(void **state)
 	sync_tables(stage);
 	unwind_tables_stats(stage->tables, &stats);
 	assert_int_equal(stats.images, 0);
+	(void)find_code(stage, &table);
+	assert_true(unwind_tables_expect(stage->tables));
 	file = (struct sampled_file){.image = &stage->image, .place = {.pid = (uint32_t)getpid()}};
 	file_ids_ask(files, &file);
 	file_ids_wait(files, WAIT_NS);
+	sync_tables(stage);
 	(void)find_code(stage, &table);
 	unwind_tables_stats(stage->tables, &stats);
 	assert_int_equal(stats.images, 1);
 	end_tables(stage);
 	file_ids_free(files);
+}
+
+/* A process maps 100 MB of a program, and a sample is there: it is stage->number from then on. */
+static void
+map_large_image(struct tables_stage *stage)
+{
+	struct record record = {.type = RECORD_COMM, .pid = 4242, .tid = 4242, .time = SECOND_NS};
+	struct sample_key key;
+
+	record.comm.name = "large";
+	record.comm.is_exec = true;
+	assert_int_equal(attribution_apply(stage->attribution, &record), 0);
+	record = (struct record){.type = RECORD_MMAP, .pid = 4242, .tid = 4242, .time = SECOND_NS};
+	record.mmap.start = 0x10000000;
+	record.mmap.length = 100000000;
+	record.mmap.path = "/usr/bin/large";
+	record.mmap.inode = 78;
+	assert_int_equal(attribution_apply(stage->attribution, &record), 0);
+	record = (struct record){.type = RECORD_SAMPLE, .pid = 4242, .tid = 4242, .time = 2 * SECOND_NS};
+	record.mode = CPU_MODE_USER;
+	record.sample.address = 0x10000010;
+	assert_int_equal(attribution_sample(stage->attribution, &record, &key), 0);
+	stage->number = key.image;
+}
+
+/* With 0.01 % of two CPUs, there is 0.25 s for the start, but not for what a program of 100 MB would take. */
+static void
+a_table_is_made_when_there_is_enough_for_it(void **state)
+{
+	struct tables_stage *stage = *state;
+	const struct unwind_table *table;
+	struct unwind_tables_stats stats;
+	const struct timespec pause = {.tv_nsec = 300000000};
+
+	write_image(stage);
+	stage->limit_ppm = 100;
+	begin_tables(stage, stage->program, 1 << 20);
+	load_table(stage); /* which is paid for: there is less than the most now */
+	map_large_image(stage);
+	(void)find_code(stage, &table);
+	sync_tables(stage);
+	run_hook(stage, false);
+	nanosleep(&pause, NULL);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.made, 1);
+	assert_int_equal(stats.waiting, 1);
+	assert_false(unwind_tables_expect(stage->tables));
 }
 
 static void
@@ -396,6 +450,7 @@ main(void)
 		TABLES_CASE(tables_of_more_use_take_the_place_of_others),
 		TABLES_CASE(files_with_one_build_id_have_one_table),
 		TABLES_CASE(a_file_waits_until_its_build_id_was_looked_for),
+		TABLES_CASE(a_table_is_made_when_there_is_enough_for_it),
 		TABLES_CASE(a_file_without_a_table_is_tried_once),
 		TABLES_CASE(code_that_no_file_has_is_unwound_by_frame_pointers),
 	};
