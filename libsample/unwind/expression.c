@@ -298,8 +298,10 @@ expression_evaluate(const uint8_t *bytes, size_t size, const struct expression_i
 	if (initial)
 		push(&run, *initial);
 	for (size_t steps = 0; reader_left(&run.reader) > 0; steps++) {
-		if (steps == EXPRESSION_STEPS_MAX)
+		if (steps == EXPRESSION_STEPS_MAX || (inputs->steps_left && *inputs->steps_left == 0))
 			return -EBADMSG;
+		if (inputs->steps_left)
+			--*inputs->steps_left;
 		step(&run, read_u8(&run.reader));
 		if (run.reader.failed)
 			return -EBADMSG;

@@ -24,11 +24,13 @@ struct expression_inputs {
 	/* Read `size` (1 to 8) bytes at `address`, in this machine's byte order. False: they are not known. */
 	bool (*read)(void *context, uint64_t address, size_t size, uint64_t *value);
 	void *context;
+	size_t *steps_left; /* operations that all expressions of a stack may still execute; NULL: any number */
 };
 
 /*
  * Evaluate `size` bytes; with `initial`, its value is on the stack to begin with (a register's rule: the CFA). 0 with
- * *result; -ENOENT when memory that it reads or a register is not known; -EBADMSG when it is not valid, or too long.
+ * *result; -ENOENT when memory that it reads or a register is not known; -EBADMSG when it is not valid, or too long, or
+ * no steps are left.
  */
 int expression_evaluate(const uint8_t *bytes, size_t size, const struct expression_inputs *inputs,
                         const uint64_t *initial, uint64_t *result);

@@ -89,6 +89,7 @@ struct unwinder {
 	 * its end there.
 	 */
 	uint64_t beyond;
+	size_t steps_left;   /* of expressions */
 	bool read_beyond;    /* the last read that failed was behind the copy */
 	bool on_other_stack; /* a signal interrupted code on a stack of which there is no copy */
 };
@@ -147,6 +148,7 @@ evaluate(struct unwinder *unwinder, const struct unwind_table *table, int32_t nu
 		.known = unwinder->now.known,
 		.read = read_stack,
 		.context = unwinder,
+		.steps_left = &unwinder->steps_left,
 	};
 
 	unwinder->read_beyond = false;
@@ -350,6 +352,7 @@ unwind_stack(const struct unwind_process *process, const struct unwind_registers
 		.names = machine_registers(process->machine),
 		.stack = stack,
 		.now = *registers,
+		.steps_left = UNWIND_STEPS_MAX,
 	};
 	enum unwind_end end;
 	bool is_exact = true;

@@ -4,6 +4,7 @@
  * Each frame's caller is found by the rules of the table of its image (table.h), or by frame pointers in code that the
  * process made at run time. Nothing is guessed: where there are no rules, or what they need is not known, the stack is
  * truncated, and enum unwind_end says why.
+ * A table may be a hostile file's: the expressions of one stack execute at most UNWIND_STEPS_MAX operations.
  * Thread rule: stateless. Nothing is allocated.
  */
 #ifndef DCPI_UNWIND_UNWIND_H
@@ -14,6 +15,8 @@
 #include <stdint.h>
 
 #include "unwind/table.h"
+
+#define UNWIND_STEPS_MAX 20000 /* 0.2 ms; a thousand frames that realign their stack need as many */
 
 struct unwind_registers {
 	uint64_t values[UNWIND_REGISTERS]; /* by DWARF number */

@@ -380,6 +380,33 @@ more_frames_than_there_is_room_for_are_cut(void **state)
 	assert_int_equal(scene.count, 5);
 }
 
+/*
+ * A hostile file's: 899 operations for the CFA and for each of three registers. After five frames and a half, nothing
+ * is left.
+ */
+static void
+expressions_of_a_stack_have_a_common_limit(void **state)
+{
+	/* 224 times: count down; then what a call leaves (the CFA), or nothing of use */
+	static const uint8_t cfa[] = {DW_OP_const1u, 224,  DW_OP_lit1, DW_OP_minus, DW_OP_dup, DW_OP_bra,
+	                              0xfa,          0xff, DW_OP_drop, DW_OP_breg7, 8};
+	static const uint8_t value[] = {DW_OP_const1u, 224,  DW_OP_lit1, DW_OP_minus, DW_OP_dup,
+	                                DW_OP_bra,     0xfa, 0xff,       DW_OP_drop,  DW_OP_lit0};
+	struct unwind_scene scene = scene_of(UNWIND_X86_64);
+	struct unwind_frame_rules rules = x86_64_rules(UNWIND_X86_64_RSP, 8);
+
+	(void)state;
+	rules.cfa_register = UNWIND_CFA_EXPRESSION;
+	rules.cfa = (struct unwind_rule){UNWIND_EXPRESSION_VALUE, 0, cfa, sizeof(cfa)};
+	for (unsigned i = 12; i < 15; i++)
+		rules.registers[i] = (struct unwind_rule){UNWIND_EXPRESSION_VALUE, 0, value, sizeof(value)};
+	add_row(scene.writer, 0x100, &rules);
+	for (size_t i = 0; i < 16; i++)
+		scene.words[i] = CODE + 0x200;
+	assert_int_equal(unwind_from(&scene, CODE + 0x100), UNWIND_BAD_FRAME);
+	assert_int_equal(scene.count, 7);
+}
+
 /* An interpreter with a table calls code made at run time, which calls back. */
 static void
 code_made_at_run_time_is_unwound_by_frame_pointers(void **state)
@@ -552,6 +579,7 @@ main(void)
 		cmocka_unit_test(what_cannot_be_a_caller_ends_the_stack),
 		cmocka_unit_test(a_pc_that_is_no_code_has_no_frame),
 		cmocka_unit_test(more_frames_than_there_is_room_for_are_cut),
+		cmocka_unit_test(expressions_of_a_stack_have_a_common_limit),
 		cmocka_unit_test(code_made_at_run_time_is_unwound_by_frame_pointers),
 		cmocka_unit_test(a_frame_pointer_of_zero_is_the_outermost),
 		cmocka_unit_test(a_frame_pointer_that_is_none_ends_the_stack),
