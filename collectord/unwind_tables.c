@@ -25,6 +25,7 @@
 #define STORED_MAX     16                /* after one flush: each is a transaction */
 #define TRIES_MAX      4                 /* to make a table, and to store it */
 #define AGAIN_NS       (10 * SECOND_NS)  /* after a try that failed */
+#define FULL_WAIT_NS   (600 * SECOND_NS) /* retention may make room */
 #define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */
 #define USE_NS         (10 * SECOND_NS)  /* after that time, a frame counts half as much as a new one */
 #define TAKES_PLACE    2 /* how many times as much use a table must be as those that are given back for it */
@@ -103,7 +104,7 @@ struct unwind_tables {
 	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
 	uint64_t began_ns;    /* likewise */
 	uint64_t made, cpu_ns, start_cpu_ns;
-	bool is_full; /* the database takes no more */
+	uint64_t full_until_ns; /* CLOCK_MONOTONIC: the database takes no more until then */
 };
 
 /* ---- images; the event loop's ---- */
@@ -528,7 +529,8 @@ end_table(void *context, const struct capture_child *child)
 		tables->made++;
 	}
 	/* one that waits to be stored is the flusher's, and says the same */
-	if (image->value || tables->is_full || tables->value_bytes + captured->unwind.size > VALUES_MAX) {
+	if (image->value || machine_clock_ns(CLOCK_MONOTONIC) < tables->full_until_ns ||
+	    tables->value_bytes + captured->unwind.size > VALUES_MAX) {
 		free(value);
 	} else if (value) {
 		image->value = value;
@@ -579,9 +581,9 @@ look_up(void *context, struct profile *profile)
 	capture_thread_unlock(tables->options.thread);
 }
 
-/* Put the image's value into the database. True when it is done with: stored, or given up. */
-static bool
-store_value(struct unwind_tables *tables, struct profile *profile, struct unwind_image *image)
+/* Put the image's value into the database. 0 or an error. */
+static int
+store_value(const struct unwind_tables *tables, struct profile *profile, const struct unwind_image *image)
 {
 	const struct captured captured = {
 		.owner = image->owner,
@@ -592,8 +594,7 @@ store_value(struct unwind_tables *tables, struct profile *profile, struct unwind
 
 	if (!err)
 		err = profile_put_captured(profile, number, &captured, tables->options.capture_limit);
-	tables->is_full = err == -EDQUOT;
-	return err != -ENOENT || ++image->store_tries == TRIES_MAX;
+	return err;
 }
 
 /* Values wait for the flush that brings their image into the database. */
@@ -612,12 +613,15 @@ store_values(void *context, struct profile *profile, const struct flush *flush)
 	capture_thread_unlock(tables->options.thread);
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t began_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		const bool is_done = store_value(tables, profile, wanted[i]);
+		const int err = store_value(tables, profile, wanted[i]);
 		const uint64_t took_ns = machine_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 
 		capture_thread_lock(tables->options.thread);
 		spend(tables, took_ns);
-		if (is_done) {
+		if (err == -EDQUOT)
+			tables->full_until_ns = machine_clock_ns(CLOCK_MONOTONIC) + FULL_WAIT_NS;
+		if (err != -ENOENT || ++wanted[i]->store_tries == TRIES_MAX) { /* stored, or given up */
+			wanted[i]->store_tries = 0;
 			tables->value_bytes -= wanted[i]->value_size;
 			free(wanted[i]->value);
 			wanted[i]->value = NULL;
