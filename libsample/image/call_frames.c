@@ -6,6 +6,7 @@
 #define FORMAT(encoding) ((encoding)&0x0f)
 #define BASE(encoding)   ((encoding)&0x70)
 #define UNKNOWN_ENCODING DW_EH_PE_omit
+#define CIE_SIZE_MAX     4096 /* bytes; real ones have about twenty */
 
 static size_t
 pointer_size(const struct call_frames *frames, uint8_t encoding)
@@ -144,6 +145,24 @@ read_frame(const struct call_frames *frames, const Dwarf_FDE *fde, const struct 
 	return true;
 }
 
+/*
+ * Is the entry at `offset` as long as a CIE may be? One is read anew whenever the CIE changes from one FDE to the next:
+ * in a hostile file, time would grow with the product of its size and their number.
+ */
+static bool
+is_short(const struct call_frames *frames, uint64_t offset)
+{
+	const uint8_t *bytes = frames->data->d_buf;
+	uint64_t size;
+
+	if (frames->data->d_size < 12 || offset > frames->data->d_size - 12)
+		return false;
+	size = read_number(frames, bytes + offset, 4);
+	if (size == UINT32_MAX) /* the format of 64 bits */
+		size = read_number(frames, bytes + offset + 4, 8);
+	return size <= CIE_SIZE_MAX;
+}
+
 int
 call_frames_each(const struct call_frames *frames, int (*each)(void *context, const struct frame_description *frame),
                  void *context)
@@ -165,7 +184,8 @@ call_frames_each(const struct call_frames *frames, int (*each)(void *context, co
 		if (entry.fde.CIE_pointer != cie_offset) {
 			cie_offset = entry.fde.CIE_pointer;
 			traits.encoding = UNKNOWN_ENCODING;
-			if (dwarf_next_cfi(identity, frames->data, frames->is_eh_frame, cie_offset, &ignored, &cie) ==
+			if (is_short(frames, cie_offset) &&
+			    dwarf_next_cfi(identity, frames->data, frames->is_eh_frame, cie_offset, &ignored, &cie) ==
 			            0 &&
 			    dwarf_cfi_cie_p(&cie))
 				traits = read_traits(frames, &cie.cie);

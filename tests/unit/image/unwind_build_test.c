@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "image/unwind_build.h"
 #include "unwind/table.h"
@@ -537,6 +538,35 @@ stubs_of_arm_have_rules(void **state)
 	}
 }
 
+/* It would be read again for each of the descriptions that refer to it. */
+static void
+a_common_entry_that_no_compiler_makes_is_skipped(void **state)
+{
+	static const char *const lengths[] = {"8", "5000"};
+	struct unwind_table *table;
+	char text[1024], path[PATH_MAX];
+
+	need_tool("gcc");
+	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
+		snprintf(text, sizeof(text),
+		         "	.text\nf:	.skip 64, 0x90\n	ret\ng:	.skip 64, 0x91\n	ret\n"
+		         "	.section .debug_frame\n"
+		         "1:	.long 3f - 2f\n2:	.long 0xffffffff\n	.byte 1, 0\n	.uleb128 1\n	"
+		         ".sleb128 -8\n"
+		         "	.byte 16, 12, 7, 8, 0x90, 1\n	.skip %s\n	.balign 8\n"
+		         "3:	.long 5f - 4f\n4:	.long 0\n	.quad f, 65\n	.balign 8\n5:\n",
+		         lengths[i]);
+		write_file(*state, "cie.s", text);
+		assert_true(run_in(*state, "gcc -nostdlib -static -Wl,-Ttext=0x401000,-e,0x401041 -o cie cie.s"));
+		table = table_of_file(path_in(*state, "cie", path));
+		if (i == 0)
+			assert_non_null(unwind_table_find(table, 0x1010));
+		else
+			assert_null(unwind_table_find(table, 0x1010));
+		unwind_table_free(table);
+	}
+}
+
 static void
 files_that_have_no_table_say_why(void **state)
 {
@@ -569,6 +599,7 @@ main(void)
 		cmocka_unit_test(a_signed_return_address_of_arm_is_no_obstacle),
 		cmocka_unit_test(stubs_of_x86_64_have_the_rules_that_gnu_ld_gives_them),
 		cmocka_unit_test(stubs_of_arm_have_rules),
+		cmocka_unit_test(a_common_entry_that_no_compiler_makes_is_skipped),
 		cmocka_unit_test(files_that_have_no_table_say_why),
 	};
 
