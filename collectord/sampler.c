@@ -537,10 +537,10 @@ count_drained(struct sampler_cpu *cpu, size_t event, const struct record *record
 
 /* A sample of a call stack. One whose process is not known yet does not wait: there are few. */
 __attribute__((noinline)) static int
-take_stack(struct sampler *sampler, const struct record *record)
+take_stack(struct sampler *sampler, const struct sampler_cpu *cpu, const struct record *record)
 {
 	struct slice_event *total = &sampler->totals[sampler->stack_event];
-	const uint64_t weight = stack_sampler_weight(&sampler->stack_sampler, record);
+	const uint64_t weight = stack_sampler_weight(&sampler->stack_sampler, &cpu->stack_periods, record->time);
 	struct sample_key key = {.event = sampler->stack_event};
 	int cause;
 	int err = stack_sampler_attribute(&sampler->stack_sampler, sampler->attribution, sampler->images, record, &key,
@@ -569,7 +569,7 @@ take_sample(struct sampler *sampler, struct sampler_cpu *cpu, const struct recor
 
 	if (event == sampler->event_count) {
 		if (cpu->stacks && record->id == cpu->stack_counter.id)
-			return take_stack(sampler, record);
+			return take_stack(sampler, cpu, record);
 		event = find_idle_event(sampler, cpu, record->id);
 		if (event < sampler->event_count)
 			beyond = take_idle_sample(sampler, cpu, event, record);

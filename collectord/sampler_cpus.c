@@ -266,8 +266,9 @@ select_counter(struct sampler *sampler, struct sampler_cpu *cpu, size_t event, b
 		(void)ioctl(ends, PERF_EVENT_IOC_DISABLE, 0);
 	}
 	cpu->idle[event].is_idle = idle;
-	if (cpu->stacks && event == sampler->stack_sampler.base)
-		(void)set_period(&cpu->stack_counter, stack_sampler_period(&sampler->stack_sampler, idle));
+	if (cpu->stacks && event == sampler->stack_sampler.base &&
+	    set_period(&cpu->stack_counter, stack_sampler_period(&sampler->stack_sampler, idle)) == 0)
+		stack_periods_switch(&cpu->stack_periods, machine_clock_ns(CLOCK_MONOTONIC), idle);
 }
 
 static bool
@@ -473,6 +474,7 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 {
 	struct sampler_counter *counter = &cpu->stack_counter;
 	struct perf_event_attr attr;
+	const bool is_idle = cpu->idle[sampler->stack_sampler.base].is_idle;
 	size_t ring_size;
 	int err;
 
@@ -480,8 +482,9 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 		return;
 	ring_size = stack_sampler_attr(&sampler->stack_sampler, stack_encoding(sampler, cpu->number),
 	                               &sampler->features, &attr);
-	if (cpu->idle[sampler->stack_sampler.base].is_idle)
+	if (is_idle)
 		attr.sample_period = stack_sampler_period(&sampler->stack_sampler, true);
+	stack_periods_switch(&cpu->stack_periods, machine_clock_ns(CLOCK_MONOTONIC), is_idle);
 	attr.disabled = !sampler->enabled;
 	err = open_counter(&attr, cpu->number, counter);
 	if (!err) {

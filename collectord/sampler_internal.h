@@ -61,6 +61,7 @@ struct sampler_cpu {
 	struct sampler_counter sideband_counter;
 	struct ring *stacks; /* NULL: call stacks are not sampled here */
 	struct sampler_counter stack_counter;
+	struct stack_periods stack_periods; /* of stack_counter */
 	struct sampler_counter counters[EVENTS_MAX];
 	struct idle_counter idle[EVENTS_MAX];
 	uint64_t skipped; /* samples whose event is not ours; damaged records are counted by the rings */

@@ -164,10 +164,29 @@ stack_sampler_period(const struct stack_sampler *sampler, bool is_idle)
 	return sampler->counted.period * (is_idle ? sampler->idle_periods : 1);
 }
 
-uint64_t
-stack_sampler_weight(const struct stack_sampler *sampler, const struct record *record)
+void
+stack_periods_switch(struct stack_periods *periods, uint64_t time_ns, bool is_idle)
 {
-	return record->sample.period > sampler->counted.period ? sampler->idle_periods : 1;
+	const size_t place = periods->count++ % STACK_SWITCHES_MAX;
+
+	periods->switches[place].since_ns = time_ns;
+	periods->switches[place].is_idle = is_idle;
+}
+
+uint64_t
+stack_sampler_weight(const struct stack_sampler *sampler, const struct stack_periods *periods, uint64_t time_ns)
+{
+	size_t number = periods->count, kept = 0;
+	bool is_idle = false;
+
+	while (number > 0 && kept++ < STACK_SWITCHES_MAX) {
+		const size_t place = --number % STACK_SWITCHES_MAX;
+
+		is_idle = periods->switches[place].is_idle;
+		if (periods->switches[place].since_ns <= time_ns)
+			break;
+	}
+	return is_idle ? sampler->idle_periods : 1;
 }
 
 size_t
@@ -179,7 +198,7 @@ stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *e
 
 	counted.encoding = *encoding;
 	event_sample_attr(&counted, features, attr);
-	attr->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	attr->sample_max_stack = (uint16_t)(sampler->depth < KERNEL_DEPTH ? sampler->depth : KERNEL_DEPTH);
 	attr->exclude_callchain_user = 1;
 	attr->exclude_callchain_kernel = !sampler->kernel;

@@ -25,6 +25,7 @@
 #include "stream/record.h"
 #include "tally/tally.h"
 
+#define STACK_SWITCHES_MAX      8 /* of a CPU between idle and busy, since the last record that was drained */
 #define STACK_SAMPLER_NODES_MAX ((size_t)1 << 20) /* of a session, which ends long before: 16 MiB */
 
 struct stack_sampler {
@@ -75,8 +76,24 @@ size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_enco
 /* The period, on a CPU that is idle or not. */
 uint64_t stack_sampler_period(const struct stack_sampler *sampler, bool is_idle);
 
-/* How many samples of a busy CPU the record stands for: at least 1. */
-uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct record *record);
+/*
+ * When a CPU's period was set, CLOCK_MONOTONIC. Records of a clock do not tell: Linux writes the period that the
+ * counter was opened with into all of them, whatever PERF_EVENT_IOC_PERIOD has set (seen in 6.18).
+ */
+struct stack_periods {
+	struct {
+		uint64_t since_ns;
+		bool is_idle;
+	} switches[STACK_SWITCHES_MAX]; /* the last ones; number i is at i % STACK_SWITCHES_MAX */
+	size_t count;
+};
+
+/* From `time_ns` on, which does not descend, the CPU's period is that of an idle one or not. */
+void stack_periods_switch(struct stack_periods *periods, uint64_t time_ns, bool is_idle);
+
+/* How many samples of a busy CPU one that was taken at `time_ns` stands for: at least 1. */
+uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct stack_periods *periods,
+                              uint64_t time_ns);
 
 /*
  * Attribute a sample: *cause as attribution_sample() gives it, or 0 with key->image, ->offset and ->context. 0, -ENOSPC
