@@ -93,13 +93,16 @@ unwind_user(const struct record *sample, uint64_t mask, size_t depth, struct cod
 	const size_t count =
 		sample->sample.register_count < UNWIND_REGISTERS ? sample->sample.register_count : UNWIND_REGISTERS;
 	struct unwind_stack stack = {.bytes = sample->sample.stack, .size = sample->sample.stack_size};
+	const unsigned sp = search->tables->machine == UNWIND_AARCH64 ? UNWIND_AARCH64_SP : UNWIND_X86_64_RSP;
 	enum unwind_end end;
 	size_t found;
 
 	memcpy(values, sample->sample.registers, count * WORD_SIZE);
 	unwind_registers_from_perf(search->tables->machine, mask, values, count, &registers);
-	stack.address =
-		registers.values[search->tables->machine == UNWIND_AARCH64 ? UNWIND_AARCH64_SP : UNWIND_X86_64_RSP];
+	if (registers.known >> sp & 1)
+		stack.address = registers.values[sp];
+	else /* a recording may lack it: then it is not known where the copy lies */
+		stack.size = 0;
 	end = unwind_stack(&process, &registers, &stack, unwound, depth, &found);
 	frames->count += (uint32_t)found;
 	truncate_frames(frames, end);

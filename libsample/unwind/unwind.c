@@ -53,7 +53,7 @@ unwind_registers_from_perf(enum unwind_machine machine, uint64_t mask, const uin
 	const struct machine_registers *names = machine_registers(machine);
 	size_t at = 0;
 
-	registers->known = 0;
+	*registers = (struct unwind_registers){0};
 	for (unsigned i = 0; i < names->perf_count && at < count; i++) {
 		if (!(mask >> i & 1))
 			continue;

@@ -124,6 +124,26 @@ code_made_at_run_time_is_left_by_its_frame_pointer(void **state)
 	assert_false(scene.frames.is_truncated);
 }
 
+/* A recording may leave it out. Where the copy lies is not known then, so nothing is read from it. */
+static void
+without_a_stack_pointer_the_copy_is_not_used(void **state)
+{
+	struct stack_scene scene;
+	const struct call_stack_tables tables = {UNWIND_X86_64, find, &scene};
+
+	begin_scene(&scene, *state, true);
+	scene.registers[0] = 16;
+	scene.registers[1] = JIT + 0x20;
+	scene.words[3] = PROGRAM + 0x1010;
+	scene.sample.sample.register_count = 2;
+	call_stack_find(scene.story->attribution, &tables, &scene.sample, 1u << PERF_BP | 1u << PERF_IP, 10,
+	                &scene.frames);
+	unwind_table_free(scene.table);
+	assert_offsets(&scene, 1, (const uint64_t[]){0x20});
+	assert_true(scene.frames.is_truncated);
+	assert_int_equal(scene.frames.end, STACK_END_COPY);
+}
+
 static void
 a_program_of_32_bits_is_not_unwound(void **state)
 {
@@ -227,6 +247,7 @@ main(void)
 		STORY_TEST(frames_are_in_their_images_up_to_the_outermost),
 		STORY_TEST(without_a_table_the_stack_ends_and_says_so),
 		STORY_TEST(code_made_at_run_time_is_left_by_its_frame_pointer),
+		STORY_TEST(without_a_stack_pointer_the_copy_is_not_used),
 		STORY_TEST(a_program_of_32_bits_is_not_unwound),
 		STORY_TEST(a_stack_that_is_deeper_than_wanted_is_cut),
 		STORY_TEST(a_stack_beyond_the_copy_says_so),
