@@ -380,7 +380,8 @@ find_popped(struct frame_run *run)
 	for (unsigned i = 0; i < UNWIND_REGISTERS; i++) {
 		if (rules->registers[i].kind != UNWIND_AT_CFA)
 			continue;
-		if (rules->cfa_register != run->build->sp || rules->registers[i].value >= -rules->cfa.value)
+		if (rules->cfa_register != run->build->sp ||
+		    rules->registers[i].value >= (int64_t)(0 - (uint64_t)rules->cfa.value))
 			run->pushed |= UINT64_C(1) << i;
 		else
 			popped |= run->pushed & UINT64_C(1) << i;
@@ -568,7 +569,7 @@ execute_rule(struct frame_run *run, uint8_t opcode)
 		return true;
 	case DW_CFA_GNU_negative_offset_extended:
 		number = read_varint(reader);
-		set_offset_rule(run, UNWIND_AT_CFA, number, -(int64_t)read_varint(reader));
+		set_offset_rule(run, UNWIND_AT_CFA, number, (int64_t)-read_varint(reader));
 		return true;
 	case DW_CFA_val_offset:
 		number = read_varint(reader);

@@ -128,7 +128,6 @@ ticks_that_find_a_cpu_idle_cost_as_samples_do(void **state)
 	assert_int_equal(overhead_cpu_ns(events, counted, 2, 1, 1), UINT64_C(40000000000));
 }
 
-/* A counter stands still while its CPU is idle; where idle time counts, each tick is a sample. */
 /* The same CPUs, and stacks each 20 ms: each 60 ms of those 25 s, in which three samples are one. */
 static void
 ticks_of_call_stacks_are_longer_on_an_idle_cpu(void **state)
@@ -151,6 +150,7 @@ ticks_of_call_stacks_are_longer_on_an_idle_cpu(void **state)
 	assert_int_equal(overhead_idle_ticks(events + 1, counted + 1, 2, 1), 0); /* of what, is not known */
 }
 
+/* A counter stands still while its CPU is idle; where idle time counts, each tick is a sample. */
 static void
 only_a_clock_that_passes_idle_time_by_has_idle_ticks(void **state)
 {
