@@ -15,7 +15,7 @@
 #define RING_SIZE_MIN  ((size_t)256 << 10)
 #define RING_SIZE_MAX  ((size_t)16 << 20)
 #define RINGS_SIZE_MAX ((size_t)32 << 20)   /* of all CPUs */
-#define KERNEL_DEPTH   127                  /* kernel.perf_event_max_stack */
+#define KERNEL_DEPTH   127                  /* frames of the kernel that are kept, at most */
 #define LIMIT_SHARE    4                    /* of overhead_limit, at most */
 #define COPY_COST_NS   6000                 /* of the copy and of the frames in the kernel */
 #define CYCLE_RATE     UINT64_C(3000000000) /* where it could not be measured */
@@ -65,6 +65,15 @@ idle_periods_of(const struct config *config, const struct event *counted)
 	return (config->stacks.rate + config->idle_rate - 1) / config->idle_rate;
 }
 
+/* Linux opens no event that asks for more frames than its limit (EOVERFLOW). */
+static uint16_t
+kernel_depth_of(uint64_t depth, uint64_t limit)
+{
+	if (depth > KERNEL_DEPTH)
+		depth = KERNEL_DEPTH;
+	return (uint16_t)(depth < limit ? depth : limit);
+}
+
 int
 stack_sampler_init(struct stack_sampler *sampler, const struct config *config, const struct event *events, size_t count,
                    const struct event_environment *environment, const struct log *log)
@@ -94,6 +103,7 @@ stack_sampler_init(struct stack_sampler *sampler, const struct config *config, c
 	sampler->user = config->stacks.user;
 	sampler->kernel = config->stacks.kernel;
 	sampler->depth = config->stacks.depth;
+	sampler->kernel_depth = kernel_depth_of(sampler->depth, event_stack_limit(environment->procfs));
 #ifdef __aarch64__
 	sampler->machine = UNWIND_AARCH64;
 #else
@@ -199,7 +209,7 @@ stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *e
 	counted.encoding = *encoding;
 	event_sample_attr(&counted, features, attr);
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-	attr->sample_max_stack = (uint16_t)(sampler->depth < KERNEL_DEPTH ? sampler->depth : KERNEL_DEPTH);
+	attr->sample_max_stack = sampler->kernel_depth;
 	attr->exclude_callchain_user = 1;
 	attr->exclude_callchain_kernel = !sampler->kernel;
 	if (sampler->user) {

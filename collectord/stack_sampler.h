@@ -36,6 +36,7 @@ struct stack_sampler {
 	struct record_layout layout;
 	bool user, kernel;
 	size_t depth;
+	uint16_t kernel_depth; /* frames in the kernel, at most */
 	enum unwind_machine machine;
 	struct stack_table *stacks;       /* of the session */
 	struct unwind_tables *tables;     /* borrowed. NULL: there are none */

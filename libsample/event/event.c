@@ -17,6 +17,7 @@
 #include "event/refusal.h"
 #include "event/vendor.h"
 
+#define STACK_LIMIT      127 /* frames of a call chain, unless kernel.perf_event_max_stack was changed */
 #define RAW_DIGITS_MAX   16
 #define CLOCK_PERIOD_MIN 10000 /* ns; the kernel makes shorter ones so long, and says nothing */
 #define NO_TYPE          UINT32_MAX
@@ -489,6 +490,16 @@ event_rate_limit(const char *procfs)
 
 	if (small_file_read_number(&limit, "%s/sys/kernel/perf_event_max_sample_rate", procfs) || limit <= 0)
 		return UINT64_MAX;
+	return (uint64_t)limit;
+}
+
+uint64_t
+event_stack_limit(const char *procfs)
+{
+	int64_t limit;
+
+	if (small_file_read_number(&limit, "%s/sys/kernel/perf_event_max_stack", procfs) || limit < 0)
+		return STACK_LIMIT;
 	return (uint64_t)limit;
 }
 

@@ -158,6 +158,9 @@ void event_set_rate(struct event *event, uint64_t rate, uint64_t count_rate);
 /* kernel.perf_event_max_sample_rate below `procfs` ("/proc"); UINT64_MAX when it cannot be read. */
 uint64_t event_rate_limit(const char *procfs);
 
+/* kernel.perf_event_max_stack below `procfs`; 127, as Linux sets it, when it cannot be read. */
+uint64_t event_stack_limit(const char *procfs);
+
 /*
  * Limit the rate of an event whose period varies: the rate becomes the requested one, or `limit` if that is lower,
  * which event->note then says. True when the rate changed.

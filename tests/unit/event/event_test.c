@@ -499,12 +499,15 @@ the_period_of_a_clock_for_a_rate_is_longer(void **state)
 }
 
 static void
-the_kernels_limit_is_read(void **state)
+the_kernels_limits_are_read(void **state)
 {
 	struct resolving_fixture *fixture = *state;
 
 	assert_int_equal(event_rate_limit(fixture->tree.root), 100000);
 	assert_int_equal(event_rate_limit("/nonexistent"), UINT64_MAX);
+	fake_tree_write(&fixture->tree, "sys/kernel/perf_event_max_stack", "64\n");
+	assert_int_equal(event_stack_limit(fixture->tree.root), 64);
+	assert_int_equal(event_stack_limit("/nonexistent"), 127);
 }
 
 /* The largest stretch of the tick's period, in percent of it, that 60 samples in a row leave out. */
@@ -662,7 +665,7 @@ main(void)
 		TEST(what_has_neither_period_nor_rate_is_left_to_be_chosen),
 		TEST(the_period_for_a_rate_is_a_prime),
 		TEST(the_period_of_a_clock_for_a_rate_is_longer),
-		TEST(the_kernels_limit_is_read),
+		TEST(the_kernels_limits_are_read),
 		TEST(a_clock_that_is_asked_for_keeps_its_own_rate),
 		TEST(a_clock_does_not_keep_step_with_the_tick),
 		TEST(a_clock_runs_no_faster_than_the_kernel_lets_it),
