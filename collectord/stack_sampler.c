@@ -12,7 +12,7 @@
 #include "profile/stacks.h"
 
 #define STACK_COPY     61440 /* bytes of a stack that are copied: see docs/design.md */
-#define RING_SIZE_MIN  ((size_t)256 << 10)
+#define RING_SIZE_MIN  ((size_t)1 << 20)
 #define RING_SIZE_MAX  ((size_t)16 << 20)
 #define RINGS_SIZE_MAX ((size_t)32 << 20)   /* of all CPUs */
 #define KERNEL_DEPTH   127                  /* frames of the kernel that are kept, at most */

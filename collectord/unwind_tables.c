@@ -53,7 +53,7 @@ struct unwind_image {
 	size_t memory;              /* that the table takes or took; 0: not known yet */
 	uint64_t uses;              /* frames that were in it, old ones halved */
 	uint32_t missing;           /* frames since the last sync that lacked it */
-	uint32_t number;            /* in the session; UINT32_MAX: not seen in it */
+	uint32_t number;            /* in the session; UINT32_MAX: not seen in it yet */
 
 	/* the lock of options.thread */
 	enum table_stage stage;
@@ -93,12 +93,15 @@ struct unwind_tables {
 	size_t memory;
 	uint64_t evicted;
 	bool has_missing;
+	bool is_crowded;      /* which is in the log */
 	bool waits_for_files; /* since the last sync, a frame's file had not been looked at */
 
 	/* the lock of options.thread: everything below; images never move, and only the event loop adds some */
 	struct unwind_image **images;
 	size_t image_count, image_capacity;
-	bool has_ready; /* some are STAGE_READY */
+	bool has_ready;    /* some are STAGE_READY */
+	size_t made_bytes; /* of tables that the event loop has not taken yet */
+	bool is_put_off;   /* lookups wait until it has */
 	size_t value_bytes;
 	int64_t allowance_ns; /* processor time that may be spent; debts are paid by waiting */
 	uint64_t refilled_ns; /* CLOCK_MONOTONIC */
@@ -123,13 +126,55 @@ known_image(const struct unwind_tables *tables, const struct image *image)
 	return NULL;
 }
 
+static void
+free_image(struct unwind_image *image)
+{
+	unwind_table_free(image->table);
+	unwind_table_free(image->made);
+	free(image->value);
+	free(image->path);
+	free(image);
+}
+
+/* Forget an image that has no table and was not needed for long: one of the many that run once. False: there is none.
+ */
+static bool
+drop_image(struct unwind_tables *tables)
+{
+	struct unwind_image *dropped = NULL;
+
+	capture_thread_lock(tables->options.thread);
+	for (size_t i = 0; i < tables->image_count && !dropped; i++) {
+		struct unwind_image *image = tables->images[i];
+
+		if ((image->stage != STAGE_NONE && image->stage != STAGE_WITHOUT) || image->uses > 0 || image->value)
+			continue;
+		dropped = image;
+		tables->images[i] = tables->images[--tables->image_count];
+	}
+	capture_thread_unlock(tables->options.thread);
+	if (!dropped) {
+		if (!tables->is_crowded)
+			log_write(tables->options.log, LOG_LEVEL_WARNING,
+			          "more than %d programs and libraries run at once: call stacks of others end early",
+			          UNWIND_TABLES_IMAGES_MAX);
+		tables->is_crowded = true;
+		return false;
+	}
+	for (size_t i = 0; i < tables->slot_capacity; i++)
+		if (tables->slots[i].image == dropped)
+			tables->slots[i] = (struct unwind_slot){0};
+	free_image(dropped);
+	return true;
+}
+
 /* NULL: no memory, or no room. */
 static struct unwind_image *
 add_image(struct unwind_tables *tables, const struct image *image)
 {
 	struct unwind_image *added, **grown;
 
-	if (tables->image_count == UNWIND_TABLES_IMAGES_MAX)
+	if (tables->image_count == UNWIND_TABLES_IMAGES_MAX && !drop_image(tables))
 		return NULL;
 	added = calloc(1, sizeof(*added));
 	if (!added)
@@ -291,6 +336,7 @@ take_ready(struct unwind_tables *tables)
 			continue;
 		image->table = image->made;
 		image->made = NULL;
+		tables->made_bytes -= image->table ? image->table->memory : 0;
 		image->memory = image->table ? image->table->memory : 0;
 		image->stage = image->table ? STAGE_LOADED : STAGE_WITHOUT;
 		tables->memory += image->memory;
@@ -326,6 +372,10 @@ unwind_tables_end_session(struct unwind_tables *tables)
 {
 	if (tables->slots)
 		memset(tables->slots, 0, tables->slot_capacity * sizeof(*tables->slots));
+	for (size_t i = 0; i < tables->image_count; i++) {
+		tables->images[i]->number = UINT32_MAX;
+		tables->images[i]->missing = 0;
+	}
 	tables->session = NULL; /* the next one may lie at its address */
 }
 
@@ -347,6 +397,8 @@ unwind_tables_sync(struct unwind_tables *tables, const struct image_table *image
 	if (tables->has_ready) {
 		take_ready(tables);
 		evict(tables);
+		looks_up |= tables->is_put_off;
+		tables->is_put_off = false;
 	}
 	capture_thread_unlock(tables->options.thread);
 	if (looks_up)
@@ -524,6 +576,7 @@ end_table(void *context, const struct capture_child *child)
 		note_failure(tables, image, err);
 	} else {
 		image->made = table;
+		tables->made_bytes += table->memory;
 		image->stage = STAGE_READY;
 		tables->has_ready = true;
 		tables->made++;
@@ -549,7 +602,7 @@ look_up(void *context, struct profile *profile)
 {
 	struct unwind_tables *tables = context;
 	struct unwind_image *wanted[LOOKUPS_MAX];
-	bool is_new = false;
+	bool is_new = false, is_put_off = false;
 	size_t count;
 
 	do {
@@ -559,7 +612,7 @@ look_up(void *context, struct profile *profile)
 			if (tables->images[i]->stage == STAGE_LOOKUP)
 				wanted[count++] = tables->images[i];
 		capture_thread_unlock(tables->options.thread);
-		for (size_t i = 0; i < count; i++) {
+		for (size_t i = 0; i < count && !is_put_off; i++) {
 			struct unwind_table *table = NULL;
 			uint32_t number;
 			int err = profile_find_image(profile, &wanted[i]->image, &number);
@@ -568,12 +621,15 @@ look_up(void *context, struct profile *profile)
 				err = profile_get_unwind(profile, number, &table);
 			capture_thread_lock(tables->options.thread);
 			wanted[i]->made = err ? NULL : table;
+			tables->made_bytes += err ? 0 : table->memory;
 			wanted[i]->stage = err ? STAGE_MAKE : STAGE_READY;
 			tables->has_ready |= !err;
 			is_new |= err != 0;
+			is_put_off = tables->made_bytes >= tables->options.memory_limit;
+			tables->is_put_off |= is_put_off;
 			capture_thread_unlock(tables->options.thread);
 		}
-	} while (count == LOOKUPS_MAX);
+	} while (count == LOOKUPS_MAX && !is_put_off);
 	if (!is_new)
 		return;
 	capture_thread_lock(tables->options.thread);
@@ -679,13 +735,7 @@ unwind_tables_free(struct unwind_tables *tables)
 	if (!tables)
 		return;
 	for (size_t i = 0; i < tables->image_count; i++) {
-		struct unwind_image *image = tables->images[i];
-
-		unwind_table_free(image->table);
-		unwind_table_free(image->made);
-		free(image->value);
-		free(image->path);
-		free(image);
+		free_image(tables->images[i]);
 	}
 	free(tables->images);
 	free(tables->slots);

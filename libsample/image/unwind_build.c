@@ -393,11 +393,15 @@ find_popped(struct frame_run *run)
 static int
 add_without(struct frame_run *run, uint64_t popped)
 {
+	const uint8_t pc = run->build->pc;
 	struct unwind_frame_rules rules = run->now.rules;
 
 	for (unsigned i = 0; i < UNWIND_REGISTERS; i++)
 		if (popped >> i & 1)
 			rules.registers[i] = (struct unwind_rule){.kind = UNWIND_SAME};
+	if (popped >> pc & 1) /* the return address is in its register again */
+		rules.registers[pc] =
+			(struct unwind_rule){UNWIND_IN_REGISTER, (int64_t)run->start->return_column, NULL, 0};
 	return unwind_writer_add(run->build->writer, run->at, &rules);
 }
 

@@ -352,6 +352,24 @@ a_file_waits_until_its_build_id_was_looked_for(void **state)
 	file_ids_free(files);
 }
 
+/* Those that are in use stay. */
+static void
+of_too_many_images_the_last_ones_have_no_table(void **state)
+{
+	struct tables_stage *stage = *state;
+	struct image image = {.kind = IMAGE_USER, .path = "/usr/bin/many"};
+	const struct unwind_table *table;
+	struct unwind_tables_stats stats;
+
+	begin_tables(stage, "/bin/false", 1 << 20);
+	for (image.inode = 1; image.inode <= UNWIND_TABLES_IMAGES_MAX + 2; image.inode++) {
+		assert_int_equal(image_table_intern(stage->images, &image, &stage->number), 0);
+		assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
+	}
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.images, UNWIND_TABLES_IMAGES_MAX);
+}
+
 /* A process maps 100 MB of a program, and a sample is there: it is stage->number from then on. */
 static void
 map_large_image(struct tables_stage *stage)
@@ -450,6 +468,7 @@ main(void)
 		TABLES_CASE(tables_of_more_use_take_the_place_of_others),
 		TABLES_CASE(files_with_one_build_id_have_one_table),
 		TABLES_CASE(a_file_waits_until_its_build_id_was_looked_for),
+		TABLES_CASE(of_too_many_images_the_last_ones_have_no_table),
 		TABLES_CASE(a_table_is_made_when_there_is_enough_for_it),
 		TABLES_CASE(a_file_without_a_table_is_tried_once),
 		TABLES_CASE(code_that_no_file_has_is_unwound_by_frame_pointers),
