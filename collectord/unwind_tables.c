@@ -21,10 +21,11 @@
 #define BYTE_COST_NS   8
 #define START_NS       (60 * SECOND_NS)  /* what is spent in it counts as the start's */
 #define POOR_NS        (SECOND_NS / 4)   /* between two looks when there is not enough to spend */
+#define LOOKUP_NS      (SECOND_NS / 5)   /* for which a table is not made because it may be in the database */
 #define LOOKUPS_MAX    64                /* in the database, at once */
 #define STORED_MAX     16                /* after one flush: each is a transaction */
-#define TRIES_MAX      4                 /* to make a table, and to store it */
-#define AGAIN_NS       (10 * SECOND_NS)  /* after a try that failed */
+#define TRIES_MAX      4                 /* to store a table */
+#define AGAIN_NS       SECOND_NS         /* after a try that failed; after n of them, n times as long */
 #define FULL_WAIT_NS   (600 * SECOND_NS) /* retention may make room */
 #define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */
 #define USE_NS         (10 * SECOND_NS)  /* after that time, a frame counts half as much as a new one */
@@ -59,10 +60,11 @@ struct unwind_image {
 	enum table_stage stage;
 	uint64_t wanted;   /* frames that lacked it */
 	uint64_t asked_ns; /* CLOCK_MONOTONIC: since when it is to be looked up or made */
+	bool is_looked_up; /* now, by the flusher */
 	struct image_place place;
 	struct unwind_table *made;
 	unsigned tries;
-	uint64_t due_ns; /* CLOCK_MONOTONIC: not to be made before */
+	uint64_t due_ns; /* CLOCK_MONOTONIC: not to be asked for or made before */
 	uint8_t *value;  /* to be stored; NULL: none */
 	size_t value_size;
 	enum captured_owner owner;
@@ -147,7 +149,8 @@ drop_image(struct unwind_tables *tables)
 	for (size_t i = 0; i < tables->image_count && !dropped; i++) {
 		struct unwind_image *image = tables->images[i];
 
-		if ((image->stage != STAGE_NONE && image->stage != STAGE_WITHOUT) || image->uses > 0 || image->value)
+		if ((image->stage != STAGE_NONE && image->stage != STAGE_WITHOUT) || image->uses > 0 || image->value ||
+		    image->is_looked_up)
 			continue;
 		dropped = image;
 		tables->images[i] = tables->images[--tables->image_count];
@@ -347,6 +350,7 @@ take_ready(struct unwind_tables *tables)
 static bool
 note_missing(struct unwind_tables *tables, const struct attribution *attribution)
 {
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	bool looks_up = false;
 
 	for (size_t i = 0; i < tables->image_count; i++) {
@@ -357,10 +361,10 @@ note_missing(struct unwind_tables *tables, const struct attribution *attribution
 		image->wanted += image->missing;
 		image->missing = 0;
 		image->place = attribution_place(attribution, image->number);
-		if (image->stage != STAGE_NONE || !has_room(tables, image))
+		if (image->stage != STAGE_NONE || image->due_ns > now_ns || !has_room(tables, image))
 			continue;
 		image->stage = tables->options.ready ? STAGE_LOOKUP : STAGE_MAKE;
-		image->asked_ns = machine_clock_ns(CLOCK_MONOTONIC);
+		image->asked_ns = now_ns;
 		looks_up |= image->stage == STAGE_LOOKUP;
 	}
 	tables->has_missing = false;
@@ -472,7 +476,9 @@ choose(const struct unwind_tables *tables, uint64_t now_ns, uint64_t *due_ns)
 		struct unwind_image *image = tables->images[i];
 		uint64_t begin_ns = image->due_ns;
 
-		if (image->stage != STAGE_MAKE)
+		if (image->stage == STAGE_LOOKUP && begin_ns < image->asked_ns + LOOKUP_NS)
+			begin_ns = image->asked_ns + LOOKUP_NS;
+		else if (image->stage != STAGE_MAKE && image->stage != STAGE_LOOKUP)
 			continue;
 		if (!is_affordable(tables, image) && begin_ns < now_ns + POOR_NS)
 			begin_ns = now_ns + POOR_NS;
@@ -530,10 +536,9 @@ note_failure(struct unwind_tables *tables, struct unwind_image *image, int err)
 {
 	char shown[SHOWN_SIZE];
 
-	image->tries++;
-	if (!is_hopeless(err) && image->tries < TRIES_MAX) {
-		image->stage = STAGE_MAKE;
-		image->due_ns = machine_clock_ns(CLOCK_MONOTONIC) + AGAIN_NS;
+	if (!is_hopeless(err)) { /* as when the process has ended, whose file it is: until another one needs it */
+		image->stage = STAGE_NONE;
+		image->due_ns = machine_clock_ns(CLOCK_MONOTONIC) + AGAIN_NS * ++image->tries;
 		return;
 	}
 	image->stage = STAGE_READY; /* without a table */
@@ -608,9 +613,12 @@ look_up(void *context, struct profile *profile)
 	do {
 		count = 0;
 		capture_thread_lock(tables->options.thread);
-		for (size_t i = 0; i < tables->image_count && count < LOOKUPS_MAX; i++)
-			if (tables->images[i]->stage == STAGE_LOOKUP)
+		for (size_t i = 0; i < tables->image_count; i++) {
+			tables->images[i]->is_looked_up =
+				tables->images[i]->stage == STAGE_LOOKUP && count < LOOKUPS_MAX;
+			if (tables->images[i]->is_looked_up)
 				wanted[count++] = tables->images[i];
+		}
 		capture_thread_unlock(tables->options.thread);
 		for (size_t i = 0; i < count && !is_put_off; i++) {
 			struct unwind_table *table = NULL;
@@ -620,6 +628,11 @@ look_up(void *context, struct profile *profile)
 			if (!err)
 				err = profile_get_unwind(profile, number, &table);
 			capture_thread_lock(tables->options.thread);
+			if (wanted[i]->stage != STAGE_LOOKUP) { /* it took too long: the table is being made */
+				unwind_table_free(table);
+				capture_thread_unlock(tables->options.thread);
+				continue;
+			}
 			wanted[i]->made = err ? NULL : table;
 			tables->made_bytes += err ? 0 : table->memory;
 			wanted[i]->stage = err ? STAGE_MAKE : STAGE_READY;
@@ -630,10 +643,11 @@ look_up(void *context, struct profile *profile)
 			capture_thread_unlock(tables->options.thread);
 		}
 	} while (count == LOOKUPS_MAX && !is_put_off);
-	if (!is_new)
-		return;
 	capture_thread_lock(tables->options.thread);
-	capture_thread_notify(tables->options.thread);
+	for (size_t i = 0; i < tables->image_count; i++)
+		tables->images[i]->is_looked_up = false;
+	if (is_new)
+		capture_thread_notify(tables->options.thread);
 	capture_thread_unlock(tables->options.thread);
 }
 
