@@ -22,13 +22,17 @@ limit_rate()
 	echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
 }
 
-# start_dcpid NAME CONFIGURATION OPTION... - sets $daemon. Where events are given, the PMU counts nothing else: no stacks.
+# start_dcpid NAME CONFIGURATION OPTION... - sets $daemon. Where it is configured otherwise, the PMU counts no stacks unless
+# they are configured, too.
 start_dcpid()
 {
 	db=/tmp/$1
 	mkdir "$db"
 	printf '%s\n' "$2" >"$db.conf"
-	[ -z "$2" ] || echo 'stacks = { rate = 0; };' >>"$db.conf"
+	case $2 in
+	'' | *stacks*) ;;
+	*) echo 'stacks = { rate = 0; };' >>"$db.conf" ;;
+	esac
 	interrupts >"$out/$1.interrupts"
 	log=$out/$1.log
 	shift 2

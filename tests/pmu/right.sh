@@ -93,10 +93,20 @@ hotplug()
 	alone_on 1 after
 }
 
+# Once the unwind tables are there: to make one takes seconds here.
+stacked()
+{
+	/workloads/shares 1
+	sleep 25
+	dcpictl --db /tmp/stacked epoch --label work >/dev/null
+	/workloads/shares 3
+}
+
 grep ' _stext$' /proc/kallsyms >"$out/stext"
 dmesg | grep -E 'perfevents|KASLR' >"$out/dmesg"
 limit_rate 100000
 default_configuration
 collect storm '' storm
+collect stacked 'overhead_limit = 80.0; stacks = { rate = 99; }; events = ( { name = "cycles"; period = 10000019; } );' stacked
 collect hotplug 'events = ( { name = "cycles"; period = 1000003; } );' hotplug
 take_out
