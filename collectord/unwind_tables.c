@@ -149,6 +149,7 @@ drop_image(struct unwind_tables *tables)
 	for (size_t i = 0; i < tables->image_count && !dropped; i++) {
 		struct unwind_image *image = tables->images[i];
 
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): images are never NULL */
 		if ((image->stage != STAGE_NONE && image->stage != STAGE_WITHOUT) || image->uses > 0 || image->value ||
 		    image->is_looked_up)
 			continue;
@@ -209,23 +210,26 @@ __attribute__((noinline)) static void
 fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slot)
 {
 	struct image image = *image_table_get(tables->session, number);
+	struct unwind_image *known;
 
 	if (slot->round == tables->round)
 		return;
-	*slot = (struct unwind_slot){
-		.is_known = true, .round = tables->round, .looks = slot->looks + 1, .code = call_stack_code(&image)};
+	slot->round = tables->round;
+	slot->code = call_stack_code(&image);
+	slot->is_known = true;
 	if (slot->code != UNWIND_CODE_TABLE)
 		return;
 	if (tables->options.files && file_ids_complete(tables->options.files, &image) == FILE_WAITS) {
 		slot->is_known = false;
-		tables->waits_for_files |= slot->looks < LOOKS_SOON;
+		tables->waits_for_files |= ++slot->looks < LOOKS_SOON;
 		return;
 	}
-	slot->image = known_image(tables, &image);
-	if (!slot->image)
-		slot->image = add_image(tables, &image);
-	if (slot->image)
-		slot->image->number = number;
+	known = known_image(tables, &image);
+	if (!known)
+		known = add_image(tables, &image);
+	if (known)
+		known->number = number;
+	slot->image = known;
 }
 
 enum unwind_code

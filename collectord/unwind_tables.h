@@ -8,7 +8,8 @@
  * Files with one build-id have one table. Tables take at most a limit of memory: those that serve the fewest frames for
  * their size are given back, and looked up again when they are of more use than others that are there. A part of the
  * limit on overhead pays for making tables, some of it in advance, so the start's tables come within seconds; a table
- * is made when there is enough for it. An image whose file gives no table is not tried again. Thread rule: the event loop's, except for the hook.
+ * is made when there is enough for it. An image whose file gives no table is not tried again.
+ * Thread rule: the event loop's, except for the hook.
  */
 #ifndef DCPI_COLLECTORD_UNWIND_TABLES_H
 #define DCPI_COLLECTORD_UNWIND_TABLES_H

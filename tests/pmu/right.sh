@@ -107,6 +107,6 @@ dmesg | grep -E 'perfevents|KASLR' >"$out/dmesg"
 limit_rate 100000
 default_configuration
 collect storm '' storm
-collect stacked 'overhead_limit = 80.0; stacks = { rate = 99; }; events = ( { name = "cycles"; period = 10000019; } );' stacked
+collect stacked 'overhead_limit = 50.0; stacks = { rate = 99; }; events = ( { name = "cycles"; period = 10000019; } );' stacked
 collect hotplug 'events = ( { name = "cycles"; period = 1000003; } );' hotplug
 take_out
