@@ -134,17 +134,18 @@ cycles_are_right()
 		"$(number "$right/default.status" '"\([.events[].lost] | add) \(.sideband_lost)"')"
 }
 
-# Of registers and copies of arm64.
+# Of registers and copies of arm64. A table takes seconds to make in this guest: what was sampled before does not count.
 stacks_are_whole()
 {
-	local tree=$scratch/stacked.json
+	local tree=$scratch/stacked.json unwound
 
 	dcpiprof --db "$right/stacked.db" --epoch work --tree --least 0 --comm shares --json >"$tree"
 	figure "right/stacked: $(number "$tree" '"\(.stacks) stacks, truncated \(.truncated)"')"
 	check_equal 'stacks are of cycles' cycles.stacks "$(number "$tree" '.events[0].name')"
-	check_at_least 'stacks of arm64 are taken' 100 "$(number "$tree" .stacks)"
+	unwound=$(number "$tree" '.stacks - (.truncated["no-tables"] // 0)')
+	check_at_least 'stacks of arm64 are taken, and unwound' 100 "$unwound"
 	check_at_least 'they reach the entry of their program, percent' 99 \
-		"$(number "$tree" '100 * ([.rows[] | select(.level == 0 and .procedure == "_start") | .samples] | add // 0) / .stacks')"
+		"$(number "$tree" "100 * ([.rows[] | select(.level == 0 and .procedure == \"_start\") | .samples] | add // 0) / $unwound")"
 	check_equal 'no stack ends at a frame that makes no sense' 0 "$(number "$tree" '.truncated["bad-frame"] // 0')"
 	check_equal 'nor behind its copy' 0 "$(number "$tree" '.truncated["stack-copy"] // 0')"
 }
