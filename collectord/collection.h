@@ -18,11 +18,11 @@
 
 #include "base/log.h"
 #include "collectord/capturer.h"
-#include "collectord/unwind_tables.h"
 #include "collectord/config.h"
 #include "collectord/file_ids.h"
 #include "collectord/flusher.h"
 #include "collectord/sampler.h"
+#include "collectord/unwind_tables.h"
 #include "profile/compact.h"
 #include "profile/epoch.h"
 #include "profile/overhead.h"

@@ -6,11 +6,11 @@
 
 #include "collectord/capture_thread.h"
 #include "collectord/capturer.h"
-#include "collectord/unwind_tables.h"
 #include "collectord/code_namer.h"
 #include "collectord/collection.h"
 #include "collectord/file_ids.h"
 #include "collectord/machine.h"
+#include "collectord/unwind_tables.h"
 
 /* What sampling had cost at a moment; the difference of two is what it cost between them. */
 struct cost_mark {

@@ -5,7 +5,7 @@
  * copy of the top of the user's stack; call_stack.h finds the frames of user mode. Such samples are a thousand times as
  * large as others, so they have a ring of their own.
  * The event is the first one of cycles or a clock, on a CPU of another kind the one that counts there; its period is
- * fixed. A clock goes on while its CPU is idle, so it has a longer period there, and a sample counts as so many.
+ * fixed. A clock goes on while its CPU is idle: there it has a multiple of the period, and a sample counts as so many.
  * Thread rule: the event loop's.
  */
 #ifndef DCPI_COLLECTORD_STACK_SAMPLER_H
@@ -68,8 +68,8 @@ void stack_sampler_plan(struct stack_sampler *sampler, uint64_t sample_cost_ns, 
                         const struct log *log);
 
 /*
- * How the event is opened, on a CPU that counts it as `encoding`. Returns the bytes of its ring, a
- * power of two, which becomes readable when it is half full.
+ * How the event is opened, on a CPU that counts it as `encoding`. Returns the bytes of its ring, a power of two, which
+ * becomes readable when it is half full.
  */
 size_t stack_sampler_attr(struct stack_sampler *sampler, const struct event_encoding *encoding,
                           const struct event_features *features, struct perf_event_attr *attr);
