@@ -38,7 +38,7 @@
 	UINT64_C(500000000) /* a window may end so much later, so that one wake-up ends those of all CPUs */
 #define IDLE_PERIODS 2      /* the long period is at least so many of the event's own */
 
-/* Of each CPU, in sampler_descriptor(). */
+/* The descriptors that each CPU has, as sampler_descriptor() counts them. */
 enum { DESCRIPTOR_SIDEBAND, DESCRIPTOR_SAMPLES, DESCRIPTOR_STACKS, CPU_DESCRIPTORS };
 
 /* ---- counters ---- */

@@ -71,7 +71,7 @@ struct unwind_image {
 	unsigned store_tries;
 };
 
-/* Of an image of the session. */
+/* What is known of an image by its number in the session. */
 struct unwind_slot {
 	bool is_known;
 	uint64_t round; /* of the last look whether its build-id is known by now */
@@ -98,7 +98,7 @@ struct unwind_tables {
 	bool is_crowded;      /* which is in the log */
 	bool waits_for_files; /* since the last sync, a frame's file had not been looked at */
 
-	/* the lock of options.thread: everything below; images never move, and only the event loop adds some */
+	/* the lock of options.thread: everything below; an image stays where it is, and only the event loop adds and frees some */
 	struct unwind_image **images;
 	size_t image_count, image_capacity;
 	bool has_ready;    /* some are STAGE_READY */
@@ -273,7 +273,7 @@ free_table(struct unwind_tables *tables, struct unwind_image *image)
 	image->table = NULL;
 }
 
-/* Of a table whose size is known: frames that it serves, for its memory. */
+/* How many frames a table serves for each byte of memory; its size is known. */
 static double
 use_of(const struct unwind_image *image)
 {

@@ -20,7 +20,7 @@
  */
 #define OVERHEAD_DAEMON_SAMPLE_NS 1000
 
-/* The same, of a call stack, which is of an event of its own: docs/benchmarks.md. */
+/* Processor time that dcpid is expected to use for a call stack: docs/benchmarks.md. */
 #define OVERHEAD_STACK_NS 15000
 
 static inline uint64_t
