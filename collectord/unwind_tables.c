@@ -98,7 +98,7 @@ struct unwind_tables {
 	bool is_crowded;      /* which is in the log */
 	bool waits_for_files; /* since the last sync, a frame's file had not been looked at */
 
-	/* the lock of options.thread: everything below; an image stays where it is, and only the event loop adds and frees some */
+	/* the lock of options.thread: all below; an image stays where it is, only the event loop adds and frees some */
 	struct unwind_image **images;
 	size_t image_count, image_capacity;
 	bool has_ready;    /* some are STAGE_READY */
