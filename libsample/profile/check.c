@@ -311,11 +311,11 @@ visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
 }
 
 static int
-compare_with_highest(void *context, uint32_t number, uint32_t caller)
+compare_with_highest(void *context, uint32_t number, const struct stack_node *node)
 {
 	const struct check *check = context;
 
-	(void)caller;
+	(void)node;
 	return number > check->highest_node ? -DCPI_EDAMAGED : 0;
 }
 

@@ -13,16 +13,19 @@
 #include "profile/store.h"
 #include "tally/tally.h"
 
-/* No image has the number 0: the one node of this frame has the highest number that was ever given. */
+/* No image has the number 0: the one node of this image has the highest number that was ever given. */
 #define HIGHEST_IMAGE 0
 static const struct stacks_key highest_key = {.image = HIGHEST_IMAGE};
+
+#define NUMBER_END UINT32_MAX /* of the numbers that are given */
 
 void
 stacks_key_encode(const struct stacks_key *key, uint8_t data[STACKS_KEY_SIZE])
 {
 	put_be(data, key->image, 4);
 	put_be(data + 4, key->offset, 8);
-	put_be(data + 12, key->block, 4);
+	put_be(data + 12, key->caller, 4);
+	put_be(data + 16, key->number, 4);
 }
 
 int
@@ -33,115 +36,164 @@ stacks_key_decode(const void *data, size_t size, struct stacks_key *key)
 	reader_init(&reader, data, size);
 	key->image = read_u32_be(&reader);
 	key->offset = read_u64_be(&reader);
-	key->block = read_u32_be(&reader);
+	key->caller = read_u32_be(&reader);
+	key->number = read_u32_be(&reader);
 	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
 }
 
-/* ---- the nodes at one key ---- */
+/* ---- a run of nodes ---- */
+
+/* The node behind *at. 0 or -DCPI_EDAMAGED. */
+static int
+read_next(struct byte_reader *reader, struct stacks_key *at)
+{
+	const uint64_t further = read_small(reader);
+	const uint64_t caller = read_small(reader);
+	const uint64_t above_caller = read_small(reader);
+	const struct stacks_key before = *at;
+
+	if (reader->failed || further > UINT64_MAX - at->offset || caller >= NUMBER_END || above_caller >= NUMBER_END)
+		return -DCPI_EDAMAGED;
+	if (further == 0 && caller >= NUMBER_END - at->caller)
+		return -DCPI_EDAMAGED;
+	at->offset += further;
+	at->caller = (uint32_t)caller + (further ? 0 : before.caller);
+	if (above_caller == 0 || above_caller >= NUMBER_END - at->caller)
+		return -DCPI_EDAMAGED;
+	at->number = at->caller + (uint32_t)above_caller;
+	return further == 0 && caller == 0 && at->number <= before.number ? -DCPI_EDAMAGED : 0;
+}
 
 int
 stacks_decode(const struct stacks_key *key, const void *data, size_t size, stacks_visit *visit, void *context)
 {
+	struct stacks_key at = *key;
 	struct byte_reader reader;
-	uint64_t number = 0;
+	int result = 0;
 
 	reader_init(&reader, data, size);
 	read_format(&reader);
-	if (!reader.failed && reader.at == reader.end)
-		return -DCPI_EDAMAGED; /* a key without a node is removed */
-	while (!reader.failed && reader.at < reader.end) {
-		const uint64_t distance = read_varint_u32(&reader);
-		const uint64_t above_caller = read_varint_u32(&reader);
-		int result;
-
-		number += distance;
-		if (reader.failed || distance == 0 || number > UINT32_MAX || above_caller == 0 ||
-		    above_caller > number || (number - above_caller) >> STACKS_BLOCK_SHIFT != key->block)
-			return -DCPI_EDAMAGED;
-		result = visit(context, (uint32_t)number, (uint32_t)(number - above_caller));
-		if (result)
+	if (at.number == 0)
+		at.number = read_varint_u32(&reader);
+	if (reader.failed || at.number <= at.caller || at.number >= NUMBER_END)
+		return -DCPI_EDAMAGED;
+	for (size_t count = 1; !result; count++) {
+		result = visit(context, at.number, &(struct stack_node){at.offset, at.image, at.caller});
+		if (result || reader.at == reader.end)
 			return result;
+		result = count < STACKS_RUN_MAX ? read_next(&reader, &at) : -DCPI_EDAMAGED;
 	}
-	return reader.failed ? -DCPI_EDAMAGED : 0;
+	return result;
 }
 
-/* A value while it is read, searched and written. */
-struct node_list {
-	struct byte_writer value;
-	uint32_t last; /* number */
-	uint32_t wanted_caller, found;
-	const struct gc_marks *marks;
-	size_t removed;
+struct run_node {
+	struct stack_node node;
+	uint32_t number;
 };
 
+/* A value while it is searched and written. */
+struct run {
+	struct run_node nodes[STACKS_RUN_MAX + 1];
+	size_t count;
+	const struct gc_marks *marks;
+	size_t removed;
+	struct run_node last; /* removed or not */
+};
+
+static int
+take_node(void *context, uint32_t number, const struct stack_node *node)
+{
+	struct run *run = context;
+
+	run->nodes[run->count++] = (struct run_node){*node, number};
+	return 0;
+}
+
+static int
+take_marked(void *context, uint32_t number, const struct stack_node *node)
+{
+	struct run *run = context;
+
+	run->last = (struct run_node){*node, number};
+	if (gc_is_marked(run->marks, number))
+		return take_node(context, number, node);
+	run->removed++;
+	return 0;
+}
+
+static int
+compare_frames(const struct stack_node *a, const struct stack_node *b)
+{
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return (a->caller > b->caller) - (a->caller < b->caller);
+}
+
+/* The order of keys, and of the nodes of a run. */
+static int
+compare_nodes(const struct run_node *a, const struct run_node *b)
+{
+	const int order = compare_frames(&a->node, &b->node);
+
+	return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
 static void
-append(struct node_list *list, uint32_t number, uint32_t caller)
+write_run(struct byte_writer *writer, const struct run_node *nodes, size_t count)
 {
-	if (list->value.size == 0)
-		write_u8(&list->value, FORMAT_1);
-	write_varint(&list->value, number - list->last);
-	write_varint(&list->value, number - caller);
-	list->last = number;
-}
+	write_u8(writer, FORMAT_1);
+	for (size_t i = 1; i < count; i++) {
+		const struct stack_node *node = &nodes[i].node, *before = &nodes[i - 1].node;
+		const uint64_t further = node->offset - before->offset;
 
-static int
-find_caller(void *context, uint32_t number, uint32_t caller)
-{
-	struct node_list *list = context;
-
-	list->last = number;
-	if (caller == list->wanted_caller)
-		list->found = number;
-	return 0;
-}
-
-static int
-keep_marked(void *context, uint32_t number, uint32_t caller)
-{
-	struct node_list *list = context;
-
-	if (gc_is_marked(list->marks, number))
-		append(list, number, caller);
-	else
-		list->removed++;
-	return 0;
+		write_varint(writer, further);
+		write_varint(writer, further ? node->caller : node->caller - before->caller);
+		write_varint(writer, nodes[i].number - node->caller);
+	}
 }
 
 /* ---- in the store ---- */
 
 static struct stacks_key
-node_key(const struct stack_node *node)
+key_of(const struct run_node *node)
 {
 	return (struct stacks_key){
-		.offset = node->offset, .image = node->image, .block = node->caller >> STACKS_BLOCK_SHIFT};
+		.offset = node->node.offset,
+		.image = node->node.image,
+		.caller = node->node.caller,
+		.number = node->number,
+	};
 }
 
 static int
-get_nodes(const struct store *store, MDB_txn *txn, const struct stacks_key *at, MDB_val *value)
+put_value(const struct store *store, MDB_txn *txn, uint8_t data[STACKS_KEY_SIZE], const struct byte_writer *writer)
 {
+	MDB_val key = {STACKS_KEY_SIZE, data}, value = {writer->size, writer->data};
+
+	return writer->failed ? -ENOMEM : store_error(mdb_put(txn, store->tables[TABLE_STACKS], &key, &value, 0));
+}
+
+static int
+put_run(const struct store *store, MDB_txn *txn, const struct run_node *nodes, size_t count)
+{
+	const struct stacks_key key = key_of(&nodes[0]);
 	uint8_t data[STACKS_KEY_SIZE];
-	MDB_val key = {sizeof(data), data};
+	struct byte_writer writer = {0};
+	int err;
 
-	stacks_key_encode(at, data);
-	return store_error(mdb_get(txn, store->tables[TABLE_STACKS], &key, value));
+	stacks_key_encode(&key, data);
+	write_run(&writer, nodes, count);
+	err = put_value(store, txn, data, &writer);
+	writer_fini(&writer);
+	return err;
 }
 
 static int
-put_nodes(const struct store *store, MDB_txn *txn, const struct stacks_key *at, const struct byte_writer *writer)
+take_number(void *context, uint32_t number, const struct stack_node *node)
 {
-	uint8_t data[STACKS_KEY_SIZE];
-	MDB_val key = {sizeof(data), data}, value = {writer->size, writer->data};
-
-	if (writer->failed)
-		return -ENOMEM;
-	stacks_key_encode(at, data);
-	return store_error(mdb_put(txn, store->tables[TABLE_STACKS], &key, &value, 0));
-}
-
-static int
-take_highest(void *context, uint32_t number, uint32_t caller)
-{
-	(void)caller;
+	(void)node;
 	*(uint32_t *)context = number;
 	return 0;
 }
@@ -149,24 +201,31 @@ take_highest(void *context, uint32_t number, uint32_t caller)
 int
 stacks_highest(const struct store *store, MDB_txn *txn, uint32_t *highest)
 {
-	MDB_val value;
-	int err = store->has[TABLE_STACKS] ? get_nodes(store, txn, &highest_key, &value) : -ENOENT;
+	uint8_t data[STACKS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data}, value;
+	int err = -ENOENT;
 
+	stacks_key_encode(&highest_key, data);
+	if (store->has[TABLE_STACKS])
+		err = store_error(mdb_get(txn, store->tables[TABLE_STACKS], &key, &value));
 	*highest = 0;
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	return stacks_decode(&highest_key, value.mv_data, value.mv_size, take_highest, highest);
+	return stacks_decode(&highest_key, value.mv_data, value.mv_size, take_number, highest);
 }
 
 int
 stacks_set_highest(const struct store *store, MDB_txn *txn, uint32_t highest)
 {
-	struct node_list list = {0};
+	uint8_t data[STACKS_KEY_SIZE];
+	struct byte_writer writer = {0};
 	int err;
 
-	append(&list, highest, 0);
-	err = put_nodes(store, txn, &highest_key, &list.value);
-	writer_fini(&list.value);
+	stacks_key_encode(&highest_key, data);
+	write_u8(&writer, FORMAT_1);
+	write_varint(&writer, highest);
+	err = put_value(store, txn, data, &writer);
+	writer_fini(&writer);
 	return err;
 }
 
@@ -181,80 +240,146 @@ stacks_image(const struct store *store, MDB_txn *txn, uint32_t *number)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* The nodes at the key of `node`: `list` has what is to be known of them. -ENOENT when there are none. */
+/* The last key that is not above that of `node`, if it is of the node's image. -ENOENT: there is none. */
 static int
-read_nodes(const struct store *store, MDB_txn *txn, const struct stack_node *node, struct node_list *list,
-           MDB_val *value)
+seek_run(MDB_cursor *cursor, const struct run_node *node, struct stacks_key *at, MDB_val *value)
 {
-	const struct stacks_key key = node_key(node);
-	int err = get_nodes(store, txn, &key, value);
-
-	return err ? err : stacks_decode(&key, value->mv_data, value->mv_size, find_caller, list);
-}
-
-/* Put the nodes at `value` (of size 0: none) with one more at their end. */
-static int
-put_nodes_with(const struct store *store, MDB_txn *txn, const MDB_val *value, uint32_t number,
-               const struct stack_node *node, struct node_list *list)
-{
-	const struct stacks_key key = node_key(node);
+	const struct stacks_key wanted = key_of(node);
+	uint8_t data[STACKS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data};
 	int err;
 
-	if (number <= list->last || number <= node->caller)
-		return -DCPI_EDAMAGED;
-	if (value->mv_size > 0)
-		write_bytes(&list->value, value->mv_data, value->mv_size);
-	append(list, number, node->caller);
-	err = put_nodes(store, txn, &key, &list->value);
-	writer_fini(&list->value);
+	stacks_key_encode(&wanted, data);
+	err = store_error(mdb_cursor_get(cursor, &key, value, MDB_SET_RANGE));
+	if (!err && (key.mv_size != sizeof(data) || memcmp(key.mv_data, data, sizeof(data)) != 0))
+		err = store_error(mdb_cursor_get(cursor, &key, value, MDB_PREV));
+	else if (err == -ENOENT)
+		err = store_error(mdb_cursor_get(cursor, &key, value, MDB_LAST));
+	if (!err)
+		err = stacks_key_decode(key.mv_data, key.mv_size, at);
+	return !err && at->image != node->node.image ? -ENOENT : err;
+}
+
+/*
+ * The run that has `node`, or is to have it, and its place: that of the first node there that is not below it. There is
+ * no such run when its count is 0.
+ */
+static int
+find_node(MDB_cursor *cursor, const struct run_node *node, struct run *run, size_t *place)
+{
+	struct stacks_key at;
+	MDB_val value;
+	int err = seek_run(cursor, node, &at, &value);
+
+	run->count = 0;
+	if (!err)
+		err = stacks_decode(&at, value.mv_data, value.mv_size, take_node, run);
+	for (*place = 0; *place < run->count && compare_nodes(&run->nodes[*place], node) < 0;)
+		++*place;
+	return err == -ENOENT ? 0 : err;
+}
+
+/*
+ * Put a new node at its place, which is not the first of a run that is there. A run that is full is halved; but behind
+ * the last node of it a new one begins, as the nodes of a recursion come in ascending order.
+ */
+static int
+insert_node(const struct store *store, MDB_txn *txn, struct run *run, size_t place, const struct run_node *node)
+{
+	size_t first = run->count + 1;
+	int err;
+
+	memmove(&run->nodes[place + 1], &run->nodes[place], (run->count - place) * sizeof(*run->nodes));
+	run->nodes[place] = *node;
+	if (++run->count > STACKS_RUN_MAX)
+		first = place == STACKS_RUN_MAX ? STACKS_RUN_MAX : STACKS_RUN_MAX / 2;
+	err = put_run(store, txn, run->nodes, first);
+	if (!err && first < run->count)
+		err = put_run(store, txn, &run->nodes[first], run->count - first);
 	return err;
 }
 
-int
-stacks_append(const struct store *store, MDB_txn *txn, uint32_t number, const struct stack_node *node)
+static int
+open_cursor(const struct store *store, MDB_txn *txn, MDB_cursor **cursor)
 {
-	struct node_list list = {0};
-	MDB_val value = {0};
-	int err = read_nodes(store, txn, node, &list, &value);
-
-	return err && err != -ENOENT ? err : put_nodes_with(store, txn, &value, number, node, &list);
+	return store_error(mdb_cursor_open(txn, store->tables[TABLE_STACKS], cursor));
 }
 
-/* stacks_intern(), which takes new numbers above *highest. */
+/* The number of a node; when it is new, the one above *highest. */
 static int
-intern(const struct store *store, MDB_txn *txn, const struct stack_node *node, uint32_t *highest, uint32_t *number)
+intern(const struct store *store, MDB_cursor *cursor, const struct stack_node *node, uint32_t *highest,
+       uint32_t *number)
 {
-	struct node_list list = {.wanted_caller = node->caller};
-	MDB_val value = {0};
+	const struct run_node last = {*node, NUMBER_END}; /* behind the node itself, and before what is above it */
+	struct run run;
+	size_t place;
 	int err;
 
 	if (node->image == HIGHEST_IMAGE || node->caller > *highest)
 		return -EINVAL;
-	err = read_nodes(store, txn, node, &list, &value);
-	if (err && err != -ENOENT)
+	err = find_node(cursor, &last, &run, &place);
+	if (err)
 		return err;
-	*number = list.found;
-	if (list.found)
+	if (place > 0 && compare_frames(&run.nodes[place - 1].node, node) == 0) {
+		*number = run.nodes[place - 1].number;
 		return 0;
-	if (*highest == UINT32_MAX)
+	}
+	if (*highest == NUMBER_END - 1)
 		return -EOVERFLOW;
-	err = put_nodes_with(store, txn, &value, *highest + 1, node, &list);
+	err = insert_node(store, mdb_cursor_txn(cursor), &run, place, &(struct run_node){*node, *highest + 1});
 	if (!err)
 		*number = ++*highest;
 	return err;
 }
 
 int
-stacks_intern(const struct store *store, MDB_txn *txn, const struct stack_node *node, uint32_t *number)
+stacks_append(const struct store *store, MDB_txn *txn, uint32_t number, const struct stack_node *node)
 {
-	uint32_t highest, before;
-	int err = stacks_highest(store, txn, &highest);
+	const struct run_node added = {*node, number};
+	MDB_cursor *cursor;
+	struct run run;
+	size_t place;
+	int err = open_cursor(store, txn, &cursor);
 
 	if (err)
 		return err;
+	err = find_node(cursor, &added, &run, &place);
+	mdb_cursor_close(cursor);
+	if (!err && (number <= node->caller || number >= NUMBER_END ||
+	             (place < run.count && compare_nodes(&run.nodes[place], &added) == 0)))
+		err = -DCPI_EDAMAGED;
+	return err ? err : insert_node(store, txn, &run, place, &added);
+}
+
+int
+stacks_intern(const struct store *store, MDB_txn *txn, const struct stack_node *node, uint32_t *number)
+{
+	uint32_t highest, before;
+	MDB_cursor *cursor;
+	int err = stacks_highest(store, txn, &highest);
+
+	if (!err)
+		err = open_cursor(store, txn, &cursor);
+	if (err)
+		return err;
 	before = highest;
-	err = intern(store, txn, node, &highest, number);
+	err = intern(store, cursor, node, &highest, number);
+	mdb_cursor_close(cursor);
 	return err || highest == before ? err : stacks_set_highest(store, txn, highest);
+}
+
+/* The session's node `node`, the next of those that are stored, in the database's numbers. */
+static struct stack_node
+to_database(const struct profile *profile, struct stack_node node, uint32_t done)
+{
+	const struct ids_map *map = &profile->nodes;
+
+	/* callers come first: those of this batch have their numbers already */
+	if (node.caller)
+		node.caller = node.caller <= map->count + done ? map->numbers[node.caller - 1] : UINT32_MAX;
+	if (node.image != STACK_NO_IMAGE)
+		node.image = ids_map_get(&profile->images, node.image);
+	return node;
 }
 
 int
@@ -263,6 +388,7 @@ stacks_add(struct profile *profile, MDB_txn *txn, const struct stack_node *nodes
 	const struct store *store = &profile->store;
 	struct ids_map *map = &profile->nodes;
 	uint32_t highest, before;
+	MDB_cursor *cursor;
 	int err;
 
 	if (count == 0)
@@ -270,21 +396,19 @@ stacks_add(struct profile *profile, MDB_txn *txn, const struct stack_node *nodes
 	err = ids_map_reserve(map, count);
 	if (!err)
 		err = stacks_highest(store, txn, &highest);
+	if (!err)
+		err = open_cursor(store, txn, &cursor);
 	if (err)
 		return err;
 	before = highest;
-	for (uint32_t i = 0; i < count; i++) {
-		struct stack_node node = nodes[i];
+	for (uint32_t i = 0; !err && i < count; i++) {
+		const struct stack_node node = to_database(profile, nodes[i], i);
 
-		/* callers come first: those of this batch have their numbers already */
-		if (node.caller)
-			node.caller = node.caller <= map->count + i ? map->numbers[node.caller - 1] : UINT32_MAX;
-		if (node.image != STACK_NO_IMAGE)
-			node.image = ids_map_get(&profile->images, node.image);
-		err = intern(store, txn, &node, &highest, &map->numbers[map->count + i]);
-		if (err)
-			return err;
+		err = intern(store, cursor, &node, &highest, &map->numbers[map->count + i]);
 	}
+	mdb_cursor_close(cursor);
+	if (err)
+		return err;
 	map->pending = count;
 	return highest == before ? 0 : stacks_set_highest(store, txn, highest);
 }
@@ -340,33 +464,32 @@ struct read_node {
 struct node_reader {
 	struct read_node *nodes;
 	size_t count, capacity;
-	struct stacks_key key; /* of what is read */
 };
 
 static int
-add_node(void *context, uint32_t number, uint32_t caller)
+add_node(void *context, uint32_t number, const struct stack_node *node)
 {
 	struct node_reader *reader = context;
 	struct read_node *added = ARRAY_APPEND(reader->nodes, reader->count, reader->capacity);
 
 	if (!added)
 		return -ENOMEM;
-	*added = (struct read_node){number, caller, reader->key.image, reader->key.offset};
+	*added = (struct read_node){number, node->caller, node->image, node->offset};
 	return 0;
 }
 
-/* Visit all nodes, key by key: *key is that of the node. */
 static int
-visit_all(const struct store *store, MDB_txn *txn, struct stacks_key *key, stacks_visit *visit, void *context)
+visit_all(const struct store *store, MDB_txn *txn, stacks_visit *visit, void *context)
 {
 	struct store_walk walk;
+	struct stacks_key key;
 	int result;
 
 	store_walk_begin(store, txn, TABLE_STACKS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
-		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, key);
-		if (!result && key->image != HIGHEST_IMAGE)
-			result = stacks_decode(key, walk.value.mv_data, walk.value.mv_size, visit, context);
+		result = stacks_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
+		if (!result && key.image != HIGHEST_IMAGE)
+			result = stacks_decode(&key, walk.value.mv_data, walk.value.mv_size, visit, context);
 		if (result)
 			break;
 	}
@@ -428,7 +551,7 @@ stacks_read_all(const struct store *store, MDB_txn *txn, struct stack_nodes *nod
 
 	*nodes = (struct stack_nodes){0};
 	if (store->has[TABLE_STACKS])
-		err = visit_all(store, txn, &reader.key, add_node, &reader);
+		err = visit_all(store, txn, add_node, &reader);
 	if (!err && reader.count > 0)
 		err = order_nodes(&reader, nodes);
 	free(reader.nodes);
@@ -467,29 +590,27 @@ stack_nodes_fini(struct stack_nodes *nodes)
 struct node_marker {
 	struct gc_marks *nodes, *images;
 	uint32_t *callers; /* by number, below nodes->end */
-	struct stacks_key key;
 };
 
 static int
-note_caller(void *context, uint32_t number, uint32_t caller)
+note_caller(void *context, uint32_t number, const struct stack_node *node)
 {
 	struct node_marker *marker = context;
 
 	if (number < marker->nodes->end)
-		marker->callers[number] = caller;
+		marker->callers[number] = node->caller;
 	else
-		gc_mark(marker->nodes, caller);
+		gc_mark(marker->nodes, node->caller);
 	return 0;
 }
 
 static int
-mark_image(void *context, uint32_t number, uint32_t caller)
+mark_image(void *context, uint32_t number, const struct stack_node *node)
 {
 	struct node_marker *marker = context;
 
-	(void)caller;
 	if (gc_is_marked(marker->nodes, number))
-		gc_mark(marker->images, marker->key.image);
+		gc_mark(marker->images, node->image);
 	return 0;
 }
 
@@ -502,50 +623,90 @@ stacks_mark(const struct store *store, MDB_txn *txn, struct gc_marks *nodes, str
 	marker.callers = calloc((size_t)nodes->end + 1, sizeof(*marker.callers));
 	if (!marker.callers)
 		return -ENOMEM;
-	err = visit_all(store, txn, &marker.key, note_caller, &marker);
+	err = visit_all(store, txn, note_caller, &marker);
 	for (uint32_t number = nodes->end; !err && number-- > 1;)
 		if (gc_is_marked(nodes, number))
 			gc_mark(nodes, marker.callers[number]);
 	free(marker.callers);
-	return err ? err : visit_all(store, txn, &marker.key, mark_image, &marker);
+	return err ? err : visit_all(store, txn, mark_image, &marker);
+}
+
+static int
+remove_run(const struct store *store, MDB_txn *txn, const struct stacks_key *at)
+{
+	uint8_t data[STACKS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data};
+
+	stacks_key_encode(at, data);
+	return store_error(mdb_del(txn, store->tables[TABLE_STACKS], &key, NULL));
+}
+
+/*
+ * Write what is left of the run that was at `at`; it joins the run before, *last, when both fit in one and nodes were
+ * removed from either: runs of a node or two would take more for their keys than for the nodes. *last is the one that
+ * the next may join.
+ */
+static int
+put_swept(const struct store *store, MDB_txn *txn, const struct stacks_key *at, const struct run *run, struct run *last)
+{
+	const bool joins = last->count > 0 && run->count > 0 && run->removed + last->removed > 0 &&
+	                   last->nodes[0].node.image == at->image && last->count + run->count <= STACKS_RUN_MAX;
+	int err = 0;
+
+	if (run->removed > 0 || joins)
+		err = remove_run(store, txn, at);
+	if (joins) {
+		memcpy(&last->nodes[last->count], run->nodes, run->count * sizeof(*run->nodes));
+		last->count += run->count;
+		last->removed += run->removed;
+	} else if (run->count > 0) {
+		*last = *run;
+	}
+	if (!err && run->count > 0 && (run->removed > 0 || joins))
+		err = put_run(store, txn, last->nodes, last->count);
+	return err;
+}
+
+/* The marked nodes of the first run whose key is not below *from; -ENOENT: there is none. */
+static int
+read_marked(const struct store *store, MDB_txn *txn, const struct stacks_key *from, struct stacks_key *at,
+            struct run *run)
+{
+	uint8_t data[STACKS_KEY_SIZE];
+	MDB_val key = {sizeof(data), data}, value;
+	MDB_cursor *cursor;
+	int err = open_cursor(store, txn, &cursor);
+
+	if (err)
+		return err;
+	stacks_key_encode(from, data);
+	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
+	if (!err)
+		err = stacks_key_decode(key.mv_data, key.mv_size, at);
+	if (!err)
+		err = stacks_decode(at, value.mv_data, value.mv_size, take_marked, run);
+	mdb_cursor_close(cursor);
+	return err;
 }
 
 int
 stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *marks, size_t max, struct stacks_key *next)
 {
-	struct node_list list = {.marks = marks};
-	uint8_t data[STACKS_KEY_SIZE];
-	MDB_cursor *cursor;
-	MDB_val key = {sizeof(data), data}, value;
-	int err;
+	struct run run = {.marks = marks}, last = {0};
+	int err = 0;
 
-	err = store_error(mdb_cursor_open(txn, store->tables[TABLE_STACKS], &cursor));
-	if (err)
-		return err;
 	if (next->image == HIGHEST_IMAGE)
 		*next = (struct stacks_key){.image = HIGHEST_IMAGE + 1};
-	stacks_key_encode(next, data);
-	err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
-	if (!err)
-		err = stacks_key_decode(key.mv_data, key.mv_size, next);
 	for (size_t i = 0; !err && i < max; i++) {
-		writer_reset(&list.value);
-		list.last = 0;
-		list.removed = 0;
-		err = stacks_decode(next, value.mv_data, value.mv_size, keep_marked, &list);
-		if (!err && list.removed > 0 && list.value.size == 0) {
-			err = store_error(mdb_cursor_del(cursor, 0));
-		} else if (!err && list.removed > 0) {
-			value = (MDB_val){list.value.size, list.value.data};
-			err = list.value.failed ? -ENOMEM
-			                        : store_error(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT));
-		}
-		if (!err)
-			err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
-		if (!err)
-			err = stacks_key_decode(key.mv_data, key.mv_size, next);
+		struct stacks_key at;
+
+		run.count = run.removed = 0;
+		err = read_marked(store, txn, next, &at, &run);
+		if (err)
+			break;
+		err = put_swept(store, txn, &at, &run, &last);
+		*next = key_of(&run.last); /* what is left of the run has a key up to here */
+		next->number++;
 	}
-	mdb_cursor_close(cursor);
-	writer_fini(&list.value);
 	return err == -ENOENT ? 0 : err ? err : 1;
 }

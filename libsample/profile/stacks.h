@@ -11,11 +11,13 @@
  * How often a stack was sampled is in `counts`, so slices, weights, retention and merging hold for stacks, too: the
  * event is NAME.stacks, the image is the one of kind IMAGE_STACKS, and the offset is the number of the innermost node.
  *
- * `stacks` has the nodes of a frame under keys of image, offset and block of callers (big-endian): 256 numbers are a
- * block. A value is pairs (varint distance to the number before, varint distance from the caller's number to the
- * node's), ascending. So the pages to which a flush adds nodes are those of the code that was sampled, and a new node
- * costs no more where recursion has made a million of one frame: a caller has one node of a frame, a value 256 at most.
- * Image 0, offset 0 and block 0 have the highest number in place of nodes.
+ * `stacks` has the nodes in the order of image, offset, caller and number, in runs of at most STACKS_RUN_MAX of one
+ * image. The key of a run is its first node (big-endian). The value has three varints for each other node: how far its
+ * offset is above that of the node before; its caller, or with the same offset how far that is above the caller before;
+ * and how far its number is above its caller's. So the pages to which a flush adds nodes are those of the code that was
+ * sampled, a node takes six to ten bytes, and a new one costs the same where recursion has made a million of one frame,
+ * or one caller has a million of callees. Only a salvaged database has two nodes that differ by number alone.
+ * Under the key that is 0 all through is a varint, the highest number that was ever given.
  * Thread rule: functions on a profile are its thread's; the others are stateless.
  */
 #ifndef DCPI_PROFILE_STACKS_H
@@ -56,21 +58,24 @@ uint32_t stack_nodes_find(const struct stack_nodes *nodes, uint64_t number);
 
 /* ---- for profile/ and salvage/: in the store ---- */
 
-#define STACKS_PATH        "[stacks]" /* of the image of kind IMAGE_STACKS */
-#define STACKS_KEY_SIZE    16
-#define STACKS_BLOCK_SHIFT 8
+#define STACKS_PATH     "[stacks]" /* of the image of kind IMAGE_STACKS */
+#define STACKS_KEY_SIZE 20
+#define STACKS_RUN_MAX  64 /* nodes: even of the longest varints, below the size that LMDB stores in pages of its own  \
+	                    */
 
+/* The first node of a run. */
 struct stacks_key {
 	uint64_t offset;
 	uint32_t image;
-	uint32_t block; /* of callers: their numbers >> STACKS_BLOCK_SHIFT */
+	uint32_t caller;
+	uint32_t number; /* 0: of the highest, which the value has */
 };
 
 void stacks_key_encode(const struct stacks_key *key, uint8_t data[STACKS_KEY_SIZE]);
 int stacks_key_decode(const void *data, size_t size, struct stacks_key *key); /* 0 or -DCPI_EDAMAGED */
 
-/* The nodes at one key: calls `visit` for each. 0; -DCPI_EDAMAGED; what `visit` returned, if not 0. */
-typedef int stacks_visit(void *context, uint32_t number, uint32_t caller);
+/* The nodes at one key, ascending: calls `visit` for each. 0; -DCPI_EDAMAGED; what `visit` returned, if not 0. */
+typedef int stacks_visit(void *context, uint32_t number, const struct stack_node *node);
 int stacks_decode(const struct stacks_key *key, const void *data, size_t size, stacks_visit *visit, void *context);
 
 /* The number of the image of kind IMAGE_STACKS; 0: there is none. 0 or an error. */
@@ -80,7 +85,7 @@ int stacks_image(const struct store *store, struct MDB_txn *txn, uint32_t *numbe
 int stacks_highest(const struct store *store, struct MDB_txn *txn, uint32_t *highest);
 int stacks_set_highest(const struct store *store, struct MDB_txn *txn, uint32_t highest);
 
-/* Store a node under a number that is above those at its key. 0; -DCPI_EDAMAGED when it is not; an error. */
+/* Store a node under a new number, which is above its caller's. 0; -DCPI_EDAMAGED for another number; an error. */
 int stacks_append(const struct store *store, struct MDB_txn *txn, uint32_t number, const struct stack_node *node);
 
 /* As stacks_read(), in a transaction. */
@@ -109,7 +114,7 @@ int64_t stacks_translate(const struct profile *profile, struct tally_entry *entr
 int stacks_mark(const struct store *store, struct MDB_txn *txn, struct gc_marks *nodes, struct gc_marks *images);
 
 /*
- * Remove nodes that are not marked, from the first key that is not below *next on; at most `max` keys are looked at.
+ * Remove nodes that are not marked, from the first key that is not below *next on; at most `max` runs are looked at.
  * 1 with the place to continue; 0 when all are done; or an error.
  */
 int stacks_sweep(const struct store *store, struct MDB_txn *txn, const struct gc_marks *marks, size_t max,

@@ -780,12 +780,6 @@ salvage_label_time(struct salvage *salvage, const struct pages_entry *entry)
 
 /* ---- nodes of stacks ---- */
 
-/* What stacks_decode() is to do with the nodes of a frame. */
-struct salvage_frame {
-	struct salvage *salvage;
-	struct salvage_node node;
-};
-
 static int
 add_node(struct salvage *salvage, const struct salvage_node *node)
 {
@@ -797,22 +791,27 @@ add_node(struct salvage *salvage, const struct salvage_node *node)
 	return 0;
 }
 
-static int
-add_node_of_frame(void *context, uint32_t number, uint32_t caller)
-{
-	struct salvage_frame *frame = context;
+/* What stacks_decode() is to do with the nodes of a run. */
+struct salvage_run {
+	struct salvage *salvage;
+	enum salvage_source source;
+};
 
-	frame->node.number = number;
-	frame->node.node.caller = caller;
-	return add_node(frame->salvage, &frame->node);
+static int
+add_node_of_run(void *context, uint32_t number, const struct stack_node *node)
+{
+	const struct salvage_run *run = context;
+	const struct salvage_node added = {.number = number, .source = run->source, .node = *node};
+
+	return add_node(run->salvage, &added);
 }
 
 static int
-ignore_node(void *context, uint32_t number, uint32_t caller)
+ignore_node(void *context, uint32_t number, const struct stack_node *node)
 {
 	(void)context;
 	(void)number;
-	(void)caller;
+	(void)node;
 	return 0;
 }
 
@@ -827,15 +826,13 @@ salvage_validate_stacks(const struct pages_entry *entry, struct stacks_key *key)
 static int
 salvage_stacks(struct salvage *salvage, enum salvage_source source, const struct pages_entry *entry)
 {
-	struct salvage_frame frame = {.salvage = salvage, .node.source = source};
+	struct salvage_run run = {.salvage = salvage, .source = source};
 	struct stacks_key key;
 	int err = salvage_validate_stacks(entry, &key);
 
 	if (err || key.image == 0) /* the highest number, which is found anew */
 		return err;
-	frame.node.node.image = key.image;
-	frame.node.node.offset = key.offset;
-	return stacks_decode(&key, entry->value, entry->size, add_node_of_frame, &frame);
+	return stacks_decode(&key, entry->value, entry->size, add_node_of_run, &run);
 }
 
 static int

@@ -8,32 +8,42 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
-	uint32_t block, last;
+	struct stack_node node;
+	uint32_t number, count;
 };
 
 static int
-see_node(void *context, uint32_t number, uint32_t caller)
+see_node(void *context, uint32_t number, const struct stack_node *node)
 {
 	struct seen *seen = context;
+	const struct stack_node *before = &seen->node;
 
-	require(number > seen->last && caller < number && caller >> STACKS_BLOCK_SHIFT == seen->block);
-	seen->last = number;
+	require(number > node->caller && number < UINT32_MAX && node->image == before->image);
+	require(node->offset > before->offset ||
+	        (node->offset == before->offset &&
+	         (node->caller > before->caller || (node->caller == before->caller && number > seen->number))));
+	seen->node = *node;
+	seen->number = number;
+	seen->count++;
 	return 0;
 }
 
-/* The first byte is the block of the callers. */
+/* The key, and the value behind it. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct stacks_key key = {.block = size > 0 ? data[0] : 0};
-	struct seen seen = {.block = key.block};
 	uint8_t again[STACKS_KEY_SIZE];
+	struct stacks_key key;
+	struct seen seen = {0};
 
-	if (size > 0 && stacks_decode(&key, data + 1, size - 1, see_node, &seen) == 0)
-		require(seen.last > 0);
-	if (stacks_key_decode(data, size, &key) == 0) {
-		stacks_key_encode(&key, again);
-		require(size == sizeof(again) && memcmp(again, data, size) == 0);
-	}
+	if (stacks_key_decode(data, size < sizeof(again) ? size : sizeof(again), &key))
+		return 0;
+	stacks_key_encode(&key, again);
+	require(memcmp(again, data, sizeof(again)) == 0);
+	/* what is before the first node */
+	seen.node = (struct stack_node){.offset = key.offset, .image = key.image, .caller = key.caller};
+	seen.number = key.number ? key.number - 1 : 0;
+	if (stacks_decode(&key, data + sizeof(again), size - sizeof(again), see_node, &seen) == 0)
+		require(seen.count > 0 && seen.count <= STACKS_RUN_MAX);
 	return 0;
 }

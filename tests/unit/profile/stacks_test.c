@@ -3,63 +3,95 @@
 #include "tests/unit/profile/stack_batch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "profile/merge_database.h"
+#include "profile/profile_internal.h"
+#include "profile/retention.h"
+#include "profile/store.h"
 
 /* ---- as bytes ---- */
 
-static int
-count_nodes(void *context, uint32_t number, uint32_t caller)
-{
-	uint32_t *sum = context;
+/* What was visited, as "number(offset<caller) ...". */
+struct visited {
+	char text[80 * STACKS_RUN_MAX];
+	size_t size;
+};
 
-	*sum = *sum * 100 + number * 10 + caller;
+static int
+visit_node(void *context, uint32_t number, const struct stack_node *node)
+{
+	struct visited *visited = context;
+
+	visited->size += (size_t)snprintf(visited->text + visited->size, sizeof(visited->text) - visited->size,
+	                                  " %u(%#" PRIx64 "<%u)", number, node->offset, node->caller);
 	return 0;
 }
 
-static const struct stacks_key first_block = {.image = 1};
+static const struct stacks_key first = {.offset = 0x10, .image = 1, .caller = 1, .number = 2};
 
-static void
-a_frames_nodes_are_distances(void **state)
+static int
+decode(const char *data, size_t size)
 {
-	uint32_t sum = 0;
+	struct visited visited = {0};
 
-	(void)state;
-	assert_int_equal(stacks_decode(&first_block, "\1\2\1\3\5", 5, count_nodes, &sum),
-	                 0); /* 2, called by 1; 5, by none */
-	assert_int_equal(sum, 2150);
-	for (size_t size = 0; size < 5; size++)
-		if (size != 3)
-			assert_int_equal(stacks_decode(&first_block, "\1\2\1\3\5", size, count_nodes, &sum),
-			                 -DCPI_EDAMAGED);
-	assert_int_equal(stacks_decode(&first_block, "\2\2\1", 3, count_nodes, &sum),
-	                 -DCPI_EDAMAGED); /* of another format */
-	assert_int_equal(stacks_decode(&first_block, "\1\2\3", 3, count_nodes, &sum),
-	                 -DCPI_EDAMAGED); /* no such caller */
-	assert_int_equal(stacks_decode(&first_block, "\1\2\0", 3, count_nodes, &sum),
-	                 -DCPI_EDAMAGED); /* calls itself */
-	assert_int_equal(stacks_decode(&first_block, "\1\2\1\0\1", 5, count_nodes, &sum),
-	                 -DCPI_EDAMAGED); /* a number twice */
-	assert_int_equal(stacks_decode(&first_block, "\1\xff\xff\xff\xff\x1f\1", 7, count_nodes, &sum), -DCPI_EDAMAGED);
-	/* 257, called by 256, belongs to another block */
-	assert_int_equal(stacks_decode(&first_block, "\1\x81\2\1", 4, count_nodes, &sum), -DCPI_EDAMAGED);
+	return stacks_decode(&first, data, size, visit_node, &visited);
 }
 
 static void
-a_key_is_an_image_an_offset_and_a_block_of_callers(void **state)
+a_runs_nodes_are_distances(void **state)
 {
-	const struct stacks_key key = {.image = 0x01020304, .offset = 0x1112131415161718, .block = 0x21222324};
+	/* of the first offset, called by 1 + 3, their number 1 above; 5 bytes on, called by none, number 6 */
+	static const char value[] = "\1\0\3\1\5\0\6";
+	struct visited visited = {0};
+
+	(void)state;
+	assert_int_equal(stacks_decode(&first, value, sizeof(value) - 1, visit_node, &visited), 0);
+	assert_string_equal(visited.text, " 2(0x10<1) 5(0x10<4) 6(0x15<0)");
+	for (size_t size = 0; size < sizeof(value) - 1; size++)
+		assert_int_equal(decode(value, size), size == 1 || size == 4 ? 0 : -DCPI_EDAMAGED);
+	assert_int_equal(decode("\2", 1), -DCPI_EDAMAGED);                        /* of another format */
+	assert_int_equal(decode("\1\0\0\1", 4), -DCPI_EDAMAGED);                  /* a node twice */
+	assert_int_equal(decode("\1\0\0\2", 4), 0);                               /* two of one frame and caller */
+	assert_int_equal(decode("\1\1\1\0", 4), -DCPI_EDAMAGED);                  /* calls itself */
+	assert_int_equal(decode("\1\0\xfe\xff\xff\xff\xf\1", 8), -DCPI_EDAMAGED); /* no such caller */
+	assert_int_equal(decode("\1\1\1\xfe\xff\xff\xff\xf", 8), -DCPI_EDAMAGED); /* no such number */
+	assert_int_equal(decode("\1\xf0\xff\xff\xff\xff\xff\xff\xff\xff\1\1\1", 13), -DCPI_EDAMAGED); /* nor offset */
+}
+
+static void
+a_run_has_a_limit(void **state)
+{
+	char value[1 + 3 * STACKS_RUN_MAX] = "\1";
+
+	(void)state;
+	for (size_t i = 0; i < STACKS_RUN_MAX; i++)
+		memcpy(value + 1 + 3 * i, "\1\1\1", 3);
+	assert_int_equal(stacks_decode(&first, value, sizeof(value) - 3, visit_node, &(struct visited){0}), 0);
+	assert_int_equal(decode(value, sizeof(value)), -DCPI_EDAMAGED);
+}
+
+static void
+a_key_is_the_first_node(void **state)
+{
+	const struct stacks_key key = {
+		.image = 0x01020304, .offset = 0x1112131415161718, .caller = 0x21222324, .number = 0x31323334};
 	uint8_t data[STACKS_KEY_SIZE];
 	struct stacks_key read;
 
 	(void)state;
 	stacks_key_encode(&key, data);
-	assert_memory_equal(data, "\1\2\3\4\x11\x12\x13\x14\x15\x16\x17\x18!\"#$", STACKS_KEY_SIZE);
+	assert_memory_equal(data, "\1\2\3\4\x11\x12\x13\x14\x15\x16\x17\x18!\"#$1234", STACKS_KEY_SIZE);
 	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE, &read), 0);
-	assert_memory_equal(&read, &key, sizeof(key));
+	assert_int_equal(read.image, key.image);
+	assert_int_equal(read.offset, key.offset);
+	assert_int_equal(read.caller, key.caller);
+	assert_int_equal(read.number, key.number);
 	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE - 1, &read), -DCPI_EDAMAGED);
 }
 
@@ -176,41 +208,174 @@ what_no_count_refers_to_is_swept(void **state)
 	profile_close(profile);
 }
 
-/* One frame that calls itself: a value has nodes of 256 callers at most, however many there are. */
-static void
-nodes_of_one_frame_are_in_blocks_of_callers(void **state)
+/* ---- runs ---- */
+
+#define MANY 20000
+
+/* Nodes in the order of their numbers, from 1. */
+struct many {
+	struct profile *profile;
+	MDB_txn *txn;
+	struct stack_node nodes[MANY + 1];
+	uint32_t count;
+};
+
+/* Its number, which is that of an equal node or a new one. */
+static uint32_t
+put_node(struct many *many, uint64_t offset, uint32_t image, uint32_t caller)
 {
-	enum { DEPTH = 1000 };
-	const struct stacks_key last = {.image = 1, .offset = 0x10, .block = (DEPTH - 1) >> STACKS_BLOCK_SHIFT};
+	const struct stack_node node = {.offset = offset, .image = image, .caller = caller};
+	uint32_t number;
+
+	assert_int_equal(stacks_intern(&many->profile->store, many->txn, &node, &number), 0);
+	if (number == many->count + 1)
+		many->nodes[++many->count] = node;
+	assert_in_range(number, 1, many->count);
+	assert_memory_equal(&many->nodes[number], &node, sizeof(node));
+	return number;
+}
+
+/* What is like programs: a recursion of one frame; one caller's many callees; stacks whose outer frames are few. */
+static void
+put_many(struct many *many)
+{
+	unsigned seed = 1;
+
+	for (uint32_t caller = 0; caller < 1000;)
+		caller = put_node(many, 0x10, 1, caller);
+	for (uint64_t i = 0; i < 5000; i++)
+		put_node(many, 0x1000 + i * 7919 % 5000, 2, 1000);
+	while (many->count < MANY) {
+		uint32_t caller = 0;
+
+		for (uint32_t depth = 0; depth < 12 && many->count < MANY; depth++)
+			caller = put_node(many, 4 * (uint64_t)(rand_r(&seed) % (depth < 6 ? 4 : 400)), 3 + depth,
+			                  caller);
+	}
+}
+
+static uint64_t
+bytes_of_stacks(struct profile *profile)
+{
+	uint64_t bytes;
+	MDB_txn *txn;
+
+	assert_int_equal(store_begin(&profile->store, false, &txn), 0);
+	assert_int_equal(store_table_bytes(&profile->store, txn, TABLE_STACKS, &bytes), 0);
+	assert_int_equal(store_leave(&profile->store, txn, 0), 0);
+	return bytes;
+}
+
+/* Sweep, five runs at a time, what `marks` has no mark for. */
+static void
+sweep_unmarked(struct profile *profile, const struct gc_marks *marks)
+{
+	struct stacks_key next = {0};
+	int result = 1;
+
+	while (result > 0) {
+		MDB_txn *txn;
+
+		assert_int_equal(store_begin(&profile->store, true, &txn), 0);
+		result = stacks_sweep(&profile->store, txn, marks, 5, &next);
+		assert_in_range(result, 0, 1);
+		assert_int_equal(store_end(&profile->store, txn, 0), 0);
+	}
+}
+
+/*
+ * Each node has one number however often it is asked for; all are read as they were put; and what is not marked goes,
+ * while the rest stays as dense as it was.
+ */
+static void
+many_nodes_take_few_bytes(void **state)
+{
 	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
-	struct stack_node chain[DEPTH];
-	uint8_t key[STACKS_KEY_SIZE];
+	struct many *many = calloc(1, sizeof(*many));
+	struct gc_marks marks = {.bits = calloc(MANY / 8 + 1, 1), .end = MANY + 1};
 	struct stack_nodes all;
+	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < DEPTH; i++)
-		chain[i] = (struct stack_node){.offset = 0x10, .image = 0, .caller = i};
-	flush(profile, begin_stacks_epoch(profile), START_NS,
-	      (struct stack_batch){.images = images,
-	                           .nodes = chain,
-	                           .first_node = 1,
-	                           .node_count = DEPTH,
-	                           .stacks_image = 2,
-	                           .counts = {0, 0, 3}});
-	assert_clean(profile);
+	many->profile = profile;
+	assert_int_equal(store_begin(&profile->store, true, &many->txn), 0);
+	put_many(many);
+	assert_int_equal(store_end(&profile->store, many->txn, 0), 0);
+	assert_in_range(bytes_of_stacks(profile) / MANY, 1, 14);
 	assert_int_equal(stacks_read(profile, &all), 0);
-	assert_int_equal(all.count, 1 + DEPTH);
-	for (uint32_t i = 1; i <= DEPTH; i++)
-		assert_int_equal(all.nodes[i].caller, i - 1);
+	assert_int_equal(all.count, 1 + MANY);
+	for (uint32_t i = 1; i <= MANY; i++)
+		assert_memory_equal(&all.nodes[i], &many->nodes[i], sizeof(many->nodes[i]));
 	stack_nodes_fini(&all);
-	profile_reset_session(profile);
-	sweep_all(profile);
-	assert_clean(profile);
-	assert_int_equal(node_count(profile), 3);
+
+	/* of the stacks behind the first 6,000 nodes, one in three, with their callers */
+	for (uint32_t i = MANY; i > 6000; i--)
+		if (i % 24 < 8)
+			gc_mark(&marks, i);
+	for (uint32_t i = MANY; i > 0; i--)
+		if (gc_is_marked(&marks, i))
+			gc_mark(&marks, many->nodes[i].caller);
+	for (uint32_t i = 1; i <= MANY; i++)
+		kept += gc_is_marked(&marks, i);
+	sweep_unmarked(profile, &marks);
+	assert_int_equal(stacks_read(profile, &all), 0);
+	assert_int_equal(all.count, 1 + kept);
+	for (uint32_t i = 1; i < all.count; i++) {
+		const struct stack_node *put = &many->nodes[all.numbers[i]];
+
+		assert_true(gc_is_marked(&marks, all.numbers[i]));
+		assert_int_equal(all.nodes[i].offset, put->offset);
+		assert_int_equal(all.nodes[i].image, put->image);
+		assert_int_equal(all.numbers[all.nodes[i].caller], put->caller);
+	}
+	assert_in_range(bytes_of_stacks(profile) / kept, 1, 20);
+	stack_nodes_fini(&all);
+	free(marks.bits);
+	free(many);
 	profile_close(profile);
-	stacks_key_encode(&last, key);
-	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1\xe9\7\1", 4); /* 1001, called by 1000 */
-	assert_int_equal(complaints(fixture->directory) > 0, 1); /* above the highest number, and of no caller */
+}
+
+/* Nodes that a salvaged database has twice keep both numbers; who asks for the frame gets one of them. */
+static void
+a_node_may_have_two_numbers(void **state)
+{
+	const struct stack_node lost = {.offset = STACK_END_UNKNOWN, .image = STACK_NO_IMAGE};
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct store *store = &profile->store;
+	struct stack_nodes all;
+	uint32_t number;
+	MDB_txn *txn;
+
+	assert_int_equal(store_begin(store, true, &txn), 0);
+	for (uint32_t i = 300; i > 0; i--)
+		assert_int_equal(stacks_append(store, txn, i, &lost), 0);
+	assert_int_equal(stacks_append(store, txn, 7, &lost), -DCPI_EDAMAGED);
+	assert_int_equal(stacks_append(store, txn, 0, &lost), -DCPI_EDAMAGED);
+	assert_int_equal(stacks_set_highest(store, txn, 300), 0);
+	assert_int_equal(stacks_intern(store, txn, &lost, &number), 0);
+	assert_int_equal(number, 300);
+	assert_int_equal(store_end(store, txn, 0), 0);
+	assert_int_equal(stacks_read(profile, &all), 0);
+	assert_int_equal(all.count, 1 + 300);
+	stack_nodes_fini(&all);
+	profile_close(profile);
+}
+
+static void
+a_node_above_the_highest_number_is_damage(void **state)
+{
+	const struct stacks_key wrong = {.image = 1, .offset = 0x10, .caller = 1000, .number = 1001};
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint8_t key[STACKS_KEY_SIZE];
+
+	write_stacks(profile, START_NS);
+	assert_clean(profile);
+	profile_close(profile);
+	stacks_key_encode(&wrong, key);
+	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1", 1);
+	assert_in_range(complaints(fixture->directory), 1, 10);
 }
 
 /* What has the number of the stacks' image in the database that was there before is no image of stacks in this one. */
@@ -281,13 +446,14 @@ a_damaged_frame_is_found_out(void **state)
 	const struct profile_fixture *fixture = *state;
 	struct profile *profile = open_writer(fixture->directory, 0);
 	struct stack_nodes all;
-	const struct stacks_key at = {.image = 9, .offset = 0x20}; /* an image that is not there */
+	/* an image that is not there, and a number that is taken */
+	const struct stacks_key at = {.image = 9, .offset = 0x20, .caller = 2, .number = 3};
 	uint8_t key[STACKS_KEY_SIZE];
 
 	write_stacks(profile, START_NS);
 	profile_close(profile);
 	stacks_key_encode(&at, key);
-	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1\3\1", 3); /* a number that is taken */
+	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1", 1);
 	assert_in_range(complaints(fixture->directory), 2, 10);
 	profile = open_reader(fixture->directory);
 	assert_int_equal(stacks_read(profile, &all), -DCPI_EDAMAGED);
@@ -325,13 +491,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frames_nodes_are_distances),
-		cmocka_unit_test(a_key_is_an_image_an_offset_and_a_block_of_callers),
+		cmocka_unit_test(a_runs_nodes_are_distances),
+		cmocka_unit_test(a_run_has_a_limit),
+		cmocka_unit_test(a_key_is_the_first_node),
 		CASE(stacks_are_read_as_they_were_written),
 		CASE(each_node_is_stored_once),
 		CASE(a_batch_that_contradicts_itself_is_refused),
 		CASE(what_no_count_refers_to_is_swept),
-		CASE(nodes_of_one_frame_are_in_blocks_of_callers),
+		CASE(many_nodes_take_few_bytes),
+		CASE(a_node_may_have_two_numbers),
+		CASE(a_node_above_the_highest_number_is_damage),
 		CASE(another_databases_stacks_meet_those_here),
 		CASE(a_damaged_frame_is_found_out),
 		CASE(a_stack_that_is_too_deep_is_damage),
