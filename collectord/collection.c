@@ -588,13 +588,15 @@ static void
 take_job(struct collection *collection)
 {
 	struct flush_job *job = &collection->kept;
+	const bool is_long = session_is_long(collection);
 
 	memset(job, 0, sizeof(*job));
+	if (is_long)
+		sampler_settle_stacks(collection->sampler);
 	job->tally = sampler_take(collection->sampler, collection->spare, &job->slice);
 	collection->spare = NULL;
 	collection->kept_samples = 0;
-	if (session_is_long(collection) &&
-	    sampler_reset_ids(collection->sampler, &job->images, &job->contexts, &job->stacks) == 0)
+	if (is_long && sampler_reset_ids(collection->sampler, &job->images, &job->contexts, &job->stacks) == 0)
 		collection->sessions++;
 	date_slice(collection, job);
 	sampler_take_label_times(collection->sampler, job->slice.end_ns - collection->taken_monotonic_ns, &job->times);

@@ -339,10 +339,10 @@ sampler_close(struct sampler *sampler)
 	free(sampler->held);
 	merge_free(sampler->merge);
 	tally_free(sampler->tally);
+	stack_sampler_fini(&sampler->stack_sampler);
 	attribution_free(sampler->attribution);
 	context_table_free(sampler->contexts);
 	image_table_free(sampler->images);
-	stack_sampler_fini(&sampler->stack_sampler);
 	free(sampler);
 }
 
@@ -397,8 +397,55 @@ count_held(struct sampler *sampler, const struct held_sample *held)
 	return 0;
 }
 
-int
-sampler_count_held(struct sampler *sampler)
+/* Count a stack of which stack_sampler_attribute() returned `err`, *key and the cause. */
+static int
+count_stack(struct sampler *sampler, int err, int cause, struct sample_key *key, uint64_t weight)
+{
+	struct slice_event *total = &sampler->totals[sampler->stack_event];
+
+	key->event = sampler->stack_event;
+	if (!err && cause)
+		total->unknown[cause - 1] += weight;
+	else if (!err)
+		err = tally_add(sampler->tally, key, weight);
+	if (err && sampler->is_dropping) {
+		total->dropped += weight;
+		return 0;
+	}
+	if (err)
+		return err;
+	total->samples += weight;
+	return 0;
+}
+
+/* Those whose tables have come, or will not. 0, or -ENOSPC: there is no room for the rest. */
+static int
+count_held_stacks(struct sampler *sampler)
+{
+	struct held_stacks *held = &sampler->stack_sampler.held;
+	int err = 0;
+
+	for (size_t i = 0; i < held->count && !err; i++) {
+		struct held_stack *stack = held->stacks[i];
+		struct sample_key key;
+		int cause;
+		int result = stack_sampler_attribute_held(&sampler->stack_sampler, sampler->attribution,
+		                                          sampler->images, stack, &key, &cause);
+
+		if (result == STACK_IS_HELD)
+			continue;
+		err = count_stack(sampler, result, cause, &key, stack->weight);
+		if (err)
+			break;
+		held_stack_free(held, stack);
+		held->stacks[i] = NULL;
+	}
+	held_stacks_pack(held);
+	return err;
+}
+
+static int
+count_held_samples(struct sampler *sampler)
 {
 	size_t counted = 0;
 	int err = 0;
@@ -420,9 +467,18 @@ sampler_count_held(struct sampler *sampler)
 	return 0;
 }
 
+int
+sampler_count_held(struct sampler *sampler)
+{
+	int err = count_held_samples(sampler);
+
+	return err ? err : count_held_stacks(sampler);
+}
+
 void
 sampler_release_held(struct sampler *sampler)
 {
+	held_stacks_release(&sampler->stack_sampler.held);
 	if (sampler->held_count == 0 && sampler->labelled_again.count == 0)
 		return;
 	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + RELEASE_WAIT_NS);
@@ -539,25 +595,13 @@ count_drained(struct sampler_cpu *cpu, size_t event, const struct record *record
 __attribute__((noinline)) static int
 take_stack(struct sampler *sampler, const struct sampler_cpu *cpu, const struct record *record)
 {
-	struct slice_event *total = &sampler->totals[sampler->stack_event];
 	const uint64_t weight = stack_sampler_weight(&sampler->stack_sampler, &cpu->stack_periods, record->time);
-	struct sample_key key = {.event = sampler->stack_event};
+	struct sample_key key;
 	int cause;
-	int err = stack_sampler_attribute(&sampler->stack_sampler, sampler->attribution, sampler->images, record, &key,
-	                                  &cause);
+	int result = stack_sampler_attribute(&sampler->stack_sampler, sampler->attribution, sampler->images, record,
+	                                     weight, &key, &cause);
 
-	if (!err && cause)
-		total->unknown[cause - 1] += weight;
-	else if (!err)
-		err = tally_add(sampler->tally, &key, weight);
-	if (err && sampler->is_dropping) {
-		total->dropped += weight;
-		return 0;
-	}
-	if (err)
-		return err;
-	total->samples += weight;
-	return 0;
+	return result == STACK_IS_HELD ? 0 : count_stack(sampler, result, cause, &key, weight);
 }
 
 static int
@@ -934,6 +978,17 @@ sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
 	return filled;
 }
 
+void
+sampler_settle_stacks(struct sampler *sampler)
+{
+	const bool is_dropping = sampler->is_dropping;
+
+	held_stacks_release(&sampler->stack_sampler.held);
+	sampler->is_dropping = true; /* what has no room in the tables that are given up */
+	(void)count_held_stacks(sampler);
+	sampler->is_dropping = is_dropping;
+}
+
 int
 sampler_reset_ids(struct sampler *sampler, struct image_table **images, struct context_table **contexts,
                   struct stack_table **stacks)
@@ -1073,7 +1128,8 @@ sampler_stacks(const struct sampler *sampler)
 bool
 sampler_expects_tables(const struct sampler *sampler)
 {
-	return sampler->stack_sampler.tables && unwind_tables_expect(sampler->stack_sampler.tables);
+	return sampler->stack_sampler.held.count > 0 ||
+	       (sampler->stack_sampler.tables && unwind_tables_expect(sampler->stack_sampler.tables));
 }
 
 void

@@ -124,6 +124,9 @@ const struct slice_event *sampler_counted(const struct sampler *sampler);
  */
 void sampler_release_held(struct sampler *sampler);
 
+/* Before a take that sampler_reset_ids() follows: stacks that wait for unwind tables are counted, however they end. */
+void sampler_settle_stacks(struct sampler *sampler);
+
 /* ---- labels of process trees ---- */
 
 /* As process_labels_add(), which has the rules; `time_ns` is CLOCK_MONOTONIC, and later than the last drain began. */

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collectord/machine.h"
+#include "process/address_space.h"
 #include "profile/overhead.h"
 #include "profile/stacks.h"
 
@@ -117,6 +120,7 @@ stack_sampler_init(struct stack_sampler *sampler, const struct config *config, c
 void
 stack_sampler_fini(struct stack_sampler *sampler)
 {
+	held_stacks_fini(&sampler->held);
 	stack_table_free(sampler->stacks);
 	free(sampler->frames);
 	memset(sampler, 0, sizeof(*sampler));
@@ -237,21 +241,34 @@ find_no_table(void *context, uint32_t number, const struct unwind_table **table)
 	return UNWIND_CODE_WITHOUT_TABLE;
 }
 
-int
-stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
-                        const struct record *record, struct sample_key *key, int *cause)
+/* Find the frames of a sample. The image whose table is missing, and will be there in a moment, or UINT32_MAX. */
+static uint32_t
+unwind_sample(struct stack_sampler *sampler, struct attribution *attribution, const struct record *record,
+              const struct attribution_moment *moment)
 {
 	const struct call_stack_tables tables = {
 		.machine = sampler->machine,
 		.find = sampler->tables ? unwind_tables_find : find_no_table,
 		.context = sampler->tables,
 	};
+	const struct chain_frames *frames = sampler->frames;
+	uint32_t last;
+
+	call_stack_find(attribution, &tables, record, sampler->layout.sample_regs_user, sampler->depth, moment,
+	                sampler->frames);
+	if (!sampler->tables || frames->cause || !frames->is_truncated || frames->end != STACK_END_NO_TABLES)
+		return UINT32_MAX;
+	last = frames->nodes[frames->count - 1].image;
+	return unwind_tables_await(sampler->tables, last) ? last : UINT32_MAX;
+}
+
+static int
+intern_frames(struct stack_sampler *sampler, struct image_table *images, struct sample_key *key, int *cause)
+{
 	const struct image all_stacks = {.kind = IMAGE_STACKS, .path = STACKS_PATH};
 	uint32_t node;
 	int err;
 
-	call_stack_find(attribution, &tables, record, sampler->layout.sample_regs_user, sampler->depth,
-	                sampler->frames);
 	*cause = sampler->frames->cause;
 	if (*cause)
 		return 0;
@@ -268,6 +285,51 @@ stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attri
 	key->offset = node;
 	key->context = sampler->frames->context;
 	return 0;
+}
+
+static bool
+hold(struct stack_sampler *sampler, struct attribution *attribution, const struct record *record, uint64_t weight,
+     uint32_t waits_for)
+{
+	const struct attribution_moment moment = {
+		.space = attribution_share_space(attribution, record->pid),
+		.context = sampler->frames->context,
+	};
+
+	if (!moment.space)
+		return false;
+	if (held_stacks_add(&sampler->held, record, &moment, weight, waits_for, machine_clock_ns(CLOCK_MONOTONIC)))
+		return true;
+	address_space_release(moment.space);
+	return false;
+}
+
+int
+stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
+                        const struct record *record, uint64_t weight, struct sample_key *key, int *cause)
+{
+	const uint32_t waits_for = unwind_sample(sampler, attribution, record, NULL);
+
+	if (waits_for != UINT32_MAX && hold(sampler, attribution, record, weight, waits_for))
+		return STACK_IS_HELD;
+	return intern_frames(sampler, images, key, cause);
+}
+
+int
+stack_sampler_attribute_held(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
+                             struct held_stack *held, struct sample_key *key, int *cause)
+{
+	const bool may_wait = sampler->tables && machine_clock_ns(CLOCK_MONOTONIC) < held->until_ns;
+	uint32_t waits_for;
+
+	if (may_wait && unwind_tables_await(sampler->tables, held->waits_for))
+		return STACK_IS_HELD;
+	waits_for = unwind_sample(sampler, attribution, &held->record, &held->moment);
+	if (may_wait && waits_for != UINT32_MAX) {
+		held->waits_for = waits_for;
+		return STACK_IS_HELD;
+	}
+	return intern_frames(sampler, images, key, cause);
 }
 
 int

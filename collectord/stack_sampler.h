@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "collectord/config.h"
+#include "collectord/held_stacks.h"
 #include "collectord/unwind_tables.h"
 #include "event/event.h"
 #include "process/attribution.h"
@@ -43,6 +44,7 @@ struct stack_sampler {
 	const struct image_table *images; /* of which `image` is a number */
 	uint32_t image;                   /* that stands for all stacks */
 	struct chain_frames *frames;      /* room for one stack */
+	struct held_stacks held;          /* that wait for tables */
 };
 
 /*
@@ -96,12 +98,19 @@ void stack_periods_switch(struct stack_periods *periods, uint64_t time_ns, bool 
 uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct stack_periods *periods,
                               uint64_t time_ns);
 
+#define STACK_IS_HELD 1 /* the sample is counted later */
+
 /*
- * Attribute a sample: *cause as attribution_sample() gives it, or 0 with key->image, ->offset and ->context. 0, -ENOSPC
- * when a table is full, or -ENOMEM.
+ * Attribute a sample that stands for `weight` of them: *cause as attribution_sample() gives it, or 0 with key->image,
+ * ->offset and ->context. 0, STACK_IS_HELD, -ENOSPC when a table is full, or -ENOMEM.
  */
 int stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
-                            const struct record *record, struct sample_key *key, int *cause);
+                            const struct record *record, uint64_t weight, struct sample_key *key, int *cause);
+
+/* The same for one that was held, which may have to wait for another table now. */
+int stack_sampler_attribute_held(struct stack_sampler *sampler, struct attribution *attribution,
+                                 struct image_table *images, struct held_stack *held, struct sample_key *key,
+                                 int *cause);
 
 /* Begin a new session: the old one's stacks, the caller's now, in *stacks. 0, or -ENOMEM: the old ones go on. */
 int stack_sampler_reset(struct stack_sampler *sampler, struct stack_table **stacks);

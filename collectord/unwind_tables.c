@@ -712,6 +712,16 @@ unwind_tables_hook(struct unwind_tables *tables)
 
 /* ---- its life ---- */
 
+/* With the lock held. */
+static bool
+is_expected(const struct unwind_tables *tables, const struct unwind_image *image, uint64_t now_ns)
+{
+	if (now_ns - image->asked_ns > SOON_NS)
+		return false;
+	return image->stage == STAGE_LOOKUP || image->stage == STAGE_MAKING || image->stage == STAGE_READY ||
+	       (image->stage == STAGE_MAKE && is_affordable(tables, image));
+}
+
 bool
 unwind_tables_expect(const struct unwind_tables *tables)
 {
@@ -719,14 +729,30 @@ unwind_tables_expect(const struct unwind_tables *tables)
 	bool expects = tables->waits_for_files;
 
 	capture_thread_lock(tables->options.thread);
-	for (size_t i = 0; !expects && i < tables->image_count; i++) {
-		const struct unwind_image *image = tables->images[i];
+	for (size_t i = 0; !expects && i < tables->image_count; i++)
+		expects = is_expected(tables, tables->images[i], now_ns);
+	capture_thread_unlock(tables->options.thread);
+	return expects;
+}
 
-		if (now_ns - image->asked_ns > SOON_NS)
-			continue;
-		expects = image->stage == STAGE_LOOKUP || image->stage == STAGE_MAKING || image->stage == STAGE_READY ||
-		          (image->stage == STAGE_MAKE && is_affordable(tables, image));
+bool
+unwind_tables_await(struct unwind_tables *tables, uint32_t number)
+{
+	struct unwind_slot *slot = number < tables->slot_capacity ? &tables->slots[number] : NULL;
+	bool expects;
+
+	if (!slot)
+		return false;
+	if (!slot->is_known) { /* its file's build-id is looked for */
+		fill_slot(tables, number, slot);
+		return !slot->is_known && slot->looks < LOOKS_SOON;
 	}
+	if (!slot->image || slot->image->table)
+		return false;
+	if (slot->image->missing > 0) /* the next sync asks for it */
+		return true;
+	capture_thread_lock(tables->options.thread);
+	expects = is_expected(tables, slot->image, machine_clock_ns(CLOCK_MONOTONIC));
 	capture_thread_unlock(tables->options.thread);
 	return expects;
 }

@@ -62,6 +62,9 @@ void unwind_tables_end_session(struct unwind_tables *tables);
 /* True when tables, or the build-ids of their files, will be there in a moment: the next sync should not be late. */
 bool unwind_tables_expect(const struct unwind_tables *tables);
 
+/* Will the table of an image, whose lack has ended a stack, be there in a moment? False: it is there, or will not. */
+bool unwind_tables_await(struct unwind_tables *tables, uint32_t number);
+
 /* How the code of an image of the last unwind_tables_sync() is unwound: for struct call_stack_tables. */
 enum unwind_code unwind_tables_find(void *tables, uint32_t number, const struct unwind_table **table);
 

@@ -437,7 +437,7 @@ find_frames(struct perf_importer *importer, const struct record *record, const s
 	struct chain_frames *frames = &importer->frames;
 
 	if (slot->registers && importer->machine)
-		call_stack_find(importer->attribution, &tables, record, slot->registers, CALL_CHAIN_MAX, frames);
+		call_stack_find(importer->attribution, &tables, record, slot->registers, CALL_CHAIN_MAX, NULL, frames);
 	else
 		call_chain_find(importer->attribution, record, frames);
 	return import_tables_error(importer->tables);

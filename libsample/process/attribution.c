@@ -684,6 +684,36 @@ attribution_sample(struct attribution *attribution, const struct record *record,
 	}
 }
 
+struct address_space *
+attribution_share_space(struct attribution *attribution, uint32_t pid)
+{
+	const struct process *process = process_is_foreign(pid) ? NULL : process_find(attribution->processes, pid);
+
+	return process && process->space ? address_space_share(process->space) : NULL;
+}
+
+int
+attribution_sample_then(struct attribution *attribution, const struct attribution_moment *moment,
+                        const struct record *record, struct sample_key *key)
+{
+	const struct mapping *mapping = address_space_find(moment->space, record->sample.address);
+	struct process *process = process_find(attribution->processes, record->pid);
+	int cause;
+
+	if (!mapping)
+		return 1 + UNKNOWN_ADDRESS;
+	if (process && (process->ended || process->exec_ns > record->time))
+		process = NULL; /* or another program */
+	if (!process && attribution->jit && mapping->image->is_anonymous)
+		return 1 + UNKNOWN_PROCESS; /* its code has gone with it */
+	cause = fill_mapped(attribution, process, mapping, record->sample.address, key);
+	/* a process that has ended is no place to find a file, unless nothing better is known */
+	if (!cause && (process || attribution_place(attribution, key->image).end == 0))
+		note_place(attribution, key->image, record->pid, mapping);
+	key->context = moment->context;
+	return cause;
+}
+
 int
 attribution_sample_late(struct attribution *attribution, const struct record *record, struct sample_key *key)
 {

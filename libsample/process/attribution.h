@@ -138,6 +138,22 @@ void attribution_reset_jit(struct attribution *attribution, uint32_t pid, uint64
 /* Fill key->image, ->offset and ->context for a sample. 0, or 1 + the enum unknown_cause. key->event is left alone. */
 int attribution_sample(struct attribution *attribution, const struct record *record, struct sample_key *key);
 
+/* ---- samples that are looked up later, in what their process had mapped when they were taken ---- */
+
+struct address_space;
+
+struct attribution_moment {
+	struct address_space *space; /* the owner's, who releases it (address_space_release()) */
+	uint32_t context;            /* of the sample */
+};
+
+/* What the process has mapped now. NULL: nothing, or it is not known. */
+struct address_space *attribution_share_space(struct attribution *attribution, uint32_t pid);
+
+/* attribution_sample() for an address of user mode in the sample's process, in the maps of that moment. */
+int attribution_sample_then(struct attribution *attribution, const struct attribution_moment *moment,
+                            const struct record *record, struct sample_key *key);
+
 /* attribution_sample() for a sample that has waited: it does not belong to a program that was executed since. */
 int attribution_sample_late(struct attribution *attribution, const struct record *record, struct sample_key *key);
 

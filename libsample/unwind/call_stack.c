@@ -35,6 +35,7 @@ call_stack_code(const struct image *image)
 /* A search for the code at the addresses of a stack, which notes what each is in. */
 struct code_search {
 	struct attribution *attribution;
+	const struct attribution_moment *moment; /* NULL: now */
 	const struct call_stack_tables *tables;
 	struct record there;         /* the sample, at the address */
 	struct chain_frames *frames; /* that are added to */
@@ -52,7 +53,10 @@ find_code(void *context, uint64_t pc, const struct unwind_table **table, uint64_
 	int cause;
 
 	search->there.sample.address = pc;
-	cause = attribution_sample(search->attribution, &search->there, &key);
+	if (search->moment)
+		cause = attribution_sample_then(search->attribution, search->moment, &search->there, &key);
+	else
+		cause = attribution_sample(search->attribution, &search->there, &key);
 	if (cause) {
 		search->cause = search->count == 0 ? cause : search->cause;
 		return UNWIND_CODE_NONE;
@@ -112,15 +116,18 @@ unwind_user(const struct record *sample, uint64_t mask, size_t depth, struct cod
 
 void
 call_stack_find(struct attribution *attribution, const struct call_stack_tables *tables, const struct record *sample,
-                uint64_t mask, size_t depth, struct chain_frames *frames)
+                uint64_t mask, size_t depth, const struct attribution_moment *moment, struct chain_frames *frames)
 {
-	struct code_search search = {.attribution = attribution, .tables = tables, .there = *sample, .frames = frames};
+	struct code_search search = {
+		.attribution = attribution, .moment = moment, .tables = tables, .there = *sample, .frames = frames};
 
 	frames->count = frames->context = 0;
 	frames->cause = 0;
 	frames->is_truncated = false;
 	if (sample->sample.call_chain_count > 0) {
 		call_chain_find(attribution, sample, frames);
+		if (moment)
+			frames->context = moment->context;
 		if (frames->cause || frames->is_truncated)
 			return;
 	}

@@ -33,8 +33,10 @@ uint64_t call_stack_registers(enum unwind_machine machine);
 /*
  * The frames of `sample`, at most `depth` (1 to CALL_CHAIN_MAX), whose registers are those of `mask`; as
  * call_chain_find() gives them. A sample without frames in the kernel and without registers has the cause UNKNOWN_MODE.
+ * `moment`: of the sample, when its process may have mapped something else since. NULL: it is taken now.
  */
 void call_stack_find(struct attribution *attribution, const struct call_stack_tables *tables,
-                     const struct record *sample, uint64_t mask, size_t depth, struct chain_frames *frames);
+                     const struct record *sample, uint64_t mask, size_t depth, const struct attribution_moment *moment,
+                     struct chain_frames *frames);
 
 #endif

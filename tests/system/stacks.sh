@@ -71,6 +71,23 @@ end_servers()
 	[ -z "$postgres" ] || as_postgres "$postgres/pg_ctl" -D "$scratch/pg/data" -m immediate stop >/dev/null
 }
 
+# try_new_builds - what a programmer does: change a program, build it, run it for a moment
+try_new_builds()
+{
+	for i in 1 2 3 4; do
+		cat >"$scratch/new.c" <<END
+#include <math.h>
+#include <time.h>
+volatile double sum = $i;
+__attribute__((noinline)) void inner(void) { for (int i = 0; i < 10000; i++) sum += sin(sum + i); }
+__attribute__((noinline)) void outer(void) { inner(); sum += $i; }
+int main(void) { while (clock() < CLOCKS_PER_SEC / 2) outer(); return 0; }
+END
+		"${CC:-gcc}" -O2 -fomit-frame-pointer -o "$scratch/bin/new_build_$i" "$scratch/new.c" -lm &&
+			"$scratch/bin/new_build_$i" && rm "$scratch/bin/new_build_$i"
+	done
+}
+
 mkdir "$scratch/bin"
 cp "$workloads/call_tree" "$scratch/bin/"
 cp /bin/bash "$scratch/bin/stacked_bash"
@@ -107,6 +124,8 @@ wait_for 20 has_tables # of all that runs, large programs beside the tests' own,
 dcpictl --db "$db" epoch --label=measured >/dev/null
 run
 run
+check 'programs are built and run for half a second' try_new_builds
+sleep 3 # for which a stack may wait for a table
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
 check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
@@ -158,4 +177,7 @@ for comm in $comms; do
 		END { for (i in n) printf " %s %d", i, n[i] }')"
 	awk -v reached="$reached" 'BEGIN { exit !(reached < 99) }' && stacks_of "$comm" | grep -P '\t!' | cut -c1-300 | sed 's/^/# /'
 done
+reached=$(share_of 'new_build_*' '^([^;]*`(_start|0x[0-9a-f]*);libc[.]so|\[kernel\](;|$)|ld-linux)')
+check_at_least 'programs that were built a moment ago and ran for half a second: 95 % of their stacks, too' 95 "$reached"
+figure "new builds: $(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }') stacks, $reached % whole"
 check 'the database is whole' dcpictl --db "$db" check

@@ -210,10 +210,13 @@ a_table_is_made_once_and_kept_in_the_database(void **state)
 	write_image(stage);
 	begin_tables(stage, stage->program, 1 << 20);
 	assert_false(unwind_tables_expect(stage->tables));
+	assert_false(unwind_tables_await(stage->tables, stage->number));
 	assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
+	assert_true(unwind_tables_await(stage->tables, stage->number));
 	sync_tables(stage);
 	assert_int_equal(stage->lookups, 1);
 	assert_true(unwind_tables_expect(stage->tables));
+	assert_true(unwind_tables_await(stage->tables, stage->number));
 	run_hook(stage, false);
 	assert_true(wait_for_table(stage));
 	unwind_tables_stats(stage->tables, &stats);
@@ -221,6 +224,7 @@ a_table_is_made_once_and_kept_in_the_database(void **state)
 	assert_int_equal(stats.loaded, 1);
 	assert_true(stats.memory > 0);
 	assert_false(unwind_tables_expect(stage->tables));
+	assert_false(unwind_tables_await(stage->tables, stage->number));
 	run_hook(stage, true);
 	assert_clean(stage->profile);
 	end_tables(stage);

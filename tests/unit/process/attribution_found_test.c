@@ -152,6 +152,33 @@ a_sample_that_waited_is_not_that_of_the_program_after(void **state)
 	assert_int_equal(attribution_sample_late(story->attribution, &record, &key), 1 + UNKNOWN_RECORDS);
 }
 
+/* In the maps of its moment, whatever the process has mapped or executed since, and after its end. */
+static void
+a_sample_that_is_looked_up_later_has_the_maps_of_its_moment(void **state)
+{
+	struct story *story = *state;
+	const struct record record = sample_at(15, 42, 0x400010), elsewhere = sample_at(15, 42, 0x900000);
+	struct attribution_moment moment = {.context = 7};
+	struct sample_key key;
+
+	assert_null(attribution_share_space(story->attribution, 43));
+	story_exec(story, 10, 42, "program");
+	story_map(story, 10, 42, "/bin/program", 77, 0x400000, 0x1000, 0);
+	moment.space = attribution_share_space(story->attribution, 42);
+	assert_non_null(moment.space);
+	story_map(story, 20, 42, "/lib/over.so", 78, 0x400000, 0x1000, 0);
+	assert_int_equal(attribution_sample_then(story->attribution, &moment, &record, &key), 0);
+	assert_string_equal(image_table_get(story->images, key.image)->path, "/bin/program");
+	assert_int_equal(key.offset, 0x10);
+	assert_int_equal(key.context, 7);
+	story_exec(story, 30, 42, "next");
+	story_exit(story, 40, 42, 42);
+	assert_int_equal(attribution_sample_then(story->attribution, &moment, &record, &key), 0);
+	assert_string_equal(image_table_get(story->images, key.image)->path, "/bin/program");
+	assert_int_equal(attribution_sample_then(story->attribution, &moment, &elsewhere, &key), 1 + UNKNOWN_ADDRESS);
+	address_space_release(moment.space);
+}
+
 int
 main(void)
 {
@@ -164,6 +191,7 @@ main(void)
 		STORY_TEST(a_process_that_was_told_by_half_is_told_again),
 		STORY_TEST(a_sample_waits_only_for_what_is_being_read),
 		STORY_TEST(a_sample_that_waited_is_not_that_of_the_program_after),
+		STORY_TEST(a_sample_that_is_looked_up_later_has_the_maps_of_its_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
