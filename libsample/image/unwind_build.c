@@ -47,7 +47,9 @@ struct saved_place {
 /* Rules of code that no compiler describes. */
 struct fixed_rules {
 	struct unwind_frame_rules entry, sigreturn;
-	struct unwind_frame_rules called; /* by a call, and nothing has changed since */
+	struct unwind_frame_rules called;  /* by a call, and nothing has changed since */
+	struct unwind_frame_rules aligned; /* x86-64: and then the stack was aligned */
+	struct unwind_frame_rules framed;  /* or the frame pointer was saved; aarch64: with the return address */
 	struct unwind_frame_rules start,
 		saved;                  /* of a PLT: how its stubs come to its start; after its first instruction */
 	struct unwind_frame_rules lazy; /* stubs of x86-64 that push a number and jump to the start */
@@ -239,6 +241,130 @@ add_plts(struct build *build)
 	return err;
 }
 
+/* A function of that `size` without a description: from `begin` to `end` by `rules`, and otherwise as it is called. */
+static int
+add_function(struct build *build, uint64_t address, uint64_t size, uint64_t begin, uint64_t end,
+             const struct unwind_frame_rules *rules)
+{
+	int err = add_fixed(build, address, begin, &build->fixed.called);
+
+	if (!err)
+		err = add_fixed(build, address + begin, end - begin, rules);
+	return err ? err : add_fixed(build, address + end, size - end, &build->fixed.called);
+}
+
+/*
+ * _init and _fini of crti.o and crtn.o (glibc: sysdeps/x86_64/crti.S, sysdeps/aarch64/crti.S): sub $8,%rsp ...
+ * add $8,%rsp; ret, or stp x29, x30, [sp, #-16]! ... ldp x29, x30, [sp], #16; ret; perhaps behind endbr64, nop or bti.
+ */
+static int
+add_init(struct build *build, const char *section)
+{
+	static const struct {
+		uint8_t begin[4];
+		uint8_t end[8];
+		uint8_t end_size, return_size;
+	} codes[] = {
+		[UNWIND_X86_64] = {{0x48, 0x83, 0xec, 8}, {0x48, 0x83, 0xc4, 8, 0xc3}, 5, 1},
+		[UNWIND_AARCH64] = {{0xfd, 0x7b, 0xbf, 0xa9}, {0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 3, 0x5f, 0xd6}, 8, 4},
+	};
+	const size_t end_size = codes[build->machine].end_size;
+	const uint8_t *bytes;
+	GElf_Shdr header;
+
+	if (!elf_file_next_section(build->file, NULL, section, &header))
+		return 0;
+	bytes = code_at(build, header.sh_addr, header.sh_size);
+	for (uint64_t begin = 4; bytes && begin <= 8 && header.sh_size >= begin + end_size; begin += 4)
+		if (memcmp(bytes + begin - 4, codes[build->machine].begin, 4) == 0 &&
+		    memcmp(bytes + header.sh_size - end_size, codes[build->machine].end, end_size) == 0)
+			return add_function(build, header.sh_addr, header.sh_size, begin,
+			                    header.sh_size - codes[build->machine].return_size, &build->fixed.aligned);
+	return 0;
+}
+
+/* ---- crtbegin.o of GCC (libgcc/crtstuff.c), which is compiled without descriptions ---- */
+
+#define CLONES_SIZE                                                                                                    \
+	0x70 /* of deregister_tm_clones() and register_tm_clones(), which come before, and their padding               \
+	      */
+
+/* Is `at` where __do_global_dtors_aux() of x86-64 tests whether it ran before? Where it saves %rbp, and its last byte.
+ */
+static bool
+is_dtors_test(const uint8_t *at, size_t size, size_t *push, size_t *last)
+{
+	/* cmpb $0, completed(%rip); jne over all; push %rbp */
+	if (size < 10 || at[0] != 0x80 || at[1] != 0x3d || at[6] != 0 || at[7] != 0x75 || at[9] != 0x55)
+		return false;
+	*push = 9;
+	*last = 9 + at[8];
+	return at[8] < 0x80 && *last < size && at[*last] == 0xc3;
+}
+
+/* Do both begin as they do: lea or mov of the table of clones to %rdi or %rax, to %rdi or %rsi? */
+static bool
+are_clones(const uint8_t *at)
+{
+	static const uint8_t lea[] = {0x48, 0x8d, 0x3d};
+
+	return (memcmp(at, lea, sizeof(lea)) == 0 && memcmp(at + 0x30, lea, sizeof(lea)) == 0) ||
+	       (at[0] == 0xb8 && at[0x30] == 0xbe);
+}
+
+/* __do_global_dtors_aux(), which runs destructors, is at `start`; what is around it belongs to it. */
+static int
+add_crtbegin(struct build *build, const struct elf_segment *segment, const uint8_t *bytes, size_t start, size_t push,
+             size_t last)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	const size_t dummy = (last + 16) & ~(size_t)15;
+	size_t pop = last - 1;
+	int err;
+
+	while (pop > push && (bytes[pop] != 0x5d || bytes[pop + 1] != 0xc3)) /* pop %rbp; ret */
+		pop--;
+	if (pop == push)
+		return 0;
+	err = add_function(build, segment->address + start, last + 1 - start, push + 1 - start, pop + 1 - start,
+	                   &build->fixed.framed);
+	if (!err && start >= CLONES_SIZE && are_clones(bytes + start - CLONES_SIZE))
+		err = add_fixed(build, segment->address + start - CLONES_SIZE, CLONES_SIZE, &build->fixed.called);
+	/* frame_dummy() jumps to register_tm_clones(), but in static programs, where it is left out here */
+	if (!err && segment->size >= dummy + 9 && memcmp(bytes + dummy, endbr64, sizeof(endbr64)) == 0 &&
+	    (bytes[dummy + 4] == 0xe9 || bytes[dummy + 4] == 0xeb))
+		err = add_fixed(build, segment->address + dummy, bytes[dummy + 4] == 0xe9 ? 9 : 6,
+		                &build->fixed.called);
+	return err;
+}
+
+static int
+add_startup(struct build *build)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, cmpb[] = {0x80, 0x3d};
+	int err = add_init(build, ".init");
+
+	if (!err)
+		err = add_init(build, ".fini");
+	for (size_t i = 0; !err && build->machine == UNWIND_X86_64 && i < build->segments.count; i++) {
+		const struct elf_segment *segment = &build->segments.list[i];
+		const uint8_t *bytes = build->bytes[i], *at = bytes;
+
+		for (; !err && at && (at = memmem(at, segment->size - (size_t)(at - bytes), cmpb, sizeof(cmpb)));
+		     at++) {
+			const size_t test = (size_t)(at - bytes);
+			const bool has_endbr = test >= 4 && memcmp(at - 4, endbr64, sizeof(endbr64)) == 0;
+			size_t push, last;
+
+			if (!is_covered(build, segment->offset + test) &&
+			    is_dtors_test(at, segment->size - test, &push, &last))
+				err = add_crtbegin(build, segment, bytes, test - (has_endbr ? 4 : 0), test + push,
+				                   test + last);
+		}
+	}
+	return err;
+}
+
 /*
  * What a signal handler returns to consists of two instructions that call rt_sigreturn(). The kernel's of aarch64 is
  * not described in its vdso, because of a fault in libgcc (arch/arm64/kernel/vdso/sigreturn.S); neither is musl's.
@@ -325,7 +451,13 @@ make_fixed_rules(struct build *build)
 	fixed->entry.cfa_register = build->sp;
 	fixed->entry.registers[build->pc].kind = UNWIND_UNDEFINED;
 	make_sigreturn_rules(build);
+	make_call_rules(build, &fixed->aligned, 16);
+	fixed->framed = fixed->aligned;
+	fixed->framed.registers[build->machine == UNWIND_AARCH64 ? UNWIND_AARCH64_FP : UNWIND_X86_64_RBP] =
+		(struct unwind_rule){.kind = UNWIND_AT_CFA, .value = -16};
 	if (build->machine == UNWIND_AARCH64) {
+		fixed->framed.registers[UNWIND_AARCH64_LR] = fixed->framed.registers[build->pc];
+		fixed->aligned = fixed->framed;
 		make_call_rules(build, &fixed->called, 0);
 		fixed->called.registers[build->pc] =
 			(struct unwind_rule){.kind = UNWIND_IN_REGISTER, .value = UNWIND_AARCH64_LR};
@@ -756,6 +888,36 @@ write_all(struct build *build)
 	return unwind_writer_add(build->writer, covered, NULL);
 }
 
+/*
+ * Is the file's entry used? Linkers put one into some libraries, too, where their code begins: it is that of a program,
+ * which names its dynamic linker, or of what needs no library, as a static program or the dynamic linker itself.
+ */
+static bool
+is_entered(const struct build *build)
+{
+	bool needs_libraries = false;
+	size_t count;
+
+	if (elf_getphdrnum(build->file->elf, &count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr header;
+		const Elf_Data *data;
+		GElf_Dyn entry;
+
+		if (!gelf_getphdr(build->file->elf, (int)i, &header))
+			continue;
+		if (header.p_type == PT_INTERP)
+			return true;
+		if (header.p_type != PT_DYNAMIC)
+			continue;
+		data = elf_getdata_rawchunk(build->file->elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_DYN);
+		for (int j = 0; data && gelf_getdyn((Elf_Data *)data, j, &entry); j++)
+			needs_libraries |= entry.d_tag == DT_NEEDED;
+	}
+	return !needs_libraries;
+}
+
 static int
 collect(struct build *build, const struct elf_file *debug)
 {
@@ -773,8 +935,10 @@ collect(struct build *build, const struct elf_file *debug)
 		err = add_sigreturns(build);
 	if (!err)
 		err = add_plts(build);
+	if (!err)
+		err = add_startup(build);
 	/* the kernel, or the dynamic linker of a program, jumps to the entry: it has no caller */
-	if (!err && build->file->header.e_entry)
+	if (!err && build->file->header.e_entry && is_entered(build))
 		err = add_fixed(build, build->file->header.e_entry, ENTRY_SIZE, &build->fixed.entry);
 	sort_code(build);
 	if (err)

@@ -248,14 +248,20 @@ build_frames(const struct folder *folder, const char *flags, const char *section
 }
 
 static uint64_t
-offset_of(const struct folder *folder, const char *name)
+offset_in(const struct folder *folder, const char *file, const char *name)
 {
 	char path[PATH_MAX];
 	struct elf_layout layout;
 
-	path_in(folder, "frames", path);
+	path_in(folder, file, path);
 	layout = layout_of(path);
 	return code_offset(&layout, nm_address_of(path, name));
+}
+
+static uint64_t
+offset_of(const struct folder *folder, const char *name)
+{
+	return offset_in(folder, "frames", name);
 }
 
 static const struct unwind_register_rule *
@@ -538,6 +544,137 @@ stubs_of_arm_have_rules(void **state)
 	}
 }
 
+/* objdump's instructions, and how far the CFA is above the stack pointer at each. */
+struct startup {
+	const struct unwind_table *table;
+	int called; /* when a function begins */
+	int distance;
+	unsigned functions, instructions;
+	bool is_static;
+	bool is_wanted;
+};
+
+static void
+startup_line(void *context, const char *line)
+{
+	static const char *const without_descriptions[] = {"<_init>:",
+	                                                   "<_fini>:",
+	                                                   "<deregister_tm_clones>:",
+	                                                   "<register_tm_clones>:",
+	                                                   "<__do_global_dtors_aux>:",
+	                                                   "<frame_dummy>:"};
+	struct startup *startup = context;
+	const struct unwind_rules *rules;
+	const char *name = strchr(line, '<');
+	char *code;
+	uint64_t at;
+
+	if (name && line[0] != ' ') {
+		startup->is_wanted = false;
+		for (size_t i = 0; i < ARRAY_COUNT(without_descriptions); i++)
+			startup->is_wanted |= strstr(name, without_descriptions[i]) != NULL;
+		startup->is_wanted &= !startup->is_static || !strstr(name, "frame_dummy");
+		startup->functions += startup->is_wanted;
+		startup->distance = startup->called;
+		return;
+	}
+	at = strtoull(line, &code, 16);
+	/* what is behind the last instruction is padding, which may have the rules of what is next to it */
+	if (!startup->is_wanted || code[0] != ':' || strstr(code, "nop") || strstr(code, "xchg"))
+		return;
+	rules = unwind_table_find(startup->table, at);
+	assert_non_null(rules);
+	if (rules->cfa_value != startup->distance)
+		fail_msg("%s: the CFA is %d above, not %d", line, rules->cfa_value, startup->distance);
+	startup->instructions++;
+	if (strstr(code, "ret"))
+		startup->distance = startup->called;
+	else if (strstr(code, "push"))
+		startup->distance += 8;
+	else if (strstr(code, "pop"))
+		startup->distance -= 8;
+	else if (strstr(code, "sub") && strstr(code, "$0x8,%rsp"))
+		startup->distance += 8;
+	else if (strstr(code, "add") && strstr(code, "$0x8,%rsp"))
+		startup->distance -= 8;
+	else if (strstr(code, "stp"))
+		startup->distance += 16;
+	else if (strstr(code, "ldp"))
+		startup->distance -= 16;
+}
+
+/* GCC compiles crtbegin.o without descriptions, and crti.o of glibc has none: a page fault there has a stack, too. */
+static void
+what_runs_before_and_after_a_program_has_rules(void **state)
+{
+	static const char *const kinds[] = {"-shared -fPIC", "-no-pie", "-static", "-static-pie -fPIE"};
+
+	need_tool("gcc");
+	need_tool("objdump");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	write_file(*state, "startup.c", "int main(void)\n{\n\treturn 0;\n}\n");
+	for (size_t i = 0; i < ARRAY_COUNT(kinds); i++) {
+		struct startup startup = {.called = 8, .is_static = strcmp(kinds[i], "-static") == 0};
+		struct unwind_table *table;
+		char path[PATH_MAX];
+
+		/* addresses are file offsets */
+		assert_true(run_in(*state, "gcc %s -Wl,-Ttext-segment=0 -o startup startup.c", kinds[i]));
+		table = table_of_file(path_in(*state, "startup", path));
+		startup.table = table;
+		each_line(startup_line, &startup, "objdump -d --no-show-raw-insn '%s'", path);
+		assert_int_equal(startup.functions, startup.is_static ? 5 : 6);
+		assert_in_range(startup.instructions, 30, 100);
+		unwind_table_free(table);
+	}
+}
+
+static void
+what_runs_before_and_after_a_program_of_arm_has_rules(void **state)
+{
+	struct startup startup = {0};
+	struct unwind_table *table;
+	char path[PATH_MAX];
+
+	need_tool("aarch64-linux-gnu-gcc");
+	write_file(*state, "startup.c", "int main(void)\n{\n\treturn 0;\n}\n");
+	assert_true(run_in(*state, "aarch64-linux-gnu-gcc -shared -fPIC -o startup startup.c"));
+	table = table_of_file(path_in(*state, "startup", path));
+	startup.table = table;
+	each_line(startup_line, &startup, "aarch64-linux-gnu-objdump -d -j .init -j .fini --no-show-raw-insn '%s'",
+	          path);
+	assert_int_equal(startup.functions, 2);
+	assert_in_range(startup.instructions, 8, 12);
+	unwind_table_free(table);
+}
+
+/* Some linkers put the beginning of the code there: it is called like other code. */
+static void
+the_entry_of_a_library_is_none(void **state)
+{
+	struct unwind_table *table;
+	char path[PATH_MAX];
+	uint64_t at;
+
+	need_tool("gcc");
+	write_file(*state, "entry.S", "	.globl f\nf:	nop\n	ret\n	.section .note.GNU-stack,\"\",@progbits\n");
+	write_file(*state, "needed.c", "int main(void)\n{\n\treturn 0;\n}\n");
+	assert_true(run_in(
+		*state,
+		"gcc -nostartfiles -shared -fPIC -Wl,--no-as-needed -Wl,-e,f -o library.so needed.c entry.S -lc"));
+	table = table_of_file(path_in(*state, "library.so", path));
+	at = offset_in(*state, "library.so", "f");
+	assert_null(unwind_table_find(table, at));
+	unwind_table_free(table);
+	assert_true(run_in(*state, "gcc -nostdlib -shared -fPIC -Wl,-e,f -o linker.so needed.c entry.S"));
+	table = table_of_file(path_in(*state, "linker.so", path));
+	at = offset_in(*state, "linker.so", "f");
+	assert_non_null(unwind_table_find(table, at)); /* as the dynamic linker */
+	unwind_table_free(table);
+}
+
 /* It would be read again for each of the descriptions that refer to it. */
 static void
 a_common_entry_that_no_compiler_makes_is_skipped(void **state)
@@ -599,6 +736,9 @@ main(void)
 		cmocka_unit_test(a_signed_return_address_of_arm_is_no_obstacle),
 		cmocka_unit_test(stubs_of_x86_64_have_the_rules_that_gnu_ld_gives_them),
 		cmocka_unit_test(stubs_of_arm_have_rules),
+		cmocka_unit_test(what_runs_before_and_after_a_program_has_rules),
+		cmocka_unit_test(what_runs_before_and_after_a_program_of_arm_has_rules),
+		cmocka_unit_test(the_entry_of_a_library_is_none),
 		cmocka_unit_test(a_common_entry_that_no_compiler_makes_is_skipped),
 		cmocka_unit_test(files_that_have_no_table_say_why),
 	};
