@@ -52,6 +52,7 @@ struct unwind_image {
 	/* the event loop's */
 	struct unwind_table *table; /* NULL: there is none, or it is not there yet */
 	size_t memory;              /* that the table takes or took; 0: not known yet */
+	bool is_others;             /* it was made, of a file that is not root's */
 	uint64_t uses;              /* frames that were in it, old ones halved */
 	uint32_t missing;           /* frames since the last sync that lacked it */
 	uint32_t number;            /* in the session; UINT32_MAX: not seen in it yet */
@@ -114,6 +115,16 @@ struct unwind_tables {
 
 /* ---- images; the event loop's ---- */
 
+static bool
+is_same_file(const struct image *a, const struct image *b)
+{
+	return a->device_major == b->device_major && a->device_minor == b->device_minor && a->inode == b->inode;
+}
+
+/*
+ * The image with this identity. Anybody can write a file with another one's build-id: so a table of a file that is not
+ * root's serves that file only.
+ */
 static struct unwind_image *
 known_image(const struct unwind_tables *tables, const struct image *image)
 {
@@ -121,10 +132,13 @@ known_image(const struct unwind_tables *tables, const struct image *image)
 
 	if (!image_identity(image, &wanted))
 		return NULL;
-	for (size_t i = 0; i < tables->image_count; i++)
-		if (image_identity(&tables->images[i]->image, &identity) &&
-		    memcmp(&identity, &wanted, sizeof(wanted)) == 0)
-			return tables->images[i];
+	for (size_t i = 0; i < tables->image_count; i++) {
+		struct unwind_image *known = tables->images[i];
+
+		if (image_identity(&known->image, &identity) && memcmp(&identity, &wanted, sizeof(wanted)) == 0 &&
+		    (!known->is_others || is_same_file(&known->image, image)))
+			return known;
+	}
 	return NULL;
 }
 
@@ -331,6 +345,16 @@ halve_uses(struct unwind_tables *tables)
 		tables->images[i]->uses /= 2;
 }
 
+/* Other files with the build-id took it for theirs when its owner was not known: they are looked at anew. */
+static void
+part_from_others(struct unwind_tables *tables, const struct unwind_image *image)
+{
+	for (uint32_t number = 0; number < tables->slot_capacity; number++)
+		if (tables->slots[number].image == image &&
+		    !is_same_file(image_table_get(tables->session, number), &image->image))
+			tables->slots[number] = (struct unwind_slot){0};
+}
+
 /* Take tables that have come. With the lock held. */
 static void
 take_ready(struct unwind_tables *tables)
@@ -346,6 +370,9 @@ take_ready(struct unwind_tables *tables)
 		tables->made_bytes -= image->table ? image->table->memory : 0;
 		image->memory = image->table ? image->table->memory : 0;
 		image->stage = image->table ? STAGE_LOADED : STAGE_WITHOUT;
+		image->is_others = image->owner != CAPTURED_ROOTS;
+		if (image->is_others)
+			part_from_others(tables, image);
 		tables->memory += image->memory;
 	}
 }
@@ -571,7 +598,7 @@ end_table(void *context, const struct capture_child *child)
 		err = captured->unwind.data
 		              ? captured_unwind_decode(captured->unwind.data, captured->unwind.size, &table)
 		              : -EBADMSG;
-	if (!err && tables->options.capture_limit > 0)
+	if (!err && captured->owner == CAPTURED_ROOTS && tables->options.capture_limit > 0)
 		value = malloc(captured->unwind.size);
 	if (value)
 		memcpy(value, captured->unwind.data, captured->unwind.size);
@@ -581,6 +608,7 @@ end_table(void *context, const struct capture_child *child)
 		          escape_text(image->path, shown, sizeof(shown)), table->row_count, (double)cost_ns / 1e6);
 	capture_thread_lock(tables->options.thread);
 	spend(tables, cost_ns);
+	image->owner = captured->owner; /* also of a file that gives none: another may */
 	if (err) {
 		note_failure(tables, image, err);
 	} else {
@@ -597,7 +625,6 @@ end_table(void *context, const struct capture_child *child)
 	} else if (value) {
 		image->value = value;
 		image->value_size = captured->unwind.size;
-		image->owner = captured->owner;
 		tables->value_bytes += captured->unwind.size;
 	}
 	capture_outcome_fini(&tables->outcome);
@@ -638,6 +665,7 @@ look_up(void *context, struct profile *profile)
 				continue;
 			}
 			wanted[i]->made = err ? NULL : table;
+			wanted[i]->owner = CAPTURED_ROOTS; /* of others, none is stored */
 			tables->made_bytes += err ? 0 : table->memory;
 			wanted[i]->stage = err ? STAGE_MAKE : STAGE_READY;
 			tables->has_ready |= !err;
@@ -660,7 +688,7 @@ static int
 store_value(const struct unwind_tables *tables, struct profile *profile, const struct unwind_image *image)
 {
 	const struct captured captured = {
-		.owner = image->owner,
+		.owner = CAPTURED_ROOTS,
 		.unwind = {.data = image->value, .size = image->value_size},
 	};
 	uint32_t number;

@@ -5,7 +5,8 @@
  * database, on the flusher's thread, and if it is not there, dcpi-capture makes it from the file (capture_thread.h):
  * those first that most frames need. The flusher stores what was made. Until a table has come, stacks end at the
  * image's first frame (STACK_END_NO_TABLES).
- * Files with one build-id have one table. Tables take at most a limit of memory: those that serve the fewest frames for
+ * Files of root's with one build-id have one table, which is in the database, too; other users' files, which may claim
+ * any build-id, have one each. Tables take at most a limit of memory: those that serve the fewest frames for
  * their size are given back, and looked up again when they are of more use than others that are there. A part of the
  * limit on overhead pays for making tables, some of it in advance, so the start's tables come within seconds; a table
  * is made when there is enough for it. An image whose file gives no table is not tried again.

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/guard.h"
 #include "dcpi-tools/common/text.h"
@@ -17,15 +16,12 @@
 #include "unwind/call_stack.h"
 #include "unwind/table.h"
 
-#define VALUES_MAX ((size_t)32 << 20) /* bytes that wait to be stored; what is more is not stored */
-
 /* An image of the session. */
 struct import_table {
 	bool is_known;
 	enum unwind_code code;
 	struct unwind_table *table; /* NULL: not made yet, or given back */
 	uint64_t used;              /* when it was needed last */
-	struct byte_writer value;   /* to be stored; empty: nothing */
 };
 
 struct import_tables {
@@ -33,7 +29,7 @@ struct import_tables {
 	const struct image_table *images;
 	struct import_table *list; /* by number */
 	size_t capacity;
-	size_t memory, value_bytes;
+	size_t memory;
 	uint64_t clock; /* calls of import_tables_find() */
 	int error;
 };
@@ -96,20 +92,6 @@ read_guarded(const struct image *image, uint8_t **bytes, size_t *size)
 	return err;
 }
 
-/* An image without a build-id may be given one that comes later, and another one: its table is not stored. */
-static void
-keep_value(struct import_tables *tables, struct import_table *entry, const uint8_t *bytes, size_t size)
-{
-	struct byte_writer value = BYTE_WRITER_INIT;
-
-	if (captured_unwind_encode(bytes, size, &value) == 0 && value.size <= VALUES_MAX - tables->value_bytes) {
-		tables->value_bytes += value.size;
-		entry->value = value;
-	} else {
-		writer_fini(&value);
-	}
-}
-
 static int
 make(struct import_tables *tables, const struct image *image, struct import_table *entry)
 {
@@ -117,16 +99,12 @@ make(struct import_tables *tables, const struct image *image, struct import_tabl
 	size_t size;
 	int err;
 
-	if (entry->value.size > 0)
-		return captured_unwind_decode(entry->value.data, entry->value.size, &entry->table);
 	err = look_up(tables->options.known, image, &entry->table);
 	if (!err || err == -ENOMEM)
 		return err;
 	err = read_guarded(image, &bytes, &size);
 	if (!err)
 		err = unwind_table_load(bytes, size, &entry->table);
-	if (!err && image->build_id_size > 0)
-		keep_value(tables, entry, bytes, size);
 	free(bytes);
 	return err;
 }
@@ -146,13 +124,11 @@ import_tables_new(const struct import_tables_options *options)
 void
 import_tables_begin(struct import_tables *tables, const struct image_table *images)
 {
-	for (size_t i = 0; i < tables->capacity; i++) {
+	for (size_t i = 0; i < tables->capacity; i++)
 		unwind_table_free(tables->list[i].table);
-		writer_fini(&tables->list[i].value);
-	}
 	if (tables->list)
 		memset(tables->list, 0, tables->capacity * sizeof(*tables->list));
-	tables->memory = tables->value_bytes = 0;
+	tables->memory = 0;
 	tables->images = images;
 }
 
@@ -247,26 +223,4 @@ int
 import_tables_error(const struct import_tables *tables)
 {
 	return tables->error;
-}
-
-int
-import_tables_store(struct import_tables *tables, struct profile *profile)
-{
-	for (size_t i = 0; i < tables->capacity; i++) {
-		const struct import_table *entry = &tables->list[i];
-		const struct captured captured = {.unwind = {.data = entry->value.data, .size = entry->value.size}};
-		struct image image;
-		uint32_t number;
-		int err;
-
-		if (entry->value.size == 0)
-			continue;
-		image = complete_image(tables, (uint32_t)i);
-		err = profile_find_image(profile, &image, &number);
-		if (!err)
-			err = profile_put_captured(profile, number, &captured, 0);
-		if (err && err != -ENOENT)
-			return err;
-	}
-	return 0;
 }

@@ -1,10 +1,11 @@
 /*
  * import_tables.h - the unwind tables of a recording's images, made when a stack first has a frame in one
  *
- * A table comes from the database that is imported into, if dcpid or an earlier import has put it there, or else it is
- * made of the file at the image's path, which must have the build-id that the recording names (image/image_file.h). A
- * file of another build gives no table. Tables take at most a limit of memory: those that were not needed for longest
- * are given back, and made again when they are needed. Those that were made are stored beside their images.
+ * A table comes from the database that is imported into, if dcpid has put it there, or else it is made of the file at
+ * the image's path, which must have the build-id that the recording names (image/image_file.h). A file of another build
+ * gives no table. Tables take at most a limit of memory: those that were not needed for longest are given back, and made
+ * again when they are needed. None is stored: a recording can claim that any file has any build-id, and dcpid trusts the
+ * tables of its database.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_TABLES_H
@@ -41,11 +42,5 @@ enum unwind_code import_tables_find(void *tables, uint32_t number, const struct 
 
 /* -ENOMEM when memory ended in import_tables_find(), so that stacks ended early; or 0. */
 int import_tables_error(const struct import_tables *tables);
-
-/*
- * Store the tables that were made in this session into `profile`, which has all of its images. A table that cannot be
- * stored is made again by the next import. 0, or an error of writing.
- */
-int import_tables_store(struct import_tables *tables, struct profile *profile);
 
 #endif

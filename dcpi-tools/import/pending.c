@@ -180,8 +180,6 @@ flush(struct import_pending *pending)
 	if (!err)
 		err = profile_flush(pending->profile, &batch);
 	if (!err)
-		err = import_tables_store(pending->tables, pending->profile);
-	if (!err)
 		store_kernel_names(pending->profile, copies, image_count);
 	free(copies);
 	free(contexts);

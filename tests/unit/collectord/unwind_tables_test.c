@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -301,6 +302,17 @@ tables_of_more_use_take_the_place_of_others(void **state)
 	assert_int_equal(stats.loaded, 1);
 }
 
+/* In a new session, an image alone. */
+static void
+begin_session_of(struct tables_stage *stage, const struct image *image)
+{
+	unwind_tables_end_session(stage->tables);
+	image_table_free(stage->images);
+	stage->images = image_table_new();
+	assert_int_equal(image_table_intern(stage->images, image, &stage->number), 0);
+	sync_tables(stage);
+}
+
 static void
 files_with_one_build_id_have_one_table(void **state)
 {
@@ -312,15 +324,58 @@ files_with_one_build_id_have_one_table(void **state)
 	write_image(stage);
 	begin_tables(stage, stage->program, 1 << 20);
 	load_table(stage);
-	unwind_tables_end_session(stage->tables);
-	image_table_free(stage->images);
-	stage->images = image_table_new();
 	copy.inode++;
-	assert_int_equal(image_table_intern(stage->images, &copy, &stage->number), 0);
-	sync_tables(stage);
+	begin_session_of(stage, &copy);
 	assert_int_equal(find_code(stage, &table), UNWIND_CODE_TABLE);
 	unwind_tables_stats(stage->tables, &stats);
 	assert_int_equal(stats.images, 1);
+}
+
+/* Anybody can write a file that has libc's build-id: its table serves that file, and is not stored. */
+static void
+a_users_file_gives_no_table_to_other_files(void **state)
+{
+	struct tables_stage *stage = *state;
+	const struct image roots = stage->image;
+	const struct unwind_table *table;
+	struct unwind_tables_stats stats;
+	char path[PATH_MAX];
+	int from, to;
+
+	if (getuid() != 0)
+		skip_because("a file of another user's is made by root");
+	snprintf(path, sizeof(path), "%.3000s/copy", stage->fixture->directory);
+	from = open("/usr/bin/sleep", O_RDONLY | O_CLOEXEC);
+	to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	assert_true(from >= 0 && to >= 0);
+	while (sendfile(to, from, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(fchown(to, 1000, 1000), 0);
+	close(from);
+	close(to);
+	stage->image = image_at(path);
+	assert_memory_equal(stage->image.build_id, roots.build_id, roots.build_id_size);
+	write_image(stage);
+	begin_tables(stage, stage->program, 1 << 20);
+	load_table(stage);
+	run_hook(stage, true);
+	assert_int_equal(profile_get_unwind(stage->profile, 1, &(struct unwind_table *){NULL}), -ENOENT);
+
+	begin_session_of(stage, &roots);
+	assert_int_equal(find_code(stage, &table), UNWIND_CODE_WITHOUT_TABLE);
+	load_table(stage);
+	run_hook(stage, true);
+	unwind_tables_stats(stage->tables, &stats);
+	assert_int_equal(stats.made, 2);
+	assert_int_equal(stats.loaded, 2);
+	begin_session_of(stage, &stage->image);
+	assert_int_equal(find_code(stage, &table), UNWIND_CODE_TABLE);
+	end_tables(stage);
+
+	/* what is in the database is of root's file */
+	begin_tables(stage, "/bin/false", 1 << 20);
+	begin_session_of(stage, &roots);
+	load_table(stage);
 }
 
 /* Otherwise it had two tables: one for the file, and one for its build-id. */
@@ -471,6 +526,7 @@ main(void)
 		TABLES_CASE(a_table_is_made_once_and_kept_in_the_database),
 		TABLES_CASE(tables_of_more_use_take_the_place_of_others),
 		TABLES_CASE(files_with_one_build_id_have_one_table),
+		TABLES_CASE(a_users_file_gives_no_table_to_other_files),
 		TABLES_CASE(a_file_waits_until_its_build_id_was_looked_for),
 		TABLES_CASE(of_too_many_images_the_last_ones_have_no_table),
 		TABLES_CASE(a_table_is_made_when_there_is_enough_for_it),
