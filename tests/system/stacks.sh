@@ -47,12 +47,14 @@ as_postgres()
 	setpriv --reuid postgres --regid postgres --clear-groups "$@"
 }
 
-# begin_servers - those that are installed; a test needs none of them
+# begin_servers - those that are installed, which are all of them in CI
 begin_servers()
 {
 	git=$(command -v git)
 	redis=$(command -v redis-server)
 	postgres=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | tail -n 1)
+	[ "${CI:-}" != true ] ||
+		check 'git, redis-server and postgres are installed' test -n "$git" -a -n "$redis" -a -n "$postgres"
 	[ -z "$git" ] || cp "$git" "$scratch/bin/stacked_git"
 	if [ -n "$redis" ]; then
 		start redis-server --port 0 --unixsocket "$scratch/redis" --save '' --dir "$scratch" >/dev/null
