@@ -3,9 +3,9 @@
  *
  * A table comes from the database that is imported into, if dcpid has put it there, or else it is made of the file at
  * the image's path, which must have the build-id that the recording names (image/image_file.h). A file of another build
- * gives no table. Tables take at most a limit of memory: those that were not needed for longest are given back, and made
- * again when they are needed. None is stored: a recording can claim that any file has any build-id, and dcpid trusts the
- * tables of its database.
+ * gives no table. Tables take at most a limit of memory: those that were not needed for longest are given back, and
+ * made again when they are needed. None is stored: a recording can claim that any file has any build-id, and dcpid
+ * trusts the tables of its database.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_IMPORT_TABLES_H

@@ -86,35 +86,35 @@ stacks_decode(const struct stacks_key *key, const void *data, size_t size, stack
 	return result;
 }
 
-struct run_node {
+struct numbered_node {
 	struct stack_node node;
 	uint32_t number;
 };
 
 /* A value while it is searched and written. */
-struct run {
-	struct run_node nodes[STACKS_RUN_MAX + 1];
+struct node_run {
+	struct numbered_node nodes[STACKS_RUN_MAX + 1];
 	size_t count;
 	const struct gc_marks *marks;
 	size_t removed;
-	struct run_node last; /* removed or not */
+	struct numbered_node last; /* removed or not */
 };
 
 static int
 take_node(void *context, uint32_t number, const struct stack_node *node)
 {
-	struct run *run = context;
+	struct node_run *run = context;
 
-	run->nodes[run->count++] = (struct run_node){*node, number};
+	run->nodes[run->count++] = (struct numbered_node){*node, number};
 	return 0;
 }
 
 static int
 take_marked(void *context, uint32_t number, const struct stack_node *node)
 {
-	struct run *run = context;
+	struct node_run *run = context;
 
-	run->last = (struct run_node){*node, number};
+	run->last = (struct numbered_node){*node, number};
 	if (gc_is_marked(run->marks, number))
 		return take_node(context, number, node);
 	run->removed++;
@@ -133,7 +133,7 @@ compare_frames(const struct stack_node *a, const struct stack_node *b)
 
 /* The order of keys, and of the nodes of a run. */
 static int
-compare_nodes(const struct run_node *a, const struct run_node *b)
+compare_nodes(const struct numbered_node *a, const struct numbered_node *b)
 {
 	const int order = compare_frames(&a->node, &b->node);
 
@@ -141,7 +141,7 @@ compare_nodes(const struct run_node *a, const struct run_node *b)
 }
 
 static void
-write_run(struct byte_writer *writer, const struct run_node *nodes, size_t count)
+write_run(struct byte_writer *writer, const struct numbered_node *nodes, size_t count)
 {
 	write_u8(writer, FORMAT_1);
 	for (size_t i = 1; i < count; i++) {
@@ -157,7 +157,7 @@ write_run(struct byte_writer *writer, const struct run_node *nodes, size_t count
 /* ---- in the store ---- */
 
 static struct stacks_key
-key_of(const struct run_node *node)
+key_of(const struct numbered_node *node)
 {
 	return (struct stacks_key){
 		.offset = node->node.offset,
@@ -176,7 +176,7 @@ put_value(const struct store *store, MDB_txn *txn, uint8_t data[STACKS_KEY_SIZE]
 }
 
 static int
-put_run(const struct store *store, MDB_txn *txn, const struct run_node *nodes, size_t count)
+put_run(const struct store *store, MDB_txn *txn, const struct numbered_node *nodes, size_t count)
 {
 	const struct stacks_key key = key_of(&nodes[0]);
 	uint8_t data[STACKS_KEY_SIZE];
@@ -242,7 +242,7 @@ stacks_image(const struct store *store, MDB_txn *txn, uint32_t *number)
 
 /* The last key that is not above that of `node`, if it is of the node's image. -ENOENT: there is none. */
 static int
-seek_run(MDB_cursor *cursor, const struct run_node *node, struct stacks_key *at, MDB_val *value)
+seek_run(MDB_cursor *cursor, const struct numbered_node *node, struct stacks_key *at, MDB_val *value)
 {
 	const struct stacks_key wanted = key_of(node);
 	uint8_t data[STACKS_KEY_SIZE];
@@ -265,7 +265,7 @@ seek_run(MDB_cursor *cursor, const struct run_node *node, struct stacks_key *at,
  * no such run when its count is 0.
  */
 static int
-find_node(MDB_cursor *cursor, const struct run_node *node, struct run *run, size_t *place)
+find_node(MDB_cursor *cursor, const struct numbered_node *node, struct node_run *run, size_t *place)
 {
 	struct stacks_key at;
 	MDB_val value;
@@ -284,7 +284,8 @@ find_node(MDB_cursor *cursor, const struct run_node *node, struct run *run, size
  * the last node of it a new one begins, as the nodes of a recursion come in ascending order.
  */
 static int
-insert_node(const struct store *store, MDB_txn *txn, struct run *run, size_t place, const struct run_node *node)
+insert_node(const struct store *store, MDB_txn *txn, struct node_run *run, size_t place,
+            const struct numbered_node *node)
 {
 	size_t first = run->count + 1;
 	int err;
@@ -310,8 +311,8 @@ static int
 intern(const struct store *store, MDB_cursor *cursor, const struct stack_node *node, uint32_t *highest,
        uint32_t *number)
 {
-	const struct run_node last = {*node, NUMBER_END}; /* behind the node itself, and before what is above it */
-	struct run run;
+	const struct numbered_node last = {*node, NUMBER_END}; /* behind the node itself, and before what is above it */
+	struct node_run run;
 	size_t place;
 	int err;
 
@@ -326,7 +327,7 @@ intern(const struct store *store, MDB_cursor *cursor, const struct stack_node *n
 	}
 	if (*highest == NUMBER_END - 1)
 		return -EOVERFLOW;
-	err = insert_node(store, mdb_cursor_txn(cursor), &run, place, &(struct run_node){*node, *highest + 1});
+	err = insert_node(store, mdb_cursor_txn(cursor), &run, place, &(struct numbered_node){*node, *highest + 1});
 	if (!err)
 		*number = ++*highest;
 	return err;
@@ -335,9 +336,9 @@ intern(const struct store *store, MDB_cursor *cursor, const struct stack_node *n
 int
 stacks_append(const struct store *store, MDB_txn *txn, uint32_t number, const struct stack_node *node)
 {
-	const struct run_node added = {*node, number};
+	const struct numbered_node added = {*node, number};
 	MDB_cursor *cursor;
-	struct run run;
+	struct node_run run;
 	size_t place;
 	int err = open_cursor(store, txn, &cursor);
 
@@ -647,7 +648,8 @@ remove_run(const struct store *store, MDB_txn *txn, const struct stacks_key *at)
  * the next may join.
  */
 static int
-put_swept(const struct store *store, MDB_txn *txn, const struct stacks_key *at, const struct run *run, struct run *last)
+put_swept(const struct store *store, MDB_txn *txn, const struct stacks_key *at, const struct node_run *run,
+          struct node_run *last)
 {
 	const bool joins = last->count > 0 && run->count > 0 && run->removed + last->removed > 0 &&
 	                   last->nodes[0].node.image == at->image && last->count + run->count <= STACKS_RUN_MAX;
@@ -670,7 +672,7 @@ put_swept(const struct store *store, MDB_txn *txn, const struct stacks_key *at, 
 /* The marked nodes of the first run whose key is not below *from; -ENOENT: there is none. */
 static int
 read_marked(const struct store *store, MDB_txn *txn, const struct stacks_key *from, struct stacks_key *at,
-            struct run *run)
+            struct node_run *run)
 {
 	uint8_t data[STACKS_KEY_SIZE];
 	MDB_val key = {sizeof(data), data}, value;
@@ -692,7 +694,7 @@ read_marked(const struct store *store, MDB_txn *txn, const struct stacks_key *fr
 int
 stacks_sweep(const struct store *store, MDB_txn *txn, const struct gc_marks *marks, size_t max, struct stacks_key *next)
 {
-	struct run run = {.marks = marks}, last = {0};
+	struct node_run run = {.marks = marks}, last = {0};
 	int err = 0;
 
 	if (next->image == HIGHEST_IMAGE)

@@ -60,8 +60,7 @@ uint32_t stack_nodes_find(const struct stack_nodes *nodes, uint64_t number);
 
 #define STACKS_PATH     "[stacks]" /* of the image of kind IMAGE_STACKS */
 #define STACKS_KEY_SIZE 20
-#define STACKS_RUN_MAX  64 /* nodes: even of the longest varints, below the size that LMDB stores in pages of its own  \
-	                    */
+#define STACKS_RUN_MAX  64 /* nodes: however long the varints, LMDB needs no pages of their own */
 
 /* The first node of a run. */
 struct stacks_key {

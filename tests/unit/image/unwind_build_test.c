@@ -589,13 +589,9 @@ startup_line(void *context, const char *line)
 	startup->instructions++;
 	if (strstr(code, "ret"))
 		startup->distance = startup->called;
-	else if (strstr(code, "push"))
+	else if (strstr(code, "push") || (strstr(code, "sub") && strstr(code, "$0x8,%rsp")))
 		startup->distance += 8;
-	else if (strstr(code, "pop"))
-		startup->distance -= 8;
-	else if (strstr(code, "sub") && strstr(code, "$0x8,%rsp"))
-		startup->distance += 8;
-	else if (strstr(code, "add") && strstr(code, "$0x8,%rsp"))
+	else if (strstr(code, "pop") || (strstr(code, "add") && strstr(code, "$0x8,%rsp")))
 		startup->distance -= 8;
 	else if (strstr(code, "stp"))
 		startup->distance += 16;

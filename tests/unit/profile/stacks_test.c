@@ -18,7 +18,7 @@
 /* ---- as bytes ---- */
 
 /* What was visited, as "number(offset<caller) ...". */
-struct visited {
+struct visited_nodes {
 	char text[80 * STACKS_RUN_MAX];
 	size_t size;
 };
@@ -26,7 +26,7 @@ struct visited {
 static int
 visit_node(void *context, uint32_t number, const struct stack_node *node)
 {
-	struct visited *visited = context;
+	struct visited_nodes *visited = context;
 
 	visited->size += (size_t)snprintf(visited->text + visited->size, sizeof(visited->text) - visited->size,
 	                                  " %u(%#" PRIx64 "<%u)", number, node->offset, node->caller);
@@ -38,7 +38,7 @@ static const struct stacks_key first = {.offset = 0x10, .image = 1, .caller = 1,
 static int
 decode(const char *data, size_t size)
 {
-	struct visited visited = {0};
+	struct visited_nodes visited = {0};
 
 	return stacks_decode(&first, data, size, visit_node, &visited);
 }
@@ -48,7 +48,7 @@ a_runs_nodes_are_distances(void **state)
 {
 	/* of the first offset, called by 1 + 3, their number 1 above; 5 bytes on, called by none, number 6 */
 	static const char value[] = "\1\0\3\1\5\0\6";
-	struct visited visited = {0};
+	struct visited_nodes visited = {0};
 
 	(void)state;
 	assert_int_equal(stacks_decode(&first, value, sizeof(value) - 1, visit_node, &visited), 0);
@@ -72,7 +72,7 @@ a_run_has_a_limit(void **state)
 	(void)state;
 	for (size_t i = 0; i < STACKS_RUN_MAX; i++)
 		memcpy(value + 1 + 3 * i, "\1\1\1", 3);
-	assert_int_equal(stacks_decode(&first, value, sizeof(value) - 3, visit_node, &(struct visited){0}), 0);
+	assert_int_equal(stacks_decode(&first, value, sizeof(value) - 3, visit_node, &(struct visited_nodes){0}), 0);
 	assert_int_equal(decode(value, sizeof(value)), -DCPI_EDAMAGED);
 }
 
