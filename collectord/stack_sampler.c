@@ -250,6 +250,7 @@ unwind_sample(struct stack_sampler *sampler, struct attribution *attribution, co
 		.machine = sampler->machine,
 		.find = sampler->tables ? unwind_tables_find : find_no_table,
 		.context = sampler->tables,
+		.kernel_depth = sampler->kernel_depth,
 	};
 	const struct chain_frames *frames = sampler->frames;
 	uint32_t last;

@@ -128,6 +128,8 @@ call_stack_find(struct attribution *attribution, const struct call_stack_tables 
 		call_chain_find(attribution, sample, frames);
 		if (moment)
 			frames->context = moment->context;
+		if (!frames->cause && tables->kernel_depth > 0 && frames->count >= tables->kernel_depth)
+			truncate_frames(frames, UNWIND_DEPTH_LIMIT);
 		if (frames->cause || frames->is_truncated)
 			return;
 	}

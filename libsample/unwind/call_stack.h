@@ -22,6 +22,8 @@ struct call_stack_tables {
 	/* How that of image `number` of the session is; with *table for UNWIND_CODE_TABLE. Never UNWIND_CODE_NONE. */
 	enum unwind_code (*find)(void *context, uint32_t number, const struct unwind_table **table);
 	void *context;
+	uint32_t kernel_depth; /* frames that the kernel was asked for, of its own: of so many, the rest is missing. 0:
+	                          as many as CALL_CHAIN_DEFAULT */
 };
 
 /* How an image's code is unwound; UNWIND_CODE_TABLE: by its table, if it has one. */

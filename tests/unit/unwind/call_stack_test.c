@@ -17,6 +17,8 @@ struct stack_scene {
 	uint64_t words[8];
 	uint64_t registers[3];
 	struct record sample;
+	uint32_t kernel_depth;
+	const struct attribution_moment *moment;
 	struct chain_frames frames;
 };
 
@@ -66,11 +68,12 @@ begin_scene(struct stack_scene *scene, struct story *story, bool has_table)
 static void
 unwind(struct stack_scene *scene, uint64_t pc, size_t depth)
 {
-	const struct call_stack_tables tables = {UNWIND_X86_64, find, scene};
+	const struct call_stack_tables tables = {
+		.machine = UNWIND_X86_64, .find = find, .context = scene, .kernel_depth = scene->kernel_depth};
 	const uint64_t mask = 1u << PERF_BP | 1u << PERF_SP | 1u << PERF_IP;
 
 	scene->registers[2] = pc;
-	call_stack_find(scene->story->attribution, &tables, &scene->sample, mask, depth, &scene->frames);
+	call_stack_find(scene->story->attribution, &tables, &scene->sample, mask, depth, scene->moment, &scene->frames);
 	unwind_table_free(scene->table);
 }
 
@@ -129,14 +132,14 @@ static void
 without_a_stack_pointer_the_copy_is_not_used(void **state)
 {
 	struct stack_scene scene;
-	const struct call_stack_tables tables = {UNWIND_X86_64, find, &scene};
+	const struct call_stack_tables tables = {.machine = UNWIND_X86_64, .find = find, .context = &scene};
 
 	begin_scene(&scene, *state, true);
 	scene.registers[0] = 16;
 	scene.registers[1] = JIT + 0x20;
 	scene.words[3] = PROGRAM + 0x1010;
 	scene.sample.sample.register_count = 2;
-	call_stack_find(scene.story->attribution, &tables, &scene.sample, 1u << PERF_BP | 1u << PERF_IP, 10,
+	call_stack_find(scene.story->attribution, &tables, &scene.sample, 1u << PERF_BP | 1u << PERF_IP, 10, NULL,
 	                &scene.frames);
 	unwind_table_free(scene.table);
 	assert_offsets(&scene, 1, (const uint64_t[]){0x20});
@@ -218,6 +221,47 @@ a_chain_and_a_stack_are_one(void **state)
 	assert_false(scene.frames.is_truncated);
 }
 
+/* Where kernel.perf_event_max_stack was lowered, what called the last frame is not known. */
+static void
+a_chain_as_long_as_the_kernel_makes_them_is_cut(void **state)
+{
+	const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, PROGRAM + 0x1400, PROGRAM + 0x1500};
+
+	for (uint32_t limit = 2; limit <= 3; limit++) {
+		struct stack_scene scene;
+
+		begin_scene(&scene, *state, true);
+		scene.sample.sample.call_chain = (const uint8_t *)chain;
+		scene.sample.sample.call_chain_count = 3;
+		scene.words[0] = PROGRAM + 0x1010;
+		scene.kernel_depth = limit;
+		unwind(&scene, PROGRAM + 0x1300, 10);
+		assert_int_equal(scene.frames.count, limit == 2 ? 2 : 4);
+		assert_int_equal(scene.frames.is_truncated, limit == 2);
+		assert_int_equal(scene.frames.end, limit == 2 ? STACK_END_DEPTH : scene.frames.end);
+	}
+}
+
+/* A sample that has waited: its process has executed another program since, and that one has ended. */
+static void
+a_stack_is_unwound_in_the_maps_of_its_moment(void **state)
+{
+	struct attribution_moment moment = {.context = 77};
+	struct stack_scene scene;
+
+	begin_scene(&scene, *state, true);
+	moment.space = attribution_share_space(scene.story->attribution, 42);
+	scene.moment = &moment;
+	scene.words[0] = PROGRAM + 0x1010;
+	story_exec(scene.story, 10, 42, "next");
+	story_exit(scene.story, 20, 42, 42);
+	unwind(&scene, PROGRAM + 0x1300, 10);
+	assert_offsets(&scene, 2, (const uint64_t[]){0x1300, 0x100f});
+	assert_false(scene.frames.is_truncated);
+	assert_int_equal(scene.frames.context, 77);
+	address_space_release(moment.space);
+}
+
 static void
 a_sample_of_nothing_known_has_a_cause(void **state)
 {
@@ -253,6 +297,8 @@ main(void)
 		STORY_TEST(a_stack_beyond_the_copy_says_so),
 		STORY_TEST(the_kernels_frames_stay_when_the_programs_are_not_known),
 		STORY_TEST(a_chain_and_a_stack_are_one),
+		STORY_TEST(a_chain_as_long_as_the_kernel_makes_them_is_cut),
+		STORY_TEST(a_stack_is_unwound_in_the_maps_of_its_moment),
 		STORY_TEST(a_sample_of_nothing_known_has_a_cause),
 		STORY_TEST(a_sample_without_registers_or_chain_has_a_cause),
 	};
