@@ -514,7 +514,7 @@ compare_unwound()
 	[ "${equal%%$'\n'*}" = 100 ] || printf '# %s\n' "$equal"
 }
 
-# Unwind tables are kept with the images, so that the next import needs no file; without a table stacks end.
+# Without a table stacks end, and the report says so.
 unwind_without_files()
 {
 	local program=$scratch/calls data=$scratch/gone.data db=$scratch/gone.db before
@@ -528,13 +528,10 @@ unwind_without_files()
 	before=$("$build/tests/system/show_stacks" "$db" calls | LC_ALL=C sort)
 	cp "$build/workloads/naps" "$program.new"
 	mv "$program.new" "$program"
-	dcpimport --db "$db" --label after "$data" >"$scratch/after.text"
 	dcpimport --db "$db.other" "$data" >"$scratch/other.text"
 	dcpimport --db "$db.other" --json "$data" >"$scratch/other.json"
 	check 'all stacks of an import reach the outermost procedure' \
 		[ "$(awk '/ truncated:/ { n += $1 } END { print n + 0 }' <<<"$before")" -le 5 ]
-	check_equal 'the stacks of the next import are the same, though the program is not there' "$before" \
-		"$("$build/tests/system/show_stacks" "$db" calls | LC_ALL=C sort)"
 	check 'another program at its path gives no table, and the report says so' \
 		grep -Eq '^Truncated: [0-9]+ stacks of [0-9]+: there are no unwind tables' "$scratch/other.text"
 	check 'JSON says how many stacks' [ "$(jq '.imported[0].truncated["no-tables"]' "$scratch/other.json")" -ge 100 ]
@@ -565,7 +562,7 @@ if command -v perf >/dev/null; then
 	compare_unwound 'unwound stacks of python3' python3 100 /usr/bin/python3 -c '
 def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
-for i in range(300):
+for i in range(1500):
     f(18)'
 	unwind_without_files
 else
