@@ -498,9 +498,12 @@ open_stacks(struct sampler *sampler, struct sampler_cpu *cpu)
 			close_counter(cpu, counter);
 		}
 	}
-	if (err && err != counter->error)
-		log_write(sampler->log, LOG_LEVEL_WARNING, "call stacks are not sampled on cpu %u: %s", cpu->number,
+	if (err && err != counter->error && err != sampler->stacks_error) {
+		log_write(sampler->log, LOG_LEVEL_WARNING,
+		          "call stacks are not sampled on cpu %u, nor on others with this error: %s", cpu->number,
 		          error_text(err));
+		sampler->stacks_error = err;
+	}
 	counter->error = err;
 }
 

@@ -95,6 +95,7 @@ struct sampler {
 	uint16_t sums[EVENTS_MAX]; /* where an event's sum is; 0: it has none */
 	struct stack_sampler stack_sampler;
 	uint16_t stack_event;                  /* behind the sums; 0: call stacks are not sampled */
+	int stacks_error;                      /* of opening their event, that was logged last */
 	struct slice_event totals[EVENTS_MAX]; /* since the last take */
 	struct record_layout sample_layout;
 	struct record_layout sideband_layout;

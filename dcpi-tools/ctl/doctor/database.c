@@ -21,13 +21,14 @@
 #include "dcpi-tools/ctl/status.h"
 #include "profile/profile.h"
 
-#define MIB             (UINT64_C(1) << 20)
-#define LEAST           16  /* MiB that size_limit_mib may be */
-#define SPARED          2   /* the limit that is suggested uses 1/SPARED of the free space */
-#define LEAST_PERCENT   0.5 /* of all samples, for an image to be named */
-#define IMAGES_NAMED    10
-#define DAY_NS          (UINT64_C(86400) * 1000000000)
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789+-."
+#define MIB                  (UINT64_C(1) << 20)
+#define LEAST                16  /* MiB that size_limit_mib may be */
+#define SPARED               2   /* the limit that is suggested uses 1/SPARED of the free space */
+#define LEAST_PERCENT        0.5 /* of all samples, for an image to be named */
+#define LEAST_STACKS_PERCENT 1.0 /* of the call stacks: for an image to be named */
+#define IMAGES_NAMED         10
+#define DAY_NS               (UINT64_C(86400) * 1000000000)
+#define NAME_CHARACTERS      "abcdefghijklmnopqrstuvwxyz0123456789+-."
 
 /* ---- Debian packages ---- */
 
@@ -340,11 +341,83 @@ doctor_check_selection(const struct doctor_environment *environment, struct prof
 	return err;
 }
 
+/* ---- Call stacks that end early ---- */
+
+/* Where stacks ended, and why. */
+struct stack_losses {
+	uint64_t samples, truncated;
+	uint64_t (*ends)[STACK_END_COUNT]; /* by image: of the outermost frame that was found */
+};
+
+static void
+add_stack(const struct selection *selection, const struct selection_count *count, struct stack_losses *losses)
+{
+	const struct stack_node *nodes = selection->stacks.nodes;
+	uint32_t node = (uint32_t)count->offset, callee = node;
+
+	losses->samples += count->taken;
+	for (; nodes[node].caller; node = nodes[node].caller)
+		callee = node;
+	if (nodes[node].image != STACK_NO_IMAGE)
+		return;
+	losses->truncated += count->taken;
+	if (callee != node && nodes[node].offset < STACK_END_COUNT)
+		losses->ends[nodes[callee].image][nodes[node].offset] += count->taken;
+}
+
+static void
+add_stack_loss(const struct selection *selection, uint32_t image, enum stack_end end, uint64_t samples, double percent,
+               struct ctl_findings *findings)
+{
+	char *shown = text_shown(selection->images[image].image->path), count[STATUS_NUMBER_SIZE];
+	const bool can_be_built = end == STACK_END_NO_TABLES && selection->images[image].image->kind == IMAGE_USER;
+
+	findings_add(findings, can_be_built ? SEVERITY_WARNING : SEVERITY_NOTE, "stacks",
+	             "%s: %s call stacks (%.1f %%) end in it: %s", shown ? shown : "?",
+	             status_format_count(samples, count), percent, stack_end_text(end));
+	if (can_be_built)
+		findings_remedy(findings,
+		                "build it with -fasynchronous-unwind-tables, its assembly with .cfi directives");
+	findings_image(findings, shown ? shown : "?", samples, percent);
+	free(shown);
+}
+
+int
+doctor_check_stacks(const struct selection *selection, const char *stretch, struct ctl_findings *findings)
+{
+	struct stack_losses losses = {.ends = calloc(selection->image_count + 1, sizeof(*losses.ends))};
+	char samples[STATUS_NUMBER_SIZE];
+
+	if (!losses.ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < selection->count_count; i++)
+		add_stack(selection, &selection->counts[i], &losses);
+	for (uint32_t i = 0; i < selection->image_count; i++) {
+		for (unsigned end = 0; end < STACK_END_COUNT; end++) {
+			const double percent = summary_percent(losses.ends[i][end], losses.samples);
+
+			if (percent >= LEAST_STACKS_PERCENT)
+				add_stack_loss(selection, i, (enum stack_end)end, losses.ends[i][end], percent,
+				               findings);
+		}
+	}
+	if (losses.samples > 0)
+		findings_add(findings, SEVERITY_OK, "stacks",
+		             "%.1f %% of the %s call stacks of %s reach the outermost procedure",
+		             summary_percent(losses.samples - losses.truncated, losses.samples),
+		             status_format_count(losses.samples, samples), stretch);
+	free(losses.ends);
+	return 0;
+}
+
+/* ---- What was sampled lately ---- */
+
 /* The last day, over the epochs that a change of rates begins; the latest epoch when nothing is as young as that. */
 static int
-read_recent(struct profile *profile, struct selection **selection, const char **stretch)
+read_recent(struct profile *profile, bool stacks, struct selection **selection, const char **stretch)
 {
-	const struct selection_request day = {.since_ns = time_now() - DAY_NS}, latest = {0};
+	const struct selection_request day = {.since_ns = time_now() - DAY_NS, .stacks = stacks};
+	const struct selection_request latest = {.stacks = stacks};
 	char why[512];
 	int err;
 
@@ -365,7 +438,7 @@ check_images(const struct doctor_environment *environment, struct profile *profi
 	const char *stretch;
 	int err;
 
-	err = read_recent(profile, &selection, &stretch);
+	err = read_recent(profile, false, &selection, &stretch);
 	if (err == -DCPI_ENOSELECTION) {
 		findings_add(findings, SEVERITY_NOTE, "symbols", "the database has no samples yet");
 		return 0;
@@ -373,6 +446,12 @@ check_images(const struct doctor_environment *environment, struct profile *profi
 	if (err)
 		return err;
 	err = doctor_check_selection(environment, profile, selection, stretch, findings);
+	selection_free(selection);
+	if (!err)
+		err = read_recent(profile, true, &selection, &stretch);
+	if (err)
+		return err == -DCPI_ENOSELECTION ? 0 : err;
+	err = doctor_check_stacks(selection, stretch, findings);
 	selection_free(selection);
 	return err;
 }

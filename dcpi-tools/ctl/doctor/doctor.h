@@ -147,6 +147,9 @@ void doctor_add_unreadable(const struct doctor_environment *environment, const c
 int doctor_check_selection(const struct doctor_environment *environment, struct profile *profile,
                            const struct selection *selection, const char *stretch, struct ctl_findings *findings);
 
+/* Find images in which many call stacks end early; `selection` has stacks. 0 or -ENOMEM. */
+int doctor_check_stacks(const struct selection *selection, const char *stretch, struct ctl_findings *findings);
+
 /* ---- Which Debian package a file is from ---- */
 #define PACKAGE_NAME_SIZE 128
 

@@ -148,6 +148,60 @@ a_day_without_samples_is_noted(void **state)
 	assert_found(scene, SEVERITY_NOTE, "symbols", "the last day has no samples", NULL);
 }
 
+/* A program's stacks: 900 whole, 60 that end for want of a table, 35 in memory without a file, 5 beyond the copy. */
+static void
+images_in_which_stacks_end_are_named(void **state)
+{
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
+	uint32_t program, anonymous;
+
+	fixture_init(&fixture);
+	program = fixture_image(&fixture, IMAGE_USER, "/bin/program", "p");
+	anonymous = fixture_image(&fixture, IMAGE_ANON, "[anon]", "");
+	struct stack_node nodes[] = {
+		{0},
+		{.image = program, .offset = 0x10},
+		{.image = program, .offset = 0x20, .caller = 1},
+		{.image = STACK_NO_IMAGE, .offset = STACK_END_NO_TABLES},
+		{.image = program, .offset = 0x30, .caller = 3},
+		{.image = anonymous, .offset = 0x40, .caller = 3},
+		{.image = STACK_NO_IMAGE, .offset = STACK_END_COPY},
+		{.image = program, .offset = 0x20, .caller = 6},
+		{.image = program, .offset = 0x50, .caller = 7},
+	};
+
+	fixture.selection.stacks = (struct stack_nodes){.nodes = nodes, .count = 9};
+	fixture_count(&fixture, program, 2, 0, 900);
+	fixture_count(&fixture, program, 4, 0, 60);
+	fixture_count(&fixture, anonymous, 5, 0, 35);
+	fixture_count(&fixture, program, 8, 0, 5);
+	assert_int_equal(doctor_check_stacks(&fixture.selection, "the last day", &scene->findings), 0);
+	assert_int_equal(scene->findings.count, 3);
+	assert_int_equal(scene->findings.list[0].severity, SEVERITY_WARNING);
+	assert_string_equal(scene->findings.list[0].text,
+	                    "/bin/program: 60 call stacks (6.0 %) end in it: there are no unwind tables for the code");
+	assert_non_null(scene->findings.list[0].remedy);
+	assert_int_equal(scene->findings.list[1].severity, SEVERITY_NOTE);
+	assert_string_equal(scene->findings.list[1].text,
+	                    "[anon]: 35 call stacks (3.5 %) end in it: there are no unwind tables for the code");
+	assert_null(scene->findings.list[1].remedy);
+	assert_int_equal(scene->findings.list[2].severity, SEVERITY_OK);
+	assert_string_equal(scene->findings.list[2].text,
+	                    "90.0 % of the 1,000 call stacks of the last day reach the outermost procedure");
+}
+
+static void
+without_stacks_nothing_is_said_of_them(void **state)
+{
+	struct doctor_scene *scene = *state;
+	struct selection_fixture fixture;
+
+	fixture_init(&fixture);
+	assert_int_equal(doctor_check_stacks(&fixture.selection, "the last day", &scene->findings), 0);
+	assert_int_equal(scene->findings.count, 0);
+}
+
 static void
 a_package_is_found_under_either_name_of_its_folder(void **state)
 {
@@ -181,6 +235,8 @@ main(void)
 		SCENE_TEST(a_file_that_is_gone_cannot_be_mended),
 		SCENE_TEST(what_costs_little_is_not_named),
 		SCENE_TEST(a_day_without_samples_is_noted),
+		SCENE_TEST(images_in_which_stacks_end_are_named),
+		SCENE_TEST(without_stacks_nothing_is_said_of_them),
 		SCENE_TEST(a_package_is_found_under_either_name_of_its_folder),
 	};
 
