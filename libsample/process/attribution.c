@@ -551,7 +551,7 @@ fill_context(struct attribution *attribution, const struct record *record, struc
 }
 
 /* The sample lies at `offset` of the image; process/image_table.h says what an offset is, by kind of image. */
-static int
+static inline int
 fill_image(struct mapped_image *image, uint64_t offset, struct sample_key *key)
 {
 	if (offset > OFFSET_MAX)
@@ -572,8 +572,11 @@ unknown_or_lost(const struct attribution *attribution, const struct record *reco
 	return 1 + (int)(is_doubtful ? UNKNOWN_RECORDS : cause);
 }
 
-/* Memory without a file that a process executes is its run-time code, if that is tracked. */
-static int
+/*
+ * Memory without a file that a process executes is its run-time code, if that is tracked. Inline, as is what it calls:
+ * each sample of user mode comes here.
+ */
+static inline int
 fill_mapped(struct attribution *attribution, struct process *process, const struct mapping *mapping, uint64_t address,
             struct sample_key *key)
 {
