@@ -547,6 +547,7 @@ stubs_of_arm_have_rules(void **state)
 /* objdump's instructions, and how far the CFA is above the stack pointer at each. */
 struct startup {
 	const struct unwind_table *table;
+	struct elf_layout layout;
 	int called; /* when a function begins */
 	int distance;
 	unsigned functions, instructions;
@@ -582,7 +583,7 @@ startup_line(void *context, const char *line)
 	/* what is behind the last instruction is padding, which may have the rules of what is next to it */
 	if (!startup->is_wanted || code[0] != ':' || strstr(code, "nop") || strstr(code, "xchg"))
 		return;
-	rules = unwind_table_find(startup->table, at);
+	rules = unwind_table_find(startup->table, code_offset(&startup->layout, at));
 	assert_non_null(rules);
 	if (rules->cfa_value != startup->distance)
 		fail_msg("%s: the CFA is %d above, not %d", line, rules->cfa_value, startup->distance);
@@ -616,10 +617,10 @@ what_runs_before_and_after_a_program_has_rules(void **state)
 		struct unwind_table *table;
 		char path[PATH_MAX];
 
-		/* addresses are file offsets */
-		assert_true(run_in(*state, "gcc %s -Wl,-Ttext-segment=0 -o startup startup.c", kinds[i]));
+		assert_true(run_in(*state, "gcc %s -o startup startup.c", kinds[i]));
 		table = table_of_file(path_in(*state, "startup", path));
 		startup.table = table;
+		startup.layout = layout_of(path);
 		each_line(startup_line, &startup, "objdump -d --no-show-raw-insn '%s'", path);
 		assert_int_equal(startup.functions, startup.is_static ? 5 : 6);
 		assert_in_range(startup.instructions, 30, 100);
@@ -639,6 +640,7 @@ what_runs_before_and_after_a_program_of_arm_has_rules(void **state)
 	assert_true(run_in(*state, "aarch64-linux-gnu-gcc -shared -fPIC -o startup startup.c"));
 	table = table_of_file(path_in(*state, "startup", path));
 	startup.table = table;
+	startup.layout = layout_of(path);
 	each_line(startup_line, &startup, "aarch64-linux-gnu-objdump -d -j .init -j .fini --no-show-raw-insn '%s'",
 	          path);
 	assert_int_equal(startup.functions, 2);
