@@ -21,32 +21,31 @@ copy(uint8_t **at, const uint8_t *data, size_t size)
 	return copied;
 }
 
-bool
+struct held_stack *
 held_stacks_add(struct held_stacks *held, const struct record *record, const struct attribution_moment *moment,
-                uint64_t weight, uint32_t waits_for, uint64_t now_ns)
+                uint64_t now_ns)
 {
 	const size_t chain = record->sample.call_chain_count * WORD_SIZE;
 	const size_t registers = record->sample.register_count * WORD_SIZE;
-	const size_t bytes = sizeof(struct held_stack) + chain + registers + record->sample.stack_size;
+	const size_t size = sizeof(struct held_stack) + chain + registers + record->sample.stack_size;
+	const size_t maps = moment->space ? address_space_size(moment->space) * sizeof(struct mapping) : 0;
 	struct held_stack *stack, **grown;
 	uint8_t *at;
 
-	if (held->bytes + bytes > HELD_STACKS_BYTES_MAX)
-		return false;
+	if (held->bytes + size + maps > HELD_STACKS_BYTES_MAX)
+		return NULL;
 	grown = array_grow(held->stacks, &held->capacity, held->count + 1, sizeof(*grown));
 	if (!grown)
-		return false;
+		return NULL;
 	held->stacks = grown;
-	stack = malloc(bytes);
+	stack = malloc(size);
 	if (!stack)
-		return false;
+		return NULL;
 	*stack = (struct held_stack){
 		.record = *record,
 		.moment = *moment,
-		.weight = weight,
 		.until_ns = now_ns + HELD_STACKS_NS,
-		.waits_for = waits_for,
-		.bytes = bytes,
+		.bytes = size + maps,
 	};
 	at = stack->data;
 	stack->record.sample.branches = NULL;
@@ -55,8 +54,8 @@ held_stacks_add(struct held_stacks *held, const struct record *record, const str
 	stack->record.sample.registers = copy(&at, record->sample.registers, registers);
 	stack->record.sample.stack = copy(&at, record->sample.stack, record->sample.stack_size);
 	held->stacks[held->count++] = stack;
-	held->bytes += bytes;
-	return true;
+	held->bytes += stack->bytes;
+	return stack;
 }
 
 void

@@ -479,6 +479,7 @@ void
 sampler_release_held(struct sampler *sampler)
 {
 	held_stacks_release(&sampler->stack_sampler.held);
+	sampler->stack_sampler.holds_none = true;
 	if (sampler->held_count == 0 && sampler->labelled_again.count == 0)
 		return;
 	proc_reader_wait(sampler->reader, machine_clock_ns(CLOCK_MONOTONIC) + RELEASE_WAIT_NS);
@@ -966,6 +967,7 @@ sampler_take(struct sampler *sampler, struct tally *empty, struct slice *slice)
 	struct tally *filled = sampler->tally;
 
 	sampler->tally = empty;
+	sampler->stack_sampler.holds_none = false;
 	slice->event_count = sampler_event_total(sampler);
 	memcpy(slice->events, sampler->totals, sizeof(sampler->totals));
 	memset(sampler->totals, 0, sizeof(sampler->totals));

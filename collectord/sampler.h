@@ -119,8 +119,9 @@ int sampler_reset_ids(struct sampler *sampler, struct image_table **images, stru
 const struct slice_event *sampler_counted(const struct sampler *sampler);
 
 /*
- * Before an epoch ends: samples that wait for what is being read of /proc are counted with the next drain, whatever has
- * been read by then. Waits for it for a moment when there are any.
+ * Before an epoch ends: samples that wait for what is being read of /proc, and call stacks that wait for tables, are
+ * counted with the next drain, whatever has come by then; until the next take, no stack waits. Waits for it for a
+ * moment when there are any.
  */
 void sampler_release_held(struct sampler *sampler);
 

@@ -257,7 +257,8 @@ unwind_sample(struct stack_sampler *sampler, struct attribution *attribution, co
 
 	call_stack_find(attribution, &tables, record, sampler->layout.sample_regs_user, sampler->depth, moment,
 	                sampler->frames);
-	if (!sampler->tables || frames->cause || !frames->is_truncated || frames->end != STACK_END_NO_TABLES)
+	if (!sampler->tables || frames->cause || !frames->is_truncated || frames->end != STACK_END_NO_TABLES ||
+	    record->sample.is_32_bit)
 		return UINT32_MAX;
 	last = frames->nodes[frames->count - 1].image;
 	return unwind_tables_await(sampler->tables, last) ? last : UINT32_MAX;
@@ -288,21 +289,29 @@ intern_frames(struct stack_sampler *sampler, struct image_table *images, struct 
 	return 0;
 }
 
+/* Keep the sample, whose frames up to where a table is missing are at `key`. */
 static bool
 hold(struct stack_sampler *sampler, struct attribution *attribution, const struct record *record, uint64_t weight,
-     uint32_t waits_for)
+     uint32_t waits_for, const struct sample_key *key)
 {
 	const struct attribution_moment moment = {
 		.space = attribution_share_space(attribution, record->pid),
-		.context = sampler->frames->context,
+		.context = key->context,
 	};
+	struct held_stack *held = NULL;
 
 	if (!moment.space)
 		return false;
-	if (held_stacks_add(&sampler->held, record, &moment, weight, waits_for, machine_clock_ns(CLOCK_MONOTONIC)))
-		return true;
-	address_space_release(moment.space);
-	return false;
+	held = held_stacks_add(&sampler->held, record, &moment, machine_clock_ns(CLOCK_MONOTONIC));
+	if (!held) {
+		address_space_release(moment.space);
+		return false;
+	}
+	held->weight = weight;
+	held->waits_for = waits_for;
+	held->node = (uint32_t)key->offset;
+	held->frames = sampler->frames->count;
+	return true;
 }
 
 int
@@ -310,10 +319,11 @@ stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attri
                         const struct record *record, uint64_t weight, struct sample_key *key, int *cause)
 {
 	const uint32_t waits_for = unwind_sample(sampler, attribution, record, NULL);
+	const int err = intern_frames(sampler, images, key, cause);
 
-	if (waits_for != UINT32_MAX && hold(sampler, attribution, record, weight, waits_for))
-		return STACK_IS_HELD;
-	return intern_frames(sampler, images, key, cause);
+	if (err || waits_for == UINT32_MAX || sampler->holds_none)
+		return err;
+	return hold(sampler, attribution, record, weight, waits_for, key) ? STACK_IS_HELD : 0;
 }
 
 int
@@ -330,7 +340,12 @@ stack_sampler_attribute_held(struct stack_sampler *sampler, struct attribution *
 		held->waits_for = waits_for;
 		return STACK_IS_HELD;
 	}
-	return intern_frames(sampler, images, key, cause);
+	if (!sampler->frames->cause && sampler->frames->count >= held->frames)
+		return intern_frames(sampler, images, key, cause);
+	/* what it was then has gone with its process, as code that was made at run time */
+	*cause = 0;
+	*key = (struct sample_key){.image = sampler->image, .offset = held->node, .context = held->moment.context};
+	return 0;
 }
 
 int

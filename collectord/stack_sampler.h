@@ -45,6 +45,7 @@ struct stack_sampler {
 	uint32_t image;                   /* that stands for all stacks */
 	struct chain_frames *frames;      /* room for one stack */
 	struct held_stacks held;          /* that wait for tables */
+	bool holds_none;                  /* what is taken does not wait: it is to be counted now */
 };
 
 /*

@@ -118,7 +118,8 @@ struct unwind_tables {
 static bool
 is_same_file(const struct image *a, const struct image *b)
 {
-	return a->device_major == b->device_major && a->device_minor == b->device_minor && a->inode == b->inode;
+	return a->device_major == b->device_major && a->device_minor == b->device_minor && a->inode == b->inode &&
+	       a->inode_generation == b->inode_generation;
 }
 
 /*
@@ -241,7 +242,8 @@ fill_slot(struct unwind_tables *tables, uint32_t number, struct unwind_slot *slo
 	known = known_image(tables, &image);
 	if (!known)
 		known = add_image(tables, &image);
-	if (known)
+	/* the file that its table is made of, and where that is mapped, are those of its identity */
+	if (known && is_same_file(&known->image, &image))
 		known->number = number;
 	slot->image = known;
 }
@@ -767,6 +769,7 @@ bool
 unwind_tables_await(struct unwind_tables *tables, uint32_t number)
 {
 	struct unwind_slot *slot = number < tables->slot_capacity ? &tables->slots[number] : NULL;
+	const uint64_t now_ns = machine_clock_ns(CLOCK_MONOTONIC);
 	bool expects;
 
 	if (!slot)
@@ -777,10 +780,11 @@ unwind_tables_await(struct unwind_tables *tables, uint32_t number)
 	}
 	if (!slot->image || slot->image->table)
 		return false;
-	if (slot->image->missing > 0) /* the next sync asks for it */
-		return true;
 	capture_thread_lock(tables->options.thread);
-	expects = is_expected(tables, slot->image, machine_clock_ns(CLOCK_MONOTONIC));
+	if (slot->image->stage == STAGE_NONE) /* will the next sync ask for it? */
+		expects = slot->image->missing > 0 && slot->image->due_ns <= now_ns && has_room(tables, slot->image);
+	else
+		expects = is_expected(tables, slot->image, now_ns);
 	capture_thread_unlock(tables->options.thread);
 	return expects;
 }

@@ -12,10 +12,11 @@
 #include "image/call_frames.h"
 #include "unwind/table.h"
 
-#define REMEMBERED_MAX 16   /* states that a frame description may have on its stack; compilers use one */
-#define START_MAX      1024 /* bytes of instructions of a CIE, executed for each description: real ones have ten */
-#define PADDING_MAX    64   /* bytes between two functions, for their alignment */
-#define ENTRY_SIZE     128 /* bytes of a program's entry without a description; those of dynamic linkers have 50 to 100 */
+#define REMEMBERED_MAX   16   /* states that a frame description may have on its stack; compilers use one */
+#define START_MAX        1024 /* bytes of instructions of a CIE, executed for each description: real ones have ten */
+#define DYNAMIC_SIZE_MAX (64 << 10) /* bytes of a dynamic section: real ones have a few hundred */
+#define PADDING_MAX      64         /* bytes between two functions, for their alignment */
+#define ENTRY_SIZE       128 /* bytes of a program's entry without a description; those of dynamic linkers have 50 to 100 */
 
 /* DWARF for the Arm 64-bit Architecture, 4.1 (0x2c and 0x2d): the return address is signed from here on, or no more. */
 #define CFA_NEGATE_RA_STATE_WITH_PC 0x2c
@@ -255,39 +256,45 @@ add_function(struct build *build, uint64_t address, uint64_t size, uint64_t begi
 
 /*
  * _init and _fini of crti.o and crtn.o (glibc: sysdeps/x86_64/crti.S, sysdeps/aarch64/crti.S): sub $8,%rsp ...
- * add $8,%rsp; ret, or stp x29, x30, [sp, #-16]! ... ldp x29, x30, [sp], #16; ret; perhaps behind endbr64, nop or bti.
+ * add $8,%rsp; ret, or stp x29, x30, [sp, #-16]! ... ldp x29, x30, [sp], #16; ret; perhaps behind endbr64, nop or bti,
+ * or with the return address signed.
  */
 static int
 add_init(struct build *build, const char *section)
 {
-	static const struct {
-		uint8_t begin[4];
-		uint8_t end[8];
-		uint8_t end_size, return_size;
-	} codes[] = {
-		[UNWIND_X86_64] = {{0x48, 0x83, 0xec, 8}, {0x48, 0x83, 0xc4, 8, 0xc3}, 5, 1},
-		[UNWIND_AARCH64] = {{0xfd, 0x7b, 0xbf, 0xa9}, {0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 3, 0x5f, 0xd6}, 8, 4},
-	};
-	const size_t end_size = codes[build->machine].end_size;
-	const uint8_t *bytes;
+	static const uint8_t sub[] = {0x48, 0x83, 0xec, 8}, add_return[] = {0x48, 0x83, 0xc4, 8, 0xc3};
+	static const uint8_t stp[] = {0xfd, 0x7b, 0xbf, 0xa9}, ldp[] = {0xfd, 0x7b, 0xc1, 0xa8};
+	static const uint8_t return_of_arm[] = {0xc0, 3, 0x5f, 0xd6}, autiasp[] = {0xbf, 0x23, 3, 0xd5};
+	const bool is_arm = build->machine == UNWIND_AARCH64;
+	const uint8_t *bytes, *end;
+	uint64_t begin = 4, size, behind = 1; /* bytes behind the last instruction of the frame */
 	GElf_Shdr header;
 
 	if (!elf_file_next_section(build->file, NULL, section, &header))
 		return 0;
-	bytes = code_at(build, header.sh_addr, header.sh_size);
-	for (uint64_t begin = 4; bytes && begin <= 8 && header.sh_size >= begin + end_size; begin += 4)
-		if (memcmp(bytes + begin - 4, codes[build->machine].begin, 4) == 0 &&
-		    memcmp(bytes + header.sh_size - end_size, codes[build->machine].end, end_size) == 0)
-			return add_function(build, header.sh_addr, header.sh_size, begin,
-			                    header.sh_size - codes[build->machine].return_size, &build->fixed.aligned);
-	return 0;
+	size = header.sh_size;
+	bytes = size >= 16 || (!is_arm && size >= 9) ? code_at(build, header.sh_addr, size) : NULL;
+	if (!bytes)
+		return 0;
+	end = bytes + size;
+	if (memcmp(bytes, is_arm ? stp : sub, 4) != 0)
+		begin = 8;
+	if (memcmp(bytes + begin - 4, is_arm ? stp : sub, 4) != 0)
+		return 0;
+	if (is_arm)
+		behind = memcmp(end - 8, autiasp, 4) == 0 ? 8 : 4;
+	if (is_arm ? memcmp(end - 4, return_of_arm, 4) != 0 || memcmp(end - behind - 4, ldp, 4) != 0
+	           : memcmp(end - 5, add_return, 5) != 0)
+		return 0;
+	if (size < begin + 4 + behind)
+		return 0;
+	return add_function(build, header.sh_addr, size, begin, size - behind, &build->fixed.aligned);
 }
 
 /* ---- crtbegin.o of GCC (libgcc/crtstuff.c), which is compiled without descriptions ---- */
 
-#define CLONES_SIZE                                                                                                    \
-	0x70 /* of deregister_tm_clones() and register_tm_clones(), which come before, and their padding               \
-	      */
+/* Of deregister_tm_clones() and register_tm_clones(), which come before, with their padding. */
+#define CLONES_SIZE 0x70
 
 /* Is `at` where __do_global_dtors_aux() of x86-64 tests whether it ran before? Where it saves %rbp, and its last byte.
  */
@@ -318,7 +325,7 @@ add_crtbegin(struct build *build, const struct elf_segment *segment, const uint8
              size_t last)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	const size_t dummy = (last + 16) & ~(size_t)15;
+	const size_t dummy = (size_t)(((segment->address + last + 16) & ~UINT64_C(15)) - segment->address);
 	size_t pop = last - 1;
 	int err;
 
@@ -350,16 +357,16 @@ add_startup(struct build *build)
 		const struct elf_segment *segment = &build->segments.list[i];
 		const uint8_t *bytes = build->bytes[i], *at = bytes;
 
-		for (; !err && at && (at = memmem(at, segment->size - (size_t)(at - bytes), cmpb, sizeof(cmpb)));
-		     at++) {
+		for (; at && (at = memmem(at, segment->size - (size_t)(at - bytes), cmpb, sizeof(cmpb))); at++) {
 			const size_t test = (size_t)(at - bytes);
 			const bool has_endbr = test >= 4 && memcmp(at - 4, endbr64, sizeof(endbr64)) == 0;
 			size_t push, last;
 
+			/* a file has one such function */
 			if (!is_covered(build, segment->offset + test) &&
 			    is_dtors_test(at, segment->size - test, &push, &last))
-				err = add_crtbegin(build, segment, bytes, test - (has_endbr ? 4 : 0), test + push,
-				                   test + last);
+				return add_crtbegin(build, segment, bytes, test - (has_endbr ? 4 : 0), test + push,
+				                    test + last);
 		}
 	}
 	return err;
@@ -895,27 +902,30 @@ write_all(struct build *build)
 static bool
 is_entered(const struct build *build)
 {
-	bool needs_libraries = false;
+	const GElf_Phdr *dynamic = NULL;
+	const Elf_Data *data = NULL;
+	GElf_Phdr header, found;
+	GElf_Dyn entry;
 	size_t count;
 
 	if (elf_getphdrnum(build->file->elf, &count))
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-		const Elf_Data *data;
-		GElf_Dyn entry;
-
 		if (!gelf_getphdr(build->file->elf, (int)i, &header))
 			continue;
 		if (header.p_type == PT_INTERP)
 			return true;
-		if (header.p_type != PT_DYNAMIC)
-			continue;
-		data = elf_getdata_rawchunk(build->file->elf, (int64_t)header.p_offset, header.p_filesz, ELF_T_DYN);
-		for (int j = 0; data && gelf_getdyn((Elf_Data *)data, j, &entry); j++)
-			needs_libraries |= entry.d_tag == DT_NEEDED;
+		if (header.p_type == PT_DYNAMIC && !dynamic) {
+			found = header;
+			dynamic = &found;
+		}
 	}
-	return !needs_libraries;
+	if (dynamic && found.p_filesz <= DYNAMIC_SIZE_MAX)
+		data = elf_getdata_rawchunk(build->file->elf, (int64_t)found.p_offset, found.p_filesz, ELF_T_DYN);
+	for (int i = 0; data && gelf_getdyn((Elf_Data *)data, i, &entry) && entry.d_tag != DT_NULL; i++)
+		if (entry.d_tag == DT_NEEDED)
+			return false;
+	return true;
 }
 
 static int

@@ -443,6 +443,9 @@ merge_text(struct merger *merger, const struct number_pair *image)
 		return 0;
 	captured_walk_begin(merger->from_store, merger->from_txn, image->from, &walk);
 	while ((result = captured_walk_next(&walk, image->from, &block)) > 0) {
+		/* dcpid trusts its tables for all files of their build-id: of another's database, it takes none */
+		if (block == CAPTURED_BLOCK_UNWIND)
+			continue;
 		merge_note(merger, walk.value.mv_size);
 		result = captured_table_put(merger->to_store, merger->to_txn, image->to, block, walk.value.mv_data,
 		                            walk.value.mv_size, 0);

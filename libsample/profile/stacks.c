@@ -73,7 +73,7 @@ stacks_decode(const struct stacks_key *key, const void *data, size_t size, stack
 
 	reader_init(&reader, data, size);
 	read_format(&reader);
-	if (at.number == 0)
+	if (key->image == HIGHEST_IMAGE)
 		at.number = read_varint_u32(&reader);
 	if (reader.failed || at.number <= at.caller || at.number >= NUMBER_END)
 		return -DCPI_EDAMAGED;

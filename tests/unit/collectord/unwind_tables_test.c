@@ -493,6 +493,7 @@ a_file_without_a_table_is_tried_once(void **state)
 	assert_int_equal(stats.without, 1);
 	assert_int_equal(stats.waiting, 0);
 	(void)find_code(stage, &table);
+	assert_false(unwind_tables_await(stage->tables, stage->number));
 	sync_tables(stage);
 	assert_int_equal(stage->lookups, 1);
 }
