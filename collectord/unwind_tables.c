@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/capture_child.h"
+#include "collectord/held_stacks.h"
 #include "collectord/machine.h"
 #include "profile/captured.h"
 #include "unwind/table.h"
@@ -783,8 +784,9 @@ unwind_tables_await(struct unwind_tables *tables, uint32_t number)
 	capture_thread_lock(tables->options.thread);
 	if (slot->image->stage == STAGE_NONE) /* will the next sync ask for it? */
 		expects = slot->image->missing > 0 && slot->image->due_ns <= now_ns && has_room(tables, slot->image);
-	else
-		expects = is_expected(tables, slot->image, now_ns);
+	else /* also where it is not affordable yet: that may take a second or two */
+		expects = slot->image->stage != STAGE_LOADED && slot->image->stage != STAGE_WITHOUT &&
+		          now_ns - slot->image->asked_ns <= HELD_STACKS_NS;
 	capture_thread_unlock(tables->options.thread);
 	return expects;
 }

@@ -644,7 +644,7 @@ what_runs_before_and_after_a_program_of_arm_has_rules(void **state)
 	each_line(startup_line, &startup, "aarch64-linux-gnu-objdump -d -j .init -j .fini --no-show-raw-insn '%s'",
 	          path);
 	assert_int_equal(startup.functions, 2);
-	assert_in_range(startup.instructions, 8, 12);
+	assert_in_range(startup.instructions, 8, 16);
 	unwind_table_free(table);
 }
 
