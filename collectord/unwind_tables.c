@@ -782,8 +782,8 @@ unwind_tables_await(struct unwind_tables *tables, uint32_t number)
 	if (!slot->image || slot->image->table)
 		return false;
 	capture_thread_lock(tables->options.thread);
-	if (slot->image->stage == STAGE_NONE) /* will the next sync ask for it? */
-		expects = slot->image->missing > 0 && slot->image->due_ns <= now_ns && has_room(tables, slot->image);
+	if (slot->image->stage == STAGE_NONE) /* a sync will ask for it, perhaps again after a try that failed */
+		expects = slot->image->missing > 0 && slot->image->tries < TRIES_MAX && has_room(tables, slot->image);
 	else /* also where it is not affordable yet: that may take a second or two */
 		expects = slot->image->stage != STAGE_LOADED && slot->image->stage != STAGE_WITHOUT &&
 		          now_ns - slot->image->asked_ns <= HELD_STACKS_NS;

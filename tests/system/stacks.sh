@@ -135,10 +135,10 @@ check 'no stack was lost' grep -qE '[.]stacks .* 0 lost' <<<"$status"
 stop "$dcpid"
 end_servers
 
-# stacks_of COMM
+# stacks_of COMM - those with a frame in a program: while another one is executed, there is the kernel alone
 stacks_of()
 {
-	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" >"$scratch/stacks-$1"
+	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" | grep -vP '\t!unknown(;\[kernel\])*$' >"$scratch/stacks-$1"
 	cat "$scratch/stacks-$1"
 }
 
