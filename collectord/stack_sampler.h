@@ -108,7 +108,7 @@ uint64_t stack_sampler_weight(const struct stack_sampler *sampler, const struct 
 int stack_sampler_attribute(struct stack_sampler *sampler, struct attribution *attribution, struct image_table *images,
                             const struct record *record, uint64_t weight, struct sample_key *key, int *cause);
 
-/* The same for one that was held, which may have to wait for another table now. */
+/* stack_sampler_attribute() for a sample that was held, which may have to wait for another table now. */
 int stack_sampler_attribute_held(struct stack_sampler *sampler, struct attribution *attribution,
                                  struct image_table *images, struct held_stack *held, struct sample_key *key,
                                  int *cause);

@@ -25,7 +25,7 @@
 #define LOOKUP_NS      (SECOND_NS / 5)   /* for which a table is not made because it may be in the database */
 #define LOOKUPS_MAX    64                /* in the database, at once */
 #define STORED_MAX     16                /* after one flush: each is a transaction */
-#define TRIES_MAX      4                 /* to store a table */
+#define TRIES_MAX      4                 /* to store a table; to make one, while stacks wait for it */
 #define AGAIN_NS       SECOND_NS         /* after a try that failed; after n of them, n times as long */
 #define FULL_WAIT_NS   (600 * SECOND_NS) /* retention may make room */
 #define VALUES_MAX     ((size_t)8 << 20) /* bytes that wait for the flusher */

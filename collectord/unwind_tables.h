@@ -3,14 +3,14 @@
  *
  * When the event loop finds a frame in an image without a table, the image is noted. Its table is looked up in the
  * database, on the flusher's thread, and if it is not there, dcpi-capture makes it from the file (capture_thread.h):
- * those first that most frames need. The flusher stores what was made. Until a table has come, stacks end at the
- * image's first frame (STACK_END_NO_TABLES).
- * Files of root's with one build-id have one table, which is in the database, too; other users' files, which may claim
- * any build-id, have one each. Tables take at most a limit of memory: those that serve the fewest frames for
- * their size are given back, and looked up again when they are of more use than others that are there. A part of the
- * limit on overhead pays for making tables, some of it in advance, so the start's tables come within seconds; a table
- * is made when there is enough for it. An image whose file gives no table is not tried again.
- * Thread rule: the event loop's, except for the hook.
+ * those first that most frames need. Until a table has come, stacks wait (held_stacks.h) or end at the image's first
+ * frame (STACK_END_NO_TABLES).
+ * Files that only root can have put where they are share a table if they have one build-id, and the flusher stores it;
+ * other users' files, which may claim any build-id, have one each, which is not stored. Tables take at most a limit of
+ * memory: those that serve the fewest frames for their size are given back, and looked up again when they are of more
+ * use than others that are there. A part of the limit on overhead pays for making tables, some of it in advance, so the
+ * start's tables come within seconds; a table is made when there is enough for it. An image whose file gives no table
+ * is not tried again. Thread rule: the event loop's, except for the hook.
  */
 #ifndef DCPI_COLLECTORD_UNWIND_TABLES_H
 #define DCPI_COLLECTORD_UNWIND_TABLES_H

@@ -138,7 +138,7 @@ end_servers
 # stacks_of COMM - those with a frame in a program: while another one is executed, there is the kernel alone
 stacks_of()
 {
-	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" | grep -vP '\t!unknown(;\[kernel\])*$' >"$scratch/stacks-$1"
+	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" | grep -vP '\t!unknown(;\[kernel\])+$' >"$scratch/stacks-$1"
 	cat "$scratch/stacks-$1"
 }
 

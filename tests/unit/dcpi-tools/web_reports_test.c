@@ -190,7 +190,7 @@ more_than_may_run_at_once_wait(void **state)
 	assert_int_equal(count_runs(pool), WAITS);
 }
 
-/* Of one that runs and six that wait, "d" is needed by a second page, which makes it go before "c". */
+/* "a" runs, and six wait. A second page needs "d", which then goes before "c". */
 static void
 what_is_needed_runs_before_what_is_wanted(void **state)
 {

@@ -220,7 +220,7 @@ struct many {
 	uint32_t count;
 };
 
-/* Its number, which is that of an equal node or a new one. */
+/* Returns the number of the node: that of an equal one which was put before, or the next. */
 static uint32_t
 put_node(struct many *many, uint64_t offset, uint32_t image, uint32_t caller)
 {
@@ -335,7 +335,7 @@ many_nodes_take_few_bytes(void **state)
 	profile_close(profile);
 }
 
-/* Nodes that a salvaged database has twice keep both numbers; who asks for the frame gets one of them. */
+/* A salvaged database may have one frame and caller under two numbers: both stay, and stacks_intern() finds one. */
 static void
 a_node_may_have_two_numbers(void **state)
 {
