@@ -14,11 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collectord/unwind_tables.h"
 #include "process/attribution.h"
 #include "stream/record.h"
 
 #define HELD_STACKS_BYTES_MAX ((size_t)4 << 20)
-#define HELD_STACKS_NS        UINT64_C(3000000000) /* tables of three images, one after the other */
+#define HELD_STACKS_NS        UNWIND_TABLES_AWAIT_NS
 
 struct held_stack {
 	struct record record; /* what it points to is its own */

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "collectord/capture_child.h"
-#include "collectord/held_stacks.h"
 #include "collectord/machine.h"
 #include "profile/captured.h"
 #include "unwind/table.h"
@@ -743,16 +742,6 @@ unwind_tables_hook(struct unwind_tables *tables)
 
 /* ---- its life ---- */
 
-/* With the lock held. */
-static bool
-is_expected(const struct unwind_tables *tables, const struct unwind_image *image, uint64_t now_ns)
-{
-	if (now_ns - image->asked_ns > SOON_NS)
-		return false;
-	return image->stage == STAGE_LOOKUP || image->stage == STAGE_MAKING || image->stage == STAGE_READY ||
-	       (image->stage == STAGE_MAKE && is_affordable(tables, image));
-}
-
 bool
 unwind_tables_expect(const struct unwind_tables *tables)
 {
@@ -760,8 +749,14 @@ unwind_tables_expect(const struct unwind_tables *tables)
 	bool expects = tables->waits_for_files;
 
 	capture_thread_lock(tables->options.thread);
-	for (size_t i = 0; !expects && i < tables->image_count; i++)
-		expects = is_expected(tables, tables->images[i], now_ns);
+	for (size_t i = 0; !expects && i < tables->image_count; i++) {
+		const struct unwind_image *image = tables->images[i];
+
+		if (now_ns - image->asked_ns > SOON_NS)
+			continue;
+		expects = image->stage == STAGE_LOOKUP || image->stage == STAGE_MAKING || image->stage == STAGE_READY ||
+		          (image->stage == STAGE_MAKE && is_affordable(tables, image));
+	}
 	capture_thread_unlock(tables->options.thread);
 	return expects;
 }
@@ -786,7 +781,7 @@ unwind_tables_await(struct unwind_tables *tables, uint32_t number)
 		expects = slot->image->missing > 0 && slot->image->tries < TRIES_MAX && has_room(tables, slot->image);
 	else /* also where it is not affordable yet: that may take a second or two */
 		expects = slot->image->stage != STAGE_LOADED && slot->image->stage != STAGE_WITHOUT &&
-		          now_ns - slot->image->asked_ns <= HELD_STACKS_NS;
+		          now_ns - slot->image->asked_ns <= UNWIND_TABLES_AWAIT_NS;
 	capture_thread_unlock(tables->options.thread);
 	return expects;
 }

@@ -28,6 +28,8 @@
 
 #define UNWIND_TABLES_IMAGES_MAX 2048 /* whose tables are known, or are to be made; of others, stacks end */
 
+#define UNWIND_TABLES_AWAIT_NS UINT64_C(3000000000) /* for which a table is waited for after it was asked for */
+
 struct unwind_tables_options {
 	struct capture_thread *thread; /* borrowed */
 	struct file_ids *files;        /* build-ids of files; borrowed. NULL: the images have them */

@@ -528,12 +528,15 @@ unwind_without_files()
 	before=$("$build/tests/system/show_stacks" "$db" calls | LC_ALL=C sort)
 	cp "$build/workloads/naps" "$program.new"
 	mv "$program.new" "$program"
+	dcpimport --db "$db" --label after "$data" >"$scratch/after.text"
 	dcpimport --db "$db.other" "$data" >"$scratch/other.text"
 	dcpimport --db "$db.other" --json "$data" >"$scratch/other.json"
 	check 'all stacks of an import reach the outermost procedure' \
 		[ "$(awk '/ truncated:/ { n += $1 } END { print n + 0 }' <<<"$before")" -le 5 ]
 	check 'another program at its path gives no table, and the report says so' \
 		grep -Eq '^Truncated: [0-9]+ stacks of [0-9]+: there are no unwind tables' "$scratch/other.text"
+	check 'nor does the database that has stacks of the one before: tables of an import are not kept' \
+		grep -Eq '^Truncated: [0-9]+ stacks of [0-9]+: there are no unwind tables' "$scratch/after.text"
 	check 'JSON says how many stacks' [ "$(jq '.imported[0].truncated["no-tables"]' "$scratch/other.json")" -ge 100 ]
 }
 
