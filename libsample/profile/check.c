@@ -58,7 +58,8 @@ struct check {
 	struct check_numbers contexts;
 	struct stack_nodes nodes;
 	uint32_t highest_node;
-	uint32_t stacks_image; /* of kind IMAGE_STACKS; 0: there is none */
+	uint8_t last_node[STACKS_KEY_SIZE]; /* of the runs so far; 0: none */
+	uint32_t stacks_image;              /* of kind IMAGE_STACKS; 0: there is none */
 };
 
 static __attribute__((format(printf, 2, 3))) void
@@ -311,11 +312,13 @@ visit_text(struct check *check, const MDB_val *key, const MDB_val *value)
 }
 
 static int
-compare_with_highest(void *context, uint32_t number, const struct stack_node *node)
+visit_node(void *context, uint32_t number, const struct stack_node *node)
 {
-	const struct check *check = context;
+	const struct stacks_key key = {
+		.offset = node->offset, .image = node->image, .caller = node->caller, .number = number};
+	struct check *check = context;
 
-	(void)node;
+	stacks_key_encode(&key, check->last_node);
 	return number > check->highest_node ? -DCPI_EDAMAGED : 0;
 }
 
@@ -325,13 +328,18 @@ visit_stacks(struct check *check, const MDB_val *key, const MDB_val *value)
 	struct stacks_key at;
 
 	if (stacks_key_decode(key->mv_data, key->mv_size, &at)) {
-		check_complain(check, "stacks: a key of %zu bytes", key->mv_size);
+		check_complain(check, "stacks: a key of %zu bytes cannot be read", key->mv_size);
 		return 0;
 	}
-	if (stacks_decode(&at, value->mv_data, value->mv_size, compare_with_highest, check))
+	if (at.image == 0) /* check_stacks() has read it */
+		return 0;
+	if (memcmp(key->mv_data, check->last_node, sizeof(check->last_node)) <= 0)
+		check_complain(check, "stacks: the nodes before image %u, offset %#" PRIx64 " reach beyond it",
+		               at.image, at.offset);
+	if (stacks_decode(&at, value->mv_data, value->mv_size, visit_node, check))
 		check_complain(check, "stacks: the nodes of image %u, offset %#" PRIx64 " cannot be read", at.image,
 		               at.offset);
-	if (at.image != 0 && at.image != STACK_NO_IMAGE && !check_numbers_have(&check->images, at.image))
+	if (at.image != STACK_NO_IMAGE && !check_numbers_have(&check->images, at.image))
 		check_complain(check, "stacks: image %u is not in images", at.image);
 	return 0;
 }

@@ -183,11 +183,17 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
  * its limit; this happens once, because removed pages are reused.
  */
 static int
+raise_limit(const struct store *store)
+{
+	return store_raise_limit(store, store->size_limit / RAISED_SHARE + RAISED_BYTES);
+}
+
+static int
 drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
 {
 	int result, err;
 
-	result = store_raise_limit(&profile->store, profile->store.size_limit / RAISED_SHARE + RAISED_BYTES);
+	result = raise_limit(&profile->store);
 	if (result)
 		return result;
 	max = max < RAISED_BLOCKS ? max : RAISED_BLOCKS;
@@ -575,7 +581,7 @@ remove_stacks(struct profile *profile, MDB_txn *txn, size_t max, struct stacks_k
 	struct gc_marks *marks = &profile->gc.nodes;
 
 	mark_session(marks, &profile->nodes);
-	return stacks_sweep(&profile->store, txn, marks, LOOKS_PER_BLOCK * max, next);
+	return stacks_sweep(&profile->store, txn, marks, max, next);
 }
 
 static int
@@ -656,17 +662,34 @@ remove_step(struct profile *profile, size_t max)
 	return 1;
 }
 
+static int
+remove_from_full(struct profile *profile, size_t max)
+{
+	int result, err;
+
+	result = raise_limit(&profile->store);
+	if (result)
+		return result;
+	result = remove_step(profile, max < RAISED_BLOCKS ? max : RAISED_BLOCKS);
+	err = store_restore_limit(&profile->store);
+	return result < 0 || !err ? result : err;
+}
+
 int
 profile_collect_garbage(struct profile *profile, const struct retention_options *options)
 {
 	const size_t max = options->blocks_max ? options->blocks_max : RETENTION_BLOCKS;
 	const struct gc *gc = &profile->gc;
+	int result;
 
 	if (!profile->store.write)
 		return -EINVAL;
 	if (!gc->active && gc->done)
 		return 0;
-	return !gc->active || gc->phase == GC_MARK ? mark_step(profile, max) : remove_step(profile, max);
+	if (!gc->active || gc->phase == GC_MARK)
+		return mark_step(profile, max);
+	result = remove_step(profile, max);
+	return result == -DCPI_EFULL ? remove_from_full(profile, max) : result;
 }
 
 /* ---- all of it ---- */

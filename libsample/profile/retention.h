@@ -61,7 +61,8 @@ int profile_drop_old(struct profile *profile, const struct retention_options *op
 
 /*
  * Remove stacks, images with their symbols and text, and contexts that no count refers to. Goes through all counts once
- * after the profile was opened, and once after slices were dropped; not while an import is under way.
+ * after the profile was opened, and once after slices were dropped; not while an import is under way. The file may grow
+ * past its limit as by profile_drop_old().
  */
 int profile_collect_garbage(struct profile *profile, const struct retention_options *options);
 

@@ -13,7 +13,7 @@
 #include "profile/store.h"
 #include "tally/tally.h"
 
-/* No image has the number 0: the one node of this image has the highest number that was ever given. */
+/* No image has the number 0: under the one key that has it is the highest number that was ever given. */
 #define HIGHEST_IMAGE 0
 static const struct stacks_key highest_key = {.image = HIGHEST_IMAGE};
 
@@ -38,7 +38,22 @@ stacks_key_decode(const void *data, size_t size, struct stacks_key *key)
 	key->offset = read_u64_be(&reader);
 	key->caller = read_u32_be(&reader);
 	key->number = read_u32_be(&reader);
-	return reader_done(&reader) ? 0 : -DCPI_EDAMAGED;
+	if (!reader_done(&reader))
+		return -DCPI_EDAMAGED;
+	if (key->image == HIGHEST_IMAGE)
+		return key->offset || key->caller || key->number ? -DCPI_EDAMAGED : 0;
+	return key->caller < key->number && key->number < NUMBER_END ? 0 : -DCPI_EDAMAGED;
+}
+
+int
+stacks_highest_decode(const void *data, size_t size, uint32_t *highest)
+{
+	struct byte_reader reader;
+
+	reader_init(&reader, data, size);
+	read_format(&reader);
+	*highest = read_varint_u32(&reader);
+	return reader_done(&reader) && *highest < NUMBER_END ? 0 : -DCPI_EDAMAGED;
 }
 
 /* ---- a run of nodes ---- */
@@ -73,9 +88,7 @@ stacks_decode(const struct stacks_key *key, const void *data, size_t size, stack
 
 	reader_init(&reader, data, size);
 	read_format(&reader);
-	if (key->image == HIGHEST_IMAGE)
-		at.number = read_varint_u32(&reader);
-	if (reader.failed || at.number <= at.caller || at.number >= NUMBER_END)
+	if (reader.failed)
 		return -DCPI_EDAMAGED;
 	for (size_t count = 1; !result; count++) {
 		result = visit(context, at.number, &(struct stack_node){at.offset, at.image, at.caller});
@@ -190,14 +203,6 @@ put_run(const struct store *store, MDB_txn *txn, const struct numbered_node *nod
 	return err;
 }
 
-static int
-take_number(void *context, uint32_t number, const struct stack_node *node)
-{
-	(void)node;
-	*(uint32_t *)context = number;
-	return 0;
-}
-
 int
 stacks_highest(const struct store *store, MDB_txn *txn, uint32_t *highest)
 {
@@ -211,7 +216,7 @@ stacks_highest(const struct store *store, MDB_txn *txn, uint32_t *highest)
 	*highest = 0;
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	return stacks_decode(&highest_key, value.mv_data, value.mv_size, take_number, highest);
+	return stacks_highest_decode(value.mv_data, value.mv_size, highest);
 }
 
 int

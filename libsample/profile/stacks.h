@@ -17,7 +17,7 @@
  * and how far its number is above its caller's. So the pages to which a flush adds nodes are those of the code that was
  * sampled, a node takes six to ten bytes, and a new one costs the same where recursion has made a million of one frame,
  * or one caller has a million of callees. Only a salvaged database has two nodes that differ by number alone.
- * Under the key that is 0 all through is a varint, the highest number that was ever given.
+ * Under the key that is 0 all through is a varint, the highest number that was ever given; no other key has image 0.
  * Thread rule: functions on a profile are its thread's; the others are stateless.
  */
 #ifndef DCPI_PROFILE_STACKS_H
@@ -65,15 +65,18 @@ uint32_t stack_nodes_find(const struct stack_nodes *nodes, uint64_t number);
 /* The first node of a run. */
 struct stacks_key {
 	uint64_t offset;
-	uint32_t image;
-	uint32_t caller;
-	uint32_t number; /* 0: of the highest, which the value has */
+	uint32_t image;  /* 0: of the highest number; so are the others */
+	uint32_t caller; /* lower than number */
+	uint32_t number;
 };
 
 void stacks_key_encode(const struct stacks_key *key, uint8_t data[STACKS_KEY_SIZE]);
 int stacks_key_decode(const void *data, size_t size, struct stacks_key *key); /* 0 or -DCPI_EDAMAGED */
 
-/* The nodes at one key, ascending: calls `visit` for each. 0; -DCPI_EDAMAGED; what `visit` returned, if not 0. */
+/* The highest number, of the value at the key that is 0 all through. 0 or -DCPI_EDAMAGED. */
+int stacks_highest_decode(const void *data, size_t size, uint32_t *highest);
+
+/* The nodes at any other key, ascending: calls `visit` for each. 0; -DCPI_EDAMAGED; what `visit` returned, if not 0. */
 typedef int stacks_visit(void *context, uint32_t number, const struct stack_node *node);
 int stacks_decode(const struct stacks_key *key, const void *data, size_t size, stacks_visit *visit, void *context);
 

@@ -76,6 +76,7 @@ struct salvage {
 	size_t slice_count;
 	struct salvage_node *nodes;
 	size_t node_count, node_capacity;
+	uint32_t stacks_image;   /* the new database's number of the image that counts nodes; 0: there is none */
 	struct profile *profile; /* the new one */
 	MDB_txn *txn;
 	size_t puts; /* in this transaction */
@@ -322,6 +323,8 @@ put_images(struct salvage *salvage)
 			err = ids_set_roots_names(&salvage->profile->store, salvage->txn, thing->number);
 		if (err)
 			return err;
+		if (record.image.kind == IMAGE_STACKS)
+			salvage->stacks_image = thing->number;
 	}
 	return 0;
 }
@@ -557,6 +560,26 @@ put_block(struct salvage *salvage, struct salvage_slice *slice, struct counts_ke
 	return 0;
 }
 
+static uint64_t
+node_of_pair(const struct counts_key *key, const struct counts_pair *pair)
+{
+	return (uint64_t)key->block << COUNTS_BLOCK_SHIFT | pair->offset;
+}
+
+/* Are the offsets of these counts numbers that nodes can have, if they are to be nodes? */
+static bool
+can_be_counted(const struct salvage *salvage, const struct counts_key *key, const struct counts_pair *pairs, int count)
+{
+	const struct salvage_thing *image = salvage_things_find(&salvage->things[TABLE_IMAGES], key->image);
+
+	if (!image || image->number == 0 || image->number != salvage->stacks_image)
+		return true;
+	for (int i = 0; i < count; i++)
+		if (node_of_pair(key, &pairs[i]) == 0 || node_of_pair(key, &pairs[i]) >= UINT32_MAX)
+			return false;
+	return true;
+}
+
 static int
 salvage_counts(struct salvage *salvage, enum salvage_source source, const struct pages_entry *entry)
 {
@@ -570,7 +593,7 @@ salvage_counts(struct salvage *salvage, enum salvage_source source, const struct
 		return -DCPI_EDAMAGED;
 	count = counts_decode(entry->value, entry->size, pairs);
 	sum = count > 0 ? sum_of_counts(pairs, count) : 0;
-	if (sum == 0)
+	if (sum == 0 || !can_be_counted(salvage, &key, pairs, count))
 		return -DCPI_EDAMAGED;
 	slice = find_slice(salvage, key.slice);
 	if (!slice || key.event >= slice->slice.event_count) {
@@ -820,6 +843,11 @@ salvage_validate_stacks(const struct pages_entry *entry, struct stacks_key *key)
 {
 	int err = entry->is_tree ? -DCPI_EDAMAGED : stacks_key_decode(entry->key, entry->key_size, key);
 
+	if (!err && key->image == 0) {
+		uint32_t highest;
+
+		return stacks_highest_decode(entry->value, entry->size, &highest);
+	}
 	return err ? err : stacks_decode(key, entry->value, entry->size, ignore_node, NULL);
 }
 
@@ -864,11 +892,11 @@ static const struct stack_node lost_node = {.image = STACK_NO_IMAGE, .offset = S
 
 /* The first `count` nodes are sorted. */
 static int
-need_node(struct salvage *salvage, size_t count, uint64_t number)
+need_node(struct salvage *salvage, size_t count, uint32_t number)
 {
 	const size_t at = ARRAY_LOWER_BOUND(salvage->nodes, count, number, number);
 	const struct salvage_node lost = {
-		.number = (uint32_t)number,
+		.number = number,
 		.source = SOURCE_PAGES,
 		.node = lost_node,
 	};
@@ -884,20 +912,19 @@ need_counted_nodes(struct salvage *salvage, size_t count)
 	struct counts_pair pairs[COUNTS_BLOCK_SIZE];
 	struct counts_key key;
 	struct store_walk walk;
-	uint32_t image;
-	int result = stacks_image(store, salvage->txn, &image);
+	int result;
 
-	if (result || image == 0)
-		return result;
+	if (salvage->stacks_image == 0)
+		return 0;
 	store_walk_begin(store, salvage->txn, TABLE_COUNTS, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		int pair_count = 0;
 
 		result = counts_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
-		if (!result && key.image == image)
+		if (!result && key.image == salvage->stacks_image)
 			pair_count = counts_decode(walk.value.mv_data, walk.value.mv_size, pairs);
 		for (int i = 0; !result && i < pair_count; i++)
-			result = need_node(salvage, count, (uint64_t)key.block << COUNTS_BLOCK_SHIFT | pairs[i].offset);
+			result = need_node(salvage, count, (uint32_t)node_of_pair(&key, &pairs[i]));
 		if (result || pair_count < 0)
 			break;
 	}

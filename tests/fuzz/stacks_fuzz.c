@@ -40,9 +40,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	stacks_key_encode(&key, again);
 	require(memcmp(again, data, sizeof(again)) == 0);
+	if (key.image == 0) {
+		uint32_t highest;
+
+		if (stacks_highest_decode(data + sizeof(again), size - sizeof(again), &highest) == 0)
+			require(highest < UINT32_MAX);
+		return 0;
+	}
 	/* what is before the first node */
 	seen.node = (struct stack_node){.offset = key.offset, .image = key.image, .caller = key.caller};
-	seen.number = key.number ? key.number - 1 : 0;
+	seen.number = key.number - 1;
 	if (stacks_decode(&key, data + sizeof(again), size - sizeof(again), see_node, &seen) == 0)
 		require(seen.count > 0 && seen.count <= STACKS_RUN_MAX);
 	return 0;

@@ -26,6 +26,7 @@
 #define SPARED               2   /* the limit that is suggested uses 1/SPARED of the free space */
 #define LEAST_PERCENT        0.5 /* of all samples, for an image to be named */
 #define LEAST_STACKS_PERCENT 1.0 /* of the call stacks: for an image to be named */
+#define LEAST_STACKS         20  /* that end in it: fewer may be chance */
 #define IMAGES_NAMED         10
 #define DAY_NS               (UINT64_C(86400) * 1000000000)
 #define NAME_CHARACTERS      "abcdefghijklmnopqrstuvwxyz0123456789+-."
@@ -396,7 +397,7 @@ doctor_check_stacks(const struct selection *selection, const char *stretch, stru
 		for (unsigned end = 0; end < STACK_END_COUNT; end++) {
 			const double percent = summary_percent(losses.ends[i][end], losses.samples);
 
-			if (percent >= LEAST_STACKS_PERCENT)
+			if (losses.ends[i][end] >= LEAST_STACKS && percent >= LEAST_STACKS_PERCENT)
 				add_stack_loss(selection, i, (enum stack_end)end, losses.ends[i][end], percent,
 				               findings);
 		}

@@ -93,6 +93,31 @@ a_key_is_the_first_node(void **state)
 	assert_int_equal(read.caller, key.caller);
 	assert_int_equal(read.number, key.number);
 	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE - 1, &read), -DCPI_EDAMAGED);
+	memcpy(data + 16, data + 12, 4); /* calls itself */
+	assert_int_equal(stacks_key_decode(data, STACKS_KEY_SIZE, &read), -DCPI_EDAMAGED);
+}
+
+/* The key that is 0 all through is the only one with image 0. */
+static void
+the_highest_number_has_a_key_of_its_own(void **state)
+{
+	uint8_t data[STACKS_KEY_SIZE] = {0};
+	struct stacks_key read;
+	uint32_t highest;
+
+	(void)state;
+	assert_int_equal(stacks_key_decode(data, sizeof(data), &read), 0);
+	assert_int_equal(read.image, 0);
+	for (size_t i = 4; i < sizeof(data); i++) {
+		data[i] = 1;
+		assert_int_equal(stacks_key_decode(data, sizeof(data), &read), -DCPI_EDAMAGED);
+		data[i] = 0;
+	}
+	assert_int_equal(stacks_highest_decode("\1\x81\1", 3, &highest), 0);
+	assert_int_equal(highest, 129);
+	assert_int_equal(stacks_highest_decode("\1\x81", 2, &highest), -DCPI_EDAMAGED);
+	assert_int_equal(stacks_highest_decode("\1\1\1", 3, &highest), -DCPI_EDAMAGED);
+	assert_int_equal(stacks_highest_decode("\1\xff\xff\xff\xff\xf", 6, &highest), -DCPI_EDAMAGED);
 }
 
 /* ---- in a database ---- */
@@ -378,6 +403,105 @@ a_node_above_the_highest_number_is_damage(void **state)
 	assert_in_range(complaints(fixture->directory), 1, 10);
 }
 
+/* Each run can be read, and no node is there twice; but which run has a node, its key does not say any more. */
+static void
+runs_that_overlap_are_damage(void **state)
+{
+	const struct stacks_key between = {.image = 1, .offset = 0x18, .number = 4}; /* in the run from 0x10 to 0x20 */
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	uint8_t key[STACKS_KEY_SIZE];
+	MDB_txn *txn;
+
+	flush(profile, begin_stacks_epoch(profile), START_NS,
+	      (struct stack_batch){.images = images,
+	                           .nodes = nodes,
+	                           .first_node = 1,
+	                           .node_count = 3,
+	                           .stacks_image = 2,
+	                           .counts = {0, 0, 7}});
+	assert_int_equal(store_begin(&profile->store, true, &txn), 0);
+	assert_int_equal(stacks_set_highest(&profile->store, txn, 4), 0);
+	assert_int_equal(store_end(&profile->store, txn, 0), 0);
+	assert_clean(profile);
+	profile_close(profile);
+	stacks_key_encode(&between, key);
+	raw_put_once(fixture->directory, "stacks", key, sizeof(key), "\1", 1);
+	assert_int_equal(complaints(fixture->directory), 1);
+}
+
+#define DEPTH 900
+
+/* A stack of DEPTH frames, 16 bytes apart, with a sample. */
+static void
+write_deep_stack(struct profile *profile)
+{
+	static struct stack_node chain[DEPTH];
+	static const struct image *const own[] = {&stacks_of_all, &gzip_image, &libc_image};
+	const uint32_t epoch = begin_stacks_epoch(profile);
+	struct slice slice = {
+		.epoch = epoch,
+		.start_ns = START_NS,
+		.end_ns = START_NS + MINUTE_NS,
+		.event_count = 1,
+		.events[0].samples = 1,
+	};
+	struct tally_entry entry = {.offset = DEPTH, .count = 1};
+	const struct profile_batch batch = {
+		.entries = &entry,
+		.entry_count = 1,
+		.image_count = 3,
+		.images = own,
+		.context_count = 2,
+		.contexts = two_contexts,
+		.first_node = 1,
+		.node_count = DEPTH,
+		.nodes = chain,
+		.slice = &slice,
+	};
+
+	for (uint32_t i = 0; i < DEPTH; i++)
+		chain[i] = (struct stack_node){.offset = (uint64_t)i * 16, .image = 1, .caller = i};
+	assert_int_equal(profile_flush(profile, &batch), 0);
+}
+
+/* Garbage of stacks is removed when no page is free: else a flush could not be written until something is dropped. */
+static void
+a_full_database_is_swept(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 1 << 20);
+	const struct retention_options options = {0};
+	struct stack_node node = {.image = 2};
+	unsigned seed = 1;
+	uint32_t number;
+	int result;
+
+	write_deep_stack(profile);
+	/* ever more nodes between those, which no count refers to, until there is no room for one */
+	for (unsigned together = 256; together > 0;) {
+		MDB_txn *txn;
+		int err = 0;
+
+		assert_int_equal(store_begin(&profile->store, true, &txn), 0);
+		for (unsigned i = 0; !err && i < together; i++) {
+			node.offset = (uint64_t)rand_r(&seed) % ((uint64_t)DEPTH * 16);
+			node.caller = (uint32_t)rand_r(&seed) % DEPTH;
+			err = stacks_intern(&profile->store, txn, &node, &number);
+		}
+		err = store_end(&profile->store, txn, err);
+		if (err)
+			assert_int_equal(err, -DCPI_EFULL);
+		together = err ? together / 2 : together;
+	}
+	assert_in_range(node_count(profile), 10 * DEPTH, 1000000);
+	while ((result = profile_collect_garbage(profile, &options)) > 0)
+		assert_clean(profile);
+	assert_int_equal(result, 0);
+	assert_int_equal(node_count(profile), DEPTH);
+	profile_close(profile);
+}
+
 /* What has the number of the stacks' image in the database that was there before is no image of stacks in this one. */
 static void
 another_database_at_the_path_has_other_numbers(void **state)
@@ -494,6 +618,7 @@ main(void)
 		cmocka_unit_test(a_runs_nodes_are_distances),
 		cmocka_unit_test(a_run_has_a_limit),
 		cmocka_unit_test(a_key_is_the_first_node),
+		cmocka_unit_test(the_highest_number_has_a_key_of_its_own),
 		CASE(stacks_are_read_as_they_were_written),
 		CASE(each_node_is_stored_once),
 		CASE(a_batch_that_contradicts_itself_is_refused),
@@ -501,6 +626,8 @@ main(void)
 		CASE(many_nodes_take_few_bytes),
 		CASE(a_node_may_have_two_numbers),
 		CASE(a_node_above_the_highest_number_is_damage),
+		CASE(runs_that_overlap_are_damage),
+		CASE(a_full_database_is_swept),
 		CASE(another_databases_stacks_meet_those_here),
 		CASE(a_damaged_frame_is_found_out),
 		CASE(a_stack_that_is_too_deep_is_damage),

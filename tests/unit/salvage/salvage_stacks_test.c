@@ -56,12 +56,40 @@ a_stack_that_is_too_deep_is_cut(void **state)
 	profile_close(profile);
 }
 
+/* A count whose offset is damaged is one of node 0: the version before has the block, and the rest is salvaged. */
+static void
+counts_of_no_node_are_not_salvaged(void **state)
+{
+	const struct profile_fixture *fixture = *state;
+	struct profile *profile = open_writer(fixture->directory, 0);
+	struct salvage_result result;
+	struct raw_entry block = {0};
+	struct raw raw;
+
+	write_stacks(profile, START_NS);
+	profile_close(profile);
+	raw_open(&raw, fixture->directory);
+	assert_true(raw_entry_at(&raw, "counts", 0, &block));
+	raw_put(&raw, "counts", block.key, block.key_size, "\1\0\7", 3);
+	raw_close(&raw);
+	free(block.key);
+	free(block.value);
+	assert_in_range(complaints(fixture->directory), 1, 10);
+	assert_int_equal(profile_salvage(fixture->directory, fixture->other, NULL, &result), 0);
+	assert_int_equal(result.stacks.kept, 5);
+	assert_int_equal(complaints(fixture->other), 0);
+	profile = open_reader(fixture->other);
+	assert_int_equal(samples_of(profile, 0x5000, 0x10), 7);
+	profile_close(profile);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_node_that_is_lost_is_found_out_and_salvaged_without_its_callers),
 		CASE(a_stack_that_is_too_deep_is_cut),
+		CASE(counts_of_no_node_are_not_salvaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
