@@ -1,6 +1,7 @@
 #include "process/stack_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -72,18 +73,20 @@ node_hash(const struct stack_node *node)
 	return (size_t)hash_mix(hash_mix(node->offset, node->image), node->caller);
 }
 
+static bool
+is_equal(const struct stack_node *a, const struct stack_node *b)
+{
+	return a->offset == b->offset && a->image == b->image && a->caller == b->caller;
+}
+
 /* The slot that has the node, or a free one. */
 static uint32_t *
 find_slot(uint32_t *slots, size_t slot_count, const struct stack_node *nodes, const struct stack_node *node)
 {
 	size_t at = node_hash(node) & (slot_count - 1);
 
-	for (; slots[at]; at = (at + 1) & (slot_count - 1)) {
-		const struct stack_node *there = &nodes[slots[at] - 1];
-
-		if (there->offset == node->offset && there->image == node->image && there->caller == node->caller)
-			break;
-	}
+	while (slots[at] && !is_equal(&nodes[slots[at] - 1], node))
+		at = (at + 1) & (slot_count - 1);
 	return &slots[at];
 }
 
@@ -111,6 +114,11 @@ stack_table_intern(struct stack_table *table, const struct stack_node *node, uin
 
 	if (node->caller > table->count)
 		return -EINVAL;
+	/* nodes that came with one stack lie side by side: most of a stack's are found without waiting for memory */
+	if (node->caller < table->count && is_equal(&table->nodes[node->caller], node)) {
+		*number = node->caller + 1;
+		return 0;
+	}
 	slot = find_slot(table->slots, table->slot_count, table->nodes, node);
 	if (*slot) {
 		*number = *slot;

@@ -7,7 +7,8 @@
 #include "base/bytes.h"
 #include "process/hash.h"
 
-#define VERSION 1
+#define VERSION          1
+#define BLOCKS_A_STRETCH 4
 
 /* What DWARF numbers of registers are below, for a machine; 0: no such machine. */
 static uint64_t
@@ -87,6 +88,12 @@ block_count(uint64_t rows)
 	return (rows + UNWIND_BLOCK_ROWS - 1) / UNWIND_BLOCK_ROWS;
 }
 
+static size_t
+stretches_max(uint64_t rows)
+{
+	return block_count(rows) / BLOCKS_A_STRETCH + 1;
+}
+
 /* The table and its arrays in one block: those of 32 bits, then bytes. Rows are the last of the bytes that are left. */
 static int
 allocate(struct table_loader *loader, unsigned machine)
@@ -94,6 +101,7 @@ allocate(struct table_loader *loader, unsigned machine)
 	const size_t size = sizeof(struct unwind_table) + block_count(loader->rows) * sizeof(struct unwind_block) +
 	                    loader->sets * sizeof(struct unwind_rules) +
 	                    loader->register_rules * sizeof(struct unwind_register_rule) +
+	                    (stretches_max(loader->rows) + 1) * sizeof(uint32_t) +
 	                    loader->expressions * sizeof(uint32_t) + loader->expression_bytes +
 	                    reader_left(&loader->reader);
 	struct unwind_table *table = malloc(size);
@@ -118,6 +126,8 @@ allocate(struct table_loader *loader, unsigned machine)
 	at += loader->sets * sizeof(*table->rules);
 	table->register_rules = (struct unwind_register_rule *)at;
 	at += loader->register_rules * sizeof(*table->register_rules);
+	table->stretches = (uint32_t *)at;
+	at += (stretches_max(loader->rows) + 1) * sizeof(*table->stretches);
 	table->expression_ends = (uint32_t *)at;
 	at += loader->expressions * sizeof(*table->expression_ends);
 	table->expression_bytes = at;
@@ -251,6 +261,25 @@ read_rows(struct table_loader *loader)
 	return true;
 }
 
+static void
+make_stretches(struct unwind_table *table)
+{
+	const uint32_t blocks = (uint32_t)block_count(table->row_count);
+	uint32_t *stretches = (uint32_t *)table->stretches;
+	uint32_t last, stretch = 0;
+
+	if (blocks == 0)
+		return;
+	last = table->blocks[blocks - 1].offset;
+	while (last >> table->stretch_shift >= stretches_max(table->row_count))
+		table->stretch_shift++;
+	table->stretch_count = (last >> table->stretch_shift) + 1;
+	for (uint32_t i = 0; i < blocks; i++)
+		while (stretch <= table->blocks[i].offset >> table->stretch_shift)
+			stretches[stretch++] = i;
+	stretches[stretch] = blocks;
+}
+
 int
 unwind_table_load(const void *bytes, size_t size, struct unwind_table **table)
 {
@@ -274,6 +303,7 @@ unwind_table_load(const void *bytes, size_t size, struct unwind_table **table)
 		free(loader.table);
 		return err;
 	}
+	make_stretches(loader.table);
 	*table = loader.table;
 	return 0;
 }
@@ -303,18 +333,26 @@ find_set(const struct unwind_table *table, const struct unwind_block *block, uin
 const struct unwind_rules *
 unwind_table_find(const struct unwind_table *table, uint64_t offset)
 {
-	const struct unwind_block *block = table->blocks;
-	uint64_t set;
+	uint64_t stretch = offset >> table->stretch_shift, set;
+	uint32_t first, end;
 
-	if (table->row_count == 0 || offset < block->offset || offset > UNWIND_OFFSET_MAX)
+	if (table->row_count == 0 || offset < table->blocks->offset || offset > UNWIND_OFFSET_MAX)
 		return NULL;
-	/* the last of `left` blocks from `block` on that does not begin behind the offset, without a branch to
-	 * mispredict */
-	for (size_t left = block_count(table->row_count), half; left > 1; left -= half) {
-		half = left / 2;
-		block += block[half].offset <= offset ? half : 0;
+	if (stretch >= table->stretch_count)
+		stretch = table->stretch_count - 1;
+	/* the last block that does not begin behind the offset: from the last before the stretch on */
+	first = table->stretches[stretch];
+	end = table->stretches[stretch + 1];
+	first -= first > 0;
+	while (end - first > 1) {
+		const uint32_t middle = first + (end - first) / 2;
+
+		if (table->blocks[middle].offset <= offset)
+			first = middle;
+		else
+			end = middle;
 	}
-	set = find_set(table, block, offset);
+	set = find_set(table, &table->blocks[first], offset);
 	return set ? &table->rules[set - 1] : NULL;
 }
 

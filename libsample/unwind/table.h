@@ -70,7 +70,9 @@ struct unwind_rules {
 
 /*
  * Rows stay as they are in the bytes, because a large library has a million of them: in memory, a row takes three
- * bytes. They are found by blocks of UNWIND_BLOCK_ROWS, the last of which may have fewer.
+ * bytes. They are found by blocks of UNWIND_BLOCK_ROWS, the last of which may have fewer; and the blocks by stretches
+ * of the file, all of one size, of which there is one for some four blocks: stacks are sparse, so what is looked at has
+ * left the CPU's caches since, and bisecting all blocks of a compiler would wait for memory many times a frame.
  */
 struct unwind_block {
 	uint32_t offset; /* in the file, of the first row */
@@ -82,6 +84,11 @@ struct unwind_table {
 	enum unwind_machine machine;
 	uint32_t row_count, rules_count, register_rule_count, expression_count;
 	const struct unwind_block *blocks; /* of the rows: a row applies up to the next one's offset */
+	/* [i]: how many blocks begin before offset i << stretch_shift. One more than there are stretches, the last of
+	 * which has the last block. */
+	const uint32_t *stretches;
+	uint32_t stretch_count;
+	unsigned stretch_shift;
 	const uint8_t *rows, *rows_end;
 	const struct unwind_rules *rules;
 	const struct unwind_register_rule *register_rules;
