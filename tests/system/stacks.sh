@@ -73,21 +73,19 @@ end_servers()
 	[ -z "$postgres" ] || as_postgres "$postgres/pg_ctl" -D "$scratch/pg/data" -m immediate stop >/dev/null
 }
 
-# try_new_builds - what a programmer does: change a program, build it, run it for a moment
-try_new_builds()
+# try_new_build NUMBER - what a programmer does: change a program, build it, run it for a moment
+try_new_build()
 {
-	for i in 1 2 3 4; do
-		cat >"$scratch/new.c" <<END
+	cat >"$scratch/new.c" <<END
 #include <math.h>
 #include <time.h>
-volatile double sum = $i;
+volatile double sum = $1;
 __attribute__((noinline)) void inner(void) { for (int i = 0; i < 10000; i++) sum += sin(sum + i); }
-__attribute__((noinline)) void outer(void) { inner(); sum += $i; }
+__attribute__((noinline)) void outer(void) { inner(); sum += $1; }
 int main(void) { while (clock() < CLOCKS_PER_SEC / 2) outer(); return 0; }
 END
-		"${CC:-gcc}" -O2 -fomit-frame-pointer -o "$scratch/bin/new_build_$i" "$scratch/new.c" -lm &&
-			"$scratch/bin/new_build_$i" && rm "$scratch/bin/new_build_$i"
-	done
+	"${CC:-gcc}" -O2 -fomit-frame-pointer -o "$scratch/bin/new_build_$1" "$scratch/new.c" -lm &&
+		"$scratch/bin/new_build_$1" && rm "$scratch/bin/new_build_$1"
 }
 
 mkdir "$scratch/bin"
@@ -126,8 +124,15 @@ wait_for 20 has_tables # of all that runs, large programs beside the tests' own,
 dcpictl --db "$db" epoch --label=measured >/dev/null
 run
 run
-check 'programs are built and run for half a second' try_new_builds
+for i in 1 2 3 4; do
+	check "program $i is built and runs for half a second" try_new_build "$i"
+done
 sleep 3 # for which a stack may wait for a table
+# those that wait at the end of an epoch, or of dcpid, are of that epoch, and none is lost
+dcpictl --db "$db" epoch --label=cut >/dev/null
+check 'a program is built and runs at the end of an epoch' try_new_build 5
+dcpictl --db "$db" epoch --label=last >/dev/null
+check 'a program is built and runs at the end of dcpid' try_new_build 6
 status=$(dcpictl --db "$db" status)
 figure "$(grep -E 'stacks' <<<"$status")"
 check 'the status has the tables' grep -qE '^ +unwind tables +of [0-9]+ of [0-9]+ programs and libraries' <<<"$status"
@@ -138,8 +143,18 @@ end_servers
 # stacks_of COMM - those with a frame in a program: while another one is executed, there is the kernel alone
 stacks_of()
 {
-	[ -e "$scratch/stacks-$1" ] || "$list" "$db" measured "$1" | grep -vP '\t!unknown(;\[kernel\])+$' >"$scratch/stacks-$1"
+	[ -e "$scratch/stacks-$1" ] || {
+		"$list" "$db" measured "$1" >"$scratch/all-$1"
+		grep -vP "$kernel_alone" "$scratch/all-$1" >"$scratch/stacks-$1"
+	}
 	cat "$scratch/stacks-$1"
+}
+kernel_alone='\t!unknown(;\[kernel\][^;]*)+$'
+
+# count_stacks EPOCH COMM
+count_stacks()
+{
+	"$list" "$db" "$1" "$2" | awk '{ all += $1 } END { print all + 0 }'
 }
 
 # share_of COMM PATTERN - percent of the command's samples whose stack matches, of those that end in one of its functions
@@ -183,4 +198,12 @@ reached=$(share_of 'new_build_*' '^([^;]*`(_start|0x[0-9a-f]*);libc[.]so|\[kerne
 check_at_least 'programs that were built a moment ago and ran for half a second: 90 % of their stacks, too' 90 "$reached"
 figure "new builds: $(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }') stacks, $reached % whole:$(
 	stacks_of 'new_build_*' | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1] " " f[2]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
+alone=$(cat "$scratch"/all-* | grep -P "$kernel_alone" | awk '{ all += $1 } END { print all + 0 }')
+all=$(cat "$scratch"/all-* | awk '{ all += $1 } END { print all + 0 }')
+figure "$alone of $all stacks are of the kernel alone, at an address of the program that was replaced"
+check_at_most 'one in a hundred stacks is of the kernel alone' $((all / 100)) "$alone"
+# half a second of 199 samples each, of which the builds' own share may take some
+check_at_least 'what waited at the end of an epoch belongs to it' 60 "$(count_stacks cut new_build_5)"
+check_equal 'and not to the next' 0 "$(count_stacks last new_build_5)"
+check_at_least 'what waited when dcpid left is there' 60 "$(count_stacks last new_build_6)"
 check 'the database is whole' dcpictl --db "$db" check
