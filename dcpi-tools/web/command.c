@@ -72,6 +72,46 @@ command_selection(struct tool_command *command, const struct query *query)
 		command_field(command, query, (enum query_field)field);
 }
 
+/* What selects a side. */
+static const struct side_option {
+	const char *name;
+	enum query_field fields[2]; /* before, after */
+} side_options[] = {
+	{"epoch", {QUERY_BEFORE_EPOCH, QUERY_AFTER_EPOCH}}, {"label", {QUERY_BEFORE, QUERY_AFTER}},
+	{"since", {QUERY_BEFORE_SINCE, QUERY_AFTER_SINCE}}, {"until", {QUERY_BEFORE_UNTIL, QUERY_AFTER_UNTIL}},
+	{"comm", {QUERY_BEFORE_COMM, QUERY_AFTER_COMM}},    {"host", {QUERY_BEFORE_HOST, QUERY_AFTER_HOST}},
+};
+#define SIDE_OPTIONS (sizeof(side_options) / sizeof(side_options[0]))
+
+int
+command_sides(struct tool_command *command, const struct query *query, char *why, size_t size)
+{
+	size_t given[2] = {0, 0};
+
+	for (size_t i = 0; i < SIDE_OPTIONS; i++)
+		for (unsigned side = 0; side < 2; side++)
+			given[side] += query->values[side_options[i].fields[side]] != NULL;
+	if (given[0] == 0 && given[1] == 0)
+		return 0;
+	if (given[0] == 0 || given[1] == 0) {
+		snprintf(why, size,
+		         "a comparison needs two sets: say for before and for after a label, a time, an epoch, "
+		         "a command or a host");
+		return -1;
+	}
+	if (given[0] == 1 && given[1] == 1 && query->values[QUERY_BEFORE] && query->values[QUERY_AFTER]) {
+		command_field(command, query, QUERY_BEFORE);
+		command_field(command, query, QUERY_AFTER);
+		return 1;
+	}
+	for (unsigned side = 0; side < 2; side++) {
+		command_word(command, "--set");
+		for (size_t i = 0; i < SIDE_OPTIONS; i++)
+			command_option(command, side_options[i].name, query->values[side_options[i].fields[side]]);
+	}
+	return 1;
+}
+
 void
 command_set_json(struct tool_command *command)
 {

@@ -55,6 +55,12 @@ void command_field(struct tool_command *command, const struct query *query, enum
 /* --epoch, --since and so on. */
 void command_selection(struct tool_command *command, const struct query *query);
 
+/*
+ * The two sets of a comparison, of the fields before, before_since and so on: 1; 0 when neither is named, or -1, with a
+ * sentence, when one is. Patterns of labels alone are several runs a side, whose noise is known then.
+ */
+int command_sides(struct tool_command *command, const struct query *query, char *why, size_t size);
+
 /* Insert --json before all arguments that are no options. */
 void command_set_json(struct tool_command *command);
 

@@ -36,6 +36,12 @@ static const char *const names[QUERY_FIELDS] = {
 	[QUERY_BEFORE_UNTIL] = "before_until",
 	[QUERY_AFTER_SINCE] = "after_since",
 	[QUERY_AFTER_UNTIL] = "after_until",
+	[QUERY_BEFORE_EPOCH] = "before_epoch",
+	[QUERY_AFTER_EPOCH] = "after_epoch",
+	[QUERY_BEFORE_COMM] = "before_comm",
+	[QUERY_AFTER_COMM] = "after_comm",
+	[QUERY_BEFORE_HOST] = "before_host",
+	[QUERY_AFTER_HOST] = "after_host",
 };
 
 _Static_assert(QUERY_FIELDS <= 32, "a field is a bit of QUERY_KEEPS()");

@@ -24,6 +24,23 @@ static const struct view_field selection_fields[] = {
 	{0},
 };
 
+/* Those of command_sides(). */
+static const struct view_field side_fields[] = {
+	{QUERY_BEFORE, "Before: label", "before.*", NULL},
+	{QUERY_AFTER, "After: label", "after.*", NULL},
+	{QUERY_BEFORE_SINCE, "Before: since", "2026-11-20", NULL},
+	{QUERY_AFTER_SINCE, "After: since", "2026-11-21", NULL},
+	{QUERY_BEFORE_UNTIL, "Before: until", "2026-11-21", NULL},
+	{QUERY_AFTER_UNTIL, "After: until", "2026-11-22", NULL},
+	{QUERY_BEFORE_EPOCH, "Before: epoch", "latest-1", NULL},
+	{QUERY_AFTER_EPOCH, "After: epoch", "latest", NULL},
+	{QUERY_BEFORE_COMM, "Before: command", "server", NULL},
+	{QUERY_AFTER_COMM, "After: command", "server2", NULL},
+	{QUERY_BEFORE_HOST, "Before: host", "alpha", NULL},
+	{QUERY_AFTER_HOST, "After: host", "beta", NULL},
+	{0},
+};
+
 const struct view *
 view_find(const char *path)
 {
@@ -295,7 +312,7 @@ render_form(const struct view_page *page)
 	struct html *out = page->out;
 	const char *separator = ": ";
 
-	if (!view->fields && !view->has_selection)
+	if (!view->fields && !view->has_selection && !view->has_sides)
 		return;
 	html(out, "<details class=\"filter\"><summary>Select and filter");
 	for (unsigned field = QUERY_FORMAT + 1; field < QUERY_FIELDS; field++) {
@@ -312,6 +329,8 @@ render_form(const struct view_page *page)
 	html_attribute(out, "action", view->path);
 	html(out, ">\n");
 	for (const struct view_field *field = view->fields; field && field->label; field++)
+		render_field(page, field);
+	for (const struct view_field *field = side_fields; view->has_sides && field->label; field++)
 		render_field(page, field);
 	for (const struct view_field *field = selection_fields; view->has_selection && field->label; field++)
 		render_field(page, field);

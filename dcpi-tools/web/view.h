@@ -55,6 +55,7 @@ struct view {
 	unsigned keeps;                  /* fields that links to it keep (QUERY_KEEPS) */
 	bool is_hidden;                  /* not in the navigation: it needs a procedure */
 	bool has_selection;              /* its form has the fields that select samples */
+	bool has_sides;                  /* and those of the two sets of a comparison */
 	bool shows_all;                  /* without a selection it shows all epochs, not only the latest one */
 	const struct view_field *fields; /* of its form, the last one without a label; NULL: no form */
 

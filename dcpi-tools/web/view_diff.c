@@ -9,62 +9,30 @@
 #define ROWS_DEFAULT "50"
 
 static const struct view_field fields[] = {
-	{QUERY_BEFORE, "Before: label", "before.*", NULL},
-	{QUERY_AFTER, "After: label", "after.*", NULL},
-	{QUERY_BEFORE_SINCE, "Before: since", "2026-11-20", NULL},
-	{QUERY_BEFORE_UNTIL, "Before: until", "2026-11-21", NULL},
-	{QUERY_AFTER_SINCE, "After: since", "2026-11-21", NULL},
-	{QUERY_AFTER_UNTIL, "After: until", "2026-11-22", NULL},
-	{QUERY_COMM, "Command", "postgres", NULL},
-	{QUERY_CGROUP, "Cgroup", "/system.slice", NULL},
-	{QUERY_IMAGE, "Image", "libc.so.6", NULL},
-	{QUERY_EVENT, "Event", "cycles", NULL},
-	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL},
-	{0},
+	{QUERY_COMM, "Command", "postgres", NULL},         {QUERY_CGROUP, "Cgroup", "/system.slice", NULL},
+	{QUERY_IMAGE, "Image", "libc.so.6", NULL},         {QUERY_EVENT, "Event", "cycles", NULL},
+	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL}, {0},
 };
-
-static bool
-has_side(const struct query *query, enum query_field label, enum query_field since, enum query_field until)
-{
-	return query->values[label] || query->values[since] || query->values[until];
-}
-
-static void
-add_set(const struct query *query, enum query_field label, enum query_field since, enum query_field until,
-        struct tool_command *command)
-{
-	command_word(command, "--set");
-	command_option(command, "label", query->values[label]);
-	command_option(command, "since", query->values[since]);
-	command_option(command, "until", query->values[until]);
-}
 
 static size_t
 diff_commands(const struct query *query, const char *directory, struct tool_command *commands, char *why, size_t size)
 {
-	const char *limit = query->values[QUERY_LIMIT], *const *values = (const char *const *)query->values;
-	const bool has_times = values[QUERY_BEFORE_SINCE] || values[QUERY_BEFORE_UNTIL] || values[QUERY_AFTER_SINCE] ||
-	                       values[QUERY_AFTER_UNTIL];
+	const char *limit = query->values[QUERY_LIMIT];
 	struct tool_command *command = &commands[0];
+	int sides;
 
-	if (has_side(query, QUERY_BEFORE, QUERY_BEFORE_SINCE, QUERY_BEFORE_UNTIL) !=
-	    has_side(query, QUERY_AFTER, QUERY_AFTER_SINCE, QUERY_AFTER_UNTIL)) {
-		snprintf(why, size, "a comparison needs two sets: give a label or a time for before and for after");
-		return 0;
-	}
 	command_begin(command, "dcpidiff", directory);
 	command_field(command, query, QUERY_COMM);
 	command_field(command, query, QUERY_CGROUP);
 	command_field(command, query, QUERY_IMAGE);
 	command_field(command, query, QUERY_EVENT);
 	command_option(command, "limit", limit ? limit : ROWS_DEFAULT);
-	if (has_times) {
-		add_set(query, QUERY_BEFORE, QUERY_BEFORE_SINCE, QUERY_BEFORE_UNTIL, command);
-		add_set(query, QUERY_AFTER, QUERY_AFTER_SINCE, QUERY_AFTER_UNTIL, command);
-	} else if (values[QUERY_BEFORE]) { /* patterns of labels: several runs a side, whose noise is known then */
-		command_field(command, query, QUERY_BEFORE);
-		command_field(command, query, QUERY_AFTER);
-	} else { /* what the newest change of rates, restart or `dcpictl epoch` separates */
+	sides = command_sides(command, query, why, size);
+	if (sides < 0) {
+		command_fini(command);
+		return 0;
+	}
+	if (sides == 0) { /* what the newest change of rates, restart or `dcpictl epoch` separates */
 		command_option(command, "epoch", "latest-1");
 		command_option(command, "epoch", "latest");
 	}
@@ -170,8 +138,10 @@ diff_render(const struct view_page *page)
 const struct view view_diff = {
 	.path = "/diff",
 	.title = "Compare",
-	.about = "Did it change? Two sets of samples, by label or by time; without any, the last two epochs.",
+	.about = "Did it change? Two sets of samples, by label, time, epoch, command or host; without any, the last "
+                 "two epochs.",
 	.keeps = QUERY_KEEPS(QUERY_COMM) | QUERY_KEEPS(QUERY_CGROUP),
+	.has_sides = true,
 	.fields = fields,
 	.commands = diff_commands,
 	.render = diff_render,

@@ -101,6 +101,13 @@ page()
 	check "... and whole" is_whole "$scratch/body"
 }
 
+# command_of PATH - the command line at the end of a page
+command_of()
+{
+	get "$1" | sed -n 's|.*<code>\(dcpi.*\)</code></li>|\1|p' |
+		sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
+}
+
 check 'the database is made' "$build/tests/system/make_database" "$db" <<'END'
 event cpu-clock cycles ns 4000000 yes -
 event page-faults page-faults faults 100 yes -
@@ -140,6 +147,11 @@ page 'epochs as sets' 'start_kernel' /stats
 page 'two labels' '<strong>run1</strong>' '/diff?before=run1&after=run2'
 page 'two times' 'start_kernel' '/diff?before_until=@1795272600&after_since=@1795273000'
 page 'the last two epochs' 'start_kernel' /diff
+page 'two epochs by name' '<strong>epoch before</strong>' '/diff?before_epoch=before&after_epoch=after'
+check 'as of the command line' test "$(command_of '/diff?before_epoch=before&after_epoch=after')" = \
+	"dcpidiff --db=$db --limit=50 --set --epoch=before --set --epoch=after"
+page 'two commands' '>appeared</td>' '/diff?before_epoch=all&after_epoch=all&before_comm=server&after_comm=%3Cb%3Ebold%3C/b%3E'
+answers 'two hosts, one of which is none' 404 'nowhere' '/diff?before_host=nowhere&after_epoch=after'
 page 'health' 'What the doctor found' /health
 
 # ---- the same as text, JSON and a command ----
@@ -152,12 +164,6 @@ check_equal 'JSON of the time line, too' "$(dcpitimeline --db "$db" --epoch all 
 	"$(get '/?by=command&format=json')"
 check_equal 'and of a comparison' "$(dcpidiff --db "$db" --before run1 --after run2 --limit 50 --json)" \
 	"$(get '/diff?before=run1&after=run2&format=json')"
-# command_of PATH - the command line at the end of a page
-command_of()
-{
-	get "$1" | sed -n 's|.*<code>\(dcpi.*\)</code></li>|\1|p' |
-		sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
-}
 
 check_equal 'the command line of a page can be pasted into a shell' \
 	"$(dcpiprof --db "$db" --comm "it's" --epoch all --limit 100 2>&1)" \
@@ -212,7 +218,7 @@ fi
 
 answers 'a database without stacks' 404 'dcpiprof: ' /calls
 answers 'a flame graph without stacks' 404 'no call stacks in what was selected' /flame
-answers 'half of a difference' 400 'a difference is of two labels' '/flame?before=run1'
+answers 'half of a difference' 400 'needs two sets' '/flame?before=run1'
 answers 'callers of nothing' 400 'callers of which procedure?' '/calls?by=callers'
 answers 'a view of stacks that is none' 400 'by is tree, callers or inclusive' '/calls?by=flames'
 if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
@@ -230,6 +236,10 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	check 'which is there' grep -q 'querySelector("svg.flame")' <(get /flame.js)
 	check_equal 'the picture is that of dcpiflame' "$(dcpiflame --db "$scratch/stacks" --no-script --least 1)" \
 		"$(get '/flame?cutoff=1&format=text')"
+	sets='before_epoch=latest&before_until=2100-01-01&after_comm=calls&after_epoch=latest'
+	page 'what two sets of stacks differ in' 'class="flame"' "/flame?$sets"
+	check_equal 'its picture is that of dcpiflame' "$(dcpiflame --db "$scratch/stacks" --no-script --set --epoch latest \
+		--until 2100-01-01 --set --epoch latest --comm calls)" "$(get "/flame?$sets&format=text")"
 	stop "$web"
 	url=$first_url web=$first
 else

@@ -122,6 +122,38 @@ a_view_says_what_it_lacks(void **state)
 	assert_non_null(strstr(why, "needs two sets"));
 }
 
+/* Labels alone are patterns of runs; with anything else, each side is a set of its own. */
+static void
+sides_are_runs_or_sets(void **state)
+{
+	struct tool_command command;
+	struct query query = {{NULL}};
+	char why[512] = "";
+
+	(void)state;
+	command_begin(&command, "dcpidiff", NULL);
+	assert_int_equal(command_sides(&command, &query, why, sizeof(why)), 0);
+	query.values[QUERY_AFTER] = (char *)"b*";
+	assert_int_equal(command_sides(&command, &query, why, sizeof(why)), -1);
+	query.values[QUERY_BEFORE] = (char *)"a*";
+	assert_int_equal(command_sides(&command, &query, why, sizeof(why)), 1);
+	assert_string_equal(command.words[1], "--before=a*");
+	assert_string_equal(command.words[2], "--after=b*");
+	assert_int_equal(command.count, 3);
+	command_fini(&command);
+
+	command_begin(&command, "dcpidiff", NULL);
+	query.values[QUERY_AFTER_HOST] = (char *)"beta";
+	assert_int_equal(command_sides(&command, &query, why, sizeof(why)), 1);
+	assert_int_equal(command.count, 6);
+	assert_string_equal(command.words[1], "--set");
+	assert_string_equal(command.words[2], "--label=a*");
+	assert_string_equal(command.words[3], "--set");
+	assert_string_equal(command.words[4], "--label=b*");
+	assert_string_equal(command.words[5], "--host=beta");
+	command_fini(&command);
+}
+
 /* Whatever a value is, it cannot become an option of its own. */
 static void
 values_are_parts_of_one_word(void **state)
@@ -155,6 +187,7 @@ main(void)
 		cmocka_unit_test(sockets_of_another_process_are_not_inherited),
 		cmocka_unit_test(each_view_has_a_path_of_its_own),
 		cmocka_unit_test(a_view_says_what_it_lacks),
+		cmocka_unit_test(sides_are_runs_or_sets),
 		cmocka_unit_test(values_are_parts_of_one_word),
 	};
 
