@@ -139,7 +139,7 @@ const struct view view_diff = {
 	.path = "/diff",
 	.title = "Compare",
 	.about = "Did it change? Two sets of samples, by label, time, epoch, command or host; without any, the last "
-                 "two epochs.",
+		 "two epochs.",
 	.keeps = QUERY_KEEPS(QUERY_COMM) | QUERY_KEEPS(QUERY_CGROUP),
 	.has_sides = true,
 	.fields = fields,

@@ -342,6 +342,65 @@ export_inlined()
 		<(go tool pprof -traces -lines "$stacks.pb.gz" 2>/dev/null)
 }
 
+# What is selected has the stacks that were sampled of it, and only these; also after slices were merged and compacted.
+select_stacks()
+{
+	local made=$scratch/selected_stacks
+
+	check 'a database with stacks of two hosts is made' "$build/tests/system/make_database" "$made" <<-'END'
+		event cpu-clock cycles ns 2000000 yes -
+		event cpu-clock.stacks cycles ns 20000000 yes -
+		image kernel aabb [kernel]
+		context web /app.slice/web run.1
+		context db /app.slice/db run.2
+		context db /app.slice/db -
+		host alpha
+		epoch 1795271400 one
+		count cpu-clock 0 0 0x10 10
+		stack cpu-clock.stacks 0 1 0+0x10 0+0x20
+		stack cpu-clock.stacks 1 2 0+0x10 0+0x30
+		slice 1795271400 1795272000
+		stack cpu-clock.stacks 0 4 0+0x10 0+0x20
+		stack cpu-clock.stacks 2 8 0+0x10 0+0x20 0+0x30
+		slice 1795272000 1795272600
+		symbols 0 0x10 outer 0x20 middle 0x30 inner
+		host beta
+		epoch 1795273000 two
+		stack cpu-clock.stacks 1 16 0+0x10 0+0x30
+		slice 1795273000 1795273600
+	END
+	selected "$made"
+	dcpictl --db "$made" compact >/dev/null
+	selected "$made"
+}
+
+# selected DATABASE
+selected()
+{
+	local options expected
+
+	while IFS='|' read -r options expected; do
+		# shellcheck disable=SC2086 # options are words
+		check_equal "stacks of ${options:-the latest epoch}" "${expected//, /$'\n'}" \
+			"$(dcpiexport --db "$1" --stacks --folded - $options 2>/dev/null | LC_ALL=C sort)"
+	done <<-'END'
+		|outer;inner 16
+		--epoch=one|outer;inner 2, outer;middle 5, outer;middle;inner 8
+		--epoch=all|outer;inner 18, outer;middle 5, outer;middle;inner 8
+		--epoch=all --comm=web|outer;middle 5
+		--epoch=all --comm=d*|outer;inner 18, outer;middle;inner 8
+		--epoch=all --cgroup=/app.slice/web|outer;middle 5
+		--epoch=all --label=run.2|outer;inner 18
+		--epoch=all --host=alpha --label=run.*|outer;inner 2, outer;middle 5
+		--epoch=all --host=beta|outer;inner 16
+		--epoch=all --since=@1795272000 --until=@1795273000|outer;middle 4, outer;middle;inner 8
+		--epoch=one --until=@1795272000 --comm=web|outer;middle 1
+	END
+	check_equal 'dcpiprof --tree adds up the same' 'outer 26, inner 18, middle 8, inner 8' \
+		"$(dcpiprof --db "$1" --epoch all --tree --comm db --json | jq -r '[.rows[] | "\(.procedure) \(.samples)"] | join(", ")')"
+}
+
 export_stacks
 export_inlined
+select_stacks
 [ $failures = 0 ]
