@@ -120,7 +120,7 @@ report_failed(int error, const char *sentence)
 	return report_new(error, strdup(""), 0, strdup(sentence));
 }
 
-static struct report *
+struct report *
 report_share(struct report *report)
 {
 	report->references++;

@@ -61,6 +61,7 @@ struct reports_wait {
 void reports_ask(struct reports *reports, const struct tool_command *command, struct reports_wait *wait);
 void reports_cancel(struct reports_wait *wait); /* also of a zeroed one, and of one that is done */
 
-void report_release(struct report *report); /* NULL is allowed */
+struct report *report_share(struct report *report); /* one more reference, of the same report */
+void report_release(struct report *report);         /* NULL is allowed */
 
 #endif

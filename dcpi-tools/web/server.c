@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -26,8 +27,10 @@
 #define IDLE_S          20                      /* a connection on which nothing moves is closed */
 #define CONNECTIONS_MAX 256                     /* about; more wait in the kernel's queue */
 #define LISTENERS_MAX   8
-#define PATIENCE_MS     200 /* that a page waits for what is wanted; then it is shown, and reads itself again */
-#define AGAIN_MS        100 /* until it is checked whether there is room for connections again */
+#define PATIENCE_MS     200        /* that a page waits for what is wanted; then it is shown, and reads itself again */
+#define AGAIN_MS        100        /* until it is checked whether there is room for connections again */
+#define UNSENT_MAX      (16 << 20) /* bytes of replies that clients have not read; larger ones are refused then */
+#define SMALL_MAX       (64 << 10) /* bytes of a reply that is never refused: CONNECTIONS_MAX of them are 16 MiB */
 
 /* No inline style or script can run, whatever a name in a database holds; nothing is loaded from elsewhere. */
 #define CONTENT_SECURITY_POLICY                                                                                        \
@@ -42,6 +45,17 @@ struct server {
 	struct evhttp_bound_socket *listeners[LISTENERS_MAX];
 	size_t listener_count;
 	struct event *again;
+	LIST_HEAD(, unsent) unsent;
+	size_t unsent_bytes;
+};
+
+/* What is kept until clients have read it: a report, once for all replies that send it, or a page. */
+struct unsent {
+	struct server *server; /* NULL: has ended */
+	LIST_ENTRY(unsent) next;
+	struct report *report; /* NULL: a page, which is in the connection's buffer */
+	size_t size;
+	unsigned replies;
 };
 
 /* A request whose reports are being made. */
@@ -131,6 +145,82 @@ send_sentence(struct evhttp_request *request, int code, const char *sentence)
 	evbuffer_free(body);
 }
 
+/* ---- bytes that clients have not read ---- */
+
+static struct unsent *
+find_unsent(const struct server *server, const struct report *report)
+{
+	struct unsent *unsent;
+
+	LIST_FOREACH(unsent, &server->unsent, next)
+	if (unsent->report == report)
+		return unsent;
+	return NULL;
+}
+
+/* May `size` more bytes wait? A reply above the limit is sent when nothing else waits. */
+static bool
+has_room(const struct server *server, size_t size)
+{
+	return size <= SMALL_MAX || server->unsent_bytes == 0 || server->unsent_bytes + size <= UNSENT_MAX;
+}
+
+/* libevent calls it when the last byte was written to a client, and when the client has left. */
+static void
+on_sent(const void *data, size_t size, void *context)
+{
+	struct unsent *unsent = context;
+
+	(void)data;
+	(void)size;
+	if (--unsent->replies > 0)
+		return;
+	if (unsent->server) {
+		LIST_REMOVE(unsent, next);
+		unsent->server->unsent_bytes -= unsent->size;
+	}
+	report_release(unsent->report);
+	free(unsent);
+}
+
+/*
+ * Append `data` without copying it, and count `size` bytes until it is sent, once for all replies of `report`, which
+ * has the data. Without a report the data is static, and the last of a page, whose size is counted. 0 or -ENOMEM.
+ */
+static int
+add_counted(struct server *server, struct evbuffer *body, struct report *report, const void *data, size_t length,
+            size_t size)
+{
+	struct unsent *unsent = report ? find_unsent(server, report) : NULL;
+
+	if (!unsent) {
+		unsent = calloc(1, sizeof(*unsent));
+		if (!unsent)
+			return -ENOMEM;
+		*unsent = (struct unsent){.server = server, .size = size};
+		unsent->report = report ? report_share(report) : NULL;
+		LIST_INSERT_HEAD(&server->unsent, unsent, next);
+		server->unsent_bytes += size;
+	}
+	unsent->replies++;
+	if (evbuffer_add_reference(body, data, length, on_sent, unsent) == 0)
+		return 0;
+	on_sent(data, length, unsent);
+	return -ENOMEM;
+}
+
+static void
+send_no_room(struct evhttp_request *request)
+{
+	char seconds[16];
+
+	snprintf(seconds, sizeof(seconds), "%d", IDLE_S);
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Retry-After", seconds);
+	send_sentence(request, 503,
+	              "other clients have not read what they asked for, and there is no memory for more: try again in "
+	              "a moment");
+}
+
 static void
 send_asset(struct evhttp_request *request, const struct asset *asset)
 {
@@ -196,20 +286,27 @@ code_of(const struct report *report)
 static void
 send_tool_output(struct exchange *exchange)
 {
-	const struct report *report = exchange->reports[0].report;
+	struct report *report = exchange->reports[0].report;
+	struct server *server = exchange->server;
 	struct evbuffer *body = evbuffer_new();
 	const bool is_json = exchange->format == FORMAT_TOOL_JSON;
 	const char *type = is_json ? "application/json" : "text/plain; charset=utf-8";
+	int err = body && report ? 0 : -ENOMEM;
 
 	if (exchange->commands[0].is_svg)
 		type = "image/svg+xml";
-	if (!body || !report) {
+	if (!err && report->size > 0 && !find_unsent(server, report) && !has_room(server, report->size)) {
+		send_no_room(exchange->request);
+		evbuffer_free(body);
+		return;
+	}
+	if (!err && report->size > 0)
+		err = add_counted(server, body, report, report->output, report->size, report->size);
+	else if (!err)
+		err = evbuffer_add(body, report->errors, strlen(report->errors));
+	if (err) {
 		evhttp_send_error(exchange->request, 500, NULL);
 	} else {
-		if (report->size > 0)
-			evbuffer_add(body, report->output, report->size);
-		else
-			evbuffer_add(body, report->errors, strlen(report->errors));
 		add_headers(exchange->request, report->size > 0 ? type : "text/plain; charset=utf-8");
 		evhttp_add_header(evhttp_request_get_output_headers(exchange->request), "Cache-Control", "no-store");
 		send_body(exchange->request, code_of(report), reason_of(code_of(report)), body);
@@ -249,7 +346,10 @@ send_page(struct exchange *exchange)
 		view_render(&page);
 	for (size_t i = 0; i < exchange->count; i++)
 		json_decref(json[i]);
-	if (!body || out.failed) {
+	if (body && !out.failed && !has_room(exchange->server, evbuffer_get_length(body))) {
+		send_no_room(exchange->request);
+	} else if (!body || out.failed ||
+	           add_counted(exchange->server, body, NULL, "\n", 1, evbuffer_get_length(body)) < 0) {
 		evhttp_send_error(exchange->request, 500, NULL);
 	} else {
 		const int code = code_of(exchange->reports[0].report);
@@ -551,12 +651,16 @@ server_new(const struct server_options *options)
 void
 server_free(struct server *server)
 {
+	struct unsent *unsent;
+
 	if (!server)
 		return;
 	if (server->http)
 		evhttp_free(server->http);
 	if (server->again)
 		event_free(server->again);
+	LIST_FOREACH(unsent, &server->unsent, next)
+	unsent->server = NULL; /* libevent frees connections, and so calls on_sent(), when the base is freed */
 	free(server);
 }
 

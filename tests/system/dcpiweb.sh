@@ -38,12 +38,25 @@ answers()
 
 	body=$(get "$4" "${@:5}" | tr '\0' '?')
 	if [ "$(cat "$scratch/code")" != "$2" ]; then
-		not_ok "$1" "status $(cat "$scratch/code"), expected $2" "$body"
+		not_ok "$1" "status $(cat "$scratch/code"), expected $2" "$(cut -c 1-300 <<<"$body" | head -40)"
 	elif [[ $body != *"$3"* ]]; then
 		not_ok "$1" "does not have '$3':" "$(cut -c 1-300 <<<"$body" | head -40)"
 	else
 		ok "$1"
 	fi
+}
+
+# has_code CODE PATH - the reply's status
+has_code()
+{
+	get "$2" >/dev/null
+	[ "$(cat "$scratch/code")" = "$1" ]
+}
+
+# peak PID - the most memory that the process has had, in kB
+peak()
+{
+	awk '/^VmHWM/ { print $2 }' "/proc/$1/status"
 }
 
 # is_whole FILE - HTML whose elements end, each where it may, with one main heading and no markup of others
@@ -293,20 +306,81 @@ answers 'after what is no HTTP the server goes on' 200 '<h1>' /
 
 # ---- clients ----
 
+# not_reading COUNT PATH... - so many clients for each path, each with a small receive buffer, that ask for it and do not
+# read; when they have asked, $scratch/asked has a line. Sets $started.
+not_reading()
+{
+	rm -f "$scratch/asked"
+	cat >"$scratch/not_reading.py" <<-'END'
+		import socket, sys, time
+
+		port, asked, count, *paths = sys.argv[1:]
+		clients = []
+		for path in int(count) * paths:
+		    client = socket.socket()
+		    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+		    client.connect(("127.0.0.1", int(port)))
+		    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+		    clients.append(client)
+		# the beginning of each reply is there, and stays where it is
+		for client in clients:
+		    client.recv(1, socket.MSG_PEEK)
+		open(asked, "w").write("asked\n")
+		time.sleep(60)
+	END
+	start /usr/bin/python3 "$scratch/not_reading.py" "${url##*:}" "$scratch/asked" "$@"
+	wait_for 30 test -s "$scratch/asked" || not_ok 'clients that do not read have asked' "of $1 $2"
+}
+
 # who connects and says nothing, or reads nothing, does not keep others waiting
-printf 'GET /procedures?epoch=all HTTP/1.1\r\nHost: localhost\r\n\r\n' >"$scratch/request"
-for i in {1..50}; do
-	# shellcheck disable=SC2016
-	start bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1"; cat "$2" >&3; exec sleep 60' - "${url##*:}" "$scratch/request"
-done
+not_reading 50 '/procedures?epoch=all'
 answers 'fifty clients that do not read' 200 '<h1>' /procedures
+stop "$started"
 for i in {1..20}; do
 	curl --silent --max-time 30 --output /dev/null --write-out '%{http_code} %{time_total}\n' "$url/procedures?limit=$i" &
 done >"$scratch/codes"
 wait_for 30 bash -c "[ \$(wc -l <'$scratch/codes') = 20 ]"
 check_equal 'twenty clients at once' "$(yes 200 | head -20)" "$(cut -d ' ' -f 1 "$scratch/codes")"
 figure "dcpiweb: the last of 20 clients at once waited $(cut -d ' ' -f 2 "$scratch/codes" | sort -n | tail -1) s"
-check_at_most 'it stays below 60 MB' 60000 "$(awk '/^VmHWM/ { print $2 }' "/proc/$web/status")"
+check_at_most 'it stays below 60 MB' 60000 "$(peak "$web")"
+
+# Replies of megabytes, more than the kernel takes for a client that does not read.
+{
+	long=$(printf 'x%.0s' {1..230})
+	printf 'event cpu-clock cycles ns 4000000 yes -\nimage kernel - [kernel]\ncontext server - -\nepoch 1795271400 large\n'
+	printf 'count cpu-clock 0 0 0x%x00 10\n' {1..20000}
+	printf 'slice 1795271400 1795272000\nsymbols 0'
+	for i in {1..20000}; do
+		printf ' 0x%x00 p%d_%s' "$i" "$i" "$long"
+	done
+	echo
+} | "$build/tests/system/make_database" "$scratch/large"
+first_url=$url first=$web
+serve 'a database with many procedures is served' --db "$scratch/large"
+all='/procedures?limit=20000'
+get "$all&format=json" >/dev/null
+check_at_least 'its JSON has megabytes' 6000000 "$(wc -c <"$scratch/body")"
+not_reading 50 "$all&format=json"
+answers 'fifty clients that do not read them' 200 '<h1>' '/procedures?limit=20'
+check_equal 'one that reads has the report' "$(dcpiprof --db "$scratch/large" --limit 20000 --json | cksum)" \
+	"$(get "$all&format=json" | cksum)"
+check_at_most 'they share one copy: it stays below 60 MB' 60000 "$(peak "$web")"
+figure "dcpiweb: at most $(peak "$web") kB with 50 clients that do not read 7 MB each"
+stop "$started"
+# Each of these is a report of its own: three of 16 MiB may wait.
+mapfile -t reports < <(printf '/procedures?limit=%d&format=json\n' {19001..19050})
+not_reading 1 "${reports[@]}"
+answers 'fifty that do not read reports of their own' 200 '<h1>' '/procedures?limit=21'
+answers 'a large reply is refused then' 503 'other clients have not read' '/procedures?limit=18000&format=json' --dump-header "$scratch/headers"
+check 'with the time after which they are cut off' grep -q '^Retry-After: 20' "$scratch/headers"
+# 16 MiB kept, 16 MiB waiting, and 8 MiB for each tool that runs: as many as there are CPUs, eight at most
+check_at_most 'it stays below 150 MB' 150000 "$(peak "$web")"
+figure "dcpiweb: at most $(peak "$web") kB with 50 clients that do not read, of a report each"
+stop "$started"
+wait_for 10 has_code 200 '/procedures?limit=18000&format=json'
+check 'when they have left, it is sent' has_code 200 '/procedures?limit=18000&format=json'
+stop "$web"
+url=$first_url web=$first
 
 # ---- databases ----
 
