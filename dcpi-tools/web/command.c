@@ -74,12 +74,12 @@ command_selection(struct tool_command *command, const struct query *query)
 
 /* What selects a side. */
 static const struct side_option {
-	const char *name;
-	enum query_field fields[2]; /* before, after */
+	enum query_field field;    /* of one set, which has the option's name */
+	enum query_field sides[2]; /* before, after */
 } side_options[] = {
-	{"epoch", {QUERY_BEFORE_EPOCH, QUERY_AFTER_EPOCH}}, {"label", {QUERY_BEFORE, QUERY_AFTER}},
-	{"since", {QUERY_BEFORE_SINCE, QUERY_AFTER_SINCE}}, {"until", {QUERY_BEFORE_UNTIL, QUERY_AFTER_UNTIL}},
-	{"comm", {QUERY_BEFORE_COMM, QUERY_AFTER_COMM}},    {"host", {QUERY_BEFORE_HOST, QUERY_AFTER_HOST}},
+	{QUERY_EPOCH, {QUERY_BEFORE_EPOCH, QUERY_AFTER_EPOCH}}, {QUERY_LABEL, {QUERY_BEFORE, QUERY_AFTER}},
+	{QUERY_SINCE, {QUERY_BEFORE_SINCE, QUERY_AFTER_SINCE}}, {QUERY_UNTIL, {QUERY_BEFORE_UNTIL, QUERY_AFTER_UNTIL}},
+	{QUERY_COMM, {QUERY_BEFORE_COMM, QUERY_AFTER_COMM}},    {QUERY_HOST, {QUERY_BEFORE_HOST, QUERY_AFTER_HOST}},
 };
 #define SIDE_OPTIONS (sizeof(side_options) / sizeof(side_options[0]))
 
@@ -90,7 +90,7 @@ command_sides(struct tool_command *command, const struct query *query, char *why
 
 	for (size_t i = 0; i < SIDE_OPTIONS; i++)
 		for (unsigned side = 0; side < 2; side++)
-			given[side] += query->values[side_options[i].fields[side]] != NULL;
+			given[side] += query->values[side_options[i].sides[side]] != NULL;
 	if (given[0] == 0 && given[1] == 0)
 		return 0;
 	if (given[0] == 0 || given[1] == 0) {
@@ -107,9 +107,21 @@ command_sides(struct tool_command *command, const struct query *query, char *why
 	for (unsigned side = 0; side < 2; side++) {
 		command_word(command, "--set");
 		for (size_t i = 0; i < SIDE_OPTIONS; i++)
-			command_option(command, side_options[i].name, query->values[side_options[i].fields[side]]);
+			command_option(command, query_field_name(side_options[i].field),
+			               query->values[side_options[i].sides[side]]);
 	}
 	return 1;
+}
+
+struct query
+command_side(const struct query *query, unsigned side)
+{
+	struct query selected = *query;
+
+	for (size_t i = 0; i < SIDE_OPTIONS; i++)
+		if (query->values[side_options[i].sides[side]])
+			selected.values[side_options[i].field] = query->values[side_options[i].sides[side]];
+	return selected;
 }
 
 void

@@ -27,6 +27,7 @@ enum command_need {
 	COMMAND_NEEDED,
 	COMMAND_WANTED,   /* the page waits for a moment, is shown without it, and reads itself again */
 	COMMAND_IF_THERE, /* the page does not wait: a later one has it */
+	COMMAND_LINKED,   /* the page has only a link to it: what it draws, as text and JSON */
 };
 
 struct tool_command {
@@ -36,7 +37,7 @@ struct tool_command {
 	enum command_source source;
 	bool is_relative; /* "since an hour ago": its report is another one a minute later */
 	enum command_need need;
-	bool is_svg;       /* prints a picture, whatever the format */
+	bool is_svg;       /* prints a picture, neither text nor JSON */
 	const char *title; /* what it shows, where a page shows several */
 };
 
@@ -60,6 +61,9 @@ void command_selection(struct tool_command *command, const struct query *query);
  * sentence, when one is. Patterns of labels alone are several runs a side, whose noise is known then.
  */
 int command_sides(struct tool_command *command, const struct query *query, char *why, size_t size);
+
+/* The query that selects one set of it: 0, before; 1, after. Its values are those of `query`. */
+struct query command_side(const struct query *query, unsigned side);
 
 /* Insert --json before all arguments that are no options. */
 void command_set_json(struct tool_command *command);

@@ -15,6 +15,7 @@
 
 static const char *const names[QUERY_FIELDS] = {
 	[QUERY_FORMAT] = "format",
+	[QUERY_REPORT] = "report",
 	[QUERY_EPOCH] = "epoch",
 	[QUERY_SINCE] = "since",
 	[QUERY_UNTIL] = "until",

@@ -15,7 +15,8 @@
 #define QUERY_VALUE_MAX 4096 /* bytes of a value, decoded */
 
 enum query_field {
-	QUERY_FORMAT, /* html, text or json */
+	QUERY_FORMAT, /* html, text, json or svg */
+	QUERY_REPORT, /* which of the page's reports, from 1, as text, json or svg */
 	/* which samples: the tools' options of these names */
 	QUERY_EPOCH,
 	QUERY_SINCE,
@@ -69,8 +70,8 @@ struct query_change {
 };
 
 /*
- * The URL of `path` with the fields of `query` (without its format), changed; fields that are in neither list are left
- * out unless `keeps` includes them: bit FIELD. The caller frees it. NULL when memory ends.
+ * The URL of `path` with the fields of `query` (without its format and report), changed; fields that are in neither
+ * list are left out unless `keeps` includes them: bit FIELD. The caller frees it. NULL when memory ends.
  */
 char *query_url(const char *path, const struct query *query, unsigned keeps, const struct query_change *changes,
                 size_t count);
@@ -79,6 +80,6 @@ char *query_url(const char *path, const struct query *query, unsigned keeps, con
 #define QUERY_SELECTION                                                                                                \
 	(QUERY_KEEPS(QUERY_EPOCH) | QUERY_KEEPS(QUERY_SINCE) | QUERY_KEEPS(QUERY_UNTIL) | QUERY_KEEPS(QUERY_COMM) |    \
 	 QUERY_KEEPS(QUERY_CGROUP) | QUERY_KEEPS(QUERY_LABEL) | QUERY_KEEPS(QUERY_HOST))
-#define QUERY_ALL (~QUERY_KEEPS(QUERY_FORMAT))
+#define QUERY_ALL (~(QUERY_KEEPS(QUERY_FORMAT) | QUERY_KEEPS(QUERY_REPORT)))
 
 #endif

@@ -37,7 +37,7 @@
 	"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "          \
 	"frame-ancestors 'none'; base-uri 'none'"
 
-enum format { FORMAT_HTML, FORMAT_TOOL_TEXT, FORMAT_TOOL_JSON };
+enum format { FORMAT_HTML, FORMAT_TOOL_TEXT, FORMAT_TOOL_JSON, FORMAT_TOOL_SVG };
 
 struct server {
 	struct server_options options;
@@ -289,12 +289,11 @@ send_tool_output(struct exchange *exchange)
 	struct report *report = exchange->reports[0].report;
 	struct server *server = exchange->server;
 	struct evbuffer *body = evbuffer_new();
-	const bool is_json = exchange->format == FORMAT_TOOL_JSON;
-	const char *type = is_json ? "application/json" : "text/plain; charset=utf-8";
+	const char *type = exchange->format == FORMAT_TOOL_JSON  ? "application/json"
+	                   : exchange->format == FORMAT_TOOL_SVG ? "image/svg+xml"
+	                                                         : "text/plain; charset=utf-8";
 	int err = body && report ? 0 : -ENOMEM;
 
-	if (exchange->commands[0].is_svg)
-		type = "image/svg+xml";
 	if (!err && report->size > 0 && !find_unsent(server, report) && !has_room(server, report->size)) {
 		send_no_room(exchange->request);
 		evbuffer_free(body);
@@ -415,11 +414,6 @@ ask_reports(struct exchange *exchange)
 {
 	const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000};
 
-	if (exchange->format != FORMAT_HTML) {
-		for (size_t i = 1; i < exchange->count; i++)
-			command_fini(&exchange->commands[i]);
-		exchange->count = 1;
-	}
 	exchange->patience = evtimer_new(exchange->server->options.base, on_impatient, exchange);
 	if (!exchange->patience || evtimer_add(exchange->patience, &patience) < 0)
 		exchange->is_impatient = true;
@@ -431,6 +425,8 @@ ask_reports(struct exchange *exchange)
 	for (size_t i = 0; i < exchange->count; i++) {
 		struct exchange_report *of = &exchange->reports[i];
 
+		if (exchange->commands[i].need == COMMAND_LINKED)
+			continue;
 		of->exchange = exchange;
 		of->wait.done = on_report;
 		of->wait.context = of;
@@ -440,12 +436,14 @@ ask_reports(struct exchange *exchange)
 	answer_if_complete(exchange);
 }
 
-/* html, text or json; false: none of them. */
+/* html, text, json or svg; false: none of them. */
 static bool
 read_format(const char *text, enum format *format)
 {
-	static const char *const names[] = {
-		[FORMAT_HTML] = "html", [FORMAT_TOOL_TEXT] = "text", [FORMAT_TOOL_JSON] = "json"};
+	static const char *const names[] = {[FORMAT_HTML] = "html",
+	                                    [FORMAT_TOOL_TEXT] = "text",
+	                                    [FORMAT_TOOL_JSON] = "json",
+	                                    [FORMAT_TOOL_SVG] = "svg"};
 
 	*format = FORMAT_HTML;
 	if (!text)
@@ -454,6 +452,31 @@ read_format(const char *text, enum format *format)
 		if (strcmp(text, names[i]) != 0)
 			continue;
 		*format = (enum format)i;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Keep the one report that is passed on: that of the query's number, else the first of its format. False: there is
+ * none.
+ */
+static bool
+choose_report(struct exchange *exchange)
+{
+	const char *number = exchange->query.values[QUERY_REPORT];
+
+	for (size_t i = 0; i < exchange->count; i++) {
+		struct tool_command command = exchange->commands[i];
+
+		if (command.is_svg != (exchange->format == FORMAT_TOOL_SVG) ||
+		    (number && (number[0] != (char)('1' + i) || number[1])))
+			continue;
+		command.need = COMMAND_NEEDED;
+		exchange->commands[i] = exchange->commands[0];
+		exchange->commands[0] = command;
+		while (exchange->count > 1)
+			command_fini(&exchange->commands[--exchange->count]);
 		return true;
 	}
 	return false;
@@ -475,13 +498,17 @@ begin_view(struct server *server, struct evhttp_request *request, const struct v
 	exchange->view = view;
 	err = query_parse(query ? query : "", query ? strlen(query) : 0, &exchange->query, why, sizeof(why));
 	if (!err && !read_format(exchange->query.values[QUERY_FORMAT], &exchange->format)) {
-		snprintf(why, sizeof(why), "format is html, text or json");
+		snprintf(why, sizeof(why), "format is html, text, json or svg");
 		err = -EINVAL;
 	}
 	if (!err) {
 		exchange->count = view->commands(&exchange->query, server->options.directory, exchange->commands, why,
 		                                 sizeof(why));
 		err = exchange->count > 0 ? 0 : -EINVAL;
+	}
+	if (!err && exchange->format != FORMAT_HTML && !choose_report(exchange)) {
+		snprintf(why, sizeof(why), "the page has no such report: the links at its end are those that it has");
+		err = -EINVAL;
 	}
 	for (size_t i = 0; i < exchange->count; i++) {
 		if (exchange->format != FORMAT_TOOL_TEXT && !exchange->commands[i].is_svg)

@@ -315,7 +315,7 @@ render_form(const struct view_page *page)
 	if (!view->fields && !view->has_selection && !view->has_sides)
 		return;
 	html(out, "<details class=\"filter\"><summary>Select and filter");
-	for (unsigned field = QUERY_FORMAT + 1; field < QUERY_FIELDS; field++) {
+	for (unsigned field = QUERY_REPORT + 1; field < QUERY_FIELDS; field++) {
 		if (!page->query->values[field])
 			continue;
 		html(out, separator);
@@ -340,10 +340,11 @@ render_form(const struct view_page *page)
 }
 
 static void
-render_format_link(const struct view_page *page, const char *format, const char *text)
+render_format_link(const struct view_page *page, size_t report, const char *format, const char *text)
 {
-	const struct query_change change = {QUERY_FORMAT, format};
-	char *url = query_url(page->view->path, page->query, QUERY_ALL, &change, 1);
+	const char number[] = {(char)('1' + report), '\0'};
+	const struct query_change changes[] = {{QUERY_FORMAT, format}, {QUERY_REPORT, report > 0 ? number : NULL}};
+	char *url = query_url(page->view->path, page->query, QUERY_ALL, changes, 2);
 
 	if (url)
 		html_link(page->out, url, text);
@@ -352,39 +353,47 @@ render_format_link(const struct view_page *page, const char *format, const char 
 	free(url);
 }
 
-/* The same as text, as JSON, and by a command. */
+/* Links to what the tool prints, unless it is known to print nothing; then its command line. */
+static void
+render_elsewhere(const struct view_page *page, size_t index)
+{
+	const struct view_report *report = &page->reports[index];
+	const bool has_output = report->is_missing || report->text[0];
+	struct tool_command shown = *report->command;
+	struct html *out = page->out;
+	size_t kept = 0;
+
+	for (size_t k = 0; k < shown.count; k++)
+		if (strcmp(shown.words[k], "--json") != 0 && strcmp(shown.words[k], "--no-script") != 0)
+			shown.words[kept++] = shown.words[k];
+	shown.count = kept; /* its words stay the command's */
+	html(out, "<li>");
+	if (shown.title) {
+		html_text(out, shown.title);
+		html(out, ": ");
+	}
+	if (has_output && shown.is_svg) {
+		render_format_link(page, index, "svg", "as a picture (SVG)");
+		html(out, " · ");
+	} else if (has_output) {
+		render_format_link(page, index, "text", "as text");
+		html(out, " · ");
+		render_format_link(page, index, "json", "as JSON");
+		html(out, " · ");
+	}
+	html(out, "<code>");
+	command_show(&shown, out);
+	html(out, "</code></li>\n");
+}
+
+/* Each report as text, as JSON, and by a command. */
 static void
 render_footer(const struct view_page *page)
 {
-	struct html *out = page->out;
-
-	html(out, "<footer>\n<h2>The same elsewhere</h2>\n<p>");
-	if (!page->reports[0].command->is_svg) {
-		render_format_link(page, "text", "As text");
-		html(out, " · ");
-		render_format_link(page, "json", "As JSON");
-	} else {
-		render_format_link(page, "text", "As a picture (SVG)");
-	}
-	html(out, "</p>\n<ul class=\"commands\">\n");
-	for (size_t i = 0; i < page->report_count; i++) {
-		struct tool_command shown = *page->reports[i].command;
-		size_t kept = 0;
-
-		for (size_t k = 0; k < shown.count; k++)
-			if (strcmp(shown.words[k], "--json") != 0 && strcmp(shown.words[k], "--no-script") != 0)
-				shown.words[kept++] = shown.words[k];
-		shown.count = kept; /* its words stay the command's */
-		html(out, "<li>");
-		if (shown.title) {
-			html_text(out, shown.title);
-			html(out, ": ");
-		}
-		html(out, "<code>");
-		command_show(&shown, out);
-		html(out, "</code></li>\n");
-	}
-	html(out, "</ul>\n</footer>\n");
+	html(page->out, "<footer>\n<h2>The same elsewhere</h2>\n<ul class=\"commands\">\n");
+	for (size_t i = 0; i < page->report_count; i++)
+		render_elsewhere(page, i);
+	html(page->out, "</ul>\n</footer>\n");
 }
 
 static void

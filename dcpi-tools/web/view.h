@@ -1,8 +1,8 @@
 /*
  * view.h - the views: what each shows, by which reports
  *
- * A view has a row in the table of view.c: its URL, the command lines of its reports, and how these become HTML. The
- * first report is the one that the view's links "text" and "JSON" print.
+ * A view has a row in the table of view.c: its URL, the command lines of its reports, and how these become HTML. At its
+ * end a page has links to each report as text and JSON, or as a picture.
  * Thread rule: stateless.
  */
 #ifndef DCPI_TOOLS_WEB_VIEW_H
@@ -25,7 +25,7 @@ struct view_report {
 	const char *text;   /* of a picture */
 	const char *errors; /* sentences; "" for none */
 	int status;         /* exit status, negative when it did not run */
-	bool is_missing;    /* it is not needed, and not there yet */
+	bool is_missing;    /* it is not needed, and not there yet, or only linked */
 };
 
 struct view;
@@ -59,7 +59,8 @@ struct view {
 	bool shows_all;                  /* without a selection it shows all epochs, not only the latest one */
 	const struct view_field *fields; /* of its form, the last one without a label; NULL: no form */
 
-	/* Fill the command lines of its reports; returns how many. 0: the query lacks something, `why` says what. */
+	/* Fill the command lines of its reports, those that are only linked last; returns how many. 0: the query lacks
+	 * something, `why` says what. */
 	size_t (*commands)(const struct query *query, const char *directory, struct tool_command *commands, char *why,
 	                   size_t size);
 	/* Write what stands in <main> below the heading. The first report is there. */

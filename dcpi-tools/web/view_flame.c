@@ -1,4 +1,4 @@
-/* Call stacks as a flame graph, or what two sets of them differ in: dcpiflame. */
+/* Call stacks as a flame graph, or what two sets of them differ in: dcpiflame. As text, dcpiprof has the same tree. */
 #include "dcpi-tools/web/view.h"
 
 static const struct view_field fields[] = {
@@ -8,9 +8,30 @@ static const struct view_field fields[] = {
 	{0},
 };
 
+#define LEAST_DEFAULT "0.1" /* percent: dcpiflame's; dcpiprof leaves out more */
+
+/* What the picture shows of the query's samples, as a tree. */
+static void
+tree_command(const struct query *query, const char *directory, const char *title, struct tool_command *command)
+{
+	const char *least = query->values[QUERY_CUTOFF];
+
+	command_begin(command, "dcpiprof", directory);
+	command_word(command, "--tree");
+	command_selection(command, query);
+	command_field(command, query, QUERY_IMAGE);
+	command_field(command, query, QUERY_EVENT);
+	command_option(command, "least", least ? least : LEAST_DEFAULT);
+	command->title = title;
+	command->need = COMMAND_LINKED;
+}
+
 static size_t
 flame_commands(const struct query *query, const char *directory, struct tool_command *commands, char *why, size_t size)
 {
+	const struct query before = command_side(query, 0), after = command_side(query, 1);
+	int sides;
+
 	command_begin(&commands[0], "dcpiflame", directory);
 	command_word(&commands[0], "--no-script"); /* the page has it, as a file of its own */
 	command_selection(&commands[0], query);
@@ -18,10 +39,19 @@ flame_commands(const struct query *query, const char *directory, struct tool_com
 	command_field(&commands[0], query, QUERY_EVENT);
 	command_option(&commands[0], "least", query->values[QUERY_CUTOFF]);
 	commands[0].is_svg = true;
-	if (command_sides(&commands[0], query, why, size) >= 0)
-		return 1;
-	command_fini(&commands[0]);
-	return 0;
+	commands[0].title = "Flame graph";
+	sides = command_sides(&commands[0], query, why, size);
+	if (sides < 0) {
+		command_fini(&commands[0]);
+		return 0;
+	}
+	if (sides == 0) {
+		tree_command(query, directory, "Call tree", &commands[1]);
+		return 2;
+	}
+	tree_command(&before, directory, "Call tree before", &commands[1]);
+	tree_command(&after, directory, "Call tree after", &commands[2]);
+	return 3;
 }
 
 static void

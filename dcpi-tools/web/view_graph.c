@@ -1,8 +1,10 @@
-/* The flow graph of a procedure, as dcpicalc --graph draws it. */
+/* The flow graph of a procedure, as dcpicalc --graph draws it. As text, dcpicalc has its blocks and instructions. */
 #include "dcpi-tools/web/view.h"
 #include "dcpi-tools/web/view_calc.h"
 
 #define CUTOFF_DEFAULT "1" /* percent: a picture of a thousand blocks shows nothing */
+
+enum graph_report { REPORT_GRAPH, REPORT_LISTING, REPORT_COUNT };
 
 static const struct view_field fields[] = {
 	{QUERY_PROCEDURE, "Procedure", "inflate_fast, 0x1139", NULL},
@@ -18,12 +20,19 @@ graph_commands(const struct query *query, const char *directory, struct tool_com
 {
 	const char *cutoff = query->values[QUERY_CUTOFF];
 
-	if (!view_calc_command(query, directory, "dcpicalc", &commands[0], cutoff ? cutoff : CUTOFF_DEFAULT, why, size))
-		return 0;
-	command_option(&commands[0], "graph", "-");
-	view_calc_arguments(query, &commands[0]);
-	commands[0].is_svg = true;
-	return 1;
+	for (size_t i = 0; i < REPORT_COUNT; i++) {
+		if (!view_calc_command(query, directory, "dcpicalc", &commands[i], cutoff ? cutoff : CUTOFF_DEFAULT,
+		                       why, size))
+			return 0;
+		if (i == REPORT_GRAPH)
+			command_option(&commands[i], "graph", "-");
+		view_calc_arguments(query, &commands[i]);
+	}
+	commands[REPORT_GRAPH].is_svg = true;
+	commands[REPORT_GRAPH].title = "Flow graph";
+	commands[REPORT_LISTING].need = COMMAND_LINKED;
+	commands[REPORT_LISTING].title = "Instructions";
+	return REPORT_COUNT;
 }
 
 static void

@@ -107,6 +107,60 @@ is_whole()
 	END
 }
 
+# unescaped - standard input, text of HTML, as it is
+unescaped()
+{
+	sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
+}
+
+# command_of PATH - the command lines at the end of a page
+command_of()
+{
+	get "$1" | sed -n 's|.*<code>\(dcpi.*\)</code></li>|\1|p' | unescaped
+}
+
+# is_complete PATH - the page has all of its reports
+is_complete()
+{
+	! curl --silent --max-time 30 --output "$scratch/body" --dump-header - "$url$1" | grep -qi '^refresh:'
+}
+
+# elsewhere PATH - each link at the end of a page is answered with something, and each command line there runs and prints
+# what its link to text has. `dcpictl doctor` fails when it found something; `dcpictl status`, when no dcpid runs, which has
+# no links then. What is wrong is said.
+elsewhere()
+{
+	local line link command status texts=0 jsons=0
+
+	wait_for 30 is_complete "$1" || echo "$1 reads itself again and again"
+	sed -n '/<footer>/,$p' "$scratch/body" | grep '^<li>' >"$scratch/elsewhere"
+	while read -r line; do
+		rm -f "$scratch/linked"
+		while read -r link; do
+			get "$link" >/dev/null
+			[ "$(cat "$scratch/code")" = 200 ] && [ -s "$scratch/body" ] || echo "$link: status $(cat "$scratch/code")"
+			case $link in
+			*format=text*)
+				texts=$((texts + 1))
+				mv "$scratch/body" "$scratch/linked"
+				;;
+			*format=json*)
+				jsons=$((jsons + 1))
+				json_holds 'type == "object"' "$scratch/body" >/dev/null || echo "$link is no JSON"
+				;;
+			*) grep -q '<svg' "$scratch/body" || echo "$link is no picture" ;;
+			esac
+		done < <(grep -o 'href="[^"]*"' <<<"$line" | sed 's/^href="//; s/"$//' | unescaped)
+		command=$(sed -n 's|.*<code>\(.*\)</code></li>|\1|p' <<<"$line" | unescaped)
+		(eval "$command") >"$scratch/printed" 2>"$scratch/complaint" </dev/null
+		status=$?
+		[ $status = 0 ] || [[ $command = dcpictl* && $status = 1 ]] || echo "$command: status $status: $(cat "$scratch/complaint")"
+		[ ! -e "$scratch/linked" ] || [[ $command = 'dcpictl '*' doctor' ]] ||
+			cmp "$scratch/linked" "$scratch/printed" || echo "$command prints something else than its link"
+	done <"$scratch/elsewhere"
+	[ $texts -gt 0 ] && [ $jsons -gt 0 ] || echo "$1 has $texts links to text and $jsons to JSON"
+}
+
 # page SENTENCE TEXT PATH - it is there, whole, and has TEXT
 page()
 {
@@ -178,6 +232,11 @@ check_equal 'JSON of the time line, too' "$(dcpitimeline --db "$db" --epoch all 
 check_equal 'and of a comparison' "$(dcpidiff --db "$db" --before run1 --after run2 --limit 50 --json)" \
 	"$(get '/diff?before=run1&after=run2&format=json')"
 
+for path in / '/?by=command' '/procedures?epoch=all' '/procedures?by=image' '/stats?label=run*' '/diff?before=run1&after=run2' /health; do
+	check_equal "links and command lines of $path" '' "$(elsewhere "$path" 2>&1)"
+done
+check_equal 'the first page links to what each of its reports prints' "$(dcpiprof --db "$db" --by-image --epoch all --limit 8)" \
+	"$(get '/?format=text&report=2')"
 check_equal 'the command line of a page can be pasted into a shell' \
 	"$(dcpiprof --db "$db" --comm "it's" --epoch all --limit 100 2>&1)" \
 	"$(eval "$(command_of "/procedures?comm=it's&epoch=all")" 2>&1)"
@@ -213,13 +272,18 @@ if calc_or_skip 'the listing of a procedure'; then
 	check 'with the source beside it' grep -q 'calc.S:[0-9]*</span> <code>' "$scratch/body"
 	check_equal 'its JSON is that of dcpicalc' "$(dcpicalc --db "$calc" --cutoff 0.1 --json --image libcalc.so sum)" \
 		"$(get '/calc?procedure=sum&image=libcalc.so&format=json')"
+	check_equal 'links and command lines of a listing' '' "$(elsewhere '/calc?procedure=sum&image=libcalc.so&cpu=in-order-2' 2>&1)"
 	answers 'a model of a CPU is no file' 400 'cpu is the name of a model' '/calc?procedure=sum&cpu=/etc/passwd'
 	answers 'a procedure that is none' 404 'dcpicalc: ' '/calc?procedure=nothing'
 	answers 'an option in its place is a procedure that is none' 404 'dcpicalc: ' \
 		'/calc?procedure=--graph=/tmp/x.svg'
 	if command -v dot >/dev/null; then
 		page 'the flow graph has the code of hot blocks' 'add' '/graph?procedure=sum&image=libcalc.so'
-		answers 'it is a picture by itself' 200 '</svg>' '/graph?procedure=sum&image=libcalc.so&format=text'
+		answers 'it is a picture by itself' 200 '</svg>' '/graph?procedure=sum&image=libcalc.so&format=svg'
+		check_equal 'links and command lines of a flow graph' '' "$(elsewhere '/graph?procedure=sum&image=libcalc.so' 2>&1)"
+		check_equal 'as text it is the listing of the blocks that are drawn' \
+			"$(dcpicalc --db "$calc" --cutoff 1 --image libcalc.so sum)" \
+			"$(get '/graph?procedure=sum&image=libcalc.so&format=text')"
 	else
 		skip 'the flow graph' 'graphviz is not installed'
 	fi
@@ -234,6 +298,20 @@ answers 'a flame graph without stacks' 404 'no call stacks in what was selected'
 answers 'half of a difference' 400 'needs two sets' '/flame?before=run1'
 answers 'callers of nothing' 400 'callers of which procedure?' '/calls?by=callers'
 answers 'a view of stacks that is none' 400 'by is tree, callers or inclusive' '/calls?by=flames'
+printf '%s\n' 'event cycles.stacks cycles.stacks cycles 62000 yes -' 'image kernel - [kernel]' 'context server - old' 'context server - new' \
+	'epoch 1795271400 two' 'stack cycles.stacks 0 1000 0+0x1000 0+0x2000' 'stack cycles.stacks 1 900 0+0x1000 0+0x3000' \
+	'slice 1795271400 1795272000' 'symbols 0 0x1000 outer 0x2000 slow 0x3000 fast' |
+	"$build/tests/system/make_database" "$scratch/two"
+first_url=$url first=$web
+serve 'a database with the stacks of two labels is served' --db "$scratch/two"
+page 'what they differ in, as a flame graph' 'slow' '/flame?before=new&after=old'
+for path in /flame '/flame?before=new&after=old' /calls; do
+	check_equal "links and command lines of $path of two labels" '' "$(elsewhere "$path" 2>&1)"
+done
+check_equal 'as text it is a tree of each' "$(dcpiprof --db "$scratch/two" --tree --label old --least 0.1)" \
+	"$(get '/flame?before=new&after=old&format=text&report=3')"
+stop "$web"
+url=$first_url web=$first
 if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/workloads/calls" 1 2>/dev/null &&
 	dcpimport --db "$scratch/stacks" "$scratch/calls.data" >/dev/null; then
 	first_url=$url first=$web
@@ -248,11 +326,15 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	check 'whose script is a file' grep -q '<script src="/flame.js" defer></script>' "$scratch/body"
 	check 'which is there' grep -q 'querySelector("svg.flame")' <(get /flame.js)
 	check_equal 'the picture is that of dcpiflame' "$(dcpiflame --db "$scratch/stacks" --no-script --least 1)" \
-		"$(get '/flame?cutoff=1&format=text')"
+		"$(get '/flame?cutoff=1&format=svg')"
+	check_equal 'as text it is the tree' "$(dcpiprof --db "$scratch/stacks" --tree --least 1)" "$(get '/flame?cutoff=1&format=text')"
 	sets='before_epoch=latest&before_until=2100-01-01&after_comm=calls&after_epoch=latest'
 	page 'what two sets of stacks differ in' 'class="flame"' "/flame?$sets"
 	check_equal 'its picture is that of dcpiflame' "$(dcpiflame --db "$scratch/stacks" --no-script --set --epoch latest \
-		--until 2100-01-01 --set --epoch latest --comm calls)" "$(get "/flame?$sets&format=text")"
+		--until 2100-01-01 --set --epoch latest --comm calls)" "$(get "/flame?$sets&format=svg")"
+	for path in /calls '/calls?by=inclusive' '/calls?procedure=scan' /flame '/flame?cutoff=3'; do
+		check_equal "links and command lines of $path" '' "$(elsewhere "$path" 2>&1)"
+	done
 	stop "$web"
 	url=$first_url web=$first
 else
@@ -290,7 +372,9 @@ exchange()
 answers 'a field that is none' 400 "field &#39;sinc&#39; that no page knows (did you mean since?)" '/?sinc=1h'
 answers 'an escape that is none' 400 'malformed %XX' '/?comm=%zz'
 answers 'a byte 0' 400 'a byte 0' '/?comm=a%00b'
-answers 'a format that is none' 400 'format is html, text or json' '/?format=xml'
+answers 'a format that is none' 400 'format is html, text, json or svg' '/?format=xml'
+answers 'a report that a page does not have' 400 'the page has no such report' '/?format=text&report=6'
+answers 'a picture that it does not have' 400 'the page has no such report' '/?format=svg'
 answers 'no procedure' 400 'which procedure?' /calc
 answers 'a comparison with one side' 400 'needs two sets' '/diff?before=run1'
 answers 'a value that the tool refuses, with its sentence' 400 "dcpiprof: --since &#39;never&#39; is not a time" \

@@ -111,7 +111,7 @@ a_url_has_what_it_keeps_and_changes(void **state)
 	char *url;
 
 	(void)state;
-	assert_int_equal(parse("epoch=3&comm=gz*&limit=5&format=json", &query), 0);
+	assert_int_equal(parse("epoch=3&comm=gz*&limit=5&format=json&report=2", &query), 0);
 	url = query_url("/calc", &query, QUERY_SELECTION, changes, 2);
 	assert_string_equal(url, "/calc?comm=gz%2A&image=/lib/a%20b%26c");
 	free(url);
