@@ -31,6 +31,9 @@
 		return made;
 	};
 
+	/* What has the role of a button is pressed by these keys. */
+	const presses = (event) => event.key === "Enter" || event.key === " ";
+
 	/* What fits of a name. */
 	const cut = (name, width) => {
 		const letters = Array.from(name), fitting = Math.floor((width - 2 * PADDING) / CHARACTER);
@@ -60,6 +63,8 @@
 			frame.text.setAttribute("x", (x + PADDING).toFixed(2));
 			frame.text.textContent = cut(frame.name, width);
 		}
+		if (to === frames[0] && document.activeElement === reset)
+			to.group.focus(); /* what is hidden cannot keep the focus */
 		reset.setAttribute("display", to === frames[0] ? "none" : "inline");
 	};
 
@@ -81,9 +86,15 @@
 	};
 
 	const reset = element(SVG, "text", {x: 915, y: 24, "text-anchor": "end", fill: "#0b57d0", class: "reset",
-		"text-decoration": "underline", cursor: "pointer", display: "none", role: "button"}, svg);
+		"text-decoration": "underline", cursor: "pointer", display: "none", role: "button", tabindex: 0}, svg);
 	reset.textContent = "Reset zoom (Esc)";
 	reset.addEventListener("click", () => zoom(frames[0]));
+	reset.addEventListener("keydown", (event) => {
+		if (!presses(event))
+			return;
+		zoom(frames[0]);
+		event.preventDefault();
+	});
 
 	const box = element(SVG, "foreignObject", {x: 930, y: 6, width: 260, height: 28}, svg);
 	const field = element(HTML, "input", {type: "search", placeholder: "Search names and images ( / )",
@@ -108,18 +119,20 @@
 		return row[row.indexOf(from) + (key === "ArrowLeft" ? -1 : 1)];
 	};
 
+	/* Screen readers call a frame by its title. */
 	for (const frame of frames) {
+		frame.group.setAttribute("role", "button");
 		frame.group.setAttribute("tabindex", frame === frames[0] ? 0 : -1);
 		frame.group.setAttribute("cursor", "pointer");
 		frame.group.addEventListener("click", () => zoom(frame));
 		frame.group.addEventListener("keydown", (event) => {
 			const next = event.key.startsWith("Arrow") ? neighbour(frame, event.key) : null;
 
-			if (event.key === "Enter")
+			if (presses(event))
 				zoom(frame);
 			else if (next)
 				next.group.focus();
-			if (event.key === "Enter" || event.key.startsWith("Arrow"))
+			if (presses(event) || event.key.startsWith("Arrow"))
 				event.preventDefault();
 		});
 	}

@@ -267,7 +267,7 @@ print_origin_key(FILE *stream)
 
 /* ---- frames ---- */
 
-/* What a pointer over the frame is shown. */
+/* What a pointer over the frame is shown, and what a screen reader calls the frame. */
 static int
 print_title(const struct flame_svg *svg, const struct flame_node *node, FILE *stream)
 {
@@ -300,7 +300,7 @@ print_frame(const struct flame_svg *svg, const struct flame_node *node, FILE *st
 	const uint32_t y = TOP + ROW * node->depth;
 	int err;
 
-	fputs("<g class=\"f\">", stream);
+	fputs("<g class=\"f\" role=\"img\">", stream);
 	err = print_title(svg, node, stream);
 	fprintf(stream,
 	        "<rect x=\"%.2f\" y=\"%" PRIu32
@@ -315,7 +315,10 @@ print_frame(const struct flame_svg *svg, const struct flame_node *node, FILE *st
 	return err;
 }
 
-/* The ground is white, because letters are black and a dark viewer would hide them. */
+/*
+ * The ground is white, because letters are black and a dark viewer would hide them. The picture is a group, because
+ * frames within one of role "img" would be hidden from screen readers.
+ */
 int
 flame_svg_print(const struct flame_svg *svg, FILE *stream)
 {
@@ -325,14 +328,19 @@ flame_svg_print(const struct flame_svg *svg, FILE *stream)
 
 	fprintf(stream,
 	        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" width=\"%d\" height=\"%" PRIu32
-	        "\" viewBox=\"0 0 %d %" PRIu32 "\" font-family=\"monospace\" font-size=\"12\">\n"
-	        "<rect width=\"%d\" height=\"%" PRIu32 "\" fill=\"white\"/>\n"
+	        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flame\" role=\"group\" width=\"%d\" "
+	        "height=\"%" PRIu32 "\" viewBox=\"0 0 %d %" PRIu32
+	        "\" font-family=\"monospace\" font-size=\"12\">\n<title>",
+	        WIDTH, height, WIDTH, height);
+	err = print_text(svg->title, SIZE_MAX, stream);
+	fprintf(stream,
+	        "</title>\n<rect width=\"%d\" height=\"%" PRIu32 "\" fill=\"white\"/>\n"
 	        "<defs><pattern id=\"flame-hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" "
 	        "patternTransform=\"rotate(45)\"><rect width=\"8\" height=\"8\" fill=\"#e6e6e6\"/>"
 	        "<rect width=\"3\" height=\"8\" fill=\"#cfcfcf\"/></pattern></defs>\n",
-	        WIDTH, height, WIDTH, height, WIDTH, height);
-	err = print_head(svg, stream);
+	        WIDTH, height);
+	if (!err)
+		err = print_head(svg, stream);
 	if (graph->set_count == 2)
 		print_difference_key(svg, stream);
 	else

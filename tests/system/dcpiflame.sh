@@ -149,13 +149,13 @@ look_in_browser()
 		not_ok 'the driver of the browser starts' "$(cat "$scratch/driver.log")"
 		return
 	}
-	/usr/bin/python3 - "http://127.0.0.1:$port" "file://$scratch/known.svg" >"$scratch/said" 2>"$scratch/errors" <<'END'
+	/usr/bin/python3 - "http://127.0.0.1:$port" "file://$scratch/known.svg" "file://$scratch/plain.svg" >"$scratch/said" 2>"$scratch/errors" <<'END'
 import json
 import sys
 import time
 import urllib.request
 
-DRIVER, FILE = sys.argv[1:]
+DRIVER, FILE, PLAIN = sys.argv[1:]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 SHOWN = """return [...document.querySelectorAll('g.f')].filter(g => g.getAttribute('display') !== 'none')
     .map(g => [g.querySelector('title').textContent.split('\\n')[0], Number(g.querySelector('rect').getAttribute('width')),
@@ -189,6 +189,11 @@ def keys(*keys):
     call("POST", session + "/actions", {"actions": [{"type": "key", "id": "keys", "actions": steps}]})
 
 
+# What a screen reader is told: role and name.
+def spoken(element):
+    return [call("GET", session + f"/element/{element}/computed{part}") for part in ("role", "label")]
+
+
 options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"]}
 capabilities = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
 session = "/session/" + call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
@@ -220,8 +225,28 @@ keys("\ue015", "\ue015", "\ue015", "\ue007")
 check("arrow keys and Enter zoom, too", len({row[0] for row in run(SHOWN)} & {"parse", "build"}) == 1, run(SHOWN))
 call("POST", session + f"/element/{call('POST', session + '/element', {'using': 'css selector', 'value': '.reset'})[ELEMENT]}/click", {})
 check("a click on the words above goes back", run(SHOWN) == before, run(SHOWN))
+run("document.querySelector('g.f').focus()")
+keys("\ue015", "\ue015", "\ue015", " ")
+check("the space bar zooms like Enter", len({row[0] for row in run(SHOWN)} & {"parse", "build"}) == 1, run(SHOWN))
+keys("\ue004")
+check("the next Tab stop goes back", run("return document.activeElement.classList.contains('reset')"), run("return document.activeElement.outerHTML"))
+check("which is a button with a name", spoken(run("return document.querySelector('.reset')")[ELEMENT]) == ["button", "Reset zoom (Esc)"],
+      spoken(run("return document.querySelector('.reset')")[ELEMENT]))
+keys(" ")
+check("by the space bar, too", run(SHOWN) == before, run(SHOWN))
+check("and the focus is on a frame that is shown", run("return document.activeElement.matches('g.f')"), run("return document.activeElement.outerHTML"))
+role, name = spoken(frame("build"))
+check("a frame is a button that has its title as name", role == "button" and name.split()[0] == "build" and "samples, " in name, (role, name))
+unnamed = run("return [...document.querySelectorAll('[tabindex], input')].filter(e => !e.getAttribute('role') && e.localName !== 'input' ||"
+              " !(e.querySelector('title') || e.textContent || e.getAttribute('aria-label'))).map(e => e.outerHTML.slice(0, 80))")
+check("all that takes the focus has a role and a name", not unnamed, unnamed)
+check("the picture has a name", run("return document.title").startswith("Flame graph"), run("return document.title"))
 complaints = [line["message"] for line in call("POST", session + "/se/log", {"type": "browser"})]
 check("the browser has no complaint", not complaints, complaints)
+call("POST", session + "/url", {"url": PLAIN})
+role, name = spoken(frame("build"))
+check("without the script a frame is a picture with that name", role in ("img", "image") and "samples, " in name, (role, name))
+check("and nothing takes the focus", run("return document.querySelectorAll('[tabindex]').length") == 0)
 call("DELETE", session)
 print("# walked: done")
 END
