@@ -25,9 +25,9 @@ report_choose_of(struct report_choice *choice, struct selection *selection, cons
 
 	*choice = (struct report_choice){.selection = selection};
 	if (options->request.stacks && !has_events(selection)) {
-		message_print(
-			database->directory,
-			"no call stacks in what was selected; dcpimport takes those that 'perf record -g' recorded");
+		message_print(database->directory,
+		              "no call stacks in what was selected: dcpid takes them (stacks.rate in dcpid.conf), "
+		              "and dcpimport those that 'perf record -g' recorded");
 		return STATUS_EMPTY;
 	}
 	status = shown_events_ask(selection, shown_events, database->directory, &choice->shown_events);

@@ -187,7 +187,7 @@ look_at_bad_input()
 	check_fails 'a share that is none' 2 'least' dcpiprof --db "$db" --tree --least 101
 	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
 		dcpimport --db "$scratch/flat" "$scratch/flat.data" >/dev/null
-	check_fails 'a profile without stacks' 4 "no call stacks in what was selected; dcpimport takes those that 'perf record -g'" \
+	check_fails 'a profile without stacks' 4 "no call stacks in what was selected: dcpid takes them (stacks.rate in dcpid.conf), and dcpimport those that 'perf record -g'" \
 		dcpiprof --db "$scratch/flat" --tree
 	check 'the database is whole' dcpictl --db "$db" check
 	dcpitar --db "$db" "$scratch/calls.tar.zst" >/dev/null &&

@@ -136,7 +136,7 @@ look_at_bad_input()
 	check_fails 'an epoch that is none' 4 'nowhere' dcpiflame --db "$db" --epoch nowhere
 	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
 		dcpimport --db "$scratch/flat" "$scratch/flat.data" >/dev/null
-	check_fails 'a profile without stacks' 4 "no call stacks in what was selected; dcpimport takes those that 'perf record -g'" \
+	check_fails 'a profile without stacks' 4 "no call stacks in what was selected: dcpid takes them (stacks.rate in dcpid.conf), and dcpimport those that 'perf record -g'" \
 		dcpiflame --db "$scratch/flat"
 }
 
