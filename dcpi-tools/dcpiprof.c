@@ -37,7 +37,7 @@ struct prof_request {
 	double keep_percent;
 	size_t limit; /* rows; 0: all */
 	enum call_view view;
-	const char *callers_of;
+	const char *procedure; /* of CALL_VIEW_CALLERS and CALL_VIEW_CALLEES; else NULL */
 	double least_percent;
 };
 
@@ -102,7 +102,7 @@ prof_report_make(struct prof_report *report, const struct prof_request *request,
 		report->call_request = (struct call_report_request){
 			.options = &request->options,
 			.view = request->view,
-			.procedure = request->callers_of,
+			.procedure = request->procedure,
 			.demangle = request->demangle,
 			.no_inline = request->no_inline,
 			.least_percent = request->least_percent,
@@ -447,7 +447,7 @@ static void
 choose_view(struct prof_request *request, enum call_view view, struct argp_state *state)
 {
 	if (request->view != CALL_VIEW_NONE && request->view != view)
-		argp_error(state, "--tree, --callers and --inclusive are three views: choose one");
+		argp_error(state, "--tree, --callers, --callees and --inclusive are four views: choose one");
 	request->view = view;
 	request->options.request.stacks = true;
 }
@@ -472,7 +472,16 @@ take_callers(void *member, char *text, struct argp_state *state)
 	struct prof_request *request = member;
 
 	choose_view(request, CALL_VIEW_CALLERS, state);
-	request->callers_of = text;
+	request->procedure = text;
+}
+
+static void
+take_callees(void *member, char *text, struct argp_state *state)
+{
+	struct prof_request *request = member;
+
+	choose_view(request, CALL_VIEW_CALLEES, state);
+	request->procedure = text;
 }
 
 static void
@@ -483,8 +492,8 @@ check(void *checked, struct argp_state *state)
 	if (request->view == CALL_VIEW_NONE)
 		return;
 	if (request->by_image)
-		argp_error(state,
-		           "--by-image is no view of call stacks: leave it out, or --tree, --callers or --inclusive");
+		argp_error(state, "--by-image is no view of call stacks: leave it out, or --tree, --callers, --callees "
+		                  "or --inclusive");
 	if (request->keep_percent < 100)
 		argp_error(state, "--keep is not for call stacks: --least leaves out what has few samples");
 	if (request->shown_events.sort)
@@ -495,6 +504,7 @@ static const struct option_row rows[] = {
 	OPTION_HEADING(1, "What is shown:"),
 	OPTION_CALL(1, "tree", 0, NULL, 0, take_tree, "Call stacks, from the outermost callers down"),
 	OPTION_CALL(1, "callers", 0, "PROCEDURE", 0, take_callers, "Call stacks, from PROCEDURE up to its callers"),
+	OPTION_CALL(1, "callees", 0, "PROCEDURE", 0, take_callees, "Call stacks, from PROCEDURE down to what it calls"),
 	OPTION_CALL(1, "inclusive", 0, NULL, 0, take_inclusive,
                     "Procedures of call stacks, with what they call and without"),
 	OPTION_DOUBLE(1, "least", "PERCENT", struct prof_request, least_percent, 0, 100,

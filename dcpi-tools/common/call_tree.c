@@ -247,6 +247,30 @@ order_tree(struct call_tree *tree)
 	return 0;
 }
 
+/* Begin a tree of the frames of another. */
+static int
+begin_tree_of(const struct call_tree *from, struct growing_tree *growing, struct call_tree *tree)
+{
+	*tree = (struct call_tree){.frames = from->frames, .frame_count = from->frame_count, .borrows_frames = true};
+	return begin_tree(growing, tree);
+}
+
+/* Nothing more is added; after the error `err`, the tree is freed. */
+static int
+end_tree(struct growing_tree *growing, int err)
+{
+	struct call_tree *tree = growing->tree;
+
+	stack_table_free(growing->table);
+	if (!err)
+		err = order_tree(tree);
+	if (err)
+		call_tree_fini(tree);
+	else
+		tree->nodes[0].total = tree->samples;
+	return err;
+}
+
 /* ---- both ways ---- */
 
 static bool
@@ -320,36 +344,68 @@ call_tree_fini(struct call_tree *tree)
 	*tree = (struct call_tree){0};
 }
 
+/* ---- the callers and the callees of procedures ---- */
+
+/* Add the stacks that end at node `index` of `tree`, from the innermost wanted frame up. */
+static int
+add_callers(const struct call_tree *tree, const bool *wanted, uint32_t index, struct growing_tree *growing)
+{
+	struct call_tree *callers = growing->tree;
+	const uint64_t samples = tree->nodes[index].own;
+	uint32_t at = index, place = 0;
+
+	while (samples && at && !wanted[tree->nodes[at].frame])
+		at = tree->nodes[at].parent;
+	if (!samples || !at)
+		return 0;
+	add(&callers->samples, samples);
+	for (; at; at = tree->nodes[at].parent) {
+		const int err = find_child(growing, place, tree->nodes[at].frame, &place);
+
+		if (err)
+			return err;
+		add(&callers->nodes[place].total, samples);
+	}
+	add(&callers->nodes[place].own, samples); /* here the chain of callers ends */
+	return 0;
+}
+
 int
 call_tree_invert(const struct call_tree *tree, const bool *wanted, struct call_tree *callers)
 {
 	struct growing_tree growing;
 	int err;
 
-	*callers = (struct call_tree){.frames = tree->frames, .frame_count = tree->frame_count, .borrows_frames = true};
-	err = begin_tree(&growing, callers);
-	for (uint32_t i = 1; !err && i < tree->node_count; i++) {
-		const uint64_t samples = tree->nodes[i].own;
-		uint32_t at = i, place = 0;
+	err = begin_tree_of(tree, &growing, callers);
+	for (uint32_t i = 1; !err && i < tree->node_count; i++)
+		err = add_callers(tree, wanted, i, &growing);
+	return end_tree(&growing, err);
+}
 
-		while (samples && at && !wanted[tree->nodes[at].frame])
-			at = tree->nodes[at].parent;
-		if (!samples || !at)
+int
+call_tree_reroot(const struct call_tree *tree, const bool *wanted, struct call_tree *callees)
+{
+	uint32_t *places = calloc(tree->node_count, sizeof(*places)); /* by node of `tree`, as in struct tree_builder */
+	struct growing_tree growing;
+	int err;
+
+	err = begin_tree_of(tree, &growing, callees);
+	if (!places)
+		err = -ENOMEM;
+	for (uint32_t i = 1; !err && i < tree->node_count; i++) { /* callers come before what they call */
+		const struct call_node *node = &tree->nodes[i];
+		const uint32_t place = places[node->parent]; /* 0: no wanted frame is outside of this one */
+
+		if (!place && !wanted[node->frame])
 			continue;
-		add(&callers->samples, samples);
-		add(&callers->nodes[0].total, samples);
-		for (; !err && at; at = tree->nodes[at].parent) {
-			err = find_child(&growing, place, tree->nodes[at].frame, &place);
-			if (!err)
-				add(&callers->nodes[place].total, samples);
-		}
-		if (!err)
-			add(&callers->nodes[place].own, samples); /* here the chain of callers ends */
+		err = find_child(&growing, place, node->frame, &places[i]);
+		if (err)
+			break;
+		add(&callees->nodes[places[i]].own, node->own);
+		add(&callees->nodes[places[i]].total, node->total);
+		if (!place)
+			add(&callees->samples, node->total);
 	}
-	stack_table_free(growing.table);
-	if (!err)
-		err = order_tree(callers);
-	if (err)
-		call_tree_fini(callers);
-	return err;
+	free(places);
+	return end_tree(&growing, err);
 }

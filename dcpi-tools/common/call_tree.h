@@ -1,5 +1,6 @@
 /*
  * call_tree.h - call stacks by procedure: a tree from the outermost callers down, or from a procedure up to its callers
+ * or down to what it calls
  *
  * Frames of one procedure are one node below one caller, whichever its instructions. A procedure that the compiler
  * inlined is a frame of its own, below the one that it was inlined into. Weights are those of one event of
@@ -31,7 +32,7 @@ struct call_node {
 	uint32_t parent, first_child, next_sibling; /* indices; 0: none */
 	uint64_t own, total;                        /* samples that end here; with those below */
 	uint64_t taken;                             /* of the total, as in struct selection_count; like squares */
-	double squares;                             /* 0, like taken, in an inverted tree */
+	double squares;                             /* 0, like taken, in a tree of callers or callees */
 };
 
 struct call_tree {
@@ -63,5 +64,11 @@ void call_tree_fini(struct call_tree *tree); /* a zeroed one is allowed */
  * must outlive it. 0 or -ENOMEM; call_tree_fini() frees what the inverted tree has.
  */
 int call_tree_invert(const struct call_tree *tree, const bool *wanted, struct call_tree *callers);
+
+/*
+ * The tree of what all frames that are `wanted` call, whoever calls them: below the root are these frames, below each
+ * its callees, and so on. A sample counts once, for the outermost call. Otherwise as call_tree_invert().
+ */
+int call_tree_reroot(const struct call_tree *tree, const bool *wanted, struct call_tree *callees);
 
 #endif

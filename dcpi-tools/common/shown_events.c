@@ -102,7 +102,8 @@ add_event(const struct selection *selection, const char *name, struct shown_even
 	index = find_stacks(selection, index);
 	event = &selection->events[index];
 	if (event->is_hidden && strstr(event->name, EVENT_STACKS_SUFFIX)) {
-		snprintf(why, size, "%s has call stacks, which --tree, --callers and --inclusive of dcpiprof show",
+		snprintf(why, size,
+		         "%s has call stacks, which --tree, --callers, --callees and --inclusive of dcpiprof show",
 		         event->name);
 		return -DCPI_ENOSELECTION;
 	}

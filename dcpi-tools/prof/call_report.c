@@ -24,7 +24,7 @@
 static const struct call_tree *
 shown_tree(const struct call_report *report)
 {
-	return report->request->view == CALL_VIEW_CALLERS ? &report->callers : &report->tree;
+	return report->request->procedure ? &report->of_procedure : &report->tree;
 }
 
 static struct call_line *
@@ -171,15 +171,17 @@ no_procedure(const struct call_report *report, const struct database *database)
 }
 
 static int
-invert(struct call_report *report, const struct database *database)
+make_tree_of_procedure(struct call_report *report, const struct database *database)
 {
+	const bool is_callers = report->request->view == CALL_VIEW_CALLERS;
 	size_t count;
 	bool *found = find_procedure(report, &count);
 	int status = STATUS_OK;
 
 	if (found && count == 0)
 		status = no_procedure(report, database);
-	else if (!found || call_tree_invert(&report->tree, found, &report->callers))
+	else if (!found ||
+	         (is_callers ? call_tree_invert : call_tree_reroot)(&report->tree, found, &report->of_procedure))
 		status = database_cannot_read(database, -ENOMEM);
 	free(found);
 	return status;
@@ -219,8 +221,8 @@ call_report_make(struct call_report *report, const struct call_report_request *r
 		return database_cannot_read(database, err);
 	if (report->tree.samples == 0)
 		return report_choice_empty(database);
-	if (request->view == CALL_VIEW_CALLERS) {
-		status = invert(report, database);
+	if (request->procedure) {
+		status = make_tree_of_procedure(report, database);
 		if (status)
 			return status;
 	}
@@ -233,7 +235,7 @@ call_report_make(struct call_report *report, const struct call_report_request *r
 void
 call_report_fini(struct call_report *report)
 {
-	call_tree_fini(&report->callers);
+	call_tree_fini(&report->of_procedure);
 	call_tree_fini(&report->tree);
 	report_choice_fini(&report->choice);
 	free(report->lines);
@@ -341,11 +343,14 @@ print_totals(const struct call_report *report, FILE *stream)
 	fprintf(stream, "Call stacks of %" PRIu64 " samples (", report->tree.samples);
 	text_print(event->name, stream);
 	fputs(")", stream);
-	if (report->request->view == CALL_VIEW_CALLERS) {
+	if (report->request->procedure) {
 		fprintf(stream, ", %" PRIu64 " of them (%.2f%%) in ", report->all,
 		        summary_percent(report->all, report->tree.samples));
 		text_print(report->request->procedure, stream);
-		fputs(" or in what it calls; callers stand below what they call", stream);
+		fputs(report->request->view == CALL_VIEW_CALLERS
+		              ? " or in what it calls; callers stand below what they call"
+		              : " or in what it calls, which stands below it",
+		      stream);
 	}
 	fputc('\n', stream);
 }
@@ -442,7 +447,11 @@ int
 call_report_print_json(const struct call_report *report, FILE *stream)
 {
 	static const char *const views[] = {
-		[CALL_VIEW_TREE] = "tree", [CALL_VIEW_CALLERS] = "callers", [CALL_VIEW_INCLUSIVE] = "inclusive"};
+		[CALL_VIEW_TREE] = "tree",
+		[CALL_VIEW_CALLERS] = "callers",
+		[CALL_VIEW_CALLEES] = "callees",
+		[CALL_VIEW_INCLUSIVE] = "inclusive",
+	};
 	const struct summary summary = report_summary(report);
 	json_t *root = json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", "dcpiprof.calls/1", "view",
 	                         views[report->request->view], "stacks", json_count(report->tree.samples), "samples",

@@ -1,6 +1,6 @@
 /*
  * call_report.h - dcpiprof's views of call stacks: a tree from the outermost callers down, the callers of a procedure,
- * or a flat list of procedures with what they call
+ * what a procedure calls, or a flat list of procedures with what they call
  *
  * Thread rule: one thread.
  */
@@ -18,13 +18,14 @@ enum call_view {
 	CALL_VIEW_NONE,
 	CALL_VIEW_TREE,
 	CALL_VIEW_CALLERS,
+	CALL_VIEW_CALLEES,
 	CALL_VIEW_INCLUSIVE,
 };
 
 struct call_report_request {
 	const struct options *options; /* its selection is of stacks */
 	enum call_view view;
-	const char *procedure; /* of CALL_VIEW_CALLERS: a name, or an fnmatch(3) pattern */
+	const char *procedure; /* of CALL_VIEW_CALLERS and CALL_VIEW_CALLEES: a name, or an fnmatch(3) pattern */
 	bool demangle;
 	bool no_inline;
 	double least_percent; /* procedures with fewer of the samples are left out, and counted */
@@ -46,7 +47,7 @@ struct call_report {
 	const struct call_report_request *request;
 	struct report_choice choice;
 	struct call_tree tree;                 /* of all stacks */
-	struct call_tree callers;              /* by CALL_VIEW_CALLERS; its frames are those of the tree */
+	struct call_tree of_procedure;         /* its callers or callees; frames are those of the tree */
 	uint64_t all;                          /* samples: what shares are of */
 	uint64_t totals[SELECTION_EVENTS_MAX]; /* by event: `all` of the one that is shown */
 	struct call_line *lines;

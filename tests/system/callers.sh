@@ -1,6 +1,6 @@
 #!/bin/bash
-# callers.sh - call stacks of recordings: dcpiprof's tree, callers and inclusive shares are those of a program whose calls
-# are known; frames are those that perf script prints; truncated stacks are counted by cause; bad input gets a sentence
+# callers.sh - call stacks of recordings: dcpiprof's tree, callers, callees and inclusive shares are those of a program
+# whose calls are known; frames are those that perf script prints; truncated stacks are counted by cause; bad input gets a sentence
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -37,6 +37,21 @@ build' "$(jq -r '.rows[] | select(.procedure == "scan" or .level == 1) | select(
 		"$scratch/callers.json")"
 	near 'scan is called by parse' 75 "$(share_of "$scratch/callers.json" parse)"
 	near 'and by build' 25 "$(share_of "$scratch/callers.json" build)"
+	dcpiprof --db "$db" --callees build --no-inline --json >"$scratch/callees.json"
+	check_equal 'what build calls, in order' 'build
+descend
+scan' "$(jq -r '.rows[] | select(.level <= 1 and .left_out == null) | .procedure' "$scratch/callees.json")"
+	near 'build is half of the whole' 50 "$(jq '.samples * 100 / .stacks' "$scratch/callees.json")"
+	near 'build calls descend' 80 "$(jq '.samples as $all | .rows[] | select(.level == 1 and .procedure == "descend") |
+		.samples * 100 / $all' "$scratch/callees.json")"
+	near 'and scan' 20 "$(share_of "$scratch/callees.json" scan)"
+	near 'the innermost of four calls' 20 "$(jq '.samples as $all | .rows[] | select(.level == 4 and .procedure == "descend") |
+		.own * 100 / $all' "$scratch/callees.json")"
+	check_equal 'a procedure with all that it calls has its inclusive samples' \
+		"$(jq -c '.rows[] | select(.procedure == "build" or .procedure == "descend") | [.procedure, .samples]' "$scratch/inclusive.json")" \
+		"$(for name in build descend; do
+			dcpiprof --db "$db" --callees $name --no-inline --least 0 --json | jq -c '.rows[0] | [.procedure, .samples]'
+		done)"
 	check_equal 'descend is four times below build' 4 "$(jq '[.rows[] | select(.procedure == "descend")] | length' \
 		"$scratch/tree.json")"
 	check_equal 'each within the one before' '[1,2,3]' "$(jq -c '[.rows[] | select(.procedure == "descend") | .level] |
@@ -174,6 +189,63 @@ look_at_machine()
 	figure "truncated of $(jq .stacks "$scratch/all.json"): $(jq -c .truncated "$scratch/all.json")"
 }
 
+# Shares worked out by hand: a stack in which walk is several times counts once, from the outermost on.
+look_at_recursion()
+{
+	local recursion=$scratch/recursion
+
+	check 'the database is made' "$build/tests/system/make_database" "$recursion" <<'END'
+event cpu-clock.stacks cpu-clock ns 20000000 yes -
+image kernel - [kernel]
+context walker / -
+epoch 1795271400 -
+stack cpu-clock.stacks 0 10 0+0x1004 0+0x2004
+stack cpu-clock.stacks 0 20 0+0x1004 0+0x2004 0+0x3004
+stack cpu-clock.stacks 0 30 0+0x1004 0+0x2004 0+0x3004 0+0x2008
+stack cpu-clock.stacks 0 15 0+0x1008 0+0x2004 0+0x3004 0+0x2008 0+0x4004
+stack cpu-clock.stacks 0 5 0+0x5004 0+0x2004 0+0x2004
+stack cpu-clock.stacks 0 20 0+0x1008 0+0x4008
+slice 1795271400 1795272000
+symbols 0 0x1000 start 0x2000 walk 0x3000 visit 0x4000 compare 0x5000 again
+END
+	check_equal 'what a procedure calls that calls itself' \
+		'Call stacks of 100 samples (cpu-clock.stacks), 80 of them (80.00%) in walk or in what it calls, which stands below it
+============================================================
+cpu-clock.stacks       %     own       % procedure  image
+              80 100.00%      10  12.50% walk       [kernel]
+              65  81.25%      20  25.00% - visit    [kernel]
+              45  56.25%      30  37.50%   walk     [kernel]
+              15  18.75%      15  18.75%   compare  [kernel]
+               5   6.25%       5   6.25% - walk     [kernel]' "$(dcpiprof --db "$recursion" --callees walk | sed '/^$/,$d')"
+	check_equal 'few samples are added up' '              80 100.00%      10  12.50% walk        [kernel]
+              65  81.25%      20  25.00% - visit     [kernel]
+              45  56.25%      30  37.50%   walk      [kernel]
+               5   6.25%                 - [1 more]' "$(dcpiprof --db "$recursion" --callees walk --least 20 --no-header)"
+	check_equal 'CSV has the same rows' 'level,cpu-clock.stacks,percent,own,procedure,image
+0,80,100.00,10,walk,[kernel]
+1,65,81.25,20,visit,[kernel]
+2,45,56.25,30,walk,[kernel]
+3,15,18.75,15,compare,[kernel]
+1,5,6.25,5,walk,[kernel]' "$(dcpiprof --db "$recursion" --callees walk --csv)"
+	check_equal 'and JSON' '["callees",100,80]
+[0,"walk",80,10]
+[1,"visit",65,20]
+[2,"walk",45,30]
+[3,"compare",15,15]
+[1,"walk",5,5]' "$(dcpiprof --db "$recursion" --callees walk --json |
+		jq -c '[.view, .stacks, .samples], (.rows[] | [.level, .procedure, .samples, .own])')"
+	check_equal 'of procedures that match a pattern, the outermost counts' '              80  80.00%      10  10.00% - walk       [kernel]
+              65  65.00%      20  20.00%   - visit    [kernel]
+              45  45.00%      30  30.00%     walk     [kernel]
+              15  15.00%      15  15.00%     compare  [kernel]
+               5   5.00%       5   5.00%   - walk     [kernel]
+              20  20.00%      20  20.00% - compare    [kernel]' \
+		"$(dcpiprof --db "$recursion" --callees '[wc]*' --no-header)"
+	check_fails 'callees of what is in no stack' 4 "no call stack has a procedure 'wall'; did you mean walk?" \
+		dcpiprof --db "$recursion" --callees wall
+	check_fails 'callers and callees at once' 2 'choose one' dcpiprof --db "$recursion" --callers walk --callees walk
+}
+
 look_at_bad_input()
 {
 	check_fails 'a procedure that is in no stack' 4 "did you mean scan?" dcpiprof --db "$db" --callers scam
@@ -183,7 +255,7 @@ look_at_bad_input()
 	check_fails 'images of a view' 2 '--by-image is no view of call stacks' dcpiprof --db "$db" --tree -i
 	check_fails 'a part of a view' 2 '--least leaves out' dcpiprof --db "$db" --tree --keep 90
 	check_fails 'another order of a view' 2 '--event names it' dcpiprof --db "$db" --inclusive --sort cpu-clock
-	check_fails 'stacks without a view' 4 'which --tree, --callers and --inclusive' dcpiprof --db "$db" --event cpu-clock.stacks
+	check_fails 'stacks without a view' 4 'which --tree, --callers, --callees and --inclusive' dcpiprof --db "$db" --event cpu-clock.stacks
 	check_fails 'a share that is none' 2 'least' dcpiprof --db "$db" --tree --least 101
 	perf record -q -e cpu-clock -F 500 -o "$scratch/flat.data" -- "$build/workloads/calls" 0.3 &&
 		dcpimport --db "$scratch/flat" "$scratch/flat.data" >/dev/null
@@ -196,6 +268,7 @@ look_at_bad_input()
 		"$(dcpiprof --db "$scratch/out" --tree --no-inline --json | jq -c .rows)"
 }
 
+look_at_recursion
 if command -v perf >/dev/null; then
 	look_at_known_calls
 	look_at_frames

@@ -1,4 +1,4 @@
-/* Call stacks by procedure: recursion, truncated stacks, callers. */
+/* Call stacks by procedure: recursion, truncated stacks, callers, callees. */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
@@ -198,6 +198,53 @@ callers_begin_with_the_innermost_call(void **state)
 	                    "[truncated: depth]"); /* stays */
 }
 
+/* Of b: the outermost call counts, whoever calls it, so the inner b of "a b b" is called by b. */
+static void
+callees_begin_with_the_outermost_call(void **state)
+{
+	struct tree_fixture *fixture = *state;
+	bool wanted[8] = {false};
+	struct call_tree callees;
+	uint32_t b, callee;
+
+	make(fixture, NULL);
+	wanted[frame_of(&fixture->tree, "b")] = true;
+	assert_int_equal(call_tree_reroot(&fixture->tree, wanted, &callees), 0);
+	assert_int_equal(callees.samples, 19);
+	b = callees.nodes[0].first_child;
+	assert_node(&callees, b, "b", 19, 2); /* below a, and below what is truncated */
+	assert_int_equal(callees.nodes[b].next_sibling, 0);
+	callee = callees.nodes[b].first_child;
+	assert_node(&callees, callee, "b", 14, 4);
+	assert_node(&callees, callees.nodes[callee].first_child, "c", 10, 10);
+	callee = callees.nodes[callee].next_sibling;
+	assert_node(&callees, callee, "c", 3, 3);
+	assert_int_equal(callees.nodes[callee].next_sibling, 0);
+	call_tree_fini(&callees);
+}
+
+/* Of b and c: where b calls c, the call of b is outside of that of c. */
+static void
+callees_of_two_procedures_are_counted_once(void **state)
+{
+	struct tree_fixture *fixture = *state;
+	bool wanted[8] = {false};
+	struct call_tree callees;
+	uint32_t b, c;
+
+	make(fixture, NULL);
+	wanted[frame_of(&fixture->tree, "b")] = true;
+	wanted[frame_of(&fixture->tree, "c")] = true;
+	assert_int_equal(call_tree_reroot(&fixture->tree, wanted, &callees), 0);
+	assert_int_equal(callees.samples, 20);
+	b = callees.nodes[0].first_child;
+	assert_node(&callees, b, "b", 19, 2);
+	c = callees.nodes[b].next_sibling;
+	assert_node(&callees, c, "c", 1, 1);
+	assert_int_equal(callees.nodes[c].next_sibling, 0);
+	call_tree_fini(&callees);
+}
+
 /* Another view of the stacks: each offset that is in one, once, of the stacks of a wanted event. */
 static void
 frames_of_stacks_are_points(void **state)
@@ -290,6 +337,8 @@ main(void)
 		TREE_TEST(truncated_stacks_are_counted_by_cause),
 		TREE_TEST(images_choose_by_the_innermost_frame),
 		TREE_TEST(callers_begin_with_the_innermost_call),
+		TREE_TEST(callees_begin_with_the_outermost_call),
+		TREE_TEST(callees_of_two_procedures_are_counted_once),
 		TREE_TEST(frames_of_stacks_are_points),
 		cmocka_unit_test(a_stack_without_a_frame_is_in_no_wanted_image),
 		cmocka_unit_test(an_end_that_has_no_name_is_another_reason),
