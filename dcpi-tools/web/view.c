@@ -21,6 +21,7 @@ static const struct view_field selection_fields[] = {
 	{QUERY_COMM, "Command", "postgres", NULL},
 	{QUERY_CGROUP, "Cgroup", "/system.slice", NULL},
 	{QUERY_LABEL, "Label", "run.*", NULL},
+	{QUERY_HOST, "Host", "web*", NULL},
 	{0},
 };
 
@@ -108,11 +109,17 @@ view_procedure_link(const struct view_page *page, const char *procedure, const c
 {
 	const struct query_change changes[] = {
 		{QUERY_PROCEDURE, procedure}, {QUERY_IMAGE, image}, {QUERY_EVENT, event}};
+	const struct query_change callers[] = {
+		{QUERY_PROCEDURE, procedure}, {QUERY_IMAGE, image}, {QUERY_BY, "callers"}};
 
-	if (procedure[0] == '[')
+	if (procedure[0] == '[') {
 		html_text(page->out, procedure); /* "[no symbol: libfoo.so]" is none */
-	else
-		view_link(page, &view_calc, changes, sizeof(changes) / sizeof(changes[0]), procedure);
+		return;
+	}
+	view_link(page, &view_calc, changes, sizeof(changes) / sizeof(changes[0]), procedure);
+	html(page->out, " <span class=\"more\">");
+	view_link(page, &view_calls, callers, sizeof(callers) / sizeof(callers[0]), "callers");
+	html(page->out, "</span>");
 }
 
 void

@@ -88,7 +88,7 @@ bool view_is_unselected(const struct query *query);
 void view_link(const struct view_page *page, const struct view *to, const struct query_change *changes, size_t count,
                const char *text);
 
-/* A link to the listing of a procedure, or its name alone when it has none. */
+/* A link to the listing of a procedure and one to its callers, or its name alone when it has none. */
 void view_procedure_link(const struct view_page *page, const char *procedure, const char *image, const char *event);
 
 /* A path, whose folder narrow screens leave out. */

@@ -347,8 +347,9 @@ calc_render(const struct view_page *page)
 {
 	const json_t *report = page->reports[REPORT_CALC].json;
 	const json_t *event = json_object_get(report, "event"), *model = json_object_get(report, "model");
-	const struct query_change changes[] = {{QUERY_PROCEDURE, page->query->values[QUERY_PROCEDURE]},
-	                                       {QUERY_IMAGE, page->query->values[QUERY_IMAGE]}};
+	struct query_change changes[] = {{QUERY_PROCEDURE, page->query->values[QUERY_PROCEDURE]},
+	                                 {QUERY_IMAGE, page->query->values[QUERY_IMAGE]},
+	                                 {QUERY_BY, "callers"}};
 	struct html *out = page->out;
 
 	view_calc_heading(page, report);
@@ -361,7 +362,10 @@ calc_render(const struct view_page *page)
 	html(out, ". ");
 	view_link(page, &view_graph, changes, 2, "Its flow graph");
 	html(out, " · ");
-	view_link(page, &view_calls, changes, 1, "Who calls it");
+	view_link(page, &view_calls, changes, 3, "Who calls it");
+	changes[2].value = "callees";
+	html(out, " · ");
+	view_link(page, &view_calls, changes, 3, "What it calls");
 	html(out, "</p>\n");
 	render_listing(page, report);
 }

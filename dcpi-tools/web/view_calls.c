@@ -1,4 +1,4 @@
-/* Call stacks as a tree, from a procedure up to its callers, or with what each procedure calls: dcpiprof. */
+/* Call stacks as a tree, from a procedure up to its callers or down to what it calls, or as a table: dcpiprof. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +11,20 @@
 #define LEVELS_MAX   256
 
 static const struct view_field fields[] = {
-	{QUERY_BY, "Shown", NULL, "tree callers inclusive"},
+	{QUERY_BY, "Shown", NULL, "tree callers callees inclusive"},
 	{QUERY_PROCEDURE, "Procedure", "inflate_fast", NULL},
 	{QUERY_IMAGE, "Image", "libz.so.1", NULL},
+	{QUERY_EVENT, "Event", "cycles", NULL},
+	{QUERY_CUTOFF, "Leave out procedures below %", "0.5", NULL},
 	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL},
 	{0},
 };
+
+static bool
+is_of_procedure(const char *by)
+{
+	return strcmp(by, "callers") == 0 || strcmp(by, "callees") == 0;
+}
 
 static size_t
 calls_commands(const struct query *query, const char *directory, struct tool_command *commands, char *why, size_t size)
@@ -26,21 +34,27 @@ calls_commands(const struct query *query, const char *directory, struct tool_com
 
 	if (!by)
 		by = procedure ? "callers" : "tree";
-	if (strcmp(by, "callers") == 0 && !procedure) {
-		snprintf(why, size, "callers of which procedure?");
+	if (!is_of_procedure(by) && strcmp(by, "tree") != 0 && strcmp(by, "inclusive") != 0) {
+		snprintf(why, size, "by is tree, callers, callees or inclusive");
 		return 0;
 	}
-	if (strcmp(by, "callers") != 0 && strcmp(by, "tree") != 0 && strcmp(by, "inclusive") != 0) {
-		snprintf(why, size, "by is tree, callers or inclusive");
+	if (is_of_procedure(by) && !procedure) {
+		snprintf(why, size, "%s of which procedure?", by);
+		return 0;
+	}
+	if (!is_of_procedure(by) && procedure) {
+		snprintf(why, size, "%s is of all procedures: callers and callees are of one", by);
 		return 0;
 	}
 	command_begin(&commands[0], "dcpiprof", directory);
-	if (strcmp(by, "callers") == 0)
+	if (is_of_procedure(by))
 		command_option(&commands[0], by, procedure);
 	else
 		command_word(&commands[0], by[0] == 't' ? "--tree" : "--inclusive");
 	command_selection(&commands[0], query);
 	command_field(&commands[0], query, QUERY_IMAGE);
+	command_field(&commands[0], query, QUERY_EVENT);
+	command_option(&commands[0], "least", query->values[QUERY_CUTOFF]);
 	command_option(&commands[0], "limit", limit ? limit : ROWS_DEFAULT);
 	return 1;
 }
@@ -53,12 +67,26 @@ percent_of(const json_t *report, double samples)
 	return all > 0 ? 100 * samples / all : 0;
 }
 
+/* A link to another view of the stacks of one event. procedure, image: NULL for all. */
+static void
+link_calls(const struct view_page *page, const char *by, const char *procedure, const char *image, const char *text)
+{
+	const struct query_change changes[] = {
+		{QUERY_BY, by},
+		{QUERY_PROCEDURE, procedure},
+		{QUERY_IMAGE, image},
+		{QUERY_EVENT, page->query->values[QUERY_EVENT]},
+		{QUERY_CUTOFF, page->query->values[QUERY_CUTOFF]},
+	};
+
+	view_link(page, &view_calls, changes, sizeof(changes) / sizeof(changes[0]), text);
+}
+
 /* The procedure and its image; with is_link, as a link to its callers. */
 static void
 render_procedure(const struct view_page *page, const json_t *row, bool is_link)
 {
 	const char *procedure = view_text(row, "procedure"), *image = view_text(row, "image");
-	const struct query_change change = {QUERY_PROCEDURE, procedure};
 	struct html *out = page->out;
 
 	if (view_has(row, "left_out")) {
@@ -69,7 +97,7 @@ render_procedure(const struct view_page *page, const json_t *row, bool is_link)
 	if (procedure[0] == '[' || !is_link)
 		html_text(out, procedure);
 	else
-		view_link(page, &view_calls, &change, 1, procedure);
+		link_calls(page, "callers", procedure, NULL, procedure);
 	if (image[0]) {
 		html(out, " <span class=\"in\">");
 		view_path(out, image);
@@ -107,7 +135,9 @@ render_links(const struct view_page *page, const json_t *row)
 	if (procedure[0] == '[')
 		return;
 	html(page->out, "<p class=\"more\">");
-	view_link(page, &view_calls, changes, 1, "callers");
+	link_calls(page, "callers", procedure, NULL, "callers");
+	html(page->out, " · ");
+	link_calls(page, "callees", procedure, NULL, "callees");
 	html(page->out, " · ");
 	view_link(page, &view_calc, changes, 2, "instructions");
 	html(page->out, "</p>\n");
@@ -205,16 +235,32 @@ static void
 calls_render(const struct view_page *page)
 {
 	const json_t *report = page->reports[0].json;
+	const char *procedure = page->query->values[QUERY_PROCEDURE], *image = page->query->values[QUERY_IMAGE];
+	const struct query_change event = {QUERY_EVENT, page->query->values[QUERY_EVENT]};
 	struct html *out = page->out;
 
 	html(out, "<p>");
-	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "tree"}, 1, "As a tree");
+	if (procedure) {
+		const bool is_callees = strcmp(view_text(report, "view"), "callees") == 0;
+
+		link_calls(page, is_callees ? "callers" : "callees", procedure, image,
+		           is_callees ? "Who calls it" : "What it calls");
+		html(out, " · ");
+	}
+	link_calls(page, "tree", NULL, NULL, procedure ? "All calls as a tree" : "As a tree");
 	html(out, " · ");
-	view_link(page, &view_calls, &(struct query_change){QUERY_BY, "inclusive"}, 1, "As a table");
+	link_calls(page, "inclusive", NULL, NULL, procedure ? "as a table" : "As a table");
 	html(out, " · ");
-	view_link(page, &view_flame, NULL, 0, "As a flame graph");
+	view_link(page, &view_flame, &event, 1, procedure ? "as a flame graph" : "As a flame graph");
 	html(out, "</p>\n");
 	view_samples_summary(page, report);
+	if (procedure && view_number(report, "stacks") > 0) {
+		html(out, "<p class=\"summary\">");
+		html_real(out, 100 * view_number(report, "samples") / view_number(report, "stacks"), 2);
+		html(out, "% of all are in <strong>");
+		html_text(out, procedure);
+		html(out, "</strong> or in what it calls</p>\n");
+	}
 	render_truncated(out, report);
 	if (strcmp(view_text(report, "view"), "inclusive") == 0)
 		render_flat(page, report);
@@ -225,7 +271,7 @@ calls_render(const struct view_page *page)
 const struct view view_calls = {
 	.path = "/calls",
 	.title = "Calls",
-	.about = "Who calls what: call stacks from the outermost callers down, from one procedure up, or as a table.",
+	.about = "Who calls what: all call stacks as a tree or a table, or from one procedure up or down.",
 	.keeps = QUERY_SELECTION,
 	.has_selection = true,
 	.fields = fields,

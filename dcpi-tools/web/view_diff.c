@@ -9,9 +9,13 @@
 #define ROWS_DEFAULT "50"
 
 static const struct view_field fields[] = {
-	{QUERY_COMM, "Command", "postgres", NULL},         {QUERY_CGROUP, "Cgroup", "/system.slice", NULL},
-	{QUERY_IMAGE, "Image", "libc.so.6", NULL},         {QUERY_EVENT, "Event", "cycles", NULL},
-	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL}, {0},
+	{QUERY_COMM, "Command", "postgres", NULL},
+	{QUERY_CGROUP, "Cgroup", "/system.slice", NULL},
+	{QUERY_HOST, "Host", "web*", NULL},
+	{QUERY_IMAGE, "Image", "libc.so.6", NULL},
+	{QUERY_EVENT, "Event", "cycles", NULL},
+	{QUERY_LIMIT, "Rows at most", ROWS_DEFAULT, NULL},
+	{0},
 };
 
 static size_t
@@ -24,6 +28,7 @@ diff_commands(const struct query *query, const char *directory, struct tool_comm
 	command_begin(command, "dcpidiff", directory);
 	command_field(command, query, QUERY_COMM);
 	command_field(command, query, QUERY_CGROUP);
+	command_field(command, query, QUERY_HOST);
 	command_field(command, query, QUERY_IMAGE);
 	command_field(command, query, QUERY_EVENT);
 	command_option(command, "limit", limit ? limit : ROWS_DEFAULT);
@@ -75,6 +80,20 @@ render_percent(struct html *out, const char *class, double value, bool is_signed
 	html(out, "</td>");
 }
 
+/* The procedure, as a link into the set that has samples of it: the one after, if both have. */
+static void
+render_procedure(const struct view_page *page, const char *procedure, const char *image, bool is_after)
+{
+	static char before_last[] = "latest-1";
+	struct query links = command_side(page->links, is_after); /* its values stay those of the page */
+	struct view_page linking = *page;
+
+	if (!is_after && view_is_unselected(&links))
+		links.values[QUERY_EPOCH] = before_last;
+	linking.links = &links;
+	view_procedure_link(&linking, procedure, image, page->query->values[QUERY_EVENT]);
+}
+
 static void
 render_row(const struct view_page *page, const json_t *row)
 {
@@ -105,7 +124,7 @@ render_row(const struct view_page *page, const json_t *row)
 		html_real(out, view_number(row, "times"), 2);
 	}
 	html(out, "</td><th scope=\"row\" class=\"name\">");
-	html_text(out, view_text(row, "procedure"));
+	render_procedure(page, view_text(row, "procedure"), image, view_number(after, "percent") > 0);
 	html(out, "</th><td class=\"name\">");
 	view_path(out, image);
 	html(out, "</td></tr>\n");
@@ -140,7 +159,7 @@ const struct view view_diff = {
 	.title = "Compare",
 	.about = "Did it change? Two sets of samples, by label, time, epoch, command or host; without any, the last "
 		 "two epochs.",
-	.keeps = QUERY_KEEPS(QUERY_COMM) | QUERY_KEEPS(QUERY_CGROUP),
+	.keeps = QUERY_KEEPS(QUERY_COMM) | QUERY_KEEPS(QUERY_CGROUP) | QUERY_KEEPS(QUERY_HOST),
 	.has_sides = true,
 	.fields = fields,
 	.commands = diff_commands,

@@ -57,10 +57,11 @@ flame_commands(const struct query *query, const char *directory, struct tool_com
 static void
 flame_render(const struct view_page *page)
 {
+	const struct query_change event = {QUERY_EVENT, page->query->values[QUERY_EVENT]};
 	struct html *out = page->out;
 
 	html(out, "<p>");
-	view_link(page, &view_calls, NULL, 0, "As a tree");
+	view_link(page, &view_calls, &event, 1, "As a tree");
 	html(out, "</p>\n");
 	view_picture(page, "flames", "Flame graph");
 	html(out, "<script src=\"/flame.js\" defer></script>\n");

@@ -207,11 +207,18 @@ page 'the overview has a time line' '<svg class="timeline"' /
 page 'a stretch of time' '15,000 samples' '/?since=@1795272001&until=@1795272599&epoch=all'
 page 'stacked by command' '&lt;b&gt;bold&lt;/b&gt;' '/?by=command'
 page 'procedures' 'start_kernel</a>' '/procedures?epoch=all'
+check 'a row leads to its callers' grep -qF '/calls?epoch=all&amp;image=%5Bkernel%5D&amp;procedure=start_kernel&amp;by=callers">' "$scratch/body"
+check 'the form has the host' grep -q 'name="host"' "$scratch/body"
+page 'a host' 'start_kernel' '/procedures?epoch=all&host=test*'
+answers 'a host that is none' 404 'nowhere' '/procedures?epoch=all&host=nowhere'
 page 'images' '/opt/bin/</span>server' '/procedures?by=image'
 page 'names of files cannot be markup' '&lt;script&gt;alert(1)' '/procedures?by=image&epoch=all'
 page 'runs' '<svg class="strip"' '/stats?label=run*'
 page 'epochs as sets' 'start_kernel' /stats
 page 'two labels' '<strong>run1</strong>' '/diff?before=run1&after=run2'
+check 'a row leads to its procedure in the set that has it' grep -qF \
+	'"/calc?label=run2&amp;image=%5Bkernel%5D&amp;procedure=start_kernel">' "$scratch/body"
+check 'and to its callers' grep -qF '"/calls?label=run2&amp;image=%5Bkernel%5D&amp;procedure=start_kernel&amp;by=callers">' "$scratch/body"
 page 'two times' 'start_kernel' '/diff?before_until=@1795272600&after_since=@1795273000'
 page 'the last two epochs' 'start_kernel' /diff
 page 'two epochs by name' '<strong>epoch before</strong>' '/diff?before_epoch=before&after_epoch=after'
@@ -297,7 +304,9 @@ answers 'a database without stacks' 404 'dcpiprof: ' /calls
 answers 'a flame graph without stacks' 404 'no call stacks in what was selected' /flame
 answers 'half of a difference' 400 'needs two sets' '/flame?before=run1'
 answers 'callers of nothing' 400 'callers of which procedure?' '/calls?by=callers'
-answers 'a view of stacks that is none' 400 'by is tree, callers or inclusive' '/calls?by=flames'
+answers 'callees of nothing' 400 'callees of which procedure?' '/calls?by=callees'
+answers 'a tree of one procedure' 400 'tree is of all procedures' '/calls?by=tree&procedure=scan'
+answers 'a view of stacks that is none' 400 'by is tree, callers, callees or inclusive' '/calls?by=flames'
 printf '%s\n' 'event cycles.stacks cycles.stacks cycles 62000 yes -' 'image kernel - [kernel]' 'context server - old' 'context server - new' \
 	'epoch 1795271400 two' 'stack cycles.stacks 0 1000 0+0x1000 0+0x2000' 'stack cycles.stacks 1 900 0+0x1000 0+0x3000' \
 	'slice 1795271400 1795272000' 'symbols 0 0x1000 outer 0x2000 slow 0x3000 fast' |
@@ -319,6 +328,14 @@ if perf record -q -e cpu-clock -F 500 -g -o "$scratch/calls.data" -- "$build/wor
 	page 'who calls what, as a tree, with what was inlined' 'mix</a>' /calls
 	check 'whose branches open' grep -q '<details open><summary>' "$scratch/body"
 	page 'who calls a procedure' '</span> parse' '/calls?procedure=scan'
+	check 'it leads to what it calls' grep -qF '/calls?procedure=scan&amp;by=callees">What it calls' "$scratch/body"
+	page 'what a procedure calls' '</span> descend' '/calls?by=callees&procedure=build'
+	check 'with its share of all' grep -q '% of all are in <strong>build</strong> or in what it calls' "$scratch/body"
+	check 'it leads back' grep -qF '/calls?procedure=build&amp;by=callers">Who calls it' "$scratch/body"
+	check_equal 'event and cutoff are options of dcpiprof' \
+		"$(dcpiprof --db "$scratch/stacks" --callees build --event cpu-clock --least 30 --limit 400 --json)" \
+		"$(get '/calls?by=callees&procedure=build&event=cpu-clock&cutoff=30&format=json')"
+	answers 'an event without stacks' 400 'page-faults' '/calls?event=page-faults'
 	page 'what each calls' 'main</a>' '/calls?by=inclusive'
 	check_equal 'its JSON is that of dcpiprof' "$(dcpiprof --db "$scratch/stacks" --callers scan --limit 400 --json)" \
 		"$(get '/calls?procedure=scan&format=json')"

@@ -288,7 +288,7 @@ else:
 pages = [HOURS + "/", HOURS + "/?by=command", HOURS + "/procedures", HOURS + "/stats?label=run*", HOURS + "/health",
          HOURS + "/diff?before=run1&after=run2", CALC + "/calc?procedure=sum&image=libcalc.so", CALC + "/graph?procedure=sum&image=libcalc.so"]
 pages += [HOURS + "/procedures?by=image&epoch=all", DEEP + "/calls", DEEP + "/flame"]
-pages += [STACKS + path for path in ("/flame", "/calls", "/calls?by=inclusive", "/calls?procedure=scan")] if STACKS else []
+pages += [STACKS + path for path in ("/flame", "/calls", "/calls?by=inclusive", "/calls?procedure=scan", "/calls?by=callees&procedure=build", "/procedures")] if STACKS else []
 for page in pages:
     browser.go(page)
 complaints = browser.complaints()
