@@ -111,6 +111,9 @@ class Browser:
     def find(self, selector):
         return call("POST", self.path + "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
+    def has(self, selector):
+        return len(call("POST", self.path + "/elements", {"using": "css selector", "value": selector})) > 0
+
     def link(self, text):
         return call("POST", self.path + "/element", {"using": "link text", "value": text})[ELEMENT]
 
@@ -187,6 +190,11 @@ all("img:not([alt])").forEach(e => faults.push("no alternative: " + e.outerHTML)
 all("svg").filter(e => !e.parentElement.closest("svg") && !e.closest("[aria-hidden=true]") &&
     !(e.getAttribute("role") && (e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.querySelector("title"))) &&
     !e.closest("[role=region][aria-label]")).forEach(e => faults.push("a picture without a role and a name: " + e.outerHTML.slice(0, 80)));
+const has_role = "a[href], button, input, select, summary, [role]"; // of its own, or given
+all("[tabindex]").filter(e => !e.matches(has_role)).forEach(e => faults.push("takes the focus without a role: " + e.outerHTML.slice(0, 80)));
+all("[role=button]").filter(e => e.tabIndex < 0 && !e.closest("svg.flame g.f")).forEach(e => faults.push("no key reaches it: " + e.outerHTML.slice(0, 80)));
+all("svg.flame g.f").filter(e => !["img", "button"].includes(e.getAttribute("role")) || !e.querySelector("title").textContent.trim())
+    .forEach(e => faults.push("a frame without a role and a name: " + e.outerHTML.slice(0, 80)));
 all("a[href], button").filter(e => !e.textContent.trim() && !e.getAttribute("aria-label")).forEach(e => faults.push("no name: " + e.outerHTML));
 const rgba = text => (text.match(/[\\d.]+/g) || []).map(Number);
 const over = (front, back) => front.slice(0, 3).map((value, i) => value * (front[3] ?? 1) + back[i] * (1 - (front[3] ?? 1)));
@@ -307,6 +315,8 @@ for page in pages:
         too_wide.append(f"{page}: {wide(browser)} more than {width}: " + ", ".join(browser.run(OVERFLOWING)))
 check("no page is wider than 360 pixels", not too_wide, too_wide)
 axe = open(AXE, encoding="utf-8").read() if os.path.exists(AXE) else ""
+if not axe:
+    print("skip - axe-core finds nothing serious: its axe.min.js is not there (see AXE_CORE)")
 for scheme in ("light", "dark"):
     browser.colours(scheme)
     faults, serious = [], []
@@ -329,6 +339,32 @@ browser.click(browser.find("svg.timeline a"))
 check("and a click selects a slice", wait_for(lambda: "since=" in browser.url()), browser.url())
 browser.go(HOURS + "/procedures?by=image")
 check("and tables are", "/opt/bin/gzip" in browser.text("tbody"))
+check("the script is off", not browser.has("thead button"))
+# each of the others: its path, what it shows, a link in it, and where that leads
+walk = [
+    (DEEP + "/flame", ["svg.flame g.f rect", "svg.flame g.f text"], "As a tree", DEEP + "/calls", "ul.calls li"),
+    (DEEP + "/calls", ["ul.calls li .share", "details summary"], "As a flame graph", DEEP + "/flame", "svg.flame g.f"),
+    (DEEP + "/calls?by=inclusive", ["tbody tr th a"], "As a tree", DEEP + "/calls", "ul.calls li"),
+    (CALC + "/calc?procedure=sum&image=libcalc.so&cpu=in-order-2", ["tbody tr", "a.culprit"], "Its flow graph", CALC + "/graph", ".graph svg"),
+    (CALC + "/graph?procedure=sum&image=libcalc.so", [".graph svg g.node", ".graph svg g.edge"], "Its instructions, as a table", CALC + "/calc", "tbody tr"),
+    (HOURS + "/stats?label=run*", ["tbody tr", "svg.strip .tick"], None, None, None),
+    (HOURS + "/diff?before=run1&after=run2", ["tbody tr", "td.grew", "td.shrank"], None, None, None),
+]
+for page, shown, link, leads, there in walk:
+    view = page.split("/")[3].split("?")[0] + (" as a table" if "by=" in page else "")
+    browser.go(page)
+    missing = [selector for selector in shown + ["nav a", "footer a"] if not browser.has(selector)]
+    check(f"without a script /{view} has its tables, pictures and links", not missing, missing)
+    if link:
+        browser.click(browser.link(link))
+        check(f"and a link of /{view} leads on", wait_for(lambda: browser.url().startswith(leads) and browser.has(there)), browser.url())
+browser.go(HOURS + "/stats?label=run*")
+browser.click(browser.find("footer a"))
+check("and the links at the end of a page lead to text", wait_for(lambda: "format=text" in browser.url() and "gzip" in browser.text("body")), browser.url())
+browser.go(HOURS + "/diff?before=run1&after=run2")
+browser.click(browser.find("details.filter summary"))
+browser.write(browser.find("input[name=limit]"), "1" + ENTER)
+check("and forms select", wait_for(lambda: "limit=1" in browser.url() and browser.has("tbody tr")), browser.url())
 browser.quit()
 print("# walked: done")
 END
