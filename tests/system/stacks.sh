@@ -2,6 +2,8 @@
 # stacks.sh - who called it: dcpid's call stacks of a program with a known call tree, and of programs as Debian ships them
 # shellcheck source-path=SCRIPTDIR disable=SC2016 # programs in bash, Perl and SQL
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=call_tree_ways.sh
+. "$top/tests/system/call_tree_ways.sh"
 
 may_sample_or_skip 'call stacks are sampled' || exit 0
 workloads=$build/workloads
@@ -20,7 +22,7 @@ python=/usr/bin/python3
 # run_programs - each for some hundred samples; their names are those of copies
 run_programs()
 {
-	"$scratch/bin/call_tree" 3.5 "$workloads/libburn_a.so"
+	"$scratch/bin/call_tree" 5.5 "$workloads/libburn_a.so"
 	timeout 20 "$scratch/bin/stacked_bash" -c 'f() { local i; for ((i = 0; i < 4000; i++)); do r=$((r + ${#1} * i)); done; }
 		g() { f "$1"; h=$(f x); }; for ((j = 0; j < 12; j++)); do g "$j"; done'
 	timeout 20 "$scratch/bin/stacked_perl" -e 'sub f { my $n = shift; return $n < 2 ? $n : f($n - 1) + f($n - 2) } f(29)'
@@ -55,12 +57,17 @@ begin_servers()
 	postgres=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | tail -n 1)
 	[ "${CI:-}" != true ] ||
 		check 'git, redis-server and postgres are installed' test -n "$git" -a -n "$redis" -a -n "$postgres"
-	[ -z "$git" ] || cp "$git" "$scratch/bin/stacked_git"
+	if [ -n "$git" ]; then
+		cp "$git" "$scratch/bin/stacked_git"
+		note_entry "$scratch/bin/stacked_git" git
+	fi
 	if [ -n "$redis" ]; then
+		note_entry "$(readlink -f "$redis")"
 		start redis-server --port 0 --unixsocket "$scratch/redis" --save '' --dir "$scratch" >/dev/null
 		wait_for 10 test -S "$scratch/redis"
 	fi
 	[ -n "$postgres" ] || return 0
+	note_entry "$postgres/postgres"
 	chmod 755 "$scratch"
 	install -d -o postgres "$scratch/pg"
 	as_postgres "$postgres/initdb" -D "$scratch/pg/data" >/dev/null &&
@@ -85,7 +92,26 @@ __attribute__((noinline)) void outer(void) { inner(); sum += $1; }
 int main(void) { while (clock() < CLOCKS_PER_SEC / 2) outer(); return 0; }
 END
 	"${CC:-gcc}" -O2 -fomit-frame-pointer -o "$scratch/bin/new_build_$1" "$scratch/new.c" -lm &&
-		"$scratch/bin/new_build_$1" && rm "$scratch/bin/new_build_$1"
+		note_entry "$scratch/bin/new_build_$1" && "$scratch/bin/new_build_$1" && rm "$scratch/bin/new_build_$1"
+}
+
+# note_entry FILE [NAME...] - a program begins at its entry: take down how stack_list shows the 64 bytes of the file from
+# there on where nothing has a name, with the file's own name and others
+note_entry()
+{
+	local entry offset address size name i found=1
+
+	entry=$(($(readelf -h "$1" | sed -n 's/.*Entry point address: *//p')))
+	while read -r offset address size; do
+		((address <= entry && entry < address + size)) || continue
+		found=0
+		for name in "${1##*/}" "${@:2}"; do
+			for ((i = 0; i < 64; i++)); do
+				printf '%s`%#x\n' "$name" $((entry - address + offset + i))
+			done
+		done
+	done < <(readelf -lW "$1" | awk '$1 == "LOAD" { print $2, $3, $5 }') >>"$scratch/entries"
+	return $found
 }
 
 mkdir "$scratch/bin"
@@ -93,6 +119,14 @@ cp "$workloads/call_tree" "$scratch/bin/"
 cp /bin/bash "$scratch/bin/stacked_bash"
 cp "$(command -v perl)" "$scratch/bin/stacked_perl"
 cp "$(command -v sqlite3)" "$scratch/bin/stacked_sqlite"
+# A copy may be shown by the name of what it is a copy of.
+note_entry "$scratch/bin/stacked_bash" bash
+note_entry "$scratch/bin/stacked_perl" perl
+note_entry "$scratch/bin/stacked_sqlite" sqlite3
+note_entry "$(readlink -f "$python")"
+note_entry "$("${CC:-gcc}" -print-prog-name=cc1)"
+linker=$(readelf -lW /bin/bash | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+check 'the entry of the dynamic linker is known' note_entry "$(readlink -f "$linker")"
 awk 'BEGIN {
 	print "#include <stdio.h>\n#include <string.h>"
 	for (i = 0; i < 150; i++)
@@ -157,46 +191,45 @@ count_stacks()
 	"$list" "$db" "$1" "$2" | awk '{ all += $1 } END { print all + 0 }'
 }
 
-# share_of COMM PATTERN - percent of the command's samples whose stack matches, of those that end in one of its functions
-share_of()
+# at_entry COMM - the samples of the command whose outermost frame is at an entry: that of a program, of the dynamic linker
+# before it, or of a thread
+at_entry()
 {
-	stacks_of "$1" | awk -F'\t' -v pattern="$2" '{ all += $1; if ($2 ~ pattern) part += $1 }
-		END { printf "%.2f\n", all ? 100 * part / all : 0 }'
+	stacks_of "$1" | awk -F'\t' 'NR == FNR { entries[$1]; next }
+		{ split($2, frames, ";") }
+		frames[1] in entries || frames[1] ~ /`(_start|clone3?)$/ || frames[1] ~ /^ld-linux[^`]*`_dl_start_user$/ { part += $1 }
+		END { print part + 0 }' "$scratch/entries" -
 }
 
-main='^call_tree`_start;libc[^;]*;(libc[^;]*;)?call_tree`main;'
-recursion=$(printf 'call_tree`in_recursion;%.0s' {1..20})
-# WAY PATTERN
-while read -r way pattern; do
-	share=$(share_of call_tree "$pattern")
-	check_at_least "$way: a seventh of the samples has that stack" 11.5 "$share"
-	check_at_most "$way: and no more" 17.5 "$share"
-done <<END
-recursion ${main}${recursion}call_tree\`work_in_recursion
-tail-call ${main}call_tree\`in_tail_call;call_tree\`work_in_tail_call
-handler ${main}call_tree\`in_handler;.*call_tree\`on_signal;call_tree\`work_in_handler
-other-stack call_tree\`on_signal;call_tree\`work_in_other_stack
-thread ^libc[^;]*clone3?;(libc[^;]*;)*call_tree\`in_thread;call_tree\`work_in_thread
-library ${main}call_tree\`in_library;libburn_a.so\`burn_a
-large-frame ${main}call_tree\`in_large_frame;call_tree\`work_in_large_frame
-END
+# at_exit COMM - the samples of the kernel alone while a process ends: it has no stack any more
+at_exit()
+{
+	dcpiprof --db "$db" --epoch measured --comm "$1" --tree --least 0 --json | jq 'reduce .rows[] as $row ({sum: 0};
+		if $row.level == 0 then .kernel = ($row.image == "[kernel]") else . end |
+		if .kernel and $row.procedure == "do_exit" then .sum += $row.samples else . end) | .sum'
+}
 
-[ $failures = 0 ] || stacks_of call_tree | sort -k 1,1nr | head -n 20 | cut -c1-300 | sed 's/^/# /'
+stacks_of call_tree >/dev/null
+check_call_tree "$scratch/stacks-call_tree"
 
+stacks=0 exits=0
 for comm in $comms; do
 	count=$(stacks_of "$comm" | awk '{ all += $1 } END { print all + 0 }')
 	check_at_least "$comm has samples" 30 "$count"
-	reached=$(share_of "$comm" '^([^;]*`(_start|clone3?)|\[kernel\]|ld-linux[^;]*)(;|$)')
-	# these have no symbol table
-	[[ $comm != stacked_@(bash|sqlite|git) ]] || reached=$(share_of "$comm" '^([^;]*`(_start|0x[0-9a-f]*)|\[kernel\])(;|$)')
-	check_at_least "$comm: 99 % of the stacks reach the program's entry" 99 "$reached"
-	figure "$comm: $count stacks, $reached % whole:$(stacks_of "$comm" | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1]] += $1 }
-		END { for (i in n) printf " %s %d", i, n[i] }')"
-	awk -v reached="$reached" 'BEGIN { exit !(reached < 99) }' && stacks_of "$comm" | grep -P '\t!' | cut -c1-300 | sed 's/^/# /'
+	whole=$(at_entry "$comm") ended=$(at_exit "$comm")
+	stacks=$((stacks + count)) exits=$((exits + ended))
+	check_at_least "$comm: 99 % of the stacks reach the entry of the program or of a thread" \
+		$((99 * (count - ended) / 100)) "$whole"
+	figure "$comm: $count stacks, $whole whole, $ended while it exits:$(stacks_of "$comm" |
+		awk -F'\t' '$2 ~ /^(!|\[)/ { split($2, f, ";"); n[f[1]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
+	[ "$whole" -ge $((99 * (count - ended) / 100)) ] ||
+		stacks_of "$comm" | grep -vP '\t[^;]*`(_start|clone)' | cut -c1-300 | sed 's/^/# /'
 done
-reached=$(share_of 'new_build_*' '^([^;]*`(_start|0x[0-9a-f]*);libc[.]so|\[kernel\](;|$)|ld-linux)')
+check_at_most 'at most 3 % of the stacks are of processes that exit' $((3 * stacks / 100)) "$exits"
+count=$(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }')
+reached=$(awk "BEGIN { printf \"%.2f\", $count ? 100 * $(at_entry 'new_build_*') / $count : 0 }")
 check_at_least 'programs that were built a moment ago and ran for half a second: 90 % of their stacks, too' 90 "$reached"
-figure "new builds: $(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }') stacks, $reached % whole:$(
+figure "new builds: $count stacks, $reached % whole:$(
 	stacks_of 'new_build_*' | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1] " " f[2]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
 alone=$(cat "$scratch"/all-* | grep -P "$kernel_alone" | awk '{ all += $1 } END { print all + 0 }')
 all=$(cat "$scratch"/all-* | awk '{ all += $1 } END { print all + 0 }')

@@ -1,9 +1,10 @@
 /*
- * call_tree - seven ways to be called, each for a seventh of the processor time
+ * call_tree - eleven ways to be called, each for an eleventh of the processor time
  *
  * call_tree SECONDS LIBRARY: work below recursion, a chain of tail calls, a signal's handler, a handler on a stack of
- * its own, a thread, a function of LIBRARY (libburn_a.so) that is loaded for it, and a frame of 40 KiB. The functions
- * are called work_in_WAY, and what calls them in_WAY.
+ * its own, a thread, a function of LIBRARY (libburn_a.so) that is loaded for it, a frame of 58,000 bytes, which dcpid's
+ * copy of the stack (60 KiB) still holds, one of 80 KiB, which it does not, and C++ exceptions
+ * (call_tree_exceptions.cc). The functions are called work_in_WAY, and what calls them in_WAY.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,10 +14,12 @@
 #include <string.h>
 
 #include "burn.h"
+#include "call_tree_exceptions.h"
 
-#define WAYS       7
+#define WAYS       11
 #define DEPTH      20
-#define LARGE_SIZE 40000
+#define LARGE_SIZE 58000
+#define HUGE_SIZE  81920
 #define NOT_INLINE __attribute__((noinline, noclone))
 
 static double seconds_each;
@@ -34,6 +37,7 @@ WORK(handler, 4)
 WORK(other_stack, 5)
 WORK(thread, 6)
 WORK(large_frame, 7)
+WORK(huge_frame, 8)
 
 static NOT_INLINE void
 in_recursion(int depth)
@@ -107,15 +111,17 @@ in_library(const char *path)
 	sink++;
 }
 
-static NOT_INLINE void
-in_large_frame(void)
-{
-	volatile char large[LARGE_SIZE];
-
-	memset((char *)large, sink, sizeof(large));
-	work_in_large_frame();
-	sink += large[sink % LARGE_SIZE];
-}
+#define FRAME(way, size)                                                                                               \
+	static NOT_INLINE void in_##way(void)                                                                          \
+	{                                                                                                              \
+		volatile char frame[size];                                                                             \
+                                                                                                                       \
+		memset((char *)frame, sink, sizeof(frame));                                                            \
+		work_in_##way();                                                                                       \
+		sink += frame[sink % (size)];                                                                          \
+	}
+FRAME(large_frame, LARGE_SIZE)
+FRAME(huge_frame, HUGE_SIZE)
 
 int
 main(int argc, char **argv)
@@ -140,5 +146,9 @@ main(int argc, char **argv)
 		return 1;
 	in_library(argv[2]);
 	in_large_frame();
+	in_huge_frame();
+	in_handler_of_exception(seconds_each);
+	in_cleanup(seconds_each);
+	in_throw(seconds_each);
 	return 0;
 }

@@ -6,7 +6,7 @@ WORKLOAD_CXXFLAGS := -O2 -g -std=gnu++17 -Wall -Wextra -Wshadow
 workload = $(BUILD)/workloads/$(1)
 
 WORKLOADS := $(filter-out heat burn_library huge_text clock_shim,$(patsubst tests/workloads/%.c,%,$(wildcard tests/workloads/*.c))) \
-	$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc))
+	$(filter-out call_tree_exceptions,$(patsubst tests/workloads/%.cc,%,$(wildcard tests/workloads/*.cc)))
 workloads: $(addprefix $(BUILD)/workloads/,$(WORKLOADS) libheat.so libburn_a.so libburn_b.so shares_static executions_static executions_static_pie \
 	libexecutions_a.so libexecutions_b.so clock_shim.so)
 
@@ -78,6 +78,10 @@ $(EMULATED): $(call workload,emulated/%): tests/workloads/emulated/%.c tests/wor
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -pthread -o $@ $<
 
-$(call workload,call_tree): tests/workloads/call_tree.c tests/workloads/burn.h
+$(call workload,call_tree_exceptions.o): tests/workloads/call_tree_exceptions.cc tests/workloads/call_tree_exceptions.h tests/workloads/burn.h
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -pthread -o $@ $<
+	$(CXX) $(WORKLOAD_CXXFLAGS) -c -o $@ $<
+
+$(call workload,call_tree): tests/workloads/call_tree.c $(call workload,call_tree_exceptions.o) tests/workloads/burn.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -lstdc++
