@@ -137,17 +137,25 @@ cycles_are_right()
 # Of registers and copies of arm64. A table takes seconds to make in this guest: what was sampled before does not count.
 stacks_are_whole()
 {
-	local tree=$scratch/stacked.json unwound
+	local tree=$scratch/stacked.json
 
-	dcpiprof --db "$right/stacked.db" --epoch work --tree --least 0 --comm shares --json >"$tree"
+	dcpiprof --db "$right/stacked.db" --epoch measured --tree --least 0 --comm shares --json >"$tree"
 	figure "right/stacked: $(number "$tree" '"\(.stacks) stacks, truncated \(.truncated)"')"
 	check_equal 'stacks are of cycles' cycles.stacks "$(number "$tree" '.events[0].name')"
-	unwound=$(number "$tree" '.stacks - (.truncated["no-tables"] // 0)')
-	check_at_least 'stacks of arm64 are taken, and unwound' 100 "$unwound"
+	check_at_least 'stacks of arm64 are taken' 100 "$(number "$tree" .stacks)"
 	check_at_least 'they reach the entry of their program, percent' 99 \
-		"$(number "$tree" "100 * ([.rows[] | select(.level == 0 and .procedure == \"_start\") | .samples] | add // 0) / $unwound")"
+		"$(number "$tree" '100 * ([.rows[] | select(.level == 0 and .procedure == "_start") | .samples] | add // 0) / .stacks')"
 	check_equal 'no stack ends at a frame that makes no sense' 0 "$(number "$tree" '.truncated["bad-frame"] // 0')"
 	check_equal 'nor behind its copy' 0 "$(number "$tree" '.truncated["stack-copy"] // 0')"
+
+	# Of the kernel's vdso for arm64, only the return from a signal has a table. Many of this PMU's overflows are noticed when a
+	# system call is entered, as the one by which the vdso reads the CPU time is. The guest's libc is not here to name its
+	# functions. What is left out is less of the unwinder's share, which asks for the time less often.
+	"$build/tests/system/stack_list" "$right/stacked.db" measured call_tree >"$scratch/call_tree.all"
+	grep -v '	!no-tables;\[vdso\];\[kernel\]' "$scratch/call_tree.all" >"$scratch/call_tree"
+	figure "right/stacked: call_tree: $(awk '{ all += $1 } END { print all }' "$scratch/call_tree.all") stacks, without those that" \
+		"end in the vdso $(awk '{ all += $1 } END { print all }' "$scratch/call_tree")"
+	check_call_tree "$scratch/call_tree" '`0x[0-9a-f]*' 6 13
 }
 
 # With the default configuration the rate follows from what a sample was found to cost, and the period from how fast the

@@ -93,13 +93,27 @@ hotplug()
 	alone_on 1 after
 }
 
-# Once the unwind tables are there: to make one takes seconds here.
+# known_stacks SECONDS - of call_tree, and of shares
+known_stacks()
+{
+	/workloads/call_tree "$1" /workloads/libburn_a.so
+	/workloads/shares 3
+}
+
+# Once the unwind tables are there: to make one takes seconds here, and a caller's is made after that of what it calls.
+# While all sleep, time flies.
 stacked()
 {
-	/workloads/shares 1
+	known_stacks 4
 	sleep 25
-	dcpictl --db /tmp/stacked epoch --label work >/dev/null
-	/workloads/shares 3
+	known_stacks 4
+	tries=120
+	until dcpictl --db /tmp/stacked status --json | tr -d '\n' | grep -q '"unwind": {[^}]*"waiting": 0'; do
+		[ $((tries -= 1)) -gt 0 ] || break
+		sleep 1
+	done
+	dcpictl --db /tmp/stacked epoch --label measured >/dev/null
+	known_stacks 22
 }
 
 grep ' _stext$' /proc/kallsyms >"$out/stext"

@@ -11,7 +11,9 @@ share_of_stacks()
 		END { printf "%.2f\n", all ? 100 * part / all : 0 }' "$1"
 }
 
-# call_tree_ways [THREAD] - a line for each way: WAY PATTERN. THREAD: what a thread's outermost function in libc is called
+# Where a frame of aarch64 is as large as the copy, its caller is known: the return address is at the frame's low end.
+#
+# call_tree_ways [THREAD] - a line for each way: WAY PATTERN. THREAD: how a thread's outermost function in libc is shown
 call_tree_ways()
 {
 	local main='^call_tree`_start;libc[^;]*;(libc[^;]*;)?call_tree`main;' recursion
@@ -22,18 +24,18 @@ call_tree_ways()
 		tail-call ${main}call_tree\`in_tail_call;call_tree\`work_in_tail_call
 		handler ${main}call_tree\`in_handler;.*call_tree\`on_signal;call_tree\`work_in_handler
 		other-stack ^!stack-copy;.*call_tree\`on_signal;call_tree\`work_in_other_stack
-		thread ^libc[^;]*${1:-clone3?};(libc[^;]*;)*call_tree\`in_thread;call_tree\`work_in_thread
+		thread ^libc[^\`;]*${1:-\`clone3?};(libc[^;]*;)*call_tree\`in_thread;call_tree\`work_in_thread
 		library ${main}call_tree\`in_library;libburn_a.so\`burn_a
 		large-frame ${main}call_tree\`in_large_frame;call_tree\`work_in_large_frame
-		huge-frame ^!stack-copy;call_tree\`in_huge_frame;call_tree\`work_in_huge_frame
+		huge-frame ^!stack-copy;(call_tree\`main;)?call_tree\`in_huge_frame;call_tree\`work_in_huge_frame
 		handler-of-exception ${main}call_tree\`in_handler_of_exception([.]cold)?;call_tree\`work_in_handler_of_exception
 		cleanup ${main}call_tree\`in_cleanup;call_tree\`pass_cleanup([.]cold)?;call_tree\`work_in_cleanup
 		throw ${main}call_tree\`in_throw([.]cold)?(;|$)
 	END
 }
 
-# check_call_tree FILE [THREAD] - has each way its eleventh of the samples, and nothing else any? Else the most frequent
-# stacks are printed.
+# check_call_tree FILE [THREAD LEAST MOST] - has each way its eleventh of the samples - between LEAST and MOST percent -, and
+# nothing else any? Else the most frequent stacks are printed.
 check_call_tree()
 {
 	local before=$failures way pattern share shares='' all=0 thrown
@@ -42,8 +44,8 @@ check_call_tree()
 		share=$(share_of_stacks "$1" "$pattern")
 		all=$(awk "BEGIN { print $all + $share }")
 		shares+=" $way $share"
-		check_at_least "$way: an eleventh of the samples has that stack" 7 "$share"
-		check_at_most "$way: and no more" 11.5 "$share"
+		check_at_least "$way: an eleventh of the samples has that stack" "${3:-7}" "$share"
+		check_at_most "$way: and no more" "${4:-11.5}" "$share"
 	done < <(call_tree_ways "${2:-}")
 	thrown=$(printf 'call_tree`throw_exception([.]cold)?;%.0s' {1..6})
 	figure "call_tree, percent of the samples:$shares; together $all"

@@ -9,13 +9,13 @@
 guest_cache=${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}
 guest_build=build-arm64
 triplet=aarch64-linux-gnu
-guest_programs=(shares shares_static kernel_work odds branches rough)
+guest_programs=(shares shares_static kernel_work odds branches rough call_tree libburn_a.so)
 guest_modules=(virtio_mmio 9pnet_virtio 9p zram lz4 lz4hc zstd)
 
-# What the guest boots, and the libraries that dcpi is built with: those of scripts/packages.
+# What the guest boots, and the libraries that dcpi is built with, those of scripts/packages, and call_tree.
 guest_packages()
 {
-	printf '%s\n' linux-image-arm64 busybox-static
+	printf '%s\n' linux-image-arm64 busybox-static libstdc++6
 	sed -n 's/^build: //p' "$top/scripts/packages" | tr ' ' '\n' | grep -e '-dev$'
 }
 
@@ -68,7 +68,7 @@ guest_obstacle()
 {
 	local program
 
-	for program in qemu-system-aarch64 $triplet-gcc cpio depmod; do
+	for program in qemu-system-aarch64 $triplet-gcc $triplet-g++ cpio depmod; do
 		PATH=$PATH:/sbin command -v "$program" >/dev/null || { echo "there is no $program"; return; }
 	done
 }
@@ -92,7 +92,7 @@ guest_find_root()
 guest_compile()
 {
 	local make=(make --no-print-directory -s -C "$top" -j"$(nproc)" BUILD="$guest_build" AR="$triplet-ar"
-		CC="$triplet-gcc --sysroot=$guest_root")
+		CC="$triplet-gcc --sysroot=$guest_root" CXX="$triplet-g++ --sysroot=$guest_root")
 
 	env -u MAKEFLAGS -u CFLAGS -u LDFLAGS -u CPPFLAGS "${make[@]}" "$@" \
 		"${guest_programs[@]/#/$guest_build/workloads/}"

@@ -7,6 +7,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=guest.sh
 . "$top/tests/system/guest.sh"
+# shellcheck source=call_tree_ways.sh
+. "$top/tests/system/call_tree_ways.sh"
 # shellcheck source=../pmu/judge.sh
 . "$top/tests/pmu/judge.sh"
 
