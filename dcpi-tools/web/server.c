@@ -45,7 +45,7 @@ struct server {
 	struct evhttp_bound_socket *listeners[LISTENERS_MAX];
 	size_t listener_count;
 	struct event *again;
-	LIST_HEAD(, unsent) unsent;
+	LIST_HEAD(unsent_list, unsent) unsent;
 	size_t unsent_bytes;
 };
 
@@ -686,8 +686,11 @@ server_free(struct server *server)
 		evhttp_free(server->http);
 	if (server->again)
 		event_free(server->again);
-	LIST_FOREACH(unsent, &server->unsent, next)
-	unsent->server = NULL; /* libevent frees connections, and so calls on_sent(), when the base is freed */
+	/* libevent frees connections, and so calls on_sent(), when the base is freed */
+	while ((unsent = LIST_FIRST(&server->unsent))) {
+		LIST_REMOVE(unsent, next);
+		unsent->server = NULL;
+	}
 	free(server);
 }
 
