@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "image/call_frames.h"
 #include "image/elf_file.h"
+#include "image/go_functions.h"
 #include "image/plt.h"
 #include "profile/profile.h"
 
@@ -655,6 +656,34 @@ add_call_frames(struct symbol_builder *builder, const struct elf_file *file, con
 	return call_frames_each(&frames, add_frame, &adder);
 }
 
+/* ---- functions of Go ---- */
+
+static int
+add_go_function(void *context, const struct go_function *function)
+{
+	const struct frame_adder *adder = context;
+	const struct elf_segment *segment = elf_segments_at_address(adder->segments, function->address);
+	struct symbol_candidate candidate = {.size = function->size, .name = function->name, .binding = SYMBOL_LOCAL};
+
+	if (!segment || !segment->executable || !function->name[0])
+		return 0;
+	candidate.name_length = (uint32_t)strlen(function->name);
+	candidate.offset = elf_segment_offset(segment, function->address);
+	candidate.limit = segment->offset + segment->size;
+	return symbol_builder_add(adder->builder, &candidate);
+}
+
+/* Stripped programs of Go have these names. 0 or -ENOMEM. */
+static int
+add_go(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments)
+{
+	struct frame_adder adder = {builder, segments};
+	struct go_functions functions;
+	const int found = go_functions_find(&functions, file);
+
+	return found > 0 ? go_functions_each(&functions, add_go_function, &adder) : found;
+}
+
 /* ---- from all sources ---- */
 
 /* Symbols of a helper file: one that is damaged only costs names. */
@@ -701,6 +730,9 @@ add_all_symbols(struct symbol_builder *builder, struct image_file *file, struct 
 	if (err)
 		return err;
 	err = add_call_frames(builder, main, segments);
+	if (err)
+		return err;
+	err = add_go(builder, main, segments);
 	if (err)
 		return err;
 	return plt_add(builder, main, segments);

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "image/call_frames.h"
+#include "image/go_functions.h"
 #include "unwind/table.h"
 
 #define REMEMBERED_MAX   16   /* states that a frame description may have on its stack; compilers use one */
@@ -35,7 +36,8 @@ struct described_code {
 	uint64_t offset; /* first, for array_compare_u64() */
 	uint64_t end;
 	const uint8_t *instructions, *instructions_end;
-	const struct unwind_frame_rules *fixed; /* NULL: by the instructions */
+	const struct unwind_frame_rules *fixed; /* NULL: by the instructions, or as Go says */
+	uint32_t go;                            /* number of the function of Go; 0: none */
 	uint32_t start;                         /* index into the starts */
 	bool is_signal_frame;
 };
@@ -69,6 +71,9 @@ struct build {
 	struct described_code *code;
 	size_t count, capacity;
 	size_t sorted; /* that many are in order, and what is added may not overlap them */
+	struct go_functions go_functions;
+	struct go_function *go; /* of number i + 1 */
+	size_t go_count, go_capacity;
 	struct unwind_writer *writer;
 	struct fixed_rules fixed;
 };
@@ -400,6 +405,33 @@ add_sigreturns(struct build *build)
 		}
 	}
 	return err;
+}
+
+static int
+add_go_function(void *context, const struct go_function *function)
+{
+	struct build *build = context;
+	struct described_code *added;
+	struct go_function *kept;
+	int err;
+
+	added = add_code(build, function->address, function->size, &err);
+	if (!added)
+		return err;
+	kept = ARRAY_APPEND(build->go, build->go_count, build->go_capacity);
+	if (!kept)
+		return -ENOMEM;
+	*kept = *function;
+	added->go = (uint32_t)build->go_count;
+	return 0;
+}
+
+static int
+add_go(struct build *build)
+{
+	const int found = go_functions_find(&build->go_functions, build->file);
+
+	return found > 0 ? go_functions_each(&build->go_functions, add_go_function, build) : found;
 }
 
 static void
@@ -813,6 +845,63 @@ execute_all(struct frame_run *run, const uint8_t *instructions, const uint8_t *e
 	return true;
 }
 
+/*
+ * Of a function of Go whose stack pointer is `depth` bytes below where it was at the entry. x86-64: where the return
+ * address is, then. The compiler's functions save the frame pointer below it (cmd/internal/obj/x86/obj6.go); of those in
+ * assembly that is not known. aarch64: the link register, at the stack pointer, and the frame pointer below that
+ * (cmd/internal/obj/arm64/obj7.go).
+ */
+static void
+make_go_rules(const struct build *build, const struct go_function *function, int64_t depth,
+              struct unwind_frame_rules *rules)
+{
+	const bool is_arm = build->machine == UNWIND_AARCH64;
+	const unsigned fp = is_arm ? UNWIND_AARCH64_FP : UNWIND_X86_64_RBP;
+	const int64_t entry = is_arm ? 0 : 8; /* bytes above the stack pointer, at the function's entry */
+	const int64_t saved_fp = is_arm ? -(depth + 8) : -16;
+	struct unwind_rule *pc = &rules->registers[build->pc];
+
+	*rules = (struct unwind_frame_rules){.cfa_register = build->sp, .cfa.value = depth + entry};
+	*pc = (struct unwind_rule){.kind = UNWIND_AT_CFA, .value = is_arm ? -depth : -8};
+	if (is_arm && depth == 0)
+		*pc = (struct unwind_rule){.kind = UNWIND_IN_REGISTER, .value = UNWIND_AARCH64_LR};
+	if (depth == 0)
+		return;
+	if (is_arm)
+		rules->registers[UNWIND_AARCH64_LR] = *pc;
+	rules->registers[fp] = (struct unwind_rule){.kind = UNWIND_AT_CFA, .value = saved_fp};
+	if (function->switches_stack) {
+		rules->cfa_register = (uint8_t)fp;
+		rules->cfa.value = -saved_fp;
+	} else if (function->is_assembly) {
+		rules->registers[fp] = (struct unwind_rule){.kind = UNWIND_UNDEFINED};
+	}
+}
+
+static bool is_padding(const struct build *build, uint64_t offset, uint64_t end);
+
+static int
+write_go(const struct build *build, const struct described_code *code, uint64_t end)
+{
+	const struct go_function *function = &build->go[code->go - 1];
+	struct unwind_frame_rules rules;
+	struct go_stack stack;
+	uint64_t covered = code->offset;
+	int err = 0;
+
+	if (function->begins_stack)
+		return unwind_writer_add(build->writer, code->offset, &build->fixed.entry);
+	go_stack_begin(&stack, &build->go_functions, function->stack);
+	while (!err && covered < end && go_stack_next(&stack)) {
+		make_go_rules(build, function, stack.depth, &rules);
+		err = unwind_writer_add(build->writer, covered, &rules);
+		covered = code->offset + stack.end;
+	}
+	if (!err && covered < end && !is_padding(build, covered, end))
+		err = unwind_writer_add(build->writer, covered, NULL);
+	return err;
+}
+
 /* The rows of one description, up to `end`; `run` is memory for it. 0 or -ENOMEM. */
 static int
 write_code(struct frame_run *run, const struct described_code *code, uint64_t end)
@@ -822,6 +911,8 @@ write_code(struct frame_run *run, const struct described_code *code, uint64_t en
 
 	if (code->fixed)
 		return unwind_writer_add(writer, code->offset, code->fixed);
+	if (code->go)
+		return write_go(run->build, code, end);
 	run->start = &run->build->starts[code->start];
 	run->now = (struct frame_state){.rules.is_signal_frame = code->is_signal_frame};
 	run->depth = 0;
@@ -947,6 +1038,8 @@ collect(struct build *build, const struct elf_file *debug)
 		err = add_plts(build);
 	if (!err)
 		err = add_startup(build);
+	if (!err)
+		err = add_go(build);
 	/* the kernel, or the dynamic linker of a program, jumps to the entry: it has no caller */
 	if (!err && build->file->header.e_entry && is_entered(build))
 		err = add_fixed(build, build->file->header.e_entry, ENTRY_SIZE, &build->fixed.entry);
@@ -1016,5 +1109,6 @@ unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t 
 	unwind_writer_free(build.writer);
 	free(build.starts);
 	free(build.code);
+	free(build.go);
 	return err;
 }

@@ -1,0 +1,223 @@
+#include "image/go_functions.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+
+/* Magic numbers of src/internal/abi/symtab.go. What comes behind was changed in between. */
+#define MAGIC_1_18 0xfffffff0
+#define MAGIC_1_20 0xfffffff1
+
+/* The header: 4 bytes of magic, two of zeros, the quantum, the size of a pointer; then eight pointers. */
+#define HEADER_SIZE   72
+#define HEADER_COUNT  8
+#define HEADER_TEXT   24
+#define HEADER_NAMES  32
+#define HEADER_STACKS 56
+#define HEADER_TABLE  64
+
+/* A row of the table: the entry from the text on, and where the function's record is, from the table on. */
+#define ROW_SIZE 8
+
+/* A record of a function, in 32-bit numbers: the entry, the name, arguments, deferreturn, the stack, ... */
+#define RECORD_NAME    4
+#define RECORD_STACK   16
+#define RECORD_ID_1_18 36 /* funcID, flags; in 1.20, the line of the function's start comes before */
+#define RECORD_ID_1_20 40
+
+#define FLAG_TOP_FRAME  1 /* abi.FuncFlagTopFrame */
+#define FLAG_SP_WRITE   2
+#define FLAG_ASSEMBLY   4
+#define DEPTH_MAX       (INT64_C(1) << 31)
+
+static uint64_t
+read_le(const uint8_t *at, size_t size)
+{
+	uint64_t value = 0;
+
+	for (size_t i = size; i-- > 0;)
+		value = value << 8 | at[i];
+	return value;
+}
+
+/* `size` bytes at an offset of the section; NULL when they are not there. */
+static const uint8_t *
+bytes_at(const struct go_functions *functions, uint64_t offset, size_t size)
+{
+	return offset <= functions->size && size <= functions->size - offset ? functions->bytes + offset : NULL;
+}
+
+/* The addend of the relocation at `address`, which the linker of a program without a fixed place has left there. */
+static uint64_t
+relocated(const struct elf_file *file, uint64_t address)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_next_section(file, NULL, ".rela.dyn", &header);
+	Elf_Data *data = section ? elf_file_entries(file, section) : NULL;
+	GElf_Rela entry;
+
+	for (int i = 0; data && gelf_getrela(data, i, &entry); i++)
+		if (entry.r_offset == address)
+			return (uint64_t)entry.r_addend;
+	return 0;
+}
+
+struct entry_search {
+	uint64_t offset; /* UINT64_MAX: not found */
+};
+
+static int
+find_entry(void *context, const struct go_function *function)
+{
+	struct entry_search *search = context;
+
+	if (strncmp(function->name, "_rt0_", 5) != 0)
+		return 0;
+	search->offset = function->address;
+	return 1;
+}
+
+/*
+ * The text's address is in the header, in its relocation, or nowhere (since Go 1.26): then it follows from the entry of
+ * the program, which is _rt0_amd64_linux() or its like.
+ */
+static uint64_t
+find_text(const struct go_functions *functions, const struct elf_file *file, uint64_t header_address)
+{
+	uint64_t text = read_le(functions->bytes + HEADER_TEXT, 8);
+	struct entry_search search = {UINT64_MAX};
+
+	if (text == 0)
+		text = relocated(file, header_address + HEADER_TEXT);
+	if (text == 0 && go_functions_each(functions, find_entry, &search) == 1 &&
+	    search.offset <= file->header.e_entry)
+		text = file->header.e_entry - search.offset;
+	return text;
+}
+
+int
+go_functions_find(struct go_functions *functions, const struct elf_file *file)
+{
+	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+	const Elf_Data *data = NULL;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	uint64_t magic;
+
+	for (size_t i = 0; !section && i < ARRAY_COUNT(names); i++)
+		section = elf_file_next_section(file, NULL, names[i], &header);
+	if (section)
+		data = elf_file_bytes(file, section);
+	if (!data || data->d_size < HEADER_SIZE || file->header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return 0;
+	*functions = (struct go_functions){.bytes = data->d_buf, .size = data->d_size};
+	magic = read_le(functions->bytes, 4);
+	functions->quantum = functions->bytes[6];
+	if ((magic != MAGIC_1_18 && magic != MAGIC_1_20) || functions->bytes[7] != 8 || functions->quantum == 0)
+		return 0;
+	functions->count = read_le(functions->bytes + HEADER_COUNT, 8);
+	functions->names = read_le(functions->bytes + HEADER_NAMES, 8);
+	functions->stacks = read_le(functions->bytes + HEADER_STACKS, 8);
+	functions->functions = read_le(functions->bytes + HEADER_TABLE, 8);
+	functions->flags = (magic == MAGIC_1_18 ? RECORD_ID_1_18 : RECORD_ID_1_20) + 1;
+	if (functions->count >= functions->size / ROW_SIZE || functions->names >= functions->size ||
+	    functions->stacks >= functions->size)
+		return 0;
+	functions->text = find_text(functions, file, header.sh_addr);
+	return functions->text != 0 || file->header.e_type == ET_DYN;
+}
+
+/* A name that ends inside of the section, or "". */
+static const char *
+name_at(const struct go_functions *functions, uint64_t offset)
+{
+	const uint8_t *name = bytes_at(functions, functions->names + offset, 1);
+
+	return name && memchr(name, '\0', functions->size - (size_t)(name - functions->bytes)) ? (const char *)name : "";
+}
+
+/*
+ * What runs on the scheduler's stack was called by one of these, which have switched to it; where they came from is on
+ * another stack, of which a sample has no copy.
+ */
+static bool
+is_switch(const char *name)
+{
+	static const char *const names[] = {"runtime.systemstack", "runtime.mcall", "runtime.morestack",
+	                                    "runtime.asmcgocall"};
+
+	for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool
+read_function(const struct go_functions *functions, uint64_t record_at, struct go_function *function)
+{
+	const uint8_t *record = bytes_at(functions, functions->functions + record_at, functions->flags + 1);
+	uint8_t flags;
+
+	if (!record)
+		return false;
+	flags = record[functions->flags];
+	function->name = name_at(functions, read_le(record + RECORD_NAME, 4));
+	function->stack = bytes_at(functions, functions->stacks + read_le(record + RECORD_STACK, 4), 1);
+	/* a signal's frame can be unwound, as that of C */
+	function->begins_stack =
+		is_switch(function->name) || (flags & FLAG_TOP_FRAME && strcmp(function->name, "runtime.sigtramp") != 0);
+	function->switches_stack = flags & FLAG_SP_WRITE;
+	function->is_assembly = flags & FLAG_ASSEMBLY;
+	return function->stack != NULL;
+}
+
+int
+go_functions_each(const struct go_functions *functions, go_function_visit *visit, void *context)
+{
+	/* one number more than rows: where the last function ends */
+	const uint8_t *table = bytes_at(functions, functions->functions, functions->count * ROW_SIZE + 4);
+	int result = 0;
+
+	for (uint64_t i = 0; table && !result && i < functions->count; i++) {
+		const uint8_t *row = table + i * ROW_SIZE;
+		const uint64_t begin = read_le(row, 4), end = read_le(row + ROW_SIZE, 4);
+		struct go_function function = {.address = functions->text + begin, .size = end - begin};
+
+		if (end < begin)
+			break;
+		if (end > begin && read_function(functions, read_le(row + 4, 4), &function))
+			result = visit(context, &function);
+	}
+	return result;
+}
+
+void
+go_stack_begin(struct go_stack *stack, const struct go_functions *functions, const uint8_t *at)
+{
+	*stack = (struct go_stack){.functions = functions, .at = at, .depth = -1, .is_first = true};
+}
+
+/* Pairs of varints: how much the depth changes, in zigzag encoding, and for how many quanta it is so; 0 is the end. */
+bool
+go_stack_next(struct go_stack *stack)
+{
+	const struct go_functions *functions = stack->functions;
+	const size_t left = functions->size - (size_t)(stack->at - functions->bytes);
+	struct byte_reader reader;
+	uint64_t change, quanta;
+
+	reader_init(&reader, stack->at, left);
+	change = read_varint(&reader);
+	if (reader.failed || (change == 0 && !stack->is_first))
+		return false;
+	quanta = read_varint(&reader);
+	if (reader.failed || quanta == 0 || quanta > UINT32_MAX || change > UINT32_MAX)
+		return false;
+	stack->at = reader.at;
+	stack->is_first = false;
+	stack->depth += (int64_t)unzigzag(change);
+	stack->begin = stack->end;
+	stack->end += quanta * functions->quantum;
+	return stack->depth >= 0 && stack->depth < DEPTH_MAX;
+}
