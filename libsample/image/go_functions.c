@@ -26,9 +26,12 @@
 #define RECORD_ID_1_18 36 /* funcID, flags; in 1.20, the line of the function's start comes before */
 #define RECORD_ID_1_20 40
 
-#define FLAG_TOP_FRAME  1 /* abi.FuncFlagTopFrame */
-#define FLAG_SP_WRITE   2
-#define FLAG_ASSEMBLY   4
+#define FLAG_TOP_FRAME 1 /* abi.FuncFlagTopFrame */
+#define FLAG_SP_WRITE  2
+#define FLAG_ASSEMBLY  4
+
+#define QUANTUM_MAX     4
+#define TABLE_ALIGNMENT 8 /* of a table in a section; Go's linker gives it 32 */
 #define DEPTH_MAX       (INT64_C(1) << 31)
 
 static uint64_t
@@ -96,36 +99,62 @@ find_text(const struct go_functions *functions, const struct elf_file *file, uin
 	return text;
 }
 
-int
-go_functions_find(struct go_functions *functions, const struct elf_file *file)
+/* Is there a table at bytes[at]? Its parts are noted, but for the text. */
+static bool
+read_header(struct go_functions *functions, const uint8_t *bytes, size_t size)
 {
-	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
-	const Elf_Data *data = NULL;
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
 	uint64_t magic;
 
-	for (size_t i = 0; !section && i < ARRAY_COUNT(names); i++)
-		section = elf_file_next_section(file, NULL, names[i], &header);
-	if (section)
-		data = elf_file_bytes(file, section);
-	if (!data || data->d_size < HEADER_SIZE || file->header.e_ident[EI_DATA] != ELFDATA2LSB)
-		return 0;
-	*functions = (struct go_functions){.bytes = data->d_buf, .size = data->d_size};
-	magic = read_le(functions->bytes, 4);
-	functions->quantum = functions->bytes[6];
-	if ((magic != MAGIC_1_18 && magic != MAGIC_1_20) || functions->bytes[7] != 8 || functions->quantum == 0)
-		return 0;
-	functions->count = read_le(functions->bytes + HEADER_COUNT, 8);
-	functions->names = read_le(functions->bytes + HEADER_NAMES, 8);
-	functions->stacks = read_le(functions->bytes + HEADER_STACKS, 8);
-	functions->functions = read_le(functions->bytes + HEADER_TABLE, 8);
-	functions->flags = (magic == MAGIC_1_18 ? RECORD_ID_1_18 : RECORD_ID_1_20) + 1;
-	if (functions->count >= functions->size / ROW_SIZE || functions->names >= functions->size ||
-	    functions->stacks >= functions->size)
-		return 0;
-	functions->text = find_text(functions, file, header.sh_addr);
-	return functions->text != 0 || file->header.e_type == ET_DYN;
+	if (size < HEADER_SIZE)
+		return false;
+	magic = read_le(bytes, 4);
+	*functions = (struct go_functions){
+		.bytes = bytes,
+		.size = size,
+		.count = read_le(bytes + HEADER_COUNT, 8),
+		.names = read_le(bytes + HEADER_NAMES, 8),
+		.stacks = read_le(bytes + HEADER_STACKS, 8),
+		.functions = read_le(bytes + HEADER_TABLE, 8),
+		.flags = (magic == MAGIC_1_18 ? RECORD_ID_1_18 : RECORD_ID_1_20) + 1,
+		.quantum = bytes[6],
+	};
+	return (magic == MAGIC_1_18 || magic == MAGIC_1_20) && bytes[4] == 0 && bytes[5] == 0 && bytes[7] == 8 &&
+	       functions->quantum > 0 && functions->quantum <= QUANTUM_MAX && functions->count > 0 &&
+	       functions->count < size / ROW_SIZE && functions->names < size && functions->stacks < size &&
+	       functions->functions < size;
+}
+
+/* The table, if the section has one: at its start, or, where a linker has put several sections into one, within. */
+static bool
+find_table(struct go_functions *functions, const struct elf_file *file, const char *name, uint64_t *address)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = elf_file_next_section(file, NULL, name, &header);
+	const Elf_Data *data = section ? elf_file_bytes(file, section) : NULL;
+
+	for (size_t at = 0; data && at + HEADER_SIZE <= data->d_size; at += TABLE_ALIGNMENT) {
+		*address = header.sh_addr + at;
+		if (read_header(functions, (const uint8_t *)data->d_buf + at, data->d_size - at))
+			return true;
+	}
+	return false;
+}
+
+bool
+go_functions_find(struct go_functions *functions, const struct elf_file *file)
+{
+	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro"};
+	uint64_t address;
+	bool found = false;
+
+	if (file->header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return false;
+	for (size_t i = 0; !found && i < ARRAY_COUNT(names); i++)
+		found = find_table(functions, file, names[i], &address);
+	if (!found)
+		return false;
+	functions->text = find_text(functions, file, address);
+	return functions->text != 0;
 }
 
 /* A name that ends inside of the section, or "". */
@@ -134,7 +163,8 @@ name_at(const struct go_functions *functions, uint64_t offset)
 {
 	const uint8_t *name = bytes_at(functions, functions->names + offset, 1);
 
-	return name && memchr(name, '\0', functions->size - (size_t)(name - functions->bytes)) ? (const char *)name : "";
+	return name && memchr(name, '\0', functions->size - (size_t)(name - functions->bytes)) ? (const char *)name
+	                                                                                       : "";
 }
 
 /*
@@ -165,8 +195,8 @@ read_function(const struct go_functions *functions, uint64_t record_at, struct g
 	function->name = name_at(functions, read_le(record + RECORD_NAME, 4));
 	function->stack = bytes_at(functions, functions->stacks + read_le(record + RECORD_STACK, 4), 1);
 	/* a signal's frame can be unwound, as that of C */
-	function->begins_stack =
-		is_switch(function->name) || (flags & FLAG_TOP_FRAME && strcmp(function->name, "runtime.sigtramp") != 0);
+	function->begins_stack = is_switch(function->name) ||
+	                         (flags & FLAG_TOP_FRAME && strcmp(function->name, "runtime.sigtramp") != 0);
 	function->switches_stack = flags & FLAG_SP_WRITE;
 	function->is_assembly = flags & FLAG_ASSEMBLY;
 	return function->stack != NULL;

@@ -19,8 +19,8 @@
 struct go_functions {
 	const uint8_t *bytes; /* of the section */
 	size_t size;
-	uint64_t count; /* of functions */
-	uint64_t text;  /* ELF virtual address that entries are relative to */
+	uint64_t count;                  /* of functions */
+	uint64_t text;                   /* ELF virtual address that entries are relative to */
 	size_t names, stacks, functions; /* offsets of the parts */
 	size_t flags;                    /* of a function: the offset of its flags */
 	uint8_t quantum;                 /* bytes that instructions are multiples of */
@@ -39,8 +39,8 @@ struct go_function {
 	bool is_assembly;
 };
 
-/* 1 with *functions; 0: the file has no such table that can be read. -ENOMEM. */
-int go_functions_find(struct go_functions *functions, const struct elf_file *file);
+/* False: the file has no such table that can be read. */
+bool go_functions_find(struct go_functions *functions, const struct elf_file *file);
 
 /* Calls `visit` for each, ascending, until it gives something else than 0, which is returned. Damage ends the list. */
 typedef int go_function_visit(void *context, const struct go_function *function);

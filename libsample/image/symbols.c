@@ -679,9 +679,8 @@ add_go(struct symbol_builder *builder, const struct elf_file *file, const struct
 {
 	struct frame_adder adder = {builder, segments};
 	struct go_functions functions;
-	const int found = go_functions_find(&functions, file);
 
-	return found > 0 ? go_functions_each(&functions, add_go_function, &adder) : found;
+	return go_functions_find(&functions, file) ? go_functions_each(&functions, add_go_function, &adder) : 0;
 }
 
 /* ---- from all sources ---- */

@@ -429,9 +429,9 @@ add_go_function(void *context, const struct go_function *function)
 static int
 add_go(struct build *build)
 {
-	const int found = go_functions_find(&build->go_functions, build->file);
-
-	return found > 0 ? go_functions_each(&build->go_functions, add_go_function, build) : found;
+	if (!go_functions_find(&build->go_functions, build->file))
+		return 0;
+	return go_functions_each(&build->go_functions, add_go_function, build);
 }
 
 static void
@@ -847,8 +847,8 @@ execute_all(struct frame_run *run, const uint8_t *instructions, const uint8_t *e
 
 /*
  * Of a function of Go whose stack pointer is `depth` bytes below where it was at the entry. x86-64: where the return
- * address is, then. The compiler's functions save the frame pointer below it (cmd/internal/obj/x86/obj6.go); of those in
- * assembly that is not known. aarch64: the link register, at the stack pointer, and the frame pointer below that
+ * address is, then. The compiler's functions save the frame pointer below it (cmd/internal/obj/x86/obj6.go); of those
+ * in assembly that is not known. aarch64: the link register, at the stack pointer, and the frame pointer below that
  * (cmd/internal/obj/arm64/obj7.go).
  */
 static void

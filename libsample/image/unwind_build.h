@@ -1,10 +1,9 @@
 /*
  * unwind_build.h - the unwind table of an ELF file, from its call frame information
  *
- * Read are .eh_frame, .debug_frame where that has no entry, the table of a Go program (go_functions.h), and two kinds of
- * code that compilers describe nowhere: the program's entry, which nobody calls, and what the kernel returns to from a
- * signal handler. The file may be malicious:
- * time and memory are bounded by its size.
+ * Read are .eh_frame, .debug_frame where that has no entry, the table of a Go program (go_functions.h), and two kinds
+ * of code that compilers describe nowhere: the program's entry, which nobody calls, and what the kernel returns to from
+ * a signal handler. The file may be malicious: time and memory are bounded by its size.
  * Thread rule: one thread per elf_file.
  */
 #ifndef DCPI_IMAGE_UNWIND_BUILD_H
