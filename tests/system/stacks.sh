@@ -30,6 +30,9 @@ run_programs()
 def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
 f(32)'
+	"$scratch/bin/stacked_maker" calls 1.5
+	[ -z "$node" ] || timeout 20 "$scratch/stacked_node" -e 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
+		for (let i = 0; i < 60; i++) fib(32)'
 	everyday
 }
 
@@ -116,6 +119,9 @@ note_entry()
 
 mkdir "$scratch/bin"
 cp "$workloads/call_tree" "$scratch/bin/"
+cp "$workloads/code_maker" "$scratch/bin/stacked_maker"
+node=$(command -v node)
+[ -z "$node" ] || ln -s "$(readlink -f "$node")" "$scratch/stacked_node"
 cp /bin/bash "$scratch/bin/stacked_bash"
 cp "$(command -v perl)" "$scratch/bin/stacked_perl"
 cp "$(command -v sqlite3)" "$scratch/bin/stacked_sqlite"
@@ -209,6 +215,12 @@ at_exit()
 		if .kernel and $row.procedure == "do_exit" then .sum += $row.samples else . end) | .sum'
 }
 
+# with_made_code COMM PATTERN - the samples with a frame in code made at run time whose stack begins so
+with_made_code()
+{
+	stacks_of "$1" | pattern="^$2" awk -F'\t' '$2 ~ /;\[(anon|jit)/ && $2 ~ ENVIRON["pattern"] { part += $1 } END { print part + 0 }'
+}
+
 stacks_of call_tree >/dev/null
 check_call_tree "$scratch/stacks-call_tree"
 
@@ -226,6 +238,24 @@ for comm in $comms; do
 		stacks_of "$comm" | grep -vP '\t[^;]*`(_start|clone)' | cut -c1-300 | sed 's/^/# /'
 done
 check_at_most 'at most 3 % of the stacks are of processes that exit' $((3 * stacks / 100)) "$exits"
+# Code made at run time, which keeps frame pointers; its own caller has none.
+made='(\[anon\]|\[jit[^;]*)'
+count=$(with_made_code stacked_maker '')
+figure "code made at run time: of $count stacks with a frame in it, $(with_made_code stacked_maker '.*`_start') reach _start"
+check_at_least 'a program that makes code at run time has samples in it' 200 "$count"
+check_at_least 'and 99 % of the stacks are those that its source says, from the entry on' $((99 * count / 100)) \
+	"$(with_made_code stacked_maker "[^;]*\`_start;(libc[^;]*;)+[^;]*\`main;$made;$made(;|\$)")"
+if [ -n "$node" ]; then
+	# Node's own code that calls what it makes has frame pointers and no table, so a stack ends there.
+	count=$(with_made_code stacked_node '')
+	figure "node: of $count stacks with a frame in code made at run time, $(with_made_code stacked_node '.*`(_start|clone3?)') reach" \
+		"_start or clone, $(with_made_code stacked_node '!no-tables;(lib|stacked_)?node') the code of node that called it"
+	check_at_least 'node has samples in code made at run time' 100 "$count"
+	check_at_least 'and 99 % of these stacks reach the entry, or the code of node that called it' $((99 * count / 100)) \
+		"$(with_made_code stacked_node '([^;]*`(_start|clone3?);|!no-tables;(lib|stacked_)?node)')"
+else
+	skip 'stacks through code that node made reach the code that called it' 'there is no node'
+fi
 count=$(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }')
 reached=$(awk "BEGIN { printf \"%.2f\", $count ? 100 * $(at_entry 'new_build_*') / $count : 0 }")
 check_at_least 'programs that were built a moment ago and ran for half a second: 90 % of their stacks, too' 90 "$reached"

@@ -7,6 +7,8 @@
  * reuse in that map; after half of the time three others lie where they were, and the map says so
  * dump  in DIRECTORY/jit-PID.dump, which it maps, as perf wants it
  * none  to nobody
+ * calls to nobody; it makes two functions with frame pointers instead, `outer` and `inner`, which main() calls in this
+ *       order, and inner calls back called_back(): half of the time is inner's, half called_back()'s
  *
  * Its loops are called `hot loop`, `warm loop` and `cold loop`, the others `hot after` and so on.
  */
@@ -24,12 +26,23 @@
 #define APART    8192 /* bytes from one loop to the next */
 #define PER_TURN 1000 /* iterations of one of a hundred parts */
 
-/* Counts its argument down. */
+/*
+ * text counts its argument down. outer(count, called, inner) keeps a frame pointer, and calls inner(count, called),
+ * which keeps one, counts down, and calls called(count).
+ */
 #if defined(__x86_64__)
 static const uint8_t text[] = {0x48, 0x89, 0xf8, 0x48, 0xff, 0xc8, 0x75, 0xfb, 0xc3};
+static const uint8_t outer_text[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd2, 0x5d, 0xc3};
+static const uint8_t inner_text[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48,
+                                     0xff, 0xc8, 0x75, 0xfb, 0xff, 0xd6, 0x5d, 0xc3};
 #define MACHINE EM_X86_64
 #elif defined(__aarch64__)
 static const uint8_t text[] = {0x00, 0x04, 0x00, 0xf1, 0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6};
+static const uint8_t outer_text[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0x40, 0x00,
+                                     0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
+static const uint8_t inner_text[] = {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91, 0xe9, 0x03, 0x00,
+                                     0xaa, 0x29, 0x05, 0x00, 0xf1, 0xe1, 0xff, 0xff, 0x54, 0x20, 0x00,
+                                     0x3f, 0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6};
 #define MACHINE EM_AARCH64
 #endif
 
@@ -64,19 +77,53 @@ now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Memory for LOOPS functions, to be written. */
 static uint8_t *
-make_code(void)
+new_code(void)
 {
 	uint8_t *code = mmap(NULL, (size_t)LOOPS * APART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (code == MAP_FAILED)
 		die("mmap");
-	for (unsigned i = 0; i < LOOPS; i++)
-		memcpy(code + i * APART, text, sizeof(text));
+	return code;
+}
+
+static void
+finish_code(uint8_t *code)
+{
 	if (mprotect(code, (size_t)LOOPS * APART, PROT_READ | PROT_EXEC) != 0)
 		die("mprotect");
 	__builtin___clear_cache((char *)code, (char *)code + LOOPS * APART);
+}
+
+static uint8_t *
+make_code(void)
+{
+	uint8_t *code = new_code();
+
+	for (unsigned i = 0; i < LOOPS; i++)
+		memcpy(code + i * APART, text, sizeof(text));
+	finish_code(code);
 	return code;
+}
+
+static __attribute__((noinline)) void
+called_back(uint64_t count)
+{
+	for (; count; count--)
+		__asm__ volatile("" : "+r"(count));
+}
+
+static void
+run_calls(uint64_t until_ns)
+{
+	uint8_t *code = new_code(), *outer = code, *inner = code + APART;
+
+	memcpy(outer, outer_text, sizeof(outer_text));
+	memcpy(inner, inner_text, sizeof(inner_text));
+	finish_code(code);
+	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < until_ns)
+		((void (*)(uint64_t, void (*)(uint64_t), const uint8_t *))(uintptr_t)outer)(100000, called_back, inner);
 }
 
 static void
@@ -141,8 +188,13 @@ main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "", *directory = argc > 3 ? argv[3] : "/tmp";
 	const uint64_t end_ns = (uint64_t)(atof(argc > 2 ? argv[2] : "0") * 1e9);
-	const uint8_t *code = make_code();
+	const uint8_t *code;
 
+	if (strcmp(mode, "calls") == 0) {
+		run_calls(end_ns);
+		return 0;
+	}
+	code = make_code();
 	if (strcmp(mode, "map") == 0 || strcmp(mode, "reuse") == 0)
 		tell_map(directory, code, "loop");
 	else if (strcmp(mode, "dump") == 0)
