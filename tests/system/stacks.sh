@@ -165,6 +165,7 @@ dcpictl --db "$db" epoch --label=measured >/dev/null
 run
 run
 for i in 1 2 3 4; do
+	wait_for 20 has_tables # what others run keeps the tables' maker busy, too
 	check "program $i is built and runs for half a second" try_new_build "$i"
 done
 sleep 3 # for which a stack may wait for a table
@@ -256,11 +257,15 @@ if [ -n "$node" ]; then
 else
 	skip 'stacks through code that node made reach the code that called it' 'there is no node'
 fi
-count=$(stacks_of 'new_build_*' | awk '{ all += $1 } END { print all + 0 }')
-reached=$(awk "BEGIN { printf \"%.2f\", $count ? 100 * $(at_entry 'new_build_*') / $count : 0 }")
-check_at_least 'programs that were built a moment ago and ran for half a second: 90 % of their stacks, too' 90 "$reached"
-figure "new builds: $count stacks, $reached % whole:$(
-	stacks_of 'new_build_*' | awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1] " " f[2]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
+builds=0
+for i in 1 2 3 4; do
+	count=$(stacks_of "new_build_$i" | awk '{ all += $1 } END { print all + 0 }')
+	whole=$(at_entry "new_build_$i")
+	figure "new build $i: $count stacks, $whole whole:$(stacks_of "new_build_$i" |
+		awk -F'\t' '$2 ~ /^!/ { split($2, f, ";"); n[f[1] " " f[2]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
+	[ "$count" -lt 60 ] || [ $((10 * whole)) -lt $((9 * count)) ] || builds=$((builds + 1))
+done
+check_at_least 'programs that were built a moment ago and ran for half a second: 90 % of the stacks of three of four, too' 3 "$builds"
 alone=$(cat "$scratch"/all-* | grep -P "$kernel_alone" | awk '{ all += $1 } END { print all + 0 }')
 all=$(cat "$scratch"/all-* | awk '{ all += $1 } END { print all + 0 }')
 figure "$alone of $all stacks are of the kernel alone, at an address of the program that was replaced"
