@@ -124,7 +124,7 @@ stop "$dcpid"
 
 begin ''
 storms_leave 8704 'with stacks'
-check_at_least 'call stacks are sampled meanwhile' 300 \
+check_at_least 'call stacks are sampled meanwhile' 100 \
 	"$(in_status '[.events[] | select(.name | endswith(".stacks")) | .samples] | add')"
 
 # 18 s of CPU time have 880 stacks, less where a stack turns out to cost much.
