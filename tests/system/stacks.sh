@@ -31,6 +31,7 @@ def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
 f(32)'
 	"$scratch/bin/stacked_maker" calls 1.5
+	[ -z "$go" ] || { "$scratch/bin/stacked_go_exe" && "$scratch/bin/stacked_go_pie"; }
 	[ -z "$node" ] || timeout 20 "$scratch/stacked_node" -e 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
 		for (let i = 0; i < 60; i++) fib(32)'
 	everyday
@@ -138,6 +139,63 @@ awk 'BEGIN {
 	for (i = 0; i < 150; i++)
 		printf "int f%d(int a, char *s)\n{\n\tfor (int i = 0; i < a; i++)\n\t\ts[i] = (char)(s[i] * %d + i);\n\treturn (int)strlen(s) + snprintf(s, 9, \"%%d\", a);\n}\n", i, i % 97
 }' >"$scratch/large.c"
+# Without symbols, as Debian's packages; the second one may be loaded anywhere.
+go=$(command -v go)
+if [ -n "$go" ]; then
+	mkdir "$scratch/go"
+	cat >"$scratch/go/main.go" <<'END'
+package main
+
+import (
+	"sort"
+	"strconv"
+	"time"
+)
+
+//go:noinline
+func fib(n int) int {
+	if n < 2 {
+		return n
+	}
+	return fib(n-1) + fib(n-2)
+}
+
+//go:noinline
+func inner() int { return fib(20) + 1 }
+
+//go:noinline
+func outer() int { return inner() + 1 }
+
+//go:noinline
+func garbage() int {
+	texts := []string{}
+	for i := 0; i < 3000; i++ {
+		texts = append(texts, strconv.Itoa(i*7919%1000))
+	}
+	sort.Strings(texts)
+	return len(texts)
+}
+
+func main() {
+	done := make(chan bool)
+	end := time.Now().Add(1500 * time.Millisecond)
+	go func() {
+		for time.Now().Before(end) {
+			garbage()
+		}
+		done <- true
+	}()
+	for time.Now().Before(end) {
+		outer()
+	}
+	<-done
+}
+END
+	for mode in exe pie; do
+		check "a program in Go is built ($mode)" env GOCACHE="$scratch/go/cache" GOFLAGS=-buildvcs=false GO111MODULE=off \
+			go build -buildmode="$mode" -ldflags='-s -w' -o "$scratch/bin/stacked_go_$mode" "$scratch/go/main.go"
+	done
+fi
 begin_servers
 start_dcpid "$db" --config "$scratch/dcpid.conf" || { not_ok 'dcpid samples stacks' "$(cat "$db.log")"; exit; }
 dcpid=$started
@@ -246,6 +304,27 @@ figure "code made at run time: of $count stacks with a frame in it, $(with_made_
 check_at_least 'a program that makes code at run time has samples in it' 200 "$count"
 check_at_least 'and 99 % of the stacks are those that its source says, from the entry on' $((99 * count / 100)) \
 	"$(with_made_code stacked_maker "[^;]*\`_start;(libc[^;]*;)+[^;]*\`main;$made;$made(;|\$)")"
+# go_stacks COMM PATTERN - the samples whose stack begins with the pattern
+go_stacks()
+{
+	stacks_of "$1" | awk -F'\t' -v pattern="^$2" '$2 ~ pattern { n += $1 } END { print n + 0 }'
+}
+
+if [ -n "$go" ]; then
+	for comm in stacked_go_exe stacked_go_pie; do
+		count=$(go_stacks "$comm" '') name=$comm'`'
+		begin="$name(_rt0_[^;]*|runtime[.](goexit|mstart|rt0_go|systemstack|mcall|morestack)([.]abi0)?)"
+		figure "$comm: $count stacks, $(go_stacks "$comm" "$begin(;|\$)") whole, $(go_stacks "$comm" "${name}runtime[.]systemstack") of" \
+			"the scheduler's stack"
+		check_at_least "$comm has samples" 100 "$count"
+		check_at_least "$comm: 99 % of the stacks reach where a goroutine or a thread begins" $((99 * count / 100)) \
+			"$(go_stacks "$comm" "$begin(;|\$)")"
+		check_at_least "$comm: a quarter are of the calls that its source says" $((count / 4)) \
+			"$(go_stacks "$comm" "${name}runtime[.]goexit[^;]*;${name}runtime[.]main;${name}main[.]main;${name}main[.]outer;${name}main[.]inner;${name}main[.]fib;")"
+	done
+else
+	skip 'stacks of programs in Go' 'golang-go is not installed'
+fi
 if [ -n "$node" ]; then
 	# Node's own code that calls what it makes has frame pointers and no table, so a stack ends there.
 	count=$(with_made_code stacked_node '')
