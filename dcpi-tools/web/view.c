@@ -337,10 +337,14 @@ render_form(const struct view_page *page)
 	html(out, ">\n");
 	for (const struct view_field *field = view->fields; field && field->label; field++)
 		render_field(page, field);
-	for (const struct view_field *field = side_fields; view->has_sides && field->label; field++)
-		render_field(page, field);
 	for (const struct view_field *field = selection_fields; view->has_selection && field->label; field++)
 		render_field(page, field);
+	if (view->has_sides) {
+		html(out, "<fieldset><legend>Two sets, compared</legend>\n");
+		for (const struct view_field *field = side_fields; field->label; field++)
+			render_field(page, field);
+		html(out, "</fieldset>\n");
+	}
 	html(out, "<div class=\"buttons\"><button>Show</button> ");
 	html_link(out, view->path, "Reset");
 	html(out, "</div>\n</form>\n</details>\n");
