@@ -168,13 +168,6 @@ page()
 	check "... and whole" is_whole "$scratch/body"
 }
 
-# command_of PATH - the command line at the end of a page
-command_of()
-{
-	get "$1" | sed -n 's|.*<code>\(dcpi.*\)</code></li>|\1|p' |
-		sed "s/&#39;/'/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/\"/g; s/&amp;/\&/g"
-}
-
 check 'the database is made' "$build/tests/system/make_database" "$db" <<'END'
 event cpu-clock cycles ns 4000000 yes -
 event page-faults page-faults faults 100 yes -
