@@ -99,7 +99,8 @@ command_sides(struct tool_command *command, const struct query *query, char *why
 		         "a command or a host");
 		return -1;
 	}
-	if (given[0] == 1 && given[1] == 1 && query->values[QUERY_BEFORE] && query->values[QUERY_AFTER]) {
+	if (given[0] == 1 && given[1] == 1 && query->values[QUERY_BEFORE] && query->values[QUERY_AFTER] &&
+	    !query->values[QUERY_LABEL]) { /* a label that all have goes with sets only */
 		command_field(command, query, QUERY_BEFORE);
 		command_field(command, query, QUERY_AFTER);
 		return 1;

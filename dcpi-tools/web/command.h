@@ -58,7 +58,8 @@ void command_selection(struct tool_command *command, const struct query *query);
 
 /*
  * The two sets of a comparison, of the fields before, before_since and so on: 1; 0 when neither is named, or -1, with a
- * sentence, when one is. Patterns of labels alone are several runs a side, whose noise is known then.
+ * sentence, when one is. Sides that are patterns of labels alone become --before and --after: each label is a run then,
+ * and the tool knows the noise between runs.
  */
 int command_sides(struct tool_command *command, const struct query *query, char *why, size_t size);
 

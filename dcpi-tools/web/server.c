@@ -92,16 +92,17 @@ add_headers(struct evhttp_request *request, const char *type)
 	evhttp_add_header(headers, "Cross-Origin-Opener-Policy", "same-origin");
 }
 
-/* Send `body`; for HEAD, its length alone. */
+/* Send `body`; for HEAD its length alone, as libevent would send what it is given. */
 static void
 send_body(struct evhttp_request *request, int code, const char *reason, struct evbuffer *body)
 {
+	const bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 	char length[24];
 
 	snprintf(length, sizeof(length), "%zu", evbuffer_get_length(body));
-	if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)
+	if (is_head)
 		evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Length", length);
-	evhttp_send_reply(request, code, reason, body);
+	evhttp_send_reply(request, code, reason, is_head ? NULL : body);
 }
 
 static const char *

@@ -97,7 +97,7 @@ render_procedure(const struct view_page *page, const json_t *row, bool is_link)
 	if (procedure[0] == '[' || !is_link)
 		html_text(out, procedure);
 	else
-		link_calls(page, "callers", procedure, NULL, procedure);
+		link_calls(page, "callers", procedure, image[0] ? image : NULL, procedure);
 	if (image[0]) {
 		html(out, " <span class=\"in\">");
 		view_path(out, image);
@@ -129,15 +129,15 @@ render_shares(const struct view_page *page, const json_t *report, const json_t *
 static void
 render_links(const struct view_page *page, const json_t *row)
 {
-	const char *procedure = view_text(row, "procedure");
-	const struct query_change changes[] = {{QUERY_PROCEDURE, procedure}, {QUERY_IMAGE, view_text(row, "image")}};
+	const char *procedure = view_text(row, "procedure"), *image = view_text(row, "image");
+	const struct query_change changes[] = {{QUERY_PROCEDURE, procedure}, {QUERY_IMAGE, image}};
 
 	if (procedure[0] == '[')
 		return;
 	html(page->out, "<p class=\"more\">");
-	link_calls(page, "callers", procedure, NULL, "callers");
+	link_calls(page, "callers", procedure, image[0] ? image : NULL, "callers");
 	html(page->out, " · ");
-	link_calls(page, "callees", procedure, NULL, "callees");
+	link_calls(page, "callees", procedure, image[0] ? image : NULL, "callees");
 	html(page->out, " · ");
 	view_link(page, &view_calc, changes, 2, "instructions");
 	html(page->out, "</p>\n");

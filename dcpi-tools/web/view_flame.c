@@ -8,20 +8,27 @@ static const struct view_field fields[] = {
 	{0},
 };
 
-#define LEAST_DEFAULT "0.1" /* percent: dcpiflame's; dcpiprof leaves out more */
+#define LEAST_DEFAULT "0.1" /* percent */
+
+/* The tools have defaults of their own: picture and tree are to show the same. */
+static const char *
+least_of(const struct query *query)
+{
+	const char *least = query->values[QUERY_CUTOFF];
+
+	return least ? least : LEAST_DEFAULT;
+}
 
 /* What the picture shows of the query's samples, as a tree. */
 static void
 tree_command(const struct query *query, const char *directory, const char *title, struct tool_command *command)
 {
-	const char *least = query->values[QUERY_CUTOFF];
-
 	command_begin(command, "dcpiprof", directory);
 	command_word(command, "--tree");
 	command_selection(command, query);
 	command_field(command, query, QUERY_IMAGE);
 	command_field(command, query, QUERY_EVENT);
-	command_option(command, "least", least ? least : LEAST_DEFAULT);
+	command_option(command, "least", least_of(query));
 	command->title = title;
 	command->need = COMMAND_LINKED;
 }
@@ -37,7 +44,7 @@ flame_commands(const struct query *query, const char *directory, struct tool_com
 	command_selection(&commands[0], query);
 	command_field(&commands[0], query, QUERY_IMAGE);
 	command_field(&commands[0], query, QUERY_EVENT);
-	command_option(&commands[0], "least", query->values[QUERY_CUTOFF]);
+	command_option(&commands[0], "least", least_of(query));
 	commands[0].is_svg = true;
 	commands[0].title = "Flame graph";
 	sides = command_sides(&commands[0], query, why, size);

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 
-/* Magic numbers of src/internal/abi/symtab.go. What comes behind was changed in between. */
+/* Magic numbers of src/internal/abi/symtab.go: 1.20 added startLine to the record of a function. */
 #define MAGIC_1_18 0xfffffff0
 #define MAGIC_1_20 0xfffffff1
 
@@ -23,13 +23,14 @@
 /* A record of a function, in 32-bit numbers: the entry, the name, arguments, deferreturn, the stack, ... */
 #define RECORD_NAME    4
 #define RECORD_STACK   16
-#define RECORD_ID_1_18 36 /* funcID, flags; in 1.20, the line of the function's start comes before */
+#define RECORD_ID_1_18 36 /* funcID, flags; in 1.20, startLine comes before */
 #define RECORD_ID_1_20 40
 
 #define FLAG_TOP_FRAME 1 /* abi.FuncFlagTopFrame */
 #define FLAG_SP_WRITE  2
 #define FLAG_ASSEMBLY  4
 
+#define NAME_SIZE_MAX   1024
 #define QUANTUM_MAX     4
 #define TABLE_ALIGNMENT 8 /* of a table in a section; Go's linker gives it 32 */
 #define DEPTH_MAX       (INT64_C(1) << 31)
@@ -73,9 +74,12 @@ struct entry_search {
 static int
 find_entry(void *context, const struct go_function *function)
 {
+	static const char system[] = "_linux"; /* _rt0_amd64, which it jumps to, lies elsewhere */
 	struct entry_search *search = context;
+	const size_t length = strlen(function->name);
 
-	if (strncmp(function->name, "_rt0_", 5) != 0)
+	if (strncmp(function->name, "_rt0_", 5) != 0 || length < sizeof(system) ||
+	    strcmp(function->name + length - (sizeof(system) - 1), system) != 0)
 		return 0;
 	search->offset = function->address;
 	return 1;
@@ -83,7 +87,7 @@ find_entry(void *context, const struct go_function *function)
 
 /*
  * The text's address is in the header, in its relocation, or nowhere (since Go 1.26): then it follows from the entry of
- * the program, which is _rt0_amd64_linux() or its like.
+ * the program, which is _rt0_amd64_linux() or its like, unless the program begins with C's _start.
  */
 static uint64_t
 find_text(const struct go_functions *functions, const struct elf_file *file, uint64_t header_address)
@@ -157,7 +161,7 @@ go_functions_find(struct go_functions *functions, const struct elf_file *file)
 	return functions->text != 0;
 }
 
-/* A name that ends inside of the section, or "". */
+/* A name that ends inside of the section, and soon, as a hostile file may give one to all functions; or "". */
 static const char *
 name_at(const struct go_functions *functions, uint64_t offset)
 {

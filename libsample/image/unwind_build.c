@@ -846,10 +846,11 @@ execute_all(struct frame_run *run, const uint8_t *instructions, const uint8_t *e
 }
 
 /*
- * Of a function of Go whose stack pointer is `depth` bytes below where it was at the entry. x86-64: where the return
- * address is, then. The compiler's functions save the frame pointer below it (cmd/internal/obj/x86/obj6.go); of those
- * in assembly that is not known. aarch64: the link register, at the stack pointer, and the frame pointer below that
- * (cmd/internal/obj/arm64/obj7.go).
+ * The rules where the stack pointer is `depth` bytes below its value at the function's entry. x86-64: the return
+ * address is at CFA - 8, and the compiler's functions save rbp at CFA - 16 (cmd/internal/obj/x86/obj6.go); where those
+ * in assembly save it is not known. aarch64: x30 is at the stack pointer, and x29 below that
+ * (cmd/internal/obj/arm64/obj7.go). For an instruction or two at a function's beginning the frame pointer is not saved
+ * yet: only a caller that needs it, as runtime.nanotime1, would miss it.
  */
 static void
 make_go_rules(const struct build *build, const struct go_function *function, int64_t depth,
@@ -878,7 +879,26 @@ make_go_rules(const struct build *build, const struct go_function *function, int
 	}
 }
 
-static bool is_padding(const struct build *build, uint64_t offset, uint64_t end);
+/* Are the bytes between two functions only there for their alignment? */
+static bool
+is_padding(const struct build *build, uint64_t offset, uint64_t end)
+{
+	/* of x86-64's nops of all lengths, int3, and zeros: without a jump or a return, they are no function */
+	static const uint8_t nops[] = {0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc};
+	static const uint8_t arm_nop[] = {0x1f, 0x20, 0x03, 0xd5};
+	const struct elf_segment *segment = elf_segments_at_offset(&build->segments, offset);
+	const uint8_t *bytes = segment ? build->bytes[segment - build->segments.list] : NULL;
+
+	if (!bytes || end - offset > PADDING_MAX || end - segment->offset > segment->size)
+		return false;
+	bytes += offset - segment->offset;
+	for (size_t i = 0; i < end - offset; i++) {
+		if (build->machine == UNWIND_X86_64 ? !memchr(nops, bytes[i], sizeof(nops))
+		                                    : bytes[i] != 0 && bytes[i] != arm_nop[(offset + i) % 4])
+			return false;
+	}
+	return true;
+}
 
 static int
 write_go(const struct build *build, const struct described_code *code, uint64_t end)
@@ -935,27 +955,6 @@ write_code(struct frame_run *run, const struct described_code *code, uint64_t en
 		return unwind_writer_add(writer, run->at, NULL);
 	emit(run);
 	return run->err;
-}
-
-/* Are the bytes between two functions only there for their alignment? */
-static bool
-is_padding(const struct build *build, uint64_t offset, uint64_t end)
-{
-	/* of x86-64's nops of all lengths, int3, and zeros: without a jump or a return, they are no function */
-	static const uint8_t nops[] = {0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc};
-	static const uint8_t arm_nop[] = {0x1f, 0x20, 0x03, 0xd5};
-	const struct elf_segment *segment = elf_segments_at_offset(&build->segments, offset);
-	const uint8_t *bytes = segment ? build->bytes[segment - build->segments.list] : NULL;
-
-	if (!bytes || end - offset > PADDING_MAX || end - segment->offset > segment->size)
-		return false;
-	bytes += offset - segment->offset;
-	for (size_t i = 0; i < end - offset; i++) {
-		if (build->machine == UNWIND_X86_64 ? !memchr(nops, bytes[i], sizeof(nops))
-		                                    : bytes[i] != 0 && bytes[i] != arm_nop[(offset + i) % 4])
-			return false;
-	}
-	return true;
 }
 
 /* Rows of all code. Between two functions the rules of the first go on, if only padding is there: that saves rows. */
@@ -1028,18 +1027,21 @@ collect(struct build *build, const struct elf_file *debug)
 	if (call_frames_find_eh_frame(&frames, build->file, &build->segments))
 		err = call_frames_each(&frames, add_frame, build);
 	sort_code(build);
+	if (!err)
+		err = add_sigreturns(build);
+	sort_code(build);
+	/* before .debug_frame, which Go's compiler writes, too: that knows no ends of stacks, and no frame pointers */
+	if (!err)
+		err = add_go(build);
+	sort_code(build);
 	if (!err && (call_frames_find_debug_frame(&frames, build->file) ||
 	             (debug && call_frames_find_debug_frame(&frames, debug))))
 		err = call_frames_each(&frames, add_frame, build);
 	sort_code(build);
 	if (!err)
-		err = add_sigreturns(build);
-	if (!err)
 		err = add_plts(build);
 	if (!err)
 		err = add_startup(build);
-	if (!err)
-		err = add_go(build);
 	/* the kernel, or the dynamic linker of a program, jumps to the entry: it has no caller */
 	if (!err && build->file->header.e_entry && is_entered(build))
 		err = add_fixed(build, build->file->header.e_entry, ENTRY_SIZE, &build->fixed.entry);

@@ -318,8 +318,10 @@ visit_node(void *context, uint32_t number, const struct stack_node *node)
 		.offset = node->offset, .image = node->image, .caller = node->caller, .number = number};
 	struct check *check = context;
 
+	if (number > check->highest_node)
+		return -DCPI_EDAMAGED;
 	stacks_key_encode(&key, check->last_node);
-	return number > check->highest_node ? -DCPI_EDAMAGED : 0;
+	return 0;
 }
 
 static int

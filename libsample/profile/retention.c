@@ -179,29 +179,30 @@ drop_step(struct profile *profile, uint64_t ended_ns, size_t max)
 }
 
 /*
- * To remove an entry, LMDB writes new pages first. When a flush has taken the last one, let the file grow a little past
- * its limit; this happens once, because removed pages are reused.
+ * To remove an entry, LMDB writes new pages first. When a flush has taken the last one, `step` is done with a file that
+ * may grow a little past its limit; this happens once, because removed pages are reused.
  */
 static int
-raise_limit(const struct store *store)
+step_when_full(struct profile *profile, uint64_t ended_ns, size_t max,
+               int step(struct profile *profile, uint64_t ended_ns, size_t max))
 {
-	return store_raise_limit(store, store->size_limit / RAISED_SHARE + RAISED_BYTES);
+	const uint64_t raised = profile->store.size_limit / RAISED_SHARE + RAISED_BYTES;
+	int result, err;
+
+	result = store_raise_limit(&profile->store, raised);
+	if (result)
+		return result;
+	result = step(profile, ended_ns, max < RAISED_BLOCKS ? max : RAISED_BLOCKS);
+	err = store_restore_limit(&profile->store);
+	return result < 0 || !err ? result : err;
 }
 
 static int
-drop_from_full(struct profile *profile, uint64_t ended_ns, size_t max)
+drop_when_full(struct profile *profile, uint64_t ended_ns, size_t max)
 {
-	int result, err;
+	const int result = merge_database_remove_incoming(profile, false, max);
 
-	result = raise_limit(&profile->store);
-	if (result)
-		return result;
-	max = max < RAISED_BLOCKS ? max : RAISED_BLOCKS;
-	result = merge_database_remove_incoming(profile, false, max);
-	if (result == 0)
-		result = drop_step(profile, ended_ns, max);
-	err = store_restore_limit(&profile->store);
-	return result < 0 || !err ? result : err;
+	return result == 0 ? drop_step(profile, ended_ns, max) : result;
 }
 
 int
@@ -218,7 +219,7 @@ profile_drop_old(struct profile *profile, const struct retention_options *option
 	if (result && result != -DCPI_EFULL)
 		return result;
 	if (result == -DCPI_EFULL)
-		return drop_from_full(profile, 0, max);
+		return step_when_full(profile, 0, max, drop_when_full);
 	result = profile_stats(profile, &stats);
 	if (result)
 		return result;
@@ -229,7 +230,7 @@ profile_drop_old(struct profile *profile, const struct retention_options *option
 	if (ended_ns == 0)
 		return 0;
 	result = drop_step(profile, ended_ns, max);
-	return result == -DCPI_EFULL ? drop_from_full(profile, ended_ns, max) : result;
+	return result == -DCPI_EFULL ? step_when_full(profile, ended_ns, max, drop_when_full) : result;
 }
 
 /* Do both begin in one hour (day) that ended at least `after_ns` ago, and does `b` begin where `a` ends? */
@@ -663,16 +664,10 @@ remove_step(struct profile *profile, size_t max)
 }
 
 static int
-remove_from_full(struct profile *profile, size_t max)
+remove_when_full(struct profile *profile, uint64_t ended_ns, size_t max)
 {
-	int result, err;
-
-	result = raise_limit(&profile->store);
-	if (result)
-		return result;
-	result = remove_step(profile, max < RAISED_BLOCKS ? max : RAISED_BLOCKS);
-	err = store_restore_limit(&profile->store);
-	return result < 0 || !err ? result : err;
+	(void)ended_ns;
+	return remove_step(profile, max);
 }
 
 int
@@ -689,7 +684,7 @@ profile_collect_garbage(struct profile *profile, const struct retention_options 
 	if (!gc->active || gc->phase == GC_MARK)
 		return mark_step(profile, max);
 	result = remove_step(profile, max);
-	return result == -DCPI_EFULL ? remove_from_full(profile, max) : result;
+	return result == -DCPI_EFULL ? step_when_full(profile, 0, max, remove_when_full) : result;
 }
 
 /* ---- all of it ---- */

@@ -7,8 +7,8 @@
 #include "base/bytes.h"
 #include "process/hash.h"
 
-#define VERSION          1
-#define BLOCKS_A_STRETCH 4
+#define VERSION            1
+#define BLOCKS_PER_STRETCH 4
 
 /* What DWARF numbers of registers are below, for a machine; 0: no such machine. */
 static uint64_t
@@ -88,10 +88,11 @@ block_count(uint64_t rows)
 	return (rows + UNWIND_BLOCK_ROWS - 1) / UNWIND_BLOCK_ROWS;
 }
 
+/* At least one. */
 static size_t
 stretches_max(uint64_t rows)
 {
-	return block_count(rows) / BLOCKS_A_STRETCH + 1;
+	return block_count(rows) / BLOCKS_PER_STRETCH + 1;
 }
 
 /* The table and its arrays in one block: those of 32 bits, then bytes. Rows are the last of the bytes that are left. */
@@ -266,16 +267,17 @@ make_stretches(struct unwind_table *table)
 {
 	const uint32_t blocks = (uint32_t)block_count(table->row_count);
 	uint32_t *stretches = (uint32_t *)table->stretches;
-	uint32_t last, stretch = 0;
+	uint64_t last; /* 64 bits: a table of one block at the highest offsets has a shift of 32 */
+	uint32_t stretch = 0;
 
 	if (blocks == 0)
 		return;
 	last = table->blocks[blocks - 1].offset;
 	while (last >> table->stretch_shift >= stretches_max(table->row_count))
 		table->stretch_shift++;
-	table->stretch_count = (last >> table->stretch_shift) + 1;
+	table->stretch_count = (uint32_t)(last >> table->stretch_shift) + 1;
 	for (uint32_t i = 0; i < blocks; i++)
-		while (stretch <= table->blocks[i].offset >> table->stretch_shift)
+		while (stretch <= (uint64_t)table->blocks[i].offset >> table->stretch_shift)
 			stretches[stretch++] = i;
 	stretches[stretch] = blocks;
 }

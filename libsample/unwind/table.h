@@ -70,9 +70,10 @@ struct unwind_rules {
 
 /*
  * Rows stay as they are in the bytes, because a large library has a million of them: in memory, a row takes three
- * bytes. They are found by blocks of UNWIND_BLOCK_ROWS, the last of which may have fewer; and the blocks by stretches
- * of the file, all of one size, of which there is one for some four blocks: stacks are sparse, so what is looked at has
- * left the CPU's caches since, and bisecting all blocks of a compiler would wait for memory many times a frame.
+ * bytes. They are found by blocks of UNWIND_BLOCK_ROWS, the last of which may have fewer. The blocks are found by an
+ * index: stretches of the file of one size, of which there is one for some four blocks. Stacks are sparse, so a table
+ * has left the CPU's caches when the next one comes: a binary search over all blocks of a compiler would miss them at
+ * each of a dozen steps, the index misses them twice.
  */
 struct unwind_block {
 	uint32_t offset; /* in the file, of the first row */

@@ -31,7 +31,7 @@ def f(n):
     return n if n < 2 else f(n - 1) + f(n - 2)
 f(32)'
 	"$scratch/bin/stacked_maker" calls 1.5
-	[ -z "$go" ] || { "$scratch/bin/stacked_go_exe" && "$scratch/bin/stacked_go_pie"; }
+	[ -z "$go" ] || { "$scratch/bin/stacked_go_exe" && "$scratch/bin/stacked_go_pie" && "$scratch/bin/stacked_go_all"; }
 	[ -z "$node" ] || timeout 20 "$scratch/stacked_node" -e 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
 		for (let i = 0; i < 60; i++) fib(32)'
 	everyday
@@ -139,7 +139,7 @@ awk 'BEGIN {
 	for (i = 0; i < 150; i++)
 		printf "int f%d(int a, char *s)\n{\n\tfor (int i = 0; i < a; i++)\n\t\ts[i] = (char)(s[i] * %d + i);\n\treturn (int)strlen(s) + snprintf(s, 9, \"%%d\", a);\n}\n", i, i % 97
 }' >"$scratch/large.c"
-# Without symbols, as Debian's packages; the second one may be loaded anywhere.
+# Without symbols, as Debian's packages; the second one may be loaded anywhere, the third has symbols and DWARF.
 go=$(command -v go)
 if [ -n "$go" ]; then
 	mkdir "$scratch/go"
@@ -191,10 +191,14 @@ func main() {
 	<-done
 }
 END
-	for mode in exe pie; do
-		check "a program in Go is built ($mode)" env GOCACHE="$scratch/go/cache" GOFLAGS=-buildvcs=false GO111MODULE=off \
-			go build -buildmode="$mode" -ldflags='-s -w' -o "$scratch/bin/stacked_go_$mode" "$scratch/go/main.go"
-	done
+	while read -r name mode flags; do
+		check "a program in Go is built ($name)" env GOCACHE="$scratch/go/cache" GOFLAGS=-buildvcs=false GO111MODULE=off \
+			go build -buildmode="$mode" -ldflags="$flags" -o "$scratch/bin/stacked_go_$name" "$scratch/go/main.go"
+	done <<-'END'
+		exe exe -s -w
+		pie pie -s -w
+		all exe
+	END
 fi
 begin_servers
 start_dcpid "$db" --config "$scratch/dcpid.conf" || { not_ok 'dcpid samples stacks' "$(cat "$db.log")"; exit; }
@@ -311,7 +315,7 @@ go_stacks()
 }
 
 if [ -n "$go" ]; then
-	for comm in stacked_go_exe stacked_go_pie; do
+	for comm in stacked_go_exe stacked_go_pie stacked_go_all; do
 		count=$(go_stacks "$comm" '') name=$comm'`'
 		begin="$name(_rt0_[^;]*|runtime[.](goexit|mstart|rt0_go|systemstack|mcall|morestack)([.]abi0)?)"
 		figure "$comm: $count stacks, $(go_stacks "$comm" "$begin(;|\$)") whole, $(go_stacks "$comm" "${name}runtime[.]systemstack") of" \
@@ -319,6 +323,8 @@ if [ -n "$go" ]; then
 		check_at_least "$comm has samples" 100 "$count"
 		check_at_least "$comm: 99 % of the stacks reach where a goroutine or a thread begins" $((99 * count / 100)) \
 			"$(go_stacks "$comm" "$begin(;|\$)")"
+		check_at_most "$comm: of which a fifth on another stack" $((count / 5)) \
+			"$(go_stacks "$comm" "${name}runtime[.](systemstack|mcall|morestack)")"
 		check_at_least "$comm: a quarter are of the calls that its source says" $((count / 4)) \
 			"$(go_stacks "$comm" "${name}runtime[.]goexit[^;]*;${name}runtime[.]main;${name}main[.]main;${name}main[.]outer;${name}main[.]inner;${name}main[.]fib;")"
 	done

@@ -345,6 +345,29 @@ rows_are_found_however_they_lie(void **state)
 	unwind_table_free(table);
 }
 
+/* One block, and three, whose last begins in the upper half of all offsets. */
+static void
+rows_are_found_at_the_highest_offsets(void **state)
+{
+	(void)state;
+	for (uint32_t rows = 1; rows <= 48; rows++) {
+		struct unwind_writer *writer = unwind_writer_new(UNWIND_X86_64);
+		struct unwind_table *table;
+
+		for (uint32_t i = 0; i < rows; i++) {
+			const struct unwind_frame_rules rules = x86_64_rules(7, 8 * (int64_t)i);
+
+			add_row(writer, UNWIND_OFFSET_MAX - rows + 1 + i, &rules);
+		}
+		table = table_of(writer);
+		assert_null(unwind_table_find(table, 0));
+		assert_null(unwind_table_find(table, UNWIND_OFFSET_MAX - rows));
+		for (uint32_t i = 0; i < rows; i++)
+			assert_int_equal(unwind_table_find(table, UNWIND_OFFSET_MAX - rows + 1 + i)->cfa_value, 8 * i);
+		unwind_table_free(table);
+	}
+}
+
 int
 main(void)
 {
@@ -360,6 +383,7 @@ main(void)
 		cmocka_unit_test(impossible_tables_are_refused),
 		cmocka_unit_test(a_row_takes_three_bytes),
 		cmocka_unit_test(rows_are_found_however_they_lie),
+		cmocka_unit_test(rows_are_found_at_the_highest_offsets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
