@@ -231,7 +231,8 @@ ends()
 	stop "$started" TERM
 	check_equal 'also before it has begun' 143 $?
 	check_equal 'which is said' 'dcpiemu: interrupted before anything was executed' "$(cat err)"
-	dcpiemu run --machine in-order-2 --no-db --output left sh -c 'sleep 15 </dev/null >/dev/null 2>&1 &'
+	# it is known from its own first instructions on, which the second sleep waits for
+	dcpiemu run --machine in-order-2 --no-db --output left sh -c 'sleep 15 </dev/null >/dev/null 2>&1 & sleep 1'
 	check 'a process that outlives it is told' grep -q 'Missing:   1 process still runs' left
 	emulate --quiet sh -c 'exit 42'
 	check_equal 'the exit status is its own' 42 $?
