@@ -24,7 +24,7 @@ call_tree_ways()
 		tail-call ${main}call_tree\`in_tail_call;call_tree\`work_in_tail_call
 		handler ${main}call_tree\`in_handler;.*call_tree\`on_signal;call_tree\`work_in_handler
 		other-stack ^!stack-copy;.*call_tree\`on_signal;call_tree\`work_in_other_stack
-		thread ^libc[^\`;]*${1:-\`clone3?};(libc[^;]*;)*call_tree\`in_thread;call_tree\`work_in_thread
+		thread ^libc[^\`;]*${1:-\`(__)?clone3?};(libc[^;]*;)*call_tree\`in_thread;call_tree\`work_in_thread
 		library ${main}call_tree\`in_library;libburn_a.so\`burn_a
 		large-frame ${main}call_tree\`in_large_frame;call_tree\`work_in_large_frame
 		huge-frame ^!stack-copy;(call_tree\`main;)?call_tree\`in_huge_frame;call_tree\`work_in_huge_frame

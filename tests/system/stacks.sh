@@ -266,7 +266,7 @@ at_entry()
 {
 	stacks_of "$1" | awk -F'\t' 'NR == FNR { entries[$1]; next }
 		{ split($2, frames, ";") }
-		frames[1] in entries || frames[1] ~ /`(_start|clone3?)$/ || frames[1] ~ /^ld-linux[^`]*`_dl_start_user$/ { part += $1 }
+		frames[1] in entries || frames[1] ~ /`(_start|(__)?clone3?)$/ || frames[1] ~ /^ld-linux[^`]*`_dl_start_user$/ { part += $1 }
 		END { print part + 0 }' "$scratch/entries" -
 }
 
@@ -298,7 +298,7 @@ for comm in $comms; do
 	figure "$comm: $count stacks, $whole whole, $ended while it exits:$(stacks_of "$comm" |
 		awk -F'\t' '$2 ~ /^(!|\[)/ { split($2, f, ";"); n[f[1]] += $1 } END { for (i in n) printf " %s %d", i, n[i] }')"
 	[ "$whole" -ge $((99 * (count - ended) / 100)) ] ||
-		stacks_of "$comm" | grep -vP '\t[^;]*`(_start|clone)' | cut -c1-300 | sed 's/^/# /'
+		stacks_of "$comm" | grep -vP '\t[^;]*`(_start|(__)?clone)' | cut -c1-300 | sed 's/^/# /'
 done
 check_at_most 'at most 3 % of the stacks are of processes that exit' $((3 * stacks / 100)) "$exits"
 # Code made at run time, which keeps frame pointers; its own caller has none.
@@ -334,11 +334,11 @@ fi
 if [ -n "$node" ]; then
 	# Node's own code that calls what it makes has frame pointers and no table, so a stack ends there.
 	count=$(with_made_code stacked_node '')
-	figure "node: of $count stacks with a frame in code made at run time, $(with_made_code stacked_node '.*`(_start|clone3?)') reach" \
+	figure "node: of $count stacks with a frame in code made at run time, $(with_made_code stacked_node '.*`(_start|(__)?clone3?)') reach" \
 		"_start or clone, $(with_made_code stacked_node '!no-tables;(lib|stacked_)?node') the code of node that called it"
 	check_at_least 'node has samples in code made at run time' 100 "$count"
 	check_at_least 'and 99 % of these stacks reach the entry, or the code of node that called it' $((99 * count / 100)) \
-		"$(with_made_code stacked_node '([^;]*`(_start|clone3?);|!no-tables;(lib|stacked_)?node)')"
+		"$(with_made_code stacked_node '([^;]*`(_start|(__)?clone3?);|!no-tables;(lib|stacked_)?node)')"
 else
 	skip 'stacks through code that node made reach the code that called it' 'there is no node'
 fi
