@@ -14,12 +14,13 @@
 #include "process/build_id.h"
 #include "process/image_table.h"
 
-#define NOTES_SIZE_MAX     65536
-#define JIT_NAME_SIZE      512   /* KSYM_NAME_LEN */
-#define JIT_SIZE_GUESS     65536 /* of run-time code that was there before us: kallsyms has no sizes */
-#define MAPPINGS_MAX       ADDRESS_SPACE_MAPPINGS_MAX
-#define MODULES_MAX        16384
-#define REREAD_INTERVAL_NS SECOND_NS
+#define NOTES_SIZE_MAX       65536
+#define JIT_NAME_SIZE        512   /* KSYM_NAME_LEN */
+#define JIT_SIZE_GUESS       65536 /* of run-time code that was there before us: kallsyms has no sizes */
+#define MAPPINGS_MAX         ADDRESS_SPACE_MAPPINGS_MAX
+#define MODULES_MAX          16384
+#define UNMAPPED_INTERVAL_NS (SECOND_NS / 10) /* less than between two drains: the next module is found by the next */
+#define REPLACED_INTERVAL_NS SECOND_NS
 
 /* The list of modules, by address. */
 struct loaded_module {
@@ -33,7 +34,7 @@ struct loaded_modules {
 	size_t count, capacity;
 };
 
-/* When the list of modules was last read again for one reason: at most once a REREAD_INTERVAL_NS. */
+/* When the list of modules was last read again for one reason: at most once an interval. */
 struct modules_reread {
 	bool done; /* at time_ns */
 	uint64_t time_ns;
@@ -401,11 +402,11 @@ kernel_map_apply(struct kernel_map *map, const struct record *record)
 }
 
 static bool
-may_reread(const struct kernel_map *map, struct modules_reread *reread, uint64_t time_ns)
+may_reread(const struct kernel_map *map, struct modules_reread *reread, uint64_t interval_ns, uint64_t time_ns)
 {
 	if (!map->scanned || map->hidden)
 		return false;
-	if (reread->done && time_ns < reread->time_ns + REREAD_INTERVAL_NS)
+	if (reread->done && time_ns < reread->time_ns + interval_ns)
 		return false;
 	reread->done = true;
 	reread->time_ns = time_ns;
@@ -421,7 +422,8 @@ find_outside_text(struct kernel_map *map, uint64_t address, uint64_t time_ns)
 	if (mapping)
 		return mapping;
 	mapping = address_space_find(map->modules, address);
-	if (may_reread(map, mapping ? &map->replaced_reread : &map->unmapped_reread, time_ns) &&
+	if ((mapping ? may_reread(map, &map->replaced_reread, REPLACED_INTERVAL_NS, time_ns)
+	             : may_reread(map, &map->unmapped_reread, UNMAPPED_INTERVAL_NS, time_ns)) &&
 	    read_modules(map, false) == 0)
 		mapping = address_space_find(map->modules, address);
 	if (mapping || !map->unlisted)

@@ -77,6 +77,7 @@ check_complete()
 
 	samples=$(number "$1" '[.events[].samples] | add')
 	unknown=$(number "$1" '[.unknown[]] | add')
+	[ "$unknown" = 0 ] || figure "$(of_path "$1"): unknown: $(jq -c '.unknown | map_values(select(. > 0))' "$1")"
 	figure "$(of_path "$1"): $samples samples, $unknown unknown," \
 		"$(number "$1" .lost) lost, throttled $(number "$1" .throttled) times"
 	check_at_most "$2: at most 0.5 % of the samples are unknown" 0.5 "$(of "100 * $unknown / $samples")"
