@@ -1,10 +1,8 @@
 /* Tests of image/go_functions.h, and of what unwind_build() and symbols make of it. */
-#include "tests/unit/image/elf_fixture.h"
+#include "tests/unit/image/unwind_fixture.h"
 
 #include "base/array.h"
 #include "image/go_functions.h"
-#include "image/unwind_build.h"
-#include "unwind/table.h"
 
 /*
  * Six functions of 32 bytes, as Go 1.18 (LINE empty) or 1.20 (a number more) describes them. The depth of most is 0 for
@@ -52,22 +50,6 @@ build_go(const struct folder *folder, const char *compiler, const char *options,
 	write_file(folder, "go.S", "%s", source);
 	assert_true(run_in(folder, "%s %s -o go go.S", compiler, options));
 	return path_in(folder, "go", path);
-}
-
-static struct unwind_table *
-table_of_file(const char *path)
-{
-	struct unwind_table *table;
-	struct elf_file file;
-	uint8_t *bytes;
-	size_t size;
-
-	assert_int_equal(elf_file_open(&file, path), 0);
-	assert_int_equal(unwind_build(&file, NULL, &bytes, &size), 0);
-	elf_file_close(&file);
-	assert_int_equal(unwind_table_load(bytes, size, &table), 0);
-	free(bytes);
-	return table;
 }
 
 static uint64_t

@@ -1,28 +1,10 @@
-#include "tests/unit/image/elf_fixture.h"
+#include "tests/unit/image/unwind_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "image/unwind_build.h"
-#include "unwind/table.h"
-
-static struct unwind_table *
-table_of_file(const char *path)
-{
-	struct unwind_table *table;
-	struct elf_file file;
-	uint8_t *bytes;
-	size_t size;
-
-	assert_int_equal(elf_file_open(&file, path), 0);
-	assert_int_equal(unwind_build(&file, NULL, &bytes, &size), 0);
-	elf_file_close(&file);
-	assert_int_equal(unwind_table_load(bytes, size, &table), 0);
-	free(bytes);
-	return table;
-}
 
 /* ---- every row of programs of the system is what readelf says ---- */
 
