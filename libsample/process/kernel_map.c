@@ -19,7 +19,7 @@
 #define JIT_SIZE_GUESS       65536 /* of run-time code that was there before us: kallsyms has no sizes */
 #define MAPPINGS_MAX         ADDRESS_SPACE_MAPPINGS_MAX
 #define MODULES_MAX          16384
-#define UNMAPPED_INTERVAL_NS (SECOND_NS / 10) /* less than between two drains: the next module is found by the next */
+#define UNMAPPED_INTERVAL_NS (SECOND_NS / 10) /* drains are farther apart: each may find what was loaded since */
 #define REPLACED_INTERVAL_NS SECOND_NS
 
 /* The list of modules, by address. */

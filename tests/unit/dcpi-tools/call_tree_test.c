@@ -198,7 +198,7 @@ callers_begin_with_the_innermost_call(void **state)
 	                    "[truncated: depth]"); /* stays */
 }
 
-/* Of b: the outermost call counts, whoever calls it, so the inner b of "a b b" is called by b. */
+/* The callees of b. In the stack "a b b" a sample counts once, for the outer b; the inner b is one of its callees. */
 static void
 callees_begin_with_the_outermost_call(void **state)
 {
@@ -223,7 +223,7 @@ callees_begin_with_the_outermost_call(void **state)
 	call_tree_fini(&callees);
 }
 
-/* Of b and c: where b calls c, the call of b is outside of that of c. */
+/* The callees of b and c. A sample of a stack in which b calls c counts for b, the outer of the two, and not for c. */
 static void
 callees_of_two_procedures_are_counted_once(void **state)
 {
