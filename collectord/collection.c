@@ -894,8 +894,13 @@ collection_commit(struct collection *collection, uint64_t patience_ns)
 		if (wait_err)
 			return wait_err;
 	} while (err);
-	err = collection_flush(collection);
-	return err ? err : wait_until_idle(collection, deadline_ns);
+	do { /* a counter that could not be stopped fills rings, which are relieved while this waits */
+		err = collection_flush(collection);
+		if (!err)
+			err = wait_until_idle(collection, deadline_ns);
+	} while (!err && !sampler_is_enabled(collection->sampler) &&
+	         tally_size(sampler_tally(collection->sampler)) > 0);
+	return err;
 }
 
 void

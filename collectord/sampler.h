@@ -165,9 +165,12 @@ const struct proc_reader *sampler_reader(const struct sampler *sampler);
 
 /* ---- sampler_cpus.c: the CPUs that are sampled now, their counters and rings ---- */
 
-/* Start or stop counting on all CPUs. 0 or -errno. */
+/* Start or stop counting on all CPUs. 0 or -errno: counters that failed are as they were, the others are not. */
 int sampler_enable(struct sampler *sampler);
 int sampler_disable(struct sampler *sampler);
+
+/* Is counting started? False after sampler_disable(), whether that succeeded or not. */
+bool sampler_is_enabled(const struct sampler *sampler);
 
 /* Sample with the periods of `events`, the sampler's own with others, from now on. 0, or -errno: all is as it was. */
 int sampler_set_periods(struct sampler *sampler, const struct event *events);

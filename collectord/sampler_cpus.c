@@ -807,10 +807,15 @@ sampler_descriptor(const struct sampler *sampler, size_t index)
 
 /* ---- counting, and how often ---- */
 
-/* Enable or disable the counter of each event that counts: on an idle CPU that is the one for idle CPUs. */
+/*
+ * Enable or disable the counter of each event that counts: on an idle CPU that is the one for idle CPUs. One that
+ * fails keeps no other from it. 0, or the -errno of the last that failed.
+ */
 static int
 control_counters(struct sampler *sampler, unsigned long request)
 {
+	int err = 0;
+
 	for (size_t i = 0; i < sampler->cpu_count; i++) {
 		const struct sampler_cpu *cpu = &sampler->cpus[i];
 
@@ -818,12 +823,12 @@ control_counters(struct sampler *sampler, unsigned long request)
 			const int fd = cpu->idle[e].is_idle ? cpu->idle[e].counter.fd : cpu->counters[e].fd;
 
 			if (fd >= 0 && ioctl(fd, request, 0))
-				return -errno;
+				err = -errno;
 		}
 		if (cpu->stack_counter.fd >= 0 && ioctl(cpu->stack_counter.fd, request, 0))
-			return -errno;
+			err = -errno;
 	}
-	return 0;
+	return err;
 }
 
 int
@@ -841,6 +846,12 @@ sampler_disable(struct sampler *sampler)
 {
 	sampler->enabled = false;
 	return control_counters(sampler, PERF_EVENT_IOC_DISABLE);
+}
+
+bool
+sampler_is_enabled(const struct sampler *sampler)
+{
+	return sampler->enabled;
 }
 
 /*

@@ -50,6 +50,18 @@ fail_each()
 	figure "$subject, $kind: $calls calls counted, $met failed"
 }
 
+# Counters that cannot be disabled go on while the last samples are written to a slow disk. What is taken meanwhile, to
+# relieve the rings, is written as well.
+unstopped_counters()
+{
+	start perl -e 'for (;;) { my $x = "a" x (4 << 20); undef $x }' # a thousand page faults each time
+	check_equal 'dcpid writes what counters took that cannot be stopped' '' \
+		"$(KEEP=yes "$round" "$scratch" dcpid unstopped 1)"
+	check 'dcpid says that it cannot stop counting' grep -q 'cannot stop counting: No such device' \
+		"$scratch/dcpid.unstopped.1/err"
+	stop "$started"
+}
+
 # subject NAME COMMAND... - a tool, and what it prints without a fault
 subject()
 {
@@ -130,6 +142,7 @@ make_subjects()
 may_sample_or_skip 'dcpid and the tools stand faults' || exit 0
 subjects=(dcpid)
 make_subjects
+[ $# != 0 ] || unstopped_counters
 for subject in "${subjects[@]}"; do
 	[ "${1:-$subject}" = "$subject" ] || continue
 	for kind in "${kinds[@]}"; do
