@@ -23,7 +23,7 @@
 #include "code/capture.h"
 #include "image/image_file.h"
 #include "image/jit_code.h"
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 #include "process/jit.h"
 #include "process/mapped_file.h"
 

@@ -11,7 +11,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/build_ids.h"
 #include "image/image_file.h"
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 #include "profile/captured.h"
 #include "unwind/call_stack.h"
 #include "unwind/table.h"

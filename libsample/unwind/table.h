@@ -3,7 +3,7 @@
  *
  * A table is the call frame information of an ELF file (DWARF 5, 6.4) in a compact form, which a process can use that
  * reads no ELF: rows, ascending by file offset, each of which refers to one of few distinct sets of rules. Its bytes
- * are made by image/unwind_build.h in a process that is locked up, and checked when they are loaded, so that what uses
+ * are made by code/unwind_build.h in a process that is locked up, and checked when they are loaded, so that what uses
  * a table need not check it. Registers have the numbers of DWARF for their machine; those that are not listed in a set
  * of rules have the same value in the caller.
  *

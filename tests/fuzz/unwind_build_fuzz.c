@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "image/elf_file.h"
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

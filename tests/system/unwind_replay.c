@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "image/elf_file.h"
 #include "image/image_file.h"
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 #include "unwind/unwind.h"
 
 #define FRAMES_MAX 100000

@@ -6,8 +6,8 @@
  * a signal handler. The file may be malicious: time and memory are bounded by its size.
  * Thread rule: one thread per elf_file.
  */
-#ifndef DCPI_IMAGE_UNWIND_BUILD_H
-#define DCPI_IMAGE_UNWIND_BUILD_H
+#ifndef DCPI_CODE_UNWIND_BUILD_H
+#define DCPI_CODE_UNWIND_BUILD_H
 
 #include <stddef.h>
 #include <stdint.h>

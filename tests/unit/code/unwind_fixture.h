@@ -1,12 +1,12 @@
 /*
  * unwind_fixture.h - the unwind table of an ELF file of the fixture
  */
-#ifndef DCPI_TESTS_UNIT_IMAGE_UNWIND_FIXTURE_H
-#define DCPI_TESTS_UNIT_IMAGE_UNWIND_FIXTURE_H
+#ifndef DCPI_TESTS_UNIT_CODE_UNWIND_FIXTURE_H
+#define DCPI_TESTS_UNIT_CODE_UNWIND_FIXTURE_H
 
 #include "tests/unit/image/elf_fixture.h"
 
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 #include "unwind/table.h"
 
 /* For unwind_table_free(). */

@@ -1,5 +1,5 @@
 /* Tests of image/go_functions.h, and of what unwind_build() and symbols make of it. */
-#include "tests/unit/image/unwind_fixture.h"
+#include "tests/unit/code/unwind_fixture.h"
 
 #include "base/array.h"
 #include "image/go_functions.h"

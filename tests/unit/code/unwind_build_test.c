@@ -1,4 +1,4 @@
-#include "tests/unit/image/unwind_fixture.h"
+#include "tests/unit/code/unwind_fixture.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "image/unwind_build.h"
+#include "code/unwind_build.h"
 
 #include <dwarf.h>
 #include <endian.h>
