@@ -9,6 +9,8 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "code/decoder.h"
+#include "code/frame_pointers.h"
 #include "image/call_frames.h"
 #include "image/go_functions.h"
 #include "unwind/table.h"
@@ -56,6 +58,7 @@ struct fixed_rules {
 	struct unwind_frame_rules start,
 		saved;                  /* of a PLT: how its stubs come to its start; after its first instruction */
 	struct unwind_frame_rules lazy; /* stubs of x86-64 that push a number and jump to the start */
+	struct unwind_frame_rules kept; /* x86-64: at the frame pointer */
 	struct saved_place places[UNWIND_REGISTERS + 1];
 	uint8_t lazy_cfa[11];
 };
@@ -76,6 +79,8 @@ struct build {
 	size_t go_count, go_capacity;
 	struct unwind_writer *writer;
 	struct fixed_rules fixed;
+	struct frame_evidence evidence; /* of the code that nothing describes */
+	struct decoder *decoder;        /* of code that keeps frame pointers; NULL when there is none */
 };
 
 /* ---- which code is described ---- */
@@ -485,6 +490,7 @@ make_fixed_rules(struct build *build)
 	/* rsp + 8 + ((rip & 15) >= 11) << 3, as GNU ld describes it */
 	static const uint8_t lazy_cfa[] = {DW_OP_breg7, 8,        DW_OP_breg16, 0,         DW_OP_lit15, DW_OP_and,
 	                                   DW_OP_lit11, DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus};
+	static const uint8_t kept_by_callees[] = {3, 12, 13, 14, 15}; /* rbx, r12 to r15: saved, but where? */
 	struct fixed_rules *fixed = &build->fixed;
 
 	fixed->entry.cfa_register = build->sp;
@@ -505,6 +511,10 @@ make_fixed_rules(struct build *build)
 		fixed->saved.registers[UNWIND_AARCH64_LR] = fixed->saved.registers[build->pc];
 		return;
 	}
+	fixed->kept = fixed->framed;
+	fixed->kept.cfa_register = UNWIND_X86_64_RBP;
+	for (size_t i = 0; i < ARRAY_COUNT(kept_by_callees); i++)
+		fixed->kept.registers[kept_by_callees[i]].kind = UNWIND_UNDEFINED;
 	make_call_rules(build, &fixed->called, 8);
 	make_call_rules(build, &fixed->start, 16);
 	make_call_rules(build, &fixed->saved, 24);
@@ -957,6 +967,102 @@ write_code(struct frame_run *run, const struct described_code *code, uint64_t en
 	return run->err;
 }
 
+/* ---- code between what is described ---- */
+
+typedef int gap_fn(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t address, uint64_t offset);
+
+/* The code of the file from `from` to `to`, by ascending offset, once. 0 or the function's error. */
+static int
+each_code_in(struct build *build, uint64_t from, uint64_t to, gap_fn *visit)
+{
+	int err = 0;
+
+	for (uint64_t at = from, end; !err && at < to; at = end) {
+		const struct elf_segment *found = NULL; /* the first that ends behind `at` */
+		const uint8_t *bytes = NULL;
+		uint64_t start;
+
+		for (size_t i = 0; i < build->segments.count; i++) {
+			const struct elf_segment *segment = &build->segments.list[i];
+
+			if (!build->bytes[i] || segment->offset + segment->size <= at || segment->offset >= to ||
+			    (found && segment->offset >= found->offset))
+				continue;
+			found = segment;
+			bytes = build->bytes[i];
+		}
+		if (!found)
+			return 0;
+		start = found->offset > at ? found->offset : at;
+		end = found->offset + found->size < to ? found->offset + found->size : to;
+		err = visit(build, bytes + (start - found->offset), end - start,
+		            found->address + (start - found->offset), start);
+	}
+	return err;
+}
+
+static int
+add_evidence(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t address, uint64_t offset)
+{
+	(void)address;
+	(void)offset;
+	frame_evidence_add(&build->evidence, bytes, size);
+	return 0;
+}
+
+/* Does the code that nothing describes keep frame pointers? */
+static bool
+has_frame_pointers(struct build *build)
+{
+	uint64_t covered = 0;
+
+	if (build->machine != UNWIND_X86_64)
+		return false;
+	for (size_t i = 0; i < build->count; i++) {
+		each_code_in(build, covered, build->code[i].offset, add_evidence);
+		covered = build->code[i].end;
+	}
+	each_code_in(build, covered, UINT64_MAX, add_evidence);
+	return frame_pointers_are_kept(&build->evidence);
+}
+
+struct frame_rows {
+	struct build *build;
+	uint64_t offset; /* in the file, of the stretch of code */
+};
+
+static int
+add_frame_row(void *context, size_t offset, enum frame_place place)
+{
+	const struct frame_rows *rows = context;
+	const struct fixed_rules *fixed = &rows->build->fixed;
+	const struct unwind_frame_rules *const by_place[] = {
+		[FRAME_UNKNOWN] = NULL,
+		[FRAME_CALLED] = &fixed->called,
+		[FRAME_SAVED] = &fixed->framed,
+		[FRAME_KEPT] = &fixed->kept,
+	};
+
+	return unwind_writer_add(rows->build->writer, rows->offset + offset, by_place[place]);
+}
+
+static int
+write_frames(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t address, uint64_t offset)
+{
+	struct frame_rows rows = {build, offset};
+
+	return frame_pointers_each(build->decoder, bytes, size, address, add_frame_row, &rows);
+}
+
+/* Between what is described. */
+static int
+write_gap(struct build *build, uint64_t from, uint64_t to)
+{
+	int err = from > 0 ? unwind_writer_add(build->writer, from, NULL) : 0;
+
+	return err || !build->decoder ? err : each_code_in(build, from, to, write_frames);
+}
+
 /* Rows of all code. Between two functions the rules of the first go on, if only padding is there: that saves rows. */
 static int
 write_all(struct build *build)
@@ -974,15 +1080,15 @@ write_all(struct build *build)
 			next++;
 		if (next < build->count && build->code[next].offset < end)
 			end = build->code[next].offset;
-		if (i > 0 && covered < code->offset && !is_padding(build, covered, code->offset))
-			err = unwind_writer_add(build->writer, covered, NULL);
+		if (covered < code->offset && (i == 0 || !is_padding(build, covered, code->offset)))
+			err = write_gap(build, covered, code->offset);
 		if (!err)
 			err = write_code(&run, code, end);
 		if (err)
 			return err;
 		covered = end;
 	}
-	return unwind_writer_add(build->writer, covered, NULL);
+	return write_gap(build, covered, UINT64_MAX);
 }
 
 /*
@@ -1048,7 +1154,10 @@ collect(struct build *build, const struct elf_file *debug)
 	sort_code(build);
 	if (err)
 		return err;
-	return build->count ? 0 : -ENOENT;
+	if (!has_frame_pointers(build))
+		return build->count ? 0 : -ENOENT;
+	build->decoder = decoder_new(ARCHITECTURE_X86_64);
+	return build->decoder ? 0 : -errno;
 }
 
 /* 0, or -ENOTSUP. */
@@ -1109,6 +1218,7 @@ unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t 
 	if (!err)
 		err = unwind_writer_finish(build.writer, bytes, size);
 	unwind_writer_free(build.writer);
+	decoder_free(build.decoder);
 	free(build.starts);
 	free(build.code);
 	free(build.go);

@@ -3,14 +3,32 @@
 #include <string.h>
 
 #include "image/elf_file.h"
+#include "code/frame_pointers.h"
 #include "code/unwind_build.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+struct ascent {
+	size_t last, size;
+};
+
+static int
+check_ascent(void *context, size_t offset, enum frame_place place)
+{
+	struct ascent *ascent = context;
+
+	if (offset < ascent->last || offset > ascent->size || place > FRAME_KEPT)
+		abort();
+	ascent->last = offset;
+	return 0;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct decoder *decoder;
+	struct ascent ascent = {0, size};
 	struct unwind_table *table;
 	struct elf_file file;
 	uint8_t *copy = malloc(size + 1), *bytes;
@@ -18,6 +36,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!copy)
 		return 0;
+	if (!decoder)
+		decoder = decoder_new(ARCHITECTURE_X86_64);
+	/* as code, too */
+	if (!decoder || frame_pointers_each(decoder, data, size, 0, check_ascent, &ascent))
+		abort();
 	memcpy(copy, data, size);
 	if (elf_file_open_memory(&file, copy, size))
 		return 0;

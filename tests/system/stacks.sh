@@ -34,6 +34,7 @@ f(32)'
 	[ -z "$go" ] || { "$scratch/bin/stacked_go_exe" && "$scratch/bin/stacked_go_pie" && "$scratch/bin/stacked_go_all"; }
 	[ -z "$node" ] || timeout 20 "$scratch/stacked_node" -e 'function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }
 		for (let i = 0; i < 60; i++) fib(32)'
+	[ ! -x "$scratch/bin/bare" ] || "$scratch/bin/bare"
 	everyday
 }
 
@@ -118,6 +119,22 @@ note_entry()
 	return $found
 }
 
+# build_bare - as chromium: frame pointers, and no description of any frame; what keeps them must be more than a few functions
+build_bare()
+{
+	awk 'BEGIN {
+		print "#include <time.h>\nvolatile unsigned long sum;"
+		for (i = 0; i < 100; i++)
+			printf "__attribute__((noinline)) unsigned long inner%d(unsigned long n) { for (unsigned long i = 0; i < 99; i++) sum += n * i; return sum + %d; }\n", i, i
+		print "__attribute__((noinline)) unsigned long outer(void) {\nunsigned long all = 0;"
+		for (i = 0; i < 100; i++)
+			printf "all += inner%d(all);\n", i
+		print "return all; }\nint main(void) { while (clock() < 2 * CLOCKS_PER_SEC) for (int i = 0; i < 1000; i++) sum += outer(); return 0; }"
+	}' >"$scratch/bare.c"
+	"${CC:-gcc}" -O0 -falign-functions=16 -fno-asynchronous-unwind-tables -fno-unwind-tables -o "$scratch/bin/bare" "$scratch/bare.c" &&
+		objcopy -R .eh_frame -R .eh_frame_hdr "$scratch/bin/bare" && note_entry "$scratch/bin/bare"
+}
+
 mkdir "$scratch/bin"
 cp "$workloads/call_tree" "$scratch/bin/"
 cp "$workloads/code_maker" "$scratch/bin/stacked_maker"
@@ -200,13 +217,18 @@ END
 		all exe
 	END
 fi
+bare=
+if [ "$(uname -m)" = x86_64 ]; then
+	bare=yes
+	check 'a program without descriptions of its frames is built' build_bare
+fi
 begin_servers
 start_dcpid "$db" --config "$scratch/dcpid.conf" || { not_ok 'dcpid samples stacks' "$(cat "$db.log")"; exit; }
 dcpid=$started
 status=$(dcpictl --db "$db" status)
 check 'the status has the event of stacks with its rate and its price' grep -qE 'cpu-clock.stacks +199 samples/s per CPU, [0-9.]+ us each|cycles.stacks' <<<"$status"
 
-comms="stacked_bash stacked_perl stacked_python stacked_sqlite cc1${git:+ stacked_git}${redis:+ redis-server}${postgres:+ postgres}"
+comms="stacked_bash stacked_perl stacked_python stacked_sqlite cc1${bare:+ bare}${git:+ stacked_git}${redis:+ redis-server}${postgres:+ postgres}"
 
 run()
 {

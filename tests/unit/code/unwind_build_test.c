@@ -684,6 +684,99 @@ a_common_entry_that_no_compiler_makes_is_skipped(void **state)
 	}
 }
 
+/* ---- code without descriptions that keeps frame pointers ---- */
+
+struct frame_listing {
+	const struct unwind_table *described, *found; /* of one program, with its descriptions and without them */
+	struct elf_layout layout;
+	size_t same, unknown;
+};
+
+/* "  401000:	push   %rbp" */
+static void
+frame_line(void *context, const char *line)
+{
+	struct frame_listing *listing = context;
+	const struct unwind_rules *described, *found;
+	uint64_t address, offset;
+
+	if (line[0] != ' ' || sscanf(line, "%" SCNx64, &address) != 1 || strstr(line, "nop") ||
+	    strstr(line, "xchg   %ax,%ax"))
+		return;
+	offset = code_offset(&listing->layout, address);
+	described = unwind_table_find(listing->described, offset);
+	found = unwind_table_find(listing->found, offset);
+	assert_non_null(described);
+	if (!found) { /* GCC may put an instruction between the two of the prologue: nothing is known of that function
+		       */
+		listing->unknown++;
+		return;
+	}
+	if (found->cfa_register != described->cfa_register || found->cfa_value != described->cfa_value)
+		fail_msg("the CFA is %u + %d in %s", found->cfa_register, found->cfa_value, line);
+	for (uint8_t number = UNWIND_X86_64_RBP; number <= UNWIND_X86_64_RIP; number += 10) {
+		const struct unwind_register_rule *a = rule_of(listing->described, described, number);
+		const struct unwind_register_rule *b = rule_of(listing->found, found, number);
+
+		if (!a != !b || (a && (a->kind != b->kind || a->value != b->value)))
+			fail_msg("register %u is elsewhere in %s", number, line);
+	}
+	listing->same++;
+}
+
+/* What the compiler said of the program is removed, and found again. */
+static void
+frame_pointers_take_the_place_of_descriptions(void **state)
+{
+	static const char source[] = "#define F(n) __attribute__((noinline)) long f##n(long a, long *b) \\\n"
+				     "{ if (a < n) return b[1]; if (b[a] == n) return g(b + 1) * n; \\\n"
+				     "  switch (a & 7) { case 0: return g(b); case 1: a += g(b + n); break; \\\n"
+				     "  case 2: b[n] = a; break; case 3: h(); case 4: a ^= n; } \\\n"
+				     "  for (long i = 0; i < a; i++) b[i] += g(b + i) + n; return b[0]; }\n"
+				     "long g(long *b); void h(void) __attribute__((noreturn));\n"
+				     "#define G(n) F(n##0) F(n##1) F(n##2) F(n##3) F(n##4) F(n##5) F(n##6) F(n##7)\n"
+				     "G(1) G(2) G(3) G(4) G(5) G(6) G(7) G(8) G(9)\n"
+				     "long g(long *b) { return f11(b[2], b + 1) + 1; }\n"
+				     "void h(void) { for (;;) g(0); }\n";
+	struct frame_listing listing = {0};
+	struct unwind_table *described, *found;
+	char path[PATH_MAX];
+	struct elf_file file;
+	uint8_t *bytes;
+	size_t size;
+
+	need_tool("gcc");
+	need_tool("objcopy");
+#ifndef __x86_64__
+	skip_because("the program is for x86-64");
+#endif
+	write_file(*state, "kept.c", "%s", source);
+	assert_true(run_in(*state, "gcc -O2 -nostdlib -shared -fPIC -fno-omit-frame-pointer"
+	                           " -fasynchronous-unwind-tables -o kept.so kept.c"
+	                           " && objcopy -R .eh_frame -R .eh_frame_hdr kept.so bare.so"));
+	described = table_of_file(path_in(*state, "kept.so", path));
+	found = table_of_file(path_in(*state, "bare.so", path));
+	listing = (struct frame_listing){described, found, layout_of(path), 0, 0};
+	each_line(frame_line, &listing, "objdump -d -j .text --no-show-raw-insn '%s'", path);
+	assert_true(listing.same > 72 * 20);
+	assert_true(listing.unknown * 50 < listing.same);
+	assert_rule_at(found, offset_in(*state, "kept.so", "f11") + 4, 3, UNWIND_UNDEFINED, 0);
+	unwind_table_free(described);
+	unwind_table_free(found);
+
+	/* of the same program without frame pointers, nothing is known */
+	assert_true(run_in(*state, "gcc -O2 -nostdlib -shared -fPIC -fomit-frame-pointer -o none.so kept.c"
+	                           " && objcopy -R .eh_frame -R .eh_frame_hdr none.so"));
+	assert_int_equal(elf_file_open(&file, path_in(*state, "none.so", path)), 0);
+	if (unwind_build(&file, NULL, &bytes, &size) == 0) { /* stubs have rules */
+		assert_int_equal(unwind_table_load(bytes, size, &found), 0);
+		assert_null(unwind_table_find(found, offset_in(*state, "none.so", "f11")));
+		unwind_table_free(found);
+		free(bytes);
+	}
+	elf_file_close(&file);
+}
+
 static void
 files_that_have_no_table_say_why(void **state)
 {
@@ -720,6 +813,7 @@ main(void)
 		cmocka_unit_test(what_runs_before_and_after_a_program_of_arm_has_rules),
 		cmocka_unit_test(the_entry_of_a_library_is_none),
 		cmocka_unit_test(a_common_entry_that_no_compiler_makes_is_skipped),
+		cmocka_unit_test(frame_pointers_take_the_place_of_descriptions),
 		cmocka_unit_test(files_that_have_no_table_say_why),
 	};
 
