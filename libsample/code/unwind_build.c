@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "code/decoder.h"
-#include "code/frame_pointers.h"
+#include "code/frames.h"
 #include "image/call_frames.h"
 #include "image/go_functions.h"
 #include "unwind/table.h"
@@ -1032,18 +1032,24 @@ struct frame_rows {
 };
 
 static int
-add_frame_row(void *context, size_t offset, enum frame_place place)
+add_frame_row(void *context, size_t offset, const struct frame_place *place)
 {
 	const struct frame_rows *rows = context;
-	const struct fixed_rules *fixed = &rows->build->fixed;
-	const struct unwind_frame_rules *const by_place[] = {
-		[FRAME_UNKNOWN] = NULL,
-		[FRAME_CALLED] = &fixed->called,
-		[FRAME_SAVED] = &fixed->framed,
-		[FRAME_KEPT] = &fixed->kept,
-	};
+	const struct build *build = rows->build;
+	struct unwind_frame_rules rules = build->fixed.kept;
 
-	return unwind_writer_add(rows->build->writer, rows->offset + offset, by_place[place]);
+	if (place->kind == FRAME_CALLED) {
+		if (place->depth == 0)
+			rules = build->fixed.called;
+		make_call_rules(build, &rules, place->depth + 8);
+		rules.registers[UNWIND_X86_64_RBP] = (struct unwind_rule){0};
+		if (place->saved)
+			rules.registers[UNWIND_X86_64_RBP] =
+				(struct unwind_rule){.kind = UNWIND_AT_CFA, .value = -8 - place->saved};
+	}
+	if (place->kind == FRAME_LINKED)
+		rules.registers[UNWIND_X86_64_RSP].kind = UNWIND_UNDEFINED;
+	return unwind_writer_add(build->writer, rows->offset + offset, place->kind == FRAME_UNKNOWN ? NULL : &rules);
 }
 
 static int
@@ -1051,7 +1057,7 @@ write_frames(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t 
 {
 	struct frame_rows rows = {build, offset};
 
-	return frame_pointers_each(build->decoder, bytes, size, address, add_frame_row, &rows);
+	return frames_each(build->decoder, bytes, size, address, add_frame_row, &rows);
 }
 
 /* Between what is described. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "image/elf_file.h"
-#include "code/frame_pointers.h"
+#include "code/frames.h"
 #include "code/unwind_build.h"
 #include "unwind/table.h"
 
@@ -14,11 +14,11 @@ struct ascent {
 };
 
 static int
-check_ascent(void *context, size_t offset, enum frame_place place)
+check_ascent(void *context, size_t offset, const struct frame_place *place)
 {
 	struct ascent *ascent = context;
 
-	if (offset < ascent->last || offset > ascent->size || place > FRAME_KEPT)
+	if (offset < ascent->last || offset > ascent->size || place->kind > FRAME_LINKED)
 		abort();
 	ascent->last = offset;
 	return 0;
@@ -39,7 +39,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!decoder)
 		decoder = decoder_new(ARCHITECTURE_X86_64);
 	/* as code, too */
-	if (!decoder || frame_pointers_each(decoder, data, size, 0, check_ascent, &ascent))
+	if (!decoder || frames_each(decoder, data, size, 0, check_ascent, &ascent))
 		abort();
 	memcpy(copy, data, size);
 	if (elf_file_open_memory(&file, copy, size))
