@@ -44,8 +44,7 @@ enum frame_effect {
 	EFFECT_LOSE,  /* %rbp gets another value */
 };
 
-/* How far the stack grows by an instruction of the first map of opcodes, in bytes; false when it is none of that kind.
- */
+/* By how many bytes the stack grows with an instruction of the first map of opcodes; false when it is none of those. */
 static bool
 find_move(const struct x86_encoding *x86, int64_t *down)
 {
@@ -232,8 +231,7 @@ struct frame_walk {
 	size_t since;
 	bool is_straight; /* the stack pointer has not moved, and no jump came that is certain */
 
-	/* since `doubt`, what is found out is only likely: rows may be dropped and jumps forgotten until that is
-	 * decided */
+	/* since `doubt`, what is found out is only likely: until that is decided, rows and jumps may be dropped */
 	bool is_in_doubt;
 	size_t doubt, doubtful_row;
 	size_t *targets;
@@ -525,6 +523,8 @@ end_flow(struct frame_walk *walk, size_t at)
 
 	if (ends_at(walk, at, &next))
 		return begin_function(walk, next);
+	if (at < walk->size && walk->bytes[at] == BREAKPOINT)
+		at = next;
 	walk->has_moved = false;
 	walk->is_straight = true;
 	walk->since = at;

@@ -7,6 +7,7 @@ may_sample_or_skip 'code made at run time has its names' || exit 0
 maker=$build/workloads/code_maker
 db=$scratch/db
 maps=()
+ending=() # what is sampled until it has ended
 
 # make_as NAME [ARGUMENT...] - run code_maker under that name, in the background
 make_as()
@@ -51,6 +52,7 @@ make_in_a_box()
 	start unshare --mount --pid --fork sh -c '
 		exec 9<"$0" && mount -t tmpfs none /tmp && cat <&9 >/tmp/boxed && chmod +x /tmp/boxed && exec /tmp/boxed map 1.5
 	' "$maker"
+	ending+=("$started")
 }
 
 # Not what a map should be.
@@ -60,6 +62,7 @@ make_with()
 	# shellcheck disable=SC2016 # the inner shell's
 	start sh -c "$2; exec \"\$0\" none 1" "$scratch/$1"
 	maps+=("/tmp/perf-$started.map")
+	ending+=("$started")
 }
 
 mkdir "$scratch/dumps"
@@ -83,6 +86,7 @@ fi
 	make_with anybodys 'echo 1000 ffffffffff planted >/tmp/perf-$$.map; chmod 666 /tmp/perf-$$.map'
 }
 while [ $((SECONDS - reuse_began)) -lt 11 ]; do sleep 0.2; done
+wait "${ending[@]}"
 check 'a flush' dcpictl --db "$db" flush
 
 check_shares by_map 'loops in a map have their names and shares when the process has ended'

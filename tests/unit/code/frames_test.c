@@ -92,7 +92,7 @@ frames_are_where_the_instructions_have_them(void **state)
 	               "4b\n	pop %rbx\n	ret\n	int3\n" FIRST PROLOGUE RETURN,
 	         "................ccccccddddddcccccssskc"},
 		{FIRST PROLOGUE "	jmp *%rax\n	nop\n	call .\n	leave\n	ret\n" FILL,
-	         "................cssskkkkkkkkkckk"},
+	         "................cssskkkkkkkkkccc"},
 		/* between nops, it may be another function: it is not when it jumps back, or removes the frame */
 		{PROLOGUE "	jmp *%rax\n	nop\n	leave\n	ret\n", "cssskkkkc"},
 		{PROLOGUE "1:	nop\n	jmp *%rax\n	nop\n	jmp 1b\n", "cssskkkkkk"},
