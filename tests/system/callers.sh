@@ -6,7 +6,7 @@
 
 db=$scratch/db
 
-# near SENTENCE WANTED SHARE - both in percent; of 800 samples, 4 points are more than two standard deviations
+# near SENTENCE WANTED SHARE - both in percent; of 2000 samples, 4 points are more than three standard deviations
 near()
 {
 	check_at_most "$1: $3 % is $2 %" 4 "$(awk "BEGIN { d = $3 - $2; print d < 0 ? -d : d }")"

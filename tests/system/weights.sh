@@ -258,5 +258,5 @@ few_of()
 	awk -v few="$(faults_of few "$1")" -v many="$(faults_of many "$1")" 'BEGIN { print few / (few + many) }'
 }
 check 'shares are of faults' near "$(few_of selected_events)" 0.048 4
-check_at_least 'not of samples' 1 "$(awk "BEGIN { print $(few_of selected_taken) / $(few_of selected_events) / 1.5 }")"
+check_at_least 'not of samples' 1 "$(awk "BEGIN { print $(few_of selected_taken) / $(few_of selected_events) / 1.2 }")"
 check_equal 'the database is sound' 0 "$(dcpictl --db "$faults" check >/dev/null; echo $?)"

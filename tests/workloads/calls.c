@@ -10,16 +10,18 @@
  *       scan         10 %
  *       descend      40 % in four calls within each other, 10 % each; with a DEPTH, in so many
  *
- * The procedures do the same work a different number of times, so the shares follow from the code. It is compiled with
- * frame pointers.
+ * The procedures do the same work a different number of times, so the shares follow from the code. All take longer or
+ * shorter in each round: rounds of one length would keep step with a sampler. It is compiled with frame pointers.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define STEPS_OF_TENTH 20000
+#define STEPS_LEAST  8000
+#define STEPS_SPREAD 24000
 
 static volatile uint64_t result;
+static unsigned int steps_of_tenth; /* of the round */
 static void *volatile frame;
 
 /* Without that, a procedure that calls nothing has no frame pointer, whatever the compiler's options. */
@@ -38,7 +40,7 @@ seconds_now(void)
 static inline __attribute__((always_inline)) uint64_t
 mix(uint64_t value, unsigned int tenths)
 {
-	for (unsigned int i = 0; i < tenths * STEPS_OF_TENTH; i++) {
+	for (unsigned int i = 0; i < tenths * steps_of_tenth; i++) {
 		value ^= value << 13;
 		value ^= value >> 7;
 		value ^= value << 17;
@@ -83,6 +85,7 @@ main(int argc, char **argv)
 	uint64_t value = 88172645463325252ULL;
 
 	while (seconds_now() < end) {
+		steps_of_tenth = STEPS_LEAST + (unsigned int)(value % STEPS_SPREAD);
 		value = parse(value);
 		value = build(value, depth);
 	}
