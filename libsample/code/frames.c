@@ -5,183 +5,17 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "code/instruction.h"
+#include "code/frames_internal.h"
 
-#define NO_REGISTER      UINT8_MAX
-#define ALIGNMENT        16   /* of functions */
 #define BEGINNINGS_MIN   64   /* of functions that keep frame pointers, in code that is compiled so */
 #define BYTES_A_FUNCTION 2048 /* of such code, at most, on average */
 #define PADDING_MAX      64   /* bytes of nops between two functions */
 #define DEPTH_MAX        32768
-#define PASSES_MAX       4 /* over a function */
-#define CALL             0xe8
+#define RECORD_SIZE      16         /* of a frame pointer and a return address */
+#define PASSES_MAX       4          /* over a function */
+#define HELD_MAX         (1u << 20) /* rows and jumps of a function; no real one has as many */
+#define CALL             0xe8       /* x86-64's, with the distance in the four bytes behind it */
 #define CALL_SIZE        5
-#define BREAKPOINT       0xcc /* linkers fill with it what is between functions, and compilers what is not reached */
-
-#define PUSH_RBP       0x55
-#define POP_RBP        0x5d
-#define LEAVE          0xc9
-#define FRAME_SET_SIZE 3 /* mov %rsp,%rbp */
-#define PROLOGUE_SIZE  4 /* with the push before it */
-#define BETWEEN_MAX    3 /* instructions between the two */
-static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-
-/* ---- what an instruction does to a frame ---- */
-
-enum frame_effect {
-	EFFECT_NONE,
-	EFFECT_CALL,
-	EFFECT_BRANCH,
-	EFFECT_JUMP,
-	EFFECT_RETURN,
-	EFFECT_STOP,
-	EFFECT_MOVE,  /* of the stack pointer, by a number of bytes */
-	EFFECT_STACK, /* it gets another value */
-	EFFECT_PUSH,  /* of %rbp */
-	EFFECT_POP,   /* of %rbp */
-	EFFECT_LEAVE, /* %rbp to %rsp, and a pop of %rbp */
-	EFFECT_FRAME, /* %rsp to %rbp */
-	EFFECT_LOSE,  /* %rbp gets another value */
-};
-
-/* By how many bytes the stack grows with an instruction of the first map of opcodes; false when it is none of those. */
-static bool
-find_move(const struct x86_encoding *x86, int64_t *down)
-{
-	const uint8_t rsp = architecture_registers(ARCHITECTURE_X86_64)->stack;
-	const uint8_t group = x86->modrm >> 3 & 7; /* which instruction of those with this opcode */
-
-	switch (x86->opcode) {
-	case 0x50 ... 0x57: /* push of a register, of numbers, the flags */
-	case 0x68:
-	case 0x6a:
-	case 0x9c:
-		*down = 8;
-		return true;
-	case 0xff: /* from memory */
-		*down = 8;
-		return group == 6;
-	case 0x58 ... 0x5f: /* pop */
-	case 0x9d:
-		*down = -8;
-		return x86->opcode != 0x5c || x86->rex & REX_B; /* not of %rsp */
-	case 0x8f:
-		*down = -8;
-		return x86->has_memory;
-	case 0x81:
-	case 0x83:
-		*down = group == 5 ? x86->immediate : -x86->immediate; /* sub, add */
-		return !x86->has_memory && x86->rm == rsp && (group == 5 || group == 0);
-	case 0x8d: /* lea N(%rsp),%rsp */
-		*down = -x86->displacement;
-		return x86->reg == rsp && x86->base == rsp && x86->index == NO_REGISTER;
-	default:
-		return false;
-	}
-}
-
-/* mov %rsp,%rbp, in either encoding: compilers use one or the other. */
-static bool
-is_frame_set(const uint8_t *at)
-{
-	return at[0] == 0x48 && ((at[1] == 0x89 && at[2] == 0xe5) || (at[1] == 0x8b && at[2] == 0xec));
-}
-
-/* The effect of an instruction that does not jump; *down of EFFECT_MOVE. */
-static enum frame_effect
-effect_on_stack(const uint8_t *bytes, const struct x86_encoding *x86, const struct instruction *instruction,
-                int64_t *down)
-{
-	const struct architecture_registers *registers = architecture_registers(ARCHITECTURE_X86_64);
-
-	if (x86->kind == ENCODING_LEGACY && x86->map == MAP_ONE_BYTE && !x86->has_operand_size) {
-		if (bytes[0] == PUSH_RBP)
-			return EFFECT_PUSH;
-		if (bytes[0] == POP_RBP)
-			return EFFECT_POP;
-		if (bytes[0] == LEAVE)
-			return EFFECT_LEAVE;
-		if (x86->size == FRAME_SET_SIZE && is_frame_set(bytes))
-			return EFFECT_FRAME;
-		if (find_move(x86, down))
-			return EFFECT_MOVE;
-	}
-	if (instruction_writes(instruction, registers->frame))
-		return EFFECT_LOSE;
-	return instruction_writes(instruction, registers->stack) ? EFFECT_STACK : EFFECT_NONE;
-}
-
-static enum frame_effect
-find_effect(const uint8_t *bytes, const struct x86_encoding *x86, const struct instruction *instruction, int64_t *down)
-{
-	switch (instruction->flow) {
-	case FLOW_CALL:
-	case FLOW_CALL_INDIRECT:
-		return EFFECT_CALL;
-	case FLOW_RETURN:
-		return EFFECT_RETURN;
-	case FLOW_BRANCH:
-		return EFFECT_BRANCH;
-	case FLOW_JUMP:
-	case FLOW_JUMP_INDIRECT:
-		return EFFECT_JUMP;
-	case FLOW_STOP:
-		return EFFECT_STOP;
-	default:
-		return effect_on_stack(bytes, x86, instruction, down);
-	}
-}
-
-/* ---- where functions begin ---- */
-
-/*
- * Does a function begin there that sets up its frame? Compilers put up to three other instructions between the two;
- * those with an opcode in [0x50, 0x80) push, pop or jump.
- */
-static bool
-is_beginning(const uint8_t *bytes, size_t size)
-{
-	size_t at = 1;
-
-	if (size >= sizeof(endbr64) && memcmp(bytes, endbr64, sizeof(endbr64)) == 0) {
-		bytes += sizeof(endbr64);
-		size -= sizeof(endbr64);
-	}
-	if (size < PROLOGUE_SIZE || bytes[0] != PUSH_RBP)
-		return false;
-	for (unsigned between = 0; between <= BETWEEN_MAX && size - at >= FRAME_SET_SIZE; between++) {
-		struct x86_encoding x86;
-
-		if (is_frame_set(bytes + at))
-			return true;
-		if (x86_encoding_parse(bytes + at, size - at, &x86) != 0 || x86.size > size - at ||
-		    (x86.map == MAP_ONE_BYTE && x86.opcode >= 0x50 && x86.opcode < 0x80))
-			return false;
-		at += x86.size;
-	}
-	return false;
-}
-
-void
-frame_evidence_add(struct frame_evidence *evidence, const uint8_t *bytes, size_t size)
-{
-	static const uint8_t push_and_rex[] = {0x55, 0x48};
-	const uint8_t *end = bytes + size;
-
-	evidence->bytes += size;
-	for (const uint8_t *at = bytes; end - at >= PROLOGUE_SIZE; at++) {
-		at = memmem(at, (size_t)(end - at), push_and_rex, sizeof(push_and_rex));
-		if (!at || end - at < PROLOGUE_SIZE)
-			break;
-		evidence->beginnings += is_frame_set(at + 1);
-	}
-}
-
-bool
-frame_pointers_are_kept(const struct frame_evidence *evidence)
-{
-	return evidence->beginnings >= BEGINNINGS_MIN && evidence->beginnings >= evidence->bytes / BYTES_A_FUNCTION;
-}
 
 /* ---- from instruction to instruction ---- */
 
@@ -199,6 +33,7 @@ struct frame_row {
 };
 
 struct frame_walk {
+	const struct frame_machine *machine;
 	struct decoder *decoder;
 	const uint8_t *bytes;
 	size_t size;
@@ -213,11 +48,13 @@ struct frame_walk {
 	struct frame_place now;
 	/* a ring: of instructions within REACH behind what they had, of those ahead what jumps bring there */
 	struct place_at *places;
+	size_t repeated; /* what begins before it has one pass: code up to there had several */
 
 	/* of the function */
 	size_t beginning;
-	bool is_filled; /* breakpoints are before it, so it goes on until the next ones */
-	bool is_framed; /* it began by setting up its frame, before any jump */
+	bool is_filled;          /* breakpoints are before it, so it goes on until the next ones */
+	bool is_framed;          /* it began by setting up its frame, before any jump */
+	struct frame_place kept; /* where that is */
 	bool has_branched;
 	unsigned passes;    /* it was walked before */
 	bool is_incomplete; /* a jump went back to where nothing was known: another pass will know */
@@ -233,13 +70,13 @@ struct frame_walk {
 
 	/* since `doubt`, what is found out is only likely: until that is decided, rows and jumps may be dropped */
 	bool is_in_doubt;
-	size_t doubt, doubtful_row;
+	bool is_slight; /* the doubt: what nothing contradicts up to the next call or end is so */
+	size_t doubt;
 	size_t *targets;
 	size_t target_count, target_capacity;
 };
 
-static const struct frame_place unknown, called = {.kind = FRAME_CALLED}, kept = {.kind = FRAME_KEPT},
-					 linked = {.kind = FRAME_LINKED};
+static const struct frame_place unknown;
 
 static bool
 is_same(const struct frame_place *a, const struct frame_place *b)
@@ -247,10 +84,31 @@ is_same(const struct frame_place *a, const struct frame_place *b)
 	return a->kind == b->kind && a->depth == b->depth && a->saved == b->saved;
 }
 
+/* As a function was called, before its first instruction. */
+static struct frame_place
+called(const struct frame_walk *walk)
+{
+	return (struct frame_place){.kind = FRAME_CALLED, .depth = walk->machine->called_depth};
+}
+
+static bool
+is_called(const struct frame_walk *walk)
+{
+	const struct frame_place place = called(walk);
+
+	return is_same(&walk->now, &place);
+}
+
 static bool
 is_at_frame(const struct frame_place *place)
 {
 	return place->kind == FRAME_KEPT || place->kind == FRAME_LINKED;
+}
+
+static bool
+is_beginning(const struct frame_walk *walk, size_t at)
+{
+	return walk->machine->is_beginning(walk->bytes + at, walk->size - at);
 }
 
 static struct place_at *
@@ -262,7 +120,7 @@ place_at(const struct frame_walk *walk, size_t offset)
 static bool
 is_aligned(const struct frame_walk *walk, size_t at)
 {
-	return (walk->address + at) % ALIGNMENT == 0;
+	return (walk->address + at) % walk->machine->alignment == 0;
 }
 
 static void
@@ -295,11 +153,11 @@ write_rows(struct frame_walk *walk)
 static void
 doubt(struct frame_walk *walk, size_t from)
 {
+	walk->is_slight = false;
 	if (walk->is_in_doubt)
 		return;
 	walk->is_in_doubt = true;
 	walk->doubt = from;
-	walk->doubtful_row = walk->row_count;
 	walk->target_count = 0;
 }
 
@@ -314,6 +172,14 @@ confirm(struct frame_walk *walk)
 	walk->is_in_doubt = false;
 }
 
+/* Something ended. */
+static void
+end_slight_doubt(struct frame_walk *walk)
+{
+	if (walk->is_slight)
+		confirm(walk);
+}
+
 /* It is not so: `place` was there since `from`, and is what the jumps have brought. */
 static void
 correct(struct frame_walk *walk, size_t from, const struct frame_place *place)
@@ -325,11 +191,11 @@ correct(struct frame_walk *walk, size_t from, const struct frame_place *place)
 			if (place_at(walk, walk->targets[i])->is_doubtful)
 				*place_at(walk, walk->targets[i]) = (struct place_at){.place = *place};
 		walk->is_in_doubt = false;
-		walk->row_count = walk->doubtful_row;
 	}
+	while (walk->row_count > 0 && walk->rows[walk->row_count - 1].offset >= from)
+		walk->row_count--;
 	for (size_t at = walk->at - from < REACH ? from : walk->at - REACH + 1; at < walk->at; at++)
-		if (place_at(walk, at)->place.kind != FRAME_UNKNOWN)
-			place_at(walk, at)->place = *place;
+		place_at(walk, at)->place = *place;
 	add_row(walk, from, place);
 }
 
@@ -377,11 +243,11 @@ follow(struct frame_walk *walk, size_t target)
 	there = place_at(walk, target);
 	if (there->place.kind == FRAME_UNKNOWN) {
 		if (target < walk->beginning || !walk->is_filled ||
-		    (walk->is_in_doubt && walk->doubt != walk->beginning))
+		    (walk->is_in_doubt && !walk->is_slight && walk->doubt != walk->beginning))
 			return;
 		walk->is_incomplete = true;
-		if (!walk->is_in_doubt)
-			*there = (struct place_at){.place = walk->now};
+		if (!walk->is_in_doubt || walk->is_slight)
+			bring(walk, target);
 	} else if (walk->is_in_doubt && target < walk->doubt) {
 		if (is_same(&there->place, &walk->now))
 			confirm(walk); /* what jumps into a function belongs to it */
@@ -399,7 +265,11 @@ arrive(struct frame_walk *walk)
 	if (here.place.kind == FRAME_UNKNOWN)
 		return false;
 	if (walk->is_in_doubt && !here.is_doubtful) {
-		if (is_same(&here.place, &walk->now))
+		/* nothing comes from before: the jump goes over what is in doubt, which is a part of its function */
+		const struct frame_place place = called(walk);
+		const bool is_inside = walk->now.kind == FRAME_UNKNOWN && !is_same(&here.place, &place);
+
+		if (is_inside || is_same(&here.place, &walk->now))
 			confirm(walk);
 		else
 			refute(walk);
@@ -411,23 +281,26 @@ arrive(struct frame_walk *walk)
 
 /* ---- functions ---- */
 
-/* Breakpoints between functions are more than those in functions. */
+/* Between functions there are more breakpoints than in functions. */
 static bool
-is_behind_breakpoints(const uint8_t *bytes, size_t at)
+is_behind_breakpoints(const struct frame_walk *walk, size_t at)
 {
-	return at >= 2 && bytes[at - 1] == BREAKPOINT && bytes[at - 2] == BREAKPOINT;
+	const uint8_t breakpoint = walk->machine->breakpoint;
+
+	return breakpoint && at >= 2 && walk->bytes[at - 1] == breakpoint && walk->bytes[at - 2] == breakpoint;
 }
 
 /*
- * Note what is called of what begins behind breakpoints. The bytes of a call that are none are no matter: they would
- * have to lead to such a place.
+ * Note what is called of what begins behind breakpoints, as on x86-64. The bytes of a call that are none do no harm:
+ * they would have to lead to such a place.
  */
 static void
 find_callees(struct frame_walk *walk)
 {
 	const uint8_t *bytes = walk->bytes, *end = bytes + walk->size;
+	const uint8_t alignment = walk->machine->alignment;
 
-	for (const uint8_t *at = bytes; at && end - at > CALL_SIZE; at++) {
+	for (const uint8_t *at = bytes; end - at > CALL_SIZE; at++) {
 		int32_t distance;
 		size_t target;
 
@@ -436,15 +309,17 @@ find_callees(struct frame_walk *walk)
 			return;
 		memcpy(&distance, at + 1, sizeof(distance));
 		target = (size_t)(at - bytes) + CALL_SIZE + (size_t)(int64_t)distance;
-		if (target < walk->size && is_aligned(walk, target) && is_behind_breakpoints(bytes, target))
-			walk->callees[target / ALIGNMENT / 8] |= (uint8_t)(1u << target / ALIGNMENT % 8);
+		if (target < walk->size && is_aligned(walk, target) && is_behind_breakpoints(walk, target))
+			walk->callees[target / alignment / 8] |= (uint8_t)(1u << target / alignment % 8);
 	}
 }
 
 static bool
 is_callee(const struct frame_walk *walk, size_t at)
 {
-	return walk->callees[at / ALIGNMENT / 8] >> at / ALIGNMENT % 8 & 1;
+	const uint8_t alignment = walk->machine->alignment;
+
+	return walk->callees[at / alignment / 8] >> at / alignment % 8 & 1;
 }
 
 /* The function that begins at `at`, with what is known of it already in the ring. */
@@ -452,10 +327,10 @@ static size_t
 begin(struct frame_walk *walk, size_t at)
 {
 	walk->beginning = walk->at = at;
-	walk->now = called;
-	walk->is_filled = is_behind_breakpoints(walk->bytes, at);
+	walk->now = walk->passes ? place_at(walk, at)->place : called(walk);
+	walk->is_filled = is_behind_breakpoints(walk, at);
 	walk->is_framed = walk->has_branched = walk->has_moved = walk->is_straight = walk->is_incomplete = false;
-	if (walk->passes == 0 && !is_beginning(walk->bytes + at, walk->size - at) && !is_callee(walk, at))
+	if (walk->passes == 0 && !is_beginning(walk, at) && !is_callee(walk, at))
 		doubt(walk, at);
 	return at;
 }
@@ -465,10 +340,13 @@ begin(struct frame_walk *walk, size_t at)
 static size_t
 begin_function(struct frame_walk *walk, size_t next)
 {
+	end_slight_doubt(walk);
 	if (walk->is_in_doubt) {
 		refute(walk);
-	} else if (walk->is_incomplete && walk->passes < PASSES_MAX && next - walk->beginning < REACH) {
+	} else if (walk->is_incomplete && walk->passes < PASSES_MAX && next - walk->beginning < REACH &&
+	           (walk->passes > 0 || walk->beginning >= walk->repeated)) {
 		walk->passes++;
+		walk->repeated = walk->repeated > next ? walk->repeated : next;
 		walk->row_count = 0;
 		return begin(walk, walk->beginning);
 	}
@@ -477,21 +355,23 @@ begin_function(struct frame_walk *walk, size_t next)
 	return begin(walk, next);
 }
 
-/* Behind the nops at `at`. */
+/* May a function without a frame begin there? Where they are padded, only at a multiple of their alignment. */
+static bool
+may_begin_at(const struct frame_walk *walk, size_t at)
+{
+	return walk->machine->is_padded && is_aligned(walk, at);
+}
+
+/* Behind the nops at `at`, which go on to where a function may begin. */
 static size_t
 behind_nops(const struct frame_walk *walk, size_t at)
 {
-	const uint8_t *bytes = walk->bytes;
-	size_t end = at;
+	const bool is_padded = walk->machine->is_padded;
+	size_t end = at, size;
 
-	while (end < walk->size && end - at < PADDING_MAX && !is_aligned(walk, end)) {
-		struct x86_encoding x86;
-
-		if (x86_encoding_parse(bytes + end, walk->size - end, &x86) != 0 || x86.kind != ENCODING_LEGACY ||
-		    !(x86.map == MAP_0F ? x86.opcode == 0x1f : x86.map == MAP_ONE_BYTE && x86.opcode == 0x90))
-			break;
-		end += x86.size;
-	}
+	while (end < walk->size && end - at < PADDING_MAX && !(is_padded && is_aligned(walk, end)) &&
+	       (size = walk->machine->nop_size(walk->bytes + end, walk->size - end)) > 0)
+		end += size;
 	return end;
 }
 
@@ -499,17 +379,18 @@ behind_nops(const struct frame_walk *walk, size_t at)
 static bool
 ends_at(const struct frame_walk *walk, size_t at, size_t *next)
 {
+	const uint8_t breakpoint = walk->machine->breakpoint;
 	size_t end = at;
 
-	while (end < walk->size && walk->bytes[end] == BREAKPOINT)
+	while (breakpoint && end < walk->size && walk->bytes[end] == breakpoint)
 		end++;
 	if (end == at)
 		end = behind_nops(walk, at);
 	*next = end;
-	if (end == walk->size || !is_aligned(walk, end))
+	if (end >= walk->size || !is_aligned(walk, end))
 		return false;
-	return is_behind_breakpoints(walk->bytes, end) ||
-	       (is_beginning(walk->bytes + end, walk->size - end) && place_at(walk, end)->place.kind == FRAME_UNKNOWN);
+	return is_behind_breakpoints(walk, end) ||
+	       (is_beginning(walk, end) && place_at(walk, end)->place.kind == FRAME_UNKNOWN);
 }
 
 /*
@@ -523,13 +404,13 @@ end_flow(struct frame_walk *walk, size_t at)
 
 	if (ends_at(walk, at, &next))
 		return begin_function(walk, next);
-	if (at < walk->size && walk->bytes[at] == BREAKPOINT)
-		at = next;
+	if (walk->machine->breakpoint && at < walk->size && walk->bytes[at] == walk->machine->breakpoint)
+		at = next; /* at once: there may be many */
 	walk->has_moved = false;
 	walk->is_straight = true;
 	walk->since = at;
-	walk->now = walk->is_framed ? kept : unknown;
-	if (walk->is_framed && !walk->is_filled)
+	walk->now = walk->is_framed ? walk->kept : unknown;
+	if (walk->is_framed && (!walk->is_filled || may_begin_at(walk, next)))
 		doubt(walk, at);
 	return at;
 }
@@ -540,10 +421,13 @@ pass_call(struct frame_walk *walk, size_t at)
 {
 	size_t next;
 
+	end_slight_doubt(walk);
 	if (ends_at(walk, at, &next))
 		return begin_function(walk, next);
-	if (walk->now.kind != FRAME_UNKNOWN && !walk->is_filled && (next > at || is_aligned(walk, at)))
+	if (walk->now.kind != FRAME_UNKNOWN && !walk->is_in_doubt) {
 		doubt(walk, at);
+		walk->is_slight = !may_begin_at(walk, next) && (next == at || walk->is_filled);
+	}
 	walk->since = at;
 	walk->is_straight = true;
 	return at;
@@ -551,69 +435,81 @@ pass_call(struct frame_walk *walk, size_t at)
 
 /* ---- instructions ---- */
 
-/* %rbp gets the caller's value back. */
 static void
-restore(struct frame_walk *walk, enum frame_effect effect)
+move(struct frame_walk *walk, int32_t down)
 {
-	if (walk->now.kind == FRAME_KEPT) {
-		confirm(walk);
-		walk->now = called;
-	} else if (walk->now.kind == FRAME_LINKED) {
-		walk->now = unknown;
-	} else if (effect == EFFECT_POP && walk->now.saved && walk->now.saved == walk->now.depth) {
-		walk->now.saved = 0;
-		walk->now.depth -= 8;
-	} else {
-		refute(walk);
-	}
-}
-
-static void
-move(struct frame_walk *walk, int64_t down)
-{
-	const int64_t depth = walk->now.depth + down;
+	const uint16_t least = walk->now.saved ? walk->now.saved : walk->machine->called_depth;
+	const int32_t depth = walk->now.depth + down;
 
 	if (walk->now.kind != FRAME_CALLED)
 		return;
-	if (depth < walk->now.saved || depth > DEPTH_MAX || depth % 8)
+	if (down > DEPTH_MAX || depth < least || depth > DEPTH_MAX || depth % 8)
 		refute(walk);
 	else
 		walk->now.depth = (uint16_t)depth;
 }
 
 static void
-save(struct frame_walk *walk, size_t next)
+save(struct frame_walk *walk, const struct frame_instruction *instruction)
 {
-	walk->pushed = next;
-	move(walk, 8);
-	if (walk->now.kind == FRAME_CALLED && !walk->now.saved)
-		walk->now.saved = walk->now.depth;
+	walk->pushed = walk->at + instruction->size;
+	move(walk, instruction->down);
+	if (walk->now.kind != FRAME_CALLED || walk->now.saved)
+		return;
+	if (instruction->at < 0 || instruction->at >= walk->now.depth)
+		refute(walk);
+	else
+		walk->now.saved = (uint16_t)(walk->now.depth - instruction->at);
 }
 
-/* mov %rsp,%rbp: with a push of %rbp right before it, that is where they are, whatever was before */
+/* The frame pointer gets the caller's value back. */
 static void
-set_frame(struct frame_walk *walk)
+restore(struct frame_walk *walk, const struct frame_instruction *instruction)
 {
-	if (walk->now.kind == FRAME_CALLED && walk->now.depth == 8 && walk->now.saved == 8) {
-		walk->now = kept;
-		walk->is_framed = !walk->has_branched;
-	} else if (walk->now.kind == FRAME_UNKNOWN && walk->pushed == walk->at) {
-		walk->now = linked;
-	} else if (walk->now.kind != FRAME_CALLED || !walk->now.saved) {
+	const bool is_kept = walk->now.kind == FRAME_KEPT;
+
+	if (walk->now.kind == FRAME_LINKED) {
+		walk->now = unknown;
+	} else if (is_kept || (instruction->effect == EFFECT_RESTORE && walk->now.saved &&
+	                       walk->now.saved == walk->now.depth - instruction->at)) {
+		if (is_kept)
+			confirm(walk);
+		/* the record is where the frame pointer points */
+		walk->now = (struct frame_place){.kind = FRAME_CALLED,
+		                                 .depth = (uint16_t)(walk->now.saved + instruction->at)};
+		move(walk, instruction->down);
+	} else {
 		refute(walk);
 	}
 }
 
-/* The instruction up to `next`. Returns where to go on. */
-static size_t
-step(struct frame_walk *walk, size_t next, const struct x86_encoding *x86, const struct instruction *instruction)
+/* With the record right before it, it is known where the frame pointer points, whatever was before. */
+static void
+set_frame(struct frame_walk *walk, const struct frame_instruction *instruction)
 {
-	int64_t down = 0;
-	const enum frame_effect effect = find_effect(walk->bytes + walk->at, x86, instruction, &down);
+	const uint16_t adjacent = walk->machine->record_saved, saved = walk->now.saved;
+
+	if (walk->now.kind == FRAME_CALLED && saved && saved == walk->now.depth - instruction->at &&
+	    (!adjacent || saved == adjacent)) {
+		walk->now = walk->kept = (struct frame_place){FRAME_KEPT, saved, saved};
+		walk->is_framed = !walk->has_branched;
+	} else if (walk->now.kind == FRAME_UNKNOWN && walk->pushed == walk->at && instruction->at == 0) {
+		walk->now = (struct frame_place){FRAME_LINKED, RECORD_SIZE, RECORD_SIZE};
+	} else if (walk->now.kind != FRAME_CALLED || !saved) {
+		refute(walk);
+	}
+}
+
+/* Returns where to go on. */
+static size_t
+step(struct frame_walk *walk, const struct frame_instruction *instruction)
+{
+	const enum frame_effect effect = instruction->effect;
+	const size_t next = walk->at + instruction->size;
 
 	walk->has_moved |= effect >= EFFECT_MOVE;
 	walk->is_straight &= effect < EFFECT_MOVE;
-	if (instruction->flow == FLOW_BRANCH || instruction->flow == FLOW_JUMP)
+	if (instruction->has_target)
 		follow(walk, (size_t)(instruction->target - walk->address));
 	switch (effect) {
 	case EFFECT_CALL:
@@ -622,7 +518,7 @@ step(struct frame_walk *walk, size_t next, const struct x86_encoding *x86, const
 		walk->has_branched = true;
 		break;
 	case EFFECT_RETURN:
-		if (walk->now.kind == FRAME_CALLED && walk->now.depth == 0)
+		if (is_called(walk))
 			confirm(walk);
 		else if (walk->now.kind != FRAME_UNKNOWN)
 			refute(walk);
@@ -633,26 +529,30 @@ step(struct frame_walk *walk, size_t next, const struct x86_encoding *x86, const
 		walk->has_branched = true;
 		return end_flow(walk, next);
 	case EFFECT_MOVE:
-		move(walk, down);
+		move(walk, instruction->down);
 		break;
 	case EFFECT_STACK:
 		if (walk->now.kind == FRAME_CALLED)
 			refute(walk);
 		break;
-	case EFFECT_PUSH:
-		save(walk, next);
+	case EFFECT_SAVE:
+		save(walk, instruction);
 		break;
-	case EFFECT_POP:
+	case EFFECT_RESTORE:
 	case EFFECT_LEAVE:
-		restore(walk, effect);
+		restore(walk, instruction);
 		break;
 	case EFFECT_FRAME:
-		set_frame(walk);
+		set_frame(walk, instruction);
 		break;
 	case EFFECT_LOSE:
 		if (is_at_frame(&walk->now))
 			walk->now = unknown;
 		else if (!walk->now.saved)
+			refute(walk);
+		break;
+	case EFFECT_LOSE_LINK:
+		if (walk->now.kind == FRAME_CALLED && !walk->now.saved)
 			refute(walk);
 		break;
 	default:
@@ -661,24 +561,64 @@ step(struct frame_walk *walk, size_t next, const struct x86_encoding *x86, const
 	return next;
 }
 
+/* Memory is addressed by the frame pointer: whose code is it? */
+static void
+check_use(struct frame_walk *walk)
+{
+	if (walk->now.kind == FRAME_CALLED && !walk->now.saved)
+		refute(walk); /* it was not set up: a part of another function */
+	else if (walk->now.kind == FRAME_KEPT && walk->at - walk->doubt < REACH &&
+	         place_at(walk, walk->doubt)->place.kind == FRAME_KEPT)
+		confirm(walk); /* it was, before the doubt */
+}
+
 /* Does the instruction contradict what is known before it, or tell what it was? */
 static void
-check(struct frame_walk *walk, const struct x86_encoding *x86, const struct instruction *instruction)
+check(struct frame_walk *walk, const struct frame_instruction *instruction)
 {
-	const bool is_return = instruction->flow == FLOW_RETURN;
+	const enum frame_effect effect = instruction->effect;
+	const bool is_return = effect == EFFECT_RETURN || effect == EFFECT_SIGN;
+	const struct frame_place place = called(walk);
 
 	/* a function returns with the stack that it was called with, which nothing has moved since `since` */
-	if (is_return && walk->is_straight && !is_same(&walk->now, &called)) {
+	if (is_return && walk->is_straight && !is_called(walk)) {
 		if (walk->is_in_doubt && walk->doubt != walk->since)
 			refute(walk);
-		correct(walk, walk->since, &called);
+		correct(walk, walk->since, &place);
 	}
-	if (walk->now.kind == FRAME_KEPT && (is_return || walk->bytes[walk->at] == PUSH_RBP))
+	if (walk->now.kind == FRAME_KEPT && (is_return || effect == EFFECT_SAVE))
 		refute(walk);
-	/* a frame pointer is used that the function did not set up: it is a part of another one */
-	if (walk->now.kind == FRAME_CALLED && !walk->now.saved && walk->is_in_doubt && x86->has_memory &&
-	    x86->base == architecture_registers(ARCHITECTURE_X86_64)->frame)
+	if (walk->is_in_doubt && instruction->uses_frame)
+		check_use(walk);
+	/* the register of the return address has that of the call */
+	if (effect == EFFECT_CALL && walk->machine->has_link && walk->now.kind == FRAME_CALLED && !walk->now.saved)
 		refute(walk);
+}
+
+/*
+ * A frame is set up at walk->at. When no function is known to go on there, one began: since the last call or end, if
+ * nothing moved the stack pointer since then, and otherwise there. Returns where to go on, which may be before it.
+ */
+static size_t
+find_start(struct frame_walk *walk, bool has_arrived)
+{
+	const bool has_moved = is_at_frame(&walk->now) ? !walk->is_straight : walk->has_moved;
+	size_t start = walk->at;
+
+	if (is_called(walk) && walk->is_in_doubt && walk->doubt == walk->beginning)
+		confirm(walk);
+	if (has_arrived || (walk->since != walk->at && (has_moved || walk->now.kind == FRAME_CALLED)))
+		return start;
+	if (walk->since != walk->at && walk->is_in_doubt)
+		refute(walk);
+	if (walk->now.kind == FRAME_UNKNOWN && walk->is_straight && walk->at - walk->since < REACH) {
+		start = walk->since;
+		correct(walk, start, &unknown);
+	}
+	walk->is_incomplete = false;
+	begin_function(walk, start);
+	walk->has_branched = start != walk->since; /* what begins without an end before it is a part of a function */
+	return start;
 }
 
 /* The instruction at walk->at. Returns where to go on. */
@@ -687,26 +627,37 @@ walk_instruction(struct frame_walk *walk)
 {
 	const size_t at = walk->at;
 	const bool has_arrived = arrive(walk);
-	struct encoded_instruction encoded;
-	struct instruction instruction;
-	size_t size;
+	struct frame_instruction instruction;
 
-	if (!has_arrived && !walk->has_moved && walk->now.kind != FRAME_CALLED &&
-	    is_beginning(walk->bytes + at, walk->size - at)) {
-		walk->is_incomplete = false; /* what begins without an end before it is a part of a function */
-		begin_function(walk, at);
+	if (is_beginning(walk, at)) {
+		const size_t start = find_start(walk, has_arrived);
+
+		if (start < at)
+			return start;
 	}
-	decoder_prefetch(walk->decoder, walk->bytes + at, walk->size - at, &encoded);
-	size = decoder_decode_encoded(walk->decoder, &encoded, walk->address + at, &instruction);
-	if (instruction.class == CLASS_UNKNOWN && instruction.size == 1) {
+	walk->machine->decode(walk->decoder, walk->bytes + at, walk->size - at, walk->address + at, &instruction);
+	if (instruction.is_unknown) {
 		refute(walk);
+		walk->is_straight = false;
 		add_row(walk, at, &walk->now);
-		return at + size;
+		return at + instruction.size;
 	}
-	check(walk, &encoded.x86, &instruction);
+	check(walk, &instruction);
 	add_row(walk, at, &walk->now);
 	*place_at(walk, at) = (struct place_at){walk->now, walk->is_in_doubt};
-	return step(walk, at + size, &encoded.x86, &instruction);
+	return step(walk, &instruction);
+}
+
+/* Keep no more of what is no function: what is known at `next` is its beginning. */
+static void
+let_go(struct frame_walk *walk, size_t next)
+{
+	if (walk->is_in_doubt)
+		refute(walk);
+	write_rows(walk);
+	walk->beginning = next;
+	walk->passes = 0;
+	walk->is_incomplete = walk->is_straight = false;
 }
 
 static void
@@ -714,12 +665,15 @@ walk_all(struct frame_walk *walk)
 {
 	size_t cleared = REACH; /* of the ring, for what is ahead */
 
-	find_callees(walk);
+	if (walk->machine->breakpoint)
+		find_callees(walk);
 	for (size_t next = 0; next < walk->size && !walk->err;) {
 		walk->at = next;
 		next = walk_instruction(walk);
-		for (; cleared < next + REACH; cleared++)
-			place_at(walk, cleared)->place = unknown;
+		for (; cleared < next + REACH && cleared < walk->size; cleared++)
+			*place_at(walk, cleared) = (struct place_at){.place = unknown};
+		if (walk->row_count + (walk->is_in_doubt ? walk->target_count : 0) > HELD_MAX)
+			let_go(walk, next);
 	}
 	walk->at = walk->size;
 	if (walk->is_in_doubt)
@@ -728,21 +682,73 @@ walk_all(struct frame_walk *walk)
 	write_rows(walk);
 }
 
+/* ---- all code of a file ---- */
+
+struct frames {
+	const struct frame_machine *machine;
+	struct decoder *decoder;    /* of x86-64 */
+	struct place_at *places;    /* all are unknown between two walks */
+	uint64_t bytes, beginnings; /* that were looked at */
+};
+
+struct frames *
+frames_new(enum unwind_machine machine)
+{
+	struct frames *frames = calloc(1, sizeof(*frames));
+
+	if (!frames)
+		return NULL;
+	frames->machine = machine == UNWIND_AARCH64 ? &frame_machine_aarch64 : &frame_machine_x86_64;
+	frames->places = calloc(2 * REACH, sizeof(*frames->places));
+	if (machine == UNWIND_X86_64)
+		frames->decoder = decoder_new(ARCHITECTURE_X86_64);
+	if (frames->places && (frames->decoder || machine == UNWIND_AARCH64))
+		return frames;
+	frames_free(frames);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void
+frames_free(struct frames *frames)
+{
+	if (!frames)
+		return;
+	decoder_free(frames->decoder);
+	free(frames->places);
+	free(frames);
+}
+
+void
+frames_look_at(struct frames *frames, const uint8_t *bytes, size_t size)
+{
+	frames->bytes += size;
+	frames->beginnings += frames->machine->count_beginnings(bytes, size);
+}
+
+bool
+frames_are_kept(const struct frames *frames)
+{
+	return frames->beginnings >= BEGINNINGS_MIN && frames->beginnings >= frames->bytes / BYTES_A_FUNCTION;
+}
+
 int
-frames_each(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64_t address, frame_place_fn *visit,
+frames_each(struct frames *frames, const uint8_t *bytes, size_t size, uint64_t address, frame_place_fn *visit,
             void *context)
 {
-	struct frame_walk walk = {.decoder = decoder, .bytes = bytes, .size = size, .address = address};
+	struct frame_walk walk = {.machine = frames->machine, .decoder = frames->decoder, .places = frames->places};
 
+	walk.bytes = bytes;
+	walk.size = size;
+	walk.address = address;
 	walk.visit = visit;
 	walk.context = context;
-	walk.places = calloc(2 * REACH, sizeof(*walk.places));
-	walk.callees = calloc(size / ALIGNMENT / 8 + 1, 1);
-	if (walk.places && walk.callees)
+	walk.callees = calloc(size / walk.machine->alignment / 8 + 1, 1);
+	if (walk.callees)
 		walk_all(&walk);
 	else
 		walk.err = -ENOMEM;
-	free(walk.places);
+	memset(frames->places, 0, (size < 2 * REACH ? size : 2 * REACH) * sizeof(*frames->places));
 	free(walk.callees);
 	free(walk.rows);
 	free(walk.targets);

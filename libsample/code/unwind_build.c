@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "code/decoder.h"
 #include "code/frames.h"
 #include "image/call_frames.h"
 #include "image/go_functions.h"
@@ -58,7 +57,6 @@ struct fixed_rules {
 	struct unwind_frame_rules start,
 		saved;                  /* of a PLT: how its stubs come to its start; after its first instruction */
 	struct unwind_frame_rules lazy; /* stubs of x86-64 that push a number and jump to the start */
-	struct unwind_frame_rules kept; /* x86-64: at the frame pointer */
 	struct saved_place places[UNWIND_REGISTERS + 1];
 	uint8_t lazy_cfa[11];
 };
@@ -79,8 +77,8 @@ struct build {
 	size_t go_count, go_capacity;
 	struct unwind_writer *writer;
 	struct fixed_rules fixed;
-	struct frame_evidence evidence; /* of the code that nothing describes */
-	struct decoder *decoder;        /* of code that keeps frame pointers; NULL when there is none */
+	struct frames *frames;   /* of code that nothing describes */
+	bool has_frame_pointers; /* it keeps them */
 };
 
 /* ---- which code is described ---- */
@@ -490,7 +488,6 @@ make_fixed_rules(struct build *build)
 	/* rsp + 8 + ((rip & 15) >= 11) << 3, as GNU ld describes it */
 	static const uint8_t lazy_cfa[] = {DW_OP_breg7, 8,        DW_OP_breg16, 0,         DW_OP_lit15, DW_OP_and,
 	                                   DW_OP_lit11, DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus};
-	static const uint8_t kept_by_callees[] = {3, 12, 13, 14, 15}; /* rbx, r12 to r15: saved, but where? */
 	struct fixed_rules *fixed = &build->fixed;
 
 	fixed->entry.cfa_register = build->sp;
@@ -511,10 +508,6 @@ make_fixed_rules(struct build *build)
 		fixed->saved.registers[UNWIND_AARCH64_LR] = fixed->saved.registers[build->pc];
 		return;
 	}
-	fixed->kept = fixed->framed;
-	fixed->kept.cfa_register = UNWIND_X86_64_RBP;
-	for (size_t i = 0; i < ARRAY_COUNT(kept_by_callees); i++)
-		fixed->kept.registers[kept_by_callees[i]].kind = UNWIND_UNDEFINED;
 	make_call_rules(build, &fixed->called, 8);
 	make_call_rules(build, &fixed->start, 16);
 	make_call_rules(build, &fixed->saved, 24);
@@ -1002,11 +995,11 @@ each_code_in(struct build *build, uint64_t from, uint64_t to, gap_fn *visit)
 }
 
 static int
-add_evidence(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t address, uint64_t offset)
+look_at(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t address, uint64_t offset)
 {
 	(void)address;
 	(void)offset;
-	frame_evidence_add(&build->evidence, bytes, size);
+	frames_look_at(build->frames, bytes, size);
 	return 0;
 }
 
@@ -1016,14 +1009,40 @@ has_frame_pointers(struct build *build)
 {
 	uint64_t covered = 0;
 
-	if (build->machine != UNWIND_X86_64)
-		return false;
 	for (size_t i = 0; i < build->count; i++) {
-		each_code_in(build, covered, build->code[i].offset, add_evidence);
+		each_code_in(build, covered, build->code[i].offset, look_at);
 		covered = build->code[i].end;
 	}
-	each_code_in(build, covered, UINT64_MAX, add_evidence);
-	return frame_pointers_are_kept(&build->evidence);
+	each_code_in(build, covered, UINT64_MAX, look_at);
+	return frames_are_kept(build->frames);
+}
+
+/* What a function saves besides is somewhere below, so it is not known. */
+static void
+make_frame_rules(const struct build *build, const struct frame_place *place, struct unwind_frame_rules *rules)
+{
+	static const uint8_t kept_x86_64[] = {3, 12, 13, 14, 15}; /* rbx, r12 to r15 */
+	static const uint8_t kept_aarch64[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28};
+	const bool is_aarch64 = build->machine == UNWIND_AARCH64;
+	const uint8_t fp = is_aarch64 ? UNWIND_AARCH64_FP : UNWIND_X86_64_RBP;
+	const uint8_t *const registers = is_aarch64 ? kept_aarch64 : kept_x86_64;
+	const size_t count = is_aarch64 ? ARRAY_COUNT(kept_aarch64) : ARRAY_COUNT(kept_x86_64);
+	const struct unwind_frame_rules *called = &build->fixed.called;
+
+	*rules = *called;
+	rules->cfa_register = place->kind == FRAME_CALLED ? build->sp : fp;
+	rules->cfa.value = place->depth;
+	if (place->saved)
+		rules->registers[fp] = (struct unwind_rule){.kind = UNWIND_AT_CFA, .value = -place->saved};
+	if (place->saved && is_aarch64) /* with the return address */
+		rules->registers[UNWIND_AARCH64_LR] = rules->registers[build->pc] =
+			(struct unwind_rule){.kind = UNWIND_AT_CFA, .value = 8 - place->saved};
+	if (place->kind == FRAME_LINKED)
+		rules->registers[build->sp].kind = UNWIND_UNDEFINED;
+	if (place->kind == FRAME_CALLED && place->depth == called->cfa.value)
+		return;
+	for (size_t i = 0; i < count; i++)
+		rules->registers[registers[i]].kind = UNWIND_UNDEFINED;
 }
 
 struct frame_rows {
@@ -1035,21 +1054,12 @@ static int
 add_frame_row(void *context, size_t offset, const struct frame_place *place)
 {
 	const struct frame_rows *rows = context;
-	const struct build *build = rows->build;
-	struct unwind_frame_rules rules = build->fixed.kept;
+	struct unwind_frame_rules rules;
 
-	if (place->kind == FRAME_CALLED) {
-		if (place->depth == 0)
-			rules = build->fixed.called;
-		make_call_rules(build, &rules, place->depth + 8);
-		rules.registers[UNWIND_X86_64_RBP] = (struct unwind_rule){0};
-		if (place->saved)
-			rules.registers[UNWIND_X86_64_RBP] =
-				(struct unwind_rule){.kind = UNWIND_AT_CFA, .value = -8 - place->saved};
-	}
-	if (place->kind == FRAME_LINKED)
-		rules.registers[UNWIND_X86_64_RSP].kind = UNWIND_UNDEFINED;
-	return unwind_writer_add(build->writer, rows->offset + offset, place->kind == FRAME_UNKNOWN ? NULL : &rules);
+	if (place->kind == FRAME_UNKNOWN)
+		return unwind_writer_add(rows->build->writer, rows->offset + offset, NULL);
+	make_frame_rules(rows->build, place, &rules);
+	return unwind_writer_add(rows->build->writer, rows->offset + offset, &rules);
 }
 
 static int
@@ -1057,7 +1067,7 @@ write_frames(struct build *build, const uint8_t *bytes, uint64_t size, uint64_t 
 {
 	struct frame_rows rows = {build, offset};
 
-	return frames_each(build->decoder, bytes, size, address, add_frame_row, &rows);
+	return frames_each(build->frames, bytes, size, address, add_frame_row, &rows);
 }
 
 /* Between what is described. */
@@ -1066,7 +1076,7 @@ write_gap(struct build *build, uint64_t from, uint64_t to)
 {
 	int err = from > 0 ? unwind_writer_add(build->writer, from, NULL) : 0;
 
-	return err || !build->decoder ? err : each_code_in(build, from, to, write_frames);
+	return err || !build->has_frame_pointers ? err : each_code_in(build, from, to, write_frames);
 }
 
 /* Rows of all code. Between two functions the rules of the first go on, if only padding is there: that saves rows. */
@@ -1160,10 +1170,8 @@ collect(struct build *build, const struct elf_file *debug)
 	sort_code(build);
 	if (err)
 		return err;
-	if (!has_frame_pointers(build))
-		return build->count ? 0 : -ENOENT;
-	build->decoder = decoder_new(ARCHITECTURE_X86_64);
-	return build->decoder ? 0 : -errno;
+	build->has_frame_pointers = has_frame_pointers(build);
+	return build->count || build->has_frame_pointers ? 0 : -ENOENT;
 }
 
 /* 0, or -ENOTSUP. */
@@ -1218,13 +1226,14 @@ unwind_build(const struct elf_file *file, const struct elf_file *debug, uint8_t 
 	read_text(&build);
 	make_fixed_rules(&build);
 	build.writer = unwind_writer_new(build.machine);
-	err = build.writer ? collect(&build, debug) : -ENOMEM;
+	build.frames = frames_new(build.machine);
+	err = build.writer && build.frames ? collect(&build, debug) : -ENOMEM;
 	if (!err)
 		err = write_all(&build);
 	if (!err)
 		err = unwind_writer_finish(build.writer, bytes, size);
 	unwind_writer_free(build.writer);
-	decoder_free(build.decoder);
+	frames_free(build.frames);
 	free(build.starts);
 	free(build.code);
 	free(build.go);

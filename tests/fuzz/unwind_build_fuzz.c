@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/elf_file.h"
 #include "code/frames.h"
 #include "code/unwind_build.h"
+#include "image/elf_file.h"
 #include "unwind/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,11 +24,22 @@ check_ascent(void *context, size_t offset, const struct frame_place *place)
 	return 0;
 }
 
+/* The bytes as code. */
+static void
+find_frames(enum unwind_machine machine, const uint8_t *data, size_t size)
+{
+	static struct frames *frames[UNWIND_AARCH64 + 1];
+	struct ascent ascent = {0, size};
+
+	if (!frames[machine])
+		frames[machine] = frames_new(machine);
+	if (!frames[machine] || frames_each(frames[machine], data, size, 0, check_ascent, &ascent))
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct decoder *decoder;
-	struct ascent ascent = {0, size};
 	struct unwind_table *table;
 	struct elf_file file;
 	uint8_t *copy = malloc(size + 1), *bytes;
@@ -36,11 +47,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!copy)
 		return 0;
-	if (!decoder)
-		decoder = decoder_new(ARCHITECTURE_X86_64);
-	/* as code, too */
-	if (!decoder || frames_each(decoder, data, size, 0, check_ascent, &ascent))
-		abort();
+	find_frames(UNWIND_X86_64, data, size);
+	find_frames(UNWIND_AARCH64, data, size);
 	memcpy(copy, data, size);
 	if (elf_file_open_memory(&file, copy, size))
 		return 0;

@@ -13,7 +13,7 @@
  */
 struct place_map {
 	char *letters;
-	size_t size, last;
+	size_t size, last, called_depth;
 	char place;
 };
 
@@ -25,31 +25,48 @@ note_place(void *context, size_t offset, const struct frame_place *place)
 	assert_true(offset >= map->last && offset <= map->size);
 	memset(map->letters + map->last, map->place, offset - map->last);
 	map->last = offset;
-	map->place = place->kind != FRAME_CALLED ? ".ckl"[place->kind] : place->saved ? 's' : place->depth ? 'd' : 'c';
+	map->place = place->kind != FRAME_CALLED ? ".ckl"[place->kind]
+	             : place->saved              ? 's'
+	             : place->depth > 8          ? 'd'
+	                                         : 'c';
 	return 0;
 }
 
+/* A machine whose code is assembled here, each instruction of which has so many bytes, 1: any number. */
+struct assembler {
+	enum unwind_machine machine;
+	const char *command;
+	size_t size, called_depth;
+};
+
+static const struct assembler x86_64 = {UNWIND_X86_64, "gcc -c -o places.o places.S && objcopy", 1, 8};
+static const struct assembler aarch64 = {
+	UNWIND_AARCH64, "aarch64-linux-gnu-gcc -march=armv8.3-a -c -o places.o places.S && aarch64-linux-gnu-objcopy",
+	4, 0};
+
 /* The places in code that is assembled from `source`, at address 0. Free it. */
 static char *
-places_of(const struct folder *folder, const char *source)
+places_of(const struct folder *folder, const struct assembler *assembler, const char *source)
 {
 	uint8_t bytes[4096];
-	struct place_map map = {.place = '.'};
+	struct place_map map = {.place = '.', .called_depth = assembler->called_depth};
 	char path[PATH_MAX];
 	FILE *file;
-	struct decoder *decoder = decoder_new(ARCHITECTURE_X86_64);
+	struct frames *frames = frames_new(assembler->machine);
 
-	assert_non_null(decoder);
+	assert_non_null(frames);
 	write_file(folder, "places.S", "%s", source);
-	assert_true(run_in(folder, "gcc -c -o places.o places.S && objcopy -O binary -j .text places.o places"));
+	assert_true(run_in(folder, "%s -O binary -j .text places.o places", assembler->command));
 	file = fopen(path_in(folder, "places", path), "r");
 	assert_non_null(file);
 	map.size = fread(bytes, 1, sizeof(bytes), file);
 	fclose(file);
 	map.letters = calloc(1, map.size + 1);
-	assert_int_equal(frames_each(decoder, bytes, map.size, 0, note_place, &map), 0);
-	decoder_free(decoder);
+	assert_int_equal(frames_each(frames, bytes, map.size, 0, note_place, &map), 0);
+	frames_free(frames);
 	note_place(&map, map.size, &(struct frame_place){0});
+	for (size_t i = 0; i <= map.size / assembler->size; i++)
+		map.letters[i] = map.letters[i * assembler->size];
 	return map.letters;
 }
 
@@ -86,6 +103,9 @@ frames_are_where_the_instructions_have_them(void **state)
 	         "................cccccccccccccccccssskkkkkkc"},
 		/* it is a part of a function with a frame when it uses that */
 		{FIRST "	mov -8(%rbp), %eax\n	ret\n", "...................."},
+		{FIRST "	jmp 2f\n1:	nop\n	jmp *%rax\n2:	jne 1b\n	mov -8(%rbp), %eax\n	"
+	               "ret\n	int3\n" FIRST PROLOGUE RETURN,
+	         "..................cccccccccccccccssskc"},
 		/* code behind a return that a jump reaches, a jump back, or nothing but a table */
 		{PROLOGUE "	jne 1f\n	leave\n	ret\n1:	leave\n	ret\n", "cssskkkckc"},
 		{FIRST "	jmp 1f\n2:	nop\n1:	jne 2b\n	push %rbx\n	jmp 3f\n4:	nop\n3:	jne "
@@ -93,9 +113,13 @@ frames_are_where_the_instructions_have_them(void **state)
 	         "................ccccccddddddcccccssskc"},
 		{FIRST PROLOGUE "	jmp *%rax\n	nop\n	call .\n	leave\n	ret\n" FILL,
 	         "................cssskkkkkkkkkccc"},
-		/* between nops, it may be another function: it is not when it jumps back, or removes the frame */
+		/* at a multiple of 16, it may be another function, which linkers put right behind the first one */
+		{FIRST PROLOGUE "	.skip 10, 0x90\n" RETURN "	mov %edi, %eax\n	jmp *%rax\n" FILL,
+	         "................cssskkkkkkkkkkkc................"},
+		/* between nops, it may be another function: not when it jumps back, or uses or removes the frame */
 		{PROLOGUE "	jmp *%rax\n	nop\n	leave\n	ret\n", "cssskkkkc"},
 		{PROLOGUE "1:	nop\n	jmp *%rax\n	nop\n	jmp 1b\n", "cssskkkkkk"},
+		{PROLOGUE "	jmp *%rax\n	nop\n	mov -8(%rbp), %eax\n	jmp *%rax\n", "cssskkkkkkkk"},
 		{PROLOGUE "	jmp *%rax\n	nop\n	ret\n", "cssskkcc"},
 		{PROLOGUE "	jmp *%rax\n	nop\n	push %rbp\n", "cssskk.."},
 		{PROLOGUE "	jmp *%rax\n	nop\n	jmp *%rax\n", "cssskk..."},
@@ -103,6 +127,17 @@ frames_are_where_the_instructions_have_them(void **state)
 		{PROLOGUE "	nopl 1(%rax)\n	nopl (%rax)\n	call .\n	mov %rdi, %rax\n	ret\n",
 	         "cssskkkkkkkkkkkkcccc"},
 		{PROLOGUE "	call .\n	ret\n", "cssskkkkkc"},
+		{PROLOGUE "	call .\n	test %edi, %edi\n	je 1f\n" PROLOGUE RETURN "1:	ret\n",
+	         "cssskkkkkcccccssskcc"},
+		{PROLOGUE
+	         "	call .\n	mov (%rdi), %rax\n	test %rax, %rax\n	je 1f\n	ret\n1:	push %rbp\n",
+	         "cssskkkkkcccccccccc"},
+		{FIRST "	push %rax\n	call .\n" PROLOGUE RETURN FILL PROLOGUE "	call .-20\n" RETURN,
+	         "................cdddddcssskccccccssskkkkkkc"},
+		/* a function that began behind a call takes the place of the rows since then */
+		{FIRST "	push %rbx\n1:	nop\n	pop %rbx\n	ret\n" FILL FIRST "	push %rbx\n	je 2f\n"
+	               "	push %rcx\n	call *%rax\n	nop\n2:	nop\n	je 1b\n	ret\n",
+	         "................cddccccccccccccccccccccccccccccccdddddccccc"},
 		/* %rbp gets another value */
 		{PROLOGUE "	xor %ebp, %ebp\n	nop\n", "cssskk."},
 		{"	push %rbp\n	nop\n	mov %rsi, %rbp\n	pop %rbp\n	ret\n", "......."},
@@ -127,7 +162,55 @@ frames_are_where_the_instructions_have_them(void **state)
 	skip_because("the program is for x86-64");
 #endif
 	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-		char *places = places_of(*state, cases[i].source);
+		char *places = places_of(*state, &x86_64, cases[i].source);
+
+		assert_string_equal(places, cases[i].places);
+		free(places);
+	}
+}
+
+/* A letter is an instruction. */
+static void
+frames_of_arm_are_where_the_instructions_have_them(void **state)
+{
+	static const struct {
+		const char *source, *places;
+	} cases[] = {
+		{"	stp x29, x30, [sp, #-32]!\n	mov x29, sp\n	str x19, [sp, #16]\n	bl .\n"
+	         "	ldr x19, [sp, #16]\n	ldp x29, x30, [sp], #32\n	ret\n",
+	         "cskkkkc"},
+		/* signed return addresses, and a record that is not where the stack ends */
+		{"	paciasp\n	sub sp, sp, #48\n	nop\n	stp x29, x30, [sp, #32]\n	add x29, sp, "
+	         "#32\n	nop\n"
+	         "	ldp x29, x30, [sp, #32]\n	add sp, sp, #48\n	autiasp\n	ret\n",
+	         "ccddskkdcc"},
+		{"	bti c\n	stp x29, x30, [sp, #-16]!\n	mov x29, sp\n	ldp x29, x30, [sp], #16\n	"
+	         "retaa\n",
+	         "ccskc"},
+		/* a function without a frame is known by its return */
+		{"	b .\n	cbz x0, 1f\n	mov x0, #1\n	ret\n1:	mov x0, #2\n	ret\n", ".ccccc"},
+		{"	b .\n	str x19, [sp, #-16]!\n	ldr x19, [sp], #16\n	ret\n", "...."},
+		/* a function that calls has its return address elsewhere */
+		{"	b .\n	cbz x0, 1f\n	ret\n1:	bl .\n	nop\n", ".cc.."},
+		/* the stack grows by a register's value: only the record is known */
+		{"	mov x12, #23296\n	sub sp, sp, x12\n	stp x29, x30, [sp]\n	mov x29, sp\n	nop\n",
+	         "....l"},
+		/* x29 and x30 are registers like others, and a stack pointer that moves while the frame is kept is no
+	           matter */
+		{"	stp x29, x30, [sp, #-16]!\n	mov x29, sp\n	mov x30, x0\n	sub sp, sp, x1\n	mov "
+	         "sp, x29\n"
+	         "	ldp x29, x30, [sp], #16\n	ret\n",
+	         "cskkkkc"},
+		{"	stp x29, x30, [sp, #-16]!\n	mov x29, sp\n	ldr x29, [x0]\n	nop\n", "csk."},
+		/* behind a call that does not return, a function begins */
+		{"	stp x29, x30, [sp, #-16]!\n	mov x29, sp\n	bl .\n	paciasp\n	stp x29, x30, [sp, "
+	         "#-16]!\n",
+	         "cskcc"},
+	};
+
+	need_tool("aarch64-linux-gnu-gcc");
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		char *places = places_of(*state, &aarch64, cases[i].source);
 
 		assert_string_equal(places, cases[i].places);
 		free(places);
@@ -143,21 +226,21 @@ code_with_few_beginnings_keeps_none(void **state)
 	static const uint8_t beginning[] = {0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3};
 	const size_t size = 100 * 2048;
 	uint8_t *code = calloc(1, size);
-	struct frame_evidence evidence = {0};
+	struct frames *few = frames_new(UNWIND_X86_64), *enough = frames_new(UNWIND_X86_64);
 
 	(void)state;
 	for (size_t i = 0; i < 63; i++)
 		memcpy(code + i * 32, beginning, sizeof(beginning));
-	frame_evidence_add(&evidence, code, 64 * 32);
-	assert_int_equal(evidence.beginnings, 63);
-	assert_false(frame_pointers_are_kept(&evidence)); /* there are too few */
+	frames_look_at(few, code, 64 * 32);
+	assert_false(frames_are_kept(few)); /* too few */
 	for (size_t i = 63; i < 100; i++)
 		memcpy(code + i * 32, beginning, sizeof(beginning));
-	evidence = (struct frame_evidence){0};
-	frame_evidence_add(&evidence, code, size);
-	assert_true(frame_pointers_are_kept(&evidence));
-	frame_evidence_add(&evidence, code + 100 * 32, 4096);
-	assert_false(frame_pointers_are_kept(&evidence)); /* too few for their size */
+	frames_look_at(enough, code, size);
+	assert_true(frames_are_kept(enough));
+	frames_look_at(enough, code + 100 * 32, 4096);
+	assert_false(frames_are_kept(enough)); /* too few for their size */
+	frames_free(few);
+	frames_free(enough);
 	free(code);
 }
 
@@ -166,6 +249,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_where_the_instructions_have_them),
+		cmocka_unit_test(frames_of_arm_are_where_the_instructions_have_them),
 		cmocka_unit_test(code_with_few_beginnings_keeps_none),
 	};
 
