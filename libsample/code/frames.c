@@ -40,11 +40,11 @@ struct frame_walk {
 	uint64_t address;
 	frame_place_fn *visit;
 	void *context;
-	uint8_t *callees; /* a bit for each multiple of ALIGNMENT behind breakpoints that is called */
+	uint8_t *callees; /* a bit for each multiple of the alignment behind breakpoints that is called */
 	int err;
 
 	size_t at;     /* of the instruction */
-	size_t pushed; /* behind the last push of %rbp */
+	size_t pushed; /* behind the last write of a record */
 	struct frame_place now;
 	/* a ring: of instructions within REACH behind what they had, of those ahead what jumps bring there */
 	struct place_at *places;
