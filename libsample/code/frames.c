@@ -61,6 +61,7 @@ struct frame_walk {
 	struct frame_row *rows;
 	size_t row_count, row_capacity;
 	struct frame_place written; /* before its first row */
+	size_t lost;                /* up to there, loops have taken back what was known */
 
 	/* since the last instruction behind which nothing goes on */
 	bool has_moved; /* the stack pointer has moved */
@@ -253,6 +254,14 @@ follow(struct frame_walk *walk, size_t target)
 			confirm(walk); /* what jumps into a function belongs to it */
 		else
 			refute(walk);
+	} else if (walk->now.kind == FRAME_CALLED && there->place.kind == FRAME_CALLED && target >= walk->beginning &&
+	           !is_same(&there->place, &walk->now)) {
+		/* a loop moves the stack pointer: nobody knows how often */
+		if (walk->is_in_doubt)
+			refute(walk);
+		else
+			correct(walk, target > walk->lost ? target : walk->lost, &unknown);
+		walk->lost = walk->at;
 	}
 }
 
@@ -326,7 +335,7 @@ is_callee(const struct frame_walk *walk, size_t at)
 static size_t
 begin(struct frame_walk *walk, size_t at)
 {
-	walk->beginning = walk->at = at;
+	walk->beginning = walk->lost = walk->at = at;
 	walk->now = walk->passes ? place_at(walk, at)->place : called(walk);
 	walk->is_filled = is_behind_breakpoints(walk, at);
 	walk->is_framed = walk->has_branched = walk->has_moved = walk->is_straight = walk->is_incomplete = false;
@@ -436,14 +445,14 @@ pass_call(struct frame_walk *walk, size_t at)
 /* ---- instructions ---- */
 
 static void
-move(struct frame_walk *walk, int32_t down)
+move(struct frame_walk *walk, int64_t down)
 {
 	const uint16_t least = walk->now.saved ? walk->now.saved : walk->machine->called_depth;
-	const int32_t depth = walk->now.depth + down;
+	const int64_t depth = walk->now.depth + down;
 
 	if (walk->now.kind != FRAME_CALLED)
 		return;
-	if (down > DEPTH_MAX || depth < least || depth > DEPTH_MAX || depth % 8)
+	if (depth < least || depth > DEPTH_MAX || depth % 8)
 		refute(walk);
 	else
 		walk->now.depth = (uint16_t)depth;
@@ -550,6 +559,9 @@ step(struct frame_walk *walk, const struct frame_instruction *instruction)
 			walk->now = unknown;
 		else if (!walk->now.saved)
 			refute(walk);
+		break;
+	case EFFECT_LOSE_BOTH:
+		refute(walk);
 		break;
 	case EFFECT_LOSE_LINK:
 		if (walk->now.kind == FRAME_CALLED && !walk->now.saved)

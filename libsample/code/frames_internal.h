@@ -25,6 +25,7 @@ enum frame_effect {
 	EFFECT_FRAME,     /* the frame pointer points `at` above the stack pointer */
 	EFFECT_LOSE,      /* it gets another value */
 	EFFECT_LOSE_LINK, /* the register of the return address does */
+	EFFECT_LOSE_BOTH, /* the stack pointer and the frame pointer do */
 };
 
 struct frame_instruction {
@@ -33,7 +34,8 @@ struct frame_instruction {
 	bool is_unknown; /* no instruction */
 	bool has_target; /* of a jump */
 	bool uses_frame; /* memory, by the frame pointer */
-	int32_t down, at;
+	int64_t down;
+	int32_t at;
 	uint64_t target;
 };
 

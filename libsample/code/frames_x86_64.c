@@ -14,7 +14,7 @@ static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 /* By how many bytes the stack grows with an instruction of the first map of opcodes; false when it is none of those. */
 static bool
-find_move(const struct x86_encoding *x86, int32_t *down)
+find_move(const struct x86_encoding *x86, int64_t *down)
 {
 	const uint8_t rsp = architecture_registers(ARCHITECTURE_X86_64)->stack;
 	const uint8_t group = x86->modrm >> 3 & 7; /* which instruction of those with this opcode */
@@ -38,10 +38,10 @@ find_move(const struct x86_encoding *x86, int32_t *down)
 		return x86->has_memory;
 	case 0x81:
 	case 0x83:
-		*down = (int32_t)(group == 5 ? x86->immediate : -x86->immediate); /* sub, add */
+		*down = group == 5 ? x86->immediate : -x86->immediate; /* sub, add */
 		return !x86->has_memory && x86->rm == rsp && (group == 5 || group == 0);
 	case 0x8d: /* lea N(%rsp),%rsp */
-		*down = -x86->displacement;
+		*down = -(int64_t)x86->displacement;
 		return x86->reg == rsp && x86->base == rsp && x86->index == NO_REGISTER;
 	default:
 		return false;
@@ -63,12 +63,12 @@ find_effect(const uint8_t *bytes, const struct x86_encoding *x86, const struct i
 	const struct architecture_registers *registers = architecture_registers(ARCHITECTURE_X86_64);
 
 	if (x86->kind == ENCODING_LEGACY && x86->map == MAP_ONE_BYTE && !x86->has_operand_size) {
-		instruction->down = bytes[0] == PUSH_RBP ? WORD : -WORD;
-		if (bytes[0] == PUSH_RBP)
+		instruction->down = x86->opcode == PUSH_RBP ? WORD : -WORD;
+		if (x86->opcode == PUSH_RBP && !(x86->rex & REX_B))
 			return EFFECT_SAVE;
-		if (bytes[0] == POP_RBP)
+		if (x86->opcode == POP_RBP && !(x86->rex & REX_B))
 			return EFFECT_RESTORE;
-		if (bytes[0] == LEAVE)
+		if (x86->opcode == LEAVE)
 			return EFFECT_LEAVE;
 		if (x86->size == FRAME_SET_SIZE && is_frame_set(bytes))
 			return EFFECT_FRAME;
@@ -76,7 +76,7 @@ find_effect(const uint8_t *bytes, const struct x86_encoding *x86, const struct i
 			return EFFECT_MOVE;
 	}
 	if (instruction_writes(decoded, registers->frame))
-		return EFFECT_LOSE;
+		return instruction_writes(decoded, registers->stack) ? EFFECT_LOSE_BOTH : EFFECT_LOSE;
 	return instruction_writes(decoded, registers->stack) ? EFFECT_STACK : EFFECT_NONE;
 }
 

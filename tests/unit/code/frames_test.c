@@ -98,7 +98,12 @@ frames_are_where_the_instructions_have_them(void **state)
 		{FIRST "	mov %edi, %eax\n	jmp *%rax\n", "...................."},
 		{FIRST "	pop %rax\n	push %rbx\n	push %rax\n	ret\n", "...................."},
 		{FIRST "	and $-16, %rsp\n	ret\n", "....................."},
-		/* or if it is called */
+		{FIRST "	push %rbp\n	xchg %rbp, %rsp\n	pop %rbp\n	ret\n",
+	         "......................"},
+		/* or if it is called; a loop moves the stack pointer nobody knows how often */
+		{FIRST "	lea -65536(%rsp), %r11\n1:	push %rax\n	cmp %r11, %rsp\n	jne "
+	               "1b\n	call *%rax\n" FILL PROLOGUE "	call .-20\n" RETURN,
+	         "................cccccccc........cssskkkkkkc"},
 		{FIRST "	mov %edi, %eax\n	jmp *%rax\n" FILL PROLOGUE "	call .-20\n" RETURN,
 	         "................cccccccccccccccccssskkkkkkc"},
 		/* it is a part of a function with a frame when it uses that */
