@@ -173,7 +173,7 @@ confirm(struct frame_walk *walk)
 	walk->is_in_doubt = false;
 }
 
-/* Something ended. */
+/* A call, or the function's end, was reached without a contradiction. */
 static void
 end_slight_doubt(struct frame_walk *walk)
 {
@@ -290,7 +290,9 @@ arrive(struct frame_walk *walk)
 
 /* ---- functions ---- */
 
-/* Between functions there are more breakpoints than in functions. */
+/*
+ * Linkers leave two breakpoints or more between most functions; compilers put one behind a call that does not return.
+ */
 static bool
 is_behind_breakpoints(const struct frame_walk *walk, size_t at)
 {
@@ -309,12 +311,12 @@ find_callees(struct frame_walk *walk)
 	const uint8_t *bytes = walk->bytes, *end = bytes + walk->size;
 	const uint8_t alignment = walk->machine->alignment;
 
-	for (const uint8_t *at = bytes; end - at > CALL_SIZE; at++) {
+	for (const uint8_t *at = bytes; end - at >= CALL_SIZE; at++) {
 		int32_t distance;
 		size_t target;
 
 		at = memchr(at, CALL, (size_t)(end - at));
-		if (!at || end - at <= CALL_SIZE)
+		if (!at || end - at < CALL_SIZE)
 			return;
 		memcpy(&distance, at + 1, sizeof(distance));
 		target = (size_t)(at - bytes) + CALL_SIZE + (size_t)(int64_t)distance;
@@ -344,8 +346,7 @@ begin(struct frame_walk *walk, size_t at)
 	return at;
 }
 
-/* The function ended. Returns where to go on: at `next`, where another one begins, or once more at its own beginning.
- */
+/* The function ended. Returns `next`, where another one begins, or its own beginning for another pass. */
 static size_t
 begin_function(struct frame_walk *walk, size_t next)
 {
@@ -409,6 +410,7 @@ ends_at(const struct frame_walk *walk, size_t at, size_t *next)
 static size_t
 end_flow(struct frame_walk *walk, size_t at)
 {
+	bool is_slight;
 	size_t next;
 
 	if (ends_at(walk, at, &next))
@@ -419,8 +421,11 @@ end_flow(struct frame_walk *walk, size_t at)
 	walk->is_straight = true;
 	walk->since = at;
 	walk->now = walk->is_framed ? walk->kept : unknown;
-	if (walk->is_framed && (!walk->is_filled || may_begin_at(walk, next)))
+	is_slight = walk->is_filled && !may_begin_at(walk, next);
+	if (walk->is_framed && !(walk->is_in_doubt && is_slight)) {
 		doubt(walk, at);
+		walk->is_slight = is_slight;
+	}
 	return at;
 }
 
@@ -584,7 +589,7 @@ check_use(struct frame_walk *walk)
 		confirm(walk); /* it was, before the doubt */
 }
 
-/* Does the instruction contradict what is known before it, or tell what it was? */
+/* The instruction beside what is known before it: a contradiction takes back what was likely. */
 static void
 check(struct frame_walk *walk, const struct frame_instruction *instruction)
 {

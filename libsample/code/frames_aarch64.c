@@ -105,14 +105,13 @@ find_pair(uint32_t word, struct frame_instruction *instruction)
 	const unsigned log2 = is_vector ? 2 + (word >> 30) : word >> 31 ? 3 : 2;
 	const int32_t offset = signed_bits(word, 15, 7) * (1 << log2);
 	const bool is_record = !is_vector && word >> 30 == 2 && first == FP && second == LR && base == SP;
+	const bool is_other_load = is_load && !is_vector && !is_record;
 
 	instruction->uses_frame = base == FP;
-	if (is_load && !is_vector && !is_record && (first == FP || second == FP)) {
+	if ((is_other_load && (first == FP || second == FP)) || (base == FP && has_writeback)) {
 		instruction->effect = EFFECT_LOSE;
-	} else if (is_load && !is_vector && !is_record && (first == LR || second == LR)) {
+	} else if (is_other_load && (first == LR || second == LR)) {
 		instruction->effect = EFFECT_LOSE_LINK;
-	} else if (base == FP && has_writeback) {
-		instruction->effect = EFFECT_LOSE;
 	} else if (base == SP && has_writeback && (mode == 1) != is_load) {
 		instruction->effect = EFFECT_STACK; /* what no compiler does */
 	} else if (is_record || (base == SP && has_writeback)) {
@@ -135,10 +134,10 @@ find_access(uint32_t word, struct frame_instruction *instruction)
 		is_literal || IS(word, 0x3b200c00, 0x38200000) || (is_exclusive ? word >> 22 & 1 : word >> 22 & 3);
 
 	instruction->uses_frame = base == FP && !is_literal;
-	if (is_load && !is_vector && (target == FP || target == LR)) {
-		instruction->effect = target == FP ? EFFECT_LOSE : EFFECT_LOSE_LINK;
-	} else if (has_writeback && base == FP) {
+	if ((is_load && !is_vector && target == FP) || (has_writeback && base == FP)) {
 		instruction->effect = EFFECT_LOSE;
+	} else if (is_load && !is_vector && target == LR) {
+		instruction->effect = EFFECT_LOSE_LINK;
 	} else if (has_writeback && base == SP) {
 		instruction->effect = EFFECT_MOVE;
 		instruction->down = -signed_bits(word, 12, 9);

@@ -21,7 +21,7 @@ enum frame_effect {
 	EFFECT_STACK, /* the stack pointer gets another value */
 	EFFECT_SAVE,  /* the stack grows by `down`, then the record is written `at` above the stack pointer */
 	EFFECT_RESTORE,   /* the record is read `at` above the stack pointer, then the stack grows by `down` */
-	EFFECT_LEAVE,     /* the same, after the stack pointer has got the value of the frame pointer */
+	EFFECT_LEAVE,     /* as EFFECT_RESTORE, after the stack pointer has got the value of the frame pointer */
 	EFFECT_FRAME,     /* the frame pointer points `at` above the stack pointer */
 	EFFECT_LOSE,      /* it gets another value */
 	EFFECT_LOSE_LINK, /* the register of the return address does */

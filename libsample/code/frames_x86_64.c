@@ -106,7 +106,18 @@ x86_64_decode(struct decoder *decoder, const uint8_t *bytes, size_t size, uint64
 	                                                : effects[decoded.flow];
 }
 
-/* Compilers put up to three other instructions into the prologue; opcodes in [0x50, 0x80) push, pop or jump. */
+/* May it be between the two instructions of a prologue? Not what pushes, pops, calls, returns or jumps. */
+static bool
+is_between(const struct x86_encoding *x86)
+{
+	if (x86->map == MAP_0F)
+		return (x86->opcode & 0xf0) != 0x80;
+	return x86->map != MAP_ONE_BYTE ||
+	       ((x86->opcode & 0xf0) != 0x50 && (x86->opcode & 0xf0) != 0x70 && (x86->opcode & 0xf8) != 0xe8 &&
+	        (x86->opcode & 0xfe) != 0xc2 && x86->opcode != 0x68 && x86->opcode != 0x6a && x86->opcode != 0xff);
+}
+
+/* Compilers put up to three other instructions into the prologue. */
 static bool
 x86_64_is_beginning(const uint8_t *bytes, size_t size)
 {
@@ -123,8 +134,7 @@ x86_64_is_beginning(const uint8_t *bytes, size_t size)
 
 		if (is_frame_set(bytes + at))
 			return true;
-		if (x86_encoding_parse(bytes + at, size - at, &x86) != 0 || x86.size > size - at ||
-		    (x86.map == MAP_ONE_BYTE && x86.opcode >= 0x50 && x86.opcode < 0x80))
+		if (x86_encoding_parse(bytes + at, size - at, &x86) != 0 || x86.size > size - at || !is_between(&x86))
 			return false;
 		at += x86.size;
 	}

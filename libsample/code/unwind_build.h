@@ -3,8 +3,8 @@
  *
  * Read are .eh_frame, .debug_frame where that has no entry, the table of a Go program (go_functions.h), and two kinds
  * of code that compilers describe nowhere: the program's entry, which nobody calls, and what the kernel returns to from
- * a signal handler. The file may be malicious: time and memory are bounded by its size.
- * Thread rule: one thread per elf_file.
+ * a signal handler; and of other code that keeps frame pointers, its instructions (frames.h). The file may be
+ * malicious: time and memory are bounded by its size. Thread rule: one thread per elf_file.
  */
 #ifndef DCPI_CODE_UNWIND_BUILD_H
 #define DCPI_CODE_UNWIND_BUILD_H

@@ -54,6 +54,7 @@ fail_each()
 # relieve the rings, is written as well.
 unstopped_counters()
 {
+	# shellcheck disable=SC2016 # perl's own
 	start perl -e 'for (;;) { my $x = "a" x (4 << 20); undef $x }' # a thousand page faults each time
 	check_equal 'dcpid writes what counters took that cannot be stopped' '' \
 		"$(KEEP=yes "$round" "$scratch" dcpid unstopped 1)"

@@ -8,7 +8,7 @@
 /* ---- where frames are ---- */
 
 /*
- * A letter for each byte: '.' not known, 'c' called, 'd' called and deeper, 's' the same with %rbp saved, 'k' kept, 'l'
+ * A letter for each byte: '.' not known, 'c' called, 'd' called and deeper, 's' deeper with %rbp saved, 'k' kept, 'l'
  * linked.
  */
 struct place_map {
@@ -25,10 +25,12 @@ note_place(void *context, size_t offset, const struct frame_place *place)
 	assert_true(offset >= map->last && offset <= map->size);
 	memset(map->letters + map->last, map->place, offset - map->last);
 	map->last = offset;
-	map->place = place->kind != FRAME_CALLED ? ".ckl"[place->kind]
-	             : place->saved              ? 's'
-	             : place->depth > 8          ? 'd'
-	                                         : 'c';
+	if (place->kind != FRAME_CALLED)
+		map->place = (char[]){'.', 'c', 'k', 'l'}[place->kind];
+	else if (place->saved)
+		map->place = 's';
+	else
+		map->place = place->depth > map->called_depth ? 'd' : 'c';
 	return 0;
 }
 

@@ -707,8 +707,7 @@ frame_line(void *context, const char *line)
 	described = unwind_table_find(listing->described, offset);
 	found = unwind_table_find(listing->found, offset);
 	assert_non_null(described);
-	if (!found) { /* GCC may put an instruction between the two of the prologue: nothing is known of that function
-		       */
+	if (!found) { /* what is not sure is not there */
 		listing->unknown++;
 		return;
 	}
