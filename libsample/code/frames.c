@@ -684,6 +684,7 @@ walk_all(struct frame_walk *walk)
 
 	if (walk->machine->breakpoint)
 		find_callees(walk);
+	walk->is_straight = true; /* what is described ends before it */
 	for (size_t next = 0; next < walk->size && !walk->err;) {
 		walk->at = next;
 		next = walk_instruction(walk);

@@ -149,7 +149,7 @@ frames_are_where_the_instructions_have_them(void **state)
 		{PROLOGUE "	xor %ebp, %ebp\n	nop\n", "cssskk."},
 		{"	push %rbp\n	nop\n	mov %rsi, %rbp\n	pop %rbp\n	ret\n", "......."},
 		/* a part of a function has a frame */
-		{"	test %edi, %edi\n	je 1f\n" PROLOGUE RETURN "1:	ret\n", "....cssskcc"},
+		{"	test %edi, %edi\n	je 1f\n" PROLOGUE RETURN "1:	ret\n", "cccccssskcc"},
 		{FIRST "	test %edi, %edi\n	je 1f\n" PROLOGUE RETURN "1:	ret\n",
 	         "................cccccssskcc"},
 		/* where the stack is aligned, and where V8 inserts what lies below the return address, the caller's
@@ -201,7 +201,7 @@ frames_of_arm_are_where_the_instructions_have_them(void **state)
 		{"	b .\n	cbz x0, 1f\n	ret\n1:	bl .\n	nop\n", ".cc.."},
 		/* the stack grows by a register's value: only the record is known */
 		{"	mov x12, #23296\n	sub sp, sp, x12\n	stp x29, x30, [sp]\n	mov x29, sp\n	nop\n",
-	         "....l"},
+	         "c...l"},
 		/* x29 and x30 are registers like others, and a stack pointer that moves while the frame is kept is no
 	           matter */
 		{"	stp x29, x30, [sp, #-16]!\n	mov x29, sp\n	mov x30, x0\n	sub sp, sp, x1\n	mov "
