@@ -21,9 +21,9 @@
 #include "capture/protocol.h"
 #include "capture/source.h"
 #include "code/capture.h"
+#include "code/unwind_build.h"
 #include "image/image_file.h"
 #include "image/jit_code.h"
-#include "code/unwind_build.h"
 #include "process/jit.h"
 #include "process/mapped_file.h"
 

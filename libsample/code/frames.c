@@ -181,7 +181,7 @@ end_slight_doubt(struct frame_walk *walk)
 		confirm(walk);
 }
 
-/* It is not so: `place` was there since `from`, and is what the jumps have brought. */
+/* Take back what was found out since `from`: the place there was `place`, also where jumps in doubt brought another. */
 static void
 correct(struct frame_walk *walk, size_t from, const struct frame_place *place)
 {
@@ -200,7 +200,7 @@ correct(struct frame_walk *walk, size_t from, const struct frame_place *place)
 	add_row(walk, from, place);
 }
 
-/* It is not so, or nothing shows that it is. */
+/* What is in doubt is not so, or nothing shows that it is; without a doubt, nothing is known from here on. */
 static void
 refute(struct frame_walk *walk)
 {

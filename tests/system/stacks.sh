@@ -362,7 +362,7 @@ if [ -n "$node" ]; then
 	figure "node: of $count stacks with a frame in code made at run time, $(with_made_code stacked_node '.*`(_start|(__)?clone3?)') reach" \
 		"_start or clone"
 	check_at_least 'node has samples in code made at run time' 100 "$count"
-	check_at_least 'and 97 % of these stacks reach the entry' $((97 * count / 100)) \
+	check_at_least 'and 99 % of these stacks reach the entry' $((99 * count / 100)) \
 		"$(with_made_code stacked_node '[^;]*`(_start|(__)?clone3?);')"
 else
 	skip 'stacks through code that node made reach the entry' 'there is no node'

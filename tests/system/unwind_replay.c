@@ -16,9 +16,9 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "code/unwind_build.h"
 #include "image/elf_file.h"
 #include "image/image_file.h"
-#include "code/unwind_build.h"
 #include "unwind/unwind.h"
 
 #define FRAMES_MAX 100000
