@@ -64,6 +64,7 @@ import json
 import os
 import sys
 import time
+import urllib.error
 import urllib.request
 
 DRIVER, HOURS, CALC, STACKS, DEEP, AXE = sys.argv[1:]
@@ -71,10 +72,19 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER = "\ue004", "\ue007"
 
 
+# What the driver says that it cannot do: an element is not there, or is no longer, because another page came.
+class Refused(Exception):
+    pass
+
+
 def call(method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(DRIVER + path, data, {"Content-Type": "application/json"}, method=method)
-    return json.load(urllib.request.urlopen(request, timeout=60))["value"]
+    try:
+        return json.load(urllib.request.urlopen(request, timeout=60))["value"]
+    except urllib.error.HTTPError as error:
+        value = json.load(error)["value"]
+        raise Refused(f"{value['error']}: {value['message'].splitlines()[0]}") from None
 
 
 class Browser:
@@ -108,14 +118,19 @@ class Browser:
     def run_async(self, code):
         return call("POST", self.path + "/execute/async", {"script": code, "args": []})
 
+    # What a click or a key asked for may not be there yet.
+    def element(self, using, value):
+        wait_for(lambda: call("POST", self.path + "/elements", {"using": using, "value": value}))
+        return call("POST", self.path + "/element", {"using": using, "value": value})[ELEMENT]
+
     def find(self, selector):
-        return call("POST", self.path + "/element", {"using": "css selector", "value": selector})[ELEMENT]
+        return self.element("css selector", selector)
 
     def has(self, selector):
         return len(call("POST", self.path + "/elements", {"using": "css selector", "value": selector})) > 0
 
     def link(self, text):
-        return call("POST", self.path + "/element", {"using": "link text", "value": text})[ELEMENT]
+        return self.element("link text", text)
 
     def click(self, element):
         call("POST", self.path + f"/element/{element}/click", {})
@@ -155,11 +170,15 @@ def check(sentence, is_true, detail=""):
         print("#  ", detail, flush=True)
 
 
+# A page that is about to be left is no failure of the condition.
 def wait_for(condition):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        if condition():
-            return True
+        try:
+            if condition():
+                return True
+        except Refused:
+            pass
         time.sleep(0.1)
     return False
 
@@ -371,6 +390,6 @@ END
 cat "$scratch/said"
 failures=$((failures + $(grep -c '^not ok' "$scratch/said")))
 if ! grep -q '^# walked: done$' "$scratch/said"; then
-	not_ok 'the browser walked to the end' "$(tail -n 5 "$scratch/errors")"
+	not_ok 'the browser walked to the end' "$(grep -e 'line [0-9]*, in <module>' -e Refused "$scratch/errors" || tail -n 5 "$scratch/errors")"
 fi
 [ $failures = 0 ]
