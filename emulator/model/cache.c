@@ -317,6 +317,68 @@ cache_prefetch(struct cache *cache, uint64_t line)
 	return found;
 }
 
+/* Make a way the least recently used of its set. */
+static void
+set_age(const struct cache *cache, uint8_t *set, uint32_t way, const struct cache_set_kind kind)
+{
+	if (set_is_small(kind))
+		*set_order(kind, set) = lru_unused(*set_order(kind, set), way);
+	else
+		lru_bytes_age(set + kind.order_at, cache->ways, way);
+}
+
+uint32_t
+cache_remove(struct cache *cache, uint64_t line)
+{
+	const struct cache_set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	uint32_t was = 0;
+
+	if (matches) {
+		const uint32_t way = (uint32_t)__builtin_ctz(matches);
+
+		was = CACHE_HIT | (place.set[kind.flags_at + way] & CACHE_WAS_WRITTEN);
+		set_tags(place.set)[way] = TAG_NONE;
+		place.set[kind.flags_at + way] = 0;
+		if (kind.is_lru || !cache->is_random)
+			set_age(cache, place.set, way, kind);
+	}
+	leave(place.set, kind);
+	return was;
+}
+
+uint32_t
+cache_clean(struct cache *cache, uint64_t line)
+{
+	const struct cache_set_kind kind = set_kind_any(cache);
+	const struct set_place place = enter(cache, line, kind);
+	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
+	uint32_t was = 0;
+
+	if (matches) {
+		uint8_t *flags = &place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)];
+
+		was = CACHE_HIT | (*flags & CACHE_WAS_WRITTEN);
+		*flags &= (uint8_t)~CACHE_WAS_WRITTEN;
+	}
+	leave(place.set, kind);
+	return was;
+}
+
+void
+cache_each(struct cache *cache, void (*function)(void *context, uint64_t line), void *context)
+{
+	for (uint32_t i = 0; i < cache->set_count; i++) {
+		const uint32_t *tags = set_tags(cache->sets + (size_t)i * cache->set_bytes);
+
+		for (uint32_t way = 0; way < cache->ways; way++) {
+			if (tags[way] != TAG_NONE)
+				function(context, (uint64_t)tags[way] * cache->set_count + i);
+		}
+	}
+}
+
 SET_INLINE bool
 mark_written_kind(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {

@@ -70,6 +70,16 @@ bool cache_has(struct cache *cache, uint64_t line);
 /* Fill the line by a prefetch. If the cache has it already, returns CACHE_HIT and changes nothing. */
 struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
 
+/*
+ * Remove the line: its way is the next to be filled. Or make it clean. Both return what it was: CACHE_HIT if the cache
+ * had it, with CACHE_WAS_WRITTEN if it was dirty.
+ */
+uint32_t cache_remove(struct cache *cache, uint64_t line);
+uint32_t cache_clean(struct cache *cache, uint64_t line);
+
+/* Call `function` for each line that the cache has. No other thread may be in a call. */
+void cache_each(struct cache *cache, void (*function)(void *context, uint64_t line), void *context);
+
 /* cache_access() and cache_mark_written() for every shape of cache. */
 struct cache_found cache_access_any(struct cache *cache, uint64_t line, bool writes);
 bool cache_mark_written_any(struct cache *cache, uint64_t line);

@@ -2,76 +2,15 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "emulator/model/cache.h"
-#include "emulator/model/l1.h"
-#include "emulator/model/memory_path.h"
-#include "emulator/model/page_map.h"
-#include "emulator/model/prefetch.h"
+#include "emulator/model/coherence.h"
+#include "emulator/model/hierarchy_internal.h"
 #include "emulator/setup.h"
 
-#define FAR_BYTES   ((uint64_t)512 << 10)
-#define CYCLES_MOST (UINT32_C(1) << 28) /* that one thing takes: THREAD_LIMIT of emulator/timing/thread.h is more */
-#define ARRIVALS    64                  /* prefetched lines whose arrival is remembered; a power of two */
-#define NS_PER_US   1000.0
-#define GB_PER_US   1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
-
-#define INLINE static inline __attribute__((always_inline))
-#define APART  static __attribute__((noinline)) /* rare: its caller has no registers to save for it */
-
-/* What the cores of the target share. One for the process; constant, but for what is locked and what is atomic. */
-struct memory_system {
-	struct machine machine;
-	bool has_caches, has_tlbs;
-	uint64_t seed;
-	struct page_map *pages;
-	uint64_t moves;                  /* of pages; atomically */
-	struct memory_path *controllers; /* of each node in turn */
-	struct memory_path *links;       /* from node * nodes + to; between two nodes */
-	struct load_curve curve;
-	uint32_t data_cycles[MACHINE_LEVELS_MAX + 1]; /* beyond level 1; [HIERARCHY_MEMORY]: memory */
-	uint32_t code_cycles[MACHINE_LEVELS_MAX + 1];
-	uint32_t remote_cycles;
-	pthread_mutex_t lock; /* of what follows */
-	struct cache
-		*shared[MACHINE_LEVELS_MAX]; /* of a level that cores share: one for each group of them, when used */
-	unsigned hierarchy_count;
-	bool is_shared; /* by threads: what cores share locks */
-};
-
-/* The first TLB, of data or code, and what it takes when it misses. */
-struct first_tlb {
-	struct l1 level;
-	uint32_t second_cycles; /* the second TLB had the page */
-	uint32_t walk_cycles;
-};
-
-/* A prefetched line, and when it comes. */
-struct arrival {
-	uint64_t line, ready;
-};
-
-struct hierarchy {
-	struct memory_system *system;
-	unsigned core, node, level_count;
-	uint8_t line_shift, page_shift;
-	struct l1 data, code;
-	struct first_tlb data_tlb, code_tlb;
-	struct hit_filter *data_filter, *code_filter;
-	struct filter_room room; /* for data_filter */
-	struct page_map_recent regions;
-	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first */
-	struct cache own[MACHINE_LEVELS_MAX];     /* those that are not shared */
-	const struct cache *far;                  /* the last, when it is larger than the host's caches; else NULL */
-	struct tlb shared_tlb;
-	unsigned prefetcher_count;
-	struct prefetcher prefetchers[MACHINE_PREFETCHERS_MAX];
-	struct arrival arrivals[ARRIVALS];
-	struct memory_path_user *users;   /* of controllers, and then of links */
-	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
-};
+#define FAR_BYTES ((uint64_t)512 << 10)
+#define NS_PER_US 1000.0
+#define GB_PER_US 1000.0 /* bytes in a microsecond, of 10^9 bytes/s */
 
 /* ---- what cores share ---- */
 
@@ -150,11 +89,14 @@ memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantu
 	system->has_caches = parts & SETUP_CACHES;
 	system->has_tlbs = parts & SETUP_TLBS;
 	system->seed = seed;
+	system->quantum_cycles = quantum_cycles;
 	pthread_mutex_init(&system->lock, NULL);
 	load_curve_init(&system->curve, machine);
 	set_latencies(system);
 	system->pages = page_map_new(machine);
 	err = system->pages ? make_paths(system, quantum_cycles) : -ENOMEM;
+	if (!err)
+		err = coherence_init(system);
 	if (!err)
 		return system;
 	memory_system_free(system);
@@ -179,6 +121,7 @@ memory_system_free(struct memory_system *system)
 		memory_path_fini(&system->controllers[i]);
 	for (unsigned i = 0; system->links && i < machine->nodes * machine->nodes; i++)
 		memory_path_fini(&system->links[i]);
+	coherence_fini(system);
 	free(system->controllers);
 	free(system->links);
 	page_map_free(system->pages);
@@ -193,18 +136,28 @@ find_shared(struct memory_system *system, unsigned level, unsigned core, struct 
 	const struct machine *machine = &system->machine;
 	const struct machine_cache *model = &machine->levels[level];
 	unsigned group = core / model->cores;
-	int err = 0;
+	struct cache made;
+	uint8_t *sets;
+	int err;
 
 	if (!system->shared[level])
-		system->shared[level] = calloc(machine->cores / model->cores, sizeof(**cache));
+		__atomic_store_n(&system->shared[level], calloc(machine->cores / model->cores, sizeof(**cache)),
+		                 __ATOMIC_RELEASE);
 	if (!system->shared[level])
 		return -ENOMEM;
 	*cache = &system->shared[level][group];
-	if (!(*cache)->sets)
-		err = cache_init(*cache, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
-	if (!err && system->is_shared)
-		cache_begin_to_lock(*cache);
-	return err;
+	if ((*cache)->sets)
+		return 0;
+	err = cache_init(&made, model, machine->line_bytes, system->seed + level + (uint64_t)group * 64);
+	if (err)
+		return err;
+	if (system->is_shared)
+		cache_begin_to_lock(&made);
+	sets = made.sets;
+	made.sets = NULL;
+	**cache = made;
+	__atomic_store_n(&(*cache)->sets, sets, __ATOMIC_RELEASE); /* others look without the lock */
+	return 0;
 }
 
 /* Under the lock: what one core had alone until now. */
@@ -224,6 +177,7 @@ begin_to_share(struct memory_system *system)
 		system->controllers[i].is_shared = true;
 	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)
 		system->links[i].is_shared = true;
+	coherence_begin(system);
 }
 
 void
@@ -244,379 +198,6 @@ void
 memory_system_after_fork(struct memory_system *system)
 {
 	pthread_mutex_unlock(&system->lock);
-}
-
-/* ---- numbers of addresses ---- */
-
-/* The number that an address has until pages are moved. */
-INLINE uint64_t
-number_of(struct hierarchy *hierarchy, uint64_t address)
-{
-	return page_map_recent_number(&hierarchy->regions, hierarchy->system->pages, address);
-}
-
-/* What that is since pages were moved. */
-INLINE uint64_t
-follow(const struct hierarchy *hierarchy, uint64_t number)
-{
-	if (__builtin_expect(!__atomic_load_n(&hierarchy->system->moves, __ATOMIC_RELAXED), 1))
-		return number;
-	return page_map_follow(hierarchy->system->pages, number);
-}
-
-/* ---- memory ---- */
-
-/* Consecutive lines lie on controllers in turn, shifted from page to page so that no stride stays on one. */
-static unsigned
-controller_of(unsigned count, uint64_t line)
-{
-	const uint64_t shifted = line + (line >> 6) * 7 + (line >> 13);
-
-	return (unsigned)((count & (count - 1)) == 0 ? shifted & (count - 1) : shifted % count);
-}
-
-static unsigned
-node_of(const struct hierarchy *hierarchy, uint64_t line)
-{
-	struct page_map *pages = hierarchy->system->pages;
-	uint64_t address;
-
-	if (hierarchy->system->machine.nodes == 1)
-		return 0;
-	address = page_map_address(pages, line, hierarchy->line_shift) << hierarchy->line_shift;
-	return page_map_node(pages, (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift)), address,
-	                     hierarchy->node);
-}
-
-/* A line goes between the core and the memory of `node`: how long that waits; *user: the core's of the controller. */
-static uint64_t
-transfer_line(struct hierarchy *hierarchy, uint64_t line, unsigned node, uint64_t now, bool writes,
-              struct memory_path_user **user)
-{
-	const struct machine *machine = &hierarchy->system->machine;
-	const unsigned from = writes ? hierarchy->node : node, to = writes ? node : hierarchy->node;
-	uint64_t wait;
-
-	*user = &hierarchy->users[node * machine->controllers + controller_of(machine->controllers, line)];
-	wait = memory_path_transfer(*user, now);
-	memory_path_count(*user, now, &hierarchy->system->curve);
-	if (from != to)
-		wait += memory_path_transfer(
-			&hierarchy->users[machine->nodes * machine->controllers + from * machine->nodes + to],
-			now + wait);
-	return wait;
-}
-
-static uint32_t
-clamp(uint64_t cycles)
-{
-	return cycles < CYCLES_MOST ? (uint32_t)cycles : CYCLES_MOST;
-}
-
-/* A line comes from memory. */
-APART void
-read_memory(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-            struct access_result *result)
-{
-	const unsigned node = node_of(hierarchy, line);
-	struct memory_path_user *user;
-	const uint64_t wait = transfer_line(hierarchy, line, node, now, false, &user);
-
-	result->level = HIERARCHY_MEMORY;
-	result->node = (uint8_t)node;
-	result->cycles = latencies[HIERARCHY_MEMORY] + (node != hierarchy->node ? hierarchy->system->remote_cycles : 0);
-	result->load_cycles = user->load_cycles;
-	result->wait_cycles = clamp(wait > user->load_cycles ? wait : user->load_cycles);
-}
-
-/*
- * The level before `level` evicted a dirty line. The nearest level from `level` on that holds the line marks it dirty;
- * no level brings it in. Where none holds it, it is written to memory, which takes bandwidth, and no core waits.
- */
-static void
-write_back(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
-{
-	struct memory_path_user *user;
-
-	for (; level < hierarchy->level_count; level++) {
-		if (cache_mark_written(hierarchy->levels[level], line))
-			return;
-	}
-	hierarchy->traffic.written_back++;
-	transfer_line(hierarchy, line, node_of(hierarchy, line), now, true, &user);
-}
-
-/* ---- prefetchers ---- */
-
-/* First use of a prefetched line: it may still be on its way. */
-APART void
-use_prefetched_line(struct hierarchy *hierarchy, uint64_t line, uint64_t now, struct access_result *result)
-{
-	const struct arrival *arrival = &hierarchy->arrivals[line % ARRIVALS];
-	const uint64_t late = arrival->line == line && arrival->ready > now ? arrival->ready - now : 0;
-
-	result->used_prefetch = true;
-	result->cycles = late > result->cycles ? clamp(late) : result->cycles;
-	hierarchy->traffic.prefetched_used++;
-}
-
-/* Fill a prefetched line into level 1, which does not hold it; a dirty victim is written back. */
-static void
-prefetch_fill_l1(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
-{
-	struct l1 *level = &hierarchy->data;
-	const struct l1_found found = l1_use_any(level, line, level->filter->use += FILTER_USE);
-	const bool was_written = found.entry->key & FILTER_WRITTEN;
-
-	found.entry->key = FILTER_PREFETCHED;
-	if (was_written)
-		write_back(hierarchy, l1_victim_line(level, line, found.victim_tag), 1, now);
-}
-
-/* Fill a prefetched line into an outer level, which does not hold it; a dirty victim is written back. */
-static void
-prefetch_fill_outer(struct hierarchy *hierarchy, unsigned level, uint64_t line, uint64_t now)
-{
-	struct cache *cache = hierarchy->levels[level];
-	struct cache_found found;
-
-	if (cache->is_simple)
-		found = cache_small_replace(cache, cache_small_set(cache, line), line, CACHE_WAS_PREFETCHED);
-	else
-		found = cache_prefetch(cache, line);
-	if (cache_found_evicts_dirty(found))
-		write_back(hierarchy, found.victim, level + 1, now);
-}
-
-static uint64_t
-prefetch_from_memory(struct hierarchy *hierarchy, uint64_t line, uint64_t now)
-{
-	struct access_result result;
-
-	read_memory(hierarchy, line, hierarchy->system->data_cycles, now, &result);
-	return now + result.cycles + result.wait_cycles;
-}
-
-/* Fill a prefetched line into the levels outside `level`, up to the one that holds it: when it arrives. */
-static uint64_t
-prefetch_through_outer_levels(struct hierarchy *hierarchy, uint64_t line, unsigned level, uint64_t now)
-{
-	while (++level < hierarchy->level_count) {
-		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
-
-		if (found.flags & CACHE_HIT)
-			return now + hierarchy->system->data_cycles[level];
-		if (cache_found_evicts_dirty(found))
-			write_back(hierarchy, found.victim, level + 1, now);
-	}
-	return prefetch_from_memory(hierarchy, line, now);
-}
-
-/* An inaccurate prefetch: it costs bandwidth and fills no cache. */
-static void
-prefetch_useless_line(struct hierarchy *hierarchy, const struct prefetcher *prefetcher, uint64_t line, uint64_t now)
-{
-	for (unsigned level = prefetcher->level + 1; level < hierarchy->level_count; level++) {
-		if (cache_has(hierarchy->levels[level], line))
-			return;
-	}
-	prefetch_from_memory(hierarchy, line, now);
-}
-
-/* A line that the prefetcher's level does not have. */
-APART void
-prefetch_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
-{
-	const bool is_accurate = prefetcher_next_is_accurate(prefetcher);
-
-	prefetcher_count(prefetcher, is_accurate);
-	hierarchy->traffic.prefetched++;
-	if (!is_accurate) {
-		prefetch_useless_line(hierarchy, prefetcher, line, now);
-		return;
-	}
-	if (prefetcher->level == 0)
-		prefetch_fill_l1(hierarchy, line, now);
-	else
-		prefetch_fill_outer(hierarchy, prefetcher->level, line, now);
-	hierarchy->arrivals[line % ARRIVALS] =
-		(struct arrival){line, prefetch_through_outer_levels(hierarchy, line, prefetcher->level, now)};
-}
-
-INLINE bool
-is_in_level(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
-{
-	struct cache *cache = hierarchy->levels[level];
-
-	if (level == 0)
-		return l1_has(&hierarchy->data, line);
-	return cache->is_simple ? cache_small_has(cache, line) : cache_has(cache, line);
-}
-
-/* Prefetchers see an access that reached levels up to result->level, of code without `instruction`. */
-static void
-run_prefetchers(struct hierarchy *hierarchy, uint64_t physical, uint64_t instruction, uint64_t now,
-                const struct access_result *result)
-{
-	const unsigned reached = result->level;
-	const bool used_prefetch = result->used_prefetch;
-
-	for (unsigned i = 0; i < hierarchy->prefetcher_count; i++) {
-		struct prefetcher *prefetcher = &hierarchy->prefetchers[i];
-		const unsigned level = prefetcher->level;
-		unsigned count;
-
-		if (reached < level || (level == 0 && !instruction))
-			continue;
-		count = prefetcher_train(prefetcher, physical, instruction, reached > level || used_prefetch);
-		for (unsigned k = 0; k < count; k++) {
-			const uint64_t line = prefetcher_line(prefetcher, k);
-
-			if (!is_in_level(hierarchy, level, line))
-				prefetch_line(hierarchy, prefetcher, line, now);
-		}
-	}
-}
-
-/* ---- an access: the filter, TLBs, level 1, the levels behind it, memory, prefetchers ---- */
-
-/*
- * TLB lookup for a page that is not in the filter; enters it there. A new page often misses the last level too, so its
- * set is fetched into the host's cache meanwhile.
- */
-APART void
-translate(struct hierarchy *hierarchy, struct first_tlb *pages, uint64_t address, struct access_result *result)
-{
-	const uint64_t page = address >> hierarchy->page_shift, numbered = number_of(hierarchy, address);
-	const uint64_t number = numbered >> hierarchy->page_shift;
-	struct l1 *level = &pages->level;
-	struct l1_found found;
-
-	if (hierarchy->far)
-		cache_fetch_set(hierarchy->far, numbered >> hierarchy->line_shift);
-	found = l1_use(level, number, level->filter->use += FILTER_USE);
-	l1_put_page(level, found.entry, page);
-	if (found.hit)
-		return;
-	result->tlb_missed = true;
-	result->walked =
-		!hierarchy->system->machine.shared_tlb.entries || !tlb_access(&hierarchy->shared_tlb, (uint32_t)number);
-	result->tlb_cycles = result->walked ? pages->walk_cycles : pages->second_cycles;
-}
-
-/* The host's caches do not hold the sets of a large last level: one is fetched while something else is done. */
-INLINE void
-fetch_far_set(const struct hierarchy *hierarchy, unsigned level, uint64_t line)
-{
-	if (level < hierarchy->level_count && hierarchy->levels[level] == hierarchy->far)
-		cache_fetch_set(hierarchy->far, line);
-}
-
-/* A miss of level 1: look the line up in the outer levels, fill those that miss, write back their dirty victims. */
-INLINE void
-access_outer_levels(struct hierarchy *hierarchy, uint64_t line, const uint32_t *latencies, uint64_t now,
-                    struct access_result *result)
-{
-	for (unsigned level = 1; level < hierarchy->level_count; level++) {
-		const struct cache_found found = cache_access(hierarchy->levels[level], line, false);
-
-		if (found.flags & CACHE_HIT) {
-			result->level = (uint8_t)level;
-			result->cycles = latencies[level];
-			if (__builtin_expect(found.flags & CACHE_WAS_PREFETCHED, 0))
-				use_prefetched_line(hierarchy, line, now, result);
-			return;
-		}
-		fetch_far_set(hierarchy, level + 1, line);
-		if (cache_found_evicts_dirty(found))
-			write_back(hierarchy, found.victim, level + 1, now);
-	}
-	read_memory(hierarchy, line, latencies, now, result);
-}
-
-INLINE bool
-access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, const bool writes,
-            struct access_result *result)
-{
-	struct hit_filter *filter = hierarchy->data_filter;
-	const uint64_t guest_line = address >> filter->line_shift;
-	struct l1 *level = &hierarchy->data;
-	struct l1_found found;
-	uint64_t physical, line, key;
-
-	*result = (struct access_result){.level = 0};
-	if (!filter_use_page(filter, address >> filter->page_shift))
-		translate(hierarchy, &hierarchy->data_tlb, address, result);
-	if (filter_use_line(filter, guest_line, writes))
-		return result->tlb_missed;
-
-	physical = follow(hierarchy, number_of(hierarchy, address));
-	line = physical >> hierarchy->line_shift;
-	found = l1_use(level, line, filter->use += FILTER_USE);
-	key = found.entry->key;
-	l1_put_line(level, found.entry, guest_line, writes || (found.hit && key & FILTER_WRITTEN));
-	if (found.hit && key != FILTER_PREFETCHED)
-		return result->tlb_missed;
-	if (found.hit) {
-		use_prefetched_line(hierarchy, line, now, result);
-	} else {
-		if (key & FILTER_WRITTEN)
-			write_back(hierarchy, l1_victim_line(level, line, found.victim_tag), 1, now);
-		access_outer_levels(hierarchy, line, hierarchy->system->data_cycles, now, result);
-	}
-	if (hierarchy->prefetcher_count)
-		run_prefetchers(hierarchy, physical, instruction, now, result);
-	return result->level || result->tlb_missed || result->cycles;
-}
-
-bool
-hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-               struct access_result *result)
-{
-	return access_data(hierarchy, address, instruction, now, false, result);
-}
-
-bool
-hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
-                struct access_result *result)
-{
-	return access_data(hierarchy, address, instruction, now, true, result);
-}
-
-bool
-hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result)
-{
-	struct hit_filter *filter = hierarchy->code_filter;
-	const uint64_t guest_line = address >> filter->line_shift;
-	struct l1_found found;
-	uint64_t physical;
-
-	*result = (struct access_result){.level = 0};
-	if (!filter_use_page(filter, address >> filter->page_shift))
-		translate(hierarchy, &hierarchy->code_tlb, address, result);
-	if (filter_use_line(filter, guest_line, false))
-		return result->tlb_missed;
-
-	physical = follow(hierarchy, number_of(hierarchy, address));
-	found = l1_use(&hierarchy->code, physical >> hierarchy->line_shift, filter->use += FILTER_USE);
-	l1_put_line(&hierarchy->code, found.entry, guest_line, false);
-	if (found.hit)
-		return result->tlb_missed;
-	access_outer_levels(hierarchy, physical >> hierarchy->line_shift, hierarchy->system->code_cycles, now, result);
-	if (hierarchy->prefetcher_count)
-		run_prefetchers(hierarchy, physical, 0, now, result);
-	return true;
-}
-
-void
-hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, uint64_t bytes)
-{
-	if (!hierarchy->system->has_caches ||
-	    hierarchy->data.set_mask >= 1u << (hierarchy->page_shift - hierarchy->line_shift))
-		return;
-	page_map_move(hierarchy->system->pages, from, to, bytes);
-	__atomic_fetch_add(&hierarchy->system->moves, 1, __ATOMIC_RELEASE);
-	l1_forget(&hierarchy->data);
 }
 
 /* ---- its life ---- */
@@ -737,6 +318,8 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 	err = make_parts(hierarchy);
 	if (!err && system->hierarchy_count++ == 1)
 		begin_to_share(system);
+	if (!err)
+		coherence_join(hierarchy);
 	pthread_mutex_unlock(&system->lock);
 	if (!err)
 		return hierarchy;
@@ -750,6 +333,9 @@ hierarchy_free(struct hierarchy *hierarchy)
 {
 	if (!hierarchy)
 		return;
+	pthread_mutex_lock(&hierarchy->system->lock);
+	coherence_leave(hierarchy);
+	pthread_mutex_unlock(&hierarchy->system->lock);
 	for (unsigned i = 1; i < MACHINE_LEVELS_MAX; i++)
 		cache_fini(&hierarchy->own[i]);
 	tlb_fini(&hierarchy->shared_tlb);
@@ -803,6 +389,12 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++)
 		traffic.node_bytes[i / machine->controllers] += hierarchy->users[i].lines * machine->line_bytes;
 	return traffic;
+}
+
+bool
+hierarchy_is_coherent(const struct hierarchy *hierarchy)
+{
+	return hierarchy->system->coherence.directory != NULL;
 }
 
 struct hit_filter *

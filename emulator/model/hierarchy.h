@@ -29,6 +29,13 @@
 struct memory_system; /* what the cores of the target share; one per process */
 struct hierarchy;     /* a core's */
 
+/* Whether the access waited for caches of other cores, which had written the line, or which a store removed it from. */
+enum transfer {
+	TRANSFER_NONE,
+	TRANSFER_NODE, /* within the node */
+	TRANSFER_FAR,  /* another node's */
+};
+
 struct access_result {
 	uint32_t cycles;      /* from the load to the use of its value, beyond a hit in level 1; without waiting for
 	                         bandwidth */
@@ -40,6 +47,7 @@ struct access_result {
 	uint8_t node;         /* whose memory had it, with HIERARCHY_MEMORY */
 	bool tlb_missed, walked;
 	bool used_prefetch; /* first use of a prefetched line */
+	enum transfer transfer;
 };
 
 /* What a core moved, in bytes and lines. */
@@ -84,11 +92,12 @@ int hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room);
 
 /*
  * An access within a line, which need not be in the filter. `instruction`: its number, not 0, for prefetchers; `now`:
- * the time. False: nothing was missed, and the access takes no longer than a hit; all of `result` is written.
+ * the time; `begins`: when the store leaves the write buffer, no earlier. False: nothing was missed, and the access
+ * takes no longer than a hit; all of `result` is written.
  */
 bool hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                     struct access_result *result);
-bool hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
+bool hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, uint64_t begins,
                      struct access_result *result);
 bool hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, struct access_result *result);
 
@@ -110,6 +119,12 @@ void hierarchy_begin_thread(struct hierarchy *hierarchy, uint64_t now);
  * approximate value.
  */
 struct hierarchy_traffic hierarchy_traffic(const struct hierarchy *hierarchy);
+
+/*
+ * Whether caches know each other (coherence.h): there are several threads. A store then hits only in a line that the
+ * filter has as written, and no caller may mark it.
+ */
+bool hierarchy_is_coherent(const struct hierarchy *hierarchy);
 
 /* The filters, which callers check before each access. The code filter has no written lines. */
 struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);

@@ -139,6 +139,18 @@ filter_use_line(struct hit_filter *filter, uint64_t line, bool writes)
 	return true;
 }
 
+/* filter_use_line() that marks nothing: with `writes` the line must have been written before. */
+FILTER_INLINE bool
+filter_use_line_as_it_is(struct hit_filter *filter, uint64_t line, bool writes)
+{
+	struct filter_entry *entry = filter_line(filter, line);
+
+	if (filter_line_differs(entry, line, writes))
+		return false;
+	entry->stamp = filter->use += FILTER_USE;
+	return true;
+}
+
 FILTER_INLINE bool
 filter_use_page(struct hit_filter *filter, uint64_t page)
 {
@@ -245,19 +257,21 @@ filter_stamp_two(struct hit_filter *filter, uint16_t first_at, uint16_t last_at,
 
 /*
  * Whether the bytes from `first` to `last`, of `page`, hit in one line, which is then used. A store marks the line as
- * written: the first store to a line in the cache changes nothing else.
+ * written: the first store to a line in the cache changes nothing else. With `is_coherent` it may change the caches of
+ * other cores, too: the line must have been written before.
  */
 FILTER_INLINE bool
-filter_access(struct hit_filter *filter, const bool writes, uint64_t first, uint64_t last, uint64_t page)
+filter_access(struct hit_filter *filter, const bool writes, const bool is_coherent, uint64_t first, uint64_t last,
+              uint64_t page)
 {
 	const uint16_t line_at = filter->lines[(first >> FILTER_LINE_SHIFT) % FILTER_LINES];
 	const uint16_t page_at = filter->pages[page % FILTER_PAGES];
 
-	if (__builtin_expect(filter_byte_differs(filter_entry_at(filter, line_at), last, false) ||
+	if (__builtin_expect(filter_byte_differs(filter_entry_at(filter, line_at), last, writes && is_coherent) ||
 	                             filter_entry_at(filter, page_at)->key != page,
 	                     0))
 		return false;
-	filter_stamp(filter, line_at, page_at, writes);
+	filter_stamp(filter, line_at, page_at, writes && !is_coherent);
 	return true;
 }
 

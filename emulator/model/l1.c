@@ -135,6 +135,15 @@ l1_fini(struct l1 *level)
 }
 
 void
+l1_each(const struct l1 *level, void (*function)(void *context, uint64_t number), void *context)
+{
+	for (size_t i = 0; level->tags && i < slots_of(level); i++) {
+		if (level->tags[i] != TAG_NONE)
+			function(context, (uint64_t)level->tags[i] << level->set_shift | i / level->slots);
+	}
+}
+
+void
 l1_forget(struct l1 *level)
 {
 	for (size_t i = 0; i < slots_of(level); i++) {
@@ -193,12 +202,27 @@ l1_use_any(struct l1 *level, uint64_t number, uint64_t stamp)
 	return found;
 }
 
+struct filter_entry *
+l1_find(const struct l1 *level, uint64_t number)
+{
+	const uint32_t set = (uint32_t)number & level->set_mask, tag = (uint32_t)(number >> level->set_shift);
+	const uint32_t way = find(level->tags + (size_t)set * level->slots, tag, level->slots);
+
+	return way < level->slots ? level->entries + (size_t)set * level->slots + way : NULL;
+}
+
 bool
 l1_has(const struct l1 *level, uint64_t number)
 {
-	const uint32_t set = (uint32_t)number & level->set_mask, tag = (uint32_t)(number >> level->set_shift);
+	return l1_find(level, number) != NULL;
+}
 
-	return find(level->tags + (size_t)set * level->slots, tag, level->slots) < level->slots;
+void
+l1_remove(struct l1 *level, struct filter_entry *entry)
+{
+	level->tags[entry - level->entries] = TAG_NONE;
+	__atomic_store_n(&entry->key, FILTER_NOTHING, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->stamp, FILTER_FIRST_USE, __ATOMIC_RELAXED);
 }
 
 struct machine_cache

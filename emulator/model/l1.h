@@ -54,11 +54,20 @@ struct hit_filter *l1_join(struct l1 *lines, unsigned line_shift, struct l1 *pag
  */
 struct hit_filter *l1_move_filter(struct l1 *lines, struct l1 *pages, struct filter_room room);
 
+/* Call `function` for each line that the level has. */
+void l1_each(const struct l1 *level, void (*function)(void *context, uint64_t number), void *context);
+
 /* Remove all lines of this level from the filter. */
 void l1_forget(struct l1 *level);
 
 /* Look a line or page up, and fill it on a miss. `stamp`: of this use. */
 struct l1_found l1_use_any(struct l1 *level, uint64_t number, uint64_t stamp);
+
+/* The entry of the line, if the level has it; changes nothing. NULL: it does not have it. */
+struct filter_entry *l1_find(const struct l1 *level, uint64_t number);
+
+/* Remove the line, which has this entry: its way is the next to be filled, unless victims go in turn (FIFO). */
+void l1_remove(struct l1 *level, struct filter_entry *entry);
 
 /* Whether the level has the line; changes nothing. */
 bool l1_has(const struct l1 *level, uint64_t number);

@@ -49,6 +49,13 @@ lru_used(uint64_t order, uint32_t way)
 	return (order | UINT64_C(0xff) << way * 8) & ~(LRU_LOWS << way);
 }
 
+/* As if the way had been used before all others. */
+static inline uint64_t
+lru_unused(uint64_t order, uint32_t way)
+{
+	return (order & ~(UINT64_C(0xff) << way * 8)) | (LRU_LOWS << way & ~(UINT64_C(1) << (way * 9)));
+}
+
 /* `present`: lru_present(). */
 static inline __attribute__((always_inline)) uint32_t
 lru_oldest(uint64_t order, uint64_t present)
@@ -83,6 +90,17 @@ lru_bytes_use(uint8_t *ages, unsigned bytes, uint32_t way)
 		ages[i] = (uint8_t)(ages[i] + (ages[i] < age));
 #endif
 	ages[way] = 0;
+}
+
+/* As if the way had been used before all others. */
+static inline void
+lru_bytes_age(uint8_t *ages, unsigned ways, uint32_t way)
+{
+	const uint8_t age = ages[way];
+
+	for (unsigned i = 0; i < ways; i++)
+		ages[i] = (uint8_t)(ages[i] - (ages[i] > age));
+	ages[way] = (uint8_t)(ways - 1);
 }
 
 static inline uint32_t

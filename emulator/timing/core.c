@@ -432,7 +432,8 @@ add_missing(struct thread *thread, const struct block_dependence *load, uint64_t
 /*
  * The load is issued when it enters the reorder buffer, when its address is there, and when an MSHR is free. Without
  * stalls an instruction enters when the one that is a buffer before it retires: `lead` cycles of the static clock
- * before it retires itself. Stalls since then were not in its way: that is how misses overlap.
+ * before it retires itself. Stalls since then were not in its way: that is how misses overlap. An atomic access is
+ * issued when it is the oldest, so it hides nothing.
  */
 static void
 out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
@@ -445,6 +446,8 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 
 	issue = ready > issue ? ready : issue;
 	issue = turn > issue ? turn : issue;
+	if (thread->edge->variant.block->instructions[index].is_blocking && issue + thread->load_cycles < retires)
+		issue = retires - thread->load_cycles;
 	issue_later(&cost, result->load_cycles, thread_clock(thread), issue);
 	ready = issue + thread->load_cycles + cycles_of(&cost);
 	mshr_allocate(thread, ready);
@@ -585,13 +588,26 @@ core_begin(struct thread *thread)
 
 /* ---- accesses that the hit filter does not know ---- */
 
+static bool
+is_atomic_update(const struct block *block, unsigned index)
+{
+	return block->instructions[index].is_atomic && block->instructions[index].stores;
+}
+
 static void
 load_line(struct thread *thread, unsigned index, uint64_t address)
 {
-	const uint32_t number = thread->edge->variant.block->first + index;
+	const struct block *block = thread->edge->variant.block;
+	const uint32_t number = block->first + index;
+	const uint64_t now = thread_clock(thread);
 	struct access_result result;
+	bool is_missed;
 
-	if (!hierarchy_load(thread->hierarchy, address, number, thread_clock(thread), &result))
+	if (is_atomic_update(block, index)) /* the core asks for the line once, to write it */
+		is_missed = hierarchy_store(thread->hierarchy, address, number, now, now, &result);
+	else
+		is_missed = hierarchy_load(thread->hierarchy, address, number, now, &result);
+	if (!is_missed)
 		return;
 	miss_count_read(thread, number, &result, false);
 	core_load_missed(thread, index, &result);
@@ -605,7 +621,7 @@ store_line(struct thread *thread, unsigned index, uint64_t address)
 	const uint32_t number = thread->edge->variant.block->first + index;
 	struct access_result result;
 
-	if (!hierarchy_store(thread->hierarchy, address, number, begins, &result))
+	if (!hierarchy_store(thread->hierarchy, address, number, thread_clock(thread), begins, &result))
 		return;
 	miss_count_store(thread, number, &result);
 	if (is_timed)
@@ -654,7 +670,8 @@ void
 core_access_update(struct thread *thread, const struct access *access, uint64_t address, unsigned size)
 {
 	core_access_bytes(thread, access, address, size, false);
-	core_access_bytes(thread, access, address, size, true);
+	if (!is_atomic_update(access->code->block, access->index))
+		core_access_bytes(thread, access, address, size, true);
 }
 
 static void
@@ -695,7 +712,8 @@ core_access_group(struct thread *thread, const struct access *access, uint64_t a
 
 	if (is_left(thread, access))
 		return;
-	if (access->may_store && filter_has_both(thread, false, first, last)) { /* all lines hit; some were clean */
+	if (access->may_store && !hierarchy_is_coherent(thread->hierarchy) &&
+	    filter_has_both(thread, false, first, last)) { /* all lines hit; some were clean */
 		mark_written(thread->data_filter, address + (uint64_t)(int64_t)access->store_first);
 		mark_written(thread->data_filter, address + (uint64_t)(int64_t)access->store_last);
 		return;

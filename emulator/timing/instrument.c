@@ -15,8 +15,9 @@ enum access_kind {
 	ACCESS_STORE,
 	ACCESS_LOAD_STORE,        /* a load, and then a store, of as many bytes each: two callbacks */
 	ACCESS_READ_MODIFY_WRITE, /* a load and a store at one address, of 1, 2, 4, 8 bytes: one callback */
-	ACCESS_UNKNOWN_SIZE,      /* alone as those above; the emulator must be asked how many bytes */
-	ACCESS_FIRST_HALF,        /* a load alone that reads beyond (block.h) */
+	ACCESS_ATOMIC,       /* of several threads: one callback, which is a store's, or two as ACCESS_LOAD_STORE */
+	ACCESS_UNKNOWN_SIZE, /* alone as those above; the emulator must be asked how many bytes */
+	ACCESS_FIRST_HALF,   /* a load alone that reads beyond (block.h) */
 	ACCESS_GROUP_LOADS,
 	ACCESS_GROUP_STORES, /* some of it */
 	ACCESS_KINDS,
@@ -129,9 +130,9 @@ is_beyond(struct thread *thread, const struct access *access, uint64_t address)
 }
 
 INLINE bool
-filter_has(const struct thread *thread, uint64_t address, const void *data, const bool is_store)
+filter_has(const struct thread *thread, uint64_t address, const void *data, const bool is_store, const bool is_coherent)
 {
-	return filter_access(thread_filter(thread), is_store, address, callback_last_byte(address, data),
+	return filter_access(thread_filter(thread), is_store, is_coherent, address, callback_last_byte(address, data),
 	                     address >> TIMING_PAGE_SHIFT);
 }
 
@@ -148,7 +149,7 @@ static void
 load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	(void)info;
-	if (!filter_has(thread_of(vcpu), address, data, false))
+	if (!filter_has(thread_of(vcpu), address, data, false, false))
 		access_missed(thread_of(vcpu), address, data, false);
 }
 
@@ -156,7 +157,15 @@ static void
 store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	(void)info;
-	if (!filter_has(thread_of(vcpu), address, data, true))
+	if (!filter_has(thread_of(vcpu), address, data, true, false))
+		access_missed(thread_of(vcpu), address, data, true);
+}
+
+static void
+store_coherent(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true, true))
 		access_missed(thread_of(vcpu), address, data, true);
 }
 
@@ -170,22 +179,61 @@ load_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *da
 }
 
 static void
+load_store_coherent(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (info & state.store_bits)
+		store_coherent(vcpu, info, address, data);
+	else
+		load(vcpu, info, address, data);
+}
+
+static void
 read_modify_write(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
 	(void)info;
-	if (!filter_has(thread_of(vcpu), address, data, true))
+	if (!filter_has(thread_of(vcpu), address, data, true, false))
 		read_modify_write_missed(thread_of(vcpu), address, data);
 }
 
-/* An access whose size the block does not tell: when its first line hits, a second one is not looked up. */
 static void
-unknown_size(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+read_modify_write_coherent(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	(void)info;
+	if (!filter_has(thread_of(vcpu), address, data, true, true))
+		read_modify_write_missed(thread_of(vcpu), address, data);
+}
+
+static void
+atomic_coherent(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	if (info & state.store_bits)
+		read_modify_write_coherent(vcpu, info, address, data);
+	else
+		load(vcpu, info, address, data);
+}
+
+/* An access whose size the block does not tell: when its first line hits, a second one is not looked up. */
+INLINE void
+access_of_unknown_size(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, const void *data,
+                       const bool is_coherent)
 {
 	struct thread *thread = thread_of(vcpu);
 
-	if (!filter_access(thread_filter(thread), info & state.store_bits, address, address,
+	if (!filter_access(thread_filter(thread), info & state.store_bits, is_coherent, address, address,
 	                   address >> TIMING_PAGE_SHIFT))
 		unknown_size_missed(thread, info, address, data);
+}
+
+static void
+unknown_size(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	access_of_unknown_size(vcpu, info, address, data, false);
+}
+
+static void
+unknown_size_coherent(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	access_of_unknown_size(vcpu, info, address, data, true);
 }
 
 static void
@@ -211,15 +259,17 @@ group_stores(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 		group_missed(thread_of(vcpu), address, data);
 }
 
-static const qemu_plugin_vcpu_mem_cb_t access_callbacks[ACCESS_KINDS] = {
-	[ACCESS_LOAD] = load,
-	[ACCESS_STORE] = store,
-	[ACCESS_LOAD_STORE] = load_store,
-	[ACCESS_READ_MODIFY_WRITE] = read_modify_write,
-	[ACCESS_UNKNOWN_SIZE] = unknown_size,
-	[ACCESS_FIRST_HALF] = first_half,
-	[ACCESS_GROUP_LOADS] = group_loads,
-	[ACCESS_GROUP_STORES] = group_stores,
+/* Of one thread, and of several: then a store must have its line alone (emulator/model/coherence.h). */
+static const qemu_plugin_vcpu_mem_cb_t access_callbacks[ACCESS_KINDS][2] = {
+	[ACCESS_LOAD] = {load, load},
+	[ACCESS_STORE] = {store, store_coherent},
+	[ACCESS_LOAD_STORE] = {load_store, load_store_coherent},
+	[ACCESS_READ_MODIFY_WRITE] = {read_modify_write, read_modify_write_coherent},
+	[ACCESS_ATOMIC] = {load_store, atomic_coherent},
+	[ACCESS_UNKNOWN_SIZE] = {unknown_size, unknown_size_coherent},
+	[ACCESS_FIRST_HALF] = {first_half, first_half},
+	[ACCESS_GROUP_LOADS] = {group_loads, group_loads},
+	[ACCESS_GROUP_STORES] = {group_stores, group_stores}, /* which must have its lines as written in any case */
 };
 
 /* The word says it by a bit, whichever that is: the emulator is asked once, and not at each access. */
@@ -334,7 +384,7 @@ alone_kind_of(const struct block_instruction *instruction)
 	if (instruction->updates)
 		return ACCESS_READ_MODIFY_WRITE;
 	if (instruction->loads && instruction->stores)
-		return ACCESS_LOAD_STORE;
+		return instruction->is_atomic ? ACCESS_ATOMIC : ACCESS_LOAD_STORE;
 	return instruction->stores ? ACCESS_STORE : ACCESS_LOAD;
 }
 
@@ -361,7 +411,7 @@ register_access(struct qemu_plugin_insn *insn, const struct block *block, struct
 	const struct block_instruction *instruction = &block->instructions[access->index];
 	const enum access_kind kind = kind_of(block, access);
 
-	qemu_plugin_register_vcpu_mem_cb(insn, access_callbacks[kind], QEMU_PLUGIN_CB_NO_REGS,
+	qemu_plugin_register_vcpu_mem_cb(insn, access_callbacks[kind][has_threads()], QEMU_PLUGIN_CB_NO_REGS,
 	                                 kind == ACCESS_READ_MODIFY_WRITE ? QEMU_PLUGIN_MEM_R : QEMU_PLUGIN_MEM_RW,
 	                                 callback_data(access, instruction->group_from,
 	                                               instruction->group_to > 0 ? instruction->group_to - 1 : 0));

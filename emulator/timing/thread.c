@@ -24,7 +24,9 @@ new_core(struct timing *timing, unsigned number, struct filter_room room)
 	core->number = number;
 	err = predictor_init(&core->predictor, &timing->setup->machine);
 	if (!err && timing->memory) {
-		core->hierarchy = hierarchy_new(timing->memory, number, room);
+		core->hierarchy =
+			hierarchy_new(timing->memory,
+		                      machine_used_core(&timing->setup->machine, timing->setup->threads, number), room);
 		err = core->hierarchy ? 0 : -errno;
 	}
 	if (!err)

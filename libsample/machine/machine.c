@@ -362,6 +362,8 @@ static const struct config_field memory_fields[] = {
 	{"controllers", FIELD(controllers), 1, 64, true},
 	{"remote_latency_ns", FIELD(remote_latency_ns), 0, 10000, false, CONFIG_FIELD_DOUBLE, "ns"},
 	{"remote_bandwidth_gb_s", FIELD(remote_bandwidth_gb_s), 0, 10000, false, CONFIG_FIELD_DOUBLE, "GB/s"},
+	{"transfer_ns", FIELD(transfer_ns), 0, 10000, false, CONFIG_FIELD_DOUBLE, "ns"},
+	{"remote_transfer_ns", FIELD(remote_transfer_ns), 0, 10000, false, CONFIG_FIELD_DOUBLE, "ns"},
 	{"placement_node", FIELD(placement_node), 0, MACHINE_NODES_MAX - 1, false},
 };
 
@@ -572,6 +574,15 @@ machine_load(const char *path, struct machine *machine, char *why, size_t size)
 	err = machine_parse(path, text, machine, why, size);
 	free(text);
 	return err;
+}
+
+unsigned
+machine_used_core(const struct machine *machine, unsigned used, unsigned core)
+{
+	const unsigned node = core * machine->nodes / used;
+	const unsigned first = (node * used + machine->nodes - 1) / machine->nodes; /* that the program sees of it */
+
+	return node * (machine->cores / machine->nodes) + core - first;
 }
 
 void

@@ -108,6 +108,9 @@ struct machine {
 	struct machine_load loads[MACHINE_CURVE_MAX];
 	double remote_latency_ns;     /* what access to another node's memory adds */
 	double remote_bandwidth_gb_s; /* between two nodes, each way; 0: no limit of its own */
+	double transfer_ns; /* a line that another core of the node has written, from the load to its use; and what
+	                       a store takes that removes it from other cores; 0: as the caches they share */
+	double remote_transfer_ns; /* a core of another node; 0: as memory of another node */
 	enum machine_placement placement;
 	unsigned placement_node;
 
@@ -119,6 +122,12 @@ int machine_load(const char *path, struct machine *machine, char *why, size_t si
 
 /* machine_load() of text in memory, which messages call `file`. */
 int machine_parse(const char *file, const char *text, struct machine *machine, char *why, size_t size);
+
+/*
+ * The core, from 0 on, on which a program runs that is given `used` of the machine's cores, when it is on the one that
+ * it sees as `core`: equally many are of each node, and neighbours are of one node.
+ */
+unsigned machine_used_core(const struct machine *machine, unsigned used, unsigned core);
 
 /*
  * The directory of the machines: $DCPI_MACHINES; else, for a program in a build folder, config/machines of its sources;

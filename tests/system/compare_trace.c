@@ -62,7 +62,7 @@ model_access(struct trace_comparison *comparison, uint64_t address, char kind)
 	if (kind == TRACE_FETCH)
 		hierarchy_fetch(comparison->hierarchy, address, comparison->now, &result);
 	else if (kind == TRACE_STORE)
-		hierarchy_store(comparison->hierarchy, address, 1, comparison->now, &result);
+		hierarchy_store(comparison->hierarchy, address, 1, comparison->now, comparison->now, &result);
 	else
 		hierarchy_load(comparison->hierarchy, address, 1, comparison->now, &result);
 	return result;

@@ -111,7 +111,7 @@ check_equal 'what dcpiwhatcg may list procedures by' 'Branch mispredict' "$(offe
 check_equal 'a model' intel-skylake "$(DCPI_CPUS=$top/config/cpus offers dcpicalc --cpu intel-sk)"
 check_equal 'a command of dcpiemu' sweep "$(offers dcpiemu sw)"
 check_equal 'an option of it' --show-output "$(offers dcpiemu sweep --sh)"
-check_equal 'a machine that is described' e5-2699v3 "$(DCPI_MACHINES=$top/config/machines offers dcpiemu run --machine e5-2699)"
+check_equal 'a machine that is described' e5-2603v1 "$(DCPI_MACHINES=$top/config/machines offers dcpiemu run --machine e5-260)"
 check_equal 'a part of the model' truth "$(offers dcpiemu run --model tr)"
 check_equal 'the program that dcpiemu runs' valgrind-or-not \
 	"$(PATH=$scratch/path:$PATH offers dcpiemu run --machine e5-2699v3 valgrind-or)"

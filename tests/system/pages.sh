@@ -181,9 +181,6 @@ check_quotes $page 'its tables: reports' "takes $(each_load cost_of 'answer (dcp
 
 # ---- limits ----
 
-for page in README.md docs/tour.md man/dcpiemu.1.scd; do
-	check "$page says of sweeps what the model leaves out" grep -q 'knows no coherence between private caches' "$top/$page"
-done
 check 'dcpid(8) says that a build-id can be forged' grep -q 'A build-id can be forged' "$top/man/dcpid.8.scd"
 check_equal 'no example of README or docs/tour.md writes a database into /tmp' '' \
 	"$(grep -nE -- '(--db|--to) /tmp' "$top/README.md" "$top/docs/tour.md")"

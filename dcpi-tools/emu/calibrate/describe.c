@@ -278,6 +278,10 @@ write_memory(FILE *stream, const struct machine *machine)
 	if (machine->nodes > 1)
 		fprintf(stream, "\tremote_latency_ns = %.1f;\n\tremote_bandwidth_gb_s = %.2f;\n",
 		        machine->remote_latency_ns, machine->remote_bandwidth_gb_s);
+	if (machine->transfer_ns > 0)
+		fprintf(stream, "\ttransfer_ns = %.1f;\n", machine->transfer_ns);
+	if (machine->remote_transfer_ns > 0)
+		fprintf(stream, "\tremote_transfer_ns = %.1f;\n", machine->remote_transfer_ns);
 	fprintf(stream, "\tplacement = \"%s\";\n\tplacement_node = %u;\n\tcurve = (\n", placements[machine->placement],
 	        machine->placement_node);
 	for (unsigned i = 0; i < machine->load_count; i++)

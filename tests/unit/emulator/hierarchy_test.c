@@ -86,7 +86,7 @@ store(unsigned core, uint64_t address)
 {
 	struct access_result result;
 
-	hierarchy_store(cores[core], address, CODE, now, &result);
+	hierarchy_store(cores[core], address, CODE, now, now, &result);
 	now += LATER;
 	return result;
 }

@@ -255,10 +255,10 @@ bytes_of_two_lines_are_not_taken_for_one(void **state)
 	(void)state;
 	use(&level, 5);
 	use(&level, 6);
-	assert_true(filter_access(filter, false, at, at + LINE - 1, 0));
-	assert_true(filter_access(filter, false, at + LINE, at + LINE, 0));
-	assert_false(filter_access(filter, false, at + LINE - 1, at + LINE, 0));
-	assert_false(filter_access(filter, false, at - 1, at, 0));
+	assert_true(filter_access(filter, false, false, at, at + LINE - 1, 0));
+	assert_true(filter_access(filter, false, false, at + LINE, at + LINE, 0));
+	assert_false(filter_access(filter, false, false, at + LINE - 1, at + LINE, 0));
+	assert_false(filter_access(filter, false, false, at - 1, at, 0));
 	free_level(&level);
 }
 
@@ -277,9 +277,9 @@ bytes_near_each_other_may_be_of_two_lines_of_a_page(void **state)
 	assert_false(filter_access_span(filter, false, at + 1, at + LINE, 0, false));
 	assert_false(filter_access_span(filter, false, at - 1, at, 0, true));
 	assert_false(filter_access_span(filter, false, at + 2 * LINE - 1, at + 2 * LINE, 0, true));
-	assert_true(filter_access(filter, true, at, at, 0));
+	assert_true(filter_access(filter, true, false, at, at, 0));
 	assert_false(filter_access_span(filter, true, at + 1, at + LINE, 0, true));
-	assert_true(filter_access(filter, true, at + LINE, at + LINE, 0));
+	assert_true(filter_access(filter, true, false, at + LINE, at + LINE, 0));
 	assert_true(filter_access_span(filter, true, at + 1, at + LINE, 0, true));
 	free_level(&level);
 }
@@ -311,10 +311,10 @@ bytes_that_must_have_been_written_were(void **state)
 	(void)state;
 	use(&level, 5);
 	assert_false(filter_access_span(level.filter, true, at, at + 7, 0, true));
-	assert_true(filter_access(level.filter, true, at + 8, at + 15, 0));
+	assert_true(filter_access(level.filter, true, false, at + 8, at + 15, 0));
 	assert_true(filter_access_span(level.filter, true, at, at + 7, 0, true));
 	assert_true(filter_use(level.filter, true, 5 + FAR, 0));
-	assert_true(filter_access(level.filter, false, at, at, 0));
+	assert_true(filter_access(level.filter, false, false, at, at, 0));
 	free_level(&level);
 }
 

@@ -312,11 +312,40 @@ several_nodes_are_some_way_apart(void **state)
 	               "small.conf:5: placement_node is 1; nodes are counted from 0 to 0");
 }
 
+static void
+used_cores_are_spread_over_the_nodes(void **state)
+{
+	static const unsigned cores[][4] = {{4, 0, 0, 0}, {4, 1, 1, 0}, {4, 2, 6, 1}, {4, 3, 7, 1},  {5, 0, 0, 0},
+	                                    {5, 2, 2, 0}, {5, 3, 6, 1}, {5, 4, 7, 1}, {12, 5, 5, 0}, {12, 6, 6, 1},
+	                                    {1, 0, 0, 0}, {2, 1, 6, 1}}; /* used, seen, core, node */
+	const struct machine machine = {.nodes = 2, .cores = 12};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
+		const unsigned core = machine_used_core(&machine, cores[i][0], cores[i][1]);
+
+		assert_int_equal(core, cores[i][2]);
+		assert_int_equal(core / 6, cores[i][3]);
+	}
+	for (unsigned used = 1; used <= 24; used++) {
+		const struct machine four = {.nodes = 4, .cores = 24};
+		unsigned before = 0;
+
+		for (unsigned i = 0; i < used; i++) {
+			const unsigned core = machine_used_core(&four, used, i);
+
+			assert_true(core < 24 && (i == 0 || core > before));
+			before = core;
+		}
+	}
+}
+
 /* Every machine that is described is sound, has the name of its file, and a pipeline; there are those of the poster. */
 static void
 all_described_machines_are_sound(void **state)
 {
-	static const char *const wanted[] = {"e5-2603v1", "e5-2690v4", "e5-2699v3", "in-order-2"};
+	static const char *const wanted[] = {"e5-2603v1",    "e5-2690v4",  "e5-2699v3",
+	                                     "e5-2699v3-2s", "in-order-2", "opteron-6174-2s"};
 	char directory[PATH_MAX];
 	char **names;
 	size_t found = 0;
@@ -335,10 +364,10 @@ all_described_machines_are_sound(void **state)
 			fail_msg("%s", why);
 		assert_string_equal(machine.name, names[i]);
 		assert_string_equal(machine.pipeline_name, pipeline.name);
-		for (size_t w = 0; w < 4; w++)
+		for (size_t w = 0; w < sizeof(wanted) / sizeof(wanted[0]); w++)
 			found += strcmp(names[i], wanted[w]) == 0;
 	}
-	assert_int_equal(found, 4);
+	assert_int_equal(found, sizeof(wanted) / sizeof(wanted[0]));
 	config_model_list_free(names, count);
 }
 
@@ -499,6 +528,7 @@ main(void)
 		cmocka_unit_test(a_curve_ascends),
 		cmocka_unit_test(memory_is_slower_than_the_last_cache),
 		cmocka_unit_test(several_nodes_are_some_way_apart),
+		cmocka_unit_test(used_cores_are_spread_over_the_nodes),
 		cmocka_unit_test(all_described_machines_are_sound),
 		cmocka_unit_test(a_machine_that_is_none_is_refused_with_those_near),
 		cmocka_unit_test(ones_own_machine_comes_first),
