@@ -816,8 +816,10 @@ answer_core(const struct clock *clock, const struct clock_thread *thread)
 	const struct clock_call *call = &thread->pending.call;
 	const struct machine *machine = &clock->setup.machine;
 	const uint32_t core = thread->core;
-	const uint32_t used = machine_used_core(machine, clock->setup.threads, core);
-	const uint32_t node = used / (machine->cores / machine->nodes);
+	uint32_t node = 0;
+
+	if (machine->nodes > 1)
+		node = machine_used_core(machine, clock->setup.threads, core) / (machine->cores / machine->nodes);
 
 	guest_memory_write(call->arguments[0], call->base, &core, sizeof(core));
 	guest_memory_write(call->arguments[1], call->base, &node, sizeof(node));

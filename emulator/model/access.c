@@ -209,16 +209,16 @@ prefetch_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64
 APART void
 prefetch_coherent_line(struct hierarchy *hierarchy, struct prefetcher *prefetcher, uint64_t line, uint64_t now)
 {
-	uint64_t entry, *place = directory_lock(hierarchy->system->coherence.directory, line, &entry);
+	uint64_t entry, *place = line_directory_lock(hierarchy->system->coherence.directory, line, &entry);
 
 	if (!place)
 		return;
-	if (coherence_prefetch(hierarchy, &entry)) {
-		coherence_lock(hierarchy);
+	if (coherence_prefetch(&hierarchy->coherent, &entry)) {
+		coherence_lock(&hierarchy->coherent);
 		prefetch_line(hierarchy, prefetcher, line, now);
-		coherence_unlock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
 	}
-	directory_unlock(place, entry);
+	line_directory_unlock(place, entry);
 }
 
 INLINE bool
@@ -393,11 +393,11 @@ use_own_line(struct hierarchy *hierarchy, const struct coherent_access *access, 
 {
 	bool has;
 
-	coherence_lock(hierarchy);
+	coherence_lock(&hierarchy->coherent);
 	has = has_line(hierarchy, access->line, access->writes);
 	if (has)
 		use_line(hierarchy, access->guest_line, access->line, access->writes, access->now, false, result);
-	coherence_unlock(hierarchy);
+	coherence_unlock(&hierarchy->coherent);
 	return has;
 }
 
@@ -416,21 +416,21 @@ use_contended_line(struct hierarchy *hierarchy, const struct coherent_access *ac
 	bool is_far = false;
 	uint32_t wait;
 
-	coherence_lock(hierarchy);
+	coherence_lock(&hierarchy->coherent);
 	if (has_line(hierarchy, access->line, false)) {
 		use_line(hierarchy, access->guest_line, access->line, false, access->now, false, result)->key =
 			FILTER_NOTHING;
-		coherence_unlock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
 	} else {
-		coherence_unlock(hierarchy);
-		place = directory_lock(coherence->directory, access->line, &known);
-		coherence_lock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
+		place = line_directory_lock(coherence->directory, access->line, &known);
+		coherence_lock(&hierarchy->coherent);
 		use_line(hierarchy, access->guest_line, access->line, false, access->now, true, result)->key =
 			FILTER_NOTHING;
-		coherence_unlock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
 		if (place) {
-			coherence_join_contention(hierarchy, &known);
-			directory_unlock(place, known);
+			coherence_join_contention(&hierarchy->coherent, &known);
+			line_directory_unlock(place, known);
 		}
 	}
 	wait = contention_access(coherence->contention, contended, &contender, &is_far);
@@ -448,26 +448,26 @@ use_shared_line(struct hierarchy *hierarchy, const struct coherent_access *acces
 	const uint64_t line = access->line, now = access->now;
 	struct copies copies = {.any = false};
 	struct contended_line *contended;
-	uint64_t known = 0, *place = directory_lock(coherence->directory, line, &known);
+	uint64_t known = 0, *place = line_directory_lock(coherence->directory, line, &known);
 	bool waits, is_contended = false;
 	struct filter_entry *entry;
 
 	contended = coherence->contention ? contention_find(coherence->contention, line) : NULL;
 	if (contended) { /* since this moment */
 		if (place)
-			directory_unlock(place, known);
+			line_directory_unlock(place, known);
 		use_contended_line(hierarchy, access, contended, result);
 		return;
 	}
 	if (place)
-		copies = access->writes ? coherence_write(hierarchy, line, &known)
-		                        : coherence_read(hierarchy, line, &known);
+		copies = access->writes ? coherence_write(&hierarchy->coherent, line, &known)
+		                        : coherence_read(&hierarchy->coherent, line, &known);
 	waits = copies.dirty || (access->writes && copies.any);
 	if (waits && place && coherence->contention)
 		is_contended = contention_handed_over(coherence->contention, line, now);
 	if (is_contended)
-		coherence_give_up(hierarchy, line, &known);
-	coherence_lock(hierarchy);
+		coherence_give_up(&hierarchy->coherent, line, &known);
+	coherence_lock(&hierarchy->coherent);
 	entry = use_line(hierarchy, access->guest_line, line, access->writes, now, copies.dirty, result);
 	if (is_contended)
 		entry->key = FILTER_NOTHING;
@@ -475,9 +475,9 @@ use_shared_line(struct hierarchy *hierarchy, const struct coherent_access *acces
 		wait_for_transfer(hierarchy, &copies, result);
 	if (copies.dirty && !access->writes)
 		keep_what_was_written(hierarchy, line, copies.far, now);
-	coherence_unlock(hierarchy);
+	coherence_unlock(&hierarchy->coherent);
 	if (place)
-		directory_unlock(place, known);
+		line_directory_unlock(place, known);
 }
 
 APART bool
@@ -578,11 +578,11 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	if (found.hit)
 		return result->tlb_missed;
 	if (hierarchy->system->coherence.directory)
-		coherence_lock(hierarchy);
+		coherence_lock(&hierarchy->coherent);
 	access_outer_levels(hierarchy, physical >> hierarchy->line_shift, hierarchy->system->code_cycles, now, false,
 	                    result);
 	if (hierarchy->system->coherence.directory)
-		coherence_unlock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
 	if (hierarchy->prefetcher_count)
 		run_prefetchers(hierarchy, physical, 0, now, result);
 	return true;
@@ -597,8 +597,8 @@ hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, ui
 	page_map_move(hierarchy->system->pages, from, to, bytes);
 	__atomic_fetch_add(&hierarchy->system->moves, 1, __ATOMIC_RELEASE);
 	if (hierarchy->system->coherence.directory)
-		coherence_lock(hierarchy);
+		coherence_lock(&hierarchy->coherent);
 	l1_forget(&hierarchy->data);
 	if (hierarchy->system->coherence.directory)
-		coherence_unlock(hierarchy);
+		coherence_unlock(&hierarchy->coherent);
 }

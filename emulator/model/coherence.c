@@ -5,7 +5,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "emulator/model/hierarchy_internal.h"
+#include "emulator/model/cache.h"
+#include "emulator/model/l1.h"
 
 #define SPINS_MAX 200 /* failed attempts before sched_yield() */
 #define NS_PER_US 1000.0
@@ -13,9 +14,9 @@
 /* ---- groups of cores ---- */
 
 static unsigned
-group_of(const struct hierarchy *hierarchy)
+group_of(const struct coherent_core *core)
 {
-	return hierarchy->core / hierarchy->system->coherence.cores_in_group;
+	return core->core / core->coherence->cores_in_group;
 }
 
 static void
@@ -36,21 +37,21 @@ unlock_group(struct coherence_group *group)
 }
 
 void
-coherence_lock(struct hierarchy *hierarchy)
+coherence_lock(struct coherent_core *core)
 {
-	lock_group(&hierarchy->system->coherence.groups[group_of(hierarchy)]);
+	lock_group(&core->coherence->groups[group_of(core)]);
 }
 
 void
-coherence_unlock(struct hierarchy *hierarchy)
+coherence_unlock(struct coherent_core *core)
 {
-	unlock_group(&hierarchy->system->coherence.groups[group_of(hierarchy)]);
+	unlock_group(&core->coherence->groups[group_of(core)]);
 }
 
 static uint64_t
-bit_of(const struct hierarchy *hierarchy)
+bit_of(const struct coherent_core *core)
 {
-	return UINT64_C(1) << group_of(hierarchy);
+	return UINT64_C(1) << group_of(core);
 }
 
 /* ---- one cache of another core, or of other cores ---- */
@@ -82,49 +83,50 @@ ask_cache(struct cache *cache, uint64_t line, enum demand demand, bool is_far, s
 
 /* Under the lock of its group: the caches that are its own. */
 static void
-ask_hierarchy(struct hierarchy *other, uint64_t line, enum demand demand, bool is_far, struct copies *copies)
+ask_core(struct coherent_core *other, uint64_t line, enum demand demand, bool is_far, struct copies *copies)
 {
-	struct filter_entry *entry = l1_find(&other->data, line);
+	const struct machine *machine = other->coherence->machine;
+	struct filter_entry *entry = l1_find(other->data, line);
 
 	if (entry) {
 		note(copies, entry->key & FILTER_WRITTEN, is_far);
 		if (demand == DEMAND_ONLY)
-			l1_remove(&other->data, entry);
+			l1_remove(other->data, entry);
 		else
 			__atomic_store_n(&entry->key, entry->key & ~(uint64_t)FILTER_WRITTEN, __ATOMIC_RELAXED);
 	}
-	for (unsigned level = 1; level < other->level_count; level++) {
-		if (other->levels[level] == &other->own[level])
+	for (unsigned level = 1; level < machine->level_count; level++) {
+		if (machine->levels[level].cores == 1)
 			ask_cache(other->levels[level], line, demand, is_far, copies);
 	}
 }
 
 static void
-ask_owner(struct hierarchy *hierarchy, uint64_t line, unsigned number, enum demand demand, struct copies *copies)
+ask_owner(struct coherent_core *core, uint64_t line, unsigned number, enum demand demand, struct copies *copies)
 {
-	struct coherence *coherence = &hierarchy->system->coherence;
-	struct hierarchy *owner = __atomic_load_n(&coherence->owners[number], __ATOMIC_ACQUIRE);
+	struct coherence *coherence = core->coherence;
+	struct coherent_core *owner = __atomic_load_n(&coherence->owners[number], __ATOMIC_ACQUIRE);
 	struct coherence_group *group;
 
-	if (!owner || owner == hierarchy)
+	if (!owner || owner == core)
 		return;
 	group = &coherence->groups[group_of(owner)];
 	lock_group(group);
-	ask_hierarchy(owner, line, demand, owner->node != hierarchy->node, copies);
+	ask_core(owner, line, demand, owner->node != core->node, copies);
 	unlock_group(group);
 }
 
 /* All cores that may have a copy. */
 static void
-ask_sharers(struct hierarchy *hierarchy, uint64_t line, uint64_t sharers, struct copies *copies)
+ask_sharers(struct coherent_core *core, uint64_t line, uint64_t sharers, struct copies *copies)
 {
 	for (; sharers; sharers &= sharers - 1) {
-		struct coherence_group *group = &hierarchy->system->coherence.groups[__builtin_ctzll(sharers)];
+		struct coherence_group *group = &core->coherence->groups[__builtin_ctzll(sharers)];
 
 		lock_group(group);
-		for (struct hierarchy *other = group->first; other; other = other->next_in_group) {
-			if (other != hierarchy)
-				ask_hierarchy(other, line, DEMAND_ONLY, other->node != hierarchy->node, copies);
+		for (struct coherent_core *other = group->first; other; other = other->next_in_group) {
+			if (other != core)
+				ask_core(other, line, DEMAND_ONLY, other->node != core->node, copies);
 		}
 		unlock_group(group);
 	}
@@ -132,16 +134,15 @@ ask_sharers(struct hierarchy *hierarchy, uint64_t line, uint64_t sharers, struct
 
 /* Levels that groups of cores share, but for those of this core. */
 static void
-ask_outer_levels(struct hierarchy *hierarchy, uint64_t line, uint64_t sharers, enum demand demand,
-                 struct copies *copies)
+ask_outer_levels(struct coherent_core *core, uint64_t line, uint64_t sharers, enum demand demand, struct copies *copies)
 {
-	struct memory_system *system = hierarchy->system;
-	const struct machine *machine = &system->machine;
-	const unsigned in_group = system->coherence.cores_in_group, in_node = machine->cores / machine->nodes;
+	const struct coherence *coherence = core->coherence;
+	const struct machine *machine = coherence->machine;
+	const unsigned in_group = coherence->cores_in_group, in_node = machine->cores / machine->nodes;
 
 	for (unsigned level = 1; level < machine->level_count; level++) {
 		const unsigned cores = machine->levels[level].cores;
-		struct cache *caches = __atomic_load_n(&system->shared[level], __ATOMIC_ACQUIRE);
+		struct cache *caches = __atomic_load_n(&coherence->shared[level], __ATOMIC_ACQUIRE);
 		unsigned next = 0; /* the first that was not asked yet */
 
 		for (uint64_t left = caches ? sharers : 0; left; left &= left - 1) {
@@ -151,9 +152,8 @@ ask_outer_levels(struct hierarchy *hierarchy, uint64_t line, uint64_t sharers, e
 			for (unsigned i = first / cores > next ? first / cores : next; i < (last + cores - 1) / cores;
 			     i++) {
 				next = i + 1;
-				if (i != hierarchy->core / cores && __atomic_load_n(&caches[i].sets, __ATOMIC_ACQUIRE))
-					ask_cache(&caches[i], line, demand, i * cores / in_node != hierarchy->node,
-					          copies);
+				if (i != core->core / cores && __atomic_load_n(&caches[i].sets, __ATOMIC_ACQUIRE))
+					ask_cache(&caches[i], line, demand, i * cores / in_node != core->node, copies);
 			}
 		}
 	}
@@ -163,75 +163,75 @@ ask_outer_levels(struct hierarchy *hierarchy, uint64_t line, uint64_t sharers, e
 
 /* Get the line to read: the owner, if another core is, owns it no longer. */
 static uint64_t
-add_sharer(const struct hierarchy *hierarchy, uint64_t entry)
+add_sharer(const struct coherent_core *core, uint64_t entry)
 {
-	return directory_with_owner(entry, entry & DIRECTORY_SHARERS ? 0 : hierarchy->number) | bit_of(hierarchy);
+	return line_directory_with_owner(entry, entry & LINE_SHARERS ? 0 : core->number) | bit_of(core);
 }
 
 static bool
-is_owner(const struct hierarchy *hierarchy, uint64_t entry)
+is_owner(const struct coherent_core *core, uint64_t entry)
 {
-	return hierarchy->number && directory_owner(entry) == hierarchy->number;
+	return core->number && line_directory_owner(entry) == core->number;
 }
 
 struct copies
-coherence_read(struct hierarchy *hierarchy, uint64_t line, uint64_t *entry)
+coherence_read(struct coherent_core *core, uint64_t line, uint64_t *entry)
 {
-	const uint64_t sharers = *entry & DIRECTORY_SHARERS;
+	const uint64_t sharers = *entry & LINE_SHARERS;
 	struct copies copies = {.any = false};
 
-	if (is_owner(hierarchy, *entry))
+	if (is_owner(core, *entry))
 		return copies;
-	if (directory_owner(*entry))
-		ask_owner(hierarchy, line, directory_owner(*entry), DEMAND_CLEAN, &copies);
-	if (*entry & DIRECTORY_WRITTEN && sharers & ~hierarchy->with_all_levels) {
-		ask_outer_levels(hierarchy, line, sharers, DEMAND_CLEAN, &copies);
-		if (!(sharers & hierarchy->with_any_level))
-			*entry &= ~DIRECTORY_WRITTEN;
+	if (line_directory_owner(*entry))
+		ask_owner(core, line, line_directory_owner(*entry), DEMAND_CLEAN, &copies);
+	if (*entry & LINE_WRITTEN && sharers & ~core->with_all_levels) {
+		ask_outer_levels(core, line, sharers, DEMAND_CLEAN, &copies);
+		if (!(sharers & core->with_any_level))
+			*entry &= ~LINE_WRITTEN;
 	}
-	*entry = add_sharer(hierarchy, *entry);
+	*entry = add_sharer(core, *entry);
 	return copies;
 }
 
 struct copies
-coherence_write(struct hierarchy *hierarchy, uint64_t line, uint64_t *entry)
+coherence_write(struct coherent_core *core, uint64_t line, uint64_t *entry)
 {
-	const uint64_t sharers = *entry & DIRECTORY_SHARERS;
+	const uint64_t sharers = *entry & LINE_SHARERS;
 	struct copies copies = {.any = false};
 
-	if (!is_owner(hierarchy, *entry)) {
-		if (directory_owner(*entry))
-			ask_owner(hierarchy, line, directory_owner(*entry), DEMAND_ONLY, &copies);
+	if (!is_owner(core, *entry)) {
+		if (line_directory_owner(*entry))
+			ask_owner(core, line, line_directory_owner(*entry), DEMAND_ONLY, &copies);
 		else
-			ask_sharers(hierarchy, line, sharers, &copies);
-		if (sharers & ~hierarchy->with_all_levels)
-			ask_outer_levels(hierarchy, line, sharers, DEMAND_ONLY, &copies);
+			ask_sharers(core, line, sharers, &copies);
+		if (sharers & ~core->with_all_levels)
+			ask_outer_levels(core, line, sharers, DEMAND_ONLY, &copies);
 	}
-	*entry = directory_with_owner(DIRECTORY_WRITTEN | bit_of(hierarchy), hierarchy->number);
+	*entry = line_directory_with_owner(LINE_WRITTEN | bit_of(core), core->number);
 	return copies;
 }
 
 void
-coherence_give_up(struct hierarchy *hierarchy, uint64_t line, uint64_t *entry)
+coherence_give_up(struct coherent_core *core, uint64_t line, uint64_t *entry)
 {
-	coherence_write(hierarchy, line, entry);
-	*entry = directory_with_owner(*entry, 0);
+	coherence_write(core, line, entry);
+	*entry = line_directory_with_owner(*entry, 0);
 }
 
 void
-coherence_join_contention(const struct hierarchy *hierarchy, uint64_t *entry)
+coherence_join_contention(const struct coherent_core *core, uint64_t *entry)
 {
-	*entry = directory_with_owner(*entry, 0) | bit_of(hierarchy);
+	*entry = line_directory_with_owner(*entry, 0) | bit_of(core);
 }
 
 bool
-coherence_prefetch(struct hierarchy *hierarchy, uint64_t *entry)
+coherence_prefetch(struct coherent_core *core, uint64_t *entry)
 {
-	if (is_owner(hierarchy, *entry))
+	if (is_owner(core, *entry))
 		return true;
-	if (directory_owner(*entry))
+	if (line_directory_owner(*entry))
 		return false;
-	*entry = add_sharer(hierarchy, *entry);
+	*entry = add_sharer(core, *entry);
 	return true;
 }
 
@@ -239,131 +239,127 @@ coherence_prefetch(struct hierarchy *hierarchy, uint64_t *entry)
 
 /* The groups whose cores have the outer level `level` in common with this one. */
 static uint64_t
-groups_with(const struct hierarchy *hierarchy, unsigned level)
+groups_with(const struct coherent_core *core, unsigned level)
 {
-	const struct machine *machine = &hierarchy->system->machine;
-	const unsigned cores = machine->levels[level].cores, mine = hierarchy->core / cores;
+	const struct machine *machine = core->coherence->machine;
+	const unsigned cores = machine->levels[level].cores, mine = core->core / cores;
 	uint64_t groups = 0;
 
-	for (unsigned core = mine * cores; core < (mine + 1) * cores && core < machine->cores; core++)
-		groups |= UINT64_C(1) << core / hierarchy->system->coherence.cores_in_group;
+	for (unsigned i = mine * cores; i < (mine + 1) * cores && i < machine->cores; i++)
+		groups |= UINT64_C(1) << i / core->coherence->cores_in_group;
 	return groups;
 }
 
 void
-coherence_join(struct hierarchy *hierarchy)
+coherence_join(struct coherent_core *core)
 {
-	struct coherence *coherence = &hierarchy->system->coherence;
-	struct coherence_group *group = &coherence->groups[group_of(hierarchy)];
-	const struct machine *machine = &hierarchy->system->machine;
+	struct coherence *coherence = core->coherence;
+	struct coherence_group *group = &coherence->groups[group_of(core)];
+	const struct machine *machine = core->coherence->machine;
 
-	hierarchy->with_all_levels = DIRECTORY_SHARERS;
+	core->with_all_levels = LINE_SHARERS;
 	for (unsigned level = 1; level < machine->level_count; level++) {
 		if (machine->levels[level].cores == 1)
 			continue;
-		hierarchy->with_all_levels &= groups_with(hierarchy, level);
-		hierarchy->with_any_level |= groups_with(hierarchy, level);
+		core->with_all_levels &= groups_with(core, level);
+		core->with_any_level |= groups_with(core, level);
 	}
-	for (unsigned i = 1; i <= DIRECTORY_OWNERS_MAX && !hierarchy->number; i++) {
+	for (unsigned i = 1; i <= LINE_OWNERS_MAX && !core->number; i++) {
 		if (!coherence->owners[i])
-			hierarchy->number = i;
+			core->number = i;
 	}
-	if (hierarchy->number)
-		__atomic_store_n(&coherence->owners[hierarchy->number], hierarchy, __ATOMIC_RELEASE);
+	if (core->number)
+		__atomic_store_n(&coherence->owners[core->number], core, __ATOMIC_RELEASE);
 	lock_group(group);
-	hierarchy->next_in_group = group->first;
-	group->first = hierarchy;
+	core->next_in_group = group->first;
+	group->first = core;
 	unlock_group(group);
 }
 
 void
-coherence_leave(struct hierarchy *hierarchy)
+coherence_leave(struct coherent_core *core)
 {
-	struct coherence *coherence = &hierarchy->system->coherence;
-	struct coherence_group *group = &coherence->groups[group_of(hierarchy)];
-	struct hierarchy **place;
+	struct coherence *coherence = core->coherence;
+	struct coherence_group *group = &coherence->groups[group_of(core)];
+	struct coherent_core **place;
 
 	lock_group(group);
-	if (hierarchy->number)
-		__atomic_store_n(&coherence->owners[hierarchy->number], NULL, __ATOMIC_RELEASE);
-	for (place = &group->first; *place && *place != hierarchy;)
+	if (core->number)
+		__atomic_store_n(&coherence->owners[core->number], NULL, __ATOMIC_RELEASE);
+	for (place = &group->first; *place && *place != core;)
 		place = &(*place)->next_in_group;
 	if (*place)
-		*place = hierarchy->next_in_group;
+		*place = core->next_in_group;
 	unlock_group(group);
 }
 
-/* A line of the only hierarchy: it owns it, and an outer level may have it dirty. */
+/* A line of the only core: it owns it, and an outer level may have it dirty. */
 static void
 enter_line(void *context, uint64_t line)
 {
-	const struct hierarchy *hierarchy = context;
-	uint64_t entry, *place = directory_lock(hierarchy->system->coherence.directory, line, &entry);
+	const struct coherent_core *core = context;
+	uint64_t entry, *place = line_directory_lock(core->coherence->directory, line, &entry);
 
 	if (place)
-		directory_unlock(place, directory_with_owner(DIRECTORY_WRITTEN | bit_of(hierarchy), hierarchy->number));
+		line_directory_unlock(place, line_directory_with_owner(LINE_WRITTEN | bit_of(core), core->number));
 }
 
 static void
-enter_lines(struct hierarchy *hierarchy)
+enter_lines(struct coherent_core *core)
 {
-	l1_each(&hierarchy->data, enter_line, hierarchy);
-	for (unsigned level = 1; level < hierarchy->level_count; level++)
-		cache_each(hierarchy->levels[level], enter_line, hierarchy);
+	l1_each(core->data, enter_line, core);
+	for (unsigned level = 1; level < core->coherence->machine->level_count; level++)
+		cache_each(core->levels[level], enter_line, core);
 }
 
 int
-coherence_init(struct memory_system *system)
+coherence_init(struct coherence *coherence, const struct machine *machine, struct cache **shared,
+               uint32_t memory_cycles, uint64_t quantum_cycles)
 {
-	const struct machine *machine = &system->machine;
-	struct coherence *coherence = &system->coherence;
 	const double cycles_per_ns = machine->clock_mhz / NS_PER_US;
 	const unsigned own = machine->levels[0].latency_cycles, in_node = machine->cores / machine->nodes;
-	unsigned near = system->curve.least_cycles, far;
+	long near = memory_cycles, far = memory_cycles + lround(machine->remote_latency_ns * cycles_per_ns);
 
-	coherence->cores_in_group = (machine->cores + DIRECTORY_GROUPS - 1) / DIRECTORY_GROUPS;
+	*coherence = (struct coherence){.machine = machine, .shared = shared, .quantum_cycles = quantum_cycles};
+	coherence->cores_in_group = (machine->cores + LINE_GROUPS - 1) / LINE_GROUPS;
 	for (unsigned i = machine->level_count; i-- > 1;) {
 		if (machine->levels[i].cores == in_node)
 			near = machine->levels[i].latency_cycles;
 	}
 	if (machine->transfer_ns > 0)
-		near = (unsigned)lround(machine->transfer_ns * cycles_per_ns);
-	far = system->curve.least_cycles + system->remote_cycles;
+		near = lround(machine->transfer_ns * cycles_per_ns);
 	if (machine->remote_transfer_ns > 0)
-		far = (unsigned)lround(machine->remote_transfer_ns * cycles_per_ns);
-	coherence->transfer_cycles = near > own ? near - own : 0;
-	coherence->far_transfer_cycles = far > own ? far - own : 0;
-	coherence->groups =
-		aligned_alloc(_Alignof(struct coherence_group), DIRECTORY_GROUPS * sizeof(*coherence->groups));
-	coherence->owners = calloc(DIRECTORY_OWNERS_MAX + 1, sizeof(struct hierarchy *));
+		far = lround(machine->remote_transfer_ns * cycles_per_ns);
+	coherence->transfer_cycles = near > own ? (uint32_t)(near - own) : 0;
+	coherence->far_transfer_cycles = far > own ? (uint32_t)(far - own) : 0;
+	coherence->groups = aligned_alloc(_Alignof(struct coherence_group), LINE_GROUPS * sizeof(*coherence->groups));
+	coherence->owners = calloc(LINE_OWNERS_MAX + 1, sizeof(struct coherent_core *));
 	if (!coherence->groups || !coherence->owners)
 		return -ENOMEM;
-	for (unsigned i = 0; i < DIRECTORY_GROUPS; i++)
+	for (unsigned i = 0; i < LINE_GROUPS; i++)
 		coherence->groups[i] = (struct coherence_group){.first = NULL};
 	return 0;
 }
 
 void
-coherence_begin(struct memory_system *system)
+coherence_begin(struct coherence *coherence)
 {
-	struct coherence *coherence = &system->coherence;
+	const struct machine *machine = coherence->machine;
 
-	if (!system->has_caches)
-		return;
-	coherence->contention = contention_new(system->machine.cores, system->machine.nodes, coherence->transfer_cycles,
-	                                       coherence->far_transfer_cycles, system->quantum_cycles);
-	coherence->directory = directory_new(system->machine.line_bytes);
-	for (unsigned i = 0; coherence->directory && i < DIRECTORY_GROUPS; i++) {
-		for (struct hierarchy *each = coherence->groups[i].first; each; each = each->next_in_group)
+	coherence->contention = contention_new(machine->cores, machine->nodes, coherence->transfer_cycles,
+	                                       coherence->far_transfer_cycles, coherence->quantum_cycles);
+	coherence->directory = line_directory_new(machine->line_bytes);
+	for (unsigned i = 0; coherence->directory && i < LINE_GROUPS; i++) {
+		for (struct coherent_core *each = coherence->groups[i].first; each; each = each->next_in_group)
 			enter_lines(each);
 	}
 }
 
 void
-coherence_fini(struct memory_system *system)
+coherence_fini(struct coherence *coherence)
 {
-	directory_free(system->coherence.directory);
-	contention_free(system->coherence.contention);
-	free(system->coherence.groups);
-	free(system->coherence.owners);
+	line_directory_free(coherence->directory);
+	contention_free(coherence->contention);
+	free(coherence->groups);
+	free(coherence->owners);
 }

@@ -89,14 +89,14 @@ memory_system_new(const struct machine *machine, uint32_t parts, uint64_t quantu
 	system->has_caches = parts & SETUP_CACHES;
 	system->has_tlbs = parts & SETUP_TLBS;
 	system->seed = seed;
-	system->quantum_cycles = quantum_cycles;
 	pthread_mutex_init(&system->lock, NULL);
 	load_curve_init(&system->curve, machine);
 	set_latencies(system);
 	system->pages = page_map_new(machine);
 	err = system->pages ? make_paths(system, quantum_cycles) : -ENOMEM;
 	if (!err)
-		err = coherence_init(system);
+		err = coherence_init(&system->coherence, &system->machine, system->shared, system->curve.least_cycles,
+		                     quantum_cycles);
 	if (!err)
 		return system;
 	memory_system_free(system);
@@ -121,7 +121,7 @@ memory_system_free(struct memory_system *system)
 		memory_path_fini(&system->controllers[i]);
 	for (unsigned i = 0; system->links && i < machine->nodes * machine->nodes; i++)
 		memory_path_fini(&system->links[i]);
-	coherence_fini(system);
+	coherence_fini(&system->coherence);
 	free(system->controllers);
 	free(system->links);
 	page_map_free(system->pages);
@@ -177,7 +177,8 @@ begin_to_share(struct memory_system *system)
 		system->controllers[i].is_shared = true;
 	for (unsigned i = 0; i < system->machine.nodes * system->machine.nodes; i++)
 		system->links[i].is_shared = true;
-	coherence_begin(system);
+	if (system->has_caches)
+		coherence_begin(&system->coherence);
 }
 
 void
@@ -297,6 +298,20 @@ make_parts(struct hierarchy *hierarchy)
 	return hierarchy->data_filter && hierarchy->code_filter ? 0 : -ENOMEM;
 }
 
+/* Other cores may ask for its lines from now on. */
+static void
+join(struct hierarchy *hierarchy)
+{
+	struct coherent_core *coherent = &hierarchy->coherent;
+
+	coherent->core = hierarchy->core;
+	coherent->node = hierarchy->node;
+	coherent->data = &hierarchy->data;
+	for (unsigned i = 1; i < hierarchy->level_count; i++)
+		coherent->levels[i] = hierarchy->levels[i];
+	coherence_join(coherent);
+}
+
 struct hierarchy *
 hierarchy_new(struct memory_system *system, unsigned core, struct filter_room room)
 {
@@ -306,8 +321,11 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 
 	if (!hierarchy)
 		return NULL;
-	*hierarchy =
-		(struct hierarchy){.system = system, .core = core, .level_count = machine->level_count, .room = room};
+	*hierarchy = (struct hierarchy){.system = system,
+	                                .coherent = {.coherence = &system->coherence},
+	                                .core = core,
+	                                .level_count = machine->level_count,
+	                                .room = room};
 	hierarchy->node = core / (machine->cores / machine->nodes);
 	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
 	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
@@ -319,7 +337,7 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 	if (!err && system->hierarchy_count++ == 1)
 		begin_to_share(system);
 	if (!err)
-		coherence_join(hierarchy);
+		join(hierarchy);
 	pthread_mutex_unlock(&system->lock);
 	if (!err)
 		return hierarchy;
@@ -334,7 +352,7 @@ hierarchy_free(struct hierarchy *hierarchy)
 	if (!hierarchy)
 		return;
 	pthread_mutex_lock(&hierarchy->system->lock);
-	coherence_leave(hierarchy);
+	coherence_leave(&hierarchy->coherent);
 	pthread_mutex_unlock(&hierarchy->system->lock);
 	for (unsigned i = 1; i < MACHINE_LEVELS_MAX; i++)
 		cache_fini(&hierarchy->own[i]);

@@ -21,7 +21,7 @@
 struct memory_system {
 	struct machine machine;
 	bool has_caches, has_tlbs;
-	uint64_t seed, quantum_cycles;
+	uint64_t seed;
 	struct page_map *pages;
 	uint64_t moves;                  /* of pages; atomically */
 	struct memory_path *controllers; /* of each node in turn */
@@ -52,6 +52,7 @@ struct arrival {
 
 struct hierarchy {
 	struct memory_system *system;
+	struct coherent_core coherent;
 	unsigned core, node, level_count;
 	uint8_t line_shift, page_shift;
 	struct l1 data, code;
@@ -68,10 +69,6 @@ struct hierarchy {
 	struct arrival arrivals[ARRIVALS];
 	struct memory_path_user *users;   /* of controllers, and then of links */
 	struct hierarchy_traffic traffic; /* but for node_bytes, which users know */
-	unsigned number;                  /* as an owner of lines; 0: there are too many */
-	struct hierarchy *next_in_group;  /* of the coherence group */
-	uint64_t with_all_levels,
-		with_any_level; /* groups that have the shared levels in common with it; all, or some */
 };
 
 #endif

@@ -10,9 +10,10 @@ command -v dcpiemu >/dev/null || {
 export XDG_CONFIG_HOME=$scratch/config
 
 # name, cores, MHz, memory's latency and bandwidth of those of the poster, by their data sheets and the papers named there
-check_equal 'the machines of the poster are listed' 'e5-2603v1 4 1800 84 42
+check_equal 'the machines of the poster are listed, and one with two sockets' 'e5-2603v1 4 1800 84 42
 e5-2690v4 14 2600 95 63
-e5-2699v3 18 2300 96 63' "$(dcpiemu machines --no-header | sed 's/ [0-9]*K [0-9]*K [0-9]*M / /' |
+e5-2699v3 18 2300 96 63
+e5-2699v3-2s 2x18 2300 96 126' "$(dcpiemu machines --no-header | sed 's/ [0-9]*K [0-9]*K [0-9]*M / /' |
 	awk '/^e5/ { print $1, $2, $3, $4, $6 }')"
 check_equal 'so they are as JSON' '4 18 14' "$(dcpiemu machines --json |
 	jq -r '[.machines[] | {(.name): .cores}] | add | "\(.["e5-2603v1"]) \(.["e5-2699v3"]) \(.["e5-2690v4"])"')"

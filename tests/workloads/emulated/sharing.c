@@ -22,7 +22,7 @@ struct own {
 	_Alignas(LINE) atomic_ulong counter;
 };
 
-struct queue {
+struct item_queue {
 	_Alignas(LINE) atomic_ulong written;
 	_Alignas(LINE) atomic_ulong taken;
 	_Alignas(LINE) uint64_t slots[SLOTS];
@@ -36,7 +36,7 @@ struct sharing {
 	_Alignas(LINE) atomic_ulong serving;
 	_Alignas(LINE) volatile unsigned long words[THREADS_MAX];
 	struct own own[THREADS_MAX];
-	struct queue queue;
+	struct item_queue queue;
 	size_t turns;
 	uint64_t sum;
 };
@@ -110,7 +110,7 @@ add_with_ticket_lock(struct sharing *sharing, size_t number)
 static void
 use_queue(struct sharing *sharing, size_t number)
 {
-	struct queue *queue = &sharing->queue;
+	struct item_queue *queue = &sharing->queue;
 	const unsigned long written = atomic_load_explicit(&queue->written, memory_order_acquire);
 	const unsigned long taken = atomic_load_explicit(&queue->taken, memory_order_acquire);
 

@@ -1,4 +1,4 @@
-#include "emulator/model/directory.h"
+#include "emulator/model/line_directory.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -15,16 +15,16 @@ struct chunk {
 	struct chunk *next;
 };
 
-struct directory {
+struct line_directory {
 	struct chunk **chunks; /* by line >> CHUNK_SHIFT; NULL: none yet. Of what is never used, the host has no page */
 	struct chunk *made;    /* all of them */
 };
 
-struct directory *
-directory_new(unsigned line_bytes)
+struct line_directory *
+line_directory_new(unsigned line_bytes)
 {
 	const unsigned region_shift = PAGE_MAP_REGION_SHIFT - (unsigned)__builtin_ctz(line_bytes) - CHUNK_SHIFT;
-	struct directory *directory = calloc(1, sizeof(*directory));
+	struct line_directory *directory = calloc(1, sizeof(*directory));
 
 	if (!directory)
 		return NULL;
@@ -36,7 +36,7 @@ directory_new(unsigned line_bytes)
 }
 
 void
-directory_free(struct directory *directory)
+line_directory_free(struct line_directory *directory)
 {
 	struct chunk *chunk;
 
@@ -52,7 +52,7 @@ directory_free(struct directory *directory)
 
 /* NULL: no memory. */
 static __attribute__((noinline)) struct chunk *
-make_chunk(struct directory *directory, struct chunk **place)
+make_chunk(struct line_directory *directory, struct chunk **place)
 {
 	struct chunk *there = NULL, *made = calloc(1, sizeof(*made));
 
@@ -70,7 +70,7 @@ make_chunk(struct directory *directory, struct chunk **place)
 }
 
 uint64_t *
-directory_lock(struct directory *directory, uint64_t line, uint64_t *entry)
+line_directory_lock(struct line_directory *directory, uint64_t line, uint64_t *entry)
 {
 	struct chunk **place = &directory->chunks[line >> CHUNK_SHIFT];
 	struct chunk *chunk = __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -91,7 +91,7 @@ directory_lock(struct directory *directory, uint64_t line, uint64_t *entry)
 }
 
 void
-directory_unlock(uint64_t *place, uint64_t entry)
+line_directory_unlock(uint64_t *place, uint64_t entry)
 {
 	__atomic_store_n(place, entry & ~LOCKED, __ATOMIC_RELEASE);
 }
