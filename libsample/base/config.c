@@ -502,11 +502,22 @@ is_model(const struct dirent *entry)
 	       strcmp(entry->d_name + length - strlen(CONFIG_MODEL_SUFFIX), CONFIG_MODEL_SUFFIX) == 0;
 }
 
+/* By names without the suffix: "a" is before "a-2", whose '-' is before the suffix's '.'. */
+static int
+by_model_name(const struct dirent **one, const struct dirent **other)
+{
+	const size_t length = strlen((*one)->d_name) - strlen(CONFIG_MODEL_SUFFIX);
+	const size_t other_length = strlen((*other)->d_name) - strlen(CONFIG_MODEL_SUFFIX);
+	const int order = memcmp((*one)->d_name, (*other)->d_name, length < other_length ? length : other_length);
+
+	return order ? order : (length > other_length) - (length < other_length);
+}
+
 int
 config_model_list(const char *directory, char ***names)
 {
 	struct dirent **entries;
-	int count = scandir(directory, &entries, is_model, alphasort);
+	int count = scandir(directory, &entries, is_model, by_model_name);
 
 	*names = NULL;
 	if (count < 0)
