@@ -30,6 +30,7 @@ static const struct {
 	[SETUP_EVENT_DATA_WALK] = {"dTLB-load-walks", SETUP_TLBS, 97},
 	[SETUP_EVENT_CODE_WALK] = {"iTLB-load-walks", SETUP_TLBS, 97},
 	[SETUP_EVENT_BRANCH] = {"branch-misses", SETUP_BRANCHES, 199},
+	[SETUP_EVENT_TRANSFER] = {"hitm", SETUP_CACHES, 97},
 };
 
 const char *

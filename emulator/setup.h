@@ -36,6 +36,7 @@ enum setup_event {
 	SETUP_EVENT_DATA_WALK,   /* dTLB-load-walks: those of them that missed the second level, too */
 	SETUP_EVENT_CODE_WALK,   /* iTLB-load-walks */
 	SETUP_EVENT_BRANCH,      /* branch-misses */
+	SETUP_EVENT_TRANSFER, /* hitm: loads, and atomic accesses, of lines that another core had to give up or clean */
 	SETUP_EVENT_COUNT,
 };
 

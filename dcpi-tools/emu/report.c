@@ -32,6 +32,7 @@ static const struct {
 	[REASON_DATA_TLB] = {"DTB miss", "data-tlb"},
 	[REASON_WRITE_BUFFER] = {"Write buffer", "write-buffer"},
 	[REASON_MISPREDICT] = {"Branch mispredict", "mispredict"},
+	[REASON_TRANSFER] = {"Lines of other cores", "transfer"},
 	[REASON_BANDWIDTH] = {"Memory bandwidth", "bandwidth"},
 	[REASON_CALL] = {"System calls", "call"},
 	[REASON_BLOCKED] = {"Blocked", "blocked"},
@@ -178,7 +179,7 @@ print_levels(const struct emulation_report *report, FILE *stream)
 	};
 	const struct record_counters *sum = sum_of(report);
 	const struct executed *executed = &report->outcome->executed;
-	struct report_level levels[REPORT_LEVELS_MAX + 5];
+	struct report_level levels[REPORT_LEVELS_MAX + 7];
 	const uint32_t parts = report->setup->parts;
 	struct table *table;
 	size_t count = 0;
@@ -195,6 +196,10 @@ print_levels(const struct emulation_report *report, FILE *stream)
 			.loads_missed =
 				sum->prefetched > sum->prefetched_used ? sum->prefetched - sum->prefetched_used : 0,
 		};
+	if (parts & SETUP_CACHES && sum->transfers)
+		levels[count++] = (struct report_level){.name = "other cores", .loads_missed = sum->transfers};
+	if (parts & SETUP_CACHES && sum->far_transfers)
+		levels[count++] = (struct report_level){.name = "other nodes", .loads_missed = sum->far_transfers};
 	if (parts & SETUP_TLBS) {
 		levels[count++] = (struct report_level){.name = "ITB", .code_missed = sum->code_tlb_missed};
 		levels[count++] = (struct report_level){.name = "DTB",
@@ -246,8 +251,8 @@ add_cycles(struct table *table, const struct record_counters *counters)
 {
 	const uint64_t *cycles = counters->cycles, busy = counters_busy(counters);
 	const uint64_t code = cycles[REASON_CODE_CACHE] + cycles[REASON_CODE_TLB];
-	const uint64_t data = cycles[REASON_DATA_CACHE] + cycles[REASON_DATA_TLB] + cycles[REASON_BANDWIDTH] +
-	                      cycles[REASON_WRITE_BUFFER];
+	const uint64_t data = cycles[REASON_DATA_CACHE] + cycles[REASON_DATA_TLB] + cycles[REASON_TRANSFER] +
+	                      cycles[REASON_BANDWIDTH] + cycles[REASON_WRITE_BUFFER];
 
 	table_format(table, STYLE_PLAIN, "%" PRIu64, busy);
 	table_format(table, STYLE_PLAIN, "%.1f%%", rate(cycles[REASON_EXECUTION], busy));
@@ -513,15 +518,16 @@ add_counters(json_t *object, const struct record_counters *counters)
 	                         "code_walks", json_count(counters->code_walks), "data_missed",
 	                         json_count(counters->data_tlb_missed), "data_walks", json_count(counters->data_walks));
 
-	return json_object_update_new(object,
-	                              json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "busy_cycles",
-	                                        json_count(counters_busy(counters)), "cycles", cycles_of(counters),
-	                                        "tlbs", tlbs, "mispredicted", json_count(counters->mispredicted),
-	                                        "prefetched", json_count(counters->prefetched), "prefetched_used",
-	                                        json_count(counters->prefetched_used), "system_calls",
-	                                        json_count(counters->calls), "waits", json_count(counters->waits),
-	                                        "waits_timed_out", json_count(counters->timeouts), "delayed_seconds",
-	                                        (double)counters->delayed_ns / 1e9));
+	return json_object_update_new(
+		object,
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "busy_cycles",
+	                  json_count(counters_busy(counters)), "cycles", cycles_of(counters), "tlbs", tlbs,
+	                  "mispredicted", json_count(counters->mispredicted), "prefetched",
+	                  json_count(counters->prefetched), "prefetched_used", json_count(counters->prefetched_used),
+	                  "transfers", json_count(counters->transfers), "far_transfers",
+	                  json_count(counters->far_transfers), "system_calls", json_count(counters->calls), "waits",
+	                  json_count(counters->waits), "waits_timed_out", json_count(counters->timeouts),
+	                  "delayed_seconds", (double)counters->delayed_ns / 1e9));
 }
 
 static json_t *

@@ -21,6 +21,7 @@ enum stall_truth_reason {
 	TRUTH_DATA_TLB,
 	TRUTH_WRITE_BUFFER,
 	TRUTH_MISPREDICT,
+	TRUTH_TRANSFER,  /* the line was another core's */
 	TRUTH_BANDWIDTH, /* memory was busy: in addition to a data cache's miss */
 	TRUTH_CALL,      /* a system call */
 	TRUTH_BLOCKED,   /* waiting for others; no cycles of a core */
@@ -35,8 +36,8 @@ stall_truth_event_name(unsigned reason)
 		[TRUTH_CODE_CACHE] = "truth.code-cache",     [TRUTH_CODE_TLB] = "truth.code-tlb",
 		[TRUTH_DATA_CACHE] = "truth.data-cache",     [TRUTH_DATA_TLB] = "truth.data-tlb",
 		[TRUTH_WRITE_BUFFER] = "truth.write-buffer", [TRUTH_MISPREDICT] = "truth.mispredict",
-		[TRUTH_BANDWIDTH] = "truth.bandwidth",       [TRUTH_CALL] = "truth.system-call",
-		[TRUTH_BLOCKED] = "truth.blocked",
+		[TRUTH_TRANSFER] = "truth.transfer",         [TRUTH_BANDWIDTH] = "truth.bandwidth",
+		[TRUTH_CALL] = "truth.system-call",          [TRUTH_BLOCKED] = "truth.blocked",
 	};
 
 	return reason < TRUTH_COUNT ? names[reason] : NULL;

@@ -223,10 +223,12 @@ look_at_others(const struct contention *contention, struct contended_line *line,
 static void
 set_rate(double *rate, uint64_t count, double cycles)
 {
-	const double before = *rate, now = (double)count / cycles;
-	const double mean = before + (now - before) * cycles / (cycles + AVERAGE_CYCLES);
+	const double now = (double)count / cycles;
+	double mean = now;
 
-	__atomic_store(rate, before > 0 ? &mean : &now, __ATOMIC_RELAXED);
+	if (*rate > 0)
+		mean = *rate + (now - *rate) * cycles / (cycles + AVERAGE_CYCLES);
+	__atomic_store(rate, &mean, __ATOMIC_RELAXED);
 }
 
 /* Publish this core's rates, and look at those of others. */

@@ -37,6 +37,7 @@ enum record_reason {
 	REASON_DATA_TLB,
 	REASON_WRITE_BUFFER,
 	REASON_MISPREDICT,
+	REASON_TRANSFER,  /* a load, or an atomic access, of a line that another core had written, or has to give up */
 	REASON_BANDWIDTH, /* additional wait of a load because memory is busy, besides the stall of the cache */
 	REASON_CALL,      /* in system calls */
 	REASON_BLOCKED,   /* waiting for another thread, a time or a device; not cycles of a core */
@@ -67,6 +68,7 @@ struct record_counters {
 	uint64_t data_tlb_missed, data_walks, code_tlb_missed, code_walks;
 	uint64_t mispredicted; /* of the branches of blocks in the log */
 	uint64_t prefetched, prefetched_used;
+	uint64_t transfers, far_transfers;      /* lines that came from other cores, or left them; of other nodes */
 	uint64_t node_bytes[MACHINE_NODES_MAX]; /* moved between it and each node's memory */
 	uint64_t calls;                         /* system calls */
 	uint64_t waits, timeouts;               /* waits for slower threads; waits that gave up */

@@ -17,6 +17,7 @@ load_cost_of(const struct thread *thread, const struct access_result *result)
 		.cache_cycles = result->cycles == 0 || more < 0 ? 0 : (uint32_t)more,
 		.tlb_cycles = result->tlb_cycles,
 		.wait_cycles = result->wait_cycles,
+		.is_transfer = result->transfer != TRANSFER_NONE,
 	};
 }
 

@@ -158,7 +158,9 @@ stall_for_load(struct thread *thread, struct load_stall *load, uint64_t cycles, 
 	stall_pass(thread, cycles);
 	if (__builtin_expect(waiting != 0, 0))
 		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_BANDWIDTH, waiting);
-	if (caching) {
+	if (__builtin_expect(caching && cost->is_transfer, 0)) {
+		stall_record(thread, load->pair.stalled, load->pair.culprit, REASON_TRANSFER, caching);
+	} else if (caching) {
 		counters[REASON_DATA_CACHE] += caching;
 		stall_record_at(thread, &load->pair, REASON_DATA_CACHE, caching, &load->cache_at);
 	}

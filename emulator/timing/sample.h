@@ -50,6 +50,14 @@ miss_count_levels(const struct timing *timing, uint64_t missed[MACHINE_LEVELS_MA
 		missed[i]++;
 }
 
+/* Count a line that came from another core, or left it; of code there is none. */
+static inline void
+miss_count_transfer(struct record_counters *counters, const struct access_result *result)
+{
+	counters->transfers += result->transfer != TRANSFER_NONE;
+	counters->far_transfers += result->transfer == TRANSFER_FAR;
+}
+
 /* Count the misses of a load or of a fetch of code. */
 static inline __attribute__((always_inline)) void
 miss_count_read(struct thread *thread, uint32_t number, const struct access_result *result, const bool is_code)
@@ -60,6 +68,10 @@ miss_count_read(struct thread *thread, uint32_t number, const struct access_resu
 		sample_count(thread, is_code ? SETUP_EVENT_CODE_TLB : SETUP_EVENT_DATA_TLB, number);
 		if (result->walked)
 			sample_count(thread, is_code ? SETUP_EVENT_CODE_WALK : SETUP_EVENT_DATA_WALK, number);
+	}
+	if (!is_code && result->transfer != TRANSFER_NONE) {
+		miss_count_transfer(counters, result);
+		sample_count(thread, SETUP_EVENT_TRANSFER, number);
 	}
 	if (result->level == 0)
 		return;
@@ -82,6 +94,7 @@ miss_count_store(struct thread *thread, uint32_t number, const struct access_res
 
 	counters->data_tlb_missed += result->tlb_missed;
 	counters->data_walks += result->walked;
+	miss_count_transfer(counters, result);
 	if (result->level == 0)
 		return;
 	miss_count_levels(thread->timing, counters->stores_missed, 0, result->level);

@@ -44,6 +44,7 @@ struct target_core {
 /* How much longer than a hit a load takes. */
 struct load_cost {
 	uint32_t tlb_cycles, cache_cycles, wait_cycles;
+	bool is_transfer; /* cache_cycles are those of a line of another core */
 };
 
 /* In order: a load that missed, for whose value an instruction of the running block, or of a later one, waits. */

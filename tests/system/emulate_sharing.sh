@@ -8,17 +8,17 @@
 emulator_or_skip 'threads share lines' || exit 0
 sharing=$build/workloads/emulated/sharing
 
-# turn MACHINE KIND THREADS - virtual ns that a turn takes, of all threads together: of the second half of them, because it
+# turn MACHINE KIND THREADS - virtual ns that a turn takes, of all threads together: of the last three quarters, because it
 # takes some quanta until it is known that a line is contended
 turn()
 {
 	local turns
 
-	for turns in 200000 400000; do
+	for turns in 200000 800000; do
 		emulate "$1" "$3" --no-samples -- "$sharing" "$2" "$3" $turns time || return
 		timed
 	done | awk -v threads="$3" 'NR == 1 { first = $1 }
-		NR == 2 { printf "%.1f\n", ($1 - first) / 200000 / threads * 1e9 }'
+		NR == 2 { printf "%.1f\n", ($1 - first) / 600000 / threads * 1e9 }'
 }
 
 # within SENTENCE LEAST MOST VALUE
@@ -37,7 +37,7 @@ ns_of()
 transfer=$(ns_of e5-2699v3-2s transfer_ns)
 far=$(ns_of e5-2699v3-2s remote_transfer_ns)
 for threads in 2 4 8; do
-	within "a counter of $threads threads of one socket: ns an addition" $((transfer * 7 / 10)) $((transfer * 12 / 10)) \
+	within "a counter of $threads threads of one socket: ns an addition" $((transfer * 6 / 10)) $((transfer * 12 / 10)) \
 		"$(turn e5-2699v3 counter $threads)"
 	check_at_most "of $threads threads, counters of their own: ns" 5 "$(turn e5-2699v3 padded $threads)"
 done

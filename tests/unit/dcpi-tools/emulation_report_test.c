@@ -56,7 +56,12 @@ set_up(void **state)
 			.clock = 2000000,
 			.began = 500000,
 			.threads = 1,
-			.cycles = {[REASON_EXECUTION] = 750000, [REASON_CALL] = 250000, [REASON_BLOCKED] = 500000},
+			.cycles = {[REASON_EXECUTION] = 700000,
+	                           [REASON_TRANSFER] = 50000,
+	                           [REASON_CALL] = 250000,
+	                           [REASON_BLOCKED] = 500000},
+			.transfers = 30,
+			.far_transfers = 12,
 			.node_bytes = {193600},
 			.waits = 9,
 			.timeouts = 1,
@@ -115,8 +120,9 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"Executed:  1 process, 1 program, 2 threads, 600000 instructions, 0.20 a busy cycle\n"
 		"\n"
 		"          cycles     busy spent on\n"
-		"         1750000   58.33% Execution\n"
+		"         1700000   56.67% Execution\n"
 		"          500000   16.67% D-cache miss\n"
+		"           50000    1.67% Lines of other cores\n"
 		"          500000   16.67% Memory bandwidth\n"
 		"          250000    8.33% System calls\n"
 		"          500000        - Blocked\n"
@@ -125,6 +131,8 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"               -            100        -    0.167 L1 code\n"
 		"            9000            900   90.00%    1.500 L1 data\n"
 		"            1000            100   90.00%    0.167 L2\n"
+		"               -             30        -    0.050 other cores\n"
+		"               -             12        -    0.020 other nodes\n"
 		"               -              0        -    0.000 ITB\n"
 		"            9000             40   99.56%    0.067 DTB\n"
 		"              40             10   75.00%    0.017 TB level 2\n"
@@ -135,7 +143,7 @@ the_report_is_as_worked_out_by_hand(void **state)
 		"\n"
 		"     busy cycles   exec   code   data branch  calls blocked thread\n"
 		"         2000000  50.0%   0.0%  50.0%   0.0%   0.0%    0.0% 0 of two, process 2000000000\n"
-		"         1000000  75.0%   0.0%   0.0%   0.0%  25.0%   33.3% 1 of two, process 2000000000\n"
+		"         1000000  70.0%   0.0%   5.0%   0.0%  25.0%   33.3% 1 of two, process 2000000000\n"
 		"\n"
 		"Missing:   1 program that was started could not be followed\n"
 		"Waits:     1 of 9 for slower threads ended without them\n"

@@ -4,16 +4,17 @@
  */
 #include "tests/unit/emulator/timing_fixture.h"
 
-#define LOAD_RAX    "48 8b 07"    /* mov (%rdi),%rax */
-#define LOAD_RBX    "48 8b 1e"    /* mov (%rsi),%rbx */
-#define LOAD_BY_RAX "48 8b 18"    /* mov (%rax),%rbx */
-#define LOAD_BY_RBX "48 8b 0b"    /* mov (%rbx),%rcx */
-#define CHASE       "48 8b 00"    /* mov (%rax),%rax */
-#define MOVE_ON     "48 83 c0 08" /* add $8,%rax */
-#define ADD_RBX     "48 01 d8"    /* add %rbx,%rax */
-#define REPLACE     "48 89 d0"    /* mov %rdx,%rax */
-#define ADD_RDX     "48 01 d2"    /* add %rdx,%rdx: one a cycle */
-#define LOOP        "75 fb"       /* jne, to the addition */
+#define LOAD_RAX    "48 8b 07"       /* mov (%rdi),%rax */
+#define LOCK_ADD    "f0 48 83 07 01" /* lock addq $1,(%rdi) */
+#define LOAD_RBX    "48 8b 1e"       /* mov (%rsi),%rbx */
+#define LOAD_BY_RAX "48 8b 18"       /* mov (%rax),%rbx */
+#define LOAD_BY_RBX "48 8b 0b"       /* mov (%rbx),%rcx */
+#define CHASE       "48 8b 00"       /* mov (%rax),%rax */
+#define MOVE_ON     "48 83 c0 08"    /* add $8,%rax */
+#define ADD_RBX     "48 01 d8"       /* add %rbx,%rax */
+#define REPLACE     "48 89 d0"       /* mov %rdx,%rax */
+#define ADD_RDX     "48 01 d2"       /* add %rdx,%rdx: one a cycle */
+#define LOOP        "75 fb"          /* jne, to the addition */
 #define HIDDEN      10
 #define HIDDEN_PAIR 30 /* of a block of two that takes a cycle: the window lasts longer */
 #define LOAD        5
@@ -255,6 +256,26 @@ a_wait_is_told_by_what_it_was_for(void **state)
 	}
 }
 
+/* It is issued when it is the oldest. */
+static void
+an_atomic_access_hides_nothing(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct code *code = CODE_OF(fixture, LOCK_ADD);
+	const struct access_result result = {
+		.level = 2,
+		.cycles = MISS - LOAD - (uint32_t)fixture->timing.level1_difference,
+		.transfer = TRANSFER_NODE,
+	};
+
+	fill_window(fixture);
+	execute(fixture, code);
+	core_load_missed(fixture->thread, 0, &result);
+	assert_int_equal(stalled(fixture, 3, 3, REASON_TRANSFER), MISS - LOAD);
+	assert_int_equal(cycles_of(fixture, REASON_TRANSFER), MISS - LOAD);
+	assert_int_equal(cycles_of(fixture, REASON_DATA_CACHE), 0);
+}
+
 static void
 a_page_alone_is_waited_for(void **state)
 {
@@ -346,6 +367,7 @@ main(void)
 		TEST(a_pointer_chase_takes_its_latency_each_time),
 		TEST(one_miss_in_flight_at_a_time_makes_them_follow_each_other),
 		TEST(a_wait_is_told_by_what_it_was_for),
+		TEST(an_atomic_access_hides_nothing),
 		TEST(a_page_alone_is_waited_for),
 		TEST(stalls_of_the_window_are_found_among_many),
 		TEST(a_misprediction_empties_the_window),
