@@ -252,7 +252,7 @@ run_prefetchers(struct hierarchy *hierarchy, uint64_t physical, uint64_t instruc
 
 			if (is_in_level(hierarchy, level, line))
 				continue;
-			if (hierarchy->system->coherence.directory)
+			if (hierarchy->coherent.is_on)
 				prefetch_coherent_line(hierarchy, prefetcher, line, now);
 			else
 				prefetch_line(hierarchy, prefetcher, line, now);
@@ -517,7 +517,7 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 	*result = (struct access_result){.level = 0};
 	if (!filter_use_page(filter, address >> filter->page_shift))
 		translate(hierarchy, &hierarchy->data_tlb, address, result);
-	if (hierarchy->system->coherence.directory) {
+	if (hierarchy->coherent.is_on) {
 		if (filter_use_line_as_it_is(filter, guest_line, writes))
 			return result->tlb_missed;
 		return access_coherent(hierarchy, address, instruction, asked, now, writes, result);
@@ -577,11 +577,11 @@ hierarchy_fetch(struct hierarchy *hierarchy, uint64_t address, uint64_t now, str
 	l1_put_line(&hierarchy->code, found.entry, guest_line, false);
 	if (found.hit)
 		return result->tlb_missed;
-	if (hierarchy->system->coherence.directory)
+	if (hierarchy->coherent.is_on)
 		coherence_lock(&hierarchy->coherent);
 	access_outer_levels(hierarchy, physical >> hierarchy->line_shift, hierarchy->system->code_cycles, now, false,
 	                    result);
-	if (hierarchy->system->coherence.directory)
+	if (hierarchy->coherent.is_on)
 		coherence_unlock(&hierarchy->coherent);
 	if (hierarchy->prefetcher_count)
 		run_prefetchers(hierarchy, physical, 0, now, result);
@@ -596,9 +596,9 @@ hierarchy_move_pages(struct hierarchy *hierarchy, uint64_t from, uint64_t to, ui
 		return;
 	page_map_move(hierarchy->system->pages, from, to, bytes);
 	__atomic_fetch_add(&hierarchy->system->moves, 1, __ATOMIC_RELEASE);
-	if (hierarchy->system->coherence.directory)
+	if (hierarchy->coherent.is_on)
 		coherence_lock(&hierarchy->coherent);
 	l1_forget(&hierarchy->data);
-	if (hierarchy->system->coherence.directory)
+	if (hierarchy->coherent.is_on)
 		coherence_unlock(&hierarchy->coherent);
 }

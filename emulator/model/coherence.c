@@ -257,6 +257,7 @@ coherence_join(struct coherent_core *core)
 	struct coherence_group *group = &coherence->groups[group_of(core)];
 	const struct machine *machine = core->coherence->machine;
 
+	core->is_on = coherence->directory != NULL;
 	core->with_all_levels = LINE_SHARERS;
 	for (unsigned level = 1; level < machine->level_count; level++) {
 		if (machine->levels[level].cores == 1)
@@ -304,9 +305,11 @@ enter_line(void *context, uint64_t line)
 		line_directory_unlock(place, line_directory_with_owner(LINE_WRITTEN | bit_of(core), core->number));
 }
 
+/* From now on other cores are asked. */
 static void
 enter_lines(struct coherent_core *core)
 {
+	core->is_on = true;
 	l1_each(core->data, enter_line, core);
 	for (unsigned level = 1; level < core->coherence->machine->level_count; level++)
 		cache_each(core->levels[level], enter_line, core);

@@ -32,6 +32,7 @@ struct l1;
 /* The caches of a core that a thread runs on; several of them may be of one core, whose threads take turns. */
 struct coherent_core {
 	struct coherence *coherence;
+	bool is_on; /* there is a directory: here, because each miss asks */
 	unsigned core, node;
 	struct l1 *data;
 	struct cache *levels[MACHINE_LEVELS_MAX]; /* but for the first; some it has alone */

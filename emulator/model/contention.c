@@ -301,7 +301,8 @@ contention_access(struct contention *contention, struct contended_line *line, co
 	if (mine->taken < 1)
 		return 0;
 	mine->taken -= 1;
-	mine->far_taken += far / all;
+	if (all > 0)
+		mine->far_taken += far / all;
 	*is_far = mine->far_taken >= 1;
 	mine->far_taken -= *is_far;
 	mine->waited = wait_for_turn(contention, mine, contender, *is_far);

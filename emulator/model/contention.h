@@ -13,7 +13,8 @@
  * A contended line is in no hit filter, so that all accesses come here. When nobody else has accessed it for a while,
  * it is none any more.
  *
- * Thread rule: any thread; a core's part of a line is its own thread's.
+ * Thread rule: any thread. A core's part of a line is its own thread's; if several threads take turns on a core, they
+ * may be in a call at once, and count less than both.
  */
 #ifndef DCPI_EMULATOR_MODEL_CONTENTION_H
 #define DCPI_EMULATOR_MODEL_CONTENTION_H

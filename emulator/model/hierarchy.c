@@ -412,7 +412,7 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 bool
 hierarchy_is_coherent(const struct hierarchy *hierarchy)
 {
-	return hierarchy->system->coherence.directory != NULL;
+	return hierarchy->coherent.is_on;
 }
 
 struct hit_filter *
