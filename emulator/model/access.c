@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include "emulator/model/coherence.h"
 #include "emulator/model/hierarchy_internal.h"
 
@@ -346,8 +344,11 @@ keep_what_was_written(struct hierarchy *hierarchy, uint64_t line, bool is_far, u
 	write_back(hierarchy, line, level, now);
 }
 
-/* Under its lock: level 1 has the line, or gets it: from the levels behind it, memory or, so `is_elsewhere`, a core. */
-static struct filter_entry *
+/*
+ * Level 1 has the line, or gets it: from the levels behind it, from memory or, with `is_elsewhere`, from a core. Under
+ * the lock of the core's group, if there are several threads.
+ */
+INLINE struct filter_entry *
 use_line(struct hierarchy *hierarchy, uint64_t guest_line, uint64_t line, bool writes, uint64_t now, bool is_elsewhere,
          struct access_result *result)
 {
@@ -480,26 +481,16 @@ use_shared_line(struct hierarchy *hierarchy, const struct coherent_access *acces
 		line_directory_unlock(place, known);
 }
 
-APART bool
-access_coherent(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t asked, uint64_t now,
-                bool writes, struct access_result *result)
+APART void
+use_coherent_line(struct hierarchy *hierarchy, const struct coherent_access *access, struct access_result *result)
 {
 	struct contention *contention = hierarchy->system->coherence.contention;
-	const uint64_t physical = follow(hierarchy, number_of(hierarchy, address));
-	const struct coherent_access access = {.guest_line = address >> hierarchy->data_filter->line_shift,
-	                                       .line = physical >> hierarchy->line_shift,
-	                                       .asked = asked,
-	                                       .now = now,
-	                                       .writes = writes};
-	struct contended_line *contended = contention ? contention_find(contention, access.line) : NULL;
+	struct contended_line *contended = contention ? contention_find(contention, access->line) : NULL;
 
 	if (contended)
-		use_contended_line(hierarchy, &access, contended, result);
-	else if (!use_own_line(hierarchy, &access, result))
-		use_shared_line(hierarchy, &access, result);
-	if (hierarchy->prefetcher_count && (result->level || result->used_prefetch))
-		run_prefetchers(hierarchy, physical, instruction, now, result);
-	return result->level || result->tlb_missed || result->cycles;
+		use_contended_line(hierarchy, access, contended, result);
+	else if (!use_own_line(hierarchy, access, result))
+		use_shared_line(hierarchy, access, result);
 }
 
 /* ---- an access ---- */
@@ -510,36 +501,23 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 {
 	struct hit_filter *filter = hierarchy->data_filter;
 	const uint64_t guest_line = address >> filter->line_shift;
-	struct l1 *level = &hierarchy->data;
-	struct l1_found found;
-	uint64_t physical, line, key;
+	const bool is_coherent = hierarchy->coherent.is_on;
+	uint64_t physical, line;
 
 	*result = (struct access_result){.level = 0};
 	if (!filter_use_page(filter, address >> filter->page_shift))
 		translate(hierarchy, &hierarchy->data_tlb, address, result);
-	if (hierarchy->coherent.is_on) {
-		if (filter_use_line_as_it_is(filter, guest_line, writes))
-			return result->tlb_missed;
-		return access_coherent(hierarchy, address, instruction, asked, now, writes, result);
-	}
-	if (filter_use_line(filter, guest_line, writes))
+	if (is_coherent ? filter_use_line_as_it_is(filter, guest_line, writes)
+	                : filter_use_line(filter, guest_line, writes))
 		return result->tlb_missed;
 
 	physical = follow(hierarchy, number_of(hierarchy, address));
 	line = physical >> hierarchy->line_shift;
-	found = l1_use(level, line, filter->use += FILTER_USE);
-	key = found.entry->key;
-	l1_put_line(level, found.entry, guest_line, writes || (found.hit && key & FILTER_WRITTEN));
-	if (found.hit && key != FILTER_PREFETCHED)
-		return result->tlb_missed;
-	if (found.hit) {
-		use_prefetched_line(hierarchy, line, now, result);
-	} else {
-		if (key & FILTER_WRITTEN)
-			write_back(hierarchy, l1_victim_line(level, line, found.victim_tag), 1, now);
-		access_outer_levels(hierarchy, line, hierarchy->system->data_cycles, now, false, result);
-	}
-	if (hierarchy->prefetcher_count)
+	if (is_coherent)
+		use_coherent_line(hierarchy, &(struct coherent_access){guest_line, line, asked, now, writes}, result);
+	else
+		use_line(hierarchy, guest_line, line, writes, now, false, result);
+	if (hierarchy->prefetcher_count && (result->level || result->used_prefetch))
 		run_prefetchers(hierarchy, physical, instruction, now, result);
 	return result->level || result->tlb_missed || result->cycles;
 }

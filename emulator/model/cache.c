@@ -1,14 +1,13 @@
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "emulator/model/cache.h"
+#include "emulator/model/spin_lock.h"
 
 #define HOST_LINE 64
 #define HUGE_PAGE ((size_t)2 << 20)
-#define SPINS_MAX 200 /* failed attempts before sched_yield() */
 
 #define SET_CONSTANT_SLOTS 20 /* of the last level of a server */
 
@@ -239,25 +238,14 @@ cache_fetch_set(const struct cache *cache, uint64_t line)
 	__builtin_prefetch(set + cache->set_bytes - 1, 1); /* of 20 ways that is all of it */
 }
 
-static __attribute__((noinline)) void
-wait_for(uint32_t *lock)
-{
-	unsigned spins = 0;
-
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins % SPINS_MAX == 0)
-			sched_yield();
-	}
-}
-
 /* The line's set, locked when it must be. */
 SET_INLINE struct set_place
 enter(struct cache *cache, uint64_t line, const struct cache_set_kind kind)
 {
 	const struct set_place place = set_place(cache, line, kind.bytes);
 
-	if (kind.locks && __builtin_expect(__atomic_exchange_n(set_lock(kind, place.set), 1, __ATOMIC_ACQUIRE), 0))
-		wait_for(set_lock(kind, place.set));
+	if (kind.locks)
+		spin_lock(set_lock(kind, place.set));
 	return place;
 }
 
@@ -265,7 +253,7 @@ SET_INLINE void
 leave(uint8_t *set, const struct cache_set_kind kind)
 {
 	if (kind.locks)
-		__atomic_store_n(set_lock(kind, set), 0, __ATOMIC_RELEASE);
+		spin_unlock(set_lock(kind, set));
 }
 
 bool
@@ -328,7 +316,7 @@ set_age(const struct cache *cache, uint8_t *set, uint32_t way, const struct cach
 }
 
 uint32_t
-cache_remove(struct cache *cache, uint64_t line)
+cache_give_up(struct cache *cache, uint64_t line, bool removes)
 {
 	const struct cache_set_kind kind = set_kind_any(cache);
 	const struct set_place place = enter(cache, line, kind);
@@ -337,30 +325,16 @@ cache_remove(struct cache *cache, uint64_t line)
 
 	if (matches) {
 		const uint32_t way = (uint32_t)__builtin_ctz(matches);
-
-		was = CACHE_HIT | (place.set[kind.flags_at + way] & CACHE_WAS_WRITTEN);
-		set_tags(place.set)[way] = TAG_NONE;
-		place.set[kind.flags_at + way] = 0;
-		if (kind.is_lru || !cache->is_random)
-			set_age(cache, place.set, way, kind);
-	}
-	leave(place.set, kind);
-	return was;
-}
-
-uint32_t
-cache_clean(struct cache *cache, uint64_t line)
-{
-	const struct cache_set_kind kind = set_kind_any(cache);
-	const struct set_place place = enter(cache, line, kind);
-	const uint32_t matches = tags_match(set_tags(place.set), place.tag, kind.slots);
-	uint32_t was = 0;
-
-	if (matches) {
-		uint8_t *flags = &place.set[kind.flags_at + (uint32_t)__builtin_ctz(matches)];
+		uint8_t *flags = &place.set[kind.flags_at + way];
 
 		was = CACHE_HIT | (*flags & CACHE_WAS_WRITTEN);
 		*flags &= (uint8_t)~CACHE_WAS_WRITTEN;
+		if (removes) {
+			set_tags(place.set)[way] = TAG_NONE;
+			*flags = 0;
+			if (!cache->is_random)
+				set_age(cache, place.set, way, kind);
+		}
 	}
 	leave(place.set, kind);
 	return was;

@@ -71,11 +71,10 @@ bool cache_has(struct cache *cache, uint64_t line);
 struct cache_found cache_prefetch(struct cache *cache, uint64_t line);
 
 /*
- * Remove the line: its way is the next to be filled. Or make it clean. Both return what it was: CACHE_HIT if the cache
- * had it, with CACHE_WAS_WRITTEN if it was dirty.
+ * Make the line clean or, with `removes`, remove it: then its way is the next to be filled. Returns what it was:
+ * CACHE_HIT if the cache had it, with CACHE_WAS_WRITTEN if it was dirty.
  */
-uint32_t cache_remove(struct cache *cache, uint64_t line);
-uint32_t cache_clean(struct cache *cache, uint64_t line);
+uint32_t cache_give_up(struct cache *cache, uint64_t line, bool removes);
 
 /* Call `function` for each line that the cache has. No other thread may be in a call. */
 void cache_each(struct cache *cache, void (*function)(void *context, uint64_t line), void *context);

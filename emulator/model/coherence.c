@@ -2,13 +2,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "emulator/model/cache.h"
 #include "emulator/model/l1.h"
+#include "emulator/model/spin_lock.h"
 
-#define SPINS_MAX 200 /* failed attempts before sched_yield() */
 #define NS_PER_US 1000.0
 
 /* ---- groups of cores ---- */
@@ -19,33 +18,16 @@ group_of(const struct coherent_core *core)
 	return core->core / core->coherence->cores_in_group;
 }
 
-static void
-lock_group(struct coherence_group *group)
-{
-	unsigned spins = 0;
-
-	while (__atomic_exchange_n(&group->lock, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins % SPINS_MAX == 0)
-			sched_yield();
-	}
-}
-
-static void
-unlock_group(struct coherence_group *group)
-{
-	__atomic_store_n(&group->lock, 0, __ATOMIC_RELEASE);
-}
-
 void
 coherence_lock(struct coherent_core *core)
 {
-	lock_group(&core->coherence->groups[group_of(core)]);
+	spin_lock(&core->coherence->groups[group_of(core)].lock);
 }
 
 void
 coherence_unlock(struct coherent_core *core)
 {
-	unlock_group(&core->coherence->groups[group_of(core)]);
+	spin_unlock(&core->coherence->groups[group_of(core)].lock);
 }
 
 static uint64_t
@@ -75,7 +57,7 @@ note(struct copies *copies, bool is_dirty, bool is_far)
 static void
 ask_cache(struct cache *cache, uint64_t line, enum demand demand, bool is_far, struct copies *copies)
 {
-	const uint32_t was = demand == DEMAND_ONLY ? cache_remove(cache, line) : cache_clean(cache, line);
+	const uint32_t was = cache_give_up(cache, line, demand == DEMAND_ONLY);
 
 	if (was)
 		note(copies, was & CACHE_WAS_WRITTEN, is_far);
@@ -111,9 +93,9 @@ ask_owner(struct coherent_core *core, uint64_t line, unsigned number, enum deman
 	if (!owner || owner == core)
 		return;
 	group = &coherence->groups[group_of(owner)];
-	lock_group(group);
+	spin_lock(&group->lock);
 	ask_core(owner, line, demand, owner->node != core->node, copies);
-	unlock_group(group);
+	spin_unlock(&group->lock);
 }
 
 /* All cores that may have a copy. */
@@ -123,12 +105,12 @@ ask_sharers(struct coherent_core *core, uint64_t line, uint64_t sharers, struct 
 	for (; sharers; sharers &= sharers - 1) {
 		struct coherence_group *group = &core->coherence->groups[__builtin_ctzll(sharers)];
 
-		lock_group(group);
+		spin_lock(&group->lock);
 		for (struct coherent_core *other = group->first; other; other = other->next_in_group) {
 			if (other != core)
 				ask_core(other, line, DEMAND_ONLY, other->node != core->node, copies);
 		}
-		unlock_group(group);
+		spin_unlock(&group->lock);
 	}
 }
 
@@ -271,10 +253,10 @@ coherence_join(struct coherent_core *core)
 	}
 	if (core->number)
 		__atomic_store_n(&coherence->owners[core->number], core, __ATOMIC_RELEASE);
-	lock_group(group);
+	spin_lock(&group->lock);
 	core->next_in_group = group->first;
 	group->first = core;
-	unlock_group(group);
+	spin_unlock(&group->lock);
 }
 
 void
@@ -284,14 +266,14 @@ coherence_leave(struct coherent_core *core)
 	struct coherence_group *group = &coherence->groups[group_of(core)];
 	struct coherent_core **place;
 
-	lock_group(group);
+	spin_lock(&group->lock);
 	if (core->number)
 		__atomic_store_n(&coherence->owners[core->number], NULL, __ATOMIC_RELEASE);
 	for (place = &group->first; *place && *place != core;)
 		place = &(*place)->next_in_group;
 	if (*place)
 		*place = core->next_in_group;
-	unlock_group(group);
+	spin_unlock(&group->lock);
 }
 
 /* A line of the only core: it owns it, and an outer level may have it dirty. */

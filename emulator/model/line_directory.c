@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "emulator/model/page_map.h"
+#include "emulator/model/spin_lock.h"
 
 #define LOCKED      (UINT64_C(1) << 63)
-#define SPINS_MAX   200 /* failed attempts before sched_yield() */
-#define CHUNK_SHIFT 16  /* log2 of a chunk's lines */
+#define CHUNK_SHIFT 16 /* log2 of a chunk's lines */
 #define CHUNK_LINES (1u << CHUNK_SHIFT)
 
 struct chunk {

@@ -19,10 +19,10 @@
 #define LINE_GROUPS     40
 #define LINE_OWNERS_MAX UINT16_MAX /* owners are numbered from 1 on */
 
-/* Of an entry: a bit for each group; where the owner's number begins; a level that cores share may have it dirty. */
-#define LINE_SHARERS   ((UINT64_C(1) << LINE_GROUPS) - 1)
-#define LINE_OWNER_BIT LINE_GROUPS
-#define LINE_WRITTEN   (UINT64_C(1) << 56)
+/* The parts of an entry. */
+#define LINE_SHARERS   ((UINT64_C(1) << LINE_GROUPS) - 1) /* a bit for each group of cores that may have the line */
+#define LINE_OWNER_BIT LINE_GROUPS                        /* the lowest bit of the owner's number */
+#define LINE_WRITTEN   (UINT64_C(1) << 56)                /* a level that several cores share may have it dirty */
 
 struct line_directory;
 
