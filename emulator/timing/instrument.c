@@ -259,7 +259,10 @@ group_stores(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *
 		group_missed(thread_of(vcpu), address, data);
 }
 
-/* Of one thread, and of several: then a store must have its line alone (emulator/model/coherence.h). */
+/*
+ * [0]: as long as there is one thread. [1]: with several, where a store hits only if no other core has a copy of its
+ * line (emulator/model/coherence.h).
+ */
 static const qemu_plugin_vcpu_mem_cb_t access_callbacks[ACCESS_KINDS][2] = {
 	[ACCESS_LOAD] = {load, load},
 	[ACCESS_STORE] = {store, store_coherent},

@@ -571,7 +571,8 @@ who_waits_for_something_is_ended_soon(void **state)
 	assert_true(monotonic_ns() - began_ns < CAPTURE_CHILD_S * SECOND_NS / 2);
 }
 
-/* It ends because its own limit of time on a processor, more than the patience, is reached; not because it is ended. */
+/* The child's own limit, 3 s of processor time, ends it: that is more than the time for which one may wait without
+ * work. */
 static void
 who_computes_for_longer_is_waited_for(void **state)
 {

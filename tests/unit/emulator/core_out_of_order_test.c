@@ -256,7 +256,7 @@ a_wait_is_told_by_what_it_was_for(void **state)
 	}
 }
 
-/* It is issued when it is the oldest. */
+/* An atomic access is issued when no older instruction is left, so its whole miss is waited for. */
 static void
 an_atomic_access_hides_nothing(void **state)
 {
