@@ -36,7 +36,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process unwind profile image code machine analysis api salvage control
+ROOMS := base event stream tally process unwind memory profile image code machine analysis api salvage control
 DAEMON_ROOMS := base event stream tally process unwind profile control
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -45,6 +45,7 @@ LIBS_event :=
 LIBS_stream := -lzstd
 LIBS_process :=
 LIBS_unwind :=
+LIBS_memory :=
 LIBS_tally :=
 LIBS_profile := -llmdb -lzstd
 LIBS_image := -ldw -lelf -llzma -liberty

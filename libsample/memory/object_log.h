@@ -1,0 +1,98 @@
+/*
+ * object_log.h - the file in which the tracker (tracker/) writes when memory objects begin and end, and its reader
+ *
+ * A process has one file, in the directory that $DCPI_OBJECTS names; a fork and an exec begin another one. It is mapped
+ * and shared, so that all of it is there however the process ends:
+ *
+ *   object_log_header
+ *   object_log_site[header.site_max]     call chains, each once
+ *   object_log_chunk[header.chunk_count] a ring: a thread takes a chunk and fills it alone; the reader gives it back
+ *
+ * A thread writes an event, and then counts it in `written`. The last OBJECT_LOG_HELD events may still be taken back:
+ * if an object ends soon whose beginning is among them, both are left out, and counted as short-lived. Events before
+ * them are `published`, and do not change any more. After the process has ended, all that is written counts.
+ *
+ * Readers trust nothing in it: the process could have written to it.
+ */
+#ifndef DCPI_MEMORY_OBJECT_LOG_H
+#define DCPI_MEMORY_OBJECT_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OBJECT_LOG_MAGIC   UINT64_C(0x3173746a626f6364) /* "dcobjts1" */
+#define OBJECT_LOG_PREFIX  "objects."                   /* of the file's name; the process and a number follow */
+#define OBJECT_LOG_FRAMES  13                           /* of a call chain */
+#define OBJECT_LOG_EVENTS  127                          /* of a chunk */
+#define OBJECT_LOG_HELD    16
+#define OBJECT_LOG_NO_SITE 0
+
+/*
+ * dcpiemu's plugin answers a system call of this number: it writes the target's time, in cycles, to the address in the
+ * first argument. The call takes no time there. A kernel knows no such call (ENOSYS), and writes nothing.
+ */
+#define OBJECT_LOG_TIME_CALL 0x6f626a
+
+enum object_log_clock {
+	OBJECT_CLOCK_MONOTONIC, /* ns */
+	OBJECT_CLOCK_COUNTER, /* the processor's counter (TSC, CNTVCT_EL0), which advances evenly on all cores alike */
+	OBJECT_CLOCK_TARGET,  /* cycles of the machine that dcpiemu emulates */
+};
+
+enum object_log_kind {
+	OBJECT_BORN,        /* address, size, site */
+	OBJECT_DIED,        /* address */
+	OBJECT_RESIZED,     /* address, its new size: realloc() that did not move it */
+	OBJECT_MAPPED,      /* mmap(), mremap(), shmat(), brk(): address, size, site */
+	OBJECT_UNMAPPED,    /* address, size: a part of a mapping, or of several; size 0: what shmat() mapped there */
+	OBJECT_STACK,       /* of the thread that writes this: address, size */
+	OBJECT_THREAD_LOCAL /* as OBJECT_STACK */
+};
+
+struct object_log_event {
+	uint64_t time; /* as header.clock says */
+	uint64_t address, size;
+	uint32_t site; /* OBJECT_LOG_NO_SITE: not known */
+	uint16_t cpu;
+	uint8_t kind; /* enum object_log_kind */
+	uint8_t reserved;
+};
+
+struct object_log_chunk {
+	uint64_t number; /* the chunks that were taken before it, + 1; 0: never taken */
+	uint32_t tid;
+	uint16_t written, published;
+	uint32_t is_closed; /* the thread has another one, or has ended */
+	uint32_t changes;   /* odd while the thread takes an event back */
+	uint8_t reserved[8];
+	struct object_log_event events[OBJECT_LOG_EVENTS];
+};
+
+struct object_log_site {
+	uint64_t hash;  /* of the frames; 0: free */
+	uint32_t count; /* of frames; set last */
+	uint32_t reserved;
+	uint64_t frames[OBJECT_LOG_FRAMES]; /* return addresses, the innermost first */
+	uint64_t reserved_too;
+};
+
+struct object_log_header {
+	uint64_t magic, size; /* of the file */
+	uint32_t pid, number; /* number: of the programs that the process has executed */
+	uint32_t site_max, chunk_count;
+	uint32_t clock, reserved; /* enum object_log_clock */
+	uint64_t began, began_ns; /* `clock` when the file was made, and CLOCK_MONOTONIC then, ns */
+	uint64_t taken;           /* chunks that threads have taken */
+	uint64_t given_back;      /* chunks that the reader has read: of those before it */
+	uint64_t short_lived;     /* objects that were taken back */
+	uint64_t lost;            /* events for which the ring had no room */
+	uint64_t unnamed;         /* objects for whose call chain the table had no room */
+	uint64_t checked,
+		wrong; /* call chains that were looked up by place, unwound again to check that; that differed */
+	uint8_t padding[4096 - 14 * 8];
+};
+
+_Static_assert(sizeof(struct object_log_event) == 32, "events have no holes");
+_Static_assert(sizeof(struct object_log_header) == 4096, "what follows begins at a page");
+
+#endif
