@@ -94,11 +94,12 @@ LIBS_CAPTURE := -lseccomp
 
 include scripts/library.mk
 include scripts/emulator.mk
+include scripts/tracker.mk
 
 .PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: programs $(PLUGINS) libraries manuals
+all: programs $(PLUGINS) $(TRACKER) libraries manuals
 
 # Without what emulators load, what other programs link, and what people read.
 programs: $(PROGRAMS) $(REPLICA) $(CAPTURE)
@@ -177,6 +178,8 @@ X_OBJECTS := $(call objects,$(call sources,dcpi-tools/x)) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpix: $(X_OBJECTS)
 EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) $(call sources,dcpi-tools/emu/calibrate) emulator/setup.c) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpiemu: $(EMU_OBJECTS)
+MEM_OBJECTS := $(call objects,$(call sources,dcpi-tools/mem)) $(EMU_OBJECTS)
+$(BUILD)/bin/dcpimem: $(MEM_OBJECTS)
 DIFF_OBJECTS := $(call objects,$(call sources,dcpi-tools/diff))
 $(BUILD)/bin/dcpidiff: $(DIFF_OBJECTS)
 FLAME_OBJECTS := $(call objects,$(call sources,dcpi-tools/flame) dcpi-tools/diff/compare.c)
@@ -446,4 +449,4 @@ $(BUILD)/man/%: man/%.scd
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD)/obj $(BUILD)/plugin $(BUILD)/replica $(BUILD)/shared -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/plugin $(BUILD)/replica $(BUILD)/shared $(BUILD)/tracker -name '*.d' 2>/dev/null)

@@ -50,6 +50,7 @@ struct setup {
 	uint32_t parts;                      /* SETUP_... */
 	uint32_t threads;                    /* cores that the program sees and runs on; 1 to machine.cores */
 	uint64_t periods[SETUP_EVENT_COUNT]; /* mean events a sample; 0: not sampled */
+	uint64_t access_period;              /* mean accesses a sample (record_file.h); 0: none */
 	uint64_t quantum_cycles;             /* how far a thread may be ahead of the slowest; 0: no bound */
 	uint64_t seed;                       /* of all random numbers, also of those that the kernel gives the guest */
 	uint32_t delay;                      /* enum setup_delay */

@@ -108,7 +108,8 @@ timeval_ns(const struct timeval *time)
 static int
 wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 {
-	static const struct timespec second = {.tv_sec = 1};
+	const uint64_t tick_ns = child->tick_ns ? child->tick_ns : SECOND_NS;
+	const struct timespec tick = {.tv_sec = (time_t)(tick_ns / SECOND_NS), .tv_nsec = (long)(tick_ns % SECOND_NS)};
 	struct rusage usage;
 	siginfo_t info;
 	int taken;
@@ -120,7 +121,7 @@ wait_for(struct child *child, pid_t pid, const sigset_t *signals)
 			break;
 		if (ended < 0 && errno != EINTR)
 			return -errno;
-		if (sigtimedwait(signals, &info, child->tick ? &second : NULL) < 0) {
+		if (sigtimedwait(signals, &info, child->tick ? &tick : NULL) < 0) {
 			if (errno == EAGAIN && child->tick)
 				child->tick(child->tick_context, time_now() - child->start_ns);
 			continue;

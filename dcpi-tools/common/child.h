@@ -40,8 +40,9 @@ struct child {
 	 * prevents exec. NULL: nothing. */
 	int (*begin)(void *context);
 	void *begin_context;
-	void (*tick)(void *context, uint64_t elapsed_ns); /* about once a second while it runs, or NULL */
+	void (*tick)(void *context, uint64_t elapsed_ns); /* again and again while it runs, or NULL */
 	void *tick_context;
+	uint64_t tick_ns;     /* between two of them; 0: a second */
 	bool is_quiet;        /* its standard output is /dev/null; standard error stays */
 	const sigset_t *mask; /* its signal mask; NULL: the one that we have */
 

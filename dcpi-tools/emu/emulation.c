@@ -25,22 +25,27 @@
 #define ROOM_BYTES  (UINT64_C(128) << 20) /* that must be free for the record, and some for each core */
 #define CORE_BYTES  (UINT64_C(8) << 20)
 #define SECOND_NS   1e9
+#define PROGRESS_NS UINT64_C(1000000000) /* between two lines of progress */
 #define DAMAGED     "the record of the run is damaged: the program wrote over it"
 
 /* For the callbacks of run_program(). */
 struct emulation_progress {
 	const struct emulation_request *request;
 	char directory[PATH_MAX];
-	bool is_shown; /* a line of progress */
+	bool is_wanted, is_shown; /* a line of progress */
+	uint64_t shown_ns;        /* when it was written last */
 };
 
 static int
 prepare(void *context, const char *directory)
 {
 	struct emulation_progress *progress = context;
+	const struct emulation_watch *watch = progress->request->watch;
 	int err = setup_write(progress->request->setup, directory);
 
 	snprintf(progress->directory, sizeof(progress->directory), "%s", directory);
+	if (!err && watch)
+		return watch->prepare(watch->context, directory);
 	return err ? message_cannot(directory, "write the model's setup there", err, "TMPDIR names another place")
 	           : STATUS_OK;
 }
@@ -52,7 +57,9 @@ begin(void *context)
 	const struct emulation_request *request = progress->request;
 	int err = request->sets_threads ? thread_count_announce(request->setup->threads) : 0;
 
-	return err ? message_cannot(NULL, "set the number of threads", err, NULL) : STATUS_OK;
+	if (err)
+		return message_cannot(NULL, "set the number of threads", err, NULL);
+	return request->watch ? request->watch->begin(request->watch->context) : STATUS_OK;
 }
 
 static void
@@ -73,12 +80,27 @@ show_progress(void *context, uint64_t elapsed_ns)
 	progress->is_shown = true;
 }
 
+static void
+tick(void *context, uint64_t elapsed_ns)
+{
+	struct emulation_progress *progress = context;
+	const struct emulation_watch *watch = progress->request->watch;
+
+	if (watch)
+		watch->poll(watch->context);
+	if (!progress->is_wanted || elapsed_ns - progress->shown_ns < PROGRESS_NS)
+		return;
+	progress->shown_ns = elapsed_ns;
+	show_progress(progress, elapsed_ns);
+}
+
 static int
 run_command(const struct emulation_request *request, char *const *command, struct emulated_run *run)
 {
-	struct emulation_progress progress = {.request = request};
-	const bool has_progress =
-		!request->is_quiet && request->setup->parts & SETUP_CLOCK && isatty(STDERR_FILENO) == 1;
+	struct emulation_progress progress = {
+		.request = request,
+		.is_wanted = !request->is_quiet && request->setup->parts & SETUP_CLOCK && isatty(STDERR_FILENO) == 1,
+	};
 	char seed[32];
 	const struct run_request run_request = {
 		.command = command,
@@ -90,7 +112,8 @@ run_command(const struct emulation_request *request, char *const *command, struc
 		.room_bytes = ROOM_BYTES + request->setup->threads * CORE_BYTES,
 		.prepare = prepare,
 		.begin = begin,
-		.tick = has_progress ? show_progress : NULL,
+		.tick = progress.is_wanted || request->watch ? tick : NULL,
+		.tick_ns = request->watch ? request->watch->poll_ns : PROGRESS_NS,
 		.context = &progress,
 		.is_quiet = request->is_silent,
 		.mask = request->mask,
@@ -144,6 +167,8 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 		message_print(outcome->run.directory,
 		              "the disk is full: what was recorded is not all (TMPDIR names another place)");
 	err = request->directory ? write_profile(request, outcome) : 0;
+	if (!err && request->watch)
+		err = request->watch->finish(request->watch->context, outcome);
 	return err ? err : outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
 }
 

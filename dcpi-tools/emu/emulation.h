@@ -13,6 +13,20 @@
 #include "dcpi-tools/emulated/run.h"
 #include "emulator/setup.h"
 
+struct emulation_outcome;
+
+/* Somebody who reads in the directory of the run while it lasts. Each function gets `context`. */
+struct emulation_watch {
+	int (*prepare)(void *context,
+	               const char *directory); /* before it: STATUS_OK, or an exit status after a message */
+	int (*begin)(void *context);           /* in the new process, before the emulator; as prepare() */
+	void (*poll)(void *context);
+	uint64_t poll_ns; /* how often */
+	/* After it, when the counters are read and before the directory is removed; as prepare(). */
+	int (*finish)(void *context, const struct emulation_outcome *outcome);
+	void *context;
+};
+
 struct emulation_request {
 	const struct setup *setup; /* complete */
 	const char *cpu, *prefix;  /* as run_request has them */
@@ -20,10 +34,11 @@ struct emulation_request {
 	const char *label;         /* of epoch and processes; NULL: none */
 	const char *title;         /* in the line of progress; NULL: the machine's name */
 	char *const *command;
-	const sigset_t *mask; /* signals that it finds blocked; NULL: as we have them */
-	bool sets_threads;    /* setup->threads is announced in the environment, and is %t in arguments */
-	bool is_quiet;        /* no progress */
-	bool is_silent;       /* nothing of the output of the program */
+	const sigset_t *mask;                /* signals that it finds blocked; NULL: as we have them */
+	const struct emulation_watch *watch; /* NULL: nobody */
+	bool sets_threads; /* setup->threads is announced in the environment, and is %t in arguments */
+	bool is_quiet;     /* no progress */
+	bool is_silent;    /* nothing of the output of the program */
 };
 
 struct emulation_outcome {

@@ -283,6 +283,7 @@ start_and_wait(struct emulated_run *run, const struct run_request *request, cons
 		.begin_context = &beginning,
 		.tick = request->tick,
 		.tick_context = request->context,
+		.tick_ns = request->tick_ns,
 		.is_quiet = request->is_quiet,
 		.mask = request->mask,
 	};

@@ -27,6 +27,7 @@ struct run_request {
 	int (*prepare)(void *context, const char *directory);
 	int (*begin)(void *context);                      /* as child.h has them */
 	void (*tick)(void *context, uint64_t elapsed_ns); /* NULL: not called */
+	uint64_t tick_ns;                                 /* as child.h has it */
 	void *context;
 	bool is_quiet;
 	const sigset_t *mask; /* as child.h has it */

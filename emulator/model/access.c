@@ -519,7 +519,14 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 		use_line(hierarchy, guest_line, line, writes, now, false, result);
 	if (hierarchy->prefetcher_count && (result->level || result->used_prefetch))
 		run_prefetchers(hierarchy, physical, instruction, now, result);
+	result->first_write = writes && is_coherent && result->level == 0;
 	return result->level || result->tlb_missed || result->cycles;
+}
+
+unsigned
+hierarchy_page_node(struct hierarchy *hierarchy, uint64_t address)
+{
+	return node_of(hierarchy, follow(hierarchy, number_of(hierarchy, address)) >> hierarchy->line_shift);
 }
 
 bool

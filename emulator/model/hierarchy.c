@@ -409,6 +409,18 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 	return traffic;
 }
 
+unsigned
+hierarchy_core(const struct hierarchy *hierarchy)
+{
+	return hierarchy->core;
+}
+
+unsigned
+hierarchy_core_node(const struct hierarchy *hierarchy)
+{
+	return hierarchy->node;
+}
+
 bool
 hierarchy_is_coherent(const struct hierarchy *hierarchy)
 {

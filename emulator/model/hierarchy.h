@@ -47,6 +47,7 @@ struct access_result {
 	uint8_t node;         /* whose memory had it, with HIERARCHY_MEMORY */
 	bool tlb_missed, walked;
 	bool used_prefetch; /* first use of a prefetched line */
+	bool first_write; /* level 1 had the line, and the store is the first to write it; only among several threads */
 	enum transfer transfer;
 };
 
@@ -125,6 +126,11 @@ struct hierarchy_traffic hierarchy_traffic(const struct hierarchy *hierarchy);
  * filter has as written, and no caller may mark it.
  */
 bool hierarchy_is_coherent(const struct hierarchy *hierarchy);
+
+/* The core of the target, from 0 on, and its node; and the node in whose memory the page of a used address is. */
+unsigned hierarchy_core(const struct hierarchy *hierarchy);
+unsigned hierarchy_core_node(const struct hierarchy *hierarchy);
+unsigned hierarchy_page_node(struct hierarchy *hierarchy, uint64_t address);
 
 /* The filters, which callers check before each access. The code filter has no written lines. */
 struct hit_filter *hierarchy_data_filter(struct hierarchy *hierarchy);

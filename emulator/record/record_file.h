@@ -27,6 +27,7 @@
 #define RECORD_VCPUS_MAX        PROCESS_FILE_VCPUS_MAX
 #define RECORD_INSTRUCTIONS_MAX (UINT32_C(1) << 23)
 #define RECORD_STALLS           (UINT32_C(1) << 20) /* slots, a power of two */
+#define RECORD_ACCESSES         16384               /* samples of a ring */
 
 /* Reasons of cycles; dynamic ones are those of enum stall_cause (analysis/stalls.h) where it has one. */
 enum record_reason {
@@ -77,12 +78,56 @@ struct record_counters {
 	uint64_t events[SETUP_EVENT_COUNT]; /* that happened, samples or not */
 };
 
+/*
+ * A sample of an access to data that left the core's own caches: the last level or memory served it, or a prefetcher
+ * had fetched its line, or another core had the line; or of the first store into a line that loads had brought.
+ */
+struct record_access {
+	uint64_t time; /* of the thread, cycles */
+	uint64_t address;
+	uint32_t instruction;
+	uint32_t tid;
+	uint32_t cycles;   /* that it took beyond a hit of level 1, hidden or not, with its translation */
+	uint32_t cost;     /* of these: that the core stalled, or by which a store delayed the write buffer */
+	uint32_t weight;   /* accesses that it stands for */
+	uint16_t core;     /* of the target */
+	uint8_t core_node; /* the core's */
+	uint8_t level;     /* index of the level that had the line, or RECORD_MEMORY */
+	uint8_t page_node; /* in whose memory the address is */
+	uint8_t flags;     /* RECORD_ACCESS_... */
+	uint8_t reserved[6];
+};
+
+#define RECORD_MEMORY            MACHINE_LEVELS_MAX
+#define RECORD_ACCESS_STORE      1 /* also of an atomic access */
+#define RECORD_ACCESS_PREFETCHED 2 /* first use of a prefetched line */
+#define RECORD_ACCESS_TRANSFER   4 /* another core had written the line, or had to give it up */
+#define RECORD_ACCESS_FAR        8 /* that core is of another node */
+
+/* A ring of them. The plugin waits for its reader when it is full. */
+struct record_access_head {
+	uint64_t written; /* by the plugin, of all time */
+	uint64_t read;    /* by the reader, of all time */
+	uint64_t period;  /* the reader asks for one in so many accesses; 0: as setup.h has it */
+	uint64_t counted; /* accesses, sampled or not */
+	uint64_t lost;    /* samples: the reader did not come */
+	uint64_t base;    /* of the guest's memory: its address 0 is there in the emulator's process */
+	uint64_t reserved[2];
+};
+
+struct record_accesses {
+	struct record_access_head head;
+	struct record_access ring[RECORD_ACCESSES];
+};
+
 struct record_vcpu {
 	struct record_counters counters;
 	uint8_t padding[4096 - sizeof(struct record_counters)];
 	uint64_t executions[CODE_BLOCKS_MAX];                         /* by block, from 1 */
 	uint32_t samples[SETUP_EVENT_COUNT][RECORD_INSTRUCTIONS_MAX]; /* by instruction, from 1 */
 	struct record_stall stalls[RECORD_STALLS];                    /* open addressing by stalled, culprit, reason */
+	struct record_accesses accesses;                              /* nothing, without setup.access_period */
+	uint8_t end[4096 - sizeof(struct record_accesses) % 4096];    /* each begins at a page */
 };
 
 /*

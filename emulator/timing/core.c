@@ -227,7 +227,7 @@ begin_waiting(struct thread *thread, const struct block_instruction *instruction
  * The load itself waits for nothing but a free MSHR. Its first user waits for its value: at once when that comes before
  * any other access to memory, else when the block that runs has come to it.
  */
-static void
+static uint64_t
 in_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct block *block = thread->edge->variant.block;
@@ -243,11 +243,13 @@ in_order_load_missed(struct thread *thread, unsigned index, const struct access_
 	mshr_allocate(thread, ready);
 	if (!instruction->is_used_first || thread->waiting_count) {
 		begin_waiting(thread, instruction, block->first + index, ready, &cost);
-		return;
+		return cycles_of(&cost); /* at most: how much is hidden is known later */
 	}
 	used = core_time(thread, instruction->use);
-	if (ready > used)
-		stall_for_load(thread, &thread->edge->code->load_stalls[index], ready - used, &cost);
+	if (ready <= used)
+		return 0;
+	stall_for_load(thread, &thread->edge->code->load_stalls[index], ready - used, &cost);
+	return ready - used;
 }
 
 /* ---- out of order: stalls that are remembered ---- */
@@ -436,7 +438,7 @@ add_missing(struct thread *thread, const struct block_dependence *load, uint64_t
  * before it retires itself. Stalls since then were not in its way: that is how misses overlap. An atomic access is
  * issued when it is the oldest, so it hides nothing.
  */
-static void
+static uint64_t
 out_of_order_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct block_dependence *load = &thread->edge->variant.block->dependences[index];
@@ -454,22 +456,22 @@ out_of_order_load_missed(struct thread *thread, unsigned index, const struct acc
 	mshr_allocate(thread, ready);
 	add_missing(thread, load, ready);
 	if (ready <= retires)
-		return;
+		return 0;
 	out_of_order_record_stall(thread, position);
 	stall_for_load(thread, &thread->edge->code->load_stalls[index], ready - retires, &cost);
+	return ready - retires;
 }
 
 /* ---- both ---- */
 
-void
+uint64_t
 core_load_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	if (!(thread->timing->parts & SETUP_CLOCK))
-		return;
+		return 0;
 	if (thread->timing->is_in_order)
-		in_order_load_missed(thread, index, result);
-	else
-		out_of_order_load_missed(thread, index, result);
+		return in_order_load_missed(thread, index, result);
+	return out_of_order_load_missed(thread, index, result);
 }
 
 /* ---- the front end ---- */
@@ -541,7 +543,7 @@ done_before(const struct thread *thread, uint32_t distance)
  * Stores that hit leave it at once; those that missed wait for their lines, as many at a time as misses may be in
  * flight, and leave in their order.
  */
-void
+uint64_t
 core_store_missed(struct thread *thread, unsigned index, const struct access_result *result)
 {
 	const struct timing *timing = thread->timing;
@@ -562,6 +564,9 @@ core_store_missed(struct thread *thread, unsigned index, const struct access_res
 	thread->store_count++;
 	thread->store_room = done_before(thread, timing->write_buffer_entries);
 	thread->store_mshr_free_at = done_before(thread, timing->misses_in_flight);
+	if (done <= before || done <= now)
+		return 0;
+	return done - (before > now ? before : now);
 }
 
 void
@@ -603,6 +608,7 @@ load_line(struct thread *thread, unsigned index, uint64_t address)
 	const uint64_t now = thread_clock(thread);
 	struct access_result result;
 	bool is_missed;
+	uint64_t cost;
 
 	if (is_atomic_update(block, index)) /* the core asks for the line once, to write it */
 		is_missed = hierarchy_store(thread->hierarchy, address, number, now, now, &result);
@@ -611,7 +617,11 @@ load_line(struct thread *thread, unsigned index, uint64_t address)
 	if (!is_missed)
 		return;
 	miss_count_read(thread, number, &result, false);
-	core_load_missed(thread, index, &result);
+	cost = core_load_missed(thread, index, &result);
+	if (thread->access_countdown)
+		sample_access(thread,
+		              &(struct sampled_access){number, address, now, cost, is_atomic_update(block, index)},
+		              &result);
 }
 
 static void
@@ -621,12 +631,16 @@ store_line(struct thread *thread, unsigned index, uint64_t address)
 	const uint64_t begins = is_timed ? core_store_begins(thread, index) : thread_clock(thread);
 	const uint32_t number = thread->edge->variant.block->first + index;
 	struct access_result result;
+	const uint64_t now = thread_clock(thread);
+	const bool is_missed = hierarchy_store(thread->hierarchy, address, number, now, begins, &result);
+	uint64_t cost = 0;
 
-	if (!hierarchy_store(thread->hierarchy, address, number, thread_clock(thread), begins, &result))
-		return;
-	miss_count_store(thread, number, &result);
-	if (is_timed)
-		core_store_missed(thread, index, &result);
+	if (is_missed)
+		miss_count_store(thread, number, &result);
+	if (is_missed && is_timed)
+		cost = core_store_missed(thread, index, &result);
+	if (thread->access_countdown)
+		sample_access(thread, &(struct sampled_access){number, address, now, cost, true}, &result);
 }
 
 static void

@@ -60,9 +60,12 @@ void core_reset_mshrs(struct thread *thread);
  */
 void core_begin_block(struct thread *thread);
 
-/* The load, or the store, of instruction `index` of the running block missed something. */
-void core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
-void core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
+/*
+ * The load, or the store, of instruction `index` of the running block missed something. Returns what it costs, in
+ * cycles: that the core stalls for the load, now or later; by which the store delays the end of the write buffer.
+ */
+uint64_t core_load_missed(struct thread *thread, unsigned index, const struct access_result *result);
+uint64_t core_store_missed(struct thread *thread, unsigned index, const struct access_result *result);
 
 /* Instruction `index` of the running block is at the head, and stalls for `cycles`, not 0. */
 void core_stall(struct thread *thread, unsigned index, uint32_t culprit, enum record_reason reason, uint64_t cycles);

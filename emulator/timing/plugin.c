@@ -14,6 +14,7 @@
 #include "emulator/clock/lock_model.h"
 #include "emulator/guest.h"
 #include "emulator/timing/instrument.h"
+#include "memory/object_log.h"
 
 /* One to an emulator: its callbacks have no place for a context. */
 static struct {
@@ -96,6 +97,17 @@ thread_ended(qemu_plugin_id_t id, unsigned vcpu)
 		thread_end(timing_thread(&state.timing, vcpu));
 }
 
+/* The tracker of objects asks for the time. An address that is not mapped is a fault of the guest's, and its end. */
+static void
+tell_time(unsigned vcpu, uint64_t address)
+{
+	struct thread *thread = timing_thread(&state.timing, vcpu);
+	const uint64_t now = thread_clock(thread);
+
+	memcpy((void *)(uintptr_t)(address + guest_base(&state.guest)), &now, sizeof(now));
+	thread->record->accesses.head.base = guest_base(&state.guest);
+}
+
 /* As the emulator calls it. */
 static void
 /* NOLINTNEXTLINE(readability-function-size) */
@@ -111,6 +123,10 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	(void)id;
 	(void)a7;
 	(void)a8;
+	if (number == OBJECT_LOG_TIME_CALL) {
+		tell_time(vcpu, a1);
+		return;
+	}
 	calling = timing_thread(&state.timing, vcpu);
 	moving.from = a1;
 	moving.bytes = a2 < a3 ? a2 : a3;
@@ -129,6 +145,8 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	struct thread *thread = timing_thread(&state.timing, vcpu);
 
 	(void)id;
+	if (number == OBJECT_LOG_TIME_CALL)
+		return;
 	guest_call_ended(&state.guest, vcpu, number, result);
 	thread_call_ended(thread, result);
 	if (number == state.guest.follow.calls->mremap && result > 0 && (uint64_t)result != moving.from &&

@@ -1,18 +1,30 @@
 #include "emulator/timing/sample.h"
 
+#include <time.h>
+#include <unistd.h>
+
 /* Periods differ by a sixteenth of their mean, so that no loop keeps step with them. */
 #define SPREAD 16
 
+#define READER_WAITS   100000 /* for the ring of accesses to have room, each of */
+#define READER_WAIT_NS 100000
+
 static uint64_t
-random_number(struct thread *thread)
+random_next(uint64_t *state)
 {
-	uint64_t x = thread->random;
+	uint64_t x = *state;
 
 	x ^= x << 13;
 	x ^= x >> 7;
 	x ^= x << 17;
-	thread->random = x;
+	*state = x;
 	return x * UINT64_C(0x2545f4914f6cdd1d) >> 32;
+}
+
+static uint64_t
+random_number(struct thread *thread)
+{
+	return random_next(&thread->random);
 }
 
 static uint64_t
@@ -40,6 +52,18 @@ take_cycles(struct thread *thread, uint32_t instruction)
 	thread->next_sample += next_period(thread, SETUP_EVENT_CYCLES);
 }
 
+/* Any number of accesses up to twice the mean may pass: no loop keeps step with that. */
+static void
+next_access(struct thread *thread)
+{
+	const uint64_t least = thread->timing->setup->access_period;
+	const uint64_t asked = __atomic_load_n(&thread->record->accesses.head.period, __ATOMIC_RELAXED);
+	const uint64_t period = asked > least && asked <= UINT32_MAX ? asked : least;
+
+	thread->access_weight = period;
+	thread->access_countdown = least ? 1 + random_next(&thread->access_random) % (2 * period - 1) : 0;
+}
+
 void
 sample_begin(struct thread *thread)
 {
@@ -55,6 +79,8 @@ sample_begin(struct thread *thread)
 		period == THREAD_NEVER ? THREAD_NEVER - 1 : thread_clock(thread) + random_number(thread) % period;
 	for (unsigned i = 0; i < SETUP_EVENT_COUNT; i++)
 		thread->countdowns[i] = next_period(thread, i);
+	thread->access_random = thread->random;
+	next_access(thread);
 }
 
 __attribute__((noinline)) void
@@ -96,6 +122,75 @@ sample_event(struct thread *thread, enum setup_event event, uint32_t instruction
 	if (thread->timing->setup->periods[event] && thread->timing->parts & SETUP_SAMPLES)
 		take(thread, event, instruction);
 	thread->countdowns[event] = next_period(thread, event);
+}
+
+/* ---- accesses ---- */
+
+/* Whether the ring has room; its reader comes some 50 times a second. Meanwhile no time passes on the target. */
+static bool
+wait_for_reader(const struct record_accesses *accesses)
+{
+	for (unsigned i = 0; i < READER_WAITS; i++) {
+		if (accesses->head.written - __atomic_load_n(&accesses->head.read, __ATOMIC_ACQUIRE) < RECORD_ACCESSES)
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = READER_WAIT_NS}, NULL);
+	}
+	return false;
+}
+
+static void
+record_access(struct thread *thread, const struct record_access *access)
+{
+	struct record_accesses *accesses = &thread->record->accesses;
+
+	if (!wait_for_reader(accesses)) {
+		accesses->head.lost++;
+		return;
+	}
+	accesses->ring[accesses->head.written % RECORD_ACCESSES] = *access;
+	__atomic_store_n(&accesses->head.written, accesses->head.written + 1, __ATOMIC_RELEASE);
+}
+
+static uint32_t
+clamp(uint64_t cycles)
+{
+	return cycles < UINT32_MAX ? (uint32_t)cycles : UINT32_MAX;
+}
+
+void
+sample_access(struct thread *thread, const struct sampled_access *access, const struct access_result *result)
+{
+	const struct timing *timing = thread->timing;
+	unsigned flags = 0;
+
+	if (result->level + 1u < timing->level_count && result->transfer == TRANSFER_NONE && !result->used_prefetch &&
+	    !result->first_write)
+		return;
+	thread->record->accesses.head.counted++;
+	if (--thread->access_countdown)
+		return;
+	if (!thread->tid) /* the thread's own: the emulator announces it on the one that makes it */
+		thread->tid = (uint32_t)gettid();
+	flags |= access->is_store ? RECORD_ACCESS_STORE : 0;
+	flags |= result->used_prefetch ? RECORD_ACCESS_PREFETCHED : 0;
+	flags |= result->transfer != TRANSFER_NONE ? RECORD_ACCESS_TRANSFER : 0;
+	flags |= result->transfer == TRANSFER_FAR ? RECORD_ACCESS_FAR : 0;
+	record_access(thread,
+	              &(struct record_access){
+			      .time = access->time,
+			      .address = access->address,
+			      .instruction = access->instruction,
+			      .tid = thread->tid,
+			      .cycles = clamp((uint64_t)result->cycles + result->wait_cycles + result->tlb_cycles),
+			      .cost = clamp(access->cost),
+			      .weight = (uint32_t)thread->access_weight,
+			      .core = (uint16_t)hierarchy_core(thread->hierarchy),
+			      .core_node = (uint8_t)hierarchy_core_node(thread->hierarchy),
+			      .level = result->level,
+			      .page_node = (uint8_t)hierarchy_page_node(thread->hierarchy, access->address),
+			      .flags = (uint8_t)flags,
+		      });
+	next_access(thread);
 }
 
 /* ---- stalls ---- */

@@ -24,6 +24,21 @@ void sample_skip(struct thread *thread, uint64_t cycles);
 /* The countdown of an event is over at `instruction`. */
 void sample_event(struct thread *thread, enum setup_event event, uint32_t instruction);
 
+/* A data access. */
+struct sampled_access {
+	uint32_t instruction;
+	uint64_t address;
+	uint64_t time; /* when it began, cycles */
+	uint64_t cost; /* cycles: core_load_missed(), core_store_missed() */
+	bool is_store; /* also an atomic access */
+};
+
+/*
+ * Count an access that had to be looked up, if it left the core's own caches, or wrote a line first; the countdown says
+ * whether it is recorded.
+ */
+void sample_access(struct thread *thread, const struct sampled_access *access, const struct access_result *result);
+
 /* Count an event; true: the caller must call sample_event(). */
 static inline bool
 sample_is_due(struct thread *thread, enum setup_event event)

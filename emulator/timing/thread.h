@@ -127,6 +127,10 @@ struct thread {
 	uint64_t random;
 	uint32_t call;                          /* instruction that makes a system call */
 	uint64_t countdowns[SETUP_EVENT_COUNT]; /* events until the next sample */
+	uint64_t access_countdown;              /* accesses until the next sample of them; 0: there are none */
+	uint64_t access_weight;                 /* what that sample will stand for */
+	uint64_t access_random;
+	uint32_t tid;
 
 	struct mshr *oldest_mshr; /* allocated for the next load that misses, when it is free */
 	uint64_t load_cycles;     /* of a hit in level 1, in the schedules */

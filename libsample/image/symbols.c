@@ -480,6 +480,7 @@ struct symbol_reader {
 	struct elf_names names;
 	GElf_Shdr *sections; /* by number; read once, because each symbol needs one */
 	size_t section_count;
+	bool of_variables; /* not of functions; by address, as .bss is not in the file */
 };
 
 static int
@@ -544,6 +545,33 @@ binding_of(const GElf_Sym *symbol)
 	}
 }
 
+static struct symbol_candidate
+candidate_of(const struct symbol_reader *reader, const GElf_Sym *symbol)
+{
+	const char *name = reader->names.text + symbol->st_name;
+
+	return (struct symbol_candidate){
+		.size = symbol->st_size,
+		.name = name,
+		.name_length = elf_symbol_name_length(name),
+		.binding = binding_of(symbol),
+		.label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE,
+	};
+}
+
+static int
+add_variable(struct symbol_reader *reader, const GElf_Sym *symbol, const GElf_Shdr *section)
+{
+	struct symbol_candidate candidate = candidate_of(reader, symbol);
+
+	if (GELF_ST_TYPE(symbol->st_info) != STT_OBJECT || !symbol->st_size || !(section->sh_flags & SHF_ALLOC) ||
+	    symbol->st_value < section->sh_addr || symbol->st_value - section->sh_addr >= section->sh_size)
+		return 0;
+	candidate.offset = symbol->st_value;
+	candidate.limit = section->sh_addr + section->sh_size;
+	return symbol_builder_add(reader->builder, &candidate);
+}
+
 static int
 add_symbol(struct symbol_reader *reader, const GElf_Sym *symbol)
 {
@@ -557,6 +585,8 @@ add_symbol(struct symbol_reader *reader, const GElf_Sym *symbol)
 	    symbol->st_name >= reader->names.size)
 		return 0;
 	section = &reader->sections[symbol->st_shndx];
+	if (reader->of_variables)
+		return add_variable(reader, symbol, section);
 	if (!is_wanted(reader, symbol, section))
 		return 0;
 	if (reader->file->header.e_machine == EM_ARM)
@@ -568,27 +598,23 @@ add_symbol(struct symbol_reader *reader, const GElf_Sym *symbol)
 	room = segment->size - (address - segment->address);
 	if (section->sh_size - (address - section->sh_addr) < room)
 		room = section->sh_size - (address - section->sh_addr);
-	candidate = (struct symbol_candidate){
-		.offset = elf_segment_offset(segment, address),
-		.size = symbol->st_size,
-		.name = reader->names.text + symbol->st_name,
-		.name_length = elf_symbol_name_length(reader->names.text + symbol->st_name),
-		.binding = binding_of(symbol),
-		.label = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE,
-	};
+	candidate = candidate_of(reader, symbol);
+	candidate.offset = elf_segment_offset(segment, address);
 	candidate.limit = candidate.offset + room;
 	return symbol_builder_add(reader->builder, &candidate);
 }
 
 /*
  * Add the functions and code labels in the first section of `type` (SHT_SYMTAB, SHT_DYNSYM) of `file`; `segments` are
- * those of the image. Names point into `file`. 0 (also when there is no such section), -ENOMEM, -DCPI_EDAMAGED.
+ * those of the image; NULL: add the variables. Names point into `file`. 0 (also when there is no such section),
+ * -ENOMEM, -DCPI_EDAMAGED.
  */
 static int
 add_symbols(struct symbol_builder *builder, const struct elf_file *file, const struct elf_segments *segments,
             uint32_t type)
 {
-	struct symbol_reader reader = {.builder = builder, .file = file, .segments = segments};
+	struct symbol_reader reader = {
+		.builder = builder, .file = file, .segments = segments, .of_variables = !segments};
 	Elf_Scn *section = NULL;
 	Elf_Data *data;
 	GElf_Shdr header;
@@ -750,5 +776,33 @@ symbol_table_from_file(struct image_file *file, struct symbol_table **table)
 		err = symbol_builder_finish(&builder, table);
 	symbol_builder_fini(&builder);
 	elf_file_close(&mini);
+	return err;
+}
+
+static int
+add_variables(struct symbol_builder *builder, struct image_file *file)
+{
+	const struct elf_file *main = image_file_elf(file);
+	int err = main ? add_symbols(builder, main, NULL, SHT_SYMTAB) : 0;
+
+	if (!err && main)
+		err = add_symbols(builder, main, NULL, SHT_DYNSYM);
+	if (err)
+		return err;
+	image_file_find_debug(file);
+	return image_file_debug(file) ? add_helper(builder, image_file_debug(file), NULL) : 0;
+}
+
+int
+symbol_table_of_variables(struct image_file *file, struct symbol_table **table)
+{
+	struct symbol_builder builder = SYMBOL_BUILDER_INIT;
+	int err;
+
+	*table = NULL;
+	err = add_variables(&builder, file);
+	if (!err)
+		err = symbol_builder_finish(&builder, table);
+	symbol_builder_fini(&builder);
 	return err;
 }

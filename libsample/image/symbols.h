@@ -34,6 +34,12 @@ struct symbol_table;
  * afterwards. */
 int symbol_table_from_file(struct image_file *file, struct symbol_table **table);
 
+/*
+ * The variables of a file (.symtab, .dynsym, those of a separate debug file): here `offset` is the ELF virtual address,
+ * because memory that begins as zeros is not in the file. Errors of symbol_table_from_file().
+ */
+int symbol_table_of_variables(struct image_file *file, struct symbol_table **table);
+
 /* Make a table of the symbols of profile_get_symbols(), ascending by offset; names are copied. 0 or -ENOMEM. */
 struct profile_symbol;
 int symbol_table_from_captured(const struct profile_symbol *symbols, size_t count, struct symbol_table **table);

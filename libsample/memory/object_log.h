@@ -5,8 +5,9 @@
  * and shared, so that all of it is there however the process ends:
  *
  *   object_log_header
+ *   uint32_t[header.chunk_count]         enum object_log_state of each chunk
  *   object_log_site[header.site_max]     call chains, each once
- *   object_log_chunk[header.chunk_count] a ring: a thread takes a chunk and fills it alone; the reader gives it back
+ *   object_log_chunk[header.chunk_count] a thread takes a free one, and fills it alone; the reader frees closed ones
  *
  * A thread writes an event, and then counts it in `written`. The last OBJECT_LOG_HELD events may still be taken back:
  * if an object ends soon whose beginning is among them, both are left out, and counted as short-lived. Events before
@@ -58,13 +59,19 @@ struct object_log_event {
 	uint8_t reserved;
 };
 
+enum object_log_state {
+	OBJECT_CHUNK_FREE,
+	OBJECT_CHUNK_TAKEN, /* a thread prepares it */
+	OBJECT_CHUNK_OPEN,
+	OBJECT_CHUNK_CLOSED, /* the thread has another one, or has ended */
+};
+
 struct object_log_chunk {
-	uint64_t number; /* the chunks that were taken before it, + 1; 0: never taken */
+	uint64_t number; /* the chunks that were taken before it, + 1 */
 	uint32_t tid;
 	uint16_t written, published;
-	uint32_t is_closed; /* the thread has another one, or has ended */
-	uint32_t changes;   /* odd while the thread takes an event back */
-	uint8_t reserved[8];
+	uint32_t changes; /* odd while the thread takes an event back */
+	uint8_t reserved[12];
 	struct object_log_event events[OBJECT_LOG_EVENTS];
 };
 
@@ -82,8 +89,8 @@ struct object_log_header {
 	uint32_t site_max, chunk_count;
 	uint32_t clock, reserved; /* enum object_log_clock */
 	uint64_t began, began_ns; /* `clock` when the file was made, and CLOCK_MONOTONIC then, ns */
-	uint64_t taken;           /* chunks that threads have taken */
-	uint64_t given_back;      /* chunks that the reader has read: of those before it */
+	uint64_t taken;           /* chunks that threads have taken, */
+	uint64_t freed;           /* and that the reader has freed, of all time */
 	uint64_t short_lived;     /* objects that were taken back */
 	uint64_t lost;            /* events for which the ring had no room */
 	uint64_t unnamed;         /* objects for whose call chain the table had no room */
@@ -93,6 +100,57 @@ struct object_log_header {
 };
 
 _Static_assert(sizeof(struct object_log_event) == 32, "events have no holes");
+_Static_assert(sizeof(struct object_log_chunk) == 4096, "a chunk is a page");
 _Static_assert(sizeof(struct object_log_header) == 4096, "what follows begins at a page");
+
+/* Where the parts of the file are. */
+static inline uint64_t
+object_log_sites_at(uint32_t chunk_count)
+{
+	return sizeof(struct object_log_header) + ((uint64_t)chunk_count * sizeof(uint32_t) + 4095) / 4096 * 4096;
+}
+
+static inline uint64_t
+object_log_chunks_at(uint32_t chunk_count, uint32_t site_max)
+{
+	return object_log_sites_at(chunk_count) + (uint64_t)site_max * sizeof(struct object_log_site);
+}
+
+/*
+ * ---- reading ----
+ *
+ * The file is read, never mapped, and every number in it is checked. Thread rule: one thread per reader.
+ */
+
+#define OBJECT_LOG_CHUNKS_MAX 65536
+#define OBJECT_LOG_SITES_MAX  (1u << 20)
+
+struct object_log_reader;
+
+/*
+ * Read the log that `fd`, which is duplicated, is open for; it must be writable for chunks to be freed. NULL and errno:
+ * EPROTO (it is none, or is not complete yet), ENOMEM, or that of read(2).
+ */
+struct object_log_reader *object_log_reader_new(int fd);
+void object_log_reader_free(struct object_log_reader *reader); /* NULL is allowed */
+
+/* Its header as it was last read; only `magic` and sizes are checked. */
+const struct object_log_header *object_log_reader_header(const struct object_log_reader *reader);
+
+/* What is called for each event. 0, or an error, which ends the walk and is its result. */
+typedef int object_log_visit(void *context, uint32_t tid, const struct object_log_event *event);
+
+/*
+ * Visit the events that were not visited yet: all that are published, and of those that may be taken back the ones that
+ * are no later than `horizon`; if one of these is taken back nevertheless, an OBJECT_DIED follows. Events of a thread
+ * come in the order of their time, but for those. `is_ended`: the process has ended, and all that is written counts.
+ * Frees the chunks that were read. 0, an error of `visit`, -EPROTO: the file contradicts itself, or -errno.
+ */
+int object_log_reader_take(struct object_log_reader *reader, uint64_t horizon, bool is_ended, object_log_visit *visit,
+                           void *context);
+
+/* The call chain of a site: how many frames; 0: there is none. */
+unsigned object_log_reader_frames(const struct object_log_reader *reader, uint32_t site,
+                                  uint64_t frames[OBJECT_LOG_FRAMES]);
 
 #endif

@@ -1,0 +1,11 @@
+/*
+ * command.h - the commands of dcpimem
+ *
+ * argv[0] is "dcpimem COMMAND"; the result is the exit status. Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_MEM_COMMAND_H
+#define DCPI_TOOLS_MEM_COMMAND_H
+
+int mem_run_main(int argc, char **argv);
+
+#endif

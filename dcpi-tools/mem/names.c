@@ -1,0 +1,382 @@
+#include "dcpi-tools/mem/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/array.h"
+#include "dcpi-tools/common/text.h"
+#include "image/lines.h"
+#include "image/symbols.h"
+#include "process/hash.h"
+#include "process/proc.h"
+
+#define NAME_SIZE 4096
+
+/* A file, by its path. */
+struct named_file {
+	char *path;
+	struct image_file *file; /* NULL: it cannot be read */
+	struct symbol_table *functions, *variables;
+	struct image_lines *lines;
+	UT_hash_handle hh;
+};
+
+struct known_place {
+	uint64_t key[2]; /* the file, the offset */
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct names {
+	struct memory_profile *profile;
+	struct named_file *files;
+	struct known_place *places;
+};
+
+struct process_mapping {
+	uint64_t start, end, file_offset;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	bool is_code, is_writable;
+	char *path; /* "": none */
+};
+
+struct process_map {
+	uint32_t pid;
+	struct process_mapping *mappings; /* ascending */
+	size_t count, room;
+	uint64_t base; /* of the last reading */
+};
+
+/* ---- files ---- */
+
+struct names *
+names_new(struct memory_profile *profile)
+{
+	struct names *names = calloc(1, sizeof(*names));
+
+	if (names)
+		names->profile = profile;
+	return names;
+}
+
+static void
+free_file(struct named_file *file)
+{
+	image_lines_free(file->lines);
+	symbol_table_free(file->functions);
+	symbol_table_free(file->variables);
+	image_file_close(file->file);
+	free(file->path);
+	free(file);
+}
+
+void
+names_free(struct names *names)
+{
+	struct named_file *file, *next;
+
+	if (!names)
+		return;
+	file = names->files;
+	HASH_CLEAR(hh, names->files);
+	for (; file; file = next) {
+		next = file->hh.next;
+		free_file(file);
+	}
+	HASH_FREE_ALL(names->places);
+	free(names);
+}
+
+/* What cannot be read stays NULL. */
+static void
+open_file(struct named_file *file, const struct image *image)
+{
+	if (image_file_open(image, &file->file))
+		return;
+	if (symbol_table_from_file(file->file, &file->functions))
+		file->functions = NULL;
+	if (symbol_table_of_variables(file->file, &file->variables))
+		file->variables = NULL;
+	if (image_lines_new(file->file, &file->lines))
+		file->lines = NULL;
+}
+
+/* NULL: no memory. */
+static struct named_file *
+find_file(struct names *names, const struct image *image)
+{
+	struct named_file *file;
+
+	HASH_FIND(hh, names->files, image->path, strlen(image->path), file);
+	if (file)
+		return file;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->path = strdup(image->path);
+	if (file->path)
+		HASH_ADD_KEYPTR(hh, names->files, file->path, strlen(file->path), file);
+	if (!file->path || !hash_added(file)) {
+		free(file->path);
+		free(file);
+		return NULL;
+	}
+	open_file(file, image);
+	return file;
+}
+
+/* ---- places ---- */
+
+/* The function at `lookup`, and how far `offset` is from its start, into the place. */
+static void
+name_function(struct names *names, const struct named_file *file, uint64_t offset, uint64_t lookup,
+              struct memory_place *place)
+{
+	const struct symbol *symbol = file && file->functions ? symbol_table_find(file->functions, lookup) : NULL;
+	char *demangled, text[NAME_SIZE];
+
+	if (symbol && symbol->name) {
+		demangled = symbol_demangle(symbol->name);
+		place->function = memory_profile_add_text(names->profile, demangled ? demangled : symbol->name);
+		place->distance = offset - symbol->offset;
+		free(demangled);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s+0x%" PRIx64, file ? text_basename(file->path) : "[anon]", offset);
+	place->function = memory_profile_add_text(names->profile, text);
+}
+
+static void
+name_source(struct names *names, const struct named_file *file, uint64_t lookup, struct memory_place *place)
+{
+	struct source_place source;
+	uint64_t address;
+
+	if (!file || !file->lines || image_file_address(file->file, lookup, &address) ||
+	    image_lines_find(file->lines, address, &source))
+		return;
+	place->source = memory_profile_add_text(names->profile, source.path);
+	place->line = source.line;
+}
+
+uint32_t
+names_place(struct names *names, const struct image *image, uint64_t offset, uint64_t lookup)
+{
+	struct named_file *file = image ? find_file(names, image) : NULL;
+	const uint64_t key[2] = {(uint64_t)(uintptr_t)file, offset};
+	struct memory_place *place, made = {.offset = offset};
+	struct known_place *known;
+
+	if (image && !file)
+		return MEMORY_NOTHING;
+	HASH_FIND(hh, names->places, key, sizeof(key), known);
+	if (known)
+		return known->number;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return MEMORY_NOTHING;
+	memcpy(known->key, key, sizeof(key));
+	known->number = (uint32_t)names->profile->place_count;
+	HASH_ADD(hh, names->places, key, sizeof(key), known);
+	if (!hash_added(known)) {
+		free(known);
+		return MEMORY_NOTHING;
+	}
+	name_function(names, file, offset, lookup, &made);
+	name_source(names, file, lookup, &made);
+	made.image = memory_profile_add_text(names->profile, file ? file->path : "");
+	place = memory_profile_add_place(names->profile);
+	if (!place)
+		return MEMORY_NOTHING;
+	*place = made;
+	return known->number;
+}
+
+/* ---- what a process has mapped ---- */
+
+struct process_map *
+process_map_new(uint32_t pid)
+{
+	struct process_map *map = calloc(1, sizeof(*map));
+
+	if (map)
+		map->pid = pid;
+	return map;
+}
+
+static void
+free_mappings(struct process_mapping *mappings, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(mappings[i].path);
+	free(mappings);
+}
+
+void
+process_map_free(struct process_map *map)
+{
+	if (!map)
+		return;
+	free_mappings(map->mappings, map->count);
+	free(map);
+}
+
+struct map_reading {
+	struct process_mapping *mappings;
+	size_t count, room;
+	uint64_t base;
+};
+
+static int
+take_line(void *context, char *line)
+{
+	struct map_reading *reading = context;
+	struct process_mapping *mapping;
+	struct record_mmap mmap;
+
+	if (!proc_maps_parse(line, &mmap) || mmap.start < reading->base)
+		return 0;
+	mapping = ARRAY_APPEND(reading->mappings, reading->count, reading->room);
+	if (!mapping)
+		return -ENOMEM;
+	*mapping = (struct process_mapping){
+		.start = mmap.start - reading->base,
+		.end = mmap.start - reading->base + mmap.length,
+		.file_offset = mmap.file_offset,
+		.device_major = mmap.device_major,
+		.device_minor = mmap.device_minor,
+		.inode = mmap.inode,
+		.is_code = mmap.protection & PROT_EXEC,
+		.is_writable = mmap.protection & PROT_WRITE,
+		.path = strdup(mmap.inode && mmap.path && mmap.path[0] == '/' ? mmap.path : ""),
+	};
+	if (mapping->path)
+		return 0;
+	reading->count--;
+	return -ENOMEM;
+}
+
+int
+process_map_refresh(struct process_map *map, uint64_t base)
+{
+	struct map_reading reading = {.base = base};
+	char directory[64];
+	int err;
+
+	snprintf(directory, sizeof(directory), "/proc/%" PRIu32, map->pid);
+	err = proc_text_read(directory, "maps", take_line, &reading);
+	if (err || !reading.count) {
+		free_mappings(reading.mappings, reading.count);
+		return err;
+	}
+	free_mappings(map->mappings, map->count);
+	map->mappings = reading.mappings;
+	map->count = reading.count;
+	map->room = reading.room;
+	map->base = base;
+	return 0;
+}
+
+static const struct process_mapping *
+find_mapping(const struct process_map *map, uint64_t address)
+{
+	size_t at = ARRAY_LOWER_BOUND(map->mappings, map->count, end, address + 1);
+
+	return at < map->count && map->mappings[at].start <= address ? &map->mappings[at] : NULL;
+}
+
+bool
+process_map_has(const struct process_map *map, uint64_t address)
+{
+	return find_mapping(map, address) != NULL;
+}
+
+static struct image
+image_of(const struct process_mapping *mapping)
+{
+	return (struct image){
+		.kind = IMAGE_USER,
+		.device_major = mapping->device_major,
+		.device_minor = mapping->device_minor,
+		.inode = mapping->inode,
+		.path = mapping->path,
+	};
+}
+
+uint32_t
+names_address(struct names *names, const struct process_map *map, uint64_t address, bool is_return)
+{
+	const uint64_t lookup = is_return && address ? address - 1 : address;
+	const struct process_mapping *mapping = find_mapping(map, lookup);
+	struct image image;
+
+	if (!mapping || !mapping->path[0])
+		return names_place(names, NULL, address, lookup);
+	image = image_of(mapping);
+	return names_place(names, &image, address - mapping->start + mapping->file_offset,
+	                   lookup - mapping->start + mapping->file_offset);
+}
+
+/* A program's variables that begin as zeros are in memory without a file, behind what is mapped of it. */
+static const struct process_mapping *
+mapping_of_data(const struct process_map *map, const struct process_mapping *mapping)
+{
+	const struct process_mapping *before = mapping;
+
+	while (!before->path[0]) {
+		if (before == map->mappings || (before - 1)->end != before->start || !before->is_writable)
+			return NULL;
+		before--;
+	}
+	return before->is_writable || before != mapping ? before : NULL;
+}
+
+static bool
+find_variable(struct names *names, const struct process_mapping *data, uint64_t address, struct memory_region *region)
+{
+	const struct image image = image_of(data);
+	struct named_file *file = find_file(names, &image);
+	const struct symbol *symbol;
+	uint64_t linked;
+
+	if (!file || !file->variables || image_file_address(file->file, data->file_offset, &linked))
+		return false;
+	symbol = symbol_table_find(file->variables, linked + (address - data->start));
+	if (!symbol || !symbol->name)
+		return false;
+	*region = (struct memory_region){
+		.address = data->start + (symbol->offset - linked),
+		.size = symbol->size,
+		.kind = MEMORY_STATIC,
+		.name = memory_profile_add_text(names->profile, symbol->name),
+	};
+	return symbol->size > 0;
+}
+
+void
+names_region(struct names *names, const struct process_map *map, uint64_t address, struct memory_region *region)
+{
+	const struct process_mapping *mapping = find_mapping(map, address), *data;
+
+	*region = (struct memory_region){.size = 0};
+	if (!mapping)
+		return;
+	data = mapping_of_data(map, mapping);
+	if (data && find_variable(names, data, address, region))
+		return;
+	*region = (struct memory_region){
+		.address = mapping->start,
+		.size = mapping->end - mapping->start,
+		.kind = data               ? MEMORY_STATIC
+	                : mapping->path[0] ? MEMORY_FILE
+	                                   : MEMORY_UNKNOWN,
+		.name = memory_profile_add_text(names->profile, data               ? text_basename(data->path)
+	                                                        : mapping->path[0] ? mapping->path
+	                                                                           : "[no name]"),
+	};
+}

@@ -1,0 +1,51 @@
+/*
+ * names.h - what is at an address of a process: an instruction of a function, a variable, a mapped file
+ *
+ * Files are read when they are first asked for, with the rights of the user, and kept open. What cannot be read has no
+ * names: a place is then called by its file and offset.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_MEM_NAMES_H
+#define DCPI_TOOLS_MEM_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory/access_history.h"
+#include "memory/memory_profile.h"
+#include "process/image_table.h"
+
+/* Names go into `profile`, which must outlive it. NULL: no memory. */
+struct names *names_new(struct memory_profile *profile);
+void names_free(struct names *names); /* NULL is allowed */
+
+/*
+ * The profile's number of the place at `offset` of an image (NULL: none), which is called by what is at `lookup`: a
+ * return address is called by the call before it. MEMORY_NOTHING: no memory.
+ */
+uint32_t names_place(struct names *names, const struct image *image, uint64_t offset, uint64_t lookup);
+
+/* ---- what a process has mapped ---- */
+
+struct process_map;
+
+/* `base`: added to the process's addresses for those in /proc/PID/maps. NULL: no memory. */
+struct process_map *process_map_new(uint32_t pid);
+void process_map_free(struct process_map *map); /* NULL is allowed */
+
+/*
+ * Read /proc/PID/maps again. When the process has ended, what was read before stays. 0, -ENOMEM, or -errno.
+ */
+int process_map_refresh(struct process_map *map, uint64_t base);
+
+/* Whether something is known of the address. */
+bool process_map_has(const struct process_map *map, uint64_t address);
+
+/* names_place() of an address. `is_return`: of the call before it. */
+uint32_t names_address(struct names *names, const struct process_map *map, uint64_t address, bool is_return);
+
+/* The variable, or the mapping, at an address. size 0: nothing is known. */
+void names_region(struct names *names, const struct process_map *map, uint64_t address, struct memory_region *region);
+
+#endif

@@ -1,0 +1,287 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dcpi-tools/common/atomic_file.h"
+#include "dcpi-tools/common/child.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/emu/command.h"
+#include "dcpi-tools/emu/emulation.h"
+#include "dcpi-tools/mem/collect.h"
+#include "dcpi-tools/mem/command.h"
+#include "dcpi-tools/mem/report.h"
+#include "profile/epoch.h"
+
+#define TRACKER_NAME "libdcpi-objects.so"
+#define POLL_NS      UINT64_C(20000000)
+#define ACCESS_MAX   ((size_t)1 << 20) /* that are kept */
+#define PERIOD_MAX   1000000000
+
+struct mem_run_request {
+	struct command_request common;
+	const char *machine, *output;
+	unsigned threads; /* 0: as many as the machine has cores */
+	size_t limit;
+	bool json, by_object;
+};
+
+/* For the callbacks of emulation_run(). */
+struct mem_run {
+	const struct mem_run_request *request;
+	struct memory_profile profile;
+	struct collector *collector;
+	char directory[PATH_MAX], tracker[PATH_MAX];
+	int error; /* of the collector; 0: none */
+};
+
+static int
+prepare(void *context, const char *directory)
+{
+	struct mem_run *run = context;
+
+	snprintf(run->directory, sizeof(run->directory), "%s", directory);
+	run->collector = collector_new(&run->profile, &run->request->common.setup, directory, ACCESS_MAX);
+	return run->collector ? STATUS_OK : message_cannot(NULL, "begin", -ENOMEM, NULL);
+}
+
+/* Libraries that the user preloads stay. The emulator itself gets the tracker, too, which does nothing there. */
+static int
+begin(void *context)
+{
+	const struct mem_run *run = context;
+	const char *preloaded = getenv("LD_PRELOAD");
+	char *libraries = NULL;
+	int err = 0;
+
+	if (preloaded && *preloaded && asprintf(&libraries, "%s:%s", run->tracker, preloaded) < 0)
+		err = -ENOMEM;
+	else if (setenv("LD_PRELOAD", libraries ? libraries : run->tracker, 1) ||
+	         setenv("DCPI_OBJECTS", run->directory, 1))
+		err = -errno;
+	free(libraries);
+	return err ? message_cannot(NULL, "preload the tracker", err, NULL) : STATUS_OK;
+}
+
+static void
+poll_run(void *context)
+{
+	struct mem_run *run = context;
+
+	if (!run->error)
+		run->error = collector_poll(run->collector);
+}
+
+static int
+name_source(struct mem_run *run)
+{
+	const struct setup *setup = &run->request->common.setup;
+	char text[MACHINE_NAME_SIZE + MACHINE_TITLE_SIZE + 64];
+
+	snprintf(text, sizeof(text), "Emulated %s (%u of %u cores, %u node%s)", setup->machine.name, setup->threads,
+	         setup->machine.cores, setup->machine.nodes, text_plural(setup->machine.nodes));
+	run->profile.source = memory_profile_add_text(&run->profile, text);
+	return run->profile.source == MEMORY_NOTHING ? -ENOMEM : 0;
+}
+
+static int
+finish(void *context, const struct emulation_outcome *outcome)
+{
+	struct mem_run *run = context;
+	struct memory_totals *totals = &run->profile.totals;
+
+	if (!run->error)
+		run->error = collector_finish(run->collector);
+	if (!run->error)
+		run->error = name_source(run);
+	totals->elapsed_ns = (uint64_t)(emulation_seconds(&run->request->common.setup, outcome) * 1e9);
+	totals->busy_cycles = outcome->counters.busy_cycles;
+	return run->error ? message_cannot(run->directory, "read objects and accesses there", run->error, NULL)
+	                  : STATUS_OK;
+}
+
+/* ---- The command ---- */
+
+static void
+take_threads(void *member, char *text, struct argp_state *state)
+{
+	*(unsigned *)member = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
+}
+
+static void
+take_period(void *member, char *text, struct argp_state *state)
+{
+	*(uint64_t *)member = options_whole(state, "--period", text, 1, PERIOD_MAX);
+}
+
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct mem_run_request *request = checked;
+
+	if (!request->machine)
+		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
+	if (!request->common.command)
+		argp_error(state, "which program? dcpimem run --machine NAME -- PROGRAM [ARGUMENT]...");
+	if (!(request->common.setup.parts & SETUP_CACHES))
+		argp_error(state, "accesses are sampled where caches miss: --model must not leave out caches");
+	if (request->common.without_database && request->common.label)
+		argp_error(state, "--label names what is kept: it does not go with --no-db");
+}
+
+static const struct option_row rows[] = {
+	OPTION_HEADING(1, "As if where:"),
+	OPTION_TEXT(1, "machine", "NAME|FILE", struct mem_run_request, machine,
+                    "On that machine ('dcpiemu machines' lists them)"),
+	OPTION_CALL(1, "threads", 0, "N", offsetof(struct mem_run_request, threads), take_threads,
+                    "The program sees N of its cores, also by OMP_NUM_THREADS and the like, and %t in arguments is N"),
+	OPTION_CALL(
+		1, "period", 0, "N", offsetof(struct mem_run_request, common.setup.access_period), take_period,
+		"A sample in N of the accesses that leave a core's caches (1; more rarely when they are very many)"),
+	OPTION_HEADING(2, "Where the profile is kept:"),
+	OPTION_NAME(2, "label", "LABEL", struct mem_run_request, common.label, EPOCH_LABEL_SIZE - 1,
+                    "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),
+	OPTION_TRUE(2, "no-db", 0, struct mem_run_request, common.without_database, "Nowhere: only the report"),
+	OPTION_HEADING(3, "The report:"),
+	OPTION_TRUE(3, "each", 0, struct mem_run_request, by_object,
+                    "A row for each object, not for each allocation site"),
+	OPTION_COUNT(3, "limit", "N", struct mem_run_request, limit, "At most N rows"),
+	OPTION_REPORT_JSON(3, struct mem_run_request, json),
+	OPTION_REPORT_FILE(3, struct mem_run_request, output),
+	OPTION_TRUE(3, "quiet", 0, struct mem_run_request, common.is_quiet,
+                    "No progress, and no report unless --output names a file"),
+	OPTION_ARGUMENT(offsetof(struct mem_run_request, common.command), command_take_program),
+	OPTION_END,
+};
+
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "[--] PROGRAM [ARGUMENT]...",
+	.doc = "Run PROGRAM, and report which memory objects are accessed remotely or shared falsely.\v"
+	       "Output and exit status are PROGRAM's own. See dcpimem(1).",
+	.options = offsetof(struct mem_run_request, common.options),
+	.child = &command_run_options,
+	.child_offset = offsetof(struct mem_run_request, common),
+	.in_order = true,
+	.check = check,
+};
+
+static int
+print(const struct mem_run_request *request, const struct memory_report *report, FILE *stream)
+{
+	const struct output output = {.stream = stream};
+	const struct mem_view view = {.limit = request->limit, .by_object = request->by_object, .header = true};
+
+	return request->json ? mem_objects_json(report, &view, stream) : mem_objects_text(report, &view, &output);
+}
+
+static int
+print_report(const struct mem_run_request *request, const struct mem_run *run, struct atomic_file *file)
+{
+	struct memory_report report;
+	int err = memory_report_init(&report, &run->profile);
+
+	if (!err)
+		err = print(request, &report, file->stream);
+	memory_report_fini(&report);
+	return err;
+}
+
+static int
+choose(struct mem_run_request *request)
+{
+	struct setup *setup = &request->common.setup;
+	int status = command_choose_machine(request->machine, setup);
+
+	if (status)
+		return status;
+	setup->threads = request->threads ? request->threads : setup->machine.cores;
+	if (setup->threads <= setup->machine.cores)
+		return STATUS_OK;
+	message_print(request->machine, "it has %u core%s: --threads takes 1 to %u", setup->machine.cores,
+	              text_plural(setup->machine.cores), setup->machine.cores);
+	return STATUS_USAGE;
+}
+
+/* Called before the program runs, for hours perhaps: what cannot be written is an error at once. */
+static int
+begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_file *file)
+{
+	int status = choose(request), err;
+
+	if (status)
+		return status;
+	err = child_find_installed(TRACKER_NAME, run->tracker);
+	if (err)
+		return message_cannot(run->tracker, "find the tracker", err, "is dcpi installed whole?");
+	err = memory_profile_init(&run->profile);
+	if (err)
+		return message_cannot(NULL, "begin", err, NULL);
+	*file = (struct atomic_file){.stream = stderr};
+	err = request->output ? atomic_file_open(file, request->output) : 0;
+	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+static int
+end_run(const struct mem_run_request *request, const struct mem_run *run, bool has_profile, struct atomic_file *file)
+{
+	const bool is_wanted = !request->common.is_quiet || request->output;
+	int err = !has_profile ? -ECANCELED : is_wanted ? print_report(request, run, file) : 0;
+
+	if (request->output)
+		err = atomic_file_close(file, err);
+	if (!err || !has_profile)
+		return STATUS_OK;
+	return message_cannot(request->output ? request->output : "standard error", "write the report", err, NULL);
+}
+
+static int
+run_program_once(struct mem_run_request *request)
+{
+	struct mem_run run = {.request = request};
+	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, &run};
+	const struct emulation_request emulation = {
+		.setup = &request->common.setup,
+		.cpu = request->common.cpu,
+		.prefix = request->common.prefix,
+		.directory = request->common.without_database ? NULL : request->common.options.directory,
+		.label = request->common.label,
+		.command = request->common.command,
+		.sets_threads = request->threads > 0,
+		.is_quiet = request->common.is_quiet,
+		.watch = &watch,
+	};
+	struct emulation_outcome outcome;
+	struct atomic_file file;
+	int status = begin_run(request, &run, &file), printed;
+
+	if (!status) {
+		status = emulation_run(&emulation, &outcome);
+		printed = end_run(request, &run, outcome.has_run && !run.error, &file);
+		if (outcome.counters.count || outcome.run.asked)
+			status = run_exit_status(&outcome.run, status ? status : printed);
+		emulation_fini(&outcome);
+	}
+	collector_free(run.collector);
+	memory_profile_fini(&run.profile);
+	return status;
+}
+
+int
+mem_run_main(int argc, char **argv)
+{
+	struct mem_run_request request = {0};
+	int status;
+
+	setup_init(&request.common.setup, 1);
+	request.common.setup.access_period = 1;
+	status = command_line_read(&line, &request, argc, argv);
+	if (!status)
+		status = run_program_once(&request);
+	options_fini(&request.common.options);
+	return status;
+}

@@ -1,0 +1,600 @@
+#include "memory/access_history.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "memory/object_map.h"
+#include "process/hash.h"
+
+#define WEIGHT_MAX (UINT32_C(1) << 30)
+
+enum pending_kind {
+	PENDING_FORK,
+	PENDING_EVENT,
+	PENDING_ACCESS,
+};
+
+/* Something that came and is not applied yet. */
+struct pending {
+	uint64_t time, sequence; /* sequence: what came first is applied first, of one time */
+	uint32_t process;
+	enum pending_kind kind;
+	union {
+		uint32_t parent;
+		struct {
+			struct object_log_event event;
+			uint32_t tid;
+		};
+		struct access_sample sample;
+	};
+};
+
+/* An object that has accesses. */
+struct sampled_object {
+	uint64_t address;
+	uint64_t born;
+	uint32_t number; /* the profile's */
+	UT_hash_handle hh;
+};
+
+struct history_process {
+	struct object_map *objects; /* that were logged */
+	struct object_map *regions; /* that were asked for; `number` is the profile's object */
+	struct sampled_object *sampled;
+};
+
+/* How many objects a site has made. */
+struct site_count {
+	uint32_t key[2]; /* the site, or the name; which of the two it is */
+	uint32_t count;
+	UT_hash_handle hh;
+};
+
+struct known_thread {
+	uint32_t key[2]; /* process, tid */
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct access_history {
+	struct memory_profile *profile;
+	size_t access_max;
+	access_history_find *find;
+	void *context;
+	struct history_process *processes;
+	size_t process_count, process_room;
+	struct pending *pending;
+	size_t pending_count, pending_room;
+	uint64_t sequence, applied, latest; /* applied: up to this time */
+	uint32_t weight, random;
+	struct site_count *sites;
+	struct known_thread *threads;
+};
+
+struct access_history *
+access_history_new(struct memory_profile *profile, size_t access_max, access_history_find *find, void *context)
+{
+	struct access_history *history = calloc(1, sizeof(*history));
+
+	if (!history)
+		return NULL;
+	history->profile = profile;
+	history->access_max = access_max;
+	history->find = find;
+	history->context = context;
+	history->weight = 1;
+	history->random = 1;
+	return history;
+}
+
+void
+access_history_free(struct access_history *history)
+{
+	if (!history)
+		return;
+	for (size_t i = 0; i < history->process_count; i++) {
+		object_map_free(history->processes[i].objects);
+		object_map_free(history->processes[i].regions);
+		HASH_FREE_ALL(history->processes[i].sampled);
+	}
+	free(history->processes);
+	free(history->pending);
+	HASH_FREE_ALL(history->sites);
+	HASH_FREE_ALL(history->threads);
+	free(history);
+}
+
+uint32_t
+access_history_weight(const struct access_history *history)
+{
+	return history->weight;
+}
+
+uint64_t
+access_history_latest(const struct access_history *history)
+{
+	return history->latest;
+}
+
+size_t
+access_history_live(const struct access_history *history)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < history->process_count; i++)
+		count += object_map_count(history->processes[i].objects);
+	return count;
+}
+
+/* ---- numbers ---- */
+
+/* The next number of a site, or of a name. 0: no memory. */
+static uint32_t
+next_number(struct access_history *history, uint32_t site, bool is_name)
+{
+	const uint32_t key[2] = {site, is_name};
+	struct site_count *found;
+
+	HASH_FIND(hh, history->sites, key, sizeof(key), found);
+	if (!found) {
+		found = calloc(1, sizeof(*found));
+		if (!found)
+			return 0;
+		memcpy(found->key, key, sizeof(key));
+		HASH_ADD(hh, history->sites, key, sizeof(key), found);
+		if (!hash_added(found)) {
+			free(found);
+			return 0;
+		}
+	}
+	return ++found->count;
+}
+
+/* The profile's number of a thread. MEMORY_NOTHING: no memory. */
+static uint32_t
+number_of_thread(struct access_history *history, uint32_t process, uint32_t tid)
+{
+	const uint32_t key[2] = {process, tid};
+	struct memory_thread *thread;
+	struct known_thread *found;
+
+	HASH_FIND(hh, history->threads, key, sizeof(key), found);
+	if (found)
+		return found->number;
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return MEMORY_NOTHING;
+	memcpy(found->key, key, sizeof(key));
+	found->number = (uint32_t)history->profile->thread_count;
+	HASH_ADD(hh, history->threads, key, sizeof(key), found);
+	if (!hash_added(found)) {
+		free(found);
+		return MEMORY_NOTHING;
+	}
+	thread = memory_profile_add_thread(history->profile);
+	if (!thread)
+		return MEMORY_NOTHING;
+	*thread = (struct memory_thread){process, tid};
+	return found->number;
+}
+
+/* ---- objects that begin and end ---- */
+
+/* For the callbacks of object_map.h. */
+struct ending {
+	struct access_history *history;
+	struct history_process *process;
+	uint64_t time;
+};
+
+static void
+end_sampled(void *context, const struct object *object)
+{
+	const struct ending *ending = context;
+	struct sampled_object *sampled;
+
+	HASH_FIND(hh, ending->process->sampled, &object->address, sizeof(object->address), sampled);
+	if (!sampled)
+		return;
+	ending->history->profile->objects[sampled->number].died_ns = ending->time;
+	HASH_DEL(ending->process->sampled, sampled);
+	free(sampled);
+}
+
+static enum memory_kind
+kind_of(uint8_t kind)
+{
+	switch (kind) {
+	case OBJECT_MAPPED:
+		return MEMORY_MAPPING;
+	case OBJECT_STACK:
+		return MEMORY_STACK;
+	case OBJECT_THREAD_LOCAL:
+		return MEMORY_THREAD_LOCAL;
+	default:
+		return MEMORY_HEAP;
+	}
+}
+
+static int
+begin_object(struct access_history *history, const struct pending *pending, struct ending *ending)
+{
+	const struct object_log_event *event = &pending->event;
+	const enum memory_kind kind = kind_of(event->kind);
+	struct object object = {
+		.address = event->address,
+		.size = event->size ? event->size : 1,
+		.born = pending->time,
+		.site = event->site,
+		.tid = pending->tid,
+		.kind = (uint16_t)kind,
+	};
+	int err;
+
+	if (object.address >= UINT64_MAX - object.size)
+		return 0; /* no such memory */
+	if (object.site != OBJECT_LOG_NO_SITE) {
+		object.number = next_number(history, object.site, false);
+		if (!object.number)
+			return -ENOMEM;
+	}
+	err = object_map_cut(ending->process->regions, object.address, object.size, NULL, NULL);
+	if (!err)
+		err = object_map_add(ending->process->objects, &object, end_sampled, ending);
+	return err;
+}
+
+static int
+unmap(const struct object_log_event *event, struct ending *ending)
+{
+	const uint64_t room = UINT64_MAX - 1 - event->address, size = event->size < room ? event->size : room;
+	struct object ended;
+	int err;
+
+	if (event->size == 0) { /* all that shmat() mapped */
+		if (object_map_end(ending->process->objects, event->address, &ended) == 0)
+			end_sampled(ending, &ended);
+		return 0;
+	}
+	err = object_map_cut(ending->process->regions, event->address, size, NULL, NULL);
+	return err ? err : object_map_cut(ending->process->objects, event->address, size, end_sampled, ending);
+}
+
+static int
+resize(const struct object_log_event *event, struct ending *ending)
+{
+	struct sampled_object *sampled;
+	int err = object_map_resize(ending->process->objects, event->address, event->size ? event->size : 1,
+	                            end_sampled, ending);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	HASH_FIND(hh, ending->process->sampled, &event->address, sizeof(event->address), sampled);
+	if (sampled && ending->history->profile->objects[sampled->number].size < event->size)
+		ending->history->profile->objects[sampled->number].size = event->size;
+	return 0;
+}
+
+static int
+apply_event(struct access_history *history, const struct pending *pending)
+{
+	struct ending ending = {history, &history->processes[pending->process], pending->time};
+	struct object ended;
+
+	switch (pending->event.kind) {
+	case OBJECT_DIED:
+		if (object_map_end(ending.process->objects, pending->event.address, &ended) == 0)
+			end_sampled(&ending, &ended);
+		return 0;
+	case OBJECT_RESIZED:
+		return resize(&pending->event, &ending);
+	case OBJECT_UNMAPPED:
+		return unmap(&pending->event, &ending);
+	default:
+		return begin_object(history, pending, &ending);
+	}
+}
+
+/* ---- accesses ---- */
+
+/* The profile's number of an object that has its first access. MEMORY_NOTHING: no memory. */
+static uint32_t
+enter_object(struct access_history *history, uint32_t process, const struct object *object)
+{
+	const uint32_t number = (uint32_t)history->profile->object_count;
+	struct history_process *of = &history->processes[process];
+	struct sampled_object *sampled = calloc(1, sizeof(*sampled));
+	struct memory_object *entered;
+	uint32_t thread;
+
+	if (!sampled)
+		return MEMORY_NOTHING;
+	sampled->address = object->address;
+	sampled->born = object->born;
+	sampled->number = number;
+	HASH_ADD(hh, of->sampled, address, sizeof(sampled->address), sampled);
+	if (!hash_added(sampled)) {
+		free(sampled);
+		return MEMORY_NOTHING;
+	}
+	thread = number_of_thread(history, process, object->tid);
+	entered = memory_profile_add_object(history->profile);
+	if (!entered || thread == MEMORY_NOTHING)
+		return MEMORY_NOTHING;
+	*entered = (struct memory_object){
+		.address = object->address,
+		.size = object->size,
+		.born_ns = object->born,
+		.died_ns = MEMORY_ALIVE,
+		.process = process,
+		.site = object->site == OBJECT_LOG_NO_SITE ? MEMORY_NOTHING : object->site,
+		.number = object->number,
+		.thread = thread,
+		.kind = (uint8_t)object->kind,
+	};
+	return number;
+}
+
+static uint32_t
+number_of_object(struct access_history *history, uint32_t process, const struct object *object)
+{
+	struct sampled_object *sampled;
+
+	HASH_FIND(hh, history->processes[process].sampled, &object->address, sizeof(object->address), sampled);
+	return sampled ? sampled->number : enter_object(history, process, object);
+}
+
+/* The profile's number of what is at an address where no object was logged. MEMORY_NOTHING: no memory. */
+static uint32_t
+find_region(struct access_history *history, uint32_t process, uint64_t address)
+{
+	struct memory_region region = {.size = 0};
+	struct object_map *regions = history->processes[process].regions;
+	const struct object *known = object_map_find(regions, address);
+	const uint32_t number = (uint32_t)history->profile->object_count;
+	struct memory_object *entered;
+
+	if (known)
+		return known->number;
+	history->find(history->context, process, address, &region);
+	if (region.size == 0 || region.address > address || address - region.address >= region.size ||
+	    region.address >= UINT64_MAX - region.size)
+		region = (struct memory_region){address & ~UINT64_C(4095), 4096, MEMORY_UNKNOWN, 0};
+	entered = memory_profile_add_object(history->profile);
+	if (!entered)
+		return MEMORY_NOTHING;
+	*entered = (struct memory_object){
+		.address = region.address,
+		.size = region.size,
+		.died_ns = MEMORY_ALIVE,
+		.process = process,
+		.site = MEMORY_NOTHING,
+		.name = region.name,
+		.number = next_number(history, region.name, true),
+		.thread = MEMORY_NOTHING,
+		.kind = (uint8_t)region.kind,
+	};
+	if (object_map_add(regions, &(struct object){.address = region.address, .size = region.size, .number = number},
+	                   NULL, NULL))
+		return MEMORY_NOTHING;
+	return number;
+}
+
+/* Whether the access is kept, and what it then stands for. */
+static bool
+weigh(struct access_history *history, uint32_t *weight)
+{
+	if (*weight >= history->weight)
+		return true;
+	history->random = history->random * 1664525 + 1013904223;
+	if ((uint64_t)(history->random >> 8) * history->weight >> 24 >= *weight)
+		return false;
+	*weight = history->weight;
+	return true;
+}
+
+static int
+apply_access(struct access_history *history, const struct pending *pending)
+{
+	struct memory_profile *profile = history->profile;
+	const struct access_sample *sample = &pending->sample;
+	uint32_t weight = sample->weight ? sample->weight : 1;
+	const struct object *object;
+	struct memory_access *access;
+	uint32_t number, thread;
+
+	if (!weigh(history, &weight))
+		return 0;
+	object = object_map_find(history->processes[pending->process].objects, sample->address);
+	number = object ? number_of_object(history, pending->process, object)
+	                : find_region(history, pending->process, sample->address);
+	thread = number_of_thread(history, pending->process, sample->tid);
+	access = memory_profile_add_access(profile);
+	if (number == MEMORY_NOTHING || thread == MEMORY_NOTHING || !access)
+		return -ENOMEM;
+	*access = (struct memory_access){
+		.time_ns = pending->time,
+		.offset = sample->address - profile->objects[number].address,
+		.object = number,
+		.thread = thread,
+		.place = sample->place,
+		.cycles = sample->cycles,
+		.cost = sample->cost,
+		.weight = weight,
+		.node = sample->node,
+		.page_node = sample->page_node,
+		.level = sample->level,
+		.flags = sample->flags,
+	};
+	if (profile->access_count >= history->access_max && history->weight < WEIGHT_MAX) {
+		memory_profile_thin(profile);
+		history->weight *= 2;
+	}
+	return 0;
+}
+
+/* ---- what comes ---- */
+
+static struct pending *
+append(struct access_history *history, uint32_t process, uint64_t time)
+{
+	struct pending *pending = ARRAY_APPEND(history->pending, history->pending_count, history->pending_room);
+
+	if (!pending)
+		return NULL;
+	pending->time = time;
+	pending->sequence = history->sequence++;
+	pending->process = process;
+	if (time > history->latest)
+		history->latest = time;
+	if (time < history->applied)
+		history->profile->totals.late_events++;
+	return pending;
+}
+
+uint32_t
+access_history_add_process(struct access_history *history, uint32_t pid, uint32_t number, uint32_t name,
+                           uint32_t parent, uint64_t time)
+{
+	const uint32_t added = (uint32_t)history->process_count;
+	struct memory_process *process = memory_profile_add_process(history->profile);
+	struct history_process *here = ARRAY_APPEND(history->processes, history->process_count, history->process_room);
+	struct pending *fork;
+
+	if (!process || !here)
+		return MEMORY_NOTHING;
+	*process = (struct memory_process){pid, number, name};
+	*here = (struct history_process){object_map_new(), object_map_new(), NULL};
+	if (!here->objects || !here->regions)
+		return MEMORY_NOTHING;
+	if (parent < added) {
+		fork = append(history, added, time);
+		if (!fork)
+			return MEMORY_NOTHING;
+		fork->kind = PENDING_FORK;
+		fork->parent = parent;
+	}
+	return added;
+}
+
+int
+access_history_event(struct access_history *history, uint32_t process, uint32_t tid,
+                     const struct object_log_event *event)
+{
+	struct pending *pending = append(history, process, event->time);
+
+	if (!pending)
+		return -ENOMEM;
+	pending->kind = PENDING_EVENT;
+	pending->event = *event;
+	pending->tid = tid;
+	return 0;
+}
+
+int
+access_history_access(struct access_history *history, uint32_t process, const struct access_sample *sample)
+{
+	struct pending *pending = append(history, process, sample->time);
+
+	if (!pending)
+		return -ENOMEM;
+	pending->kind = PENDING_ACCESS;
+	pending->sample = *sample;
+	return 0;
+}
+
+/* For object_map_each(). */
+struct copying {
+	struct object_map *to;
+	int err;
+};
+
+static void
+copy_object(void *context, const struct object *object)
+{
+	struct copying *copying = context;
+
+	if (!copying->err)
+		copying->err = object_map_add(copying->to, object, NULL, NULL);
+}
+
+static int
+apply(struct access_history *history, const struct pending *pending)
+{
+	struct copying copying = {.to = history->processes[pending->process].objects};
+
+	if (pending->kind == PENDING_ACCESS)
+		return apply_access(history, pending);
+	if (pending->kind == PENDING_EVENT)
+		return apply_event(history, pending);
+	object_map_each(history->processes[pending->parent].objects, copy_object, &copying);
+	return copying.err;
+}
+
+static int
+compare_pending(const void *a, const void *b)
+{
+	const struct pending *one = a, *other = b;
+
+	if (one->time != other->time)
+		return one->time < other->time ? -1 : 1;
+	return (one->sequence > other->sequence) - (one->sequence < other->sequence);
+}
+
+int
+access_history_advance(struct access_history *history, uint64_t horizon)
+{
+	size_t done = 0;
+	int err = 0;
+
+	if (history->pending_count > 1)
+		qsort(history->pending, history->pending_count, sizeof(*history->pending), compare_pending);
+	for (; done < history->pending_count && history->pending[done].time <= horizon && !err; done++)
+		err = apply(history, &history->pending[done]);
+	if (done)
+		memmove(history->pending, history->pending + done,
+		        (history->pending_count - done) * sizeof(*history->pending));
+	history->pending_count -= done;
+	if (horizon > history->applied)
+		history->applied = horizon;
+	return err;
+}
+
+/* ---- the end ---- */
+
+static uint64_t
+ns_of(uint64_t time, uint64_t start, uint64_t khz)
+{
+	return time > start ? (uint64_t)((unsigned __int128)(time - start) * 1000000U / khz) : 0;
+}
+
+static int
+compare_accesses(const void *a, const void *b)
+{
+	const struct memory_access *one = a, *other = b;
+
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+int
+access_history_finish(struct access_history *history, uint64_t start, uint64_t khz)
+{
+	struct memory_profile *profile = history->profile;
+	int err = access_history_advance(history, UINT64_MAX);
+
+	for (size_t i = 0; i < profile->access_count; i++)
+		profile->accesses[i].time_ns = ns_of(profile->accesses[i].time_ns, start, khz);
+	for (size_t i = 0; i < profile->object_count; i++) {
+		struct memory_object *object = &profile->objects[i];
+
+		object->born_ns = ns_of(object->born_ns, start, khz);
+		if (object->died_ns != MEMORY_ALIVE)
+			object->died_ns = ns_of(object->died_ns, start, khz);
+	}
+	if (profile->access_count > 1)
+		qsort(profile->accesses, profile->access_count, sizeof(*profile->accesses), compare_accesses);
+	return err;
+}

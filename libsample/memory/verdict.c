@@ -1,0 +1,757 @@
+#include "memory/verdict.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* What makes a verdict. Shares are in percent. */
+#define WORTH          1  /* of the run that an object must cost, */
+#define WORTH_SAMPLES  16 /* and samples that it must have */
+#define MOST_FALSE     50 /* of the cycles of transfers: for bytes that nobody else wrote */
+#define REMOTE_LEAST   20 /* of what memory serves: is remote */
+#define SINGLE_USER    85 /* of the accesses that memory serves: from one node, or by one thread */
+#define READ_MOSTLY    3  /* of the accesses since a second node came: stores */
+#define SEVERAL_NODES  10 /* of a thread's accesses: from another node than most */
+#define SPLIT_SHARED   10 /* of falsely shared cycles: bytes that several threads read and nobody writes */
+#define PHASES         16 /* into which the life of an object is cut, each with as many samples */
+#define PHASE_SINGLE   90 /* of a phase: from one node */
+#define PHASE_SWITCHES 8  /* from node to node, at most */
+#define PHASE_NODE     25 /* of the phases that another node than the first must have */
+#define CONTENDED      8  /* samples of a line, at least, */
+#define ALTERNATING    4  /* one in so many of which is by another thread than the one before */
+
+static const char *const verdict_texts[VERDICTS] = {
+	[VERDICT_NOTHING] = "nothing",
+	[VERDICT_REPLICATE] = "replicate",
+	[VERDICT_INTERLEAVE] = "interleave",
+	[VERDICT_LOCAL] = "local",
+	[VERDICT_PIN] = "pin",
+	[VERDICT_MIGRATE] = "migrate",
+	[VERDICT_PAD] = "pad",
+	[VERDICT_SPLIT] = "split",
+};
+
+const char *
+verdict_text(enum memory_verdict verdict)
+{
+	return (unsigned)verdict < VERDICTS ? verdict_texts[verdict] : "?";
+}
+
+bool
+verdict_parse(const char *text, enum memory_verdict *verdict)
+{
+	for (unsigned i = 0; i < VERDICTS; i++) {
+		if (strcmp(text, verdict_texts[i]) == 0) {
+			*verdict = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether `part` is `percent` of `whole`, or more. */
+static bool
+is_share(uint64_t part, uint64_t whole, unsigned percent)
+{
+	return whole && (unsigned __int128)part * 100 >= (unsigned __int128)whole * percent;
+}
+
+double
+memory_report_share(const struct memory_report *report, uint64_t cycles)
+{
+	return report->base_cycles ? (double)cycles / (double)report->base_cycles : 0;
+}
+
+/* ---- the accesses of an object ---- */
+
+static const struct memory_access *
+access_at(const struct memory_report *report, const struct memory_member *member, uint32_t index)
+{
+	return &report->profile->accesses[report->order[member->first + index]];
+}
+
+static bool
+is_from_memory(const struct memory_access *access)
+{
+	return access->level == MEMORY_DRAM || access->level == MEMORY_PREFETCHED;
+}
+
+static bool
+is_remote(const struct memory_access *access)
+{
+	return is_from_memory(access) && access->node != access->page_node;
+}
+
+static uint64_t
+excess_of(const struct memory_profile *profile, const struct memory_access *access)
+{
+	const uint64_t local = profile->totals.local_cycles;
+
+	if (access->level != MEMORY_DRAM || access->cycles <= local)
+		return 0;
+	return (uint64_t)access->weight * access->cost * (access->cycles - local) / access->cycles;
+}
+
+static void
+add_access(const struct memory_profile *profile, struct memory_evidence *evidence, const struct memory_access *access)
+{
+	const uint64_t weight = access->weight;
+
+	evidence->samples++;
+	evidence->accesses += weight;
+	evidence->cycles += weight * access->cost;
+	evidence->stores += access->flags & MEMORY_STORE ? weight : 0;
+	evidence->excess_cycles += excess_of(profile, access);
+	if (access->flags & MEMORY_TRANSFER) {
+		evidence->transfers += weight;
+		evidence->transfer_cycles += weight * access->cost;
+	}
+	if (is_from_memory(access)) {
+		evidence->memory += weight;
+		evidence->remote += is_remote(access) ? weight : 0;
+		evidence->from_node[access->node] += weight;
+		evidence->to_node[access->page_node] += weight;
+	}
+}
+
+static void
+add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
+{
+	sum->samples += more->samples;
+	sum->accesses += more->accesses;
+	sum->cycles += more->cycles;
+	sum->stores += more->stores;
+	sum->excess_cycles += more->excess_cycles;
+	sum->transfers += more->transfers;
+	sum->transfer_cycles += more->transfer_cycles;
+	sum->false_cycles += more->false_cycles;
+	sum->memory += more->memory;
+	sum->remote += more->remote;
+	sum->avoidable_by_pinning += more->avoidable_by_pinning;
+	sum->avoidable_by_allocation += more->avoidable_by_allocation;
+	sum->by_maker += more->by_maker;
+	sum->before_others += more->before_others;
+	sum->late += more->late;
+	sum->late_stores += more->late_stores;
+	sum->threads = more->threads > sum->threads ? more->threads : sum->threads;
+	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++) {
+		sum->from_node[i] += more->from_node[i];
+		sum->to_node[i] += more->to_node[i];
+	}
+}
+
+static unsigned
+most_of(const uint64_t counts[MEMORY_NODES_MAX])
+{
+	unsigned most = 0;
+
+	for (unsigned i = 1; i < MEMORY_NODES_MAX; i++)
+		most = counts[i] > counts[most] ? i : most;
+	return most;
+}
+
+static uint64_t
+sum_of(const uint64_t counts[MEMORY_NODES_MAX])
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
+		sum += counts[i];
+	return sum;
+}
+
+/* ---- threads that use an object ---- */
+
+struct object_user {
+	uint32_t thread;
+	uint64_t memory; /* accesses that memory served */
+	uint64_t remote;
+	uint64_t from_node[MEMORY_NODES_MAX];
+};
+
+struct user_list {
+	struct object_user *users;
+	size_t count, room;
+};
+
+/* NULL: no memory. */
+static struct object_user *
+find_user(struct user_list *list, uint32_t thread)
+{
+	struct object_user *user;
+
+	for (size_t i = list->count; i-- > 0;) {
+		if (list->users[i].thread == thread)
+			return &list->users[i];
+	}
+	user = ARRAY_APPEND(list->users, list->count, list->room);
+	if (user)
+		*user = (struct object_user){.thread = thread};
+	return user;
+}
+
+static int
+list_users(const struct memory_report *report, const struct memory_member *member, struct user_list *list)
+{
+	for (uint32_t i = 0; i < member->count; i++) {
+		const struct memory_access *access = access_at(report, member, i);
+		struct object_user *user = find_user(list, access->thread);
+
+		if (!user)
+			return -ENOMEM;
+		if (!is_from_memory(access))
+			continue;
+		user->memory += access->weight;
+		user->remote += is_remote(access) ? access->weight : 0;
+		user->from_node[access->node] += access->weight;
+	}
+	return 0;
+}
+
+static bool
+has_moved(const struct object_user *user)
+{
+	const uint64_t here = user->from_node[most_of(user->from_node)];
+
+	return user->memory && is_share(user->memory - here, user->memory, SEVERAL_NODES);
+}
+
+static const struct object_user *
+main_user(const struct user_list *list)
+{
+	const struct object_user *most = list->users;
+
+	for (size_t i = 1; i < list->count; i++)
+		most = list->users[i].memory > most->memory ? &list->users[i] : most;
+	return most;
+}
+
+/* ---- lines that are shared falsely ---- */
+
+static int
+compare_bytes(const void *a, const void *b)
+{
+	const struct memory_access *one = *(const struct memory_access *const *)a;
+	const struct memory_access *other = *(const struct memory_access *const *)b;
+
+	return (one->offset > other->offset) - (one->offset < other->offset);
+}
+
+/* One more thread, of which two are told apart. */
+static void
+count_thread(uint32_t *count, uint32_t *first, uint32_t thread)
+{
+	if (*count == 0)
+		*first = thread;
+	if (*count == 0 || (*count == 1 && *first != thread))
+		++*count;
+}
+
+/* Accesses to one byte, of which there are `count`. */
+static struct shared_byte
+sum_byte(const struct memory_access *const *accesses, size_t count)
+{
+	struct shared_byte byte = {.offset = accesses[0]->offset, .thread = MEMORY_NOTHING};
+	uint32_t reader = MEMORY_NOTHING, writer = MEMORY_NOTHING;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct memory_access *access = accesses[i];
+
+		if (access->flags & MEMORY_STORE)
+			count_thread(&byte.writers, &writer, access->thread);
+		else
+			count_thread(&byte.readers, &reader, access->thread);
+		if (access->flags & MEMORY_TRANSFER)
+			byte.cycles += (uint64_t)access->weight * access->cost;
+	}
+	/* written by one thread and read by another: shared truly, which two writers stand for, too */
+	if (byte.writers == 1 && (byte.readers > 1 || (byte.readers == 1 && reader != writer)))
+		byte.writers = 2;
+	byte.thread = byte.writers ? writer : reader;
+	return byte;
+}
+
+/*
+ * Whether threads take a line from each other, again and again: only then does a byte that one thread alone was seen to
+ * use tell something. Data that is handed on once has lines of few samples.
+ */
+static bool
+is_contended(const struct memory_access *const *in_time, size_t count)
+{
+	size_t switches = 0;
+
+	for (size_t i = 1; i < count; i++)
+		switches += in_time[i]->thread != in_time[i - 1]->thread;
+	return count >= CONTENDED && switches * ALTERNATING >= count;
+}
+
+static int
+compare_lines(const void *a, const void *b, void *context)
+{
+	const struct memory_access *one = *(const struct memory_access *const *)a;
+	const struct memory_access *other = *(const struct memory_access *const *)b;
+	const struct {
+		uint64_t address, bytes;
+	} *line = context;
+	const uint64_t first = (line->address + one->offset) / line->bytes,
+		       second = (line->address + other->offset) / line->bytes;
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return one < other ? -1 : one > other; /* accesses of the profile ascend by time */
+}
+
+/* The bytes of one line, which `count` accesses, in the order of time, are of. */
+static int
+add_line(const struct memory_access **in_time, size_t count, struct shared_byte **bytes, size_t *byte_count,
+         size_t *room)
+{
+	const bool contended = is_contended(in_time, count);
+	const size_t first = *byte_count;
+	bool is_written = false;
+
+	qsort(in_time, count, sizeof(*in_time), compare_bytes);
+	for (size_t i = 0, next; i < count; i = next) {
+		struct shared_byte *byte = ARRAY_APPEND(*bytes, *byte_count, *room);
+
+		if (!byte)
+			return -ENOMEM;
+		for (next = i + 1; next < count && in_time[next]->offset == in_time[i]->offset; next++)
+			;
+		*byte = sum_byte(in_time + i, next - i);
+		is_written |= byte->writers > 0;
+	}
+	for (size_t i = first; i < *byte_count; i++)
+		(*bytes)[i].is_false = contended && is_written && (*bytes)[i].cycles && (*bytes)[i].writers < 2;
+	return 0;
+}
+
+int
+memory_member_bytes(const struct memory_report *report, const struct memory_member *member, struct shared_byte **bytes,
+                    size_t *count)
+{
+	struct {
+		uint64_t address, bytes;
+	} line = {
+		report->profile->objects[member->object].address,
+		report->profile->totals.line_bytes ? report->profile->totals.line_bytes : 64,
+	};
+	const struct memory_access **accesses = calloc(member->count + 1, sizeof(*accesses));
+	size_t room = 0;
+	int err = accesses ? 0 : -ENOMEM;
+
+	*bytes = NULL;
+	*count = 0;
+	for (uint32_t i = 0; i < member->count && !err; i++)
+		accesses[i] = access_at(report, member, i);
+	if (!err)
+		qsort_r(accesses, member->count, sizeof(*accesses), compare_lines, &line);
+	for (uint32_t i = 0, next; i < member->count && !err; i = next) {
+		const uint64_t here = (line.address + accesses[i]->offset) / line.bytes;
+
+		for (next = i + 1; next < member->count && (line.address + accesses[next]->offset) / line.bytes == here;
+		     next++)
+			;
+		err = add_line(accesses + i, next - i, bytes, count, &room);
+	}
+	free(accesses);
+	if (err) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return err;
+}
+
+/* Cycles of transfers in falsely shared lines; *of_shared: of them, for bytes that several threads read. */
+static int
+sum_false(const struct memory_report *report, struct memory_member *member, uint64_t *of_shared)
+{
+	struct shared_byte *bytes;
+	size_t count;
+	int err;
+
+	*of_shared = 0;
+	if (!member->evidence.transfers)
+		return 0;
+	err = memory_member_bytes(report, member, &bytes, &count);
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++) {
+		if (!bytes[i].is_false)
+			continue;
+		member->evidence.false_cycles += bytes[i].cycles;
+		*of_shared += bytes[i].readers > 1 ? bytes[i].cycles : 0;
+	}
+	free(bytes);
+	return 0;
+}
+
+/* ---- phases ---- */
+
+/* Whether one node after the other uses it, each for long. */
+static bool
+is_used_in_turns(const struct memory_report *report, const struct memory_member *member)
+{
+	unsigned phases_of[MEMORY_NODES_MAX] = {0}, switches = 0, before = MEMORY_NODES_MAX, users = 0;
+
+	if (member->count < PHASES * PHASES)
+		return false;
+	for (uint32_t phase = 0; phase < PHASES; phase++) {
+		const uint32_t from = (uint32_t)((uint64_t)member->count * phase / PHASES);
+		const uint32_t to = (uint32_t)((uint64_t)member->count * (phase + 1) / PHASES);
+		uint64_t nodes[MEMORY_NODES_MAX] = {0};
+		unsigned most;
+
+		for (uint32_t i = from; i < to; i++)
+			nodes[access_at(report, member, i)->node] += access_at(report, member, i)->weight;
+		most = most_of(nodes);
+		if (!is_share(nodes[most], sum_of(nodes), PHASE_SINGLE))
+			continue; /* a change is within it */
+		switches += before != MEMORY_NODES_MAX && most != before;
+		before = most;
+		phases_of[most]++;
+	}
+	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
+		users += is_share(phases_of[i], PHASES, PHASE_NODE);
+	return users > 1 && switches > 0 && switches <= PHASE_SWITCHES;
+}
+
+/* ---- an object's verdict ---- */
+
+static void
+count_since_others(const struct memory_report *report, struct memory_member *member)
+{
+	const struct memory_object *object = &report->profile->objects[member->object];
+	const unsigned first_node = access_at(report, member, 0)->node;
+	bool others = false, nodes = false;
+
+	for (uint32_t i = 0; i < member->count; i++) {
+		const struct memory_access *access = access_at(report, member, i);
+
+		others |= access->thread != object->thread;
+		nodes |= access->node != first_node;
+		if (access->thread == object->thread) {
+			member->evidence.by_maker += access->weight;
+			member->evidence.before_others += others ? 0 : access->weight;
+		}
+		if (nodes) {
+			member->evidence.late += access->weight;
+			member->evidence.late_stores += access->flags & MEMORY_STORE ? access->weight : 0;
+		}
+	}
+}
+
+/* Whether several processes have threads, and those of this object's would fit on one node. */
+static bool
+fits_on_a_node(const struct memory_report *report, const struct memory_member *member)
+{
+	const struct memory_profile *profile = report->profile;
+	const uint32_t process = profile->objects[member->object].process;
+	uint64_t threads = 0;
+	bool others = false;
+
+	for (size_t i = 0; i < profile->thread_count; i++) {
+		threads += profile->threads[i].process == process;
+		others |= profile->threads[i].process != process;
+	}
+	return others && profile->totals.node_cores && threads <= profile->totals.node_cores + 1;
+}
+
+/* Who uses it, and where it is, speaks for which placement. */
+static enum memory_verdict
+place(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
+{
+	const struct memory_evidence *evidence = &member->evidence;
+	const struct object_user *user = main_user(list);
+	const unsigned from = most_of(evidence->from_node), to = most_of(evidence->to_node);
+	const uint64_t nodes = report->profile->totals.nodes;
+
+	if (is_used_in_turns(report, member))
+		return VERDICT_MIGRATE;
+	if (is_share(user->memory, evidence->memory, SINGLE_USER) && has_moved(user))
+		return VERDICT_PIN;
+	if (is_share(evidence->from_node[from], evidence->memory, SINGLE_USER) && from != to)
+		return VERDICT_LOCAL;
+	if (is_share(evidence->from_node[from], evidence->memory, SINGLE_USER))
+		return VERDICT_NOTHING;
+	if (fits_on_a_node(report, member))
+		return VERDICT_PIN;
+	if (!is_share(evidence->late_stores, evidence->late, READ_MOSTLY))
+		return VERDICT_REPLICATE;
+	/* more of it on one node than if it were spread */
+	if (nodes > 1 && evidence->to_node[to] * nodes * 2 > evidence->memory * 3)
+		return VERDICT_INTERLEAVE;
+	return VERDICT_NOTHING;
+}
+
+static int
+judge(const struct memory_report *report, struct memory_member *member)
+{
+	struct memory_evidence *evidence = &member->evidence;
+	struct user_list list = {0};
+	uint64_t of_shared;
+	int err = list_users(report, member, &list);
+
+	if (!err)
+		err = sum_false(report, member, &of_shared);
+	if (err) {
+		free(list.users);
+		return err;
+	}
+	count_since_others(report, member);
+	evidence->threads = (uint32_t)list.count;
+	for (size_t i = 0; i < list.count; i++)
+		evidence->avoidable_by_pinning += has_moved(&list.users[i]) ? list.users[i].remote : 0;
+	if (is_share(evidence->from_node[most_of(evidence->from_node)], evidence->memory, SINGLE_USER))
+		evidence->avoidable_by_allocation = evidence->remote;
+	member->verdict = VERDICT_NOTHING;
+	member->cost_cycles = evidence->excess_cycles + evidence->transfer_cycles;
+	if (evidence->false_cycles > evidence->excess_cycles &&
+	    is_share(evidence->false_cycles, evidence->transfer_cycles, MOST_FALSE)) {
+		member->verdict =
+			is_share(of_shared, evidence->false_cycles, SPLIT_SHARED) ? VERDICT_SPLIT : VERDICT_PAD;
+		member->cost_cycles = evidence->false_cycles;
+	} else if (is_share(evidence->remote, evidence->memory, REMOTE_LEAST)) {
+		member->verdict = place(report, member, &list);
+		if (member->verdict != VERDICT_NOTHING)
+			member->cost_cycles = evidence->excess_cycles;
+	}
+	free(list.users);
+	return 0;
+}
+
+/* ---- groups ---- */
+
+static int
+compare_order(const void *a, const void *b, void *context)
+{
+	const struct memory_access *accesses = context;
+	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+
+	if (accesses[one].object != accesses[other].object)
+		return accesses[one].object < accesses[other].object ? -1 : 1;
+	return (one > other) - (one < other);
+}
+
+static uint64_t
+key_of(const struct memory_profile *profile, const struct memory_member *member)
+{
+	const struct memory_object *object = &profile->objects[member->object];
+
+	return object->site != MEMORY_NOTHING ? (uint64_t)object->site << 1 : (uint64_t)object->name << 1 | 1;
+}
+
+static int
+compare_members(const void *a, const void *b, void *context)
+{
+	const struct memory_profile *profile = context;
+	const uint64_t one = key_of(profile, a), other = key_of(profile, b);
+	const uint64_t cost = ((const struct memory_member *)a)->cost_cycles;
+	const uint64_t other_cost = ((const struct memory_member *)b)->cost_cycles;
+
+	if (one != other)
+		return one < other ? -1 : 1;
+	return (cost < other_cost) - (cost > other_cost);
+}
+
+static int
+compare_groups(const void *a, const void *b)
+{
+	const struct memory_group *one = a, *other = b;
+
+	if ((one->verdict == VERDICT_NOTHING) != (other->verdict == VERDICT_NOTHING))
+		return one->verdict == VERDICT_NOTHING ? 1 : -1;
+	return (one->cost_cycles < other->cost_cycles) - (one->cost_cycles > other->cost_cycles);
+}
+
+/* The verdict of most of what its objects cost, if that is worth anything. */
+static void
+judge_group(const struct memory_report *report, struct memory_group *group)
+{
+	uint64_t costs[VERDICTS] = {0}, all = 0;
+	enum memory_verdict most = VERDICT_NOTHING;
+
+	for (uint32_t i = 0; i < group->object_count; i++) {
+		const struct memory_member *member = &report->objects[group->first_object + i];
+
+		costs[member->verdict] += member->cost_cycles;
+		all += member->cost_cycles;
+	}
+	for (unsigned i = 0; i < VERDICTS; i++)
+		most = costs[i] > costs[most] ? i : most;
+	group->verdict = VERDICT_NOTHING;
+	group->cost_cycles = all;
+	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES ||
+	    !is_share(costs[most], report->base_cycles, WORTH))
+		return;
+	group->verdict = most;
+	group->cost_cycles = costs[most];
+}
+
+static int
+make_groups(struct memory_report *report)
+{
+	const struct memory_profile *profile = report->profile;
+	struct memory_group *group = NULL;
+	size_t room = 0;
+
+	if (report->object_count > 1)
+		qsort_r(report->objects, report->object_count, sizeof(*report->objects), compare_members,
+		        (void *)(uintptr_t)profile);
+	for (size_t i = 0; i < report->object_count; i++) {
+		const struct memory_member *member = &report->objects[i];
+		const struct memory_object *object = &profile->objects[member->object];
+
+		if (!i || key_of(profile, member) != key_of(profile, member - 1)) {
+			group = ARRAY_APPEND(report->groups, report->group_count, room);
+			if (!group)
+				return -ENOMEM;
+			*group = (struct memory_group){
+				.name = object->site < profile->site_count ? profile->sites[object->site].name
+			                                                   : object->name,
+				.site = object->site,
+				.kind = object->kind,
+				.first_object = (uint32_t)i,
+			};
+		}
+		group->object_count++;
+		group->bytes += object->size;
+		group->largest = object->size > group->largest ? object->size : group->largest;
+		add_evidence(&group->evidence, &member->evidence);
+	}
+	for (size_t i = 0; i < report->group_count; i++)
+		judge_group(report, &report->groups[i]);
+	if (report->group_count > 1)
+		qsort(report->groups, report->group_count, sizeof(*report->groups), compare_groups);
+	return 0;
+}
+
+static int
+make_members(struct memory_report *report)
+{
+	const struct memory_profile *profile = report->profile;
+	struct memory_member *member = NULL;
+	size_t room = 0;
+
+	report->order = calloc(profile->access_count + 1, sizeof(*report->order));
+	if (!report->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->access_count; i++)
+		report->order[i] = (uint32_t)i;
+	qsort_r(report->order, profile->access_count, sizeof(*report->order), compare_order, profile->accesses);
+	for (size_t i = 0; i < profile->access_count; i++) {
+		const struct memory_access *access = &profile->accesses[report->order[i]];
+
+		if (!member || member->object != access->object) {
+			member = ARRAY_APPEND(report->objects, report->object_count, room);
+			if (!member)
+				return -ENOMEM;
+			*member = (struct memory_member){.object = access->object, .first = (uint32_t)i};
+		}
+		member->count++;
+		add_access(profile, &member->evidence, access);
+	}
+	return 0;
+}
+
+int
+memory_report_init(struct memory_report *report, const struct memory_profile *profile)
+{
+	int err;
+
+	*report = (struct memory_report){.profile = profile};
+	err = make_members(report);
+	for (size_t i = 0; i < report->object_count && !err; i++) {
+		err = judge(report, &report->objects[i]);
+		add_evidence(&report->all, &report->objects[i].evidence);
+	}
+	report->base_cycles = profile->totals.busy_cycles ? profile->totals.busy_cycles : report->all.cycles;
+	return err ? err : make_groups(report);
+}
+
+void
+memory_report_fini(struct memory_report *report)
+{
+	free(report->groups);
+	free(report->objects);
+	free(report->order);
+	memset(report, 0, sizeof(*report));
+}
+
+/* ---- the sentence ---- */
+
+static unsigned
+percent(uint64_t part, uint64_t whole)
+{
+	return whole ? (unsigned)(((unsigned __int128)part * 100 + whole / 2) / whole) : 0;
+}
+
+void
+memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
+{
+	const struct memory_evidence *evidence = &group->evidence;
+	const unsigned from = most_of(evidence->from_node), to = most_of(evidence->to_node);
+	const unsigned remote = percent(evidence->remote, evidence->memory);
+
+	switch (group->verdict) {
+	case VERDICT_REPLICATE:
+		snprintf(text, size,
+		         "%u %% of its accesses to memory are remote, and %u %% of those since a second node came are "
+		         "stores: a copy on each node makes them local",
+		         remote, percent(evidence->late_stores, evidence->late));
+		return;
+	case VERDICT_INTERLEAVE:
+		snprintf(
+			text, size,
+			"threads of all nodes read and write it, and %u %% of it is asked of node %u: spread its pages",
+			percent(evidence->to_node[to], evidence->memory), to);
+		return;
+	case VERDICT_LOCAL:
+		snprintf(text, size,
+		         "%u %% of its accesses to memory are remote, and one node alone uses it: let the thread that "
+		         "uses it allocate and write it first",
+		         remote);
+		return;
+	case VERDICT_PIN:
+		snprintf(text, size,
+		         "%u %% of its accesses to memory are remote, by threads that would fit on one node, or that "
+		         "have moved: keep them with their memory",
+		         remote);
+		return;
+	case VERDICT_MIGRATE:
+		snprintf(text, size,
+		         "one node after the other uses it, and %u %% of the accesses to memory are remote: move its "
+		         "pages "
+		         "when its user changes",
+		         remote);
+		return;
+	case VERDICT_PAD:
+		snprintf(text, size,
+		         "%u %% of the waiting for other cores' lines is for bytes that no other thread writes, each "
+		         "used by "
+		         "one thread: give each thread a line of its own",
+		         percent(evidence->false_cycles, evidence->transfer_cycles));
+		return;
+	case VERDICT_SPLIT:
+		snprintf(text, size,
+		         "%u %% of the waiting for other cores' lines is for bytes that no other thread writes, which "
+		         "several "
+		         "threads read: keep them away from what is written",
+		         percent(evidence->false_cycles, evidence->transfer_cycles));
+		return;
+	case VERDICT_NOTHING:
+		break;
+	}
+	if (!is_share(group->cost_cycles, report->base_cycles, WORTH))
+		snprintf(text, size, "it costs too little");
+	else if (evidence->transfer_cycles > evidence->excess_cycles)
+		snprintf(text, size, "threads truly share what they wait for: fewer accesses would help, no placement");
+	else
+		snprintf(text, size,
+		         "%u %% of its accesses to memory are remote (node %u has %u %% of it): no placement is better",
+		         remote, to, percent(evidence->to_node[to], evidence->memory));
+	(void)from;
+}

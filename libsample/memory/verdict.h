@@ -1,0 +1,116 @@
+/*
+ * verdict.h - which memory object is worth a change, and which change
+ *
+ * Objects with one allocation site, or one name, are a group. Of each group the report has what it costs, who accesses
+ * it from where, and a verdict with its evidence. The features are those by which MemProf decides (Lachaize, Lepers,
+ * Quéma, USENIX ATC'12, section 3): remote accesses, those that pinning or allocation would avoid, accesses by the
+ * allocating thread, from and to which nodes. What the verdicts need beyond them - phases, first writes, lines that are
+ * shared falsely - is in verdict.c, with its thresholds.
+ *
+ * Costs are cycles that were not hidden, as far as the source knows: what a remedy gains is at most that.
+ *
+ * Thread rule: one thread per report; the profile must not change while it lives.
+ */
+#ifndef DCPI_MEMORY_VERDICT_H
+#define DCPI_MEMORY_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memory/memory_profile.h"
+
+enum memory_verdict {
+	VERDICT_NOTHING,
+	VERDICT_REPLICATE,
+	VERDICT_INTERLEAVE,
+	VERDICT_LOCAL,
+	VERDICT_PIN,
+	VERDICT_MIGRATE,
+	VERDICT_PAD,
+	VERDICT_SPLIT,
+};
+#define VERDICTS 8
+
+const char *verdict_text(enum memory_verdict verdict);              /* "replicate", ... */
+bool verdict_parse(const char *text, enum memory_verdict *verdict); /* false: there is none of this name */
+
+/* Sums over samples, each as often as it stands for. */
+struct memory_evidence {
+	uint64_t accesses, stores, cycles;
+	uint64_t memory, remote; /* that memory served, or a prefetcher from it; of another node's memory */
+	uint64_t excess_cycles;  /* that memory took longer than idle local memory would have */
+	uint64_t transfers, transfer_cycles;
+	uint64_t false_cycles; /* of transfers for bytes that no other thread wrote, in lines that are contended */
+	uint64_t avoidable_by_pinning;    /* remote, by threads that have run on several nodes */
+	uint64_t avoidable_by_allocation; /* remote, of an object that one node uses */
+	uint64_t by_maker, before_others; /* by the thread that made it; of these, before any other thread came */
+	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */
+	uint64_t from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX];
+	uint32_t threads; /* that accessed an object of the group; the most of one object */
+	uint32_t samples;
+};
+
+struct memory_group {
+	uint32_t name; /* text */
+	uint32_t site; /* MEMORY_NOTHING: its objects have only a name */
+	uint8_t kind;  /* enum memory_kind */
+	enum memory_verdict verdict;
+	uint32_t first_object; /* of memory_report.objects, `object_count` of them */
+	uint32_t object_count;
+	uint64_t bytes; /* of all its objects */
+	uint64_t largest;
+	uint64_t cost_cycles; /* what the verdict's remedy could gain at most; of VERDICT_NOTHING: of any */
+	struct memory_evidence evidence;
+};
+
+/* An object with accesses. */
+struct memory_member {
+	uint32_t object;             /* of the profile */
+	uint32_t first, count;       /* of memory_report.order */
+	enum memory_verdict verdict; /* by its own accesses, however few */
+	uint64_t cost_cycles;
+	struct memory_evidence evidence;
+};
+
+struct memory_report {
+	const struct memory_profile *profile;
+	struct memory_group *groups;   /* by what they cost, the most first */
+	struct memory_member *objects; /* those of a group are together, by cost */
+	uint32_t *order;               /* accesses, by object, then by time */
+	size_t group_count, object_count;
+	struct memory_evidence all;
+	uint64_t
+		base_cycles; /* of which costs are shares: busy cycles, or, where those are not known, of all samples */
+};
+
+/* 0 or -ENOMEM. */
+int memory_report_init(struct memory_report *report, const struct memory_profile *profile);
+void memory_report_fini(struct memory_report *report); /* a zeroed one is allowed */
+
+/* Share of the run, 0 to 1. */
+double memory_report_share(const struct memory_report *report, uint64_t cycles);
+
+/* The sentence on which the group's verdict is based, into `text`. */
+void memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text,
+                          size_t size);
+
+/* ---- lines that threads share ---- */
+
+/* Accesses to one byte of a line, by how many threads. */
+struct shared_byte {
+	uint64_t offset;           /* in the object */
+	uint32_t readers, writers; /* threads; at most 2 are told apart: 2 is "several" */
+	uint32_t thread;           /* the only writer, else the only reader */
+	uint64_t cycles;           /* of transfers */
+	bool is_false;
+};
+
+/*
+ * The bytes of an object that had transfers, ascending: those of lines that are shared falsely have is_false. *bytes is
+ * the caller's. 0 or -ENOMEM.
+ */
+int memory_member_bytes(const struct memory_report *report, const struct memory_member *member,
+                        struct shared_byte **bytes, size_t *count);
+
+#endif
