@@ -7,10 +7,13 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -18,10 +21,11 @@
 
 #include "tracker/log.h"
 
-#define EARLY_BYTES 16384 /* what is allocated while the functions are looked for: dlsym() does */
-#define CALLER      __builtin_return_address(0)
-#define FRAME       __builtin_frame_address(0)
-#define PUBLIC      __attribute__((visibility("default"), noinline))
+#define EARLY_BYTES   16384 /* what is allocated while the functions are looked for: dlsym() does */
+#define TLS_BYTES_MAX (1 << 20)
+#define CALLER        __builtin_return_address(0)
+#define FRAME         __builtin_frame_address(0)
+#define PUBLIC        __attribute__((visibility("default"), noinline))
 
 /* The next functions of these names. Each is looked for when it is needed. */
 static struct {
@@ -430,25 +434,37 @@ struct start {
 	void *data;
 };
 
-/* Where the calling thread's stack is, and behind it what the thread has by itself: up to its descriptor. */
+/* For dl_iterate_phdr(): where the thread-local variables of the calling thread begin that are near its descriptor. */
+static int
+find_thread_local(struct dl_phdr_info *info, size_t size, void *data)
+{
+	char **first = data, *variables = info->dlpi_tls_data;
+
+	(void)size;
+	if (variables && variables < *first && *first - variables < TLS_BYTES_MAX)
+		*first = variables;
+	return 0;
+}
+
+/* Where the calling thread's stack and its thread-local variables are. */
 static void
 record_stack(void)
 {
+	char *own = __builtin_thread_pointer(), *first = own;
 	pthread_attr_t attributes;
-	size_t size = 0;
 	void *stack = NULL;
-	char *end, *own = __builtin_thread_pointer();
+	size_t size = 0;
 	uint64_t now;
 
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return;
 	pthread_attr_getstack(&attributes, &stack, &size);
 	pthread_attr_destroy(&attributes);
-	end = (char *)stack + size;
+	dl_iterate_phdr(find_thread_local, &first);
 	now = log_now();
 	log_changed(OBJECT_STACK, stack, size, now);
-	if (own > end && own - end < 1 << 24)
-		log_changed(OBJECT_THREAD_LOCAL, end, (size_t)(own - end), now);
+	if (first < own)
+		log_changed(OBJECT_THREAD_LOCAL, first, (size_t)(own - first), now);
 }
 
 static void *

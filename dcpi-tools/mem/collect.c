@@ -81,6 +81,9 @@ find_region(void *context, uint32_t process, uint64_t address, struct memory_reg
 		(void)process_map_refresh(here->map, here->base);
 	}
 	names_region(collector->names, here->map, address, region);
+	region->is_ours =
+		region->kind == MEMORY_FILE && strncmp(memory_profile_text(collector->profile, region->name),
+	                                               collector->directory, strlen(collector->directory)) == 0;
 }
 
 struct collector *
@@ -329,7 +332,8 @@ take_access(struct collector *collector, struct collected_process *process, cons
 	                                                            : MEMORY_CACHE,
 		.flags = (uint8_t)((access->flags & RECORD_ACCESS_STORE ? MEMORY_STORE : 0) |
 	                           (access->flags & RECORD_ACCESS_TRANSFER ? MEMORY_TRANSFER : 0) |
-	                           (access->flags & RECORD_ACCESS_FAR ? MEMORY_FAR : 0)),
+	                           (access->flags & RECORD_ACCESS_FAR ? MEMORY_FAR : 0) |
+	                           (access->flags & RECORD_ACCESS_ATOMIC ? MEMORY_ATOMIC : 0)),
 	};
 
 	if (place == MEMORY_NOTHING)
@@ -453,6 +457,21 @@ collector_poll(struct collector *collector)
 
 /* ---- names ---- */
 
+/* The site with these frames, which another process of the program has named. MEMORY_NOTHING: none. */
+static uint32_t
+find_site(const struct memory_profile *profile, const struct memory_site *wanted)
+{
+	for (size_t i = 0; i < profile->site_count; i++) {
+		const struct memory_site *site = &profile->sites[i];
+
+		if (site->name == wanted->name && site->count == wanted->count &&
+		    memcmp(profile->frames + site->first, profile->frames + wanted->first,
+		           site->count * sizeof(*profile->frames)) == 0)
+			return (uint32_t)i;
+	}
+	return MEMORY_NOTHING;
+}
+
 static int
 name_site(struct collector *collector, struct unnamed *site)
 {
@@ -486,6 +505,11 @@ name_site(struct collector *collector, struct unnamed *site)
 		snprintf(text, sizeof(text), "[unknown]");
 	}
 	named.name = memory_profile_add_text(profile, text);
+	site->named = find_site(profile, &named);
+	if (site->named != MEMORY_NOTHING) {
+		profile->frame_count = named.first;
+		return 0;
+	}
 	added = memory_profile_add_site(profile);
 	if (!added || named.name == MEMORY_NOTHING)
 		return -ENOMEM;

@@ -322,6 +322,17 @@ names_address(struct names *names, const struct process_map *map, uint64_t addre
 	                   lookup - mapping->start + mapping->file_offset);
 }
 
+/* Whether a file is a program or a library: code of it is mapped, too. */
+static bool
+has_code(const struct process_map *map, const char *path)
+{
+	for (size_t i = 0; i < map->count; i++) {
+		if (map->mappings[i].is_code && strcmp(map->mappings[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A program's variables that begin as zeros are in memory without a file, behind what is mapped of it. */
 static const struct process_mapping *
 mapping_of_data(const struct process_map *map, const struct process_mapping *mapping)
@@ -333,7 +344,7 @@ mapping_of_data(const struct process_map *map, const struct process_mapping *map
 			return NULL;
 		before--;
 	}
-	return before->is_writable || before != mapping ? before : NULL;
+	return has_code(map, before->path) ? before : NULL;
 }
 
 static bool
@@ -375,8 +386,6 @@ names_region(struct names *names, const struct process_map *map, uint64_t addres
 		.kind = data               ? MEMORY_STATIC
 	                : mapping->path[0] ? MEMORY_FILE
 	                                   : MEMORY_UNKNOWN,
-		.name = memory_profile_add_text(names->profile, data               ? text_basename(data->path)
-	                                                        : mapping->path[0] ? mapping->path
-	                                                                           : "[no name]"),
+		.name = memory_profile_add_text(names->profile, data ? text_basename(data->path) : mapping->path),
 	};
 }

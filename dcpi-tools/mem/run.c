@@ -88,6 +88,34 @@ name_source(struct mem_run *run)
 	return run->profile.source == MEMORY_NOTHING ? -ENOMEM : 0;
 }
 
+static bool
+is_buffered(const struct memory_access *access)
+{
+	return (access->flags & (MEMORY_STORE | MEMORY_ATOMIC)) == MEMORY_STORE;
+}
+
+/*
+ * By how much stores delay the write buffer is more than cores wait for it: it is seldom full. So that their costs add
+ * up to what cores did wait, each counts for a part.
+ */
+static void
+scale_stores(struct memory_profile *profile, uint64_t waited_cycles)
+{
+	uint64_t delayed = 0;
+
+	for (size_t i = 0; i < profile->access_count; i++) {
+		const struct memory_access *access = &profile->accesses[i];
+
+		delayed += is_buffered(access) ? (uint64_t)access->weight * access->cost : 0;
+	}
+	for (size_t i = 0; i < profile->access_count && delayed > waited_cycles; i++) {
+		struct memory_access *access = &profile->accesses[i];
+
+		if (is_buffered(access))
+			access->cost = (uint32_t)((double)access->cost * (double)waited_cycles / (double)delayed);
+	}
+}
+
 static int
 finish(void *context, const struct emulation_outcome *outcome)
 {
@@ -100,6 +128,7 @@ finish(void *context, const struct emulation_outcome *outcome)
 		run->error = name_source(run);
 	totals->elapsed_ns = (uint64_t)(emulation_seconds(&run->request->common.setup, outcome) * 1e9);
 	totals->busy_cycles = outcome->counters.busy_cycles;
+	scale_stores(&run->profile, outcome->counters.sum.cycles[REASON_WRITE_BUFFER]);
 	return run->error ? message_cannot(run->directory, "read objects and accesses there", run->error, NULL)
 	                  : STATUS_OK;
 }

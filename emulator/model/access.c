@@ -472,6 +472,7 @@ use_shared_line(struct hierarchy *hierarchy, const struct coherent_access *acces
 	entry = use_line(hierarchy, access->guest_line, line, access->writes, now, copies.dirty, result);
 	if (is_contended)
 		entry->key = FILTER_NOTHING;
+	result->first_write = access->writes && result->level == 0;
 	if (waits)
 		wait_for_transfer(hierarchy, &copies, result);
 	if (copies.dirty && !access->writes)
@@ -519,7 +520,6 @@ access_data(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction,
 		use_line(hierarchy, guest_line, line, writes, now, false, result);
 	if (hierarchy->prefetcher_count && (result->level || result->used_prefetch))
 		run_prefetchers(hierarchy, physical, instruction, now, result);
-	result->first_write = writes && is_coherent && result->level == 0;
 	return result->level || result->tlb_missed || result->cycles;
 }
 

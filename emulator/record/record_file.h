@@ -103,6 +103,7 @@ struct record_access {
 #define RECORD_ACCESS_PREFETCHED 2 /* first use of a prefetched line */
 #define RECORD_ACCESS_TRANSFER   4 /* another core had written the line, or had to give it up */
 #define RECORD_ACCESS_FAR        8 /* that core is of another node */
+#define RECORD_ACCESS_ATOMIC     16
 
 /* A ring of them. The plugin waits for its reader when it is full. */
 struct record_access_head {

@@ -604,13 +604,14 @@ static void
 load_line(struct thread *thread, unsigned index, uint64_t address)
 {
 	const struct block *block = thread->edge->variant.block;
+	const bool is_atomic = is_atomic_update(block, index);
 	const uint32_t number = block->first + index;
 	const uint64_t now = thread_clock(thread);
 	struct access_result result;
 	bool is_missed;
 	uint64_t cost;
 
-	if (is_atomic_update(block, index)) /* the core asks for the line once, to write it */
+	if (is_atomic) /* the core asks for the line once, to write it */
 		is_missed = hierarchy_store(thread->hierarchy, address, number, now, now, &result);
 	else
 		is_missed = hierarchy_load(thread->hierarchy, address, number, now, &result);
@@ -619,8 +620,7 @@ load_line(struct thread *thread, unsigned index, uint64_t address)
 	miss_count_read(thread, number, &result, false);
 	cost = core_load_missed(thread, index, &result);
 	if (thread->access_countdown)
-		sample_access(thread,
-		              &(struct sampled_access){number, address, now, cost, is_atomic_update(block, index)},
+		sample_access(thread, &(struct sampled_access){number, address, now, cost, is_atomic, is_atomic},
 		              &result);
 }
 
@@ -640,7 +640,7 @@ store_line(struct thread *thread, unsigned index, uint64_t address)
 	if (is_missed && is_timed)
 		cost = core_store_missed(thread, index, &result);
 	if (thread->access_countdown)
-		sample_access(thread, &(struct sampled_access){number, address, now, cost, true}, &result);
+		sample_access(thread, &(struct sampled_access){number, address, now, cost, true, false}, &result);
 }
 
 static void

@@ -172,6 +172,7 @@ sample_access(struct thread *thread, const struct sampled_access *access, const 
 	if (!thread->tid) /* the thread's own: the emulator announces it on the one that makes it */
 		thread->tid = (uint32_t)gettid();
 	flags |= access->is_store ? RECORD_ACCESS_STORE : 0;
+	flags |= access->is_atomic ? RECORD_ACCESS_ATOMIC : 0;
 	flags |= result->used_prefetch ? RECORD_ACCESS_PREFETCHED : 0;
 	flags |= result->transfer != TRANSFER_NONE ? RECORD_ACCESS_TRANSFER : 0;
 	flags |= result->transfer == TRANSFER_FAR ? RECORD_ACCESS_FAR : 0;

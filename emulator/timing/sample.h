@@ -28,9 +28,9 @@ void sample_event(struct thread *thread, enum setup_event event, uint32_t instru
 struct sampled_access {
 	uint32_t instruction;
 	uint64_t address;
-	uint64_t time; /* when it began, cycles */
-	uint64_t cost; /* cycles: core_load_missed(), core_store_missed() */
-	bool is_store; /* also an atomic access */
+	uint64_t time;            /* when it began, cycles */
+	uint64_t cost;            /* cycles: core_load_missed(), core_store_missed() */
+	bool is_store, is_atomic; /* is_store: also an atomic access */
 };
 
 /*

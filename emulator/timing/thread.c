@@ -1,5 +1,8 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "emulator/timing/core.h"
 #include "emulator/timing/sample.h"
@@ -183,14 +186,12 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	return 0;
 }
 
-void
-thread_end(struct thread *thread)
+/* Leave the core, whose counters, predictor and caches stay there. */
+static void
+leave_core(struct thread *thread)
 {
 	struct target_core *core = thread->core;
 
-	if (!thread->is_alive)
-		return;
-	core_settle(thread);
 	core->predictor = thread->predictor;
 	pthread_mutex_lock(&thread->timing->cores_lock); /* against timing_publish() of another thread */
 	thread_publish(thread);
@@ -198,7 +199,16 @@ thread_end(struct thread *thread)
 	thread->core = NULL;
 	thread->hierarchy = NULL;
 	pthread_mutex_unlock(&thread->timing->cores_lock);
-	give_core_back(thread->timing, core); /* before the clock gives the core to another thread */
+	give_core_back(thread->timing, core);
+}
+
+void
+thread_end(struct thread *thread)
+{
+	if (!thread->is_alive)
+		return;
+	core_settle(thread);
+	leave_core(thread); /* before the clock gives the core to another thread */
 	clock_thread_end(thread->timing->clock, thread->vcpu, thread_clock(thread));
 }
 
@@ -278,6 +288,21 @@ thread_call_began(struct thread *thread, const struct clock_call *call)
 	clock_call_began(thread->timing->clock, thread->vcpu, thread_clock(thread), call);
 }
 
+/* The thread may not run on its core any more: it goes on with the caches of the one where it is now. */
+static void
+change_core(struct thread *thread)
+{
+	leave_core(thread);
+	if (take_core(thread->timing, thread)) {
+		dprintf(STDERR_FILENO, "dcpiemu: process %d cannot move a thread: %s\n", (int)getpid(),
+		        strerror(ENOMEM));
+		abort();
+	}
+	pthread_mutex_lock(&thread->timing->cores_lock);
+	thread->is_alive = true;
+	pthread_mutex_unlock(&thread->timing->cores_lock);
+}
+
 void
 thread_call_ended(struct thread *thread, int64_t result)
 {
@@ -286,6 +311,8 @@ thread_call_ended(struct thread *thread, int64_t result)
 	clock_call_ended(thread->timing->clock, thread->vcpu, thread_clock(thread), result, &step);
 	thread_step(thread, &step);
 	core_restart(thread);
+	if (thread->core && thread->core->number != clock_thread_core(thread->timing->clock, thread->vcpu))
+		change_core(thread);
 }
 
 void

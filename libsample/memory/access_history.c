@@ -10,6 +10,7 @@
 #include "process/hash.h"
 
 #define WEIGHT_MAX (UINT32_C(1) << 30)
+#define LEFT_OUT   (MEMORY_NOTHING - 1) /* the number of a region whose accesses are left out */
 
 enum pending_kind {
 	PENDING_FORK,
@@ -300,6 +301,13 @@ apply_event(struct access_history *history, const struct pending *pending)
 
 /* ---- accesses ---- */
 
+/* Names of objects whose maker is not known. */
+static const char *const unnamed[MEMORY_KINDS] = {
+	[MEMORY_HEAP] = "[heap]",       [MEMORY_MAPPING] = "[mapping]", [MEMORY_STATIC] = "[static]",
+	[MEMORY_FILE] = "[file]",       [MEMORY_STACK] = "[stack]",     [MEMORY_THREAD_LOCAL] = "[thread-local]",
+	[MEMORY_UNKNOWN] = "[unknown]",
+};
+
 /* The profile's number of an object that has its first access. MEMORY_NOTHING: no memory. */
 static uint32_t
 enter_object(struct access_history *history, uint32_t process, const struct object *object)
@@ -308,7 +316,7 @@ enter_object(struct access_history *history, uint32_t process, const struct obje
 	struct history_process *of = &history->processes[process];
 	struct sampled_object *sampled = calloc(1, sizeof(*sampled));
 	struct memory_object *entered;
-	uint32_t thread;
+	uint32_t thread, name;
 
 	if (!sampled)
 		return MEMORY_NOTHING;
@@ -320,9 +328,10 @@ enter_object(struct access_history *history, uint32_t process, const struct obje
 		free(sampled);
 		return MEMORY_NOTHING;
 	}
+	name = memory_profile_add_text(history->profile, unnamed[object->kind]);
 	thread = number_of_thread(history, process, object->tid);
 	entered = memory_profile_add_object(history->profile);
-	if (!entered || thread == MEMORY_NOTHING)
+	if (!entered || thread == MEMORY_NOTHING || name == MEMORY_NOTHING)
 		return MEMORY_NOTHING;
 	*entered = (struct memory_object){
 		.address = object->address,
@@ -331,7 +340,8 @@ enter_object(struct access_history *history, uint32_t process, const struct obje
 		.died_ns = MEMORY_ALIVE,
 		.process = process,
 		.site = object->site == OBJECT_LOG_NO_SITE ? MEMORY_NOTHING : object->site,
-		.number = object->number,
+		.name = name,
+		.number = object->number ? object->number : next_number(history, name, true),
 		.thread = thread,
 		.kind = (uint8_t)object->kind,
 	};
@@ -347,6 +357,32 @@ number_of_object(struct access_history *history, uint32_t process, const struct 
 	return sampled ? sampled->number : enter_object(history, process, object);
 }
 
+/* Enter an object for a region. Its number; MEMORY_NOTHING: no memory. */
+static uint32_t
+enter_region(struct access_history *history, uint32_t process, const struct memory_region *region)
+{
+	const uint32_t number = (uint32_t)history->profile->object_count;
+	struct memory_object *entered;
+
+	if (region->is_ours)
+		return LEFT_OUT;
+	entered = memory_profile_add_object(history->profile);
+	if (!entered)
+		return MEMORY_NOTHING;
+	*entered = (struct memory_object){
+		.address = region->address,
+		.size = region->size,
+		.died_ns = MEMORY_ALIVE,
+		.process = process,
+		.site = MEMORY_NOTHING,
+		.name = region->name,
+		.number = next_number(history, region->name, true),
+		.thread = MEMORY_NOTHING,
+		.kind = (uint8_t)region->kind,
+	};
+	return number;
+}
+
 /* The profile's number of what is at an address where no object was logged. MEMORY_NOTHING: no memory. */
 static uint32_t
 find_region(struct access_history *history, uint32_t process, uint64_t address)
@@ -354,30 +390,20 @@ find_region(struct access_history *history, uint32_t process, uint64_t address)
 	struct memory_region region = {.size = 0};
 	struct object_map *regions = history->processes[process].regions;
 	const struct object *known = object_map_find(regions, address);
-	const uint32_t number = (uint32_t)history->profile->object_count;
-	struct memory_object *entered;
+	uint32_t number;
 
 	if (known)
 		return known->number;
 	history->find(history->context, process, address, &region);
 	if (region.size == 0 || region.address > address || address - region.address >= region.size ||
 	    region.address >= UINT64_MAX - region.size)
-		region = (struct memory_region){address & ~UINT64_C(4095), 4096, MEMORY_UNKNOWN, 0};
-	entered = memory_profile_add_object(history->profile);
-	if (!entered)
-		return MEMORY_NOTHING;
-	*entered = (struct memory_object){
-		.address = region.address,
-		.size = region.size,
-		.died_ns = MEMORY_ALIVE,
-		.process = process,
-		.site = MEMORY_NOTHING,
-		.name = region.name,
-		.number = next_number(history, region.name, true),
-		.thread = MEMORY_NOTHING,
-		.kind = (uint8_t)region.kind,
-	};
-	if (object_map_add(regions, &(struct object){.address = region.address, .size = region.size, .number = number},
+		region = (struct memory_region){
+			.address = address & ~UINT64_C(4095), .size = 4096, .kind = MEMORY_UNKNOWN};
+	if (!region.name)
+		region.name = memory_profile_add_text(history->profile, unnamed[region.kind]);
+	number = enter_region(history, process, &region);
+	if (number == MEMORY_NOTHING ||
+	    object_map_add(regions, &(struct object){.address = region.address, .size = region.size, .number = number},
 	                   NULL, NULL))
 		return MEMORY_NOTHING;
 	return number;
@@ -411,6 +437,8 @@ apply_access(struct access_history *history, const struct pending *pending)
 	object = object_map_find(history->processes[pending->process].objects, sample->address);
 	number = object ? number_of_object(history, pending->process, object)
 	                : find_region(history, pending->process, sample->address);
+	if (number == LEFT_OUT)
+		return 0;
 	thread = number_of_thread(history, pending->process, sample->tid);
 	access = memory_profile_add_access(profile);
 	if (number == MEMORY_NOTHING || thread == MEMORY_NOTHING || !access)

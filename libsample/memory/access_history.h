@@ -13,6 +13,7 @@
 #ifndef DCPI_MEMORY_ACCESS_HISTORY_H
 #define DCPI_MEMORY_ACCESS_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct memory_region {
 	uint64_t address, size; /* size 0: nothing is known */
 	enum memory_kind kind;
 	uint32_t name; /* text of the profile */
+	bool is_ours;  /* of what observes the program: accesses to it are left out */
 };
 
 /* Asked for each region once, until it is forgotten. */

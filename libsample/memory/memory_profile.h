@@ -47,6 +47,7 @@ enum memory_level {
 #define MEMORY_STORE    1 /* also an atomic access */
 #define MEMORY_TRANSFER 2 /* another core had written the line, or had to give it up */
 #define MEMORY_FAR      4 /* that core is on another node */
+#define MEMORY_ATOMIC   8 /* with MEMORY_STORE: the thread waits for it */
 
 struct memory_access {
 	uint64_t time_ns;

@@ -14,14 +14,16 @@
 #define REMOTE_LEAST   20 /* of what memory serves: is remote */
 #define SINGLE_USER    85 /* of the accesses that memory serves: from one node, or by one thread */
 #define READ_MOSTLY    3  /* of the accesses since a second node came: stores */
+#define COPY_PASSES    2  /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
 #define SEVERAL_NODES  10 /* of a thread's accesses: from another node than most */
 #define SPLIT_SHARED   10 /* of falsely shared cycles: bytes that several threads read and nobody writes */
 #define PHASES         16 /* into which the life of an object is cut, each with as many samples */
 #define PHASE_SINGLE   90 /* of a phase: from one node */
 #define PHASE_SWITCHES 8  /* from node to node, at most */
 #define PHASE_NODE     25 /* of the phases that another node than the first must have */
-#define CONTENDED      8  /* samples of a line, at least, */
-#define ALTERNATING    4  /* one in so many of which is by another thread than the one before */
+#define CONTENDED      8  /* times that a line goes from thread to thread, at least, among samples */
+#define FEW            16 /* of the accesses of who uses a byte most: one part in so many counts for nothing */
+#define FIRST_PASSES   2  /* over an object, by the thread that made it, before others came: that fills it */
 
 static const char *const verdict_texts[VERDICTS] = {
 	[VERDICT_NOTHING] = "nothing",
@@ -175,6 +177,8 @@ struct object_user {
 struct user_list {
 	struct object_user *users;
 	size_t count, room;
+	uint32_t first_use;                                                              /* of the object's accesses */
+	uint64_t memory, remote, from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX]; /* since then */
 };
 
 /* NULL: no memory. */
@@ -193,10 +197,35 @@ find_user(struct user_list *list, uint32_t thread)
 	return user;
 }
 
+static uint64_t
+lines_of(const struct memory_profile *profile, const struct memory_member *member)
+{
+	const uint64_t line = profile->totals.line_bytes ? profile->totals.line_bytes : 64;
+
+	return profile->objects[member->object].size / line + 1;
+}
+
+/*
+ * The first access that is not of filling the object: those of the thread that made it, or was first, until another one
+ * comes, if they are no more than some passes over it.
+ */
+static uint32_t
+first_use(const struct memory_report *report, const struct memory_member *member)
+{
+	const uint64_t lines = lines_of(report->profile, member);
+	const uint32_t thread = access_at(report, member, 0)->thread;
+	uint64_t weight = 0;
+	uint32_t at = 0;
+
+	for (; at < member->count && access_at(report, member, at)->thread == thread; at++)
+		weight += access_at(report, member, at)->weight;
+	return at < member->count && weight <= FIRST_PASSES * lines ? at : 0;
+}
+
 static int
 list_users(const struct memory_report *report, const struct memory_member *member, struct user_list *list)
 {
-	for (uint32_t i = 0; i < member->count; i++) {
+	for (uint32_t i = list->first_use; i < member->count; i++) {
 		const struct memory_access *access = access_at(report, member, i);
 		struct object_user *user = find_user(list, access->thread);
 
@@ -207,6 +236,10 @@ list_users(const struct memory_report *report, const struct memory_member *membe
 		user->memory += access->weight;
 		user->remote += is_remote(access) ? access->weight : 0;
 		user->from_node[access->node] += access->weight;
+		list->memory += access->weight;
+		list->remote += is_remote(access) ? access->weight : 0;
+		list->from_node[access->node] += access->weight;
+		list->to_node[access->page_node] += access->weight;
 	}
 	return 0;
 }
@@ -240,33 +273,65 @@ compare_bytes(const void *a, const void *b)
 	return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* One more thread, of which two are told apart. */
-static void
-count_thread(uint32_t *count, uint32_t *first, uint32_t thread)
+/* What one thread did with one byte. */
+struct byte_user {
+	uint32_t thread;
+	uint64_t reads, writes;
+};
+
+#define BYTE_USERS 64 /* that are told apart, of one byte */
+
+/* How many did so as often as a FEW-th part of the most who did; *one: the last of them. */
+static uint32_t
+count_users(const struct byte_user *users, size_t count, bool writes, uint64_t most, uint32_t *one)
 {
-	if (*count == 0)
-		*first = thread;
-	if (*count == 0 || (*count == 1 && *first != thread))
-		++*count;
+	uint32_t several = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t done = writes ? users[i].writes : users[i].reads;
+
+		if (!done || done * FEW < most)
+			continue;
+		*one = users[i].thread;
+		several++;
+	}
+	return several < 2 ? several : 2;
 }
 
-/* Accesses to one byte, of which there are `count`. */
+/*
+ * Accesses to one byte, of which there are `count`. Who used it a few times only - wrote it first, or read it at the
+ * end - does not count: lines do not go from core to core for that.
+ */
 static struct shared_byte
 sum_byte(const struct memory_access *const *accesses, size_t count)
 {
 	struct shared_byte byte = {.offset = accesses[0]->offset, .thread = MEMORY_NOTHING};
 	uint32_t reader = MEMORY_NOTHING, writer = MEMORY_NOTHING;
+	struct byte_user users[BYTE_USERS];
+	size_t user_count = 0;
+	uint64_t most = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct memory_access *access = accesses[i];
+		size_t at = 0;
 
+		while (at < user_count && users[at].thread != access->thread)
+			at++;
+		if (at == BYTE_USERS)
+			continue;
+		if (at == user_count)
+			users[user_count++] = (struct byte_user){.thread = access->thread};
 		if (access->flags & MEMORY_STORE)
-			count_thread(&byte.writers, &writer, access->thread);
+			users[at].writes += access->weight;
 		else
-			count_thread(&byte.readers, &reader, access->thread);
+			users[at].reads += access->weight;
+		most = users[at].writes > most ? users[at].writes : most;
+		most = users[at].reads > most ? users[at].reads : most;
 		if (access->flags & MEMORY_TRANSFER)
 			byte.cycles += (uint64_t)access->weight * access->cost;
 	}
+	byte.readers = count_users(users, user_count, false, most, &reader);
+	byte.writers = count_users(users, user_count, true, most, &writer);
 	/* written by one thread and read by another: shared truly, which two writers stand for, too */
 	if (byte.writers == 1 && (byte.readers > 1 || (byte.readers == 1 && reader != writer)))
 		byte.writers = 2;
@@ -281,11 +346,16 @@ sum_byte(const struct memory_access *const *accesses, size_t count)
 static bool
 is_contended(const struct memory_access *const *in_time, size_t count)
 {
+	const struct memory_access *before = NULL;
 	size_t switches = 0;
 
-	for (size_t i = 1; i < count; i++)
-		switches += in_time[i]->thread != in_time[i - 1]->thread;
-	return count >= CONTENDED && switches * ALTERNATING >= count;
+	for (size_t i = 0; i < count; i++) {
+		if (!(in_time[i]->flags & MEMORY_TRANSFER))
+			continue;
+		switches += before && in_time[i]->thread != before->thread;
+		before = in_time[i];
+	}
+	return switches >= CONTENDED;
 }
 
 static int
@@ -393,15 +463,16 @@ sum_false(const struct memory_report *report, struct memory_member *member, uint
 
 /* Whether one node after the other uses it, each for long. */
 static bool
-is_used_in_turns(const struct memory_report *report, const struct memory_member *member)
+is_used_in_turns(const struct memory_report *report, const struct memory_member *member, uint32_t first)
 {
 	unsigned phases_of[MEMORY_NODES_MAX] = {0}, switches = 0, before = MEMORY_NODES_MAX, users = 0;
+	const uint64_t count = member->count - first;
 
-	if (member->count < PHASES * PHASES)
+	if (count < PHASES * PHASES)
 		return false;
 	for (uint32_t phase = 0; phase < PHASES; phase++) {
-		const uint32_t from = (uint32_t)((uint64_t)member->count * phase / PHASES);
-		const uint32_t to = (uint32_t)((uint64_t)member->count * (phase + 1) / PHASES);
+		const uint32_t from = first + (uint32_t)(count * phase / PHASES);
+		const uint32_t to = first + (uint32_t)(count * (phase + 1) / PHASES);
 		uint64_t nodes[MEMORY_NODES_MAX] = {0};
 		unsigned most;
 
@@ -422,7 +493,7 @@ is_used_in_turns(const struct memory_report *report, const struct memory_member 
 /* ---- an object's verdict ---- */
 
 static void
-count_since_others(const struct memory_report *report, struct memory_member *member)
+count_since_others(const struct memory_report *report, struct memory_member *member, uint32_t first)
 {
 	const struct memory_object *object = &report->profile->objects[member->object];
 	const unsigned first_node = access_at(report, member, 0)->node;
@@ -432,7 +503,7 @@ count_since_others(const struct memory_report *report, struct memory_member *mem
 		const struct memory_access *access = access_at(report, member, i);
 
 		others |= access->thread != object->thread;
-		nodes |= access->node != first_node;
+		nodes |= i >= first && access->node != first_node;
 		if (access->thread == object->thread) {
 			member->evidence.by_maker += access->weight;
 			member->evidence.before_others += others ? 0 : access->weight;
@@ -460,53 +531,48 @@ fits_on_a_node(const struct memory_report *report, const struct memory_member *m
 	return others && profile->totals.node_cores && threads <= profile->totals.node_cores + 1;
 }
 
+/* Whether nodes read it from elsewhere often enough to make a copy, which reads all of it from there once, on each. */
+static bool
+pays_copies(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
+{
+	uint64_t copies = 0;
+
+	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
+		copies += i != most_of(list->to_node) && is_share(list->from_node[i], list->memory, SEVERAL_NODES);
+	return list->remote >= COPY_PASSES * copies * lines_of(report->profile, member);
+}
+
 /* Who uses it, and where it is, speaks for which placement. */
 static enum memory_verdict
 place(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
 {
 	const struct memory_evidence *evidence = &member->evidence;
 	const struct object_user *user = main_user(list);
-	const unsigned from = most_of(evidence->from_node), to = most_of(evidence->to_node);
+	const unsigned from = most_of(list->from_node), to = most_of(list->to_node);
 	const uint64_t nodes = report->profile->totals.nodes;
 
-	if (is_used_in_turns(report, member))
+	if (is_used_in_turns(report, member, list->first_use))
 		return VERDICT_MIGRATE;
-	if (is_share(user->memory, evidence->memory, SINGLE_USER) && has_moved(user))
+	if (is_share(user->memory, list->memory, SINGLE_USER) && has_moved(user))
 		return VERDICT_PIN;
-	if (is_share(evidence->from_node[from], evidence->memory, SINGLE_USER) && from != to)
-		return VERDICT_LOCAL;
-	if (is_share(evidence->from_node[from], evidence->memory, SINGLE_USER))
-		return VERDICT_NOTHING;
+	if (is_share(list->from_node[from], list->memory, SINGLE_USER))
+		return from != to ? VERDICT_LOCAL : VERDICT_NOTHING;
 	if (fits_on_a_node(report, member))
 		return VERDICT_PIN;
 	if (!is_share(evidence->late_stores, evidence->late, READ_MOSTLY))
-		return VERDICT_REPLICATE;
+		return pays_copies(report, member, list) ? VERDICT_REPLICATE : VERDICT_NOTHING;
 	/* more of it on one node than if it were spread */
-	if (nodes > 1 && evidence->to_node[to] * nodes * 2 > evidence->memory * 3)
+	if (nodes > 1 && list->to_node[to] * nodes * 2 > list->memory * 3)
 		return VERDICT_INTERLEAVE;
 	return VERDICT_NOTHING;
 }
 
-static int
-judge(const struct memory_report *report, struct memory_member *member)
+static void
+decide(const struct memory_report *report, struct memory_member *member, const struct user_list *list,
+       uint64_t of_shared)
 {
-	struct memory_evidence *evidence = &member->evidence;
-	struct user_list list = {0};
-	uint64_t of_shared;
-	int err = list_users(report, member, &list);
+	const struct memory_evidence *evidence = &member->evidence;
 
-	if (!err)
-		err = sum_false(report, member, &of_shared);
-	if (err) {
-		free(list.users);
-		return err;
-	}
-	count_since_others(report, member);
-	evidence->threads = (uint32_t)list.count;
-	for (size_t i = 0; i < list.count; i++)
-		evidence->avoidable_by_pinning += has_moved(&list.users[i]) ? list.users[i].remote : 0;
-	if (is_share(evidence->from_node[most_of(evidence->from_node)], evidence->memory, SINGLE_USER))
-		evidence->avoidable_by_allocation = evidence->remote;
 	member->verdict = VERDICT_NOTHING;
 	member->cost_cycles = evidence->excess_cycles + evidence->transfer_cycles;
 	if (evidence->false_cycles > evidence->excess_cycles &&
@@ -514,13 +580,36 @@ judge(const struct memory_report *report, struct memory_member *member)
 		member->verdict =
 			is_share(of_shared, evidence->false_cycles, SPLIT_SHARED) ? VERDICT_SPLIT : VERDICT_PAD;
 		member->cost_cycles = evidence->false_cycles;
-	} else if (is_share(evidence->remote, evidence->memory, REMOTE_LEAST)) {
-		member->verdict = place(report, member, &list);
-		if (member->verdict != VERDICT_NOTHING)
-			member->cost_cycles = evidence->excess_cycles;
+		return;
+	}
+	if (!is_share(list->remote, list->memory, REMOTE_LEAST))
+		return;
+	member->verdict = place(report, member, list);
+	if (member->verdict != VERDICT_NOTHING)
+		member->cost_cycles = evidence->excess_cycles;
+}
+
+static int
+judge(const struct memory_report *report, struct memory_member *member)
+{
+	struct memory_evidence *evidence = &member->evidence;
+	struct user_list list = {.first_use = first_use(report, member)};
+	uint64_t of_shared;
+	int err = list_users(report, member, &list);
+
+	if (!err)
+		err = sum_false(report, member, &of_shared);
+	if (!err) {
+		count_since_others(report, member, list.first_use);
+		evidence->threads = (uint32_t)list.count;
+		for (size_t i = 0; i < list.count; i++)
+			evidence->avoidable_by_pinning += has_moved(&list.users[i]) ? list.users[i].remote : 0;
+		if (is_share(list.from_node[most_of(list.from_node)], list.memory, SINGLE_USER))
+			evidence->avoidable_by_allocation = list.remote;
+		decide(report, member, &list, of_shared);
 	}
 	free(list.users);
-	return 0;
+	return err;
 }
 
 /* ---- groups ---- */
