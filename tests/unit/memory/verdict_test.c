@@ -1,0 +1,389 @@
+#include "memory/verdict.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LOCAL   200 /* cycles */
+#define REMOTE  300
+#define THREADS 8 /* of process 0, the first half on node 0; thread 8 is main(), on node 0 */
+#define MAIN    THREADS
+
+struct fixture {
+	struct memory_profile profile;
+	struct memory_report report;
+	uint64_t now;
+	bool has_report;
+};
+
+static int
+setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct memory_profile *profile = &fixture->profile;
+
+	*state = fixture;
+	if (!fixture || memory_profile_init(profile))
+		return -1;
+	profile->totals = (struct memory_totals){.nodes = 2,
+	                                         .node_cores = 4,
+	                                         .local_cycles = LOCAL,
+	                                         .line_bytes = 64,
+	                                         .busy_cycles = 1000000,
+	                                         .elapsed_ns = 1000000};
+	*memory_profile_add_process(profile) = (struct memory_process){.pid = 1};
+	for (unsigned i = 0; i <= THREADS; i++)
+		*memory_profile_add_thread(profile) = (struct memory_thread){0, i};
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	memory_report_fini(&fixture->report);
+	memory_profile_fini(&fixture->profile);
+	free(fixture);
+	return 0;
+}
+
+static unsigned
+node_of(unsigned thread)
+{
+	return thread != MAIN && thread >= THREADS / 2;
+}
+
+/* An object that `thread` makes. Its number. */
+static uint32_t
+make_object(struct fixture *fixture, const char *name, uint64_t size, unsigned thread)
+{
+	*memory_profile_add_object(&fixture->profile) = (struct memory_object){
+		.address = 0x100000 * (fixture->profile.object_count + 1),
+		.size = size,
+		.died_ns = MEMORY_ALIVE,
+		.site = MEMORY_NOTHING,
+		.name = memory_profile_add_text(&fixture->profile, name),
+		.number = 1,
+		.thread = thread,
+	};
+	return (uint32_t)fixture->profile.object_count - 1;
+}
+
+/* An access of which memory of `page_node` served the line. */
+static struct memory_access *
+use_memory(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t offset, unsigned page_node)
+{
+	struct memory_access *access = memory_profile_add_access(&fixture->profile);
+	const unsigned node = node_of(thread);
+
+	*access = (struct memory_access){
+		.time_ns = fixture->now++,
+		.offset = offset % fixture->profile.objects[object].size,
+		.object = object,
+		.thread = thread,
+		.place = MEMORY_NOTHING,
+		.cycles = node == page_node ? LOCAL : REMOTE,
+		.cost = node == page_node ? LOCAL : REMOTE,
+		.weight = 1,
+		.node = (uint8_t)node,
+		.page_node = (uint8_t)page_node,
+		.level = MEMORY_DRAM,
+	};
+	return access;
+}
+
+/* A line that another core has. */
+static void
+share(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t offset, bool is_store)
+{
+	struct memory_access *access = use_memory(fixture, object, thread, offset, 0);
+
+	access->level = MEMORY_CACHE;
+	access->flags = MEMORY_TRANSFER | (is_store ? MEMORY_STORE : 0);
+}
+
+/* main() writes all of it, on node 0. */
+static void
+fill(struct fixture *fixture, uint32_t object)
+{
+	for (uint64_t at = 0; at < fixture->profile.objects[object].size; at += 64)
+		use_memory(fixture, object, MAIN, at, 0)->flags = MEMORY_STORE;
+}
+
+static const struct memory_group *
+report_on(struct fixture *fixture)
+{
+	assert_int_equal(memory_report_init(&fixture->report, &fixture->profile), 0);
+	assert_true(fixture->report.group_count > 0);
+	return &fixture->report.groups[0];
+}
+
+static void
+assert_verdict(struct fixture *fixture, enum memory_verdict verdict)
+{
+	const struct memory_group *group = report_on(fixture);
+
+	assert_string_equal(verdict_text(group->verdict), verdict_text(verdict));
+}
+
+static void
+what_is_written_once_and_read_by_all_nodes_is_replicated(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t matrix = make_object(fixture, "makeMatrix", 64 * 64, MAIN);
+
+	fill(fixture, matrix);
+	for (unsigned i = 0; i < 8000; i++)
+		use_memory(fixture, matrix, i % THREADS, i * 64, 0);
+	assert_verdict(fixture, VERDICT_REPLICATE);
+}
+
+/* A copy reads all of it from the other node once: whoever reads it once from there gains nothing. */
+static void
+a_copy_has_to_pay(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t matrix = make_object(fixture, "makeMatrix", 64 * 4000, MAIN);
+
+	fill(fixture, matrix);
+	for (unsigned i = 0; i < 8000; i++)
+		use_memory(fixture, matrix, i % THREADS, i * 64, 0);
+	assert_verdict(fixture, VERDICT_NOTHING);
+}
+
+static void
+what_all_nodes_write_is_interleaved(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
+
+	fill(fixture, points);
+	for (unsigned i = 0; i < 8000; i++)
+		use_memory(fixture, points, i % THREADS, i * 64, 0)->flags = i % 2 ? MEMORY_STORE : 0;
+	assert_verdict(fixture, VERDICT_INTERLEAVE);
+}
+
+static void
+what_is_spread_already_stays(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
+
+	for (unsigned i = 0; i < 8000; i++)
+		use_memory(fixture, points, i % THREADS, i * 64, i / 64 % 2)->flags = i % 2 ? MEMORY_STORE : 0;
+	assert_verdict(fixture, VERDICT_NOTHING);
+}
+
+static void
+what_one_thread_of_another_node_uses_is_allocated_there(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 64, MAIN);
+
+	fill(fixture, buffer);
+	for (unsigned i = 0; i < 4000; i++)
+		use_memory(fixture, buffer, THREADS - 1, i * 64, 0)->flags = i % 2 ? MEMORY_STORE : 0;
+	assert_verdict(fixture, VERDICT_LOCAL);
+	assert_int_equal(fixture->report.groups[0].evidence.avoidable_by_allocation, 4000);
+}
+
+/* The thread that uses it began beside it, and went to the other node. */
+static void
+a_thread_that_moved_is_pinned(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 64, 0);
+
+	for (unsigned i = 0; i < 4000; i++) {
+		struct memory_access *access = use_memory(fixture, buffer, 0, i * 64, 0);
+
+		if (i % 8 < 4)
+			continue;
+		access->node = 1;
+		access->cycles = access->cost = REMOTE;
+	}
+	assert_verdict(fixture, VERDICT_PIN);
+}
+
+/* Two processes, each with threads that would fit on one node. */
+static void
+threads_of_a_process_that_fit_on_a_node_are_pinned(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t pool = make_object(fixture, "makePool", 64 * 64, MAIN);
+
+	*memory_profile_add_process(&fixture->profile) = (struct memory_process){.pid = 2};
+	for (unsigned i = 2; i < THREADS; i++) /* threads 0 and 1 stay, and main(); one of the two runs on node 1 */
+		fixture->profile.threads[i].process = 1;
+	fill(fixture, pool);
+	for (unsigned i = 0; i < 4000; i++) {
+		struct memory_access *access = use_memory(fixture, pool, i % 2, i * 64, 0);
+
+		access->flags = i % 4 < 2 ? MEMORY_STORE : 0;
+		if (i % 2 == 0)
+			continue;
+		access->node = 1;
+		access->cycles = access->cost = REMOTE;
+	}
+	assert_verdict(fixture, VERDICT_PIN);
+}
+
+static void
+what_nodes_use_in_turns_is_migrated(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t block = make_object(fixture, "makeBlock", 64 * 64, MAIN);
+
+	fill(fixture, block);
+	for (unsigned i = 0; i < 8000; i++)
+		use_memory(fixture, block, i / 2000 % 2 ? 1 : THREADS - 1, i * 64, 0)->flags = i % 2 ? MEMORY_STORE : 0;
+	assert_verdict(fixture, VERDICT_MIGRATE);
+}
+
+static void
+counters_of_threads_in_one_line_are_padded(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
+
+	for (unsigned i = 0; i < THREADS; i++) /* main() clears them, */
+		use_memory(fixture, counters, MAIN, i * 8, 0)->flags = MEMORY_STORE;
+	for (unsigned i = 0; i < 4000; i++)
+		share(fixture, counters, i % THREADS, i % THREADS * 8, true);
+	for (unsigned i = 0; i < THREADS; i++) /* and adds them up */
+		share(fixture, counters, MAIN, i * 8, false);
+	assert_verdict(fixture, VERDICT_PAD);
+	assert_int_equal(fixture->report.groups[0].evidence.false_cycles,
+	                 fixture->report.groups[0].evidence.transfer_cycles);
+}
+
+static void
+a_member_that_all_read_is_split_from_one_that_is_written(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t both = make_object(fixture, "makeState", 64, MAIN);
+	struct shared_byte *bytes;
+	size_t count;
+
+	for (unsigned i = 0; i < 4000; i++)
+		share(fixture, both, i % THREADS, i % THREADS ? 0 : 8, i % THREADS == 0);
+	assert_verdict(fixture, VERDICT_SPLIT);
+	assert_int_equal(memory_member_bytes(&fixture->report, &fixture->report.objects[0], &bytes, &count), 0);
+	assert_int_equal(count, 2);
+	assert_true(bytes[0].offset == 0 && bytes[0].readers == 2 && bytes[0].writers == 0 && bytes[0].is_false);
+	assert_true(bytes[1].offset == 8 && bytes[1].readers == 0 && bytes[1].writers == 1 && bytes[1].thread == 0);
+	free(bytes);
+}
+
+static void
+a_word_that_all_write_is_shared_truly(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t counter = make_object(fixture, "makeCounter", 64, MAIN);
+
+	for (unsigned i = 0; i < 4000; i++)
+		share(fixture, counter, i % THREADS, 0, true);
+	assert_verdict(fixture, VERDICT_NOTHING);
+	assert_int_equal(fixture->report.groups[0].evidence.false_cycles, 0);
+}
+
+/* Each line goes to one other thread once: that is how data is handed on. */
+static void
+lines_that_are_handed_on_are_not_shared_falsely(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 1000, MAIN);
+
+	for (unsigned i = 0; i < 1000; i++) {
+		share(fixture, buffer, 0, i * 64 + 8, true);
+		share(fixture, buffer, THREADS - 1, i * 64, false);
+	}
+	assert_verdict(fixture, VERDICT_NOTHING);
+}
+
+static void
+what_costs_too_little_is_left(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
+	char why[256];
+
+	fixture->profile.totals.busy_cycles = 1000000000;
+	for (unsigned i = 0; i < 4000; i++)
+		share(fixture, counters, i % THREADS, i % THREADS * 8, true);
+	assert_verdict(fixture, VERDICT_NOTHING);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why, "it costs too little");
+}
+
+/* Buffers of one site, each of another thread: some are remote, some are not; together they are worth it. */
+static void
+objects_of_one_site_are_one_group(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 8, MAIN);
+
+		fixture->profile.objects[buffer].number = i + 1;
+		for (unsigned k = 0; k < 500; k++)
+			use_memory(fixture, buffer, i, k * 64, 0)->flags = MEMORY_STORE;
+	}
+	assert_verdict(fixture, VERDICT_LOCAL);
+	assert_int_equal(fixture->report.group_count, 1);
+	assert_int_equal(fixture->report.groups[0].object_count, THREADS);
+}
+
+static void
+an_empty_profile_has_no_groups(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(memory_report_init(&fixture->report, &fixture->profile), 0);
+	assert_int_equal(fixture->report.group_count, 0);
+}
+
+static void
+each_verdict_has_a_name_that_is_read_back(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < VERDICTS; i++) {
+		enum memory_verdict verdict = VERDICTS;
+
+		assert_true(verdict_parse(verdict_text(i), &verdict));
+		assert_int_equal(verdict, i);
+	}
+	assert_false(verdict_parse("paddle", &(enum memory_verdict){0}));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_written_once_and_read_by_all_nodes_is_replicated),
+		TEST(a_copy_has_to_pay),
+		TEST(what_all_nodes_write_is_interleaved),
+		TEST(what_is_spread_already_stays),
+		TEST(what_one_thread_of_another_node_uses_is_allocated_there),
+		TEST(a_thread_that_moved_is_pinned),
+		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
+		TEST(what_nodes_use_in_turns_is_migrated),
+		TEST(counters_of_threads_in_one_line_are_padded),
+		TEST(a_member_that_all_read_is_split_from_one_that_is_written),
+		TEST(a_word_that_all_write_is_shared_truly),
+		TEST(lines_that_are_handed_on_are_not_shared_falsely),
+		TEST(what_costs_too_little_is_left),
+		TEST(objects_of_one_site_are_one_group),
+		TEST(an_empty_profile_has_no_groups),
+		TEST(each_verdict_has_a_name_that_is_read_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
