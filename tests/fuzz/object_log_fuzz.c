@@ -1,0 +1,80 @@
+/* The tracker's log, which the traced process may have written over: a file of some chunks, in any state. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory/access_history.h"
+#include "memory/object_log.h"
+
+#define CHUNKS 4
+#define SITES  4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct replay {
+	struct access_history *history;
+	uint32_t process;
+};
+
+static void
+find_nothing(void *context, uint32_t process, uint64_t address, struct memory_region *region)
+{
+	(void)context;
+	(void)process;
+	(void)address;
+	(void)region;
+}
+
+static int
+take(void *context, uint32_t tid, const struct object_log_event *event)
+{
+	const struct replay *replay = context;
+	const struct access_sample sample = {.time = event->time, .address = event->address, .tid = tid, .weight = 1};
+	int err = access_history_event(replay->history, replay->process, tid, event);
+
+	return err ? err : access_history_access(replay->history, replay->process, &sample);
+}
+
+/* The file is as its header says, so that more than the header is read; the rest is the input's. */
+static int
+make_file(const uint8_t *data, size_t size)
+{
+	const struct object_log_header header = {.magic = OBJECT_LOG_MAGIC, .site_max = SITES, .chunk_count = CHUNKS};
+	const size_t whole = object_log_chunks_at(CHUNKS, SITES) + CHUNKS * sizeof(struct object_log_chunk);
+	const int fd = memfd_create("objects", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, (off_t)whole) || pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    pwrite(fd, data, size < whole - sizeof(header) ? size : whole - sizeof(header), sizeof(header)) < 0)
+		abort();
+	return fd;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const int fd = make_file(data, size);
+	struct object_log_reader *reader = object_log_reader_new(fd);
+	struct memory_profile profile;
+	struct replay replay = {.history = NULL};
+	uint64_t frames[OBJECT_LOG_FRAMES];
+
+	if (!reader || memory_profile_init(&profile))
+		abort();
+	replay.history = access_history_new(&profile, 256, find_nothing, NULL);
+	if (replay.history)
+		replay.process = access_history_add_process(replay.history, 1, 0, 0, MEMORY_NOTHING, 0);
+	if (replay.history && object_log_reader_take(reader, UINT64_MAX / 2, false, take, &replay) == 0) {
+		(void)object_log_reader_take(reader, UINT64_MAX, true, take, &replay);
+		(void)access_history_finish(replay.history, 0, 1000000);
+	}
+	for (uint32_t i = 0; i <= SITES; i++)
+		(void)object_log_reader_frames(reader, i, frames);
+	access_history_free(replay.history);
+	memory_profile_fini(&profile);
+	object_log_reader_free(reader);
+	close(fd);
+	return 0;
+}
