@@ -37,7 +37,7 @@ sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
 ROOMS := base event stream tally process unwind memory profile image code machine analysis api salvage control
-DAEMON_ROOMS := base event stream tally process unwind profile control
+DAEMON_ROOMS := base event stream tally process unwind memory profile control
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
 LIBS_base := -lconfig

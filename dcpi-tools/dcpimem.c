@@ -22,6 +22,9 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"run", "dcpimem run", mem_run_main},
+	{"objects", "dcpimem objects", mem_objects_main},
+	{"object", "dcpimem object", mem_object_main},
+	{"threads", "dcpimem threads", mem_threads_main},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -61,9 +64,12 @@ parse_option(int key, char *text, struct argp_state *state)
 
 static const struct argp argp = {
 	.parser = parse_option,
-	.args_doc = "run --machine NAME [OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.args_doc = "run --machine NAME [OPTION]... [--] PROGRAM [ARGUMENT]...\nobjects\nobject OBJECT\nthreads",
 	.doc = "Which memory objects are accessed remotely or shared falsely, by which threads, and what to do.\v"
-	       "run        a program: track its objects, sample its accesses, and report\n\n"
+	       "run        a program: track its objects, sample its accesses, and report\n"
+	       "objects    by what they cost, and what could be done\n"
+	       "object     one of them: who accesses it, when, from where\n"
+	       "threads    with the nodes and the objects that they access\n\n"
 	       "'dcpimem COMMAND --help' has the options of each. See dcpimem(1).",
 };
 

@@ -4,7 +4,7 @@
 LIBSAMPLE_SOVERSION := 0
 LIBSAMPLE_MAP := libsample/api/libsample.map
 LIBSAMPLE_HEADERS := $(wildcard libsample/api/libsample/*.h)
-LIBSAMPLE_ROOMS := base event stream tally process unwind profile image
+LIBSAMPLE_ROOMS := base event stream tally process unwind memory profile image
 LIBSAMPLE_LIBS := $(foreach r,$(call reverse,$(LIBSAMPLE_ROOMS)),$(LIBS_$(r)))
 LIBSAMPLE_SHARED := $(BUILD)/lib/libsample.so.$(LIBSAMPLE_SOVERSION)
 LIBSAMPLE_STATIC := $(BUILD)/lib/libsample.a

@@ -360,6 +360,7 @@ print_result(const char *directory, const char *target, const struct salvage_res
 	print_count("edges", &result->edges, result->is_known);
 	print_count("text", &result->text, result->is_known);
 	print_count("times", &result->label_times, result->is_known);
+	print_count("memory", &result->memory, result->is_known);
 	print_count("stacks", &result->stacks, result->is_known);
 	printf("  %-9s %s kept, %s known to be lost\n", "samples", status_format_count(result->samples, samples),
 	       status_format_count(result->samples_lost, lost));

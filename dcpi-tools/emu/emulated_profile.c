@@ -299,6 +299,7 @@ emulated_profile_write(const struct emulated_profile *profile, const char *direc
 		.end_ns = profile->end_ns,
 		.cpu = cpu,
 		.cpu_count = profile->setup->threads,
+		.memory = profile->memory,
 	};
 	int err = events ? counted_init(&counted) : -ENOMEM;
 

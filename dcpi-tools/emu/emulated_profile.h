@@ -14,9 +14,10 @@
 
 struct emulated_profile {
 	const struct setup *setup;
-	const char *records;       /* directory */
-	const char *label;         /* of the epoch and of contexts; NULL: "dcpiemu", and none */
-	uint64_t start_ns, end_ns; /* since 1970 */
+	const char *records;              /* directory */
+	const char *label;                /* of the epoch and of contexts; NULL: "dcpiemu", and none */
+	uint64_t start_ns, end_ns;        /* since 1970 */
+	const struct memory_rows *memory; /* that go with it; NULL: none */
 };
 
 /*

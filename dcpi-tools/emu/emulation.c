@@ -136,6 +136,7 @@ write_profile(const struct emulation_request *request, struct emulation_outcome 
 		.label = request->label,
 		.start_ns = outcome->run.start_ns,
 		.end_ns = outcome->run.end_ns,
+		.memory = request->watch ? request->watch->memory : NULL,
 	};
 	int err = emulated_profile_write(&profile, request->directory, &outcome->epoch);
 
@@ -166,9 +167,9 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 	if (outcome->run.disk_filled)
 		message_print(outcome->run.directory,
 		              "the disk is full: what was recorded is not all (TMPDIR names another place)");
-	err = request->directory ? write_profile(request, outcome) : 0;
-	if (!err && request->watch)
-		err = request->watch->finish(request->watch->context, outcome);
+	err = request->watch ? request->watch->finish(request->watch->context, outcome) : 0;
+	if (!err && request->directory)
+		err = write_profile(request, outcome);
 	return err ? err : outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
 }
 

@@ -22,8 +22,9 @@ struct emulation_watch {
 	int (*begin)(void *context);           /* in the new process, before the emulator; as prepare() */
 	void (*poll)(void *context);
 	uint64_t poll_ns; /* how often */
-	/* After it, when the counters are read and before the directory is removed; as prepare(). */
+	/* After it, when the counters are read and before the profile is written; as prepare(). */
 	int (*finish)(void *context, const struct emulation_outcome *outcome);
+	const struct memory_rows *memory; /* filled by finish(), for the profile */
 	void *context;
 };
 

@@ -1,4 +1,5 @@
 #include "dcpi-tools/emulated/counted.h"
+#include "profile/memory_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -145,6 +146,10 @@ flush(struct profile *profile, const struct counted *counted, const struct profi
 	batch.slice = slice;
 	batch.times = &time;
 	batch.time_count = time.begin_ns < time.end_ns;
+	if (description->memory) {
+		batch.rows = description->memory->rows;
+		batch.row_count = description->memory->count;
+	}
 	err = profile_flush(profile, &batch);
 out:
 	free(slice);

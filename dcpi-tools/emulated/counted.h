@@ -42,6 +42,7 @@ struct counted_epoch {
 	uint32_t cpu_count;
 	const struct event *events;
 	size_t event_count;
+	const struct memory_rows *memory; /* NULL: none */
 };
 
 /* Describe an event whose counts each stand for one event. */

@@ -16,6 +16,7 @@
 #include "dcpi-tools/mem/command.h"
 #include "dcpi-tools/mem/report.h"
 #include "profile/epoch.h"
+#include "profile/memory_rows.h"
 
 #define TRACKER_NAME "libdcpi-objects.so"
 #define POLL_NS      UINT64_C(20000000)
@@ -34,6 +35,7 @@ struct mem_run_request {
 struct mem_run {
 	const struct mem_run_request *request;
 	struct memory_profile profile;
+	struct memory_rows rows;
 	struct collector *collector;
 	char directory[PATH_MAX], tracker[PATH_MAX];
 	int error; /* of the collector; 0: none */
@@ -129,6 +131,8 @@ finish(void *context, const struct emulation_outcome *outcome)
 	totals->elapsed_ns = (uint64_t)(emulation_seconds(&run->request->common.setup, outcome) * 1e9);
 	totals->busy_cycles = outcome->counters.busy_cycles;
 	scale_stores(&run->profile, outcome->counters.sum.cycles[REASON_WRITE_BUFFER]);
+	if (!run->error)
+		run->error = memory_rows_make(&run->profile, &run->rows);
 	return run->error ? message_cannot(run->directory, "read objects and accesses there", run->error, NULL)
 	                  : STATUS_OK;
 }
@@ -272,7 +276,7 @@ static int
 run_program_once(struct mem_run_request *request)
 {
 	struct mem_run run = {.request = request};
-	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, &run};
+	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, &run.rows, &run};
 	const struct emulation_request emulation = {
 		.setup = &request->common.setup,
 		.cpu = request->common.cpu,
@@ -296,6 +300,7 @@ run_program_once(struct mem_run_request *request)
 		emulation_fini(&outcome);
 	}
 	collector_free(run.collector);
+	memory_rows_fini(&run.rows);
 	memory_profile_fini(&run.profile);
 	return status;
 }

@@ -5,50 +5,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/error.h"
 #include "profile/codec.h"
 #include "unwind/table.h"
 
-#define COMPRESSION_LEVEL 3
-#define FLAG              1u /* of a segment: executable; of a section: code */
-#define MACHINE_END       65536
-
-/*
- * The end of a value as a zstd frame: a varint with the decompressed size, and the frame, up to the value's end. 0 or
- * -ENOMEM.
- */
-static int
-compressed_write(struct byte_writer *writer, const void *data, size_t size)
-{
-	size_t bound = ZSTD_compressBound(size);
-	void *frame = malloc(bound);
-	size_t length;
-
-	if (!frame)
-		return -ENOMEM;
-	length = ZSTD_compress(frame, bound, data, size, COMPRESSION_LEVEL);
-	if (!ZSTD_isError(length)) {
-		write_varint(writer, size);
-		write_bytes(writer, frame, length);
-	}
-	free(frame);
-	return ZSTD_isError(length) || writer->failed ? -ENOMEM : 0;
-}
-
-/* Decompress the rest of `reader` into exactly `size` bytes. 0 or -DCPI_EDAMAGED. */
-static int
-compressed_read(struct byte_reader *reader, void *data, size_t size)
-{
-	size_t result;
-
-	if (reader->failed)
-		return -DCPI_EDAMAGED;
-	/* zstd decompresses all frames that follow: together they must fill the data exactly. */
-	result = ZSTD_decompress(data, size, reader->at, reader_left(reader));
-	return !ZSTD_isError(result) && result == size ? 0 : -DCPI_EDAMAGED;
-}
+#define FLAG        1u /* of a segment: executable; of a section: code */
+#define MACHINE_END 65536
 
 /* FORMAT_1 has neither sizes nor code without a name. */
 static bool

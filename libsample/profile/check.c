@@ -16,6 +16,7 @@
 #include "profile/edges.h"
 #include "profile/ids.h"
 #include "profile/label_times.h"
+#include "profile/memory_rows.h"
 #include "profile/profile_internal.h"
 #include "profile/stacks.h"
 
@@ -455,6 +456,31 @@ visit_edges(struct check *check, const MDB_val *key_value, const MDB_val *value)
 }
 
 static int
+visit_memory_row(struct check *check, const MDB_val *key_value, const MDB_val *value)
+{
+	struct memory_row_key key;
+	size_t size;
+	void *row;
+	int err;
+
+	if (memory_row_key_decode(key_value->mv_data, key_value->mv_size, &key)) {
+		check_complain(check, "memory: a key of %zu bytes", key_value->mv_size);
+		return 0;
+	}
+	if (!check_find_slice(check, key.slice))
+		check_complain(check, "memory: slice %u is not in slices", key.slice);
+	err = memory_row_decode(value->mv_data, value->mv_size, &row, &size);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		check_complain(check, "memory: slice %u, part %u, row %u cannot be read", key.slice, key.part,
+		               key.number);
+	else
+		free(row);
+	return 0;
+}
+
+static int
 visit_meta(struct check *check, const MDB_val *key, const MDB_val *value)
 {
 	char name[32], shown[sizeof(name) * 4];
@@ -487,6 +513,7 @@ check_all(struct check *check)
 		{TABLE_SYMBOLS, visit_symbols},
 		{TABLE_TEXT, visit_text},
 		{TABLE_LABEL_TIMES, visit_label_time},
+		{TABLE_MEMORY, visit_memory_row},
 	};
 	int err = check_stacks(check);
 

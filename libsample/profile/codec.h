@@ -93,4 +93,13 @@ add_saturating(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/*
+ * The end of a value as a zstd frame: a varint with the decompressed size, and the frame, up to the value's end. 0 or
+ * -ENOMEM.
+ */
+int compressed_write(struct byte_writer *writer, const void *data, size_t size);
+
+/* Decompress the rest of `reader`, behind the varint, into exactly `size` bytes. 0 or -DCPI_EDAMAGED. */
+int compressed_read(struct byte_reader *reader, void *data, size_t size);
+
 #endif

@@ -553,6 +553,20 @@ slice_subtract(struct slice *slice, const uint64_t taken[EVENTS_MAX])
 	}
 }
 
+/* Slices of an epoch are merged: one of them has the rows of its memory profile. */
+static int
+move_memory_row(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value, void *to)
+{
+	uint8_t data[4 + PROFILE_MEMORY_KEY_SIZE];
+	MDB_val name = {sizeof(data), data}, moved = *value;
+
+	if (key->mv_size != sizeof(data))
+		return -DCPI_EDAMAGED;
+	memcpy(data, key->mv_data, sizeof(data));
+	put_be(data, *(const uint32_t *)to, 4);
+	return store_error(mdb_put(txn, store->tables[TABLE_MEMORY], &name, &moved, 0));
+}
+
 int64_t
 slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t to, size_t max,
                   uint64_t taken[EVENTS_MAX])
@@ -566,6 +580,11 @@ slice_take_blocks(struct profile *profile, MDB_txn *txn, uint32_t from, uint32_t
 		return more;
 	count += more;
 	more = label_times_take(&profile->store, txn, from, to, max - (size_t)count);
+	if (more < 0)
+		return more;
+	count += more;
+	more = store_take(&profile->store, txn, TABLE_MEMORY, from, max - (size_t)count, to ? move_memory_row : NULL,
+	                  &to);
 	return more < 0 ? more : count + more;
 }
 

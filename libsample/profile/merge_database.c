@@ -19,6 +19,7 @@
 #include "profile/epoch.h"
 #include "profile/ids.h"
 #include "profile/label_times.h"
+#include "profile/memory_rows.h"
 #include "profile/profile_internal.h"
 #include "profile/stacks.h"
 #include "tally/tally.h"
@@ -627,6 +628,28 @@ merge_label_time(struct merger *merger, const struct store_walk *walk)
 	return err ? err : label_times_put(merger->to_store, merger->to_txn, key.slice, &time, 1);
 }
 
+static int
+merge_memory_row(struct merger *merger, const struct store_walk *walk)
+{
+	uint8_t data[MEMORY_ROW_KEY_SIZE];
+	struct memory_row_key key;
+	size_t size;
+	void *row;
+	int err = memory_row_key_decode(walk->key.mv_data, walk->key.mv_size, &key);
+
+	if (err)
+		return err;
+	key.slice = number_map_find(&merger->slices, key.slice);
+	if (key.slice == 0)
+		return 0;
+	err = memory_row_decode(walk->value.mv_data, walk->value.mv_size, &row, &size);
+	if (err)
+		return err;
+	free(row);
+	memory_row_key_encode(&key, data);
+	return put_block(merger, TABLE_MEMORY, data, sizeof(data), walk->value);
+}
+
 /* Merge the entries of a table that belong to merged slices. */
 static int
 merge_table(struct merger *merger, enum store_table table,
@@ -640,7 +663,7 @@ merge_table(struct merger *merger, enum store_table table,
 	store_walk_begin(merger->from_store, merger->from_txn, table, &walk);
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = 0;
-		if (table != TABLE_LABEL_TIMES && merger->done++ % LOOK_EVERY == 0)
+		if (table != TABLE_LABEL_TIMES && table != TABLE_MEMORY && merger->done++ % LOOK_EVERY == 0)
 			result = proceed(merger);
 		if (!result)
 			result = merge_step(merger);
@@ -898,6 +921,9 @@ merge_all(struct merger *merger)
 	if (err)
 		return err;
 	err = merge_table(merger, TABLE_LABEL_TIMES, merge_label_time);
+	if (err)
+		return err;
+	err = merge_table(merger, TABLE_MEMORY, merge_memory_row);
 	if (err)
 		return err;
 	err = merge_captured(merger);

@@ -202,6 +202,23 @@ put_ids(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch
 	return err ? err : stacks_add(profile, txn, batch->nodes, batch->node_count);
 }
 
+/* -EEXIST: the slice has a memory profile. */
+static int
+put_memory_rows(const struct store *store, MDB_txn *txn, uint32_t slice, const struct profile_batch *batch)
+{
+	uint8_t data[4 + PROFILE_MEMORY_KEY_SIZE];
+	int err = 0;
+
+	put_be(data, slice, 4);
+	for (size_t i = 0; i < batch->row_count && !err; i++) {
+		MDB_val key = {sizeof(data), data}, value = {batch->rows[i].size, batch->rows[i].value};
+
+		memcpy(data + 4, batch->rows[i].key, PROFILE_MEMORY_KEY_SIZE);
+		err = store_error(mdb_put(txn, store->tables[TABLE_MEMORY], &key, &value, MDB_NOOVERWRITE));
+	}
+	return err;
+}
+
 static int
 put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *batch, struct slice *slice)
 {
@@ -235,6 +252,9 @@ put_batch(struct profile *profile, MDB_txn *txn, const struct profile_batch *bat
 	if (err)
 		return err;
 	err = label_times_put(store, txn, slice->id, batch->times, batch->time_count);
+	if (err)
+		return err;
+	err = put_memory_rows(store, txn, slice->id, batch);
 	if (err)
 		return err;
 	epoch.end_ns = slice->end_ns;

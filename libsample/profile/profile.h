@@ -23,7 +23,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       8
+#define PROFILE_SCHEMA       9
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 
@@ -85,6 +85,15 @@ struct profile_label_time {
 	uint64_t elapsed_ns;
 };
 
+#define PROFILE_MEMORY_KEY_SIZE 5
+
+/* A row of a memory profile: memory_rows.h makes it. */
+struct profile_memory_row {
+	uint8_t key[PROFILE_MEMORY_KEY_SIZE]; /* behind the slice's number */
+	void *value;
+	size_t size;
+};
+
 /*
  * What one flush writes. Numbers in `entries` are the session's; images and contexts new since the last flush that
  * succeeded are given with their session numbers, counting from first_image and first_context.
@@ -109,6 +118,8 @@ struct profile_batch {
 	uint64_t start_cpu_ns;                  /* added to the epoch's */
 	const struct profile_label_time *times; /* added to what the slice has of each label (label_times.h) */
 	size_t time_count;
+	const struct profile_memory_row *rows; /* of a memory profile, for a slice that has none (memory_rows.h) */
+	size_t row_count;
 };
 
 /*

@@ -45,6 +45,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_TEXT] = "text",
 	[TABLE_LABEL_TIMES] = "label_times",
 	[TABLE_STACKS] = "stacks",
+	[TABLE_MEMORY] = "memory",
 };
 
 const char *

@@ -30,6 +30,7 @@ enum store_table {
 	TABLE_TEXT,        /* since schema 4 */
 	TABLE_LABEL_TIMES, /* since schema 7 */
 	TABLE_STACKS,      /* since schema 8 */
+	TABLE_MEMORY,      /* since schema 9 */
 	TABLE_COUNT
 };
 

@@ -20,6 +20,7 @@
 #include "profile/epoch.h"
 #include "profile/ids.h"
 #include "profile/label_times.h"
+#include "profile/memory_rows.h"
 #include "profile/lmdb_pages.h"
 #include "profile/profile_internal.h"
 #include "profile/stacks.h"
@@ -770,6 +771,40 @@ salvage_validate_label_time(const struct pages_entry *entry, struct label_times_
 	return err ? err : label_time_decode(entry->value, entry->size, time);
 }
 
+static int
+salvage_validate_memory_row(const struct pages_entry *entry, struct memory_row_key *key)
+{
+	size_t size;
+	void *row;
+	int err = entry->is_tree ? -DCPI_EDAMAGED : memory_row_key_decode(entry->key, entry->key_size, key);
+
+	if (!err)
+		err = memory_row_decode(entry->value, entry->size, &row, &size);
+	if (!err)
+		free(row);
+	return err;
+}
+
+/* Rows do not change: the first that is found is kept. */
+static int
+salvage_memory_row(struct salvage *salvage, const struct pages_entry *entry)
+{
+	MDB_val name = {entry->key_size, (void *)entry->key}, value = {entry->size, (void *)entry->value};
+	struct memory_row_key key;
+	int err = salvage_validate_memory_row(entry, &key);
+
+	if (!err && !find_slice(salvage, key.slice))
+		err = -DCPI_EDAMAGED;
+	if (!err)
+		err = salvage_step(salvage);
+	if (err)
+		return err;
+	err = store_error(
+		mdb_put(salvage->txn, salvage->profile->store.tables[TABLE_MEMORY], &name, &value, MDB_NOOVERWRITE));
+	salvage->result->memory.kept += !err;
+	return err == -EEXIST ? 0 : err;
+}
+
 /* A stored time is replaced by a longer one, because times grow. */
 static int
 salvage_label_time(struct salvage *salvage, const struct pages_entry *entry)
@@ -1103,6 +1138,7 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 	struct label_times_key label;
 	struct edges_key key;
 	struct stacks_key stacks;
+	struct memory_row_key memory;
 	uint32_t id = 0;
 	uint64_t weight;
 
@@ -1114,6 +1150,8 @@ validate_entry(const struct pages_entry *entry, enum store_table table)
 		return salvage_validate_label_time(entry, &label, &time);
 	if (table == TABLE_STACKS)
 		return salvage_validate_stacks(entry, &stacks);
+	if (table == TABLE_MEMORY)
+		return salvage_validate_memory_row(entry, &memory);
 	if (table == TABLE_COUNTS ? entry->key_size != COUNTS_KEY_SIZE : store_key_number(&name, &id))
 		return -DCPI_EDAMAGED;
 	return salvage_validate(table, id, entry->value, entry->size, &weight);
@@ -1209,6 +1247,8 @@ visit_large(struct salvage *salvage, enum store_table table, enum salvage_source
 		return salvage_label_time(salvage, entry);
 	if (table == TABLE_STACKS)
 		return salvage_stacks(salvage, source, entry);
+	if (table == TABLE_MEMORY)
+		return salvage_memory_row(salvage, entry);
 	return table == TABLE_EDGES ? salvage_edges(salvage, entry) : salvage_symbols(salvage, entry);
 }
 
@@ -1235,14 +1275,15 @@ note_expected(struct salvage *salvage)
 	result->edges.expected = expected_in(salvage, TABLE_EDGES);
 	result->text.expected = expected_in(salvage, TABLE_TEXT);
 	result->label_times.expected = expected_in(salvage, TABLE_LABEL_TIMES);
+	result->memory.expected = expected_in(salvage, TABLE_MEMORY);
 }
 
 static int
 read_all(struct salvage *salvage)
 {
 	static const enum store_table small[] = {TABLE_EPOCHS, TABLE_SLICES, TABLE_IMAGES, TABLE_CONTEXTS};
-	static const enum store_table large[] = {TABLE_COUNTS, TABLE_SYMBOLS,     TABLE_EDGES,
-	                                         TABLE_TEXT,   TABLE_LABEL_TIMES, TABLE_STACKS};
+	static const enum store_table large[] = {TABLE_COUNTS,      TABLE_SYMBOLS, TABLE_EDGES, TABLE_TEXT,
+	                                         TABLE_LABEL_TIMES, TABLE_STACKS,  TABLE_MEMORY};
 	int err;
 
 	salvage->meta_count = pages_metas(salvage->pages, salvage->metas);

@@ -31,6 +31,7 @@ struct salvage_result {
 	bool is_known;          /* the `expected` below are known */
 	struct salvage_count epochs, slices, images, contexts, blocks, symbols, edges, text,
 		label_times,   /* blocks of edges, values of text */
+		memory,        /* rows */
 		stacks;        /* nodes; expected are those that something refers to */
 	uint64_t samples;      /* in the new database */
 	uint64_t samples_lost; /* of slices that are kept, and of slices that are lost but whose blocks were found */
