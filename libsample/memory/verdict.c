@@ -136,6 +136,8 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->avoidable_by_allocation += more->avoidable_by_allocation;
 	sum->by_maker += more->by_maker;
 	sum->before_others += more->before_others;
+	sum->used += more->used;
+	sum->used_remote += more->used_remote;
 	sum->late += more->late;
 	sum->late_stores += more->late_stores;
 	sum->threads = more->threads > sum->threads ? more->threads : sum->threads;
@@ -602,6 +604,8 @@ judge(const struct memory_report *report, struct memory_member *member)
 	if (!err) {
 		count_since_others(report, member, list.first_use);
 		evidence->threads = (uint32_t)list.count;
+		evidence->used = list.memory;
+		evidence->used_remote = list.remote;
 		for (size_t i = 0; i < list.count; i++)
 			evidence->avoidable_by_pinning += has_moved(&list.users[i]) ? list.users[i].remote : 0;
 		if (is_share(list.from_node[most_of(list.from_node)], list.memory, SINGLE_USER))
@@ -778,69 +782,83 @@ percent(uint64_t part, uint64_t whole)
 	return whole ? (unsigned)(((unsigned __int128)part * 100 + whole / 2) / whole) : 0;
 }
 
+/* Why something has no verdict. */
+static void
+explain_nothing(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
+{
+	const struct memory_evidence *evidence = &group->evidence;
+
+	if (!is_share(group->cost_cycles, report->base_cycles, WORTH))
+		snprintf(text, size, "it costs too little");
+	else if (evidence->transfer_cycles > evidence->excess_cycles)
+		snprintf(text, size,
+		         "threads wait for what others wrote there: no placement helps, fewer accesses would");
+	else
+		snprintf(text, size,
+		         "%u %% of the accesses to its memory are remote, and no placement makes them fewer",
+		         percent(evidence->used_remote, evidence->used));
+}
+
 void
 memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
 {
 	const struct memory_evidence *evidence = &group->evidence;
-	const unsigned from = most_of(evidence->from_node), to = most_of(evidence->to_node);
-	const unsigned remote = percent(evidence->remote, evidence->memory);
+	const unsigned to = most_of(evidence->to_node);
+	const unsigned remote = percent(evidence->used_remote, evidence->used);
+	const unsigned falsely = percent(evidence->false_cycles, evidence->transfer_cycles);
 
 	switch (group->verdict) {
 	case VERDICT_REPLICATE:
 		snprintf(text, size,
-		         "%u %% of its accesses to memory are remote, and %u %% of those since a second node came are "
-		         "stores: a copy on each node makes them local",
-		         remote, percent(evidence->late_stores, evidence->late));
+		         "once filled it is read (%u %% stores), and %u %% of the accesses to its memory are remote: "
+		         "give "
+		         "each node a copy",
+		         percent(evidence->late_stores, evidence->late), remote);
 		return;
 	case VERDICT_INTERLEAVE:
-		snprintf(
-			text, size,
-			"threads of all nodes read and write it, and %u %% of it is asked of node %u: spread its pages",
-			percent(evidence->to_node[to], evidence->memory), to);
+		snprintf(text, size,
+		         "threads of all nodes read and write it, and %u %% of its memory is that of node %u: spread "
+		         "its "
+		         "pages",
+		         percent(evidence->to_node[to], evidence->memory), to);
 		return;
 	case VERDICT_LOCAL:
 		snprintf(text, size,
-		         "%u %% of its accesses to memory are remote, and one node alone uses it: let the thread that "
-		         "uses it allocate and write it first",
+		         "one node alone uses it, and %u %% of the accesses to its memory are remote: let the thread "
+		         "that "
+		         "uses it allocate it and write it first",
 		         remote);
 		return;
 	case VERDICT_PIN:
 		snprintf(text, size,
-		         "%u %% of its accesses to memory are remote, by threads that would fit on one node, or that "
-		         "have moved: keep them with their memory",
+		         "%u %% of the accesses to its memory are remote, by threads that moved, or that would fit on "
+		         "one "
+		         "node: keep them with their memory",
 		         remote);
 		return;
 	case VERDICT_MIGRATE:
 		snprintf(text, size,
-		         "one node after the other uses it, and %u %% of the accesses to memory are remote: move its "
-		         "pages "
-		         "when its user changes",
+		         "one node after the other uses it, and %u %% of the accesses to its memory are remote: move "
+		         "its "
+		         "pages when its user changes",
 		         remote);
 		return;
 	case VERDICT_PAD:
 		snprintf(text, size,
-		         "%u %% of the waiting for other cores' lines is for bytes that no other thread writes, each "
-		         "used by "
-		         "one thread: give each thread a line of its own",
-		         percent(evidence->false_cycles, evidence->transfer_cycles));
+		         "%u %% of the waiting for its lines is for bytes that one thread alone uses: give each thread "
+		         "a "
+		         "line of its own",
+		         falsely);
 		return;
 	case VERDICT_SPLIT:
 		snprintf(text, size,
-		         "%u %% of the waiting for other cores' lines is for bytes that no other thread writes, which "
-		         "several "
-		         "threads read: keep them away from what is written",
-		         percent(evidence->false_cycles, evidence->transfer_cycles));
+		         "%u %% of the waiting for its lines is for bytes that nobody else writes, and that several "
+		         "threads "
+		         "read: keep them away from those that are written",
+		         falsely);
 		return;
 	case VERDICT_NOTHING:
-		break;
+		explain_nothing(report, group, text, size);
+		return;
 	}
-	if (!is_share(group->cost_cycles, report->base_cycles, WORTH))
-		snprintf(text, size, "it costs too little");
-	else if (evidence->transfer_cycles > evidence->excess_cycles)
-		snprintf(text, size, "threads truly share what they wait for: fewer accesses would help, no placement");
-	else
-		snprintf(text, size,
-		         "%u %% of its accesses to memory are remote (node %u has %u %% of it): no placement is better",
-		         remote, to, percent(evidence->to_node[to], evidence->memory));
-	(void)from;
 }

@@ -45,6 +45,7 @@ struct memory_evidence {
 	uint64_t avoidable_by_pinning;    /* remote, by threads that have run on several nodes */
 	uint64_t avoidable_by_allocation; /* remote, of an object that one node uses */
 	uint64_t by_maker, before_others; /* by the thread that made it; of these, before any other thread came */
+	uint64_t used, used_remote;       /* of `memory` and `remote`: since the object was filled */
 	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */
 	uint64_t from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX];
 	uint32_t threads; /* that accessed an object of the group; the most of one object */
