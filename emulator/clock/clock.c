@@ -61,7 +61,6 @@ struct clock_thread {
 	struct record_counters none; /* where there are no counters */
 	pthread_t host;              /* that made its last system call: finds the parent of a new thread */
 	int host_thread;             /* tid of `host` */
-	int parent_host;             /* of the thread that made it; 0: none that is known */
 	bool is_alive, has_host;
 	unsigned core;
 	uint64_t last;            /* its clock at the last clock_reached() */
@@ -211,32 +210,25 @@ bind_thread(struct clock *clock, unsigned vcpu)
 	thread->host = pthread_self();
 	thread->host_thread = gettid();
 	thread->has_host = true;
-	if (thread->parent_host)
-		run_clock_inherit_affinity(clock->run_clock, thread->host_thread, thread->parent_host);
 	quantum_bind(clock->quantum, vcpu);
 }
 
-/*
- * The core with the fewest threads, the first of these, among those on which the thread may run: a process's first
- * thread has the affinity that the process has, and another that of its `parent`.
- */
+/* The core with the fewest threads, the first of these; for a process's first thread, the one that it is pinned to. */
 static unsigned
-choose_core(const struct clock *clock, const struct clock_thread *parent)
+choose_core(const struct clock *clock, bool is_first)
 {
-	const pid_t subject = parent && parent->has_host ? parent->host_thread : clock->process;
 	const unsigned cores = clock->setup.threads ? clock->setup.threads : 1, highest = atomic_load(&clock->highest);
 	uint16_t threads[MACHINE_CORES_MAX] = {0};
 	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
 	unsigned best = 0;
 
-	if (!run_clock_affinity(clock->run_clock, subject, mask) || guest_cpus_first(mask, sizeof(mask)) < 0)
-		guest_cpus_mask(mask, sizeof(mask), cores);
+	if (is_first && run_clock_affinity(clock->run_clock, clock->process, mask))
+		return (unsigned)guest_cpus_first(mask, sizeof(mask));
 	for (unsigned i = 0; i < highest; i++)
 		if (clock->threads[i].is_alive)
 			threads[clock->threads[i].core]++;
-	best = (unsigned)guest_cpus_first(mask, sizeof(mask));
-	for (unsigned i = best + 1; i < cores; i++)
-		if (mask[i / 8] & 1 << i % 8 && threads[i] < threads[best])
+	for (unsigned i = 1; i < cores; i++)
+		if (threads[i] < threads[best])
 			best = i;
 	return best;
 }
@@ -256,8 +248,7 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 		parent = atomic_load(&clock->cloning);
 	now = parent ? atomic_load(&parent->now) : clock->start;
 	memset(&thread->pending, 0, sizeof(thread->pending));
-	thread->core = choose_core(clock, parent);
-	thread->parent_host = parent && parent->has_host ? parent->host_thread : 0;
+	thread->core = choose_core(clock, !parent);
 	thread->counters = counters ? counters : &thread->none;
 	thread->child_address = parent ? parent->pending.child_address : 0;
 	thread->last = now;
@@ -788,8 +779,8 @@ answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t 
 
 /*
  * sched_setaffinity(thread, size, mask): the host may have failed with -EINVAL because it has none of these processors,
- * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that may not stay on
- * its core moves to the first one of the mask with the fewest threads: the caller of the clock takes that core for it.
+ * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that moves keeps
+ * the caches of the core on which it began.
  */
 static void
 answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
@@ -813,16 +804,9 @@ answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t re
 	if (first < 0)
 		return;
 	run_clock_set_affinity(clock->run_clock, subject, mask);
-	for (unsigned i = 0; i < highest; i++) {
-		struct clock_thread *thread = &clock->threads[i];
-
-		if (!thread->is_alive || thread->host_thread != subject ||
-		    mask[thread->core / 8] & 1 << thread->core % 8)
-			continue;
-		thread->is_alive = false; /* it is not counted where it is */
-		thread->core = choose_core(clock, thread);
-		thread->is_alive = true;
-	}
+	for (unsigned i = 0; i < highest; i++)
+		if (clock->threads[i].is_alive && clock->threads[i].host_thread == subject)
+			clock->threads[i].core = (unsigned)first;
 }
 
 /* getcpu(core, node) */

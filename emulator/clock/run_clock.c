@@ -141,13 +141,16 @@ void
 run_clock_begin(struct run_clock *run_clock, pid_t process, pid_t parent, uint64_t cycles)
 {
 	struct run_process *entry = find_process(run_clock, process, true);
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
 
 	if (!entry)
 		return;
 	atomic_store(&entry->cycles, cycles);
 	atomic_store(&entry->cpu_all, 0);
 	atomic_store(&entry->cpu_system, 0);
-	run_clock_inherit_affinity(run_clock, process, parent);
+	atomic_store(&entry->is_pinned, false);
+	if (run_clock_affinity(run_clock, parent, mask))
+		run_clock_set_affinity(run_clock, process, mask);
 }
 
 void
@@ -191,21 +194,6 @@ run_clock_affinity(const struct run_clock *run_clock, pid_t process, uint8_t mas
 		return false;
 	memcpy(mask, entry->affinity, RUN_CLOCK_AFFINITY_SIZE);
 	return true;
-}
-
-void
-run_clock_inherit_affinity(struct run_clock *run_clock, pid_t process, pid_t parent)
-{
-	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
-	struct run_process *entry;
-
-	if (run_clock_affinity(run_clock, parent, mask)) {
-		run_clock_set_affinity(run_clock, process, mask);
-		return;
-	}
-	entry = find_process(run_clock, process, false); /* one that had this number before */
-	if (entry)
-		atomic_store(&entry->is_pinned, false);
 }
 
 uint64_t

@@ -50,7 +50,6 @@ void run_clock_cpu_time(const struct run_clock *run_clock, pid_t process, struct
 /* The cores that a process is pinned to, one bit each; its children inherit them. False: it is not pinned. */
 #define RUN_CLOCK_AFFINITY_SIZE (MACHINE_CORES_MAX / 8)
 void run_clock_set_affinity(struct run_clock *run_clock, pid_t process, const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
-void run_clock_inherit_affinity(struct run_clock *run_clock, pid_t process, pid_t parent);
 bool run_clock_affinity(const struct run_clock *run_clock, pid_t process, uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
 
 /* The number of a descriptor's pipe, for the functions below; 0: it is no pipe. */

@@ -1,8 +1,5 @@
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "emulator/timing/core.h"
 #include "emulator/timing/sample.h"
@@ -160,7 +157,6 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	if (!thread->record)
 		return -errno;
 	thread->vcpu = vcpu;
-	thread->tid = 0; /* not known yet */
 	thread->timing = timing;
 	thread->load_cycles = timing->load_cycles;
 	thread->mispredict_cycles = timing->setup->pipeline.mispredict_cycles;
@@ -186,12 +182,14 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	return 0;
 }
 
-/* Leave the core, whose counters, predictor and caches stay there. */
-static void
-leave_core(struct thread *thread)
+void
+thread_end(struct thread *thread)
 {
 	struct target_core *core = thread->core;
 
+	if (!thread->is_alive)
+		return;
+	core_settle(thread);
 	core->predictor = thread->predictor;
 	pthread_mutex_lock(&thread->timing->cores_lock); /* against timing_publish() of another thread */
 	thread_publish(thread);
@@ -199,16 +197,7 @@ leave_core(struct thread *thread)
 	thread->core = NULL;
 	thread->hierarchy = NULL;
 	pthread_mutex_unlock(&thread->timing->cores_lock);
-	give_core_back(thread->timing, core);
-}
-
-void
-thread_end(struct thread *thread)
-{
-	if (!thread->is_alive)
-		return;
-	core_settle(thread);
-	leave_core(thread); /* before the clock gives the core to another thread */
+	give_core_back(thread->timing, core); /* before the clock gives the core to another thread */
 	clock_thread_end(thread->timing->clock, thread->vcpu, thread_clock(thread));
 }
 
@@ -288,21 +277,6 @@ thread_call_began(struct thread *thread, const struct clock_call *call)
 	clock_call_began(thread->timing->clock, thread->vcpu, thread_clock(thread), call);
 }
 
-/* The thread may not run on its core any more: it goes on with the caches of the one where it is now. */
-static void
-change_core(struct thread *thread)
-{
-	leave_core(thread);
-	if (take_core(thread->timing, thread)) {
-		dprintf(STDERR_FILENO, "dcpiemu: process %d cannot move a thread: %s\n", (int)getpid(),
-		        strerror(ENOMEM));
-		abort();
-	}
-	pthread_mutex_lock(&thread->timing->cores_lock);
-	thread->is_alive = true;
-	pthread_mutex_unlock(&thread->timing->cores_lock);
-}
-
 void
 thread_call_ended(struct thread *thread, int64_t result)
 {
@@ -311,8 +285,6 @@ thread_call_ended(struct thread *thread, int64_t result)
 	clock_call_ended(thread->timing->clock, thread->vcpu, thread_clock(thread), result, &step);
 	thread_step(thread, &step);
 	core_restart(thread);
-	if (thread->core && thread->core->number != clock_thread_core(thread->timing->clock, thread->vcpu))
-		change_core(thread);
 }
 
 void
@@ -324,7 +296,6 @@ thread_fork(struct thread *thread)
 	counters->clock = thread_clock(thread);
 	counters->began = thread_clock(thread);
 	counters->threads = 1;
-	thread->tid = 0;       /* not known yet */
 	if (thread->hierarchy) /* what it moved before is the parent's */
 		begin_traffic(thread);
 }
