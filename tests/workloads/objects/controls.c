@@ -47,6 +47,7 @@
 #define TABLE_WORDS 2048 /* 16 KiB */
 #define SLOTS       64
 #define NODES       16
+#define ITEM_STEPS  100   /* what an item takes to make, and to use */
 #define RARE_STEPS  16000 /* of some six instructions */
 
 static struct crew crew;
@@ -274,7 +275,7 @@ put_items(struct worker *worker, struct pair_queue *queue)
 {
 	for (size_t i = 0; i < crew.loops; i++) {
 		wait_for_other(&queue->taken, i - SLOTS);
-		queue->slots[i % SLOTS * distance] = compute(&worker->random, 4);
+		queue->slots[i % SLOTS * distance] = compute(&worker->random, ITEM_STEPS);
 		atomic_store_explicit(&queue->written, i + 1, memory_order_release);
 	}
 }
@@ -284,7 +285,7 @@ take_items(struct worker *worker, struct pair_queue *queue)
 {
 	for (size_t i = 0; i < crew.loops; i++) {
 		wait_for_other(&queue->written, i);
-		worker->sum += queue->slots[i % SLOTS * distance];
+		worker->sum += queue->slots[i % SLOTS * distance] ^ compute(&worker->random, ITEM_STEPS);
 		atomic_store_explicit(&queue->taken, i + 1, memory_order_release);
 	}
 }
