@@ -62,7 +62,7 @@ struct clock_thread {
 	pthread_t host;              /* that made its last system call: finds the parent of a new thread */
 	int host_thread;             /* tid of `host` */
 	bool is_alive, has_host;
-	bool is_pinned;                            /* under the lock, as the mask */
+	atomic_bool is_pinned;                     /* set under the lock, as the mask */
 	uint8_t affinity[RUN_CLOCK_AFFINITY_SIZE]; /* the cores that it may run on, if it is pinned */
 	atomic_uint core;                          /* set under the lock */
 	uint64_t last;                             /* its clock at the last clock_reached() */
