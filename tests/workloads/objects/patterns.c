@@ -186,8 +186,10 @@ pin(void)
 	crew.process_count = crew.node_count;
 	crew.worker_count = crew.threads / crew.process_count;
 	crew.is_dealt = !crew.is_other;
-	if (!crew.worker_count || pipe(ends))
+	if (!crew.worker_count || pipe(ends)) {
+		fprintf(stderr, "no pipe, or less threads than nodes\n");
 		exit(1);
+	}
 	for (unsigned i = 0; i < crew.process_count; i++) {
 		const pid_t child = fork();
 
@@ -324,7 +326,7 @@ split(void)
 static const struct program_mode modes[] = {
 	{"replicate", replicate, 40000, 96}, {"interleave", interleave, 4, 96},
 	{"local", local, 100000, 192},       {"pin", pin, 100000, 8},
-	{"migrate", migrate, 1000000, 128},  {"pad", pad, 100000, 1},
+	{"migrate", migrate, 4000000, 128},  {"pad", pad, 100000, 1},
 	{"split", split, 100000, 1},
 };
 
