@@ -62,9 +62,11 @@ struct clock_thread {
 	pthread_t host;              /* that made its last system call: finds the parent of a new thread */
 	int host_thread;             /* tid of `host` */
 	bool is_alive, has_host;
-	unsigned core;
-	uint64_t last;            /* its clock at the last clock_reached() */
-	atomic_uint_fast64_t now; /* its clock when it was last known; other threads read it */
+	atomic_bool is_pinned;                     /* set under the lock, as the mask */
+	uint8_t affinity[RUN_CLOCK_AFFINITY_SIZE]; /* the cores that it may run on, if it is pinned */
+	atomic_uint core;                          /* set under the lock */
+	uint64_t last;                             /* its clock at the last clock_reached() */
+	atomic_uint_fast64_t now;                  /* its clock when it was last known; other threads read it */
 	atomic_uint_fast64_t began;
 	atomic_uint_fast64_t blocked; /* cycles since it began */
 	atomic_uint_fast64_t system;
@@ -199,38 +201,68 @@ find_caller(struct clock *clock)
 	return NULL;
 }
 
-/* Note that the calling thread of the host is that of `vcpu`. */
+/*
+ * Under the lock: put the thread on the core with the fewest other threads, the first of these, of those that it may
+ * run on. A thread that may stay where it is does not move.
+ */
 static void
-bind_thread(struct clock *clock, unsigned vcpu)
-{
-	struct clock_thread *thread = &clock->threads[vcpu];
-
-	if (thread->has_host)
-		return;
-	thread->host = pthread_self();
-	thread->host_thread = gettid();
-	thread->has_host = true;
-	quantum_bind(clock->quantum, vcpu);
-}
-
-/* The core with the fewest threads, the first of these; for a process's first thread, the one that it is pinned to. */
-static unsigned
-choose_core(const struct clock *clock, bool is_first)
+choose_core(const struct clock *clock, struct clock_thread *thread, bool may_stay)
 {
 	const unsigned cores = clock->setup.threads ? clock->setup.threads : 1, highest = atomic_load(&clock->highest);
 	uint16_t threads[MACHINE_CORES_MAX] = {0};
 	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
-	unsigned best = 0;
+	const unsigned core = atomic_load(&thread->core);
+	unsigned best;
 
-	if (is_first && run_clock_affinity(clock->run_clock, clock->process, mask))
-		return (unsigned)guest_cpus_first(mask, sizeof(mask));
+	guest_cpus_mask(mask, sizeof(mask), cores);
+	if (thread->is_pinned)
+		memcpy(mask, thread->affinity, sizeof(mask));
+	if (may_stay && guest_cpus_has(mask, core))
+		return;
 	for (unsigned i = 0; i < highest; i++)
-		if (clock->threads[i].is_alive)
+		if (clock->threads[i].is_alive && &clock->threads[i] != thread)
 			threads[clock->threads[i].core]++;
-	for (unsigned i = 1; i < cores; i++)
-		if (threads[i] < threads[best])
+	best = (unsigned)guest_cpus_first(mask, sizeof(mask));
+	for (unsigned i = best + 1; i < cores; i++)
+		if (guest_cpus_has(mask, i) && threads[i] < threads[best])
 			best = i;
-	return best;
+	atomic_store(&thread->core, best);
+}
+
+/* Under the lock: pin the thread to the cores of `mask`, which has some of the target's, or all, and no other. */
+static void
+pin_thread(struct clock *clock, struct clock_thread *thread, const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE])
+{
+	uint8_t all[RUN_CLOCK_AFFINITY_SIZE];
+
+	guest_cpus_mask(all, sizeof(all), clock->setup.threads);
+	memcpy(thread->affinity, mask, sizeof(thread->affinity));
+	thread->is_pinned = memcmp(mask, all, sizeof(all)) != 0;
+	choose_core(clock, thread, true);
+}
+
+/*
+ * Note that the calling thread of the host is that of `vcpu`. Only now its number is known: another thread may have
+ * pinned it before it ran, and others may ask for the mask that it has from its parent.
+ */
+static void
+bind_thread(struct clock *clock, unsigned vcpu)
+{
+	struct clock_thread *thread = &clock->threads[vcpu];
+	uint8_t mask[RUN_CLOCK_AFFINITY_SIZE];
+
+	if (thread->has_host)
+		return;
+	pthread_mutex_lock(&clock->lock);
+	thread->host = pthread_self();
+	thread->host_thread = gettid();
+	thread->has_host = true;
+	if (run_clock_affinity(clock->run_clock, thread->host_thread, mask))
+		pin_thread(clock, thread, mask);
+	else if (thread->is_pinned)
+		run_clock_set_affinity(clock->run_clock, thread->host_thread, thread->affinity);
+	pthread_mutex_unlock(&clock->lock);
+	quantum_bind(clock->quantum, vcpu);
 }
 
 uint64_t
@@ -248,7 +280,11 @@ clock_thread_begin(struct clock *clock, unsigned vcpu, struct record_counters *c
 		parent = atomic_load(&clock->cloning);
 	now = parent ? atomic_load(&parent->now) : clock->start;
 	memset(&thread->pending, 0, sizeof(thread->pending));
-	thread->core = choose_core(clock, !parent);
+	thread->is_pinned =
+		parent ? parent->is_pinned : run_clock_affinity(clock->run_clock, clock->process, thread->affinity);
+	if (parent)
+		memcpy(thread->affinity, parent->affinity, sizeof(thread->affinity));
+	choose_core(clock, thread, false);
 	thread->counters = counters ? counters : &thread->none;
 	thread->child_address = parent ? parent->pending.child_address : 0;
 	thread->last = now;
@@ -280,6 +316,8 @@ clock_thread_end(struct clock *clock, unsigned vcpu, uint64_t now)
 	atomic_fetch_add(&clock->ended_cycles, now - atomic_load(&thread->began) - atomic_load(&thread->blocked));
 	atomic_fetch_add(&clock->ended_system_cycles, atomic_load(&thread->system));
 	thread->is_alive = false;
+	if (thread->has_host && thread->host_thread != clock->process)
+		run_clock_unpin(clock->run_clock, thread->host_thread); /* a later thread may get its number */
 	pthread_mutex_unlock(&clock->lock);
 	quantum_end(clock->quantum, vcpu);
 }
@@ -322,14 +360,24 @@ cpu_time_of_all(const struct clock *clock, struct cpu_time *cpu)
 
 /*
  * With more threads than cores each has its share of them: what the others had meanwhile is added to a thread's clock.
- * The target's scheduler is assumed to be perfect: no core is idle while a thread is ready.
+ * The target's scheduler is assumed to be perfect: no core is idle while a thread is ready. A pinned thread has its
+ * share of the core that it is on.
  */
 static uint64_t
-share_cores(const struct clock *clock, uint64_t cycles)
+share_cores(const struct clock *clock, const struct clock_thread *thread, uint64_t cycles)
 {
-	const uint64_t running = quantum_running(clock->quantum);
-	const uint64_t cores = clock->setup.threads ? clock->setup.threads : 1;
+	const unsigned highest = atomic_load(&clock->highest);
+	uint64_t running = quantum_running(clock->quantum), cores = clock->setup.threads ? clock->setup.threads : 1;
 
+	if (thread->is_pinned) {
+		running = cores = 1;
+		for (unsigned i = 0; i < highest; i++) {
+			const struct clock_thread *other = &clock->threads[i];
+
+			running += other != thread && other->is_alive && other->core == thread->core &&
+			           quantum_is_running(clock->quantum, i);
+		}
+	}
 	return running > cores ? cycles * (running - cores) / cores : 0;
 }
 
@@ -382,7 +430,7 @@ clock_reached(struct clock *clock, unsigned vcpu, uint64_t now, struct clock_ste
 		guest_result_write(&clock->result, vcpu, thread->result_override);
 		thread->has_result_override = false;
 	}
-	shared = now > thread->last ? share_cores(clock, now - thread->last) : 0;
+	shared = now > thread->last ? share_cores(clock, thread, now - thread->last) : 0;
 	step->now += shared;
 	step->blocked_cycles = shared;
 	atomic_fetch_add_explicit(&thread->blocked, shared, memory_order_relaxed);
@@ -779,8 +827,8 @@ answer_affinity(const struct clock *clock, struct clock_thread *caller, int64_t 
 
 /*
  * sched_setaffinity(thread, size, mask): the host may have failed with -EINVAL because it has none of these processors,
- * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that moves keeps
- * the caches of the core on which it began.
+ * which the target may have; when it succeeded, the host's thread must not stay on them. A thread that has to move is
+ * on its new core from its next block, or turn, on.
  */
 static void
 answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t result)
@@ -803,10 +851,15 @@ answer_set_affinity(struct clock *clock, struct clock_thread *caller, int64_t re
 	override_result(caller, first < 0 ? -EINVAL : 0);
 	if (first < 0)
 		return;
+	pthread_mutex_lock(&clock->lock);
 	run_clock_set_affinity(clock->run_clock, subject, mask);
-	for (unsigned i = 0; i < highest; i++)
-		if (clock->threads[i].is_alive && clock->threads[i].host_thread == subject)
-			clock->threads[i].core = (unsigned)first;
+	for (unsigned i = 0; i < highest; i++) {
+		struct clock_thread *thread = &clock->threads[i];
+
+		if (thread->is_alive && thread->has_host && thread->host_thread == subject)
+			pin_thread(clock, thread, mask);
+	}
+	pthread_mutex_unlock(&clock->lock);
 }
 
 /* getcpu(core, node) */
@@ -1116,6 +1169,8 @@ clock_fork(struct clock *clock)
 	run_clock_begin(clock->run_clock, clock->process, getppid(), clock->start);
 	clock->before = clock->children = (struct cpu_time){0};
 	clock->threads[vcpu].host_thread = gettid();
+	if (clock->threads[vcpu].is_pinned)
+		run_clock_set_affinity(clock->run_clock, clock->process, clock->threads[vcpu].affinity);
 	/* with one seed, parent and child would choose equal names for temporary files */
 	clock->threads[vcpu].random.state ^= ~clock->start;
 	atomic_store(&clock->threads[vcpu].began, clock->start);

@@ -39,6 +39,13 @@ size_t guest_cpus_mask_size(unsigned cpus);
 /* Set the first `cpus` bits of a mask of `size` bytes, and clear the others. */
 void guest_cpus_mask(uint8_t *mask, size_t size, unsigned cpus);
 
+/* Whether processor `cpu` is in a mask. */
+static inline bool
+guest_cpus_has(const uint8_t *mask, unsigned cpu)
+{
+	return mask[cpu / 8] >> cpu % 8 & 1;
+}
+
 /* The lowest bit of a mask; -1: none is set. */
 int guest_cpus_first(const uint8_t *mask, size_t size);
 

@@ -124,6 +124,14 @@ quantum_running(const struct quantum *quantum)
 	return atomic_load(&quantum->running);
 }
 
+bool
+quantum_is_running(const struct quantum *quantum, unsigned slot)
+{
+	const unsigned state = atomic_load(&quantum->slots[slot].state);
+
+	return state == SLOT_RUNS || state == SLOT_WOKEN;
+}
+
 /* Under the lock. */
 static void
 clear_waiting(struct quantum *quantum, struct quantum_slot *slot)

@@ -63,6 +63,9 @@ void quantum_release_all(struct quantum *quantum);
 uint64_t quantum_slowest(const struct quantum *quantum, unsigned slot);
 unsigned quantum_running(const struct quantum *quantum);
 
+/* Whether the thread of `slot` is not in a call that may block, or was woken. */
+bool quantum_is_running(const struct quantum *quantum, unsigned slot);
+
 /* In the child of a fork: `slot` is the only thread. */
 void quantum_fork(struct quantum *quantum, unsigned slot);
 

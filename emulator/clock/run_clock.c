@@ -196,6 +196,15 @@ run_clock_affinity(const struct run_clock *run_clock, pid_t process, uint8_t mas
 	return true;
 }
 
+void
+run_clock_unpin(struct run_clock *run_clock, pid_t process)
+{
+	struct run_process *entry = find_process(run_clock, process, false);
+
+	if (entry)
+		atomic_store(&entry->is_pinned, false);
+}
+
 uint64_t
 run_clock_pipe(int fd)
 {

@@ -47,10 +47,14 @@ struct cpu_time {
 void run_clock_set_cpu_time(struct run_clock *run_clock, pid_t process, const struct cpu_time *cpu);
 void run_clock_cpu_time(const struct run_clock *run_clock, pid_t process, struct cpu_time *cpu);
 
-/* The cores that a process is pinned to, one bit each; its children inherit them. False: it is not pinned. */
+/*
+ * The cores that a process, or another thread than its first, is pinned to, one bit each; children of the process
+ * inherit them. False: it is not pinned.
+ */
 #define RUN_CLOCK_AFFINITY_SIZE (MACHINE_CORES_MAX / 8)
 void run_clock_set_affinity(struct run_clock *run_clock, pid_t process, const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
 bool run_clock_affinity(const struct run_clock *run_clock, pid_t process, uint8_t mask[RUN_CLOCK_AFFINITY_SIZE]);
+void run_clock_unpin(struct run_clock *run_clock, pid_t process);
 
 /* The number of a descriptor's pipe, for the functions below; 0: it is no pipe. */
 uint64_t run_clock_pipe(int fd);

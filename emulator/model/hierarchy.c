@@ -376,8 +376,12 @@ hierarchy_move_filter(struct hierarchy *hierarchy, struct filter_room room)
 	struct hit_filter *moved;
 
 	if (!room.at && hierarchy->data_filter != hierarchy->room.at)
-		return 0; /* it has memory of its own */
+		return 0;              /* it has memory of its own */
+	if (hierarchy->coherent.is_on) /* other cores may be about to ask for its lines */
+		coherence_lock(&hierarchy->coherent);
 	moved = l1_move_filter(&hierarchy->data, &hierarchy->data_tlb.level, room);
+	if (hierarchy->coherent.is_on)
+		coherence_unlock(&hierarchy->coherent);
 	if (!moved)
 		return -ENOMEM;
 	if (hierarchy->data_filter != hierarchy->room.at)

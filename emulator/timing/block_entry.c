@@ -24,15 +24,10 @@ static struct {
 static __attribute__((noinline)) void
 take_sample_or_turn(struct thread *thread)
 {
-	struct clock_step step;
-
 	if (thread_clock(thread) > thread->next_sample)
 		sample_execution(thread, thread_clock(thread) - thread->edge->variant.cycles);
-	if (thread_clock(thread) >= thread->next_turn) {
-		thread_publish(thread);
-		clock_reached(thread->timing->clock, thread->vcpu, thread_clock(thread), &step);
-		thread_step(thread, &step);
-	}
+	if (thread_clock(thread) >= thread->next_turn)
+		thread_turn(thread);
 }
 
 /* While a load is waited for, the limit stays where the clock is. */

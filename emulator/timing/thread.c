@@ -69,22 +69,21 @@ begin_traffic(struct thread *thread)
 	thread->traffic_before.prefetched_used = counters->prefetched_used - traffic.prefetched_used;
 }
 
-static int
-take_core(struct timing *timing, struct thread *thread)
+/* Where the thread's callbacks look first, if the data filter of a core fits there. */
+static struct filter_room
+filter_area(const struct thread *thread)
 {
 	const struct filter_room area = {thread_filter(thread), (1 << THREAD_SHIFT) - THREAD_DATA};
-	const struct filter_room room = timing->is_common ? area : FILTER_NO_ROOM;
-	const unsigned number = clock_thread_core(timing->clock, thread->vcpu);
 
-	thread->core = take_idle_core(timing, number, room);
-	if (thread->core && thread->core->hierarchy)
-		hierarchy_begin_thread(thread->core->hierarchy, thread_clock(thread));
-	if (!thread->core)
-		thread->core = new_core(timing, number, room);
-	if (!thread->core)
-		return -errno;
-	thread->predictor = thread->core->predictor;
-	thread->hierarchy = thread->core->hierarchy;
+	return thread->timing->is_common ? area : FILTER_NO_ROOM;
+}
+
+static void
+use_core(struct thread *thread, struct target_core *core)
+{
+	thread->core = core;
+	thread->predictor = core->predictor;
+	thread->hierarchy = core->hierarchy;
 	if (thread->hierarchy) {
 		thread->data_filter = hierarchy_data_filter(thread->hierarchy);
 		thread->code_filter = hierarchy_code_filter(thread->hierarchy);
@@ -92,6 +91,28 @@ take_core(struct timing *timing, struct thread *thread)
 	}
 	if (thread->data_filter != thread_filter(thread))
 		hit_filter_clear(thread_filter(thread));
+}
+
+/* The core that the clock has chosen, with its data filter in `room`; NULL and errno. */
+static struct target_core *
+find_core(struct timing *timing, struct thread *thread, unsigned number, struct filter_room room)
+{
+	struct target_core *core = take_idle_core(timing, number, room);
+
+	if (core && core->hierarchy)
+		hierarchy_begin_thread(core->hierarchy, thread_clock(thread));
+	return core ? core : new_core(timing, number, room);
+}
+
+static int
+take_core(struct timing *timing, struct thread *thread)
+{
+	struct target_core *core =
+		find_core(timing, thread, clock_thread_core(timing->clock, thread->vcpu), filter_area(thread));
+
+	if (!core)
+		return -errno;
+	use_core(thread, core);
 	return 0;
 }
 
@@ -277,6 +298,48 @@ thread_call_began(struct thread *thread, const struct clock_call *call)
 	clock_call_began(thread->timing->clock, thread->vcpu, thread_clock(thread), call);
 }
 
+/*
+ * The clock may have chosen another core, as the thread's affinity was set: the thread leaves its caches, TLBs and
+ * predictor there and continues with those of the new core. Without memory for them it stays.
+ */
+static void
+follow_clock(struct thread *thread)
+{
+	struct timing *timing = thread->timing;
+	const unsigned number = clock_thread_core(timing->clock, thread->vcpu);
+	struct target_core *left = thread->core, *core;
+
+	if (number == left->number)
+		return;
+	core = find_core(timing, thread, number, FILTER_NO_ROOM);
+	if (!core)
+		return;
+	core_settle(thread);
+	left->predictor = thread->predictor;
+	pthread_mutex_lock(&timing->cores_lock); /* against timing_publish() of another thread */
+	thread_publish(thread);
+	thread->core = NULL;
+	thread->hierarchy = NULL;
+	pthread_mutex_unlock(&timing->cores_lock);
+	give_core_back(timing, left);
+	if (core->hierarchy) /* else its filter stays in memory of its own */
+		(void)hierarchy_move_filter(core->hierarchy, filter_area(thread));
+	pthread_mutex_lock(&timing->cores_lock);
+	use_core(thread, core);
+	pthread_mutex_unlock(&timing->cores_lock);
+}
+
+void
+thread_turn(struct thread *thread)
+{
+	struct clock_step step;
+
+	thread_publish(thread);
+	clock_reached(thread->timing->clock, thread->vcpu, thread_clock(thread), &step);
+	thread_step(thread, &step);
+	follow_clock(thread);
+}
+
 void
 thread_call_ended(struct thread *thread, int64_t result)
 {
@@ -285,6 +348,7 @@ thread_call_ended(struct thread *thread, int64_t result)
 	clock_call_ended(thread->timing->clock, thread->vcpu, thread_clock(thread), result, &step);
 	thread_step(thread, &step);
 	core_restart(thread);
+	follow_clock(thread);
 }
 
 void

@@ -220,6 +220,9 @@ void thread_set_limit(struct thread *thread);
 struct clock_step;
 void thread_step(struct thread *thread, const struct clock_step *step);
 
+/* The thread's turn is due: it waits for others, and may continue on another core. To be called between blocks. */
+void thread_turn(struct thread *thread);
+
 /* The thread makes a system call; and returns from it. */
 struct clock_call;
 void thread_call_began(struct thread *thread, const struct clock_call *call);

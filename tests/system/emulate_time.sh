@@ -40,6 +40,18 @@ processors()
 		'echo "$(taskset -c 2,3 env -u OMP_NUM_THREADS nproc) $(taskset -cp 0,1 $$ >/dev/null; taskset -cp $$ | sed "s/.*: //")"'
 }
 
+# A core's node is known, and a thread that is pinned to it touches that node's memory.
+nodes()
+{
+	local cpu
+
+	for cpu in 0 3; do
+		emulate e5-2699v3-2s 4 --no-db --no-samples -- taskset -c $cpu sort "$top/tests/system/lib.sh"
+		jq -r '[.nodes[].bytes] | if .[0] > .[1] then 0 else 1 end' "$report"
+	done >"$scratch/nodes"
+	check_equal 'who is pinned to a core of another node has its memory there' '0 1' "$(paste -sd ' ' "$scratch/nodes")"
+}
+
 chance()
 {
 	local once
@@ -158,6 +170,7 @@ proportions()
 }
 
 processors
+nodes
 chance
 times
 waits

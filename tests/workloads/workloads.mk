@@ -78,6 +78,13 @@ $(EMULATED): $(call workload,emulated/%): tests/workloads/emulated/%.c tests/wor
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -pthread -o $@ $<
 
+# Objects of memory whose right placement is known.
+OBJECTS := $(patsubst tests/workloads/objects/%.c,$(BUILD)/workloads/objects/%,$(wildcard tests/workloads/objects/*.c))
+workloads: $(OBJECTS)
+$(OBJECTS): $(call workload,objects/%): tests/workloads/objects/%.c tests/workloads/objects/objects.h tests/workloads/emulated/emulated.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -I. -pthread -o $@ $<
+
 $(call workload,call_tree_exceptions.o): tests/workloads/call_tree_exceptions.cc tests/workloads/call_tree_exceptions.h tests/workloads/burn.h
 	@mkdir -p $(@D)
 	$(CXX) $(WORKLOAD_CXXFLAGS) -c -o $@ $<

@@ -326,6 +326,60 @@ a_thread_is_pinned_to_a_core_that_the_host_does_not_have(void **state)
 	assert_int_equal(mask[0], 0x08);
 }
 
+/* The thread pins itself; the host has enough processors. */
+static void
+pin(struct clock_fixture *fixture, unsigned vcpu, uint64_t now, uint8_t cores)
+{
+	const uint8_t wanted[8] = {cores};
+
+	begin(fixture, vcpu, now, SYS_sched_setaffinity, 0, sizeof(wanted), (uintptr_t)wanted, 0);
+	clock_call_ended(fixture->clock, vcpu, now, -EINVAL, &fixture->step);
+	clock_reached(fixture->clock, vcpu, fixture->step.now, &fixture->step);
+}
+
+static void
+a_pinned_thread_moves_only_when_it_must(void **state)
+{
+	struct clock_fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	pin(fixture, 0, 100, 0x0c);
+	assert_int_equal(clock_thread_core(fixture->clock, 0), 2);
+	pin(fixture, 0, 1000, 0x06);
+	assert_int_equal(clock_thread_core(fixture->clock, 0), 2);
+	pin(fixture, 0, 2000, 0x0b);
+	assert_int_equal(clock_thread_core(fixture->clock, 0), 0);
+}
+
+static void
+threads_are_pinned_as_the_one_that_makes_them(void **state)
+{
+	struct clock_fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	pin(fixture, 0, 100, 0x0c);
+	for (unsigned i = 1; i < 4; i++)
+		clock_thread_begin(fixture->clock, i, NULL);
+	assert_int_equal(clock_thread_core(fixture->clock, 1), 3);
+	assert_int_equal(clock_thread_core(fixture->clock, 2), 2);
+	assert_int_equal(clock_thread_core(fixture->clock, 3), 3);
+}
+
+static void
+threads_that_are_pinned_to_one_core_share_it(void **state)
+{
+	struct clock_fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	pin(fixture, 0, 0, 0x02);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	clock_reached(fixture->clock, 0, 10000, &fixture->step);
+	assert_int_equal(fixture->step.blocked_cycles, 10000 - CALL_CYCLES);
+	clock_thread_end(fixture->clock, 1, 0);
+	clock_reached(fixture->clock, 0, 40000, &fixture->step);
+	assert_int_equal(fixture->step.blocked_cycles, 0);
+}
+
 static uint64_t
 ask_for_random(struct clock_fixture *fixture, uint64_t now)
 {
@@ -532,6 +586,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(random_numbers_are_the_seed_s, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_random_device_is_the_seed_s_too_and_other_files_are_not, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_pinned_thread_moves_only_when_it_must, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_are_pinned_as_the_one_that_makes_them, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_that_are_pinned_to_one_core_share_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_threads_than_cores_share_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_reader_of_a_pipe_has_what_was_written_when_it_was, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wait_for_a_child_returns_at_its_last_time, setup, teardown),

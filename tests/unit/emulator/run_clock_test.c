@@ -64,6 +64,18 @@ a_child_is_pinned_as_its_parent(void **state)
 }
 
 static void
+a_thread_that_ends_is_pinned_no_more(void **state)
+{
+	const uint8_t mask[RUN_CLOCK_AFFINITY_SIZE] = {1};
+	uint8_t found[RUN_CLOCK_AFFINITY_SIZE];
+
+	run_clock_unpin(*state, 7);
+	run_clock_set_affinity(*state, 7, mask);
+	run_clock_unpin(*state, 7);
+	assert_false(run_clock_affinity(*state, 7, found));
+}
+
+static void
 numbers_that_want_the_same_place_have_one_each(void **state)
 {
 	for (int i = 0; i < 8; i++)
@@ -209,6 +221,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_process_never_goes_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_number_may_be_another_process_s_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_child_is_pinned_as_its_parent, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_ends_is_pinned_no_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_that_want_the_same_place_have_one_each, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_processes_are_not_known, setup, teardown),
 		cmocka_unit_test(processes_of_a_run_share_a_file),

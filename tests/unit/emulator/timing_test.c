@@ -80,7 +80,8 @@ a_thread_too_many_is_refused(void **state)
 
 /* ---- cores ---- */
 
-#define LINE_OF(thread) (UINT64_C(0x100000) + (thread)*UINT64_C(0x10000))
+#define CALL_SET_AFFINITY 203 /* of the x86-64 that is emulated */
+#define LINE_OF(thread)   (UINT64_C(0x100000) + (thread)*UINT64_C(0x10000))
 
 static int
 begin_three_cores(void **state, bool prefetch)
@@ -159,6 +160,50 @@ threads_that_share_a_core_have_caches_each(void **state)
 	assert_false(load_hits(last, LINE_OF(0)));
 }
 
+/* The calling thread's affinity is set to one core. */
+static void
+pin(struct thread *thread, unsigned core)
+{
+	const uint8_t mask[8] = {(uint8_t)(1U << core)};
+	const struct clock_call call = {.number = CALL_SET_AFFINITY, .arguments = {0, sizeof(mask), (uintptr_t)mask}};
+
+	thread_call_began(thread, &call);
+	thread_call_ended(thread, -EINVAL); /* as from a host that has no such core */
+}
+
+static void
+a_thread_that_is_pinned_elsewhere_has_the_caches_there(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct thread *thread = fixture->thread;
+
+	assert_false(load_hits(thread, LINE_OF(0)));
+	pin(thread, 2);
+	assert_int_equal(thread->core->number, 2);
+	assert_false(load_hits(thread, LINE_OF(0)));
+	assert_false(load_hits(thread, LINE_OF(2)));
+	pin(thread, 0);
+	assert_true(load_hits(thread, LINE_OF(0)));
+	assert_false(load_hits(thread, LINE_OF(2)));
+}
+
+static void
+a_thread_s_traffic_is_its_own_on_each_core(void **state)
+{
+	struct timing_fixture *fixture = *state;
+	struct thread *thread = fixture->thread;
+	const struct record_counters *counters = &thread->record->counters;
+
+	assert_false(load_hits(thread, LINE_OF(0)));
+	pin(thread, 1);
+	assert_int_equal(counters->node_bytes[0], 64);
+	assert_false(load_hits(thread, LINE_OF(1)));
+	pin(thread, 0);
+	assert_true(load_hits(thread, LINE_OF(0)));
+	timing_publish(&fixture->timing);
+	assert_int_equal(counters->node_bytes[0], 128);
+}
+
 /* What a core moved counts for the thread that ran on it then, once. */
 static void
 a_core_s_traffic_is_of_its_thread(void **state)
@@ -235,6 +280,8 @@ main(void)
 		TEST(a_thread_too_many_is_refused),
 		TEST_CORES(a_thread_finds_the_caches_of_its_core),
 		TEST_CORES(threads_that_share_a_core_have_caches_each),
+		TEST_CORES(a_thread_that_is_pinned_elsewhere_has_the_caches_there),
+		TEST_CORES(a_thread_s_traffic_is_its_own_on_each_core),
 		TEST_CORES(a_core_s_traffic_is_of_its_thread),
 		TEST_CORES(what_is_published_twice_counts_once),
 		TEST_STREAM(a_thread_does_not_wait_for_lines_of_another_time),
