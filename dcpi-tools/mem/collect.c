@@ -484,7 +484,7 @@ name_site(struct collector *collector, struct unnamed *site)
 	struct memory_site *added;
 	char text[4096];
 
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && frames[i]; i++) {
 		const uint32_t place = names_address(collector->names, process->map, frames[i], true);
 		uint32_t *frame = place == MEMORY_NOTHING ? NULL : memory_profile_add_frame(profile);
 

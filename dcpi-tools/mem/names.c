@@ -385,7 +385,9 @@ names_region(struct names *names, const struct process_map *map, uint64_t addres
 		.size = mapping->end - mapping->start,
 		.kind = data               ? MEMORY_STATIC
 	                : mapping->path[0] ? MEMORY_FILE
-	                                   : MEMORY_UNKNOWN,
-		.name = memory_profile_add_text(names->profile, data ? text_basename(data->path) : mapping->path),
+	                                   : MEMORY_MAPPING,
+		.name = memory_profile_add_text(names->profile, data               ? text_basename(data->path)
+	                                                        : mapping->path[0] ? mapping->path
+	                                                                           : "[anon]"),
 	};
 }

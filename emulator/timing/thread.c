@@ -178,6 +178,7 @@ thread_begin(struct timing *timing, unsigned vcpu)
 	if (!thread->record)
 		return -errno;
 	thread->vcpu = vcpu;
+	thread->tid = 0; /* not known yet */
 	thread->timing = timing;
 	thread->load_cycles = timing->load_cycles;
 	thread->mispredict_cycles = timing->setup->pipeline.mispredict_cycles;
@@ -360,6 +361,7 @@ thread_fork(struct thread *thread)
 	counters->clock = thread_clock(thread);
 	counters->began = thread_clock(thread);
 	counters->threads = 1;
+	thread->tid = 0;
 	if (thread->hierarchy) /* what it moved before is the parent's */
 		begin_traffic(thread);
 }

@@ -11,6 +11,7 @@
 #define WORTH          1  /* of the run that an object must cost, */
 #define WORTH_SAMPLES  16 /* and samples that it must have */
 #define MOST_FALSE     50 /* of the cycles of transfers: for bytes that nobody else wrote */
+#define MOST_FAR       50 /* of the cycles of transfers: from another node */
 #define REMOTE_LEAST   20 /* of what memory serves: is remote */
 #define SINGLE_USER    85 /* of the accesses that memory serves: from one node, or by one thread */
 #define READ_MOSTLY    3  /* of the accesses since a second node came: stores */
@@ -110,6 +111,7 @@ add_access(const struct memory_profile *profile, struct memory_evidence *evidenc
 	if (access->flags & MEMORY_TRANSFER) {
 		evidence->transfers += weight;
 		evidence->transfer_cycles += weight * access->cost;
+		evidence->far_cycles += access->flags & MEMORY_FAR ? weight * access->cost : 0;
 	}
 	if (is_from_memory(access)) {
 		evidence->memory += weight;
@@ -129,6 +131,7 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->excess_cycles += more->excess_cycles;
 	sum->transfers += more->transfers;
 	sum->transfer_cycles += more->transfer_cycles;
+	sum->far_cycles += more->far_cycles;
 	sum->false_cycles += more->false_cycles;
 	sum->memory += more->memory;
 	sum->remote += more->remote;
@@ -584,6 +587,13 @@ decide(const struct memory_report *report, struct memory_member *member, const s
 		member->cost_cycles = evidence->false_cycles;
 		return;
 	}
+	/* a line goes from core to core faster within a node */
+	if (evidence->far_cycles > evidence->excess_cycles &&
+	    is_share(evidence->far_cycles, evidence->transfer_cycles, MOST_FAR) && fits_on_a_node(report, member)) {
+		member->verdict = VERDICT_PIN;
+		member->cost_cycles = evidence->far_cycles;
+		return;
+	}
 	if (!is_share(list->remote, list->memory, REMOTE_LEAST))
 		return;
 	member->verdict = place(report, member, list);
@@ -830,6 +840,14 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 		         remote);
 		return;
 	case VERDICT_PIN:
+		if (evidence->far_cycles > evidence->excess_cycles) {
+			snprintf(text, size,
+			         "%u %% of the waiting for its lines is for cores of another node, and the threads of "
+			         "its "
+			         "process would fit on one: keep them together",
+			         percent(evidence->far_cycles, evidence->transfer_cycles));
+			return;
+		}
 		snprintf(text, size,
 		         "%u %% of the accesses to its memory are remote, by threads that moved, or that would fit on "
 		         "one "

@@ -40,7 +40,7 @@ struct memory_evidence {
 	uint64_t accesses, stores, cycles;
 	uint64_t memory, remote; /* that memory served, or a prefetcher from it; of another node's memory */
 	uint64_t excess_cycles;  /* that memory took longer than idle local memory would have */
-	uint64_t transfers, transfer_cycles;
+	uint64_t transfers, transfer_cycles, far_cycles; /* far_cycles: of lines of another node's cores */
 	uint64_t false_cycles; /* of transfers for bytes that no other thread wrote, in lines that are contended */
 	uint64_t avoidable_by_pinning;    /* remote, by threads that have run on several nodes */
 	uint64_t avoidable_by_allocation; /* remote, of an object that one node uses */

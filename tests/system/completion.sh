@@ -113,6 +113,9 @@ check_equal 'a command of dcpiemu' sweep "$(offers dcpiemu sw)"
 check_equal 'an option of it' --show-output "$(offers dcpiemu sweep --sh)"
 check_equal 'a machine that is described' e5-2603v1 "$(DCPI_MACHINES=$top/config/machines offers dcpiemu run --machine e5-260)"
 check_equal 'a part of the model' truth "$(offers dcpiemu run --model tr)"
+check_equal 'a command of dcpimem' objects "$(offers dcpimem objects)"
+check_equal 'an option of one' --each "$(offers dcpimem objects --ea)"
+check_equal 'a machine for it' opteron-6174-2s "$(DCPI_MACHINES=$top/config/machines offers dcpimem run --machine opt)"
 check_equal 'the program that dcpiemu runs' valgrind-or-not \
 	"$(PATH=$scratch/path:$PATH offers dcpiemu run --machine e5-2699v3 valgrind-or)"
 

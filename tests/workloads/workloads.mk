@@ -83,7 +83,11 @@ OBJECTS := $(patsubst tests/workloads/objects/%.c,$(BUILD)/workloads/objects/%,$
 workloads: $(OBJECTS)
 $(OBJECTS): $(call workload,objects/%): tests/workloads/objects/%.c tests/workloads/objects/objects.h tests/workloads/emulated/emulated.h
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -I. -pthread -o $@ $<
+	$(CC) $(WORKLOAD_CFLAGS) -I. -pthread -fno-ipa-icf -o $@ $<
+workloads: $(call workload,objects/lives)
+$(call workload,objects/lives): tests/workloads/objects/lives.cc
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CXXFLAGS) -fno-ipa-icf -pthread -o $@ $<
 
 $(call workload,call_tree_exceptions.o): tests/workloads/call_tree_exceptions.cc tests/workloads/call_tree_exceptions.h tests/workloads/burn.h
 	@mkdir -p $(@D)

@@ -233,6 +233,23 @@ threads_of_a_process_that_fit_on_a_node_are_pinned(void **state)
 	assert_verdict(fixture, VERDICT_PIN);
 }
 
+/* What they share fits the caches, and goes from node to node. */
+static void
+threads_of_a_process_that_share_lines_are_pinned(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint32_t pool = make_object(fixture, "makePool", 64 * 64, MAIN);
+
+	*memory_profile_add_process(&fixture->profile) = (struct memory_process){.pid = 2};
+	for (unsigned i = 2; i < THREADS; i++)
+		fixture->profile.threads[i].process = 1;
+	for (unsigned i = 0; i < 4000; i++) {
+		share(fixture, pool, i % 2, i * 64, i % 4 < 2);
+		fixture->profile.accesses[fixture->profile.access_count - 1].flags |= MEMORY_FAR;
+	}
+	assert_verdict(fixture, VERDICT_PIN);
+}
+
 static void
 what_nodes_use_in_turns_is_migrated(void **state)
 {
@@ -374,6 +391,7 @@ main(void)
 		TEST(what_one_thread_of_another_node_uses_is_allocated_there),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
+		TEST(threads_of_a_process_that_share_lines_are_pinned),
 		TEST(what_nodes_use_in_turns_is_migrated),
 		TEST(counters_of_threads_in_one_line_are_padded),
 		TEST(a_member_that_all_read_is_split_from_one_that_is_written),

@@ -1,0 +1,149 @@
+#!/bin/bash
+# dcpimem: objects of children, threads, C++ and mappings are found; what it keeps is what it printed; programs do what they
+# do without it; bad input gets a sentence
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/system/emulate_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/emulate_lib.sh"
+
+emulator_or_skip 'dcpimem follows objects' || exit 0
+lives=$build/workloads/objects/lives
+
+# observe THREADS [OPTION...] -- COMMAND... - the report is in $report, the program's output in $scratch/out and err
+observe()
+{
+	local threads=$1
+
+	shift
+	dcpimem run --machine e5-2699v3-2s --threads "$threads" --db "$db" --quiet --json --output "$report" "$@" \
+		>"$scratch/out" 2>"$scratch/err" </dev/null
+}
+
+# hottest - the object for which threads waited most, without what is behind the function, how many there are, of how many
+# threads one is at most
+hottest()
+{
+	jq -r '.objects | max_by(.evidence.transfer_cycles) |
+		"\(.object | sub("[+].*"; "")) \(.objects) \(.evidence.threads)"' "$report"
+}
+
+# matches SENTENCE PATTERN FILE
+matches()
+{
+	if grep -q -- "$2" "$3"; then
+		ok "$1"
+	else
+		not_ok "$1" "nothing matches: $2" "$(head -n 20 "$3")"
+	fi
+}
+
+# ---- objects of all kinds: two threads, and who cleared it, use a word of each ----
+
+observe 2 -- "$lives" vector
+check_equal 'an array of C++ is named by who made it' 'make_accounts 1 3' "$(hottest)"
+check_equal 'its size is what was asked for' 25600 "$(jq '.objects | max_by(.evidence.transfer_cycles).bytes' "$report")"
+observe 2 -- "$lives" child
+check_equal 'what a parent made, its child uses' 'make_word 1 2' "$(hottest)"
+observe 2 -- "$lives" exec
+check_equal 'a program that another one executes has objects of its own' 'make_accounts 1 3' "$(hottest)"
+observe 2 --each --limit 100 -- "$lives" threads
+check_equal 'memory that is used again is another object each time' 40 \
+	"$(jq '[.objects[] | select((.object | startswith("make_word")) and .cost > 0.005)] | length' "$report")"
+observe 2 --each --limit 100 -- "$lives" mapping
+check_equal 'of a mapping two parts are used, before and after half of it is gone' 'main mapping,main mapping' \
+	"$(jq -r '[.objects[] | select(.evidence.transfers > 10000) | (.object | sub("[+].*"; "")) + " " + .kind] | join(",")' "$report")"
+
+# ---- what is kept ----
+
+rm -rf "$db"
+observe 4 --label kept -- "$build/workloads/objects/patterns" pad plain 4 20000 1
+jq -S .objects "$report" >"$scratch/printed"
+check_equal 'objects in the database are those of the report' "$(cat "$scratch/printed")" \
+	"$(dcpimem objects --db "$db" --json | jq -S .objects)"
+check_equal 'they are those of the epoch that is named' "$(cat "$scratch/printed")" \
+	"$(dcpimem objects --db "$db" --epoch kept --json | jq -S .objects)"
+dcpimem objects --db "$db" >"$scratch/objects"
+matches 'the verdict has a sentence' '^pad make_counters[^:]*: [0-9]* % of the waiting .*a line of its own[.]$' "$scratch/objects"
+name=$(sed -n 's/^ *[0-9.]* %  pad  *\([^ ]*\).*/\1/p' "$scratch/objects")
+dcpimem object --db "$db" "$name" >"$scratch/object"
+matches 'an object has its call chain, with source lines' '^  pad  patterns[.]c:[0-9]*$' "$scratch/object"
+matches '... its threads' '^patterns([0-9]*)  *[0-9]*  *[0-9]* ' "$scratch/object"
+matches '... a time line' '^ *[0-9]*  [.rw*RW#]*[rw*][.rw*RW#]*$' "$scratch/object"
+matches '... and the bytes that threads share' '^ *[+][0-9]* .* falsely$' "$scratch/object"
+check_equal 'a part of the name is enough' "$(cat "$scratch/object")" "$(dcpimem object --db "$db" make_counters)"
+check_equal 'a number names one of several' pad \
+	"$(dcpimem object --db "$db" "$name#1" --json | jq -r .object.verdict)"
+check_equal 'threads have all accesses of objects' \
+	"$(jq '[.objects[].evidence.accesses] | add' "$report")" \
+	"$(dcpimem threads --db "$db" --json | jq '[.threads[].accesses] | add')"
+dcpitar --db "$db" "$scratch/archive.tar.zst" >"$scratch/tar.out" 2>&1 &&
+	dcpitar -x "$scratch/archive.tar.zst" --to "$scratch/elsewhere" >>"$scratch/tar.out" 2>&1 ||
+	not_ok 'an archive is written and read' "$(cat "$scratch/tar.out")"
+check_equal 'an archive has the objects' "$(cat "$scratch/object")" \
+	"$(dcpimem object --db "$scratch/elsewhere" make_counters)"
+dcpictl check --db "$db" >"$scratch/check"
+matches 'no damage is found' 'no damage found' "$scratch/check"
+
+# ---- programs do not notice ----
+
+# noticed SENTENCE COMMAND...
+noticed()
+{
+	local expected status
+
+	"${@:2}" >"$scratch/native.out" 2>"$scratch/native.err" </dev/null
+	expected=$?
+	observe 2 --no-samples --no-db -- "${@:2}"
+	status=$?
+	if [ $status = $expected ] && cmp -s "$scratch/native.out" "$scratch/out" && cmp -s "$scratch/native.err" "$scratch/err"; then
+		ok "$1"
+	else
+		not_ok "$1" "status $status, natively $expected" "$(diff "$scratch/native.out" "$scratch/out" | head -n 5)" \
+			"$(diff "$scratch/native.err" "$scratch/err" | head -n 5)"
+	fi
+}
+
+noticed 'python3 computes what it does natively' python3 -c 'print(sum(len(str(i)) for i in range(20000)))'
+noticed 'a shell, its children and their status' bash -c 'for i in 1 2 3; do echo $i | tr 123 abc | sort; done; exit 7'
+seq 3000 | rev >"$scratch/numbers"
+noticed 'sort in threads' sort --parallel=2 "$scratch/numbers"
+noticed 'a program that a signal ends' bash -c 'kill -TERM $$'
+printf 'int main(void){return 0;}\n' >"$scratch/static.c"
+if gcc -static -o "$scratch/static" "$scratch/static.c" 2>"$scratch/gcc.err"; then
+	noticed 'a static program' "$scratch/static"
+	dcpimem run --machine e5-2699v3 --threads 1 --no-db -- "$scratch/static" >"$scratch/out" 2>"$scratch/err"
+	matches '... is said to have no tracker' 'the heap of 1 process without the tracker' "$scratch/err"
+else
+	skip 'a static program' 'there is no static C library'
+fi
+
+# ---- bad input ----
+
+# refused SENTENCE STATUS PATTERN ARGUMENT...
+refused()
+{
+	local status
+
+	dcpimem "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
+	status=$?
+	check_equal "$1: status" "$2" $status
+	matches "$1" "$3" "$scratch/err"
+}
+
+refused 'no command' 2 'Usage'
+refused 'no such command' 2 "there is no command 'objets'" objets
+refused 'no machine' 2 'as if on which machine' run -- true
+refused 'no such machine' 2 'nonesuch' run --machine nonesuch -- true
+refused 'no program' 2 'which program' run --machine e5-2699v3
+refused 'no caches' 2 'must not leave out caches' run --machine e5-2699v3 --model counts -- true
+refused 'more threads than cores' 2 'it has 18 cores' run --machine e5-2699v3 --threads 19 -- true
+refused 'a program that is not there' 1 'nonesuch' run --machine e5-2699v3 --no-db -- nonesuch
+refused 'no database' 1 'no profile database' objects --db "$scratch/nowhere"
+refused 'no object' 2 'which object' object --db "$db"
+refused 'no such object' 2 'there is no such object' object --db "$db" nonesuch
+refused 'two objects' 2 'one object at a time' object --db "$db" a b
+rm -rf "$scratch/empty"
+dcpiemu run --machine e5-2699v3 --threads 1 --db "$scratch/empty" --quiet -- true
+refused 'no memory objects' 1 "no epoch has memory objects: 'dcpimem run' records them" objects --db "$scratch/empty"
+refused 'none in the epoch' 1 'epoch 1 has no memory objects' threads --db "$scratch/empty" --epoch 1
+
+[ $failures = 0 ]
