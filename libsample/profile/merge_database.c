@@ -828,7 +828,7 @@ add_sizes(struct merger *merger, enum store_table table, uint64_t *bytes)
 			break;
 		reader_init(&reader, walk.key.mv_data, walk.key.mv_size);
 		if (number_map_find(&merger->slices, read_u32_be(&reader)) !=
-		    0) /* the keys of both tables begin with the slice */
+		    0) /* the keys of these tables begin with the slice */
 			*bytes += walk.key.mv_size + walk.value.mv_size + NODE_BYTES;
 	}
 	store_walk_end(&walk);
@@ -851,6 +851,8 @@ check_room(struct merger *merger)
 		err = add_sizes(merger, TABLE_COUNTS, &bytes);
 	if (!err && merger->from_store->has[TABLE_EDGES])
 		err = add_sizes(merger, TABLE_EDGES, &bytes);
+	if (!err && merger->from_store->has[TABLE_MEMORY])
+		err = add_sizes(merger, TABLE_MEMORY, &bytes);
 	if (err)
 		return err;
 	return stats.used_bytes > stats.size_limit || bytes > stats.size_limit - stats.used_bytes ? -DCPI_EFULL : 0;

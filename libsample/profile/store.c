@@ -736,7 +736,7 @@ store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint
 	struct byte_writer copy = BYTE_WRITER_INIT;
 	uint8_t first[NUMBER_KEY_SIZE];
 	MDB_cursor *cursor;
-	int64_t count = 0;
+	size_t count = 0, size;
 	int err;
 
 	put_be(first, number, sizeof(first));
@@ -744,7 +744,7 @@ store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint
 	if (err)
 		return err;
 	/* LMDB does not define the cursor position after a deletion at the end of a table: seek again. */
-	while ((size_t)count < max) {
+	while (count < max) {
 		MDB_val key = {sizeof(first), first}, value;
 
 		err = store_error(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
@@ -753,15 +753,18 @@ store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint
 			err = 0;
 			break;
 		}
+		size = err ? 0 : value.mv_size;
 		if (!err)
 			err = remove_entry(store, cursor, &key, &value, move, context, &copy);
 		if (err)
 			break;
-		count++;
+		count += 1 + size / STORE_LARGE;
 	}
 	writer_fini(&copy);
 	mdb_cursor_close(cursor);
-	return err ? err : count;
+	if (err)
+		return err;
+	return count < max ? (int64_t)count : (int64_t)max;
 }
 
 int

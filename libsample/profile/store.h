@@ -92,10 +92,12 @@ int store_put(const struct store *store, MDB_txn *txn, enum store_table table, u
 int store_remove(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t id);
 
 /*
- * Remove at most `max` entries whose keys begin with `number`: the entries of one slice, or of one image. After an
- * entry was removed, `move` (NULL: none) gets a copy of it, valid during the call, and may put it under another key of
- * the table. How many were removed, or an error, which may be that of `move`: then abort the transaction.
+ * Remove entries whose keys begin with `number` - those of one slice, or of one image - in the order of their keys,
+ * until they count `max`: each counts one, and one more for every STORE_LARGE bytes of its value. After an entry was
+ * removed, `move` (NULL: none) gets a copy of it, valid during the call, and may put it under another key of the table.
+ * What the removed ones count, at most `max`; or an error, which may be that of `move`: then abort the transaction.
  */
+#define STORE_LARGE 4096
 typedef int store_move(const struct store *store, MDB_txn *txn, const MDB_val *key, const MDB_val *value,
                        void *context);
 int64_t store_take(const struct store *store, MDB_txn *txn, enum store_table table, uint32_t number, size_t max,
