@@ -5,6 +5,7 @@
  * describes it.
  */
 #include <argp.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/guard.h"
@@ -13,6 +14,7 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/mem/command.h"
+#include "dcpi-tools/mem/copy_cost.h"
 
 const char *argp_program_version = "dcpimem " DCPI_VERSION;
 
@@ -85,6 +87,8 @@ main(int argc, char **argv)
 	struct mem_choice choice = {0};
 	int status;
 
+	if (argc > 1 && strcmp(argv[1], COPY_COST_COMMAND) == 0)
+		return mem_copy_cost_main(argc - 1, argv + 1);
 	text_init();
 	argp_err_exit_status = STATUS_USAGE;
 	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);

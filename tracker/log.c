@@ -55,9 +55,10 @@ static struct {
 	uint32_t generation;
 	uint32_t opened; /* the generation for which it was tried to open a file */
 	uint32_t lock;
-	uint64_t waited_for;   /* what the reader had freed when it was waited for in vain, + 1 */
-	uint32_t clock;        /* enum object_log_clock */
-	pthread_key_t at_exit; /* of a thread */
+	uint64_t waited_for;                       /* what the reader had freed when it was waited for in vain, + 1 */
+	uint32_t clock;                            /* enum object_log_clock */
+	const struct object_remedy_list *remedies; /* NULL: none */
+	pthread_key_t at_exit;                     /* of a thread */
 	uint32_t has_key;
 } state = {.generation = 1};
 
@@ -221,6 +222,55 @@ open_file(void)
 	__atomic_store_n(&state.file, file, __ATOMIC_RELEASE);
 }
 
+/* ---- remedies, in the emulator ---- */
+
+static void
+find_remedies(void)
+{
+	const char *directory = secure_getenv("DCPI_OBJECTS");
+	const struct object_remedy_list *list;
+	char path[4096];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/" OBJECT_REMEDY_FILE, directory) >= (int)sizeof(path))
+		return;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	list = (const void *)syscall(SYS_mmap, NULL, sizeof(*list), PROT_READ, MAP_PRIVATE, fd, 0);
+	syscall(SYS_close, fd);
+	if (list != MAP_FAILED && list->magic == OBJECT_REMEDY_MAGIC && list->site_count <= OBJECT_REMEDIES_MAX &&
+	    list->range_count <= OBJECT_REMEDIES_MAX)
+		state.remedies = list;
+	for (uint32_t i = 0; state.remedies && i < list->range_count; i++)
+		syscall(OBJECT_LOG_REMEDY_CALL, list->ranges[i].address, list->ranges[i].size, list->ranges[i].kind);
+}
+
+/* An object was made that may have a remedy. */
+static void
+set_remedy(const struct object_log_event *event)
+{
+	const uint64_t hash = event->site ? state.sites[event->site].hash : 0;
+	const int error = errno;
+
+	for (uint32_t i = 0; i < state.remedies->site_count; i++) {
+		if (state.remedies->sites[i].hash == hash)
+			syscall(OBJECT_LOG_REMEDY_CALL, event->address, event->size, state.remedies->sites[i].kind);
+	}
+	errno = error;
+}
+
+static void
+end_remedy(uint64_t address)
+{
+	const int error = errno;
+
+	syscall(OBJECT_LOG_REMEDY_CALL, address, 0, OBJECT_REMEDY_NONE);
+	errno = error;
+}
+
+/* ---- the file of the process ---- */
+
 static struct object_log_header *
 file_of_process(void)
 {
@@ -232,6 +282,10 @@ file_of_process(void)
 		return NULL; /* somebody is opening it: what happens meanwhile is not recorded */
 	if (state.opened != state.generation) {
 		open_file();
+		if (state.clock == OBJECT_CLOCK_TARGET && state.generation == 1)
+			find_remedies();
+		if (state.remedies && state.remedies->pins)
+			syscall(OBJECT_LOG_REMEDY_CALL, 0, 0, OBJECT_REMEDY_PIN);
 		__atomic_store_n(&state.opened, state.generation, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&state.lock, 0, __ATOMIC_RELEASE);
@@ -500,17 +554,21 @@ void
 log_born(enum object_log_kind kind, const void *address, size_t size, const void *caller, const void *frame)
 {
 	struct object_log_header *file = file_of_process();
+	struct object_log_event event;
 
 	if (!file)
 		return;
-	write_event(file, &(struct object_log_event){
-				  .time = clock_now(),
-				  .address = (uint64_t)(uintptr_t)address,
-				  .size = size,
-				  .site = find_site(file, caller, frame),
-				  .cpu = cpu_now(),
-				  .kind = (uint8_t)kind,
-			  });
+	event = (struct object_log_event){
+		.time = clock_now(),
+		.address = (uint64_t)(uintptr_t)address,
+		.size = size,
+		.site = find_site(file, caller, frame),
+		.cpu = cpu_now(),
+		.kind = (uint8_t)kind,
+	};
+	write_event(file, &event);
+	if (__builtin_expect(state.remedies != NULL, 0))
+		set_remedy(&event);
 }
 
 /* Whether the object is one of the last that this thread made, a moment ago: then its beginning is taken back. */
@@ -545,6 +603,8 @@ log_died(const void *address, uint64_t time)
 {
 	struct object_log_header *file = file_of_process();
 
+	if (file && __builtin_expect(state.remedies != NULL, 0))
+		end_remedy((uint64_t)(uintptr_t)address);
 	if (!file || take_back(file, (uint64_t)(uintptr_t)address, time))
 		return;
 	log_changed(OBJECT_DIED, address, 0, time);

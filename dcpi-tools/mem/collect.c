@@ -45,6 +45,7 @@ struct unnamed {
 	uint32_t key[2]; /* the log and its site; the process and its instruction */
 	uint32_t number;
 	uint32_t named; /* the profile's; MEMORY_NOTHING: not yet */
+	uint64_t hash;  /* of a call chain */
 	UT_hash_handle hh;
 };
 
@@ -480,7 +481,7 @@ name_site(struct collector *collector, struct unnamed *site)
 	const struct collected_process *process = &collector->processes[log->process];
 	struct memory_site named = {.first = (uint32_t)profile->frame_count};
 	uint64_t frames[OBJECT_LOG_FRAMES];
-	const unsigned count = object_log_reader_frames(log->reader, site->key[1], frames);
+	const unsigned count = object_log_reader_frames(log->reader, site->key[1], frames, &site->hash);
 	struct memory_site *added;
 	char text[4096];
 
@@ -662,4 +663,16 @@ collector_finish(struct collector *collector)
 		err = name_places(collector);
 	add_totals(collector);
 	return err;
+}
+
+size_t
+collector_site_hashes(const struct collector *collector, uint32_t site, uint64_t *hashes, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < collector->sites.count && count < max; i++) {
+		if (collector->sites.list[i]->named == site)
+			hashes[count++] = collector->sites.list[i]->hash;
+	}
+	return count;
 }

@@ -29,4 +29,10 @@ int collector_poll(struct collector *collector);
 /* Everything has ended: read the rest, name what is in the profile, and fill in its totals but for those of time. */
 int collector_finish(struct collector *collector);
 
+/*
+ * After collector_finish(): the hashes by which the tracker knows a site of the profile, at most `max` of them, which
+ * several programs may have. How many.
+ */
+size_t collector_site_hashes(const struct collector *collector, uint32_t site, uint64_t *hashes, size_t max);
+
 #endif

@@ -10,5 +10,6 @@ int mem_run_main(int argc, char **argv);
 int mem_objects_main(int argc, char **argv);
 int mem_object_main(int argc, char **argv);
 int mem_threads_main(int argc, char **argv);
+int mem_copy_cost_main(int argc, char **argv); /* copy_cost.h; not for users */
 
 #endif

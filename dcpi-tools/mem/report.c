@@ -122,6 +122,21 @@ print_head(const struct memory_report *report, const struct output *output)
 }
 
 static void
+print_trials(const struct mem_view *view, const struct output *output)
+{
+	for (size_t i = 0; i < view->trial_count; i++) {
+		const struct mem_trial *trial = &view->trials[i];
+
+		fprintf(output->stream, "%sTried %s: ", i ? "" : "\n", verdict_text(trial->verdict));
+		if (trial->missing)
+			fprintf(output->stream, "%s\n", trial->missing);
+		else
+			fprintf(output->stream, "%.6f s became %.6f s, %.2f times as fast\n", trial->before,
+			        trial->seconds, trial->before / trial->seconds);
+	}
+}
+
+static void
 print_missing(const struct memory_report *report, const struct output *output)
 {
 	const struct memory_totals *totals = &report->profile->totals;
@@ -282,6 +297,7 @@ mem_objects_text(const struct memory_report *report, const struct mem_view *view
 	table_free(rows.table);
 	if (!err && view->header) {
 		print_verdicts(report, output);
+		print_trials(view, output);
 		print_missing(report, output);
 	}
 	return err;
@@ -354,6 +370,21 @@ head_json(const struct memory_report *report, const char *schema)
 	                 "untracked", json_count(totals->untracked), "all", evidence_json(report, &report->all));
 }
 
+static json_t *
+trials_json(const struct mem_view *view)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < view->trial_count; i++) {
+		const struct mem_trial *trial = &view->trials[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:s?}", "verdict", verdict_text(trial->verdict),
+		                                      "before", trial->before, "seconds", trial->seconds, "missing",
+		                                      trial->missing));
+	}
+	return list;
+}
+
 int
 mem_objects_json(const struct memory_report *report, const struct mem_view *view, FILE *stream)
 {
@@ -363,6 +394,8 @@ mem_objects_json(const struct memory_report *report, const struct mem_view *view
 	int failed = each_row(report, &all, row_to_json, &rows);
 
 	failed |= json_object_set_new(root, "objects", rows.list);
+	if (view->trial_count)
+		failed |= json_object_set_new(root, "tried", trials_json(view));
 	return json_print(json_kept(root, failed), stream);
 }
 

@@ -13,10 +13,19 @@
 #include "dcpi-tools/common/output.h"
 #include "memory/verdict.h"
 
+/* What a run with a remedy took. */
+struct mem_trial {
+	enum memory_verdict verdict;
+	double seconds, before; /* before: without it */
+	const char *missing;    /* why it could not be tried; NULL: it was */
+};
+
 struct mem_view {
 	size_t limit;   /* rows at most; 0: those that cost at least a thousandth of the run */
 	bool by_object; /* a row for each object, not for each allocation site */
 	bool header;
+	const struct mem_trial *trials;
+	size_t trial_count;
 };
 
 /* Each: 0, -ENOMEM, or the stream's error. */

@@ -14,7 +14,9 @@
 #include "dcpi-tools/emu/emulation.h"
 #include "dcpi-tools/mem/collect.h"
 #include "dcpi-tools/mem/command.h"
+#include "dcpi-tools/mem/copy_cost.h"
 #include "dcpi-tools/mem/report.h"
+#include "memory/object_log.h"
 #include "profile/epoch.h"
 #include "profile/memory_rows.h"
 
@@ -29,6 +31,7 @@ struct mem_run_request {
 	unsigned threads; /* 0: as many as the machine has cores */
 	size_t limit;
 	bool json, by_object;
+	unsigned tried; /* verdicts, 1 << enum memory_verdict */
 };
 
 /* For the callbacks of emulation_run(). */
@@ -37,9 +40,25 @@ struct mem_run {
 	struct memory_profile profile;
 	struct memory_rows rows;
 	struct collector *collector;
+	const struct object_remedy_list *remedies; /* of a trial; NULL: it is none */
+	struct mem_trial trials[VERDICTS];
+	size_t trial_count;
 	char directory[PATH_MAX], tracker[PATH_MAX];
 	int error; /* of the collector; 0: none */
 };
+
+static int
+write_remedies(const struct mem_run *run)
+{
+	char path[PATH_MAX + sizeof(OBJECT_REMEDY_FILE) + 1];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/" OBJECT_REMEDY_FILE, run->directory);
+	file = fopen(path, "wxe");
+	if (!file || fwrite(run->remedies, sizeof(*run->remedies), 1, file) != 1 || fclose(file))
+		return message_cannot(path, "write the remedies", -errno, NULL);
+	return STATUS_OK;
+}
 
 static int
 prepare(void *context, const char *directory)
@@ -47,6 +66,8 @@ prepare(void *context, const char *directory)
 	struct mem_run *run = context;
 
 	snprintf(run->directory, sizeof(run->directory), "%s", directory);
+	if (run->remedies)
+		return write_remedies(run);
 	run->collector = collector_new(&run->profile, &run->request->common.setup, directory, ACCESS_MAX);
 	return run->collector ? STATUS_OK : message_cannot(NULL, "begin", -ENOMEM, NULL);
 }
@@ -74,7 +95,7 @@ poll_run(void *context)
 {
 	struct mem_run *run = context;
 
-	if (!run->error)
+	if (run->collector && !run->error)
 		run->error = collector_poll(run->collector);
 }
 
@@ -124,6 +145,8 @@ finish(void *context, const struct emulation_outcome *outcome)
 	struct mem_run *run = context;
 	struct memory_totals *totals = &run->profile.totals;
 
+	if (!run->collector)
+		return STATUS_OK;
 	if (!run->error)
 		run->error = collector_finish(run->collector);
 	if (!run->error)
@@ -135,6 +158,142 @@ finish(void *context, const struct emulation_outcome *outcome)
 		run->error = memory_rows_make(&run->profile, &run->rows);
 	return run->error ? message_cannot(run->directory, "read objects and accesses there", run->error, NULL)
 	                  : STATUS_OK;
+}
+
+/* ---- trials ---- */
+
+static enum object_remedy
+remedy_of(enum memory_verdict verdict)
+{
+	static const enum object_remedy remedies[VERDICTS] = {
+		[VERDICT_REPLICATE] = OBJECT_REMEDY_REPLICATE, [VERDICT_INTERLEAVE] = OBJECT_REMEDY_INTERLEAVE,
+		[VERDICT_LOCAL] = OBJECT_REMEDY_LOCAL,         [VERDICT_PIN] = OBJECT_REMEDY_PIN,
+		[VERDICT_MIGRATE] = OBJECT_REMEDY_MIGRATE,     [VERDICT_PAD] = OBJECT_REMEDY_SPREAD,
+		[VERDICT_SPLIT] = OBJECT_REMEDY_SPREAD,
+	};
+
+	return remedies[verdict];
+}
+
+/* Its site, or its variables, in the list. */
+static void
+add_group(const struct mem_run *run, const struct memory_report *report, const struct memory_group *group,
+          struct object_remedy_list *list)
+{
+	const enum object_remedy kind = remedy_of(group->verdict);
+	uint64_t hashes[OBJECT_REMEDIES_MAX];
+	size_t count;
+
+	if (kind == OBJECT_REMEDY_PIN) {
+		list->pins = true;
+		return;
+	}
+	if (group->site != MEMORY_NOTHING) {
+		count = collector_site_hashes(run->collector, group->site, hashes,
+		                              OBJECT_REMEDIES_MAX - list->site_count);
+		for (size_t i = 0; i < count; i++)
+			list->sites[list->site_count++] = (struct object_remedy_site){.hash = hashes[i], .kind = kind};
+		return;
+	}
+	for (uint32_t i = 0; i < group->object_count && list->range_count < OBJECT_REMEDIES_MAX; i++) {
+		const struct memory_member *member = &report->objects[group->first_object + i];
+		const struct memory_object *object = &report->profile->objects[member->object];
+
+		if (group->kind == MEMORY_STATIC)
+			list->ranges[list->range_count++] =
+				(struct object_remedy_range){object->address, object->size, kind};
+	}
+}
+
+/* What is copied to other nodes before the objects of this verdict are where their users are. */
+static uint64_t
+copied_bytes(const struct memory_report *report, enum memory_verdict verdict)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < report->group_count; i++) {
+		const struct memory_group *group = &report->groups[i];
+
+		for (uint32_t k = 0; k < group->object_count && group->verdict == verdict; k++) {
+			const struct memory_member *member = &report->objects[group->first_object + k];
+			const uint64_t size = report->profile->objects[member->object].size;
+
+			bytes += verdict == VERDICT_REPLICATE ? size
+			         : verdict == VERDICT_MIGRATE ? size * member->turns
+			                                      : 0;
+		}
+	}
+	return bytes;
+}
+
+/* Run the program once more, with the remedy of all objects that have this verdict. */
+static int
+run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before)
+{
+	const struct mem_run_request *request = run->request;
+	struct object_remedy_list *list = calloc(1, sizeof(*list));
+	struct setup setup = request->common.setup;
+	struct mem_run trial = {.request = request, .remedies = list};
+	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, NULL, &trial};
+	const struct emulation_request emulation = {
+		.setup = &setup,
+		.cpu = request->common.cpu,
+		.prefix = request->common.prefix,
+		.title = verdict_text(verdict),
+		.command = request->common.command,
+		.sets_threads = request->threads > 0,
+		.is_quiet = request->common.is_quiet,
+		.is_silent = true,
+		.watch = &watch,
+	};
+	struct mem_trial *result = &run->trials[run->trial_count++];
+	struct emulation_outcome outcome;
+	double copying;
+	int status;
+
+	*result = (struct mem_trial){.verdict = verdict, .before = before};
+	if (!list)
+		return message_cannot(NULL, "try a remedy", -ENOMEM, NULL);
+	memcpy(trial.tracker, run->tracker, sizeof(trial.tracker));
+	setup.access_period = 0; /* nobody reads samples */
+	list->magic = OBJECT_REMEDY_MAGIC;
+	for (size_t i = 0; i < report->group_count; i++) {
+		if (report->groups[i].verdict == verdict)
+			add_group(run, report, &report->groups[i], list);
+	}
+	if (!list->site_count && !list->range_count && !list->pins) {
+		result->missing = "this can only be tried for objects of the heap, mappings and variables";
+		free(list);
+		return STATUS_OK;
+	}
+	status = emulation_run(&emulation, &outcome);
+	if (!status && outcome.run.asked)
+		status = STATUS_FAILURE;
+	if (!status)
+		status = copy_cost_measure(&emulation, copied_bytes(report, verdict), verdict == VERDICT_MIGRATE,
+		                           &copying);
+	if (!status)
+		result->seconds = emulation_seconds(&request->common.setup, &outcome) + copying;
+	emulation_fini(&outcome);
+	free(list);
+	return status;
+}
+
+static int
+run_trials(struct mem_run *run, const struct memory_report *report, double before)
+{
+	unsigned done = 0;
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < report->group_count && !status; i++) {
+		const enum memory_verdict verdict = report->groups[i].verdict;
+
+		if (verdict == VERDICT_NOTHING || done & 1U << verdict || !(run->request->tried & 1U << verdict))
+			continue;
+		done |= 1U << verdict;
+		status = run_trial(run, report, verdict, before);
+	}
+	return status;
 }
 
 /* ---- The command ---- */
@@ -149,6 +308,20 @@ static void
 take_period(void *member, char *text, struct argp_state *state)
 {
 	*(uint64_t *)member = options_whole(state, "--period", text, 1, PERIOD_MAX);
+}
+
+static void
+take_trial(void *member, char *text, struct argp_state *state)
+{
+	unsigned *tried = member;
+	const char *names[VERDICTS];
+	enum memory_verdict verdict;
+
+	names[0] = "all";
+	for (unsigned i = 1; i < VERDICTS; i++)
+		names[i] = verdict_text(i);
+	verdict = options_choice(state, "verdict", text, names, VERDICTS);
+	*tried |= verdict ? 1U << verdict : ~0U;
 }
 
 static void
@@ -175,6 +348,8 @@ static const struct option_row rows[] = {
 	OPTION_CALL(
 		1, "period", 0, "N", offsetof(struct mem_run_request, common.setup.access_period), take_period,
 		"A sample in N of the accesses that leave a core's caches (1; more rarely when they are very many)"),
+	OPTION_CALL(1, "try", 0, "VERDICT", offsetof(struct mem_run_request, tried), take_trial,
+                    "Run it once more with the remedy of the objects that have VERDICT ('all': of each), and compare"),
 	OPTION_HEADING(2, "Where the profile is kept:"),
 	OPTION_NAME(2, "label", "LABEL", struct mem_run_request, common.label, EPOCH_LABEL_SIZE - 1,
                     "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),
@@ -204,22 +379,31 @@ static const struct command_line line = {
 };
 
 static int
-print(const struct mem_run_request *request, const struct memory_report *report, FILE *stream)
+print(const struct mem_run *run, const struct memory_report *report, FILE *stream)
 {
+	const struct mem_run_request *request = run->request;
 	const struct output output = {.stream = stream};
-	const struct mem_view view = {.limit = request->limit, .by_object = request->by_object, .header = true};
+	const struct mem_view view = {
+		.limit = request->limit,
+		.by_object = request->by_object,
+		.header = true,
+		.trials = run->trials,
+		.trial_count = run->trial_count,
+	};
 
 	return request->json ? mem_objects_json(report, &view, stream) : mem_objects_text(report, &view, &output);
 }
 
 static int
-print_report(const struct mem_run_request *request, const struct mem_run *run, struct atomic_file *file)
+print_report(struct mem_run *run, struct atomic_file *file)
 {
 	struct memory_report report;
 	int err = memory_report_init(&report, &run->profile);
 
+	if (!err && run->request->tried && run_trials(run, &report, (double)run->profile.totals.elapsed_ns / 1e9))
+		err = -ECANCELED;
 	if (!err)
-		err = print(request, &report, file->stream);
+		err = print(run, &report, file->stream);
 	memory_report_fini(&report);
 	return err;
 }
@@ -260,10 +444,10 @@ begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_fi
 }
 
 static int
-end_run(const struct mem_run_request *request, const struct mem_run *run, bool has_profile, struct atomic_file *file)
+end_run(const struct mem_run_request *request, struct mem_run *run, bool has_profile, struct atomic_file *file)
 {
 	const bool is_wanted = !request->common.is_quiet || request->output;
-	int err = !has_profile ? -ECANCELED : is_wanted ? print_report(request, run, file) : 0;
+	int err = !has_profile ? -ECANCELED : is_wanted ? print_report(run, file) : 0;
 
 	if (request->output)
 		err = atomic_file_close(file, err);

@@ -85,7 +85,8 @@ struct mem_view_command {
 static struct mem_view
 view_of(const struct mem_view_request *request)
 {
-	return (struct mem_view){request->limit, request->by_object, request->options.header};
+	return (struct mem_view){
+		.limit = request->limit, .by_object = request->by_object, .header = request->options.header};
 }
 
 static int
@@ -269,7 +270,7 @@ mem_object_main(int argc, char **argv)
 		.arguments = "OBJECT",
 		.doc = "Show one object: who accesses it, when, from where, and where it was allocated.\v"
 		       "OBJECT is as 'dcpimem objects' names it: makeMatrix+0x60, or makeMatrix+0x60#3 for the third "
-	               "of them.",
+		       "of them.",
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 		.argument_missing = "which object? 'dcpimem objects' lists them",

@@ -39,13 +39,17 @@ static unsigned
 node_of(const struct hierarchy *hierarchy, uint64_t line)
 {
 	struct page_map *pages = hierarchy->system->pages;
+	struct remedies *remedies;
 	uint64_t address;
+	unsigned home;
 
 	if (hierarchy->system->machine.nodes == 1)
 		return 0;
 	address = page_map_address(pages, line, hierarchy->line_shift) << hierarchy->line_shift;
-	return page_map_node(pages, (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift)), address,
+	home = page_map_node(pages, (uint32_t)(line >> (PAGE_MAP_REGION_SHIFT - hierarchy->line_shift)), address,
 	                     hierarchy->node);
+	remedies = __atomic_load_n(&hierarchy->system->remedies, __ATOMIC_ACQUIRE);
+	return __builtin_expect(!remedies, 1) ? home : remedies_node(remedies, address, hierarchy->node, home);
 }
 
 /* A line goes between the core and the memory of `node`: how long that waits; *user: the core's of the controller. */
@@ -529,18 +533,27 @@ hierarchy_page_node(struct hierarchy *hierarchy, uint64_t address)
 	return node_of(hierarchy, follow(hierarchy, number_of(hierarchy, address)) >> hierarchy->line_shift);
 }
 
+/* Where the byte is: itself, but for an object whose words are to have lines of their own. */
+INLINE uint64_t
+place_of(const struct hierarchy *hierarchy, uint64_t address)
+{
+	const struct remedies *remedies = __atomic_load_n(&hierarchy->system->remedies, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(!remedies, 1) ? address : remedies_address(remedies, address);
+}
+
 bool
 hierarchy_load(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now,
                struct access_result *result)
 {
-	return access_data(hierarchy, address, instruction, now, now, false, result);
+	return access_data(hierarchy, place_of(hierarchy, address), instruction, now, now, false, result);
 }
 
 bool
 hierarchy_store(struct hierarchy *hierarchy, uint64_t address, uint64_t instruction, uint64_t now, uint64_t begins,
                 struct access_result *result)
 {
-	return access_data(hierarchy, address, instruction, now, begins, true, result);
+	return access_data(hierarchy, place_of(hierarchy, address), instruction, now, begins, true, result);
 }
 
 bool

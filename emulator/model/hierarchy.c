@@ -125,6 +125,7 @@ memory_system_free(struct memory_system *system)
 	free(system->controllers);
 	free(system->links);
 	page_map_free(system->pages);
+	remedies_free(system->remedies);
 	pthread_mutex_destroy(&system->lock);
 	free(system);
 }
@@ -316,17 +317,22 @@ struct hierarchy *
 hierarchy_new(struct memory_system *system, unsigned core, struct filter_room room)
 {
 	const struct machine *machine = &system->machine;
+	const unsigned node_cores = machine->cores / machine->nodes;
 	struct hierarchy *hierarchy = aligned_alloc(64, (sizeof(*hierarchy) + 63) & ~(size_t)63);
 	int err = -ENOMEM;
 
 	if (!hierarchy)
 		return NULL;
+	pthread_mutex_lock(&system->lock);
+	if (system->keeps_node)
+		core = system->hierarchy_count % node_cores;
+	pthread_mutex_unlock(&system->lock);
 	*hierarchy = (struct hierarchy){.system = system,
 	                                .coherent = {.coherence = &system->coherence},
 	                                .core = core,
 	                                .level_count = machine->level_count,
 	                                .room = room};
-	hierarchy->node = core / (machine->cores / machine->nodes);
+	hierarchy->node = core / node_cores;
 	hierarchy->line_shift = (uint8_t)__builtin_ctz(machine->line_bytes);
 	hierarchy->page_shift = (uint8_t)__builtin_ctz(machine->page_bytes);
 	page_map_recent_init(&hierarchy->regions);
@@ -411,6 +417,24 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 	for (unsigned i = 0; i < machine->nodes * machine->controllers; i++)
 		traffic.node_bytes[i / machine->controllers] += hierarchy->users[i].lines * machine->line_bytes;
 	return traffic;
+}
+
+void
+memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_t size, enum object_remedy kind)
+{
+	struct remedies *remedies;
+
+	pthread_mutex_lock(&system->lock);
+	system->keeps_node |= kind == OBJECT_REMEDY_PIN;
+	remedies = system->remedies;
+	if (!remedies && kind != OBJECT_REMEDY_NONE && kind != OBJECT_REMEDY_PIN) {
+		remedies = remedies_new(system->machine.nodes, (unsigned)__builtin_ctz(system->machine.page_bytes),
+		                        (unsigned)__builtin_ctz(system->machine.line_bytes));
+		__atomic_store_n(&system->remedies, remedies, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&system->lock);
+	if (remedies && kind != OBJECT_REMEDY_PIN)
+		remedies_set(remedies, address, size, kind);
 }
 
 unsigned

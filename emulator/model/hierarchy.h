@@ -23,6 +23,7 @@
 
 #include "emulator/model/hit_filter.h"
 #include "machine/machine.h"
+#include "memory/object_log.h"
 
 #define HIERARCHY_MEMORY MACHINE_LEVELS_MAX /* level of a line that no cache had */
 
@@ -77,6 +78,12 @@ void memory_system_share(struct memory_system *system);
 /* To be called around a fork, in the parent and in the child, so that no other thread is making a hierarchy. */
 void memory_system_before_fork(struct memory_system *system);
 void memory_system_after_fork(struct memory_system *system);
+
+/*
+ * From now on accesses to this object are served as if the remedy had been applied (remedy.h). Lines of it that cores
+ * have stay where they are.
+ */
+void memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_t size, enum object_remedy kind);
 
 /*
  * Make the hierarchy of core `core` of the target, from 0 on. Its data filter is in `room`, the caller's memory, if

@@ -14,6 +14,7 @@
 #include "emulator/model/memory_path.h"
 #include "emulator/model/page_map.h"
 #include "emulator/model/prefetch.h"
+#include "emulator/model/remedy.h"
 
 #define ARRIVALS 64 /* prefetched lines whose arrival is remembered; a power of two */
 
@@ -31,10 +32,12 @@ struct memory_system {
 	uint32_t code_cycles[MACHINE_LEVELS_MAX + 1];
 	uint32_t remote_cycles;
 	struct coherence coherence;
-	pthread_mutex_t lock; /* of what follows */
+	struct remedies *remedies; /* NULL: there was none yet; atomically */
+	pthread_mutex_t lock;      /* of what follows */
 	struct cache
 		*shared[MACHINE_LEVELS_MAX]; /* of a level that cores share: one for each group of them, when used */
 	unsigned hierarchy_count;
+	bool keeps_node; /* OBJECT_REMEDY_PIN: threads begin on the node of the first one */
 	bool is_shared; /* by threads: what cores share locks */
 };
 

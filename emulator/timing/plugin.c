@@ -127,6 +127,11 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 		tell_time(vcpu, a1);
 		return;
 	}
+	if (number == OBJECT_LOG_REMEDY_CALL) {
+		if (state.timing.memory)
+			memory_system_set_remedy(state.timing.memory, a1, a2, (enum object_remedy)a3);
+		return;
+	}
 	calling = timing_thread(&state.timing, vcpu);
 	moving.from = a1;
 	moving.bytes = a2 < a3 ? a2 : a3;
@@ -145,7 +150,7 @@ call_ended(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 	struct thread *thread = timing_thread(&state.timing, vcpu);
 
 	(void)id;
-	if (number == OBJECT_LOG_TIME_CALL)
+	if (number == OBJECT_LOG_TIME_CALL || number == OBJECT_LOG_REMEDY_CALL)
 		return;
 	guest_call_ended(&state.guest, vcpu, number, result);
 	thread_call_ended(thread, result);

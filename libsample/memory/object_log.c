@@ -104,7 +104,8 @@ object_log_reader_header(const struct object_log_reader *reader)
 }
 
 unsigned
-object_log_reader_frames(const struct object_log_reader *reader, uint32_t site, uint64_t frames[OBJECT_LOG_FRAMES])
+object_log_reader_frames(const struct object_log_reader *reader, uint32_t site, uint64_t frames[OBJECT_LOG_FRAMES],
+                         uint64_t *hash)
 {
 	struct object_log_site there;
 
@@ -114,6 +115,8 @@ object_log_reader_frames(const struct object_log_reader *reader, uint32_t site, 
 	    there.count > OBJECT_LOG_FRAMES)
 		return 0;
 	memcpy(frames, there.frames, there.count * sizeof(frames[0]));
+	if (hash)
+		*hash = there.hash;
 	return there.count;
 }
 

@@ -34,6 +34,50 @@
  */
 #define OBJECT_LOG_TIME_CALL 0x6f626a
 
+/*
+ * And of this: the object at the first argument, of as many bytes as the second says, has the remedy in the third. The
+ * model serves accesses to it accordingly (emulator/model/remedy.h).
+ */
+#define OBJECT_LOG_REMEDY_CALL 0x6f626b
+
+enum object_remedy {
+	OBJECT_REMEDY_NONE,
+	OBJECT_REMEDY_REPLICATE,
+	OBJECT_REMEDY_INTERLEAVE,
+	OBJECT_REMEDY_LOCAL,
+	OBJECT_REMEDY_MIGRATE,
+	OBJECT_REMEDY_SPREAD, /* each word has a line of its own */
+	OBJECT_REMEDY_PIN,    /* not of an object: the threads of each process stay on one node */
+};
+
+/*
+ * The file "remedies" in $DCPI_OBJECTS says which call chains make objects with a remedy: an object_remedy_list, made
+ * before the program begins.
+ */
+#define OBJECT_REMEDY_FILE  "remedies"
+#define OBJECT_REMEDY_MAGIC UINT64_C(0x3165646d72626364)
+#define OBJECT_REMEDIES_MAX 255
+
+struct object_remedy_site {
+	uint64_t hash; /* object_log_site.hash */
+	uint32_t kind; /* enum object_remedy */
+	uint32_t reserved;
+};
+
+/* A variable, which is at one address in each run of the emulator. */
+struct object_remedy_range {
+	uint64_t address, size;
+	uint64_t kind; /* enum object_remedy */
+};
+
+struct object_remedy_list {
+	uint64_t magic;
+	uint32_t site_count, range_count;
+	uint64_t pins; /* not 0: OBJECT_REMEDY_PIN holds for all processes */
+	struct object_remedy_site sites[OBJECT_REMEDIES_MAX];
+	struct object_remedy_range ranges[OBJECT_REMEDIES_MAX];
+};
+
 enum object_log_clock {
 	OBJECT_CLOCK_MONOTONIC, /* ns */
 	OBJECT_CLOCK_COUNTER, /* the processor's counter (TSC, CNTVCT_EL0), which advances evenly on all cores alike */
@@ -149,8 +193,8 @@ typedef int object_log_visit(void *context, uint32_t tid, const struct object_lo
 int object_log_reader_take(struct object_log_reader *reader, uint64_t horizon, bool is_ended, object_log_visit *visit,
                            void *context);
 
-/* The call chain of a site: how many frames; 0: there is none. */
+/* The call chain of a site: how many frames, and its hash in *hash (NULL: not asked for); 0: there is none. */
 unsigned object_log_reader_frames(const struct object_log_reader *reader, uint32_t site,
-                                  uint64_t frames[OBJECT_LOG_FRAMES]);
+                                  uint64_t frames[OBJECT_LOG_FRAMES], uint64_t *hash);
 
 #endif

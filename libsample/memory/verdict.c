@@ -466,15 +466,15 @@ sum_false(const struct memory_report *report, struct memory_member *member, uint
 
 /* ---- phases ---- */
 
-/* Whether one node after the other uses it, each for long. */
-static bool
-is_used_in_turns(const struct memory_report *report, const struct memory_member *member, uint32_t first)
+/* How often its user's node changes, if one node after the other uses it, each for long; else 0. */
+static unsigned
+count_turns(const struct memory_report *report, const struct memory_member *member, uint32_t first)
 {
 	unsigned phases_of[MEMORY_NODES_MAX] = {0}, switches = 0, before = MEMORY_NODES_MAX, users = 0;
 	const uint64_t count = member->count - first;
 
 	if (count < PHASES * PHASES)
-		return false;
+		return 0;
 	for (uint32_t phase = 0; phase < PHASES; phase++) {
 		const uint32_t from = first + (uint32_t)(count * phase / PHASES);
 		const uint32_t to = first + (uint32_t)(count * (phase + 1) / PHASES);
@@ -492,7 +492,7 @@ is_used_in_turns(const struct memory_report *report, const struct memory_member 
 	}
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
 		users += is_share(phases_of[i], PHASES, PHASE_NODE);
-	return users > 1 && switches > 0 && switches <= PHASE_SWITCHES;
+	return users > 1 && switches <= PHASE_SWITCHES ? switches : 0;
 }
 
 /* ---- an object's verdict ---- */
@@ -556,7 +556,7 @@ place(const struct memory_report *report, const struct memory_member *member, co
 	const unsigned from = most_of(list->from_node), to = most_of(list->to_node);
 	const uint64_t nodes = report->profile->totals.nodes;
 
-	if (is_used_in_turns(report, member, list->first_use))
+	if (member->turns)
 		return VERDICT_MIGRATE;
 	if (is_share(user->memory, list->memory, SINGLE_USER) && has_moved(user))
 		return VERDICT_PIN;
@@ -596,6 +596,7 @@ decide(const struct memory_report *report, struct memory_member *member, const s
 	}
 	if (!is_share(list->remote, list->memory, REMOTE_LEAST))
 		return;
+	member->turns = count_turns(report, member, list->first_use);
 	member->verdict = place(report, member, list);
 	if (member->verdict != VERDICT_NOTHING)
 		member->cost_cycles = evidence->excess_cycles;

@@ -71,6 +71,7 @@ struct memory_member {
 	uint32_t first, count;       /* of memory_report.order */
 	enum memory_verdict verdict; /* by its own accesses, however few */
 	uint64_t cost_cycles;
+	uint32_t turns; /* how often its only user's node changes, with VERDICT_MIGRATE */
 	struct memory_evidence evidence;
 };
 

@@ -71,7 +71,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)access_history_finish(replay.history, 0, 1000000);
 	}
 	for (uint32_t i = 0; i <= SITES; i++)
-		(void)object_log_reader_frames(reader, i, frames);
+		(void)object_log_reader_frames(reader, i, frames, NULL);
 	access_history_free(replay.history);
 	memory_profile_fini(&profile);
 	object_log_reader_free(reader);

@@ -38,6 +38,25 @@ nothing()
 		"$(jq -r '.objects[] | select(.verdict != "nothing") | .object + " " + .verdict' "$report")"
 }
 
+# gains NAME MACHINE LOOPS MIB PERCENT - what --try says the program would gain is what the remedied variant gains, but for so
+# many percent of that
+gains()
+{
+	local plain tried remedied
+
+	observe patterns "$2" "$1" plain "$3" "$4" --try "$1"
+	plain=$(jq .seconds "$report")
+	tried=$(jq '.tried[0].seconds' "$report")
+	emulate "$2" 8 --no-db --no-samples -- "$objects/patterns" "$1" remedied 8 "$3" "$4" ||
+		not_ok "$1 on $2, remedied, runs" "$(cat "$scratch/err")"
+	remedied=$(jq .seconds "$report")
+	figure "$(awk -v p="$plain" -v t="$tried" -v r="$remedied" -v what="$1 on $2" \
+		'BEGIN { printf "%s: %.2f times as fast, %.2f when tried", what, p / r, p / t }')"
+	check_at_most "$1 on $2: how far the gain that was tried is off, percent" "$5" \
+		"$(awk -v p="$plain" -v t="$tried" -v r="$remedied" \
+			'BEGIN { tried = p / t - 1; gain = p / r - 1; print (tried > gain ? tried - gain : gain - tried) / gain * 100 }')"
+}
+
 verdict replicate $opteron 10000 16 make_matrix
 verdict interleave $opteron 6 32 make_points
 verdict local $opteron 100000 64 make_buffer
@@ -64,5 +83,16 @@ nothing once $xeon 10000000 1
 nothing rare $xeon 100 1
 nothing replicated $opteron 5000 16
 nothing phases $opteron 4 32
+
+gains pad $opteron 50000 1 25
+gains split $xeon 100000 1 25
+gains interleave $opteron 6 32 25
+gains interleave $xeon 4 96 25
+gains local $opteron 100000 64 25
+gains local $xeon 100000 192 25
+gains pin $opteron 50000 8 25
+gains pin $xeon 50000 8 25
+gains migrate $opteron 500000 16 25
+gains replicate $opteron 10000 16 70 # too fast by a seventh
 
 [ $failures = 0 ]

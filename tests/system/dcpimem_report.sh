@@ -83,6 +83,15 @@ check_equal 'an archive has the objects' "$(cat "$scratch/object")" \
 dcpictl check --db "$db" >"$scratch/check"
 matches 'no damage is found' 'no damage found' "$scratch/check"
 
+# ---- trials ----
+
+observe 2 --no-db --try all -- "$build/workloads/objects/patterns" pad plain 2 50000 1
+check_equal 'a remedy is tried, and is faster' 'pad true' "$(jq -r '.tried[] | "\(.verdict) \(.before > .seconds * 2)"' "$report")"
+check_equal 'the program printed once' 1 "$(wc -l <"$scratch/out")"
+observe 2 --no-db --try split -- "$build/workloads/objects/patterns" pad plain 2 50000 1
+check_equal 'another remedy is not tried' null "$(jq .tried "$report")"
+check_fails 'there is no such verdict' 2 "there is no verdict 'fold'" dcpimem run --machine e5-2699v3 --try fold -- true
+
 # ---- programs do not notice ----
 
 # noticed SENTENCE COMMAND...

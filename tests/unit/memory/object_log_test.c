@@ -231,12 +231,12 @@ a_call_chain_is_read(void **state)
 	uint64_t frames[OBJECT_LOG_FRAMES];
 
 	fixture->sites[3] = (struct object_log_site){.hash = 1, .count = 2, .frames = {0x400100, 0x400200}};
-	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames), 2);
+	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames, NULL), 2);
 	assert_int_equal(frames[1], 0x400200);
-	assert_int_equal(object_log_reader_frames(fixture->reader, OBJECT_LOG_NO_SITE, frames), 0);
-	assert_int_equal(object_log_reader_frames(fixture->reader, SITES, frames), 0);
+	assert_int_equal(object_log_reader_frames(fixture->reader, OBJECT_LOG_NO_SITE, frames, NULL), 0);
+	assert_int_equal(object_log_reader_frames(fixture->reader, SITES, frames, NULL), 0);
 	fixture->sites[3].count = OBJECT_LOG_FRAMES + 1;
-	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames), 0);
+	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames, NULL), 0);
 }
 
 static void
