@@ -458,7 +458,8 @@ record_stack(void)
 
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return;
-	pthread_attr_getstack(&attributes, &stack, &size);
+	if (pthread_attr_getstack(&attributes, &stack, &size))
+		size = 0;
 	pthread_attr_destroy(&attributes);
 	dl_iterate_phdr(find_thread_local, &first);
 	now = log_now();

@@ -67,7 +67,7 @@ struct collector {
 	struct collected_log *logs;
 	size_t log_count, log_room;
 	struct unnamed_list sites, places;
-	uint32_t weight; /* that plugins were told */
+	uint32_t weight; /* that plugins were asked for */
 	uint32_t of_log; /* whose events are taken */
 };
 
@@ -386,7 +386,7 @@ take_ring(struct collector *collector, struct collected_process *process, unsign
 
 /* Sources take as few samples as are kept. */
 static void
-tell_weight(struct collector *collector)
+ask_for_weight(struct collector *collector)
 {
 	const uint64_t weight = access_history_weight(collector->history);
 
@@ -452,7 +452,7 @@ collector_poll(struct collector *collector)
 	int err = take_all(collector, false);
 
 	if (!err)
-		tell_weight(collector);
+		ask_for_weight(collector);
 	return err;
 }
 

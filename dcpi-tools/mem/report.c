@@ -39,8 +39,11 @@ size_format(uint64_t bytes, char text[SMALL_SIZE])
 		snprintf(text, SMALL_SIZE, "%" PRIu64, bytes);
 		return text;
 	}
-	for (size /= 1024; size >= 1024 && unit + 1 < ARRAY_COUNT(units); size /= 1024)
+	size /= 1024;
+	while (size >= 1024 && unit + 1 < ARRAY_COUNT(units)) {
+		size /= 1024;
 		unit++;
+	}
 	snprintf(text, SMALL_SIZE, "%.3g %s", size, units[unit]);
 	return text;
 }

@@ -438,7 +438,6 @@ begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_fi
 	err = memory_profile_init(&run->profile);
 	if (err)
 		return message_cannot(NULL, "begin", err, NULL);
-	*file = (struct atomic_file){.stream = stderr};
 	err = request->output ? atomic_file_open(file, request->output) : 0;
 	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
 }
@@ -473,7 +472,7 @@ run_program_once(struct mem_run_request *request)
 		.watch = &watch,
 	};
 	struct emulation_outcome outcome;
-	struct atomic_file file;
+	struct atomic_file file = {.stream = stderr};
 	int status = begin_run(request, &run, &file), printed;
 
 	if (!status) {

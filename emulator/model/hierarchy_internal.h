@@ -38,7 +38,7 @@ struct memory_system {
 		*shared[MACHINE_LEVELS_MAX]; /* of a level that cores share: one for each group of them, when used */
 	unsigned hierarchy_count;
 	bool keeps_node; /* OBJECT_REMEDY_PIN: threads begin on the node of the first one */
-	bool is_shared; /* by threads: what cores share locks */
+	bool is_shared;  /* by threads: what cores share locks */
 };
 
 /* The first TLB, of data or code, and what it takes when it misses. */

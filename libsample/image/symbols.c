@@ -560,7 +560,7 @@ candidate_of(const struct symbol_reader *reader, const GElf_Sym *symbol)
 }
 
 static int
-add_variable(struct symbol_reader *reader, const GElf_Sym *symbol, const GElf_Shdr *section)
+add_variable(const struct symbol_reader *reader, const GElf_Sym *symbol, const GElf_Shdr *section)
 {
 	struct symbol_candidate candidate = candidate_of(reader, symbol);
 
@@ -573,20 +573,13 @@ add_variable(struct symbol_reader *reader, const GElf_Sym *symbol, const GElf_Sh
 }
 
 static int
-add_symbol(struct symbol_reader *reader, const GElf_Sym *symbol)
+add_function(const struct symbol_reader *reader, const GElf_Sym *symbol, const GElf_Shdr *section)
 {
 	uint64_t address = symbol->st_value;
 	const struct elf_segment *segment;
-	const GElf_Shdr *section;
 	struct symbol_candidate candidate;
 	uint64_t room;
 
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= reader->section_count || symbol->st_name == 0 ||
-	    symbol->st_name >= reader->names.size)
-		return 0;
-	section = &reader->sections[symbol->st_shndx];
-	if (reader->of_variables)
-		return add_variable(reader, symbol, section);
 	if (!is_wanted(reader, symbol, section))
 		return 0;
 	if (reader->file->header.e_machine == EM_ARM)
@@ -602,6 +595,18 @@ add_symbol(struct symbol_reader *reader, const GElf_Sym *symbol)
 	candidate.offset = elf_segment_offset(segment, address);
 	candidate.limit = candidate.offset + room;
 	return symbol_builder_add(reader->builder, &candidate);
+}
+
+static int
+add_symbol(const struct symbol_reader *reader, const GElf_Sym *symbol)
+{
+	const GElf_Shdr *section;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= reader->section_count || symbol->st_name == 0 ||
+	    symbol->st_name >= reader->names.size)
+		return 0;
+	section = &reader->sections[symbol->st_shndx];
+	return reader->of_variables ? add_variable(reader, symbol, section) : add_function(reader, symbol, section);
 }
 
 /*

@@ -535,7 +535,7 @@ access_history_access(struct access_history *history, uint32_t process, const st
 }
 
 /* For object_map_each(). */
-struct copying {
+struct map_copy {
 	struct object_map *to;
 	int err;
 };
@@ -543,7 +543,7 @@ struct copying {
 static void
 copy_object(void *context, const struct object *object)
 {
-	struct copying *copying = context;
+	struct map_copy *copying = context;
 
 	if (!copying->err)
 		copying->err = object_map_add(copying->to, object, NULL, NULL);
@@ -552,7 +552,7 @@ copy_object(void *context, const struct object *object)
 static int
 apply(struct access_history *history, const struct pending *pending)
 {
-	struct copying copying = {.to = history->processes[pending->process].objects};
+	struct map_copy copying = {.to = history->processes[pending->process].objects};
 
 	if (pending->kind == PENDING_ACCESS)
 		return apply_access(history, pending);

@@ -30,7 +30,7 @@ struct object_map {
 };
 
 /* Where an object is, or would be: before the one that is there. */
-struct place {
+struct object_place {
 	size_t group;
 	uint32_t leaf, at;
 };
@@ -88,13 +88,13 @@ count_up_to(const uint64_t *addresses, size_t stride, size_t count, uint64_t add
 }
 
 static struct leaf *
-leaf_at(const struct object_map *map, struct place place)
+leaf_at(const struct object_map *map, struct object_place place)
 {
 	return map->groups[place.group]->leaves[place.leaf];
 }
 
 static struct object *
-object_at(const struct object_map *map, struct place place)
+object_at(const struct object_map *map, struct object_place place)
 {
 	return &leaf_at(map, place)->objects[place.at];
 }
@@ -117,10 +117,10 @@ find_group(const struct object_map *map, uint64_t address)
 }
 
 /* The place behind the last object that begins at or before the address; there is one object at least. */
-static struct place
+static struct object_place
 place_behind(const struct object_map *map, uint64_t address)
 {
-	struct place place = {.group = find_group(map, address)};
+	struct object_place place = {.group = find_group(map, address)};
 	const struct group *group = map->groups[place.group];
 	const size_t leaves = count_up_to(group->firsts, 1, group->count, address);
 	const struct leaf *leaf;
@@ -134,7 +134,7 @@ place_behind(const struct object_map *map, uint64_t address)
 
 /* The last object that begins at or before the address. False: there is none. */
 static bool
-find_before(const struct object_map *map, uint64_t address, struct place *place)
+find_before(const struct object_map *map, uint64_t address, struct object_place *place)
 {
 	if (!map->count)
 		return false;
@@ -154,7 +154,7 @@ end_of(const struct object *object)
 const struct object *
 object_map_find(const struct object_map *map, uint64_t address)
 {
-	struct place place;
+	struct object_place place;
 
 	if (!find_before(map, address, &place) || end_of(object_at(map, place)) <= address)
 		return NULL;
@@ -163,14 +163,14 @@ object_map_find(const struct object_map *map, uint64_t address)
 
 /* The first object that begins at or behind the address. False: there is none. */
 static bool
-find_from(const struct object_map *map, uint64_t address, struct place *place)
+find_from(const struct object_map *map, uint64_t address, struct object_place *place)
 {
 	const struct group *group;
 
 	if (!map->count)
 		return false;
 	if (address == 0)
-		*place = (struct place){.group = 0};
+		*place = (struct object_place){.group = 0};
 	else
 		*place = place_behind(map, address - 1);
 	group = map->groups[place->group];
@@ -235,7 +235,7 @@ split_group(struct object_map *map, size_t at)
  * heaps grow upwards, and leaves that are left behind should be full. 0 or -ENOMEM.
  */
 static int
-split_leaf(struct object_map *map, struct place place)
+split_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
 	struct leaf *lower = group->leaves[place.leaf], *upper;
@@ -294,7 +294,7 @@ make_first(struct object_map *map)
 static int
 insert(struct object_map *map, const struct object *object)
 {
-	struct place place;
+	struct object_place place;
 	struct group *group;
 	struct leaf *leaf;
 	int err;
@@ -302,7 +302,7 @@ insert(struct object_map *map, const struct object *object)
 	err = map->count ? 0 : make_first(map);
 	if (err)
 		return err;
-	place = map->count ? place_behind(map, object->address) : (struct place){.group = 0};
+	place = map->count ? place_behind(map, object->address) : (struct object_place){.group = 0};
 	if (leaf_at(map, place)->count == LEAF_OBJECTS) {
 		err = split_leaf(map, place);
 		if (err)
@@ -320,7 +320,7 @@ insert(struct object_map *map, const struct object *object)
 }
 
 static void
-remove_leaf(struct object_map *map, struct place place)
+remove_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
 
@@ -337,7 +337,7 @@ remove_leaf(struct object_map *map, struct place place)
 
 /* A small leaf and the next one of its group become one, if both fit with some room. */
 static void
-join_leaf(struct object_map *map, struct place place)
+join_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
 	struct leaf *leaf, *following;
@@ -357,7 +357,7 @@ join_leaf(struct object_map *map, struct place place)
 }
 
 static void
-remove_object(struct object_map *map, struct place place)
+remove_object(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
 	struct leaf *leaf = group->leaves[place.leaf];
@@ -378,7 +378,7 @@ remove_object(struct object_map *map, struct place place)
 static void
 clear(struct object_map *map, uint64_t address, uint64_t end, object_map_ended *ended, void *context)
 {
-	struct place place;
+	struct object_place place;
 
 	if (address && find_before(map, address - 1, &place) && end_of(object_at(map, place)) > address) {
 		if (ended)
@@ -402,7 +402,7 @@ object_map_add(struct object_map *map, const struct object *object, object_map_e
 int
 object_map_end(struct object_map *map, uint64_t address, struct object *object)
 {
-	struct place place;
+	struct object_place place;
 
 	if (!find_before(map, address, &place) || object_at(map, place)->address != address)
 		return -ENOENT;
@@ -428,7 +428,7 @@ object_map_cut(struct object_map *map, uint64_t address, uint64_t size, object_m
 {
 	const uint64_t end = address + size;
 	struct object before = {.size = 0}, behind = {.size = 0};
-	struct place place;
+	struct object_place place;
 	int err = 0;
 
 	if (find_before(map, address, &place) && object_at(map, place)->address < address &&

@@ -284,7 +284,7 @@ struct byte_user {
 	uint64_t reads, writes;
 };
 
-#define BYTE_USERS 64 /* that are told apart, of one byte */
+#define BYTE_USERS 64 /* that are distinguished, of one byte */
 
 /* How many did so as often as a FEW-th part of the most who did; *one: the last of them. */
 static uint32_t

@@ -102,7 +102,7 @@ void memory_group_explain(const struct memory_report *report, const struct memor
 /* Accesses to one byte of a line, by how many threads. */
 struct shared_byte {
 	uint64_t offset;           /* in the object */
-	uint32_t readers, writers; /* threads; at most 2 are told apart: 2 is "several" */
+	uint32_t readers, writers; /* threads; at most 2 are distinguished: 2 is "several" */
 	uint32_t thread;           /* the only writer, else the only reader */
 	uint64_t cycles;           /* of transfers */
 	bool is_false;

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct replay {
+struct log_replay {
 	struct access_history *history;
 	uint32_t process;
 };
@@ -31,7 +31,7 @@ find_nothing(void *context, uint32_t process, uint64_t address, struct memory_re
 static int
 take(void *context, uint32_t tid, const struct object_log_event *event)
 {
-	const struct replay *replay = context;
+	const struct log_replay *replay = context;
 	const struct access_sample sample = {.time = event->time, .address = event->address, .tid = tid, .weight = 1};
 	int err = access_history_event(replay->history, replay->process, tid, event);
 
@@ -58,7 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const int fd = make_file(data, size);
 	struct object_log_reader *reader = object_log_reader_new(fd);
 	struct memory_profile profile;
-	struct replay replay = {.history = NULL};
+	struct log_replay replay = {.history = NULL};
 	uint64_t frames[OBJECT_LOG_FRAMES];
 
 	if (!reader || memory_profile_init(&profile))

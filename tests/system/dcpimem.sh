@@ -6,8 +6,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/emulate_lib.sh"
 
 emulator_or_skip 'dcpimem finds what is wrong with objects' || exit 0
-xeon=e5-2699v3-2s
-opteron=opteron-6174-2s
+xeon='e5-2699v3-2s'
+opteron='opteron-6174-2s'
 objects=$build/workloads/objects
 
 # observe PROGRAM MACHINE NAME WORD LOOPS MIB [OPTION...] - the report is in $report; the program's output in $scratch/out

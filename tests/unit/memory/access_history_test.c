@@ -12,7 +12,7 @@
 
 #define SITE 7
 
-struct fixture {
+struct history_fixture {
 	struct memory_profile profile;
 	struct access_history *history;
 	uint32_t process;
@@ -23,7 +23,7 @@ struct fixture {
 static void
 find(void *context, uint32_t process, uint64_t address, struct memory_region *region)
 {
-	struct fixture *fixture = context;
+	struct history_fixture *fixture = context;
 
 	(void)process;
 	fixture->asked++;
@@ -41,7 +41,7 @@ find(void *context, uint32_t process, uint64_t address, struct memory_region *re
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct history_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	*state = fixture;
 	if (!fixture || memory_profile_init(&fixture->profile))
@@ -54,7 +54,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	access_history_free(fixture->history);
 	memory_profile_fini(&fixture->profile);
@@ -63,7 +63,7 @@ teardown(void **state)
 }
 
 static void
-happen(struct fixture *fixture, uint64_t time, enum object_log_kind kind, uint64_t address, uint64_t size)
+happen(struct history_fixture *fixture, uint64_t time, enum object_log_kind kind, uint64_t address, uint64_t size)
 {
 	const struct object_log_event event = {.time = time,
 	                                       .address = address,
@@ -75,7 +75,7 @@ happen(struct fixture *fixture, uint64_t time, enum object_log_kind kind, uint64
 }
 
 static void
-access_at(struct fixture *fixture, uint64_t time, uint64_t address)
+access_at(struct history_fixture *fixture, uint64_t time, uint64_t address)
 {
 	const struct access_sample sample = {.time = time, .address = address, .tid = 12, .weight = 1};
 
@@ -84,7 +84,7 @@ access_at(struct fixture *fixture, uint64_t time, uint64_t address)
 
 /* The object of access `index`: its number among those of its site. */
 static uint32_t
-object_of(const struct fixture *fixture, size_t index)
+object_of(const struct history_fixture *fixture, size_t index)
 {
 	return fixture->profile.objects[fixture->profile.accesses[index].object].number;
 }
@@ -92,7 +92,7 @@ object_of(const struct fixture *fixture, size_t index)
 static void
 an_access_belongs_to_the_object_of_its_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	/* accesses come before the events that explain them, and between them memory is used again */
 	access_at(fixture, 15, 0x1010);
@@ -116,7 +116,7 @@ an_access_belongs_to_the_object_of_its_time(void **state)
 static void
 objects_without_accesses_leave_nothing(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	for (uint64_t i = 0; i < 1000; i++)
 		happen(fixture, i, OBJECT_BORN, 0x100000 + i * 64, 48);
@@ -131,7 +131,7 @@ objects_without_accesses_leave_nothing(void **state)
 static void
 what_no_log_has_is_asked_for_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	access_at(fixture, 1, 0x9010);
 	access_at(fixture, 2, 0x9020);
@@ -147,7 +147,7 @@ what_no_log_has_is_asked_for_once(void **state)
 static void
 the_child_of_a_fork_has_the_objects_of_its_parent(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 	const struct access_sample sample = {.time = 60, .address = 0x1008, .tid = 20, .weight = 1};
 	uint32_t child;
 
@@ -164,7 +164,7 @@ the_child_of_a_fork_has_the_objects_of_its_parent(void **state)
 static void
 a_part_of_a_mapping_ends(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	happen(fixture, 10, OBJECT_MAPPED, 0x10000, 0x4000);
 	happen(fixture, 20, OBJECT_UNMAPPED, 0x11000, 0x1000);
@@ -180,7 +180,7 @@ a_part_of_a_mapping_ends(void **state)
 static void
 more_accesses_than_are_kept_are_thinned(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 	uint64_t weight = 0;
 
 	happen(fixture, 0, OBJECT_BORN, 0x1000, 0x100);
@@ -197,7 +197,7 @@ more_accesses_than_are_kept_are_thinned(void **state)
 static void
 what_comes_late_is_applied_and_counted(void **state)
 {
-	struct fixture *fixture = *state;
+	struct history_fixture *fixture = *state;
 
 	assert_int_equal(access_history_advance(fixture->history, 100), 0);
 	happen(fixture, 50, OBJECT_BORN, 0x1000, 0x100);

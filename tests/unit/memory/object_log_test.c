@@ -17,7 +17,7 @@
 #define ALL    UINT64_MAX
 
 /* What the tracker writes; the file is mapped, as it is there. */
-struct fixture {
+struct log_fixture {
 	int fd;
 	size_t size;
 	struct object_log_header *header;
@@ -34,7 +34,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct log_fixture *fixture = calloc(1, sizeof(*fixture));
 
 	*state = fixture;
 	if (!fixture)
@@ -58,7 +58,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	object_log_reader_free(fixture->reader);
 	munmap(fixture->header, fixture->size);
@@ -68,7 +68,7 @@ teardown(void **state)
 }
 
 static void
-open_chunk(struct fixture *fixture, uint32_t slot, uint32_t tid)
+open_chunk(struct log_fixture *fixture, uint32_t slot, uint32_t tid)
 {
 	fixture->chunks[slot] = (struct object_log_chunk){.number = ++fixture->header->taken, .tid = tid};
 	fixture->states[slot] = OBJECT_CHUNK_OPEN;
@@ -76,7 +76,7 @@ open_chunk(struct fixture *fixture, uint32_t slot, uint32_t tid)
 
 /* The last event is held, unless it is published. */
 static void
-write_event(struct fixture *fixture, uint32_t slot, uint64_t time, uint64_t address)
+write_event(struct log_fixture *fixture, uint32_t slot, uint64_t time, uint64_t address)
 {
 	struct object_log_chunk *chunk = &fixture->chunks[slot];
 
@@ -85,13 +85,13 @@ write_event(struct fixture *fixture, uint32_t slot, uint64_t time, uint64_t addr
 }
 
 static void
-publish(struct fixture *fixture, uint32_t slot)
+publish(struct log_fixture *fixture, uint32_t slot)
 {
 	fixture->chunks[slot].published = fixture->chunks[slot].written;
 }
 
 static void
-take_back(struct fixture *fixture, uint32_t slot)
+take_back(struct log_fixture *fixture, uint32_t slot)
 {
 	fixture->chunks[slot].written--;
 	fixture->chunks[slot].changes += 2;
@@ -100,7 +100,7 @@ take_back(struct fixture *fixture, uint32_t slot)
 static int
 see(void *context, uint32_t tid, const struct object_log_event *event)
 {
-	struct fixture *fixture = context;
+	struct log_fixture *fixture = context;
 
 	assert_true(fixture->count < 64);
 	fixture->seen[fixture->count] = *event;
@@ -110,7 +110,7 @@ see(void *context, uint32_t tid, const struct object_log_event *event)
 
 /* How many events came. */
 static size_t
-take(struct fixture *fixture, uint64_t horizon, bool is_ended)
+take(struct log_fixture *fixture, uint64_t horizon, bool is_ended)
 {
 	const size_t before = fixture->count;
 
@@ -121,7 +121,7 @@ take(struct fixture *fixture, uint64_t horizon, bool is_ended)
 static void
 published_events_come_once(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 3, 100);
 	write_event(fixture, 3, 10, 0x1000);
@@ -138,7 +138,7 @@ published_events_come_once(void **state)
 static void
 held_events_come_when_nothing_earlier_can(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 100);
 	write_event(fixture, 0, 10, 0x1000);
@@ -153,7 +153,7 @@ held_events_come_when_nothing_earlier_can(void **state)
 static void
 what_came_early_and_is_taken_back_ends(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 100);
 	write_event(fixture, 0, 10, 0x1000);
@@ -168,7 +168,7 @@ what_came_early_and_is_taken_back_ends(void **state)
 static void
 held_events_wait_while_the_thread_takes_one_back(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 100);
 	write_event(fixture, 0, 10, 0x1000);
@@ -181,7 +181,7 @@ held_events_wait_while_the_thread_takes_one_back(void **state)
 static void
 chunks_come_in_the_order_in_which_they_were_taken(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 5, 100);
 	write_event(fixture, 5, 10, 0x1000);
@@ -198,7 +198,7 @@ chunks_come_in_the_order_in_which_they_were_taken(void **state)
 static void
 closed_chunks_are_freed(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 1);
 	for (unsigned i = 0; i < 20; i++) {
@@ -215,7 +215,7 @@ closed_chunks_are_freed(void **state)
 static void
 all_that_is_written_counts_when_the_process_has_ended(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 1);
 	write_event(fixture, 0, 10, 0x1000);
@@ -227,7 +227,7 @@ all_that_is_written_counts_when_the_process_has_ended(void **state)
 static void
 a_call_chain_is_read(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 	uint64_t frames[OBJECT_LOG_FRAMES];
 
 	fixture->sites[3] = (struct object_log_site){.hash = 1, .count = 2, .frames = {0x400100, 0x400200}};
@@ -242,7 +242,7 @@ a_call_chain_is_read(void **state)
 static void
 nonsense_is_refused_or_left_out(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 	const int other = memfd_create("nothing", MFD_CLOEXEC);
 
 	assert_null(object_log_reader_new(other));
@@ -267,7 +267,7 @@ nonsense_is_refused_or_left_out(void **state)
 static void
 an_error_of_the_visitor_ends_the_walk(void **state)
 {
-	struct fixture *fixture = *state;
+	struct log_fixture *fixture = *state;
 
 	open_chunk(fixture, 0, 1);
 	write_event(fixture, 0, 10, 0x1000);

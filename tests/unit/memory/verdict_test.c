@@ -13,7 +13,7 @@
 #define THREADS 8 /* of process 0, the first half on node 0; thread 8 is main(), on node 0 */
 #define MAIN    THREADS
 
-struct fixture {
+struct object_verdict_fixture {
 	struct memory_profile profile;
 	struct memory_report report;
 	uint64_t now;
@@ -23,7 +23,7 @@ struct fixture {
 static int
 setup(void **state)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct object_verdict_fixture *fixture = calloc(1, sizeof(*fixture));
 	struct memory_profile *profile = &fixture->profile;
 
 	*state = fixture;
@@ -44,7 +44,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 
 	memory_report_fini(&fixture->report);
 	memory_profile_fini(&fixture->profile);
@@ -60,7 +60,7 @@ node_of(unsigned thread)
 
 /* An object that `thread` makes. Its number. */
 static uint32_t
-make_object(struct fixture *fixture, const char *name, uint64_t size, unsigned thread)
+make_object(struct object_verdict_fixture *fixture, const char *name, uint64_t size, unsigned thread)
 {
 	*memory_profile_add_object(&fixture->profile) = (struct memory_object){
 		.address = 0x100000 * (fixture->profile.object_count + 1),
@@ -76,7 +76,8 @@ make_object(struct fixture *fixture, const char *name, uint64_t size, unsigned t
 
 /* An access of which memory of `page_node` served the line. */
 static struct memory_access *
-use_memory(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t offset, unsigned page_node)
+use_memory(struct object_verdict_fixture *fixture, uint32_t object, unsigned thread, uint64_t offset,
+           unsigned page_node)
 {
 	struct memory_access *access = memory_profile_add_access(&fixture->profile);
 	const unsigned node = node_of(thread);
@@ -99,7 +100,7 @@ use_memory(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t o
 
 /* A line that another core has. */
 static void
-share(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t offset, bool is_store)
+share(struct object_verdict_fixture *fixture, uint32_t object, unsigned thread, uint64_t offset, bool is_store)
 {
 	struct memory_access *access = use_memory(fixture, object, thread, offset, 0);
 
@@ -109,14 +110,14 @@ share(struct fixture *fixture, uint32_t object, unsigned thread, uint64_t offset
 
 /* main() writes all of it, on node 0. */
 static void
-fill(struct fixture *fixture, uint32_t object)
+fill(struct object_verdict_fixture *fixture, uint32_t object)
 {
 	for (uint64_t at = 0; at < fixture->profile.objects[object].size; at += 64)
 		use_memory(fixture, object, MAIN, at, 0)->flags = MEMORY_STORE;
 }
 
 static const struct memory_group *
-report_on(struct fixture *fixture)
+report_on(struct object_verdict_fixture *fixture)
 {
 	assert_int_equal(memory_report_init(&fixture->report, &fixture->profile), 0);
 	assert_true(fixture->report.group_count > 0);
@@ -124,7 +125,7 @@ report_on(struct fixture *fixture)
 }
 
 static void
-assert_verdict(struct fixture *fixture, enum memory_verdict verdict)
+assert_verdict(struct object_verdict_fixture *fixture, enum memory_verdict verdict)
 {
 	const struct memory_group *group = report_on(fixture);
 
@@ -134,7 +135,7 @@ assert_verdict(struct fixture *fixture, enum memory_verdict verdict)
 static void
 what_is_written_once_and_read_by_all_nodes_is_replicated(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t matrix = make_object(fixture, "makeMatrix", 64 * 64, MAIN);
 
 	fill(fixture, matrix);
@@ -147,7 +148,7 @@ what_is_written_once_and_read_by_all_nodes_is_replicated(void **state)
 static void
 a_copy_has_to_pay(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t matrix = make_object(fixture, "makeMatrix", 64 * 4000, MAIN);
 
 	fill(fixture, matrix);
@@ -159,7 +160,7 @@ a_copy_has_to_pay(void **state)
 static void
 what_all_nodes_write_is_interleaved(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
 
 	fill(fixture, points);
@@ -171,7 +172,7 @@ what_all_nodes_write_is_interleaved(void **state)
 static void
 what_is_spread_already_stays(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
 
 	for (unsigned i = 0; i < 8000; i++)
@@ -182,7 +183,7 @@ what_is_spread_already_stays(void **state)
 static void
 what_one_thread_of_another_node_uses_is_allocated_there(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 64, MAIN);
 
 	fill(fixture, buffer);
@@ -196,7 +197,7 @@ what_one_thread_of_another_node_uses_is_allocated_there(void **state)
 static void
 a_thread_that_moved_is_pinned(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 64, 0);
 
 	for (unsigned i = 0; i < 4000; i++) {
@@ -214,7 +215,7 @@ a_thread_that_moved_is_pinned(void **state)
 static void
 threads_of_a_process_that_fit_on_a_node_are_pinned(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t pool = make_object(fixture, "makePool", 64 * 64, MAIN);
 
 	*memory_profile_add_process(&fixture->profile) = (struct memory_process){.pid = 2};
@@ -237,7 +238,7 @@ threads_of_a_process_that_fit_on_a_node_are_pinned(void **state)
 static void
 threads_of_a_process_that_share_lines_are_pinned(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t pool = make_object(fixture, "makePool", 64 * 64, MAIN);
 
 	*memory_profile_add_process(&fixture->profile) = (struct memory_process){.pid = 2};
@@ -253,7 +254,7 @@ threads_of_a_process_that_share_lines_are_pinned(void **state)
 static void
 what_nodes_use_in_turns_is_migrated(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t block = make_object(fixture, "makeBlock", 64 * 64, MAIN);
 
 	fill(fixture, block);
@@ -265,7 +266,7 @@ what_nodes_use_in_turns_is_migrated(void **state)
 static void
 counters_of_threads_in_one_line_are_padded(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
 
 	for (unsigned i = 0; i < THREADS; i++) /* main() clears them, */
@@ -282,7 +283,7 @@ counters_of_threads_in_one_line_are_padded(void **state)
 static void
 a_member_that_all_read_is_split_from_one_that_is_written(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t both = make_object(fixture, "makeState", 64, MAIN);
 	struct shared_byte *bytes;
 	size_t count;
@@ -300,7 +301,7 @@ a_member_that_all_read_is_split_from_one_that_is_written(void **state)
 static void
 a_word_that_all_write_is_shared_truly(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t counter = make_object(fixture, "makeCounter", 64, MAIN);
 
 	for (unsigned i = 0; i < 4000; i++)
@@ -313,7 +314,7 @@ a_word_that_all_write_is_shared_truly(void **state)
 static void
 lines_that_are_handed_on_are_not_shared_falsely(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 1000, MAIN);
 
 	for (unsigned i = 0; i < 1000; i++) {
@@ -326,7 +327,7 @@ lines_that_are_handed_on_are_not_shared_falsely(void **state)
 static void
 what_costs_too_little_is_left(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
 	char why[256];
 
@@ -342,7 +343,7 @@ what_costs_too_little_is_left(void **state)
 static void
 objects_of_one_site_are_one_group(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 
 	for (unsigned i = 0; i < THREADS; i++) {
 		const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 8, MAIN);
@@ -359,7 +360,7 @@ objects_of_one_site_are_one_group(void **state)
 static void
 an_empty_profile_has_no_groups(void **state)
 {
-	struct fixture *fixture = *state;
+	struct object_verdict_fixture *fixture = *state;
 
 	assert_int_equal(memory_report_init(&fixture->report, &fixture->profile), 0);
 	assert_int_equal(fixture->report.group_count, 0);
