@@ -14,6 +14,7 @@
 #define NS_PER_S      1e9
 #define PERCENT       100.0
 #define LEAST_SHARE   0.001 /* of the run: rows that are shown */
+#define LEAST_WAITING 0.005 /* of the run, for the lines of an object: then its bytes are shown */
 #define NODES_SHOWN   8     /* in a row */
 #define TIME_COLUMNS  64    /* of a time line */
 #define FUNCTIONS_MAX 12    /* of one object */
@@ -822,12 +823,16 @@ print_shared(const struct memory_report *report, const struct memory_member *mem
 	const struct memory_profile *profile = report->profile;
 	const uint64_t address = profile->objects[member->object].address;
 	const uint64_t line_bytes = profile->totals.line_bytes ? profile->totals.line_bytes : 64;
-	struct table *table = table_new(byte_columns, ARRAY_COUNT(byte_columns));
 	struct shared_byte *bytes;
+	struct table *table;
 	char text[SMALL_SIZE];
 	size_t count, shown = 0;
-	int err = memory_member_bytes(report, member, &bytes, &count);
+	int err;
 
+	if (memory_report_share(report, member->evidence.transfer_cycles) < LEAST_WAITING)
+		return 0;
+	table = table_new(byte_columns, ARRAY_COUNT(byte_columns));
+	err = memory_member_bytes(report, member, &bytes, &count);
 	for (size_t i = 0; table && !err && i < count && shown < BYTES_MAX; i++) {
 		if (!bytes[i].cycles || bytes[i].cycles * 1000 < member->evidence.transfer_cycles)
 			continue;

@@ -88,14 +88,19 @@ is_remote(const struct memory_access *access)
 	return is_from_memory(access) && access->node != access->page_node;
 }
 
+/*
+ * What an access waits because memory is far or busy. A prefetch is late for no other reason, so all that waits for one
+ * counts.
+ */
 static uint64_t
 excess_of(const struct memory_profile *profile, const struct memory_access *access)
 {
-	const uint64_t local = profile->totals.local_cycles;
+	const uint64_t local = profile->totals.local_cycles, cost = (uint64_t)access->weight * access->cost;
 
-	if (access->level != MEMORY_DRAM || access->cycles <= local)
-		return 0;
-	return (uint64_t)access->weight * access->cost * (access->cycles - local) / access->cycles;
+	if (access->level == MEMORY_PREFETCHED)
+		return cost;
+	return access->level == MEMORY_DRAM && access->cycles > local ? cost * (access->cycles - local) / access->cycles
+	                                                              : 0;
 }
 
 static void
