@@ -436,7 +436,7 @@ take_all(struct collector *collector, bool is_ended)
 	for (size_t i = 0; i < collector->process_count && !err; i++) {
 		struct collected_process *process = &collector->processes[i];
 
-		/* each poll, as long as it begins: what it maps comes a moment later */
+		/* each time: names are looked up when accesses are applied, and it may have ended by then */
 		if (process->is_stale)
 			(void)process_map_refresh(process->map, process->base);
 		process->is_stale = true;

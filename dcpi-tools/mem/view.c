@@ -10,7 +10,9 @@
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emu/command.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/mem/command.h"
+#include "dcpi-tools/mem/plot.h"
 #include "dcpi-tools/mem/report.h"
 #include "profile/catalog.h"
 #include "profile/memory_rows.h"
@@ -20,6 +22,7 @@
 struct mem_view_request {
 	struct options options;
 	const char *object; /* NULL: all */
+	const char *plot;   /* NULL: none */
 	size_t limit;
 	bool by_object;
 };
@@ -80,6 +83,8 @@ struct mem_view_command {
 	int (*text)(const struct memory_report *report, const struct mem_view_request *request,
 	            const struct output *output);
 	int (*json)(const struct memory_report *report, const struct mem_view_request *request, FILE *stream);
+	/* Draw what --plot names; an exit status. NULL: it has no such option. */
+	int (*plot)(const struct memory_report *report, const struct mem_view_request *request);
 };
 
 static struct mem_view
@@ -143,6 +148,23 @@ object_json(const struct memory_report *report, const struct mem_view_request *r
 }
 
 static int
+object_plot(const struct memory_report *report, const struct mem_view_request *request)
+{
+	const struct memory_member *member;
+	const char *similar;
+	const struct memory_group *group = mem_find(report, request->object, &member, &similar);
+
+	return mem_plot_object(report, member ? member : &report->objects[group->first_object], request->object,
+	                       request->plot);
+}
+
+static int
+threads_plot(const struct memory_report *report, const struct mem_view_request *request)
+{
+	return mem_plot_threads(report, request->plot);
+}
+
+static int
 check_object(const struct memory_report *report, const struct mem_view_request *request)
 {
 	const struct memory_member *member;
@@ -183,6 +205,8 @@ view(const struct command_line *line, const struct mem_view_command *command, in
 	struct memory_report report;
 	int status = command_line_read(line, &request, argc, argv);
 
+	if (!status && request.plot)
+		status = plot_check(request.plot);
 	if (!status)
 		status = read_profile(&request, &profile);
 	if (!status) {
@@ -190,7 +214,8 @@ view(const struct command_line *line, const struct mem_view_command *command, in
 
 		status = err ? message_cannot(NULL, "make the report", err, NULL) : check_object(&report, &request);
 		if (!status)
-			status = print(command, &report, &request);
+			status = command->plot && request.plot ? command->plot(&report, &request)
+			                                       : print(command, &report, &request);
 		memory_report_fini(&report);
 	}
 	memory_profile_fini(&profile);
@@ -201,6 +226,9 @@ view(const struct command_line *line, const struct mem_view_command *command, in
 #define EPOCH_ROW                                                                                                      \
 	OPTION_TEXT(1, "epoch", "EPOCH", struct mem_view_request, options.request.epoch,                               \
 	            "Of this epoch: its number, its label, or as dcpiprof(1) has it (the newest that has objects)")
+#define PLOT_ROW                                                                                                       \
+	OPTION_TEXT(1, "plot", "FILE", struct mem_view_request, plot,                                                  \
+	            "Draw it into FILE instead: .svg, .png, .pdf or .gnuplot")
 #define NO_HEADER_ROW OPTION_FALSE(1, "no-header", struct mem_view_request, options.header, "Only the rows")
 
 static void
@@ -231,7 +259,7 @@ mem_objects_main(int argc, char **argv)
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 	};
-	static const struct mem_view_command command = {objects_text, objects_json};
+	static const struct mem_view_command command = {objects_text, objects_json, NULL};
 
 	return view(&line, &command, argc, argv);
 }
@@ -240,10 +268,7 @@ int
 mem_threads_main(int argc, char **argv)
 {
 	static const struct option_row rows[] = {
-		EPOCH_ROW,
-		NO_HEADER_ROW,
-		OPTION_ARGUMENT(0, command_refuse_argument),
-		OPTION_END,
+		EPOCH_ROW, PLOT_ROW, NO_HEADER_ROW, OPTION_ARGUMENT(0, command_refuse_argument), OPTION_END,
 	};
 	static const struct command_line line = {
 		.rows = rows,
@@ -251,7 +276,7 @@ mem_threads_main(int argc, char **argv)
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 	};
-	static const struct mem_view_command command = {threads_text, threads_json};
+	static const struct mem_view_command command = {threads_text, threads_json, threads_plot};
 
 	return view(&line, &command, argc, argv);
 }
@@ -260,9 +285,8 @@ int
 mem_object_main(int argc, char **argv)
 {
 	static const struct option_row rows[] = {
-		EPOCH_ROW,
-		NO_HEADER_ROW,
-		OPTION_ARGUMENT(offsetof(struct mem_view_request, object), take_object),
+		EPOCH_ROW,     PLOT_ROW,
+		NO_HEADER_ROW, OPTION_ARGUMENT(offsetof(struct mem_view_request, object), take_object),
 		OPTION_END,
 	};
 	static const struct command_line line = {
@@ -275,7 +299,7 @@ mem_object_main(int argc, char **argv)
 		.options = offsetof(struct mem_view_request, options),
 		.argument_missing = "which object? 'dcpimem objects' lists them",
 	};
-	static const struct mem_view_command command = {object_text, object_json};
+	static const struct mem_view_command command = {object_text, object_json, object_plot};
 
 	return view(&line, &command, argc, argv);
 }

@@ -47,7 +47,7 @@ observe 2 -- "$lives" exec
 check_equal 'a program that another one executes has objects of its own' 'make_accounts 1 3' "$(hottest)"
 observe 2 --each --limit 100 -- "$lives" threads
 check_equal 'memory that is used again is another object each time' 40 \
-	"$(jq '[.objects[] | select((.object | startswith("make_word")) and .cost > 0.005)] | length' "$report")"
+	"$(jq '[.objects[] | select((.object | startswith("make_word")) and .cost > 0.001)] | length' "$report")"
 observe 2 --each --limit 100 -- "$lives" mapping
 check_equal 'of a mapping two parts are used, before and after half of it is gone' 'main mapping,main mapping' \
 	"$(jq -r '[.objects[] | select(.evidence.transfers > 10000) | (.object | sub("[+].*"; "")) + " " + .kind] | join(",")' "$report")"
@@ -81,6 +81,17 @@ check_equal 'an archive has the objects' "$(cat "$scratch/object")" \
 	"$(dcpimem object --db "$scratch/elsewhere" make_counters)"
 dcpictl check --db "$db" >"$scratch/check"
 matches 'no damage is found' 'no damage found' "$scratch/check"
+
+# ---- pictures ----
+
+for picture in object:make_counters threads:; do
+	command=${picture%%:*} object=${picture#*:}
+	check "$command draws a picture" dcpimem "$command" ${object:+"$object"} --db "$db" --plot "$scratch/$command.svg"
+	check '... which is whole' python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$scratch/$command.svg"
+	dcpimem "$command" ${object:+"$object"} --db "$db" --plot "$scratch/$command.gnuplot"
+	matches '... of the nodes that were used' "title 'node 1" "$scratch/$command.gnuplot"
+done
+check_fails 'a picture needs a kind' 2 "nothing.jpeg" dcpimem threads --db "$db" --plot "$scratch/nothing.jpeg"
 
 # ---- trials ----
 

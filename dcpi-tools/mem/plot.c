@@ -1,0 +1,181 @@
+#include "dcpi-tools/mem/plot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/picture.h"
+
+#define WIDTH      800
+#define HEIGHT     480
+#define POINTS_MAX 1000 /* of each node: more lie on each other, and a picture must stay small */
+#define MS         1e6  /* ns */
+
+/* Readable on a light and on a dark ground, and for those who see red and green alike (Okabe and Ito, 2008). */
+static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#e69f00", "#56b4e9", "#8a7f00", "#999999"};
+
+struct object_plot {
+	const struct memory_report *report;
+	const struct memory_member *member;
+	const char *title, *path;
+	uint64_t nodes[MEMORY_NODES_MAX]; /* accesses by node */
+};
+
+struct threads_plot {
+	const struct memory_report *report;
+	const char *path;
+	uint64_t *counts; /* by thread, then by node */
+};
+
+static const char *
+colour_of(unsigned node)
+{
+	return colours[node % ARRAY_COUNT(colours)];
+}
+
+/* A picture may be shown on any ground: its own is white, and its frame grey. */
+static void
+begin_plot(const char *path, FILE *stream)
+{
+	plot_begin(path, WIDTH, HEIGHT, stream);
+	fputs("set object 1 rectangle from screen 0,0 to screen 1,1 behind fillcolor rgb '#ffffff' fillstyle solid "
+	      "noborder\n"
+	      "set border 3 linecolor rgb '#808080'\nset tics nomirror\nset key outside right top\n",
+	      stream);
+}
+
+/* ---- an object over time ---- */
+
+static const struct memory_access *
+access_of(const struct object_plot *plot, uint32_t index)
+{
+	return &plot->report->profile->accesses[plot->report->order[plot->member->first + index]];
+}
+
+static void
+print_points(const struct object_plot *plot, unsigned node, FILE *stream)
+{
+	const uint64_t each = plot->nodes[node] / POINTS_MAX + 1;
+	uint64_t seen = 0;
+
+	fprintf(stream, "$node%u << EOD\n", node);
+	for (uint32_t i = 0; i < plot->member->count; i++) {
+		const struct memory_access *access = access_of(plot, i);
+
+		if (access->node == node && seen++ % each == 0)
+			fprintf(stream, "%.6f %" PRIu64 " %d\n", (double)access->time_ns / MS, access->offset,
+			        access->flags & MEMORY_STORE ? 1 : 0);
+	}
+	fputs("EOD\n", stream);
+}
+
+static void
+print_object(const void *context, FILE *stream)
+{
+	const struct object_plot *plot = context;
+	const char *separator = "plot ";
+
+	begin_plot(plot->path, stream);
+	for (unsigned node = 0; node < MEMORY_NODES_MAX; node++) {
+		if (plot->nodes[node])
+			print_points(plot, node, stream);
+	}
+	fputs("set title '", stream);
+	plot_print_title(plot->title, stream);
+	fputs("' noenhanced\nset xlabel 'time, ms'\nset ylabel 'byte of the object'\nset yrange [0:*]\nset xrange "
+	      "[0:*]\n",
+	      stream);
+	for (unsigned node = 0; node < MEMORY_NODES_MAX; node++) {
+		if (!plot->nodes[node])
+			continue;
+		fprintf(stream,
+		        "%s$node%u using 1:($3 == 0 ? $2 : NaN) with points pointtype 6 pointsize 0.4 linecolor rgb "
+		        "'%s' "
+		        "title 'node %u reads', $node%u using 1:($3 == 1 ? $2 : NaN) with points pointtype 7 pointsize "
+		        "0.4 "
+		        "linecolor rgb '%s' title 'node %u writes'",
+		        separator, node, colour_of(node), node, node, colour_of(node), node);
+		separator = ", ";
+	}
+	fputs("\n", stream);
+}
+
+int
+mem_plot_object(const struct memory_report *report, const struct memory_member *member, const char *title,
+                const char *path)
+{
+	struct object_plot plot = {.report = report, .member = member, .title = title, .path = path};
+
+	for (uint32_t i = 0; i < member->count; i++)
+		plot.nodes[access_of(&plot, i)->node]++;
+	return plot_write(path, print_object, &plot);
+}
+
+/* ---- threads and nodes ---- */
+
+static bool
+has_accesses(const struct threads_plot *plot, size_t thread)
+{
+	for (unsigned node = 0; node < MEMORY_NODES_MAX; node++) {
+		if (plot->counts[thread * MEMORY_NODES_MAX + node])
+			return true;
+	}
+	return false;
+}
+
+static void
+print_threads(const void *context, FILE *stream)
+{
+	const struct threads_plot *plot = context;
+	const struct memory_profile *profile = plot->report->profile;
+	const uint64_t nodes = profile->totals.nodes ? profile->totals.nodes : 1;
+	const char *separator = "plot ";
+
+	begin_plot(plot->path, stream);
+	fputs("$threads << EOD\n", stream);
+	for (size_t i = 0; i < profile->thread_count; i++) {
+		if (!has_accesses(plot, i))
+			continue;
+		fprintf(stream, "%" PRIu32, profile->threads[i].tid);
+		for (uint64_t node = 0; node < nodes; node++)
+			fprintf(stream, " %" PRIu64, plot->counts[i * MEMORY_NODES_MAX + node]);
+		fputs("\n", stream);
+	}
+	fputs("EOD\nset title 'Accesses to the memory of each node'\nset xlabel 'thread'\nset ylabel 'accesses'\n"
+	      "set style data histograms\nset style histogram rowstacked\nset style fill solid border -1\nset boxwidth "
+	      "0.8\n"
+	      "set xtics rotate by -45\nset yrange [0:*]\n",
+	      stream);
+	for (uint64_t node = 0; node < nodes; node++) {
+		fprintf(stream, "%s$threads using %" PRIu64 ":xtic(1) linecolor rgb '%s' title 'node %" PRIu64 "'",
+		        separator, node + 2, colour_of((unsigned)node), node);
+		separator = ", ";
+	}
+	fputs("\n", stream);
+}
+
+int
+mem_plot_threads(const struct memory_report *report, const char *path)
+{
+	const struct memory_profile *profile = report->profile;
+	struct threads_plot plot = {.report = report, .path = path};
+	int status;
+
+	plot.counts = calloc((profile->thread_count + 1) * MEMORY_NODES_MAX, sizeof(*plot.counts));
+	if (!plot.counts)
+		return message_cannot(path, "draw the plot", -ENOMEM, NULL);
+	for (size_t i = 0; i < profile->access_count; i++) {
+		const struct memory_access *access = &profile->accesses[i];
+
+		if (access->level != MEMORY_CACHE)
+			plot.counts[access->thread * (size_t)MEMORY_NODES_MAX + access->page_node] += access->weight;
+	}
+	status = plot_write(path, print_threads, &plot);
+	free(plot.counts);
+	return status;
+}
