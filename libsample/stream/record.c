@@ -77,22 +77,25 @@ decode_narrow_fields(uint64_t fields, const uint8_t *at, struct record *record)
 		record->time = load_u64(at);
 		at += FIELD_SIZE;
 	}
-	if (fields & PERF_SAMPLE_ADDR)
+	if (fields & PERF_SAMPLE_ADDR) {
+		record->sample.data_address = load_u64(at);
 		at += FIELD_SIZE;
+	}
 	if (fields & PERF_SAMPLE_ID) {
 		record->id = load_u64(at);
 		at += FIELD_SIZE;
 	}
-	at += fields_size(fields & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+	at += fields_size(fields & PERF_SAMPLE_STREAM_ID);
+	if (fields & PERF_SAMPLE_CPU) {
+		memcpy(&record->sample.cpu, at, sizeof(record->sample.cpu));
+		at += FIELD_SIZE;
+	}
 	if (fields & PERF_SAMPLE_PERIOD) {
 		record->sample.period = load_u64(at);
 		at += FIELD_SIZE;
 	}
 	return at;
 }
-
-/* Fields whose size depends on a register mask or on a length word inside the record. */
-#define OPAQUE_FIELDS (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_INTR)
 
 static void
 skip_words(struct byte_reader *body, uint64_t count)
@@ -198,13 +201,20 @@ read_behind_branches(const struct record_layout *layout, struct byte_reader *bod
 {
 	const uint64_t fields = layout->sample_type;
 
+	/* the size of registers depends on a mask */
 	if (layout->sample_regs_user)
 		read_user_stack(layout, body, record);
-	if (fields & (layout->sample_regs_user ? PERF_SAMPLE_REGS_INTR : OPAQUE_FIELDS))
+	else if (fields & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER))
 		return;
-	skip_words(body, flag(fields, PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT) +
-	                         flag(fields, PERF_SAMPLE_DATA_SRC) + flag(fields, PERF_SAMPLE_TRANSACTION) +
-	                         flag(fields, PERF_SAMPLE_PHYS_ADDR));
+	if (fields & PERF_SAMPLE_WEIGHT_STRUCT)
+		record->sample.weight = (uint32_t)read_u64_native(body); /* its low half: two others are above it */
+	else if (fields & PERF_SAMPLE_WEIGHT)
+		record->sample.weight = read_u64_native(body);
+	if (fields & PERF_SAMPLE_DATA_SRC)
+		record->sample.data_source = read_u64_native(body);
+	if (fields & PERF_SAMPLE_REGS_INTR)
+		return;
+	skip_words(body, flag(fields, PERF_SAMPLE_TRANSACTION) + flag(fields, PERF_SAMPLE_PHYS_ADDR));
 	if (fields & PERF_SAMPLE_CGROUP)
 		record->sample.cgroup = read_u64_native(body);
 }

@@ -37,7 +37,7 @@ check_equal 'the version is that of the programs, and the changelog tells of it'
 check_equal 'the daemon comes with its control program and what reads images for it, and with no other' \
 	'/usr/bin/dcpictl /usr/lib/dcpi/dcpi-capture /usr/sbin/dcpid' \
 	"$(grep -E '/(s?bin|dcpi)/[^/]*$' "$scratch/dcpid" | grep -v '/share/\|/etc/' | sort | paste -sd' ')"
-check_equal 'what emulates is in one package' '/usr/bin/dcpiemu /usr/bin/dcpix' \
+check_equal 'what emulates is in one package' '/usr/bin/dcpiemu /usr/bin/dcpimem /usr/bin/dcpix' \
 	"$(grep -E '/s?bin/' "$scratch/dcpi-emulator" | sort | paste -sd' ')"
 check_equal 'each program, with its manual and completion, is in the same package' '' \
 	"$(for package in dcpid dcpi-tools dcpi-emulator dcpi-web; do

@@ -70,7 +70,61 @@ branches_are_found_behind_counts_a_call_chain_and_raw_bytes(void **state)
 	assert_int_equal(branch(&record, 0).from, 0x401230);
 	assert_int_equal(branch(&record, 0).to, 0x401200);
 	assert_int_equal(branch(&record, 1).from, 0x401100);
+	assert_int_equal(record.sample.weight, 77);
 	assert_int_equal(record.sample.cgroup, 99);
+}
+
+static void
+data_addresses_their_weights_and_sources_are_read(void **state)
+{
+	struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+	                       PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |
+	                       PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP,
+	};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 0x7f0000001040); /* data address */
+	build_u64(&builder, 5);              /* stream */
+	build_u32(&builder, 3);              /* cpu */
+	build_u32(&builder, 0xffffffff);
+	build_u32(&builder, 249); /* weight: latency, of the instruction, of a stage */
+	build_u32(&builder, 0x00070011);
+	build_u64(&builder, 0x1234567890); /* data source */
+	build_u64(&builder, 1);            /* transaction */
+	build_u64(&builder, 0x99040);      /* physical address */
+	build_u64(&builder, 77);           /* cgroup */
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.data_address, 0x7f0000001040);
+	assert_int_equal(record.sample.cpu, 3);
+	assert_int_equal(record.sample.weight, 249);
+	assert_int_equal(record.sample.data_source, 0x1234567890);
+	assert_int_equal(record.sample.cgroup, 77);
+}
+
+static void
+a_weight_is_read_before_registers_of_the_kernel(void **state)
+{
+	struct record_layout layout = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_REGS_INTR,
+	};
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	begin_sample(&builder);
+	build_u64(&builder, 0x100000011); /* weight: all of it */
+	build_u64(&builder, 7);           /* data source */
+	build_u64(&builder, 2);           /* registers: of 64 bits */
+	build_u64(&builder, 0);
+	build_end(&builder);
+	record = decode(&layout, &builder);
+	assert_int_equal(record.sample.weight, 0x100000011);
+	assert_int_equal(record.sample.data_source, 7);
 }
 
 static void
@@ -231,6 +285,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(branches_are_found_behind_counts_a_call_chain_and_raw_bytes),
+		cmocka_unit_test(data_addresses_their_weights_and_sources_are_read),
+		cmocka_unit_test(a_weight_is_read_before_registers_of_the_kernel),
 		cmocka_unit_test(counts_of_one_event_come_without_a_number_of_them),
 		cmocka_unit_test(lengths_that_leave_the_sample_are_damage),
 		cmocka_unit_test(what_follows_registers_is_passed_over),
