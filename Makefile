@@ -96,7 +96,7 @@ include scripts/library.mk
 include scripts/emulator.mk
 include scripts/tracker.mk
 
-.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks bench-tracker benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: programs $(PLUGINS) $(TRACKER) libraries manuals
@@ -116,6 +116,7 @@ help:
 	@echo 'make soak             dcpid under everything at once for an hour (SOAK_MINUTES) into docs/benchmarks.md'
 	@echo 'make bench-web        how long pages take on a month of samples into docs/benchmarks.md'
 	@echo 'make bench-stacks     what call stacks cost beside perf into docs/benchmarks.md'
+	@echo 'make bench-tracker    what recording memory objects costs beside heaptrack into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
 	@echo 'make emulated-accuracy  what is inferred of emulated programs beside the truth (a minute) into docs/accuracy.md'
@@ -283,6 +284,13 @@ $(SHOWERS): $(BUILD)/tests/system/%: $(BUILD)/obj/tests/system/%.o $(call archiv
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(DAEMON_ROOMS))
 workloads: $(SHOWERS)
 
+# The objects that the tracker recorded.
+SHOW_OBJECTS := $(BUILD)/tests/system/show_objects
+$(SHOW_OBJECTS): $(BUILD)/obj/tests/system/show_objects.o $(call archives,base memory)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+workloads: $(SHOW_OBJECTS)
+
 # The flow graphs of any program.
 $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
@@ -413,6 +421,10 @@ bench-web: all workloads
 # What call stacks cost, beside perf's; fifteen minutes on a quiet machine.
 bench-stacks: all workloads
 	bench/stacks --write docs/benchmarks.md
+
+# What recording memory objects costs, beside heaptrack; some minutes.
+bench-tracker: all workloads
+	bench/tracker --write docs/benchmarks.md
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \

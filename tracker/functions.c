@@ -2,12 +2,13 @@
  * functions.c - the functions that make and end memory objects, in front of those of the C library or another allocator
  *
  * The dynamic linker finds these first, because the library is preloaded. Each calls the next function of its name,
- * which may call others of these: only the outermost is recorded. An end is recorded before it happens, because another
- * thread may get the address at once; a beginning after it.
+ * which may call others of these: only the outermost is recorded. An end has the time before it happens, because
+ * another thread may get the address at once; a beginning has the time after it.
+ *
+ * A program that has functions of these names itself calls those, and only they call ours, if at all.
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,17 +16,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <unistd.h>
 
 #include "tracker/log.h"
 
-#define EARLY_BYTES   16384 /* what is allocated while the functions are looked for: dlsym() does */
-#define TLS_BYTES_MAX (1 << 20)
-#define CALLER        __builtin_return_address(0)
-#define FRAME         __builtin_frame_address(0)
-#define PUBLIC        __attribute__((visibility("default"), noinline))
+#define EARLY_BYTES           16384 /* what is allocated while the functions are looked for: dlsym() does */
+#define THREAD_LOCAL_MAX      (1 << 24)
+#define FIRST_STACK_MAX       (UINT64_C(1) << 26)
+#define FIRST_STACK_ALIGNMENT 4096
+#define CALLER                __builtin_return_address(0)
+#define FRAME                 __builtin_dwarf_cfa() /* the caller's stack pointer, when it has been returned to */
+#define PUBLIC                __attribute__((visibility("default"), noinline))
 
 /* The next functions of these names. Each is looked for when it is needed. */
 static struct {
@@ -97,18 +102,24 @@ is_early(const void *address)
 
 /* ---- the heap ---- */
 
+/* Also when an operator of C++ throws. */
+static inline void
+leave(const bool *is_outermost)
+{
+	if (*is_outermost)
+		log_leave();
+}
+#define ENTER __attribute__((cleanup(leave))) = log_enter()
+
 /* After `made`, an expression, was evaluated: record it as an object of `size` that the caller of this function made.
  */
 #define MAKE(made, size)                                                                                               \
 	do {                                                                                                           \
-		const bool is_outermost = log_enter();                                                                 \
+		const bool is_outermost ENTER;                                                                         \
 		void *const address = (made);                                                                          \
                                                                                                                        \
-		if (is_outermost) {                                                                                    \
-			if (address)                                                                                   \
-				log_born(OBJECT_BORN, address, size, CALLER, FRAME);                                   \
-			log_leave();                                                                                   \
-		}                                                                                                      \
+		if (is_outermost && address)                                                                           \
+			log_born(OBJECT_BORN, address, size, CALLER, FRAME);                                           \
 		return address;                                                                                        \
 	} while (0)
 
@@ -158,21 +169,17 @@ pvalloc(size_t size)
 PUBLIC int
 posix_memalign(void **address, size_t alignment, size_t size)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	const int error = FIND(posix_memalign) ? next.posix_memalign(address, alignment, size) : ENOMEM;
 
-	if (is_outermost) {
-		if (!error && *address)
-			log_born(OBJECT_BORN, *address, size, CALLER, FRAME);
-		log_leave();
-	}
+	if (is_outermost && !error && *address)
+		log_born(OBJECT_BORN, *address, size, CALLER, FRAME);
 	return error;
 }
 
 PUBLIC void
 free(void *address)
 {
-	const int error = errno;
 	bool is_outermost;
 
 	if (!address || is_early(address))
@@ -184,7 +191,6 @@ free(void *address)
 		next.free(address);
 	if (is_outermost)
 		log_leave();
-	errno = error;
 }
 
 /* What realloc() did to `old`, which had begun to move at `time`: it is somewhere else, or has another size. */
@@ -216,7 +222,7 @@ move_early(const void *old, size_t size)
 PUBLIC void *
 realloc(void *old, size_t size)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
 	void *address;
 
@@ -224,36 +230,92 @@ realloc(void *old, size_t size)
 		address = move_early(old, size);
 	else
 		address = FIND(realloc) ? next.realloc(old, size) : early_allocate(size);
-	if (is_outermost) {
+	if (is_outermost)
 		record_move(old, address, size, time, CALLER, FRAME);
-		log_leave();
-	}
 	return address;
 }
 
 PUBLIC void *
 reallocarray(void *old, size_t count, size_t size)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
 	void *address = FIND(reallocarray) ? next.reallocarray(old, count, size) : no_memory();
 
-	if (is_outermost) {
+	if (is_outermost)
 		record_move(old, address, count * size, time, CALLER, FRAME);
-		log_leave();
-	}
 	return address;
 }
 
 /* ---- C++: an allocator may have operators of its own that call none of the above ---- */
 
-#define NEW(name, parameters, arguments)                                                                               \
+/*
+ * The operator that `caller`'s library would have called without us. Where C++ came by dlopen() with RTLD_LOCAL, it is
+ * nowhere behind us in the order of libraries, but in one that the caller's needs. That stays loaded from now on.
+ * False: there is none.
+ */
+static __attribute__((noinline)) bool
+find_operator(const char *name, void *function, const void *ours, const void *caller)
+{
+	void *library = NULL, *found = NULL, *kept;
+	Dl_info at;
+
+	if (looks_up)
+		return false;
+	if (find(name, function, sizeof(found)))
+		return true;
+	looks_up = true;
+	if (dladdr(caller, &at) && at.dli_fname)
+		library = dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (library) {
+		found = dlsym(library, name);
+		if (found == ours || !found || !dladdr(found, &at))
+			found = NULL;
+		kept = found ? dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : NULL;
+		if (kept)
+			dlclose(kept);
+		else
+			found = NULL;
+		dlclose(library);
+	}
+	looks_up = false;
+	memcpy(function, &found, sizeof(found));
+	return found != NULL;
+}
+
+/* Where there is no operator. Nothing could be thrown then, either. */
+static void *
+allocate_aligned(size_t alignment, size_t size)
+{
+	return FIND(memalign) ? next.memalign(alignment, size ? size : 1) : no_memory();
+}
+
+static void *
+allocate_aligned_or_abort(size_t alignment, size_t size)
+{
+	void *address = allocate_aligned(alignment, size);
+
+	if (!address)
+		abort();
+	return address;
+}
+
+static void
+release(void *address)
+{
+	if (FIND(free))
+		next.free(address);
+}
+
+#define NEW(name, parameters, arguments, otherwise)                                                                    \
 	void *name parameters;                                                                                         \
 	PUBLIC void *name parameters                                                                                   \
 	{                                                                                                              \
 		static void *(*function)parameters;                                                                    \
                                                                                                                        \
-		MAKE(function || find(#name, &function, sizeof(function)) ? function arguments : no_memory(), size);   \
+		MAKE(function || find_operator(#name, &function, (const void *)name, CALLER) ? function arguments      \
+		                                                                             : otherwise,              \
+		     size);                                                                                            \
 	}
 
 #define DELETE(name, parameters, arguments)                                                                            \
@@ -265,22 +327,28 @@ reallocarray(void *old, size_t count, size_t size)
                                                                                                                        \
 		if (is_outermost)                                                                                      \
 			log_died(address, log_now());                                                                  \
-		if (function || find(#name, &function, sizeof(function)))                                              \
+		if (function || find_operator(#name, &function, (const void *)name, CALLER))                           \
 			function arguments;                                                                            \
+		else                                                                                                   \
+			release(address);                                                                              \
 		if (is_outermost)                                                                                      \
 			log_leave();                                                                                   \
 	}
 
-NEW(_Znwm, (size_t size), (size))
-NEW(_Znam, (size_t size), (size))
-NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
-NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
-NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
-NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment))
+NEW(_Znwm, (size_t size), (size), allocate_aligned_or_abort(sizeof(max_align_t), size))
+NEW(_Znam, (size_t size), (size), allocate_aligned_or_abort(sizeof(max_align_t), size))
+NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow),
+    allocate_aligned(sizeof(max_align_t), size))
+NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow),
+    allocate_aligned(sizeof(max_align_t), size))
+NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment),
+    allocate_aligned_or_abort(alignment, size))
+NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment),
+    allocate_aligned_or_abort(alignment, size))
 NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
-    (size, alignment, nothrow))
+    (size, alignment, nothrow), allocate_aligned(alignment, size))
 NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),
-    (size, alignment, nothrow))
+    (size, alignment, nothrow), allocate_aligned(alignment, size))
 DELETE(_ZdlPv, (void *address), (address))
 DELETE(_ZdaPv, (void *address), (address))
 DELETE(_ZdlPvm, (void *address, size_t size), (address, size))
@@ -294,22 +362,28 @@ DELETE(_ZdaPvmSt11align_val_t, (void *address, size_t size, size_t alignment), (
 
 /* ---- mappings ---- */
 
+/* What the kernel unmaps for a length: whole pages. */
+static size_t
+whole_pages(size_t length)
+{
+	const size_t page = (size_t)getpagesize();
+
+	return (length + page - 1) / page * page;
+}
+
 static void *
 map(void *address, size_t length, int protection, int flags, int fd, off_t offset, const void *caller,
     const void *frame)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	void *mapped = MAP_FAILED;
 
 	if (FIND(mmap))
 		mapped = next.mmap(address, length, protection, flags, fd, offset);
 	else
 		errno = ENOMEM;
-	if (is_outermost) {
-		if (mapped != MAP_FAILED)
-			log_born(OBJECT_MAPPED, mapped, length, caller, frame);
-		log_leave();
-	}
+	if (is_outermost && mapped != MAP_FAILED)
+		log_born(OBJECT_MAPPED, mapped, length, caller, frame);
 	return mapped;
 }
 
@@ -328,22 +402,19 @@ mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t 
 PUBLIC int
 munmap(void *address, size_t length)
 {
-	const bool is_outermost = log_enter();
-	int result = -1;
+	const bool is_outermost ENTER;
+	const uint64_t time = is_outermost ? log_now() : 0;
+	const int result = FIND(munmap) ? next.munmap(address, length) : -1;
 
-	if (is_outermost)
-		log_changed(OBJECT_UNMAPPED, address, length, log_now());
-	if (FIND(munmap))
-		result = next.munmap(address, length);
-	if (is_outermost)
-		log_leave();
+	if (is_outermost && result == 0)
+		log_changed(OBJECT_UNMAPPED, address, whole_pages(length), time);
 	return result;
 }
 
 PUBLIC void *
 mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
 	void *wanted = NULL, *mapped = MAP_FAILED;
 	va_list arguments;
@@ -354,12 +425,10 @@ mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	va_end(arguments);
 	if (FIND(mremap))
 		mapped = next.mremap(old, old_length, length, flags, wanted);
-	if (is_outermost) {
-		if (mapped != MAP_FAILED && !(flags & MREMAP_DONTUNMAP))
-			log_changed(OBJECT_UNMAPPED, old, old_length, time);
-		if (mapped != MAP_FAILED)
-			log_born(OBJECT_MAPPED, mapped, length, CALLER, FRAME);
-		log_leave();
+	if (is_outermost && mapped != MAP_FAILED) {
+		if (!(flags & MREMAP_DONTUNMAP))
+			log_changed(OBJECT_UNMAPPED, old, whole_pages(old_length), time);
+		log_born(OBJECT_MAPPED, mapped, length, CALLER, FRAME);
 	}
 	return mapped;
 }
@@ -367,63 +436,61 @@ mremap(void *old, size_t old_length, size_t length, int flags, ...)
 PUBLIC void *
 shmat(int id, const void *address, int flags)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
 	void *mapped = FIND(shmat) ? next.shmat(id, address, flags) : MAP_FAILED;
+	const int error = errno;
 	struct shmid_ds segment;
 
-	if (is_outermost) {
-		if (mapped != MAP_FAILED && shmctl(id, IPC_STAT, &segment) == 0)
-			log_born(OBJECT_MAPPED, mapped, segment.shm_segsz, CALLER, FRAME);
-		log_leave();
-	}
+	if (is_outermost && mapped != MAP_FAILED && shmctl(id, IPC_STAT, &segment) == 0)
+		log_born(OBJECT_MAPPED, mapped, segment.shm_segsz, CALLER, FRAME);
+	errno = error;
 	return mapped;
 }
 
 PUBLIC int
 shmdt(const void *address)
 {
-	const bool is_outermost = log_enter();
-	int result = -1;
+	const bool is_outermost ENTER;
+	const uint64_t time = is_outermost ? log_now() : 0;
+	const int result = FIND(shmdt) ? next.shmdt(address) : -1;
 
-	if (is_outermost)
-		log_changed(OBJECT_UNMAPPED, address, 0, log_now());
-	if (FIND(shmdt))
-		result = next.shmdt(address);
-	if (is_outermost)
-		log_leave();
+	if (is_outermost && result == 0)
+		log_changed(OBJECT_UNMAPPED, address, 0, time);
 	return result;
+}
+
+/* The program's break went from `before` to `after`; the call began at `time`. */
+static void
+record_break(char *before, char *after, uint64_t time, const void *caller, const void *frame)
+{
+	if (after > before)
+		log_born(OBJECT_MAPPED, before, (size_t)(after - before), caller, frame);
+	else if (after < before)
+		log_changed(OBJECT_UNMAPPED, after, (size_t)(before - after), time);
 }
 
 PUBLIC void *
 sbrk(intptr_t more)
 {
-	const bool is_outermost = log_enter();
-	void *before = FIND(sbrk) ? next.sbrk(more) : (void *)-1;
+	const bool is_outermost ENTER;
+	const uint64_t time = is_outermost ? log_now() : 0;
+	char *before = FIND(sbrk) ? next.sbrk(more) : (void *)-1;
 
-	if (is_outermost) {
-		if (before != (void *)-1 && more > 0)
-			log_born(OBJECT_MAPPED, before, (size_t)more, CALLER, FRAME);
-		else if (before != (void *)-1 && more < 0)
-			log_changed(OBJECT_UNMAPPED, (char *)before + more, (size_t)-more, log_now());
-		log_leave();
-	}
+	if (is_outermost && before != (void *)-1)
+		record_break(before, before + more, time, CALLER, FRAME);
 	return before;
 }
 
 PUBLIC int
 brk(void *address)
 {
-	const bool is_outermost = log_enter();
+	const bool is_outermost ENTER;
+	const uint64_t time = is_outermost ? log_now() : 0;
 	char *before = is_outermost && FIND(sbrk) ? next.sbrk(0) : NULL;
 	const int result = FIND(brk) ? next.brk(address) : -1;
 
-	if (is_outermost) {
-		if (result == 0 && before && (char *)address > before)
-			log_born(OBJECT_MAPPED, before, (size_t)((char *)address - before), CALLER, FRAME);
-		else if (result == 0 && before && (char *)address < before)
-			log_changed(OBJECT_UNMAPPED, address, (size_t)(before - (char *)address), log_now());
-		log_leave();
-	}
+	if (is_outermost && before && result == 0)
+		record_break(before, address, time, CALLER, FRAME);
 	return result;
 }
 
@@ -434,26 +501,14 @@ struct start {
 	void *data;
 };
 
-/* For dl_iterate_phdr(): where the thread-local variables of the calling thread begin that are near its descriptor. */
-static int
-find_thread_local(struct dl_phdr_info *info, size_t size, void *data)
-{
-	char **first = data, *variables = info->dlpi_tls_data;
-
-	(void)size;
-	if (variables && variables < *first && *first - variables < TLS_BYTES_MAX)
-		*first = variables;
-	return 0;
-}
-
-/* Where the calling thread's stack and its thread-local variables are. */
+/* Where the calling thread's stack is, and behind it what the thread has by itself: up to its descriptor. */
 static void
 record_stack(void)
 {
-	char *own = __builtin_thread_pointer(), *first = own;
 	pthread_attr_t attributes;
-	void *stack = NULL;
 	size_t size = 0;
+	void *stack = NULL;
+	char *end, *own = __builtin_thread_pointer();
 	uint64_t now;
 
 	if (pthread_getattr_np(pthread_self(), &attributes))
@@ -461,11 +516,35 @@ record_stack(void)
 	if (pthread_attr_getstack(&attributes, &stack, &size))
 		size = 0;
 	pthread_attr_destroy(&attributes);
-	dl_iterate_phdr(find_thread_local, &first);
+	if (!size)
+		return;
+	end = (char *)stack + size;
 	now = log_now();
+	log_set_stack(stack, size);
 	log_changed(OBJECT_STACK, stack, size, now);
-	if (first < own)
-		log_changed(OBJECT_THREAD_LOCAL, first, (size_t)(own - first), now);
+	if (own > end && own - end < THREAD_LOCAL_MAX)
+		log_changed(OBJECT_THREAD_LOCAL, end, (size_t)(own - end), now);
+}
+
+/*
+ * The kernel lays what it tells a program above its stack: the name of the program's file is the last of it. The size
+ * is that to which the stack may grow. (pthread_getattr_np() would read /proc/self/maps, and use the heap for it.)
+ */
+static void
+record_first_stack(void)
+{
+	const uintptr_t name = getauxval(AT_EXECFN);
+	const uintptr_t end = (name + FIRST_STACK_ALIGNMENT - 1) & ~(uintptr_t)(FIRST_STACK_ALIGNMENT - 1);
+	struct rlimit limit;
+
+	if (!name || getrlimit(RLIMIT_STACK, &limit))
+		return;
+	if (limit.rlim_cur > FIRST_STACK_MAX)
+		limit.rlim_cur = FIRST_STACK_MAX;
+	if (limit.rlim_cur && limit.rlim_cur < end) {
+		log_set_stack((void *)(end - limit.rlim_cur), limit.rlim_cur);
+		log_changed(OBJECT_STACK, (void *)(end - limit.rlim_cur), limit.rlim_cur, log_now());
+	}
 }
 
 static void *
@@ -474,9 +553,11 @@ start_thread(void *data)
 	const struct start start = *(struct start *)data;
 
 	if (log_enter()) {
-		next.free(data);
 		record_stack();
+		next.free(data);
 		log_leave();
+	} else {
+		next.free(data);
 	}
 	return start.function(start.data);
 }
@@ -484,29 +565,38 @@ start_thread(void *data)
 PUBLIC int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *data)
 {
-	const bool is_outermost = log_enter();
-	struct start *start = NULL;
-	int error = EAGAIN;
+	const bool is_outermost ENTER;
+	struct start *start;
+	int error;
 
-	if (FIND(pthread_create) && FIND(free) && FIND(malloc))
-		start = next.malloc(sizeof(*start));
-	if (start) {
-		*start = (struct start){function, data};
-		error = next.pthread_create(thread, attributes, start_thread, start);
-		if (error)
-			next.free(start);
-	}
-	if (is_outermost)
-		log_leave();
+	if (!FIND(pthread_create) || !FIND(free) || !FIND(malloc))
+		return EAGAIN;
+	if (!is_outermost) /* another library's function of this name has called, for a thread of its own */
+		return next.pthread_create(thread, attributes, function, data);
+	start = next.malloc(sizeof(*start));
+	if (!start)
+		return EAGAIN;
+	*start = (struct start){function, data};
+	error = next.pthread_create(thread, attributes, start_thread, start);
+	if (error)
+		next.free(start);
 	return error;
 }
 
+/* All functions are looked for now: later a lock may be held, or a signal be handled, when one is first called. */
 static __attribute__((constructor)) void
 begin(void)
 {
-	pthread_atfork(NULL, NULL, log_begin_child);
+	const int error = errno;
+
+	(void)(FIND(malloc) && FIND(calloc) && FIND(realloc) && FIND(reallocarray) && FIND(free) && FIND(memalign));
+	(void)(FIND(aligned_alloc) && FIND(posix_memalign) && FIND(valloc) && FIND(mmap) && FIND(munmap) &&
+	       FIND(mremap));
+	(void)(FIND(shmat) && FIND(shmdt) && FIND(brk) && FIND(sbrk) && FIND(pthread_create));
+	log_begin_process();
 	if (log_enter()) {
-		record_stack();
+		record_first_stack();
 		log_leave();
 	}
+	errno = error;
 }

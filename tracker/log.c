@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,60 +13,148 @@
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
-#ifdef __x86_64__
+#if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #define SITES         65536u
 #define CHUNKS        4096u /* 16 MiB */
-#define CACHED        512u  /* call chains that a thread remembers by place */
-#define CHECK_EACH    1024u /* of them that is unwound again */
-#define SHORT_TICKS   30000 /* some 10 us: objects that live no longer are taken back, if they are small */
+#define KNOWN_SITES   32768u
+#define KNOWN_FRAMES  32768u
+#define WALK_BITS     10 /* for the words of a frame that is known */
+#define WALK_WORDS    ((1u << WALK_BITS) - 2)
+#define WALK_MASK     ((1u << WALK_BITS) - 1)
+#define WALK_VARIES   0         /* the frame has not the same size each time */
+#define WALK_ENDS     WALK_MASK /* there is no further frame */
+#define CHECK_EACH    1024u     /* call chain that is known and is unwound again */
+#define SHORT_NS      10000     /* objects that live no longer are taken back, if they are small */
+#define SHORT_COUNTS  0x8000u   /* of a counter whose rate is not known: TSCs and targets have 1 to 5 GHz */
 #define SHORT_BYTES   4096
+#define COUNT_EACH    64   /* short-lived objects of a thread, to be added to the file's */
 #define NUMBERS_MAX   1000 /* programs that a process executes */
 #define WAITS_MAX     200  /* for the reader to give a chunk back, */
 #define WAIT_NS       100000
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define SITE_TRIES    64
+#define PAGE          4096u
+#define AT_ONCE       16u /* chunks that get room on the disk together */
+#define HASH_FACTOR   UINT64_C(0x9e3779b97f4a7c15)
+#define FIRST_SIZE    (sizeof(struct object_log_header))
+#define SITES_SIZE    (sizeof(struct object_log_site) * SITES)
+#define CHUNKS_SIZE   (sizeof(struct object_log_chunk) * CHUNKS)
+#define FILE_SIZE     (FIRST_SIZE + SITES_SIZE + CHUNKS_SIZE)
 #define LOG_TLS       __attribute__((tls_model("initial-exec")))
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
-/* A call chain that was unwound: by who called, and where its frame was. */
-struct cached_site {
-	const void *caller, *frame;
-	uint32_t site, uses;
-};
+_Static_assert(sizeof(struct object_log_chunk) == PAGE, "a chunk is a page");
 
+/* What the chunk says of `written`, `published` and `changes` is not read: the program might have overwritten it. */
 struct log_thread {
 	struct object_log_chunk *chunk;
-	uint32_t generation; /* of the file that the chunk is in */
-	uint32_t tid;
-	uint32_t slot; /* of the chunk */
-	bool is_inside, has_asked;
-	struct cached_site cached[CACHED];
+	uint64_t last_time; /* of an event */
+	uint32_t tid;       /* 0: not known yet */
+	uint32_t lookups;   /* of call chains that were known */
+	uint32_t short_lived, changes;
+	uint16_t written, published;
+	uintptr_t stack, stack_end; /* of the thread; 0: not known */
+	uint8_t endings;            /* how often our destructor has run in the thread */
+	bool is_inside, awaits_end;
 };
 
 static _Thread_local struct log_thread self LOG_TLS;
 
-/* Set once for a process, by the first event; `generation` changes with a fork. */
-static struct {
+/*
+ * Of a process. It moves to a page that the kernel clears in the child of a fork: so the child, however it was made,
+ * has no file, and nobody holds the lock there.
+ */
+struct log_state {
 	struct object_log_header *file; /* NULL: there is none */
-	uint32_t *states;               /* of chunks */
-	struct object_log_site *sites;
-	struct object_log_chunk *chunks;
-	uint32_t generation;
-	uint32_t opened; /* the generation for which it was tried to open a file */
+	uint32_t is_off;                /* and there will be none */
 	uint32_t lock;
-	uint64_t waited_for;                       /* what the reader had freed when it was waited for in vain, + 1 */
-	uint32_t clock;                            /* enum object_log_clock */
-	const struct object_remedy_list *remedies; /* NULL: none */
-	pthread_key_t at_exit;                     /* of a thread */
-	uint32_t has_key;
-} state = {.generation = 1};
+	uint64_t waited_for;   /* what the reader had given back when it was waited for in vain, + 1 */
+	bool reserves_by_file; /* room on the disk, not by address */
+	uint64_t site_pages[SITES_SIZE / PAGE / 64],
+		chunk_groups[CHUNKS / AT_ONCE / 64]; /* bits: those that have room */
+};
+
+_Static_assert(sizeof(struct log_state) <= PAGE, "the state is one page");
+
+static struct log_state first_state;
+static struct log_state *state = &first_state;
+static struct object_log_header *mapped; /* the file, in a child the parent's until it has its own */
+static uint32_t generation;              /* counts the files that were made */
+static char directory[4096];             /* for files; a child may have another environment */
+static char file_path[sizeof(directory) + 64];
+static const struct object_remedy_list *remedies; /* in the emulator; NULL: none */
+static enum object_log_clock clock_used;
+static uint64_t short_time; /* in `clock_used` */
+static pthread_key_t thread_end;
+static bool has_thread_end;
+
+/*
+ * Call chains by their return addresses: the upper 48 bits are a hash of these and of the file's generation, the lower
+ * 16 the site. A word each, so threads share them without a lock.
+ */
+static uint64_t known_sites[KNOWN_SITES];
+
+/*
+ * Frames that were unwound, by their return addresses, of whose lower bits the upper 44 are; then 10 bits: how many
+ * words before the frame's end the next return address is, or one of the values below; 10 bits: how many words the
+ * frame has.
+ */
+static uint64_t known_frames[KNOWN_FRAMES];
 
 /* ---- the clock ---- */
 
+#if defined(__x86_64__)
+/* Whether the time stamp counter runs at one rate, and never stops (AMD64 Architecture Programmer's Manual 3, E.4.9).
+ */
+static bool
+has_even_counter(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1u << 8;
+}
+#elif defined(__aarch64__)
+static bool
+has_even_counter(void)
+{
+	return true;
+}
+#else
+static bool
+has_even_counter(void)
+{
+	return false;
+}
+#endif
+
+static void
+choose_clock(void)
+{
+	uint64_t time = UINT64_MAX;
+
+	syscall(OBJECT_LOG_TIME_CALL, &time);
+	short_time = SHORT_COUNTS;
+	if (time != UINT64_MAX) {
+		clock_used = OBJECT_CLOCK_TARGET;
+	} else if (has_even_counter()) {
+		clock_used = OBJECT_CLOCK_COUNTER;
+#if defined(__aarch64__)
+		__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(time));
+		short_time = time / (NS_PER_SECOND / SHORT_NS);
+#endif
+	} else {
+		clock_used = OBJECT_CLOCK_MONOTONIC;
+		short_time = SHORT_NS;
+	}
+}
+
 static uint64_t
-monotonic_now(void)
+monotonic_ns(void)
 {
 	struct timespec now;
 
@@ -73,328 +162,363 @@ monotonic_now(void)
 	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Time on the machine that dcpiemu emulates; 0: the program runs on this one. */
-static uint64_t
-target_now(void)
+static __attribute__((noinline)) uint64_t
+slow_now(void)
 {
-	uint64_t time = 0;
 	const int error = errno;
+	uint64_t time = 0;
 
-	syscall(OBJECT_LOG_TIME_CALL, &time);
+	if (clock_used == OBJECT_CLOCK_TARGET)
+		syscall(OBJECT_LOG_TIME_CALL, &time);
+	else
+		time = monotonic_ns();
 	errno = error;
 	return time;
 }
 
-#ifdef __x86_64__
-/* The counter advances at one rate on all cores, also in deep sleep (Intel SDM 3B 18.17.1, AMD APM 3 E.4.7). */
-static bool
-has_counter(void)
+uint64_t
+log_now(void)
 {
-	unsigned a, b, c, d;
-
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1 << 8;
-}
-
-static inline uint64_t
-counter_now(void)
-{
-	return __builtin_ia32_rdtsc();
-}
-#elif defined(__aarch64__)
-static bool
-has_counter(void)
-{
-	return true;
-}
-
-static inline uint64_t
-counter_now(void)
-{
-	uint64_t now;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-	return now;
-}
-#else
-static bool
-has_counter(void)
-{
-	return false;
-}
-
-static inline uint64_t
-counter_now(void)
-{
-	return 0;
-}
-#endif
-
-static enum object_log_clock
-find_clock(void)
-{
-	if (target_now())
-		return OBJECT_CLOCK_TARGET;
-	return has_counter() ? OBJECT_CLOCK_COUNTER : OBJECT_CLOCK_MONOTONIC;
-}
-
-static uint64_t
-clock_now(void)
-{
-	if (__builtin_expect(state.clock == OBJECT_CLOCK_COUNTER, 1))
-		return counter_now();
-	return state.clock == OBJECT_CLOCK_TARGET ? target_now() : monotonic_now();
+	return __builtin_expect(clock_used == OBJECT_CLOCK_COUNTER, 1) ? object_log_counter() : slow_now();
 }
 
 /* ---- the file ---- */
 
-/* The emulator that runs the program has its environment, and so this library: what it allocates is not the program's.
+/*
+ * Give a part of the file room on the disk: by mapping it, or, where advice does nothing, as in emulators and in Linux
+ * before 5.14, by the file's name. False: there is none.
+ */
+static bool
+reserve(const void *address, size_t bytes)
+{
+	bool has_room;
+	int fd;
+
+	if (!state->reserves_by_file)
+		return syscall(SYS_madvise, address, bytes, MADV_POPULATE_WRITE) == 0;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, file_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	has_room = syscall(SYS_fallocate, fd, 0, (const char *)address - (const char *)mapped, bytes) == 0;
+	syscall(SYS_close, fd);
+	return has_room;
+}
+
+/* Map the file at `file_path`, which is made. False: errno. */
+static bool
+map_file(void)
+{
+	const int fd =
+		(int)syscall(SYS_openat, AT_FDCWD, file_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	long address = -1;
+
+	if (fd < 0)
+		return false;
+	/* the system call itself: mmap() is tracked */
+	if (syscall(SYS_ftruncate, fd, FILE_SIZE) == 0)
+		address = syscall(SYS_mmap, NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	syscall(SYS_close, fd);
+	if (address != -1) {
+		bool has_room;
+
+		mapped = (void *)address;
+		/* a huge page would be cleared for the first event of a short program: 4 ms */
+		syscall(SYS_madvise, address, FILE_SIZE, MADV_NOHUGEPAGE);
+		state->reserves_by_file = clock_used == OBJECT_CLOCK_TARGET;
+		has_room = reserve(mapped, FIRST_SIZE);
+		if (!has_room && !state->reserves_by_file && errno == EINVAL) {
+			state->reserves_by_file = true;
+			has_room = reserve(mapped, FIRST_SIZE);
+		}
+		if (has_room)
+			return true;
+		syscall(SYS_munmap, address, FILE_SIZE);
+		mapped = NULL;
+	}
+	syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	errno = ENOSPC;
+	return false;
+}
+
+/* A page for the state, which a child does not inherit. Without one a child learns it by pthread_atfork() alone. */
+static void
+move_state(void)
+{
+	const long page = syscall(SYS_mmap, NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == -1)
+		return;
+	if (syscall(SYS_madvise, page, PAGE, MADV_WIPEONFORK)) {
+		syscall(SYS_munmap, page, PAGE);
+		return;
+	}
+	memcpy((void *)page, state, sizeof(*state));
+	__atomic_store_n(&state, (struct log_state *)page, __ATOMIC_RELEASE);
+}
+
+/*
+ * The emulator that runs the program has its environment, and so this library: what it allocates is not the program's.
  */
 static bool
 is_emulator(void)
 {
-	char path[4096];
-	const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const ssize_t length = readlink("/proc/self/exe", file_path, sizeof(file_path) - 1);
 	const char *name;
 
 	if (length <= 0)
 		return false;
-	path[length] = '\0';
-	name = strrchr(path, '/');
+	file_path[length] = '\0';
+	name = strrchr(file_path, '/');
 	return name && strncmp(name + 1, "qemu-", 5) == 0;
 }
-
-static void *
-map_file(const char *path, size_t bytes)
-{
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	long mapped;
-
-	if (fd < 0)
-		return NULL;
-	if (syscall(SYS_ftruncate, fd, bytes)) {
-		syscall(SYS_close, fd);
-		return NULL;
-	}
-	/* the system call itself: mmap() is tracked */
-	mapped = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	syscall(SYS_close, fd);
-	return mapped == -1 ? NULL : (void *)mapped;
-}
-
-/* Under the lock. */
-static void
-open_file(void)
-{
-	const char *directory = secure_getenv("DCPI_OBJECTS");
-	const size_t bytes = object_log_chunks_at(CHUNKS, SITES) + sizeof(struct object_log_chunk) * CHUNKS;
-	struct object_log_header *file = NULL;
-	const uint32_t pid = (uint32_t)getpid();
-	uint32_t number = 0;
-	char path[4096];
-
-	if (!directory || !*directory || is_emulator())
-		return;
-	for (; !file && number < NUMBERS_MAX; number++) {
-		const int length =
-			snprintf(path, sizeof(path), "%s/" OBJECT_LOG_PREFIX "%u.%u", directory, pid, number);
-
-		if (length < 0 || (size_t)length >= sizeof(path))
-			return;
-		file = map_file(path, bytes);
-		if (!file && errno != EEXIST)
-			return;
-	}
-	if (!file)
-		return;
-	file->size = bytes;
-	file->pid = pid;
-	file->number = number - 1;
-	file->site_max = SITES;
-	file->chunk_count = CHUNKS;
-	state.states = (uint32_t *)(void *)(file + 1);
-	state.sites = (struct object_log_site *)(void *)((char *)file + object_log_sites_at(CHUNKS));
-	state.chunks = (struct object_log_chunk *)(void *)((char *)file + object_log_chunks_at(CHUNKS, SITES));
-	state.clock = find_clock();
-	file->clock = state.clock;
-	file->began = clock_now();
-	file->began_ns = monotonic_now();
-	__atomic_store_n(&file->magic, OBJECT_LOG_MAGIC, __ATOMIC_RELEASE);
-	__atomic_store_n(&state.file, file, __ATOMIC_RELEASE);
-}
-
-/* ---- remedies, in the emulator ---- */
 
 static void
 find_remedies(void)
 {
-	const char *directory = secure_getenv("DCPI_OBJECTS");
 	const struct object_remedy_list *list;
-	char path[4096];
+	long address;
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s/" OBJECT_REMEDY_FILE, directory) >= (int)sizeof(path))
-		return;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	snprintf(file_path, sizeof(file_path), "%s/" OBJECT_REMEDY_FILE, directory);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, file_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	list = (const void *)syscall(SYS_mmap, NULL, sizeof(*list), PROT_READ, MAP_PRIVATE, fd, 0);
+	address = syscall(SYS_mmap, NULL, sizeof(*list), PROT_READ, MAP_PRIVATE, fd, 0);
 	syscall(SYS_close, fd);
-	if (list != MAP_FAILED && list->magic == OBJECT_REMEDY_MAGIC && list->site_count <= OBJECT_REMEDIES_MAX &&
-	    list->range_count <= OBJECT_REMEDIES_MAX)
-		state.remedies = list;
-	for (uint32_t i = 0; state.remedies && i < list->range_count; i++)
+	list = (const void *)address;
+	if (address == -1 || list->magic != OBJECT_REMEDY_MAGIC || list->site_count > OBJECT_REMEDIES_MAX ||
+	    list->range_count > OBJECT_REMEDIES_MAX)
+		return;
+	remedies = list;
+	for (uint32_t i = 0; i < list->range_count; i++)
 		syscall(OBJECT_LOG_REMEDY_CALL, list->ranges[i].address, list->ranges[i].size, list->ranges[i].kind);
 }
 
-/* An object was made that may have a remedy. */
-static void
-set_remedy(const struct object_log_event *event)
+/* Once. False: nothing is to be recorded. */
+static bool
+find_directory(void)
 {
-	const uint64_t hash = event->site ? state.sites[event->site].hash : 0;
-	const int error = errno;
+	const char *named = secure_getenv("DCPI_OBJECTS");
 
-	for (uint32_t i = 0; i < state.remedies->site_count; i++) {
-		if (state.remedies->sites[i].hash == hash)
-			syscall(OBJECT_LOG_REMEDY_CALL, event->address, event->size, state.remedies->sites[i].kind);
-	}
-	errno = error;
+	if (!named || !*named || strlen(named) >= sizeof(directory) || is_emulator())
+		return false;
+	memcpy(directory, named, strlen(named) + 1);
+	choose_clock();
+	if (clock_used == OBJECT_CLOCK_TARGET)
+		find_remedies();
+	return true;
 }
 
-static void
-end_remedy(uint64_t address)
-{
-	const int error = errno;
-
-	syscall(OBJECT_LOG_REMEDY_CALL, address, 0, OBJECT_REMEDY_NONE);
-	errno = error;
-}
-
-/* ---- the file of the process ---- */
-
+/* Under the lock. NULL: there is none. */
 static struct object_log_header *
-file_of_process(void)
+make_file(void)
 {
+	const uint32_t pid = (uint32_t)getpid();
+	struct object_log_header *file;
+	uint32_t number = 0;
+
+	mapped = NULL;
+	for (; number < NUMBERS_MAX; number++) {
+		snprintf(file_path, sizeof(file_path), "%s/" OBJECT_LOG_PREFIX "%u.%u", directory, pid, number);
+		if (map_file() || errno != EEXIST)
+			break;
+	}
+	file = mapped;
+	if (!file)
+		return NULL;
+	file->size = FILE_SIZE;
+	file->pid = pid;
+	file->number = number;
+	file->site_max = SITES;
+	file->chunk_count = CHUNKS;
+	file->clock = clock_used;
+	file->began_ns = monotonic_ns();
+	file->began = log_now();
+	__atomic_store_n(&file->magic, OBJECT_LOG_MAGIC, __ATOMIC_RELEASE);
+	return file;
+}
+
+/* Whether there is a file after all. While another thread makes it, nothing is recorded. */
+static __attribute__((noinline)) bool
+open_file(void)
+{
+	struct log_state *const now = state;
 	const int error = errno;
 
-	if (__builtin_expect(__atomic_load_n(&state.opened, __ATOMIC_ACQUIRE) == state.generation, 1))
-		return state.file;
-	if (__atomic_exchange_n(&state.lock, 1, __ATOMIC_ACQUIRE))
-		return NULL; /* somebody is opening it: what happens meanwhile is not recorded */
-	if (state.opened != state.generation) {
-		open_file();
-		if (state.clock == OBJECT_CLOCK_TARGET && state.generation == 1)
-			find_remedies();
-		if (state.remedies && state.remedies->pins)
+	if (__atomic_load_n(&now->is_off, __ATOMIC_ACQUIRE) || !environ || /* before the C library has begun */
+	    __atomic_exchange_n(&now->lock, 1, __ATOMIC_ACQUIRE))
+		return false;
+	if (state == now && !now->file && !now->is_off) {
+		struct object_log_header *file = NULL;
+
+		if (mapped) /* the parent's: a child has one thread, this one */
+			syscall(SYS_munmap, mapped, FILE_SIZE);
+		self.chunk = NULL;
+		self.tid = 0;
+		if (*directory || find_directory())
+			file = make_file();
+		if (file && state == &first_state)
+			move_state();
+		if (file && remedies && remedies->pins)
 			syscall(OBJECT_LOG_REMEDY_CALL, 0, 0, OBJECT_REMEDY_PIN);
-		__atomic_store_n(&state.opened, state.generation, __ATOMIC_RELEASE);
+		generation++;
+		state->is_off = !file;
+		__atomic_store_n(&state->file, file, __ATOMIC_RELEASE);
+		__atomic_store_n(&state->lock, 0, __ATOMIC_RELEASE);
 	}
-	__atomic_store_n(&state.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&now->lock, 0, __ATOMIC_RELEASE);
 	errno = error;
-	return state.file;
+	return state->file != NULL;
 }
 
-/* Which clock it is, the file says: 0 without one. */
-uint64_t
-log_now(void)
+/* After fork(), where the kernel does not clear the state: an emulator, or Linux before 4.14. */
+static void
+begin_child(void)
 {
-	return file_of_process() ? clock_now() : 0;
+	memset(state, 0, sizeof(*state));
 }
 
-void
-log_begin_child(void)
+/* Whether a part of the file has room on the disk, or gets it now. `bits` says which have. */
+static bool
+make_room(uint64_t *bits, size_t part, void *address, size_t bytes)
 {
-	/* the parent's file stays mapped: what this thread still has of it must not fault */
-	state.file = NULL;
-	state.generation++;
-	state.lock = 0;
-	self.chunk = NULL;
-	self.tid = 0;
-	self.is_inside = false;
-	memset(self.cached, 0, sizeof(self.cached)); /* sites are of the parent's file */
+	const uint64_t bit = UINT64_C(1) << part % 64;
+
+	if (__atomic_load_n(&bits[part / 64], __ATOMIC_ACQUIRE) & bit)
+		return true;
+	if (!reserve(address, bytes))
+		return false;
+	__atomic_fetch_or(&bits[part / 64], bit, __ATOMIC_RELEASE);
+	return true;
+}
+
+static struct object_log_site *
+sites_of(struct object_log_header *file)
+{
+	return (struct object_log_site *)(void *)((char *)file + FIRST_SIZE);
+}
+
+static struct object_log_chunk *
+chunks_of(struct object_log_header *file)
+{
+	return (struct object_log_chunk *)(void *)((char *)file + FIRST_SIZE + SITES_SIZE);
 }
 
 /* ---- chunks ---- */
 
 static void
-close_chunk(void *unused)
+close_chunk(void)
 {
-	(void)unused;
-	if (self.chunk && self.generation == state.generation)
-		__atomic_store_n(&state.states[self.slot], OBJECT_CHUNK_CLOSED, __ATOMIC_RELEASE);
+	if (self.chunk)
+		__atomic_store_n(&self.chunk->is_closed, 1, __ATOMIC_RELEASE);
 	self.chunk = NULL;
 }
 
-void
-log_end_thread(void)
+static void
+count_short_lived(struct object_log_header *file)
 {
-	close_chunk(NULL);
-}
-
-/* Take a chunk that nobody has; the search begins somewhere else each time. CHUNKS: there is none. */
-static uint32_t
-take_slot(struct object_log_header *file)
-{
-	const uint32_t first = (uint32_t)__atomic_load_n(&file->taken, __ATOMIC_RELAXED);
-
-	for (uint32_t i = 0; i < CHUNKS; i++) {
-		const uint32_t slot = (first + i) % CHUNKS;
-		uint32_t is_free = OBJECT_CHUNK_FREE;
-
-		if (__atomic_load_n(&state.states[slot], __ATOMIC_RELAXED) == OBJECT_CHUNK_FREE &&
-		    __atomic_compare_exchange_n(&state.states[slot], &is_free, OBJECT_CHUNK_TAKEN, false,
-		                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return slot;
-	}
-	return CHUNKS;
+	if (self.short_lived)
+		__atomic_fetch_add(&file->short_lived, self.short_lived, __ATOMIC_RELAXED);
+	self.short_lived = 0;
 }
 
 /*
- * Wait until the reader has freed chunks, for a moment. Once it has not, nobody waits for it again before it does: a
- * program whose reader has gone goes on at its own speed.
+ * A destructor of thread-specific data. Others may make objects after it, and libc after all of them: so it has itself
+ * called as often as destructors are.
  */
-static uint32_t
-wait_for_slot(struct object_log_header *file)
+static void
+end_thread(void *data)
 {
-	const uint64_t freed = __atomic_load_n(&file->freed, __ATOMIC_ACQUIRE);
-	uint32_t slot = CHUNKS;
-
-	if (__atomic_load_n(&state.waited_for, __ATOMIC_RELAXED) == freed + 1)
-		return CHUNKS;
-	for (unsigned i = 0; i < WAITS_MAX && slot == CHUNKS; i++) {
-		syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = WAIT_NS}, NULL);
-		slot = take_slot(file);
+	self.is_inside = true;
+	if (state->file) { /* else this is a child that has no file yet: the chunk is its parent's */
+		count_short_lived(state->file);
+		close_chunk();
 	}
-	if (slot == CHUNKS)
-		__atomic_store_n(&state.waited_for, freed + 1, __ATOMIC_RELAXED);
-	return slot;
+	if (++self.endings < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(thread_end, data);
+	self.is_inside = false;
 }
 
+static void
+ask_for_end(void)
+{
+	self.awaits_end = has_thread_end && pthread_setspecific(thread_end, &first_state) == 0;
+}
+
+/*
+ * Whether a chunk is free, perhaps after the reader has given some back. Once it has not, nobody waits for it again
+ * before it does.
+ */
+static bool
+wait_for_room(const struct object_log_header *file)
+{
+	const uint64_t given_back = __atomic_load_n(&file->given_back, __ATOMIC_ACQUIRE);
+
+	if (__atomic_load_n(&state->waited_for, __ATOMIC_RELAXED) == given_back + 1)
+		return false;
+	for (unsigned i = 0; i < WAITS_MAX; i++) {
+		const uint64_t taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
+
+		if (taken - __atomic_load_n(&file->given_back, __ATOMIC_ACQUIRE) < CHUNKS)
+			return true;
+		syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+	}
+	__atomic_store_n(&state->waited_for, given_back + 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* A free chunk, with this number from now on. NULL: there is none, against what the header says, or the disk is full.
+ */
 static struct object_log_chunk *
+claim_chunk(struct object_log_header *file, uint64_t number)
+{
+	for (uint32_t i = 0; i < 2 * CHUNKS; i++) {
+		const uint32_t at = (uint32_t)((number - 1 + i) % CHUNKS), group = at / AT_ONCE;
+		struct object_log_chunk *chunk = &chunks_of(file)[at];
+		uint64_t free_number = 0;
+
+		if (!make_room(state->chunk_groups, group, &chunks_of(file)[(size_t)group * AT_ONCE],
+		               (size_t)AT_ONCE * PAGE))
+			return NULL;
+		if (__atomic_compare_exchange_n(&chunk->number, &free_number, number, false, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_RELAXED))
+			return chunk;
+	}
+	return NULL;
+}
+
+static __attribute__((noinline)) struct object_log_chunk *
 take_chunk(struct object_log_header *file)
 {
 	const int error = errno;
-	struct object_log_chunk *chunk;
-	uint32_t slot;
+	uint64_t taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
 
-	close_chunk(NULL);
-	slot = take_slot(file);
-	if (slot == CHUNKS)
-		slot = wait_for_slot(file);
-	if (!self.tid)
-		self.tid = (uint32_t)syscall(SYS_gettid);
+	count_short_lived(file);
+	close_chunk();
+	for (;;) {
+		if (taken - __atomic_load_n(&file->given_back, __ATOMIC_ACQUIRE) < CHUNKS) {
+			if (__atomic_compare_exchange_n(&file->taken, &taken, taken + 1, true, __ATOMIC_ACQ_REL,
+			                                __ATOMIC_RELAXED)) {
+				self.chunk = claim_chunk(file, taken + 1);
+				break;
+			}
+		} else if (wait_for_room(file)) {
+			taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
+		} else {
+			break;
+		}
+	}
+	if (self.chunk) {
+		if (!self.tid)
+			self.tid = (uint32_t)syscall(SYS_gettid);
+		self.written = self.published = 0;
+		self.changes = 0;
+		self.chunk->tid = self.tid;
+		if (!self.awaits_end)
+			ask_for_end();
+	}
 	errno = error;
-	if (slot == CHUNKS)
-		return NULL;
-	chunk = &state.chunks[slot];
-	chunk->tid = self.tid;
-	chunk->written = chunk->published = 0;
-	chunk->changes = 0;
-	chunk->number = __atomic_add_fetch(&file->taken, 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&state.states[slot], OBJECT_CHUNK_OPEN, __ATOMIC_RELEASE);
-	self.chunk = chunk;
-	self.slot = slot;
-	self.generation = state.generation;
-	return chunk;
+	return self.chunk;
 }
 
 /* ---- call chains ---- */
@@ -404,6 +528,7 @@ struct unwinding {
 	bool is_outside;
 	unsigned count;
 	uint64_t frames[OBJECT_LOG_FRAMES];
+	uintptr_t stack[OBJECT_LOG_FRAMES]; /* stack pointers of these, when what they called has returned */
 };
 
 static _Unwind_Reason_Code
@@ -413,9 +538,77 @@ take_frame(struct _Unwind_Context *context, void *data)
 	const uint64_t address = _Unwind_GetIP(context);
 
 	unwinding->is_outside |= address == (uint64_t)(uintptr_t)unwinding->caller;
-	if (unwinding->is_outside)
+	if (unwinding->is_outside && address) {
+		unwinding->stack[unwinding->count] = _Unwind_GetCFA(context);
 		unwinding->frames[unwinding->count++] = address;
+	}
 	return unwinding->count < OBJECT_LOG_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static uint64_t *
+known_frame(uint64_t address)
+{
+	return &known_frames[(address ^ address >> 13) & (KNOWN_FRAMES - 1)];
+}
+
+/* How large the frames are, and where in them the return addresses. */
+static void
+learn_frames(const struct unwinding *unwinding)
+{
+	for (unsigned i = 0; i < unwinding->count; i++) {
+		uint64_t *known = known_frame(unwinding->frames[i]), found = __atomic_load_n(known, __ATOMIC_RELAXED);
+		uint64_t words = 0, back = WALK_VARIES, frame = unwinding->frames[i] << 2 * WALK_BITS;
+
+		if (i + 1 < unwinding->count) {
+			const uintptr_t begin = unwinding->stack[i], end = unwinding->stack[i + 1];
+
+			if (end > begin && end - begin <= WALK_WORDS * sizeof(uint64_t))
+				words = (end - begin) / sizeof(uint64_t);
+			for (back = words; back > 0; back--)
+				if (((const uint64_t *)end)[-(ptrdiff_t)back] == unwinding->frames[i + 1])
+					break;
+		} else if (unwinding->count < OBJECT_LOG_FRAMES) {
+			back = WALK_ENDS;
+		} else {
+			break;
+		}
+		if (found >> 2 * WALK_BITS != frame >> 2 * WALK_BITS || found == (frame | back << WALK_BITS | words))
+			frame |= back << WALK_BITS | words;
+		__atomic_store_n(known, frame, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * The call chain behind `caller`, whose frame begins at `stack`, as far as the frames are known: false if there may be
+ * more of it. It reads nothing beyond the thread's stack: a frame may not have the size that is known, if other code is
+ * there now.
+ */
+static inline bool
+walk(struct unwinding *unwinding, const void *caller, uintptr_t stack)
+{
+	uint64_t address = (uint64_t)(uintptr_t)caller;
+	uintptr_t end = stack | (PAGE - 1);
+	unsigned count = 0;
+
+	unwinding->caller = caller;
+	unwinding->is_outside = false;
+	if (stack >= self.stack && stack < self.stack_end)
+		end = self.stack_end;
+	for (;;) {
+		const uint64_t known = __atomic_load_n(known_frame(address), __ATOMIC_RELAXED),
+			       back = known >> WALK_BITS & WALK_MASK;
+
+		unwinding->frames[count++] = address;
+		unwinding->count = count;
+		if (count == OBJECT_LOG_FRAMES)
+			return true;
+		stack += (known & WALK_MASK) * sizeof(uint64_t);
+		if ((known ^ address << 2 * WALK_BITS) >> 2 * WALK_BITS || back == WALK_VARIES || stack > end)
+			return false;
+		if (back == WALK_ENDS)
+			return true;
+		address = ((const uint64_t *)stack)[-(ptrdiff_t)back];
+	}
 }
 
 static uint64_t
@@ -424,7 +617,7 @@ hash_of(const uint64_t *frames, unsigned count)
 	uint64_t hash = count;
 
 	for (unsigned i = 0; i < count; i++)
-		hash = (hash ^ frames[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
+		hash = (hash ^ frames[i]) * HASH_FACTOR ^ hash >> 29;
 	return hash ? hash : 1;
 }
 
@@ -437,9 +630,13 @@ enter_site(struct object_log_header *file, const struct unwinding *unwinding)
 	for (uint32_t i = 0; i < SITE_TRIES; i++) {
 		/* place 0 is no site's: its number says that there is none */
 		const uint32_t at = (uint32_t)((hash >> 16) + i) % (SITES - 1) + 1;
-		struct object_log_site *site = &state.sites[at];
-		uint64_t there = __atomic_load_n(&site->hash, __ATOMIC_ACQUIRE);
+		struct object_log_site *site = &sites_of(file)[at];
+		const size_t page = at * sizeof(*site) / PAGE;
+		uint64_t there;
 
+		if (!make_room(state->site_pages, page, (char *)sites_of(file) + page * PAGE, PAGE))
+			break;
+		there = __atomic_load_n(&site->hash, __ATOMIC_ACQUIRE);
 		if (!there &&
 		    __atomic_compare_exchange_n(&site->hash, &there, hash, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 			memcpy(site->frames, unwinding->frames, unwinding->count * sizeof(site->frames[0]));
@@ -449,44 +646,59 @@ enter_site(struct object_log_header *file, const struct unwinding *unwinding)
 		if (there == hash)
 			return at;
 	}
-	__atomic_fetch_add(&file->unnamed, 1, __ATOMIC_RELAXED);
 	return OBJECT_LOG_NO_SITE;
 }
 
-static uint32_t
-unwind_site(struct object_log_header *file, const void *caller)
+/* `unwinding` has what is known of the chain, and gets all of it. */
+static __attribute__((noinline)) uint32_t
+unwind_site(struct object_log_header *file, struct unwinding *unwinding)
 {
-	struct unwinding unwinding = {.caller = caller};
+	const int error = errno;
+	uint32_t site;
 
-	_Unwind_Backtrace(take_frame, &unwinding);
-	if (!unwinding.count) /* the function that called has no table: its caller is all that is known */
-		unwinding.frames[unwinding.count++] = (uint64_t)(uintptr_t)caller;
-	return enter_site(file, &unwinding);
+	unwinding->count = 0;
+	_Unwind_Backtrace(take_frame, unwinding);
+	learn_frames(unwinding);
+	if (!unwinding->count) /* the function that called has no table: its caller is all that is known */
+		unwinding->frames[unwinding->count++] = (uint64_t)(uintptr_t)unwinding->caller;
+	site = enter_site(file, unwinding);
+	errno = error;
+	return site;
 }
 
 /*
- * Who calls from one place, with a stack of the same depth, nearly always came there in the same way: unwinding takes a
- * microsecond, looking that up some nanoseconds. One of 1024 such chains is unwound again, and counted if it differs.
+ * Unwinding takes a microsecond. So the chain is followed by what is known of the frames from unwinding them before.
+ * Behind a frame whose size varies it is taken for what it was with a stack of the same depth: such calls nearly always
+ * came there in the same way. One of 1024 chains is unwound again, and counted if it differs.
  */
 static uint32_t
 find_site(struct object_log_header *file, const void *caller, const void *frame)
 {
-	const uint64_t key =
-		((uint64_t)(uintptr_t)caller ^ (uint64_t)(uintptr_t)frame << 7) * UINT64_C(0x9e3779b97f4a7c15);
-	struct cached_site *cached = &self.cached[key >> 55];
-	uint32_t before = OBJECT_LOG_NO_SITE;
+	struct unwinding unwinding;
+	const bool is_whole = walk(&unwinding, caller, (uintptr_t)frame);
+	uint64_t key = hash_of(unwinding.frames, unwinding.count) +
+	               (is_whole ? generation : generation + (uintptr_t)frame) * HASH_FACTOR;
+	uint64_t *known, found;
+	uint32_t site;
+	bool is_known;
 
-	if (cached->caller == caller && cached->frame == frame) {
-		if (++cached->uses % CHECK_EACH)
-			return cached->site;
-		before = cached->site;
+	key = (key ^ key >> 32) * HASH_FACTOR;
+	known = &known_sites[key >> 20 & (KNOWN_SITES - 1)];
+	found = __atomic_load_n(known, __ATOMIC_RELAXED);
+	is_known = !((found ^ key) >> 16);
+	if (__builtin_expect(is_known && ++self.lookups % CHECK_EACH, 1)) {
+		site = found & 0xffff;
+	} else {
+		site = is_whole && !is_known ? enter_site(file, &unwinding) : unwind_site(file, &unwinding);
+		__atomic_store_n(known, (key & ~UINT64_C(0xffff)) | site, __ATOMIC_RELAXED);
+		if (is_known) {
+			__atomic_fetch_add(&file->checked, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&file->wrong, (found & 0xffff) != site, __ATOMIC_RELAXED);
+		}
 	}
-	*cached = (struct cached_site){caller, frame, unwind_site(file, caller), 0};
-	if (before) {
-		__atomic_fetch_add(&file->checked, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&file->wrong, before != cached->site, __ATOMIC_RELAXED);
-	}
-	return cached->site;
+	if (__builtin_expect(site == OBJECT_LOG_NO_SITE, 0))
+		__atomic_fetch_add(&file->unnamed, 1, __ATOMIC_RELAXED);
+	return site;
 }
 
 /* ---- events ---- */
@@ -497,7 +709,10 @@ log_enter(void)
 	if (self.is_inside)
 		return false;
 	self.is_inside = true;
-	return true;
+	if (__builtin_expect(__atomic_load_n(&state->file, __ATOMIC_ACQUIRE) != NULL, 1) || open_file())
+		return true;
+	self.is_inside = false;
+	return false;
 }
 
 void
@@ -507,92 +722,98 @@ log_leave(void)
 }
 
 static void
-ask_for_end(void)
-{
-	uint32_t none = 0;
-
-	self.has_asked = true;
-	/* who comes first makes the key; the others have none, until they take their next chunk */
-	if (__atomic_compare_exchange_n(&state.has_key, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		__atomic_store_n(&state.has_key, pthread_key_create(&state.at_exit, close_chunk) ? 3 : 2,
-		                 __ATOMIC_RELEASE);
-	if (__atomic_load_n(&state.has_key, __ATOMIC_ACQUIRE) == 2)
-		pthread_setspecific(state.at_exit, &state);
-	else
-		self.has_asked = false;
-}
-
-static void
-write_event(struct object_log_header *file, const struct object_log_event *event)
+write_event(struct object_log_header *file, struct object_log_event *event)
 {
 	struct object_log_chunk *chunk = self.chunk;
 
-	if (!chunk || self.generation != state.generation || chunk->written == OBJECT_LOG_EVENTS) {
+	if (__builtin_expect(!chunk || self.written == OBJECT_LOG_EVENTS, 0)) {
 		chunk = take_chunk(file);
 		if (!chunk) {
 			__atomic_fetch_add(&file->lost, 1, __ATOMIC_RELAXED);
 			return;
 		}
-		if (!self.has_asked)
-			ask_for_end();
 	}
-	chunk->events[chunk->written] = *event;
-	__atomic_store_n(&chunk->written, (uint16_t)(chunk->written + 1), __ATOMIC_RELEASE);
-	if (event->size >= SHORT_BYTES || event->kind != OBJECT_BORN)
-		__atomic_store_n(&chunk->published, chunk->written, __ATOMIC_RELEASE);
-	else if (chunk->written > OBJECT_LOG_HELD + chunk->published)
-		__atomic_store_n(&chunk->published, (uint16_t)(chunk->written - OBJECT_LOG_HELD), __ATOMIC_RELEASE);
+	if (__builtin_expect(event->time <= self.last_time,
+	                     0)) /* a slow counter; or the thread came from another core */
+		event->time = self.last_time + 1;
+	self.last_time = event->time;
+	chunk->events[self.written++] = *event;
+	__atomic_store_n(&chunk->written, self.written, __ATOMIC_RELEASE);
+	if (self.written > OBJECT_LOG_HELD + self.published) {
+		self.published = (uint16_t)(self.written - OBJECT_LOG_HELD);
+		__atomic_store_n(&chunk->published, self.published, __ATOMIC_RELEASE);
+	}
+	if (__builtin_expect(self.endings >= PTHREAD_DESTRUCTOR_ITERATIONS, 0))
+		close_chunk(); /* nothing will say when the thread has ended */
 }
 
-static uint16_t
-cpu_now(void)
+/* An object was made that may have a remedy. */
+static __attribute__((noinline)) void
+set_remedy(struct object_log_header *file, const struct object_log_event *event)
 {
-	return state.clock == OBJECT_CLOCK_TARGET ? 0 : (uint16_t)sched_getcpu();
+	const uint64_t hash = event->site ? sites_of(file)[event->site].hash : 0;
+	const int error = errno;
+
+	for (uint32_t i = 0; i < remedies->site_count; i++) {
+		if (remedies->sites[i].hash == hash)
+			syscall(OBJECT_LOG_REMEDY_CALL, event->address, event->size, remedies->sites[i].kind);
+	}
+	errno = error;
+}
+
+static __attribute__((noinline)) void
+end_remedy(const void *address)
+{
+	const int error = errno;
+
+	syscall(OBJECT_LOG_REMEDY_CALL, address, 0, OBJECT_REMEDY_NONE);
+	errno = error;
 }
 
 void
 log_born(enum object_log_kind kind, const void *address, size_t size, const void *caller, const void *frame)
 {
-	struct object_log_header *file = file_of_process();
-	struct object_log_event event;
-
-	if (!file)
-		return;
-	event = (struct object_log_event){
-		.time = clock_now(),
+	struct object_log_header *file = state->file;
+	const uint32_t site = find_site(file, caller, frame);
+	struct object_log_event event = {
+		.time = log_now(),
 		.address = (uint64_t)(uintptr_t)address,
 		.size = size,
-		.site = find_site(file, caller, frame),
-		.cpu = cpu_now(),
+		.site = site,
+		.cpu = clock_used == OBJECT_CLOCK_TARGET ? 0 : (uint16_t)sched_getcpu(),
 		.kind = (uint8_t)kind,
 	};
+
 	write_event(file, &event);
-	if (__builtin_expect(state.remedies != NULL, 0))
-		set_remedy(&event);
+	if (__builtin_expect(remedies != NULL, 0))
+		set_remedy(file, &event);
 }
 
 /* Whether the object is one of the last that this thread made, a moment ago: then its beginning is taken back. */
 static bool
-take_back(struct object_log_header *file, uint64_t address, uint64_t time)
+take_back(uint64_t address, uint64_t time)
 {
 	struct object_log_chunk *chunk = self.chunk;
 
-	if (!chunk || self.generation != state.generation)
+	if (!chunk)
 		return false;
-	for (unsigned i = chunk->written; i-- > chunk->published;) {
+	for (uint16_t i = self.written; i-- > self.published;) {
 		struct object_log_event *event = &chunk->events[i];
 
+		if (time - event->time > short_time)
+			return false;
 		if (event->address != address)
 			continue;
-		if (event->kind != OBJECT_BORN || time - event->time > SHORT_TICKS)
+		if (event->kind != OBJECT_BORN || event->size >= SHORT_BYTES)
 			return false;
-		/* a reader that copies events meanwhile sees that `changes` is odd, or another */
-		__atomic_store_n(&chunk->changes, chunk->changes + 1, __ATOMIC_RELAXED);
+		/* a reader that sees any of what follows sees `changes` changed, too: now, or after it has copied */
+		__atomic_store_n(&chunk->changes, ++self.changes, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_RELEASE);
-		memmove(event, event + 1, (size_t)(chunk->written - i - 1) * sizeof(*event));
-		__atomic_store_n(&chunk->written, (uint16_t)(chunk->written - 1), __ATOMIC_RELEASE);
-		__atomic_store_n(&chunk->changes, chunk->changes + 1, __ATOMIC_RELEASE);
-		__atomic_fetch_add(&file->short_lived, 1, __ATOMIC_RELAXED);
+		self.written--;
+		if (i < self.written)
+			memmove(event, event + 1, (size_t)(self.written - i) * sizeof(*event));
+		__atomic_store_n(&chunk->written, self.written, __ATOMIC_RELEASE);
+		__atomic_store_n(&chunk->changes, ++self.changes, __ATOMIC_RELEASE);
 		return true;
 	}
 	return false;
@@ -601,27 +822,35 @@ take_back(struct object_log_header *file, uint64_t address, uint64_t time)
 void
 log_died(const void *address, uint64_t time)
 {
-	struct object_log_header *file = file_of_process();
-
-	if (file && __builtin_expect(state.remedies != NULL, 0))
-		end_remedy((uint64_t)(uintptr_t)address);
-	if (!file || take_back(file, (uint64_t)(uintptr_t)address, time))
-		return;
-	log_changed(OBJECT_DIED, address, 0, time);
+	if (__builtin_expect(remedies != NULL, 0))
+		end_remedy(address);
+	if (!take_back((uint64_t)(uintptr_t)address, time))
+		log_changed(OBJECT_DIED, address, 0, time);
+	else if (++self.short_lived == COUNT_EACH)
+		count_short_lived(state->file);
 }
 
 void
 log_changed(enum object_log_kind kind, const void *address, size_t size, uint64_t time)
 {
-	struct object_log_header *file = file_of_process();
+	write_event(state->file, &(struct object_log_event){
+					 .time = time,
+					 .address = (uint64_t)(uintptr_t)address,
+					 .size = size,
+					 .kind = (uint8_t)kind,
+				 });
+}
 
-	if (!file)
-		return;
-	write_event(file, &(struct object_log_event){
-				  .time = time,
-				  .address = (uint64_t)(uintptr_t)address,
-				  .size = size,
-				  .cpu = cpu_now(),
-				  .kind = (uint8_t)kind,
-			  });
+void
+log_set_stack(const void *stack, size_t size)
+{
+	self.stack = (uintptr_t)stack;
+	self.stack_end = self.stack + size;
+}
+
+void
+log_begin_process(void)
+{
+	pthread_atfork(NULL, NULL, begin_child);
+	has_thread_end = pthread_key_create(&thread_end, end_thread) == 0;
 }

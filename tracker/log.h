@@ -1,8 +1,12 @@
 /*
  * log.h - the tracker's side of memory/object_log.h: writing events, from any thread, in the traced process
  *
- * Nothing here allocates, takes a lock, or fails: without a file, or without room, events are not written, and the file
- * counts them. A signal handler that interrupts a call, and allocates, is not recorded either.
+ * Nothing here allocates, waits for a lock, or changes errno. Without a file nothing is recorded; events for which
+ * there is no room are counted in the file. What a signal handler allocates while it interrupts a call here is not
+ * recorded. Room on the disk is reserved before it is written to: a full disk costs events, and raises no SIGBUS.
+ *
+ * The child of a fork - any fork, also a plain clone(2) - begins a file of its own with its next event. That of a
+ * vfork() has its parent's memory, and writes to its parent's file.
  *
  * Thread rule: any thread; each has a chunk of its own.
  */
@@ -15,24 +19,31 @@
 
 #include "memory/object_log.h"
 
-/* Whether the calling thread is the first to come here: between log_enter() and log_leave() it is not. */
+/*
+ * Whether the caller records what it does: it is the outermost of our functions in this thread, and there is a file.
+ * Then it is followed by log_leave(), and only in between may the functions below be called.
+ */
 bool log_enter(void);
 void log_leave(void);
 
-/* As the file's header says: enum object_log_clock. */
+/* In the file's clock. */
 uint64_t log_now(void);
 
-/* An object begins: `caller` is the return address of the function that made it, and `frame` its frame's address. */
+/*
+ * An object begins: `caller` is the return address of the function that made it, `frame` the caller's stack pointer
+ * when it has been returned to.
+ */
 void log_born(enum object_log_kind kind, const void *address, size_t size, const void *caller, const void *frame);
 
-/* An object ended, or changed its size, at `time`. */
+/* An object ended, or changed its size, at `time`: no earlier than the thread's event before. */
 void log_died(const void *address, uint64_t time);
 void log_changed(enum object_log_kind kind, const void *address, size_t size, uint64_t time);
 
-/* The calling thread ends. */
-void log_end_thread(void);
+/* Where the calling thread's stack is; without this it is not known, and a call chain may be one that was there before.
+ */
+void log_set_stack(const void *stack, size_t size);
 
-/* The process is a child, after fork(): it begins a file of its own with its next event. */
-void log_begin_child(void);
+/* Once for a process, before it has threads. */
+void log_begin_process(void);
 
 #endif

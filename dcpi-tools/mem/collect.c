@@ -269,7 +269,7 @@ look_for_files(struct collector *collector)
 
 		if (log->process != MEMORY_NOTHING)
 			continue;
-		process = process_at(collector, log->pid, object_log_reader_header(log->reader)->began);
+		process = process_at(collector, log->pid, object_log_reader_began(log->reader));
 		if (!process)
 			continue;
 		log->process = (uint32_t)(process - collector->processes);
@@ -622,11 +622,13 @@ add_totals(struct collector *collector)
 	const double cycles_per_ns = machine->clock_mhz / 1000;
 
 	for (size_t i = 0; i < collector->log_count; i++) {
-		const struct object_log_header *header = object_log_reader_header(collector->logs[i].reader);
+		struct object_log_counts counts;
 
-		totals->short_lived += header->short_lived;
-		totals->lost_events += header->lost;
-		totals->unnamed += header->unnamed;
+		if (object_log_reader_counts(collector->logs[i].reader, &counts))
+			continue;
+		totals->short_lived += counts.short_lived;
+		totals->lost_events += counts.lost;
+		totals->unnamed += counts.unnamed;
 	}
 	for (size_t i = 0; i < collector->process_count; i++) {
 		const struct collected_process *process = &collector->processes[i];

@@ -2,39 +2,62 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#define SITES_LIMIT       (1u << 20)
+#define CHUNKS_LIMIT      (1u << 16)
+#define KIND_LAST         OBJECT_THREAD_LOCAL
+#define COPIES_MAX        20 /* of held events, while the thread takes one back each time */
+#define GIVE_BACK         16 /* chunks at once: a process may be waiting for them */
+#define CHUNK_HEAD        offsetof(struct object_log_chunk, events)
+#define NS_PER_SECOND     UINT64_C(1000000000)
+#define COUNTS_PER_NS_MAX 20 /* of a counter; more: it is another machine's */
 
-/* What was read of a chunk. */
-struct chunk_reading {
-	uint64_t number;                                    /* of the chunk that was there; 0: none */
-	uint16_t done;                                      /* of its events, published */
-	uint16_t early_count;                               /* events that were visited before they were published */
-	struct object_log_event early[OBJECT_LOG_HELD + 1]; /* they are few: what is held */
+/* What is known of one of the file's chunks. */
+struct log_place {
+	uint64_t number;               /* that the chunk had when it was found; 0: none */
+	uint64_t last;                 /* time of the last event that was visited */
+	uint16_t read;                 /* events before this one are done with */
+	uint8_t early;                 /* of held events, visited before they were published */
+	bool is_done;                  /* the chunk is closed and read, and could not be given back */
+	struct object_log_event *held; /* [OBJECT_LOG_HELD], the early ones; NULL: none yet */
 };
 
-struct taken_chunk {
-	uint64_t number; /* first, for array_compare_u64() */
-	uint32_t slot;
+/* A copy of what a chunk has from the first event on that is not done with. */
+struct chunk_copy {
+	uint32_t tid;
+	uint16_t begin, final, end; /* events [begin, final) do not change any more; [final, end) are held */
+	bool has_held;              /* else what is held is not known, because it is being changed */
+	bool is_closed;
+	struct object_log_event events[OBJECT_LOG_EVENTS];
 };
 
 struct object_log_reader {
 	int fd;
-	struct object_log_header header;
-	uint32_t *states;
-	struct taken_chunk *taken;
-	struct chunk_reading **readings; /* by slot; NULL: nothing was read there */
-	struct object_log_chunk chunk;
+	bool can_write;
+	uint32_t pid, number, site_max, chunk_count;
+	enum object_log_clock clock;
+	uint64_t began, began_ns, now, now_ns; /* two moments, by the file's clock and by ours */
+	uint64_t found;                        /* chunks that were taken and found, or given back before us */
+	uint64_t given_back, known_given_back; /* and what the file says */
+	struct log_place *places;              /* [chunk_count] */
+	uint32_t *open;                        /* places of chunks to be read, in the order of their numbers */
+	uint32_t open_count;
+	struct chunk_copy copy;
 };
 
+/* ---- the file ---- */
+
 static int
-read_at(int fd, void *data, size_t size, uint64_t offset)
+read_at(const struct object_log_reader *reader, void *data, size_t size, uint64_t offset)
 {
-	const ssize_t got = TEMP_FAILURE_RETRY(pread(fd, data, size, (off_t)offset));
+	const ssize_t got = pread(reader->fd, data, size, (off_t)offset);
 
 	if (got < 0)
 		return -errno;
@@ -42,21 +65,65 @@ read_at(int fd, void *data, size_t size, uint64_t offset)
 }
 
 static int
+write_at(const struct object_log_reader *reader, const void *data, size_t size, uint64_t offset)
+{
+	const ssize_t put = pwrite(reader->fd, data, size, (off_t)offset);
+
+	if (put < 0)
+		return -errno;
+	return (size_t)put == size ? 0 : -EPROTO;
+}
+
+static uint64_t
+chunk_offset(const struct object_log_reader *reader, uint32_t place)
+{
+	return sizeof(struct object_log_header) + (uint64_t)reader->site_max * sizeof(struct object_log_site) +
+	       (uint64_t)place * sizeof(struct object_log_chunk);
+}
+
+static void
+read_clocks(struct object_log_reader *reader)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	reader->now = object_log_counter();
+	reader->now_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* 0, -EAGAIN, -EPROTO, or of fstat() and pread(). */
+static int
 read_header(struct object_log_reader *reader)
 {
 	struct object_log_header header;
-	int err = read_at(reader->fd, &header, sizeof(header), 0);
+	struct stat status;
+	int err;
 
+	if (fstat(reader->fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -EPROTO;
+	if (status.st_size == 0)
+		return -EAGAIN;
+	err = read_at(reader, &header, sizeof(header), 0);
 	if (err)
 		return err;
-	if (header.magic != OBJECT_LOG_MAGIC || header.chunk_count == 0 || header.chunk_count > OBJECT_LOG_CHUNKS_MAX ||
-	    header.site_max == 0 || header.site_max > OBJECT_LOG_SITES_MAX)
+	if (!header.magic)
+		return -EAGAIN;
+	if (header.magic != OBJECT_LOG_MAGIC || header.clock > OBJECT_CLOCK_TARGET || header.site_max < 1 ||
+	    header.site_max > SITES_LIMIT || header.chunk_count < 1 || header.chunk_count > CHUNKS_LIMIT)
 		return -EPROTO;
-	if (reader->header.magic &&
-	    (header.chunk_count != reader->header.chunk_count || header.site_max != reader->header.site_max))
-		return -EPROTO;
-	reader->header = header;
-	return 0;
+	reader->pid = header.pid;
+	reader->number = header.number;
+	reader->site_max = header.site_max;
+	reader->chunk_count = header.chunk_count;
+	reader->clock = header.clock;
+	reader->began = header.began;
+	reader->began_ns = header.began_ns;
+	reader->found = reader->given_back = reader->known_given_back = header.given_back;
+	return header.size == chunk_offset(reader, reader->chunk_count) && (uint64_t)status.st_size == header.size
+	               ? 0
+	               : -EPROTO;
 }
 
 struct object_log_reader *
@@ -70,16 +137,18 @@ object_log_reader_new(int fd)
 	reader->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	err = reader->fd < 0 ? -errno : read_header(reader);
 	if (!err) {
-		reader->states = calloc(reader->header.chunk_count, sizeof(*reader->states));
-		reader->taken = calloc(reader->header.chunk_count, sizeof(*reader->taken));
-		reader->readings = calloc(reader->header.chunk_count, sizeof(*reader->readings));
-		err = reader->states && reader->taken && reader->readings ? 0 : -ENOMEM;
+		reader->can_write = (fcntl(reader->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+		reader->places = calloc(reader->chunk_count, sizeof(*reader->places));
+		reader->open = calloc(reader->chunk_count, sizeof(*reader->open));
+		err = reader->places && reader->open ? 0 : -ENOMEM;
 	}
-	if (!err)
-		return reader;
-	object_log_reader_free(reader);
-	errno = -err;
-	return NULL;
+	if (err) {
+		object_log_reader_free(reader);
+		errno = -err;
+		return NULL;
+	}
+	read_clocks(reader);
+	return reader;
 }
 
 void
@@ -87,197 +156,353 @@ object_log_reader_free(struct object_log_reader *reader)
 {
 	if (!reader)
 		return;
-	for (uint32_t i = 0; reader->readings && i < reader->header.chunk_count; i++)
-		free(reader->readings[i]);
-	free(reader->readings);
-	free(reader->taken);
-	free(reader->states);
+	for (uint32_t i = 0; reader->places && i < reader->chunk_count; i++)
+		free(reader->places[i].held);
+	free(reader->places);
+	free(reader->open);
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader);
 }
 
-const struct object_log_header *
-object_log_reader_header(const struct object_log_reader *reader)
+uint32_t
+object_log_reader_pid(const struct object_log_reader *reader)
 {
-	return &reader->header;
+	return reader->pid;
+}
+
+uint32_t
+object_log_reader_number(const struct object_log_reader *reader)
+{
+	return reader->number;
+}
+
+enum object_log_clock
+object_log_reader_clock(const struct object_log_reader *reader)
+{
+	return reader->clock;
+}
+
+uint64_t
+object_log_reader_began(const struct object_log_reader *reader)
+{
+	return reader->began;
+}
+
+uint64_t
+object_log_reader_time(const struct object_log_reader *reader, uint64_t time)
+{
+	const int64_t counts = (int64_t)(reader->now - reader->began),
+		      ns = (int64_t)(reader->now_ns - reader->began_ns);
+	double since;
+
+	if (reader->clock != OBJECT_CLOCK_COUNTER || counts <= 0 || ns <= 0 ||
+	    (double)counts / (double)ns > COUNTS_PER_NS_MAX)
+		return time;
+	since = (double)(int64_t)(time - reader->began) * ((double)ns / (double)counts);
+	if (since < -(double)reader->began_ns)
+		return 0;
+	if (since > (double)(INT64_MAX / 2))
+		return INT64_MAX;
+	return reader->began_ns + (uint64_t)(int64_t)since;
 }
 
 unsigned
 object_log_reader_frames(const struct object_log_reader *reader, uint32_t site, uint64_t frames[OBJECT_LOG_FRAMES],
                          uint64_t *hash)
 {
-	struct object_log_site there;
+	struct object_log_site found;
 
-	if (site == OBJECT_LOG_NO_SITE || site >= reader->header.site_max ||
-	    read_at(reader->fd, &there, sizeof(there),
-	            object_log_sites_at(reader->header.chunk_count) + site * (uint64_t)sizeof(there)) ||
-	    there.count > OBJECT_LOG_FRAMES)
+	if (site == OBJECT_LOG_NO_SITE || site >= reader->site_max ||
+	    read_at(reader, &found, sizeof(found), sizeof(struct object_log_header) + (uint64_t)site * sizeof(found)) ||
+	    found.count > OBJECT_LOG_FRAMES)
 		return 0;
-	memcpy(frames, there.frames, there.count * sizeof(frames[0]));
+	memcpy(frames, found.frames, found.count * sizeof(frames[0]));
 	if (hash)
-		*hash = there.hash;
-	return there.count;
+		*hash = found.hash;
+	return found.count;
+}
+
+int
+object_log_reader_counts(const struct object_log_reader *reader, struct object_log_counts *counts)
+{
+	struct object_log_header header;
+	const int err = read_at(reader, &header, sizeof(header), 0);
+
+	if (!err)
+		*counts = (struct object_log_counts){header.short_lived, header.lost, header.unnamed, header.checked,
+		                                     header.wrong};
+	return err;
+}
+
+/* ---- which chunks are to be read ---- */
+
+static int
+compare_numbers(const void *a, const void *b, void *data)
+{
+	const struct object_log_reader *reader = data;
+	const uint64_t left = reader->places[*(const uint32_t *)a].number,
+		       right = reader->places[*(const uint32_t *)b].number;
+
+	return left < right ? -1 : left > right;
+}
+
+/*
+ * Find the chunks that were taken since. By their numbers, those of a thread are then read in its order: it had closed
+ * a chunk before it took the next, so if that one is here, the first one is seen closed.
+ */
+static int
+find_chunks(struct object_log_reader *reader)
+{
+	uint64_t taken;
+	uint32_t end;
+	int err = read_at(reader, &taken, sizeof(taken), offsetof(struct object_log_header, taken));
+
+	if (err || taken == reader->found)
+		return err;
+	end = taken < reader->chunk_count ? (uint32_t)taken
+	                                  : reader->chunk_count; /* they are first taken in their order */
+	for (uint32_t i = 0; i < end; i++) {
+		struct log_place *place = &reader->places[i];
+		uint64_t number;
+
+		err = read_at(reader, &number, sizeof(number), chunk_offset(reader, i));
+		if (err)
+			return err;
+		if (!number || number == place->number)
+			continue;
+		if (place->number && !place->is_done)
+			return -EPROTO; /* nobody but us gives it back */
+		place->number = number;
+		place->last = 0;
+		place->read = 0;
+		place->early = 0;
+		place->is_done = false;
+		reader->open[reader->open_count++] = i;
+		reader->found++;
+	}
+	qsort_r(reader->open, reader->open_count, sizeof(reader->open[0]), compare_numbers, reader);
+	return 0;
+}
+
+static int
+count_given_back(struct object_log_reader *reader)
+{
+	int err;
+
+	if (reader->given_back == reader->known_given_back)
+		return 0;
+	err = write_at(reader, &reader->given_back, sizeof(reader->given_back),
+	               offsetof(struct object_log_header, given_back));
+	if (!err)
+		reader->known_given_back = reader->given_back;
+	return err;
+}
+
+/* The chunk in a place was read to its end, and its thread writes no more to it. */
+static int
+give_back(struct object_log_reader *reader, uint32_t at)
+{
+	static const uint8_t zeros[CHUNK_HEAD];
+	struct log_place *place = &reader->places[at];
+	const size_t number = sizeof(place->number);
+	int err;
+
+	place->is_done = true;
+	if (!reader->can_write)
+		return 0;
+	err = write_at(reader, zeros, sizeof(zeros) - number, chunk_offset(reader, at) + number);
+	if (!err)
+		err = write_at(reader, zeros, number,
+		               chunk_offset(reader, at)); /* from now on another thread may take it */
+	if (err)
+		return err;
+	place->number = 0;
+	reader->given_back++;
+	return reader->given_back - reader->known_given_back < GIVE_BACK ? 0 : count_given_back(reader);
 }
 
 /* ---- events ---- */
 
-static uint64_t
-chunk_at(const struct object_log_reader *reader, uint32_t slot)
+static int
+read_head(const struct object_log_reader *reader, uint32_t at, struct object_log_chunk *head)
 {
-	return object_log_chunks_at(reader->header.chunk_count, reader->header.site_max) +
-	       slot * (uint64_t)sizeof(struct object_log_chunk);
+	const struct log_place *place = &reader->places[at];
+	const int err = read_at(reader, head, CHUNK_HEAD, chunk_offset(reader, at));
+
+	if (err)
+		return err;
+	return head->number == place->number && head->written <= OBJECT_LOG_EVENTS &&
+	                       head->published <= head->written && head->written >= place->read
+	               ? 0
+	               : -EPROTO;
 }
 
-/* Forget an event that was visited early. False: it was not. */
-static bool
-forget_early(struct chunk_reading *reading, const struct object_log_event *event)
+/*
+ * Copy a chunk while its thread may write to it. `changes` is read before and after: if it is the same even number, no
+ * event was taken back meanwhile, and so none was overwritten.
+ */
+static int
+copy_chunk(const struct object_log_reader *reader, uint32_t at, bool is_ended, struct chunk_copy *copy)
 {
-	for (uint16_t i = 0; i < reading->early_count; i++) {
-		if (memcmp(&reading->early[i], event, sizeof(*event)) != 0)
-			continue;
-		reading->early_count--;
-		memmove(reading->early + i, reading->early + i + 1,
-		        (size_t)(reading->early_count - i) * sizeof(*event));
-		return true;
+	const uint16_t begin = reader->places[at].read;
+	struct object_log_chunk before, after;
+	int err;
+
+	for (unsigned i = 0;; i++) {
+		err = read_head(reader, at, &before);
+		if (err)
+			return err;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (before.written > begin)
+			err = read_at(reader, copy->events, (size_t)(before.written - begin) * sizeof(copy->events[0]),
+			              chunk_offset(reader, at) + CHUNK_HEAD + begin * sizeof(copy->events[0]));
+		if (err)
+			return err;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		err = read_head(reader, at, &after);
+		if (err)
+			return err;
+		copy->has_held = before.changes == after.changes && before.changes % 2 == 0;
+		if (copy->has_held || is_ended || i == COPIES_MAX)
+			break;
+		sched_yield();
 	}
+	copy->tid = before.tid;
+	copy->is_closed = before.is_closed;
+	copy->begin = begin;
+	copy->end = before.written;
+	copy->final = copy->has_held && (before.is_closed || is_ended) ? before.written : before.published;
+	return copy->final >= begin ? 0 : -EPROTO;
+}
+
+struct taking {
+	struct object_log_reader *reader;
+	uint64_t horizon;
+	object_log_visit *visit;
+	void *context;
+};
+
+static int
+visit_event(const struct taking *taking, struct log_place *place, uint32_t tid, const struct object_log_event *event)
+{
+	struct object_log_event visited = *event;
+
+	if (visited.kind > KIND_LAST)
+		return -EPROTO;
+	if (event->time > place->last)
+		place->last = event->time;
+	visited.time = object_log_reader_time(taking->reader, event->time);
+	return taking->visit(taking->context, tid, &visited);
+}
+
+static bool
+is_same(const struct object_log_event *a, const struct object_log_event *b)
+{
+	return a->time == b->time && a->address == b->address && a->kind == b->kind;
+}
+
+static bool
+is_early(const struct log_place *place, const struct object_log_event *event)
+{
+	for (unsigned i = 0; i < place->early; i++)
+		if (is_same(&place->held[i], event))
+			return true;
 	return false;
 }
 
-static int
-visit_published(struct object_log_reader *reader, struct chunk_reading *reading, uint16_t end, object_log_visit *visit,
-                void *context)
+static void
+forget_early(struct log_place *place, unsigned at)
 {
-	int err = 0;
-
-	for (; reading->done < end && !err; reading->done++) {
-		const struct object_log_event *event = &reader->chunk.events[reading->done];
-
-		if (!forget_early(reading, event))
-			err = visit(context, reader->chunk.tid, event);
-	}
-	return err;
+	place->early--;
+	memmove(&place->held[at], &place->held[at + 1], (size_t)(place->early - at) * sizeof(place->held[0]));
 }
 
-/* Those that were visited early, and are not held any more: their objects have ended since. */
+/*
+ * Those that were visited early, and are not there any more, were taken back: their objects have died. When is not
+ * known; nothing has that address before the event is gone, and it was there at the last visit.
+ */
 static int
-end_taken_back(struct object_log_reader *reader, struct chunk_reading *reading, uint16_t written,
-               object_log_visit *visit, void *context)
+visit_taken_back(const struct taking *taking, struct log_place *place, const struct chunk_copy *copy)
 {
-	int err = 0;
-
-	for (uint16_t i = 0; i < reading->early_count && !err;) {
-		struct object_log_event ended = reading->early[i];
+	for (unsigned i = 0; i < place->early;) {
+		const struct object_log_event early = place->held[i];
 		bool is_there = false;
+		int err;
 
-		for (uint16_t k = reading->done; k < written && !is_there; k++)
-			is_there = memcmp(&reader->chunk.events[k], &ended, sizeof(ended)) == 0;
+		for (unsigned at = 0; !is_there && at < (unsigned)(copy->end - copy->begin); at++)
+			is_there = is_same(&copy->events[at], &early);
 		if (is_there) {
 			i++;
 			continue;
 		}
-		forget_early(reading, &ended);
-		ended.kind = OBJECT_DIED;
-		err = visit(context, reader->chunk.tid, &ended);
+		forget_early(place, i);
+		err = visit_event(
+			taking, place, copy->tid,
+			&(struct object_log_event){.time = place->last, .address = early.address, .kind = OBJECT_DIED});
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int
+visit_final(const struct taking *taking, struct log_place *place, const struct chunk_copy *copy)
+{
+	int err = 0;
+
+	while (!err && place->read < copy->final) {
+		const struct object_log_event *event = &copy->events[place->read++ - copy->begin];
+		bool was_early = false;
+
+		for (unsigned i = 0; !was_early && i < place->early; i++) {
+			was_early = is_same(&place->held[i], event);
+			if (was_early)
+				forget_early(place, i);
+		}
+		if (!was_early)
+			err = visit_event(taking, place, copy->tid, event);
 	}
 	return err;
 }
 
-/* Held events do not change while `changes` is even and stays as it is. */
-static bool
-is_steady(const struct object_log_reader *reader, uint32_t slot)
-{
-	struct object_log_chunk after;
-
-	return reader->chunk.changes % 2 == 0 &&
-	       read_at(reader->fd, &after, offsetof(struct object_log_chunk, events), chunk_at(reader, slot)) == 0 &&
-	       after.changes == reader->chunk.changes && after.number == reader->chunk.number;
-}
-
 static int
-visit_held(struct object_log_reader *reader, struct chunk_reading *reading, uint16_t written, uint64_t horizon,
-           object_log_visit *visit, void *context)
+visit_held(const struct taking *taking, struct log_place *place, const struct chunk_copy *copy)
 {
-	int err = end_taken_back(reader, reading, written, visit, context);
+	int err = 0;
 
-	for (uint16_t i = reading->done; i < written && !err; i++) {
-		const struct object_log_event *event = &reader->chunk.events[i];
-		bool is_known = false;
+	for (unsigned at = copy->final; !err && at < copy->end && place->early < OBJECT_LOG_HELD; at++) {
+		const struct object_log_event *event = &copy->events[at - copy->begin];
 
-		for (uint16_t k = 0; k < reading->early_count && !is_known; k++)
-			is_known = memcmp(&reading->early[k], event, sizeof(*event)) == 0;
-		if (is_known || event->time > horizon || reading->early_count == ARRAY_COUNT(reading->early))
+		if (object_log_reader_time(taking->reader, event->time) > taking->horizon)
+			break;
+		if (is_early(place, event))
 			continue;
-		reading->early[reading->early_count++] = *event;
-		err = visit(context, reader->chunk.tid, event);
-	}
-	return err;
-}
-
-static int
-take_chunk(struct object_log_reader *reader, uint32_t slot, bool is_final, uint64_t horizon, object_log_visit *visit,
-           void *context)
-{
-	struct chunk_reading *reading = reader->readings[slot];
-	const struct object_log_chunk *chunk = &reader->chunk;
-	uint16_t end;
-	int err;
-
-	err = read_at(reader->fd, &reader->chunk, sizeof(reader->chunk), chunk_at(reader, slot));
-	if (err)
-		return err;
-	if (chunk->written > OBJECT_LOG_EVENTS || chunk->published > chunk->written)
-		return 0; /* between two stores of the thread's, or nonsense */
-	if (!reading) {
-		reading = reader->readings[slot] = calloc(1, sizeof(*reading));
-		if (!reading)
+		if (!place->held)
+			place->held = malloc(OBJECT_LOG_HELD * sizeof(place->held[0]));
+		if (!place->held)
 			return -ENOMEM;
+		place->held[place->early++] = *event;
+		err = visit_event(taking, place, copy->tid, event);
 	}
-	if (reading->number != chunk->number)
-		*reading = (struct chunk_reading){.number = chunk->number};
-	end = is_final ? chunk->written : chunk->published;
-	err = visit_published(reader, reading, end, visit, context);
-	if (err)
-		return err;
-	if (is_final)
-		return end_taken_back(reader, reading, end, visit, context);
-	return is_steady(reader, slot) ? visit_held(reader, reading, chunk->written, horizon, visit, context) : 0;
+	return err;
 }
 
 static int
-free_chunk(struct object_log_reader *reader, uint32_t slot)
+take_chunk(const struct taking *taking, uint32_t at, bool is_ended)
 {
-	const uint32_t state = OBJECT_CHUNK_FREE;
-	const uint64_t freed = ++reader->header.freed;
+	struct log_place *place = &taking->reader->places[at];
+	struct chunk_copy *copy = &taking->reader->copy;
+	int err = copy_chunk(taking->reader, at, is_ended, copy);
 
-	free(reader->readings[slot]);
-	reader->readings[slot] = NULL;
-	if (pwrite(reader->fd, &state, sizeof(state),
-	           (off_t)(sizeof(struct object_log_header) + slot * sizeof(state))) < 0)
-		return -errno;
-	return pwrite(reader->fd, &freed, sizeof(freed), offsetof(struct object_log_header, freed)) < 0 ? -errno : 0;
-}
-
-/* The chunks that are taken, in that order, so that a thread's events stay in order. */
-static int
-list_taken(struct object_log_reader *reader, size_t *count)
-{
-	int err = read_header(reader);
-
-	*count = 0;
+	if (!err && copy->has_held)
+		err = visit_taken_back(taking, place, copy);
 	if (!err)
-		err = read_at(reader->fd, reader->states, reader->header.chunk_count * sizeof(*reader->states),
-		              sizeof(struct object_log_header));
-	for (uint32_t i = 0; i < reader->header.chunk_count && !err; i++) {
-		struct taken_chunk *taken = &reader->taken[*count];
-
-		if (reader->states[i] != OBJECT_CHUNK_OPEN && reader->states[i] != OBJECT_CHUNK_CLOSED)
-			continue;
-		err = read_at(reader->fd, &taken->number, sizeof(taken->number), chunk_at(reader, i));
-		taken->slot = i;
-		++*count;
-	}
-	qsort(reader->taken, *count, sizeof(*reader->taken), array_compare_u64);
+		err = visit_final(taking, place, copy);
+	if (!err && copy->has_held)
+		err = visit_held(taking, place, copy);
+	if (!err && copy->is_closed && place->read == copy->end)
+		err = give_back(taking->reader, at);
 	return err;
 }
 
@@ -285,16 +510,21 @@ int
 object_log_reader_take(struct object_log_reader *reader, uint64_t horizon, bool is_ended, object_log_visit *visit,
                        void *context)
 {
-	size_t count;
-	int err = list_taken(reader, &count);
+	const struct taking taking = {reader, horizon, visit, context};
+	uint32_t kept = 0;
+	int err, given;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		const uint32_t slot = reader->taken[i].slot;
-		const bool is_closed = reader->states[slot] == OBJECT_CHUNK_CLOSED;
+	read_clocks(reader);
+	err = find_chunks(reader);
+	for (uint32_t i = 0; i < reader->open_count; i++) {
+		const uint32_t at = reader->open[i];
 
-		err = take_chunk(reader, slot, is_closed || is_ended, horizon, visit, context);
-		if (!err && is_closed)
-			err = free_chunk(reader, slot);
+		if (!err)
+			err = take_chunk(&taking, at, is_ended);
+		if (!reader->places[at].is_done)
+			reader->open[kept++] = at;
 	}
-	return err;
+	reader->open_count = kept;
+	given = count_given_back(reader);
+	return err ? err : given;
 }

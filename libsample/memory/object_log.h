@@ -5,9 +5,8 @@
  * and shared, so that all of it is there however the process ends:
  *
  *   object_log_header
- *   uint32_t[header.chunk_count]         enum object_log_state of each chunk
  *   object_log_site[header.site_max]     call chains, each once
- *   object_log_chunk[header.chunk_count] a thread takes a free one, and fills it alone; the reader frees closed ones
+ *   object_log_chunk[header.chunk_count] a thread takes a chunk and fills it alone; the reader gives it back
  *
  * A thread writes an event, and then counts it in `written`. The last OBJECT_LOG_HELD events may still be taken back:
  * if an object ends soon whose beginning is among them, both are left out, and counted as short-lived. Events before
@@ -85,17 +84,17 @@ enum object_log_clock {
 };
 
 enum object_log_kind {
-	OBJECT_BORN,        /* address, size, site */
-	OBJECT_DIED,        /* address */
-	OBJECT_RESIZED,     /* address, its new size: realloc() that did not move it */
-	OBJECT_MAPPED,      /* mmap(), mremap(), shmat(), brk(): address, size, site */
+	OBJECT_BORN,    /* address, size, site */
+	OBJECT_DIED,    /* address */
+	OBJECT_RESIZED, /* address, its new size: realloc() that did not move it */
+	OBJECT_MAPPED,  /* mmap(), mremap(), shmat(), brk(): address, size, site; it takes the place of what is there */
 	OBJECT_UNMAPPED,    /* address, size: a part of a mapping, or of several; size 0: what shmat() mapped there */
 	OBJECT_STACK,       /* of the thread that writes this: address, size */
 	OBJECT_THREAD_LOCAL /* as OBJECT_STACK */
 };
 
 struct object_log_event {
-	uint64_t time; /* as header.clock says */
+	uint64_t time; /* as header.clock says; of one thread, each is later than the one before */
 	uint64_t address, size;
 	uint32_t site; /* OBJECT_LOG_NO_SITE: not known */
 	uint16_t cpu;
@@ -103,19 +102,17 @@ struct object_log_event {
 	uint8_t reserved;
 };
 
-enum object_log_state {
-	OBJECT_CHUNK_FREE,
-	OBJECT_CHUNK_TAKEN, /* a thread prepares it */
-	OBJECT_CHUNK_OPEN,
-	OBJECT_CHUNK_CLOSED, /* the thread has another one, or has ended */
-};
-
+/*
+ * A chunk is taken by setting its number, while it is 0. The reader gives it back by clearing all before the events,
+ * the number last. So a thread that keeps a chunk for long, because it makes no objects, is in nobody's way.
+ */
 struct object_log_chunk {
-	uint64_t number; /* the chunks that were taken before it, + 1 */
+	uint64_t number; /* the chunks that were taken before it, + 1; 0: free */
 	uint32_t tid;
 	uint16_t written, published;
-	uint32_t changes; /* odd while the thread takes an event back */
-	uint8_t reserved[12];
+	uint32_t is_closed; /* the thread has another one, or has ended */
+	uint32_t changes;   /* odd while the thread takes an event back, and another number after that */
+	uint8_t reserved[8];
 	struct object_log_event events[OBJECT_LOG_EVENTS];
 };
 
@@ -133,9 +130,9 @@ struct object_log_header {
 	uint32_t site_max, chunk_count;
 	uint32_t clock, reserved; /* enum object_log_clock */
 	uint64_t began, began_ns; /* `clock` when the file was made, and CLOCK_MONOTONIC then, ns */
-	uint64_t taken;           /* chunks that threads have taken, */
-	uint64_t freed;           /* and that the reader has freed, of all time */
-	uint64_t short_lived;     /* objects that were taken back */
+	uint64_t taken;           /* chunks that threads have taken */
+	uint64_t given_back;      /* chunks that the reader has given back */
+	uint64_t short_lived;     /* objects that were taken back; of each thread, up to 63 are not counted yet */
 	uint64_t lost;            /* events for which the ring had no room */
 	uint64_t unnamed;         /* objects for whose call chain the table had no room */
 	uint64_t checked,
@@ -143,58 +140,88 @@ struct object_log_header {
 	uint8_t padding[4096 - 14 * 8];
 };
 
+/* The counter of OBJECT_CLOCK_COUNTER. */
+static inline uint64_t
+object_log_counter(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t count;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(count)::"memory");
+	return count;
+#else
+	return 0;
+#endif
+}
+
 _Static_assert(sizeof(struct object_log_event) == 32, "events have no holes");
 _Static_assert(sizeof(struct object_log_chunk) == 4096, "a chunk is a page");
+_Static_assert(sizeof(struct object_log_site) == 128, "sites have no holes");
 _Static_assert(sizeof(struct object_log_header) == 4096, "what follows begins at a page");
 
-/* Where the parts of the file are. */
-static inline uint64_t
-object_log_sites_at(uint32_t chunk_count)
-{
-	return sizeof(struct object_log_header) + ((uint64_t)chunk_count * sizeof(uint32_t) + 4095) / 4096 * 4096;
-}
-
-static inline uint64_t
-object_log_chunks_at(uint32_t chunk_count, uint32_t site_max)
-{
-	return object_log_sites_at(chunk_count) + (uint64_t)site_max * sizeof(struct object_log_site);
-}
-
 /*
- * ---- reading ----
+ * The reader of one file, while the process runs or afterwards. There is one at a time for a file.
  *
- * The file is read, never mapped, and every number in it is checked. Thread rule: one thread per reader.
+ * It reads by pread() and writes by pwrite(): a file that is truncated meanwhile is an error, and no signal. What it
+ * reads is copied, then checked; a process that overwrites the file gets events, frames and counts that are wrong, but
+ * bounded: counts of frames are at most OBJECT_LOG_FRAMES, kinds are those of enum object_log_kind, and one call of
+ * object_log_reader_take() visits at most what the file has room for.
+ *
+ * Times are CLOCK_MONOTONIC ns here, or the target's cycles (OBJECT_CLOCK_TARGET). Those of different threads may be
+ * some ten ns out of order, and equal: then an end comes before a beginning.
+ *
+ * Thread rule: one thread at a time.
  */
-
-#define OBJECT_LOG_CHUNKS_MAX 65536
-#define OBJECT_LOG_SITES_MAX  (1u << 20)
-
 struct object_log_reader;
 
+struct object_log_counts {
+	uint64_t short_lived, lost, unnamed, checked, wrong; /* as in the header of the file */
+};
+
 /*
- * Read the log that `fd`, which is duplicated, is open for; it must be writable for chunks to be freed. NULL and errno:
- * EPROTO (it is none, or is not complete yet), ENOMEM, or that of read(2).
+ * A duplicate of `fd` is kept. Chunks are given back if `fd` can be written to; else the process stops recording when
+ * it has filled the file. NULL and errno: EAGAIN: the file is not complete yet, or its process was killed before it
+ * was; EPROTO: it is no such file, or contradicts itself; ENOMEM; of fcntl(), fstat(), pread().
  */
 struct object_log_reader *object_log_reader_new(int fd);
 void object_log_reader_free(struct object_log_reader *reader); /* NULL is allowed */
 
-/* Its header as it was last read; only `magic` and sizes are checked. */
-const struct object_log_header *object_log_reader_header(const struct object_log_reader *reader);
+uint32_t object_log_reader_pid(const struct object_log_reader *reader);
+uint32_t object_log_reader_number(const struct object_log_reader *reader);
+enum object_log_clock object_log_reader_clock(const struct object_log_reader *reader);
+uint64_t object_log_reader_began(const struct object_log_reader *reader); /* the file, by its own clock */
 
-/* What is called for each event. 0, or an error, which ends the walk and is its result. */
+/*
+ * `time` is of an event or of the header's `began`. The rate of a counter is that from the file's beginning to now. If
+ * it is none that a counter has, the file is of another kind of machine: counts stay as they are.
+ */
+uint64_t object_log_reader_time(const struct object_log_reader *reader, uint64_t time);
+
+/* 0 or an error, at which object_log_reader_take() ends. The time is converted. */
 typedef int object_log_visit(void *context, uint32_t tid, const struct object_log_event *event);
 
 /*
- * Visit the events that were not visited yet: all that are published, and of those that may be taken back the ones that
- * are no later than `horizon`; if one of these is taken back nevertheless, an OBJECT_DIED follows. Events of a thread
- * come in the order of their time, but for those. `is_ended`: the process has ended, and all that is written counts.
- * Frees the chunks that were read. 0, an error of `visit`, -EPROTO: the file contradicts itself, or -errno.
+ * Visit what is new, the events of a thread in its order: those that are published, and those that are held and have a
+ * time of at most `horizon`. If one of the latter is taken back after that, OBJECT_DIED is visited for it. `is_ended`:
+ * the process has ended, so all that is written counts. A process that was killed while it took an event back leaves
+ * the last held ones of that thread unreadable: they are left out.
+ *
+ * The end of a mapping or of what realloc() moved has the time before it, and is written after it: perhaps long after
+ * `horizon`. An object_map that an end of an older time than the object's birth reaches must ignore it.
+ *
+ * 0; what a visit ended with; -EPROTO: the file contradicts itself; -ENOMEM; of pread(), pwrite(). After an error, the
+ * next call goes on behind the last event that was visited.
  */
 int object_log_reader_take(struct object_log_reader *reader, uint64_t horizon, bool is_ended, object_log_visit *visit,
                            void *context);
 
-/* The call chain of a site: how many frames, and its hash in *hash (NULL: not asked for); 0: there is none. */
+/* How many frames the call chain has, innermost first, and its hash (NULL: not asked for); 0: there is none. */
 unsigned object_log_reader_frames(const struct object_log_reader *reader, uint32_t site,
                                   uint64_t frames[OBJECT_LOG_FRAMES], uint64_t *hash);
+
+/* Until now. 0, -EPROTO: the file was truncated; of pread(). */
+int object_log_reader_counts(const struct object_log_reader *reader, struct object_log_counts *counts);
 
 #endif

@@ -11,6 +11,9 @@
 
 #define CHUNKS 4
 #define SITES  4
+#define WHOLE                                                                                                          \
+	(sizeof(struct object_log_header) + SITES * sizeof(struct object_log_site) +                                   \
+	 CHUNKS * sizeof(struct object_log_chunk))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,12 +45,17 @@ take(void *context, uint32_t tid, const struct object_log_event *event)
 static int
 make_file(const uint8_t *data, size_t size)
 {
-	const struct object_log_header header = {.magic = OBJECT_LOG_MAGIC, .site_max = SITES, .chunk_count = CHUNKS};
-	const size_t whole = object_log_chunks_at(CHUNKS, SITES) + CHUNKS * sizeof(struct object_log_chunk);
+	const struct object_log_header header = {
+		.magic = OBJECT_LOG_MAGIC,
+		.size = WHOLE,
+		.site_max = SITES,
+		.chunk_count = CHUNKS,
+		.taken = CHUNKS,
+	};
 	const int fd = memfd_create("objects", MFD_CLOEXEC);
 
-	if (fd < 0 || ftruncate(fd, (off_t)whole) || pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
-	    pwrite(fd, data, size < whole - sizeof(header) ? size : whole - sizeof(header), sizeof(header)) < 0)
+	if (fd < 0 || ftruncate(fd, (off_t)WHOLE) || pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    pwrite(fd, data, size < WHOLE - sizeof(header) ? size : WHOLE - sizeof(header), sizeof(header)) < 0)
 		abort();
 	return fd;
 }
@@ -67,6 +75,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (replay.history)
 		replay.process = access_history_add_process(replay.history, 1, 0, 0, MEMORY_NOTHING, 0);
 	if (replay.history && object_log_reader_take(reader, UINT64_MAX / 2, false, take, &replay) == 0) {
+		const size_t half = size / 2 < WHOLE / 2 ? size / 2 : WHOLE / 2;
+
+		/* a half of it changes meanwhile */
+		(void)!pwrite(fd, data + size - half, half, (off_t)(sizeof(struct object_log_header) + half / 2));
 		(void)object_log_reader_take(reader, UINT64_MAX, true, take, &replay);
 		(void)access_history_finish(replay.history, 0, 1000000);
 	}

@@ -96,3 +96,23 @@ $(call workload,call_tree_exceptions.o): tests/workloads/call_tree_exceptions.cc
 $(call workload,call_tree): tests/workloads/call_tree.c $(call workload,call_tree_exceptions.o) tests/workloads/burn.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -lstdc++
+
+# What the tracker is preloaded into.
+workloads: $(addprefix $(BUILD)/workloads/tracker/,objects objects_static operators opener liboperators.so)
+$(BUILD)/workloads/tracker/%: WORKLOAD_CFLAGS += -fno-builtin # no object may be optimized away
+$(BUILD)/workloads/tracker/%: WORKLOAD_CXXFLAGS += -fno-allocation-dce
+$(addprefix $(BUILD)/workloads/tracker/,objects opener): $(call workload,tracker/%): tests/workloads/tracker/%.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -pthread -o $@ $<
+
+$(call workload,tracker/objects_static): tests/workloads/tracker/objects.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -pthread -static -o $@ $<
+
+$(call workload,tracker/operators): tests/workloads/tracker/operators.cc
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(call workload,tracker/liboperators.so): tests/workloads/tracker/operators.cc
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CXXFLAGS) -DLIBRARY -shared -fPIC -o $@ $<

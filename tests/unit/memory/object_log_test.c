@@ -1,299 +1,530 @@
-#include "memory/object_log.h"
+/* Tests of memory/object_log.h's reader, on files that a test writes as the tracker does. */
+#include "tests/unit/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "memory/object_log.h"
 
-#define CHUNKS 8u
-#define SITES  16u
-#define ALL    UINT64_MAX
+#define SITES  16
+#define CHUNKS 4
+#define BYTES                                                                                                          \
+	(sizeof(struct object_log_header) + SITES * sizeof(struct object_log_site) +                                   \
+	 CHUNKS * sizeof(struct object_log_chunk))
+#define NEVER     0
+#define SEEN_MAX  1024
+#define PID       77
+#define SOMEWHERE UINT64_C(0x1000)
 
-/* What the tracker writes; the file is mapped, as it is there. */
-struct log_fixture {
+/* A file, mapped as its process has it, and what a reader visited of it. */
+struct object_log_stage {
 	int fd;
-	size_t size;
 	struct object_log_header *header;
-	uint32_t *states;
 	struct object_log_site *sites;
 	struct object_log_chunk *chunks;
 	struct object_log_reader *reader;
-	struct object_log_event seen[64];
-	uint32_t tids[64];
-	size_t count;
-	int result; /* of the visit */
+	struct object_log_event seen[SEEN_MAX];
+	uint32_t tids[SEEN_MAX];
+	unsigned count;
+	unsigned fails_at; /* 0: never */
 };
 
 static int
-setup(void **state)
+set_up(void **state)
 {
-	struct log_fixture *fixture = calloc(1, sizeof(*fixture));
+	struct object_log_stage *stage = calloc(1, sizeof(*stage));
 
-	*state = fixture;
-	if (!fixture)
-		return -1;
-	fixture->fd = memfd_create("objects", MFD_CLOEXEC);
-	fixture->size = object_log_chunks_at(CHUNKS, SITES) + CHUNKS * sizeof(struct object_log_chunk);
-	if (fixture->fd < 0 || ftruncate(fixture->fd, (off_t)fixture->size))
-		return -1;
-	fixture->header = mmap(NULL, fixture->size, PROT_READ | PROT_WRITE, MAP_SHARED, fixture->fd, 0);
-	if (fixture->header == MAP_FAILED)
-		return -1;
-	fixture->states = (uint32_t *)(void *)(fixture->header + 1);
-	fixture->sites = (void *)((char *)fixture->header + object_log_sites_at(CHUNKS));
-	fixture->chunks = (void *)((char *)fixture->header + object_log_chunks_at(CHUNKS, SITES));
-	*fixture->header = (struct object_log_header){
-		.magic = OBJECT_LOG_MAGIC, .size = fixture->size, .pid = 11, .site_max = SITES, .chunk_count = CHUNKS};
-	fixture->reader = object_log_reader_new(fixture->fd);
-	return fixture->reader ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	object_log_reader_free(fixture->reader);
-	munmap(fixture->header, fixture->size);
-	close(fixture->fd);
-	free(fixture);
+	assert_non_null(stage);
+	stage->fd = memfd_create("objects", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(stage->fd, BYTES), 0);
+	stage->header = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, stage->fd, 0);
+	assert_ptr_not_equal(stage->header, MAP_FAILED);
+	stage->sites = (struct object_log_site *)(void *)(stage->header + 1);
+	stage->chunks = (struct object_log_chunk *)(void *)(stage->sites + SITES);
+	*stage->header = (struct object_log_header){
+		.magic = OBJECT_LOG_MAGIC,
+		.size = BYTES,
+		.pid = PID,
+		.number = 2,
+		.site_max = SITES,
+		.chunk_count = CHUNKS,
+	};
+	stage->reader = object_log_reader_new(stage->fd);
+	assert_non_null(stage->reader);
+	*state = stage;
 	return 0;
 }
 
-static void
-open_chunk(struct log_fixture *fixture, uint32_t slot, uint32_t tid)
+static int
+tear_down(void **state)
 {
-	fixture->chunks[slot] = (struct object_log_chunk){.number = ++fixture->header->taken, .tid = tid};
-	fixture->states[slot] = OBJECT_CHUNK_OPEN;
+	struct object_log_stage *stage = *state;
+
+	object_log_reader_free(stage->reader);
+	munmap(stage->header, BYTES);
+	close(stage->fd);
+	free(stage);
+	return 0;
 }
 
-/* The last event is held, unless it is published. */
-static void
-write_event(struct log_fixture *fixture, uint32_t slot, uint64_t time, uint64_t address)
-{
-	struct object_log_chunk *chunk = &fixture->chunks[slot];
+/* ---- as the tracker writes ---- */
 
-	chunk->events[chunk->written++] =
-		(struct object_log_event){.time = time, .address = address, .size = 16, .site = 1, .kind = OBJECT_BORN};
+static struct object_log_chunk *
+begin_chunk(struct object_log_stage *stage, unsigned at, uint32_t tid)
+{
+	assert_int_equal(stage->chunks[at].number, 0);
+	stage->chunks[at].number = ++stage->header->taken;
+	stage->chunks[at].tid = tid;
+	return &stage->chunks[at];
 }
 
 static void
-publish(struct log_fixture *fixture, uint32_t slot)
+write_kind(struct object_log_chunk *chunk, enum object_log_kind kind, uint64_t time, uint64_t address)
 {
-	fixture->chunks[slot].published = fixture->chunks[slot].written;
+	assert_true(chunk->written < OBJECT_LOG_EVENTS);
+	chunk->events[chunk->written++] = (struct object_log_event){
+		.time = time, .address = address, .size = 8, .site = 1, .kind = (uint8_t)kind};
+	if (chunk->written > OBJECT_LOG_HELD + chunk->published)
+		chunk->published = chunk->written - OBJECT_LOG_HELD;
+}
+
+/* Objects of these times, at addresses that follow from them. */
+static void
+write_born(struct object_log_chunk *chunk, uint64_t first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		write_kind(chunk, OBJECT_BORN, first + i, SOMEWHERE + (first + i) * 16);
 }
 
 static void
-take_back(struct log_fixture *fixture, uint32_t slot)
+take_back(struct object_log_chunk *chunk, unsigned at)
 {
-	fixture->chunks[slot].written--;
-	fixture->chunks[slot].changes += 2;
+	chunk->changes += 2;
+	chunk->written--;
+	memmove(&chunk->events[at], &chunk->events[at + 1], (size_t)(chunk->written - at) * sizeof(chunk->events[0]));
 }
+
+/* ---- as a reader sees it ---- */
 
 static int
 see(void *context, uint32_t tid, const struct object_log_event *event)
 {
-	struct log_fixture *fixture = context;
+	struct object_log_stage *stage = context;
 
-	assert_true(fixture->count < 64);
-	fixture->seen[fixture->count] = *event;
-	fixture->tids[fixture->count++] = tid;
-	return fixture->result;
+	assert_true(stage->count < SEEN_MAX);
+	stage->seen[stage->count] = *event;
+	stage->tids[stage->count++] = tid;
+	return stage->count == stage->fails_at ? -EINTR : 0;
 }
 
-/* How many events came. */
-static size_t
-take(struct log_fixture *fixture, uint64_t horizon, bool is_ended)
+static int
+take(struct object_log_stage *stage, uint64_t horizon, bool is_ended)
 {
-	const size_t before = fixture->count;
-
-	assert_int_equal(object_log_reader_take(fixture->reader, horizon, is_ended, see, fixture), 0);
-	return fixture->count - before;
+	stage->count = 0;
+	return object_log_reader_take(stage->reader, horizon, is_ended, see, stage);
 }
 
 static void
-published_events_come_once(void **state)
+assert_seen(const struct object_log_stage *stage, uint64_t first, unsigned count)
 {
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 3, 100);
-	write_event(fixture, 3, 10, 0x1000);
-	write_event(fixture, 3, 20, 0x2000);
-	publish(fixture, 3);
-	assert_int_equal(take(fixture, 0, false), 2);
-	assert_int_equal(fixture->seen[0].address, 0x1000);
-	assert_int_equal(fixture->seen[1].address, 0x2000);
-	assert_int_equal(fixture->tids[0], 100);
-	assert_int_equal(take(fixture, 0, false), 0);
-}
-
-/* A thread makes an object and then waits for others: they use it long before its next event. */
-static void
-held_events_come_when_nothing_earlier_can(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 0, 100);
-	write_event(fixture, 0, 10, 0x1000);
-	write_event(fixture, 0, 90, 0x2000);
-	assert_int_equal(take(fixture, 50, false), 1);
-	assert_int_equal(fixture->seen[0].address, 0x1000);
-	publish(fixture, 0);
-	assert_int_equal(take(fixture, 50, false), 1);
-	assert_int_equal(fixture->seen[1].address, 0x2000);
-}
-
-static void
-what_came_early_and_is_taken_back_ends(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 0, 100);
-	write_event(fixture, 0, 10, 0x1000);
-	assert_int_equal(take(fixture, 50, false), 1);
-	take_back(fixture, 0);
-	assert_int_equal(take(fixture, 60, false), 1);
-	assert_int_equal(fixture->seen[1].kind, OBJECT_DIED);
-	assert_int_equal(fixture->seen[1].address, 0x1000);
-	assert_int_equal(take(fixture, 70, false), 0);
-}
-
-static void
-held_events_wait_while_the_thread_takes_one_back(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 0, 100);
-	write_event(fixture, 0, 10, 0x1000);
-	fixture->chunks[0].changes = 1;
-	assert_int_equal(take(fixture, 50, false), 0);
-	fixture->chunks[0].changes = 2;
-	assert_int_equal(take(fixture, 50, false), 1);
-}
-
-static void
-chunks_come_in_the_order_in_which_they_were_taken(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 5, 100);
-	write_event(fixture, 5, 10, 0x1000);
-	fixture->states[5] = OBJECT_CHUNK_CLOSED;
-	open_chunk(fixture, 2, 100);
-	write_event(fixture, 2, 20, 0x2000);
-	publish(fixture, 2);
-	assert_int_equal(take(fixture, 0, false), 2);
-	assert_int_equal(fixture->seen[0].address, 0x1000);
-	assert_int_equal(fixture->seen[1].address, 0x2000);
-}
-
-/* A thread that waits keeps its chunk; others are freed behind it, and used again. */
-static void
-closed_chunks_are_freed(void **state)
-{
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 0, 1);
-	for (unsigned i = 0; i < 20; i++) {
-		open_chunk(fixture, 1, 2);
-		write_event(fixture, 1, i, 0x1000 + i);
-		fixture->states[1] = OBJECT_CHUNK_CLOSED;
-		assert_int_equal(take(fixture, 0, false), 1);
-		assert_int_equal(fixture->states[1], OBJECT_CHUNK_FREE);
-		assert_int_equal(fixture->header->freed, i + 1);
+	assert_int_equal(stage->count, count);
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(stage->seen[i].time, first + i);
+		assert_int_equal(stage->seen[i].kind, OBJECT_BORN);
 	}
-	assert_int_equal(fixture->states[0], OBJECT_CHUNK_OPEN);
+}
+
+/* ---- tests ---- */
+
+static void
+the_header_says_which_process_it_is(void **state)
+{
+	struct object_log_stage *stage = *state;
+
+	assert_int_equal(object_log_reader_pid(stage->reader), PID);
+	assert_int_equal(object_log_reader_number(stage->reader), 2);
+	assert_int_equal(object_log_reader_clock(stage->reader), OBJECT_CLOCK_MONOTONIC);
 }
 
 static void
-all_that_is_written_counts_when_the_process_has_ended(void **state)
+published_events_are_visited_once(void **state)
 {
-	struct log_fixture *fixture = *state;
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
 
-	open_chunk(fixture, 0, 1);
-	write_event(fixture, 0, 10, 0x1000);
-	assert_int_equal(take(fixture, 0, false), 0);
-	assert_int_equal(take(fixture, 0, true), 1);
-	assert_int_equal(take(fixture, 0, true), 0);
+	write_born(chunk, 100, 30);
+	assert_int_equal(take(stage, NEVER, false), 0);
+	assert_seen(stage, 100, 14);
+	assert_int_equal(stage->tids[0], 5);
+	assert_int_equal(take(stage, NEVER, false), 0);
+	assert_seen(stage, 0, 0);
+	write_born(chunk, 130, 3);
+	assert_int_equal(take(stage, NEVER, false), 0);
+	assert_seen(stage, 114, 3);
 }
 
 static void
-a_call_chain_is_read(void **state)
+held_events_are_visited_up_to_the_horizon_and_not_again(void **state)
 {
-	struct log_fixture *fixture = *state;
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+
+	write_born(chunk, 100, 10);
+	assert_int_equal(take(stage, 104, false), 0);
+	assert_seen(stage, 100, 5);
+	assert_int_equal(take(stage, 104, false), 0);
+	assert_seen(stage, 0, 0);
+	write_born(chunk, 110, 20); /* the first 14 are published now */
+	assert_int_equal(take(stage, NEVER, false), 0);
+	assert_seen(stage, 105, 9);
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_seen(stage, 114, 16);
+}
+
+static void
+an_object_that_is_taken_back_after_it_was_visited_has_died(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+
+	write_born(chunk, 100, 4);
+	assert_int_equal(take(stage, 102, false), 0);
+	assert_seen(stage, 100, 3);
+	take_back(chunk, 1); /* was visited */
+	take_back(chunk, 2); /* was not */
+	write_born(chunk, 110, 1);
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_int_equal(stage->count, 2);
+	assert_int_equal(stage->seen[0].kind, OBJECT_DIED);
+	assert_int_equal(stage->seen[0].address, SOMEWHERE + UINT64_C(101) * 16);
+	assert_int_equal(stage->seen[0].time, 102);
+	assert_int_equal(stage->seen[1].kind, OBJECT_BORN);
+	assert_int_equal(stage->seen[1].time, 110);
+	assert_int_equal(take(stage, 1000, true), 0);
+	assert_int_equal(stage->count, 0);
+}
+
+static void
+what_is_held_counts_when_the_process_has_ended(void **state)
+{
+	struct object_log_stage *stage = *state;
+
+	write_born(begin_chunk(stage, 0, 5), 100, 10);
+	assert_int_equal(take(stage, NEVER, true), 0);
+	assert_seen(stage, 100, 10);
+}
+
+static void
+what_is_held_counts_when_the_thread_has_ended_and_its_chunk_is_given_back(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 2, 5);
+
+	stage->header->taken = CHUNKS + 3; /* chunks come in any order by then */
+	chunk->number = CHUNKS + 3;
+	write_born(chunk, 100, 10);
+	chunk->changes = 8;
+	chunk->is_closed = 1;
+	assert_int_equal(take(stage, NEVER, false), 0);
+	assert_seen(stage, 100, 10);
+	assert_int_equal(stage->header->given_back, 1);
+	assert_int_equal(chunk->number, 0);
+	assert_int_equal(chunk->written, 0);
+	assert_int_equal(chunk->published, 0);
+	assert_int_equal(chunk->is_closed, 0);
+	assert_int_equal(chunk->changes, 0);
+}
+
+static void
+a_thread_that_keeps_its_chunk_is_in_nobodys_way(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *kept = begin_chunk(stage, 0, 5);
+
+	write_born(kept, 1, 1);
+	for (unsigned round = 0; round < 10; round++) {
+		for (unsigned at = 1; at < CHUNKS; at++) {
+			struct object_log_chunk *chunk = begin_chunk(stage, at, 6);
+
+			write_born(chunk, 100 * (round + 1) + 10 * at, 10);
+			chunk->is_closed = 1;
+		}
+		assert_int_equal(take(stage, NEVER, false), 0);
+		assert_seen(stage, 100 * (round + 1) + 10, 30);
+	}
+	assert_int_equal(stage->header->given_back, 30);
+	assert_int_equal(take(stage, 1, false), 0);
+	assert_seen(stage, 1, 1);
+}
+
+static void
+chunks_of_a_thread_are_read_in_the_order_in_which_it_took_them(void **state)
+{
+	struct object_log_stage *stage = *state;
+
+	stage->header->taken = CHUNKS; /* so many were taken and given back */
+	for (unsigned i = 0; i < CHUNKS; i++) {
+		struct object_log_chunk *chunk = begin_chunk(stage, CHUNKS - 1 - i, 5);
+
+		write_born(chunk, 100 + 10 * i, 10);
+		chunk->is_closed = i != CHUNKS - 1;
+	}
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_seen(stage, 100, 40);
+}
+
+static void
+what_is_held_waits_while_an_event_is_taken_back(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+
+	write_born(chunk, 100, 20);
+	chunk->changes = 1;
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_seen(stage, 100, 4);
+	chunk->changes = 2;
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_seen(stage, 104, 16);
+}
+
+static void
+a_process_that_was_killed_while_it_took_an_event_back_loses_what_was_held(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+
+	write_born(chunk, 100, 20);
+	chunk->changes = 1;
+	assert_int_equal(take(stage, 1000, true), 0);
+	assert_seen(stage, 100, 4);
+}
+
+static void
+after_an_error_of_a_visit_it_goes_on_behind_it(void **state)
+{
+	struct object_log_stage *stage = *state;
+
+	write_born(begin_chunk(stage, 0, 5), 100, 20);
+	stage->fails_at = 2;
+	assert_int_equal(take(stage, 1000, false), -EINTR);
+	assert_seen(stage, 100, 2);
+	stage->fails_at = 0;
+	assert_int_equal(take(stage, 1000, false), 0);
+	assert_seen(stage, 102, 18);
+}
+
+static void
+without_write_access_all_is_read_and_nothing_given_back(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stage->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	object_log_reader_free(stage->reader);
+	stage->reader = object_log_reader_new(fd);
+	assert_non_null(stage->reader);
+	close(fd);
+	write_born(chunk, 100, 20);
+	chunk->is_closed = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(take(stage, NEVER, false), 0);
+		assert_seen(stage, 100, i == 0 ? 20 : 0);
+	}
+	assert_int_equal(chunk->number, 1);
+	assert_int_equal(stage->header->given_back, 0);
+}
+
+static void
+frames_are_those_of_the_site_and_bounded(void **state)
+{
+	struct object_log_stage *stage = *state;
 	uint64_t frames[OBJECT_LOG_FRAMES];
 
-	fixture->sites[3] = (struct object_log_site){.hash = 1, .count = 2, .frames = {0x400100, 0x400200}};
-	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames, NULL), 2);
-	assert_int_equal(frames[1], 0x400200);
-	assert_int_equal(object_log_reader_frames(fixture->reader, OBJECT_LOG_NO_SITE, frames, NULL), 0);
-	assert_int_equal(object_log_reader_frames(fixture->reader, SITES, frames, NULL), 0);
-	fixture->sites[3].count = OBJECT_LOG_FRAMES + 1;
-	assert_int_equal(object_log_reader_frames(fixture->reader, 3, frames, NULL), 0);
+	stage->sites[1] = (struct object_log_site){.hash = 1, .count = 2, .frames = {11, 12, 13}};
+	stage->sites[2] = (struct object_log_site){.hash = 1, .count = OBJECT_LOG_FRAMES + 1};
+	assert_int_equal(object_log_reader_frames(stage->reader, 1, frames, NULL), 2);
+	assert_int_equal(frames[0], 11);
+	assert_int_equal(frames[1], 12);
+	assert_int_equal(object_log_reader_frames(stage->reader, OBJECT_LOG_NO_SITE, frames, NULL), 0);
+	assert_int_equal(object_log_reader_frames(stage->reader, 2, frames, NULL), 0);
+	assert_int_equal(object_log_reader_frames(stage->reader, 3, frames, NULL), 0);
+	assert_int_equal(object_log_reader_frames(stage->reader, SITES, frames, NULL), 0);
+	assert_int_equal(object_log_reader_frames(stage->reader, UINT32_MAX, frames, NULL), 0);
 }
 
 static void
-nonsense_is_refused_or_left_out(void **state)
+counts_are_those_of_the_header(void **state)
 {
-	struct log_fixture *fixture = *state;
-	const int other = memfd_create("nothing", MFD_CLOEXEC);
+	struct object_log_stage *stage = *state;
+	struct object_log_counts counts;
 
-	assert_null(object_log_reader_new(other));
-	assert_int_equal(errno, EPROTO);
-	close(other);
-	open_chunk(fixture, 0, 1);
-	fixture->chunks[0].written = OBJECT_LOG_EVENTS + 1;
-	assert_int_equal(take(fixture, ALL, true), 0);
-	fixture->chunks[0].written = 1;
-	fixture->chunks[0].published = 2;
-	assert_int_equal(take(fixture, ALL, false), 0);
-	fixture->states[1] = 77;
-	assert_int_equal(take(fixture, ALL, false), 0);
-	fixture->header->chunk_count++;
-	assert_int_equal(object_log_reader_take(fixture->reader, ALL, false, see, fixture), -EPROTO);
-	fixture->header->chunk_count--;
-	assert_int_equal(ftruncate(fixture->fd, 5000), 0);
-	assert_int_equal(object_log_reader_take(fixture->reader, ALL, false, see, fixture), -EPROTO);
-	assert_int_equal(ftruncate(fixture->fd, (off_t)fixture->size), 0);
+	stage->header->short_lived = 1;
+	stage->header->lost = 2;
+	stage->header->unnamed = 3;
+	stage->header->checked = 4;
+	stage->header->wrong = 5;
+	assert_int_equal(object_log_reader_counts(stage->reader, &counts), 0);
+	assert_int_equal(counts.short_lived, 1);
+	assert_int_equal(counts.lost, 2);
+	assert_int_equal(counts.unnamed, 3);
+	assert_int_equal(counts.checked, 4);
+	assert_int_equal(counts.wrong, 5);
+}
+
+/* Half of the time that a counter measured is half of the ns. */
+static void
+times_of_a_counter_become_ns(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct timespec now;
+	uint64_t began_ns, middle, end, begin = object_log_counter();
+
+	if (!begin)
+		skip_because("there is no counter");
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	began_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	stage->header->clock = OBJECT_CLOCK_COUNTER;
+	stage->header->began = begin;
+	stage->header->began_ns = began_ns;
+	object_log_reader_free(stage->reader);
+	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	stage->reader = object_log_reader_new(stage->fd);
+	assert_non_null(stage->reader);
+	end = object_log_counter();
+	middle = object_log_reader_time(stage->reader, begin + (end - begin) / 2) - began_ns;
+	assert_int_equal(object_log_reader_time(stage->reader, begin), began_ns);
+	assert_true(middle >= 4900000 && middle < 1000000000);
+	assert_in_range(object_log_reader_time(stage->reader, end) - began_ns, 2 * middle - 10, 2 * middle + 10);
+	assert_true(object_log_reader_time(stage->reader, begin - 1000) <= began_ns);
+	assert_true(object_log_reader_time(stage->reader, 0) < began_ns);
 }
 
 static void
-an_error_of_the_visitor_ends_the_walk(void **state)
+expect_no_reader(struct object_log_stage *stage, int error)
 {
-	struct log_fixture *fixture = *state;
-
-	open_chunk(fixture, 0, 1);
-	write_event(fixture, 0, 10, 0x1000);
-	write_event(fixture, 0, 11, 0x2000);
-	publish(fixture, 0);
-	fixture->result = -ENOMEM;
-	assert_int_equal(object_log_reader_take(fixture->reader, 0, false, see, fixture), -ENOMEM);
-	assert_int_equal(fixture->count, 1);
+	assert_null(object_log_reader_new(stage->fd));
+	assert_int_equal(errno, error);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+static void
+a_file_that_is_not_complete_is_tried_again(void **state)
+{
+	struct object_log_stage *stage = *state;
+
+	stage->header->magic = 0;
+	expect_no_reader(stage, EAGAIN);
+	assert_int_equal(ftruncate(stage->fd, 0), 0);
+	expect_no_reader(stage, EAGAIN);
+}
+
+static void
+a_header_that_contradicts_itself_is_refused(void **state)
+{
+	struct object_log_stage *stage = *state;
+	const struct object_log_header right = *stage->header;
+
+	stage->header->magic++;
+	expect_no_reader(stage, EPROTO);
+	*stage->header = right;
+	stage->header->size++;
+	expect_no_reader(stage, EPROTO);
+	*stage->header = right;
+	stage->header->site_max = UINT32_MAX;
+	expect_no_reader(stage, EPROTO);
+	*stage->header = right;
+	stage->header->chunk_count = 0;
+	expect_no_reader(stage, EPROTO);
+	*stage->header = right;
+	stage->header->clock = 3;
+	expect_no_reader(stage, EPROTO);
+	*stage->header = right;
+	assert_int_equal(ftruncate(stage->fd, BYTES - 1), 0);
+	expect_no_reader(stage, EPROTO);
+	assert_int_equal(ftruncate(stage->fd, 100), 0);
+	expect_no_reader(stage, EPROTO);
+}
+
+/* What a chunk says of itself, made wrong in one way at a time. */
+static void
+a_chunk_that_contradicts_itself_is_refused(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_chunk *chunk = begin_chunk(stage, 0, 5);
+
+	write_born(chunk, 100, 20);
+	chunk->published = 21;
+	assert_int_equal(take(stage, NEVER, false), -EPROTO);
+	chunk->published = 4;
+	chunk->written = OBJECT_LOG_EVENTS + 1;
+	assert_int_equal(take(stage, NEVER, true), -EPROTO);
+	chunk->written = 20;
+	chunk->events[0].kind = 200;
+	assert_int_equal(take(stage, NEVER, true), -EPROTO);
+	assert_int_equal(take(stage, NEVER, true), 0);
+	assert_seen(stage, 101, 19);
+	chunk->written = 19; /* less than was there */
+	assert_int_equal(take(stage, NEVER, true), -EPROTO);
+	chunk->written = 20;
+	chunk->number = 9;
+	stage->header->taken = 9;
+	assert_int_equal(take(stage, NEVER, true), -EPROTO);
+}
+
+static void
+a_file_that_is_truncated_is_an_error_and_no_signal(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_counts counts;
+	uint64_t frames[OBJECT_LOG_FRAMES];
+
+	write_born(begin_chunk(stage, 0, 5), 100, 20);
+	assert_int_equal(ftruncate(stage->fd, sizeof(struct object_log_header)), 0);
+	assert_int_equal(take(stage, NEVER, false), -EPROTO);
+	assert_int_equal(object_log_reader_frames(stage->reader, 1, frames, NULL), 0);
+	assert_int_equal(ftruncate(stage->fd, 0), 0);
+	assert_int_equal(take(stage, NEVER, true), -EPROTO);
+	assert_int_equal(object_log_reader_counts(stage->reader, &counts), -EPROTO);
+}
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(published_events_come_once),
-		TEST(held_events_come_when_nothing_earlier_can),
-		TEST(what_came_early_and_is_taken_back_ends),
-		TEST(held_events_wait_while_the_thread_takes_one_back),
-		TEST(chunks_come_in_the_order_in_which_they_were_taken),
-		TEST(closed_chunks_are_freed),
-		TEST(all_that_is_written_counts_when_the_process_has_ended),
-		TEST(a_call_chain_is_read),
-		TEST(nonsense_is_refused_or_left_out),
-		TEST(an_error_of_the_visitor_ends_the_walk),
+		cmocka_unit_test_setup_teardown(the_header_says_which_process_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(published_events_are_visited_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(held_events_are_visited_up_to_the_horizon_and_not_again, set_up,
+	                                        tear_down),
+		cmocka_unit_test_setup_teardown(an_object_that_is_taken_back_after_it_was_visited_has_died, set_up,
+	                                        tear_down),
+		cmocka_unit_test_setup_teardown(what_is_held_counts_when_the_process_has_ended, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_is_held_counts_when_the_thread_has_ended_and_its_chunk_is_given_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_thread_that_keeps_its_chunk_is_in_nobodys_way, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(chunks_of_a_thread_are_read_in_the_order_in_which_it_took_them, set_up,
+	                                        tear_down),
+		cmocka_unit_test_setup_teardown(what_is_held_waits_while_an_event_is_taken_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_was_killed_while_it_took_an_event_back_loses_what_was_held, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(after_an_error_of_a_visit_it_goes_on_behind_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_write_access_all_is_read_and_nothing_given_back, set_up,
+	                                        tear_down),
+		cmocka_unit_test_setup_teardown(frames_are_those_of_the_site_and_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_are_those_of_the_header, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(times_of_a_counter_become_ns, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_is_not_complete_is_tried_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_header_that_contradicts_itself_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_chunk_that_contradicts_itself_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_is_truncated_is_an_error_and_no_signal, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
