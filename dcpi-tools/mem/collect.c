@@ -246,7 +246,11 @@ see_log(void *context, const struct run_file *file)
 	if (fd >= 0)
 		close(fd);
 	if (!reader)
-		return errno == ENOMEM ? -ENOMEM : 0; /* it is being made, or is none */
+		return errno == ENOMEM ? -ENOMEM : 0;                 /* it is being made, or is none */
+	if (object_log_reader_clock(reader) != OBJECT_CLOCK_TARGET) { /* of a program that is not emulated */
+		object_log_reader_free(reader);
+		return 0;
+	}
 	log = ARRAY_APPEND(collector->logs, collector->log_count, collector->log_room);
 	if (!log) {
 		object_log_reader_free(reader);

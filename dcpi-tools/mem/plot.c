@@ -51,12 +51,6 @@ begin_plot(const char *path, FILE *stream)
 
 /* ---- an object over time ---- */
 
-static const struct memory_access *
-access_of(const struct object_plot *plot, uint32_t index)
-{
-	return &plot->report->profile->accesses[plot->report->order[plot->member->first + index]];
-}
-
 static void
 print_points(const struct object_plot *plot, unsigned node, FILE *stream)
 {
@@ -65,7 +59,7 @@ print_points(const struct object_plot *plot, unsigned node, FILE *stream)
 
 	fprintf(stream, "$node%u << EOD\n", node);
 	for (uint32_t i = 0; i < plot->member->count; i++) {
-		const struct memory_access *access = access_of(plot, i);
+		const struct memory_access *access = memory_member_access(plot->report, plot->member, i);
 
 		if (access->node == node && seen++ % each == 0)
 			fprintf(stream, "%.6f %" PRIu64 " %d\n", (double)access->time_ns / MS, access->offset,
@@ -112,7 +106,7 @@ mem_plot_object(const struct memory_report *report, const struct memory_member *
 	struct object_plot plot = {.report = report, .member = member, .title = title, .path = path};
 
 	for (uint32_t i = 0; i < member->count; i++)
-		plot.nodes[access_of(&plot, i)->node]++;
+		plot.nodes[memory_member_access(report, member, i)->node]++;
 	return plot_write(path, print_object, &plot);
 }
 
@@ -172,7 +166,7 @@ mem_plot_threads(const struct memory_report *report, const char *path)
 	for (size_t i = 0; i < profile->access_count; i++) {
 		const struct memory_access *access = &profile->accesses[i];
 
-		if (access->level != MEMORY_CACHE)
+		if (memory_access_is_of_memory(access))
 			plot.counts[access->thread * (size_t)MEMORY_NODES_MAX + access->page_node] += access->weight;
 	}
 	status = plot_write(path, print_threads, &plot);

@@ -87,7 +87,7 @@ nodes_format(const uint64_t counts[MEMORY_NODES_MAX], char text[SMALL_SIZE])
 static char *
 name_of(const struct memory_report *report, const struct memory_group *group, const struct memory_member *member)
 {
-	const char *name = memory_profile_text(report->profile, group->name);
+	const char *name = group->name;
 	char *text;
 
 	if (!member)
@@ -156,6 +156,11 @@ print_missing(const struct memory_report *report, const struct output *output)
 		fprintf(output->stream,
 		        "Missing: who allocated %" PRIu64 " objects, for whose call chain there was no room\n",
 		        totals->unnamed);
+	if (totals->late_events)
+		fprintf(output->stream,
+		        "Late: %" PRIu64 " accesses and beginnings of objects; what was accessed then may be called by "
+		        "the name of what was there before\n",
+		        totals->late_events);
 	if (totals->untracked)
 		fprintf(output->stream,
 		        "Missing: the heap of %" PRIu64 " process%s without the tracker: it is linked statically, is "
@@ -274,7 +279,7 @@ print_verdicts(const struct memory_report *report, const struct output *output)
 			continue;
 		memory_group_explain(report, group, why, sizeof(why));
 		fprintf(output->stream, "\n%s%s %s%s: ", output_style(output, STYLE_HOT), verdict_text(group->verdict),
-		        memory_profile_text(report->profile, group->name), output_plain(output, STYLE_HOT));
+		        group->name, output_plain(output, STYLE_HOT));
 		fprintf(output->stream, "%s.\n", why);
 	}
 }
@@ -366,12 +371,14 @@ head_json(const struct memory_report *report, const char *schema)
 {
 	const struct memory_totals *totals = &report->profile->totals;
 
-	return json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", schema, "source",
-	                 json_shown(memory_profile_text(report->profile, report->profile->source)), "seconds",
+	return json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", schema,
+	                 "source", json_shown(memory_profile_text(report->profile, report->profile->source)), "seconds",
 	                 (double)totals->elapsed_ns / NS_PER_S, "counted", json_count(totals->counted), "sampled",
 	                 json_count(report->profile->access_count), "nodes", json_count(totals->nodes), "lost_events",
-	                 json_count(totals->lost_events), "lost_samples", json_count(totals->lost_accesses),
-	                 "untracked", json_count(totals->untracked), "all", evidence_json(report, &report->all));
+	                 json_count(totals->lost_events), "lost_samples", json_count(totals->lost_accesses), "late",
+	                 json_count(totals->late_events), "unnamed", json_count(totals->unnamed), "short_lived",
+	                 json_count(totals->short_lived), "untracked", json_count(totals->untracked), "all",
+	                 evidence_json(report, &report->all));
 }
 
 static json_t *
@@ -418,10 +425,10 @@ add_to_thread(struct thread_row *row, const struct memory_access *access)
 	row->stores += access->flags & MEMORY_STORE ? access->weight : 0;
 	row->transfers += access->flags & MEMORY_TRANSFER ? access->weight : 0;
 	row->from_node[access->node] += access->weight;
-	if (access->level == MEMORY_CACHE)
+	if (!memory_access_is_of_memory(access))
 		return;
 	row->memory += access->weight;
-	row->remote += access->node != access->page_node ? access->weight : 0;
+	row->remote += memory_access_is_remote(access) ? access->weight : 0;
 	row->to_node[access->page_node] += access->weight;
 }
 
@@ -440,7 +447,7 @@ thread_rows(const struct memory_report *report, const struct memory_group *group
 		const struct memory_member *one = &report->objects[group->first_object + k];
 
 		for (uint32_t i = 0; i < one->count && (!member || one == member); i++) {
-			const struct memory_access *access = &profile->accesses[report->order[one->first + i]];
+			const struct memory_access *access = memory_member_access(report, one, i);
 
 			add_to_thread(&rows[access->thread], access);
 		}
@@ -504,7 +511,7 @@ print_matrix(const struct memory_report *report, const struct output *output)
 	int err = -ENOMEM;
 
 	for (size_t g = 0; g < groups; g++) {
-		columns[g + 1] = (struct table_column){.heading = memory_profile_text(profile, report->groups[g].name),
+		columns[g + 1] = (struct table_column){.heading = report->groups[g].name,
 		                                       .align = TABLE_RIGHT,
 		                                       .gap = 2,
 		                                       .cut = TABLE_CUT_END,
@@ -513,8 +520,7 @@ print_matrix(const struct memory_report *report, const struct output *output)
 			const struct memory_member *member = &report->objects[report->groups[g].first_object + k];
 
 			for (uint32_t i = 0; i < member->count; i++) {
-				const struct memory_access *access =
-					&profile->accesses[report->order[member->first + i]];
+				const struct memory_access *access = memory_member_access(report, member, i);
 
 				counts[access->thread * (size_t)MATRIX_GROUPS + g] += access->weight;
 			}
@@ -613,7 +619,7 @@ mem_find(const struct memory_report *report, const char *name, const struct memo
 	*similar = NULL;
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct memory_group *group = &report->groups[i];
-		const char *text = memory_profile_text(report->profile, group->name);
+		const char *text = group->name;
 
 		if (strncmp(text, name, length) != 0 || (text[length] && text[length] != '+')) {
 			if (!*similar && length && strstr(text, name))
@@ -674,7 +680,7 @@ print_time_line(const struct memory_report *report, const struct memory_member *
 	uint64_t reads[TIME_COLUMNS] = {0}, writes[TIME_COLUMNS] = {0}, remote[TIME_COLUMNS] = {0};
 
 	for (uint32_t i = 0; i < member->count; i++) {
-		const struct memory_access *access = &profile->accesses[report->order[member->first + i]];
+		const struct memory_access *access = memory_member_access(report, member, i);
 		uint64_t at = (uint64_t)((unsigned __int128)access->time_ns * TIME_COLUMNS / whole);
 
 		if (access->thread != thread)
@@ -684,7 +690,7 @@ print_time_line(const struct memory_report *report, const struct memory_member *
 			writes[at] += access->weight;
 		else
 			reads[at] += access->weight;
-		remote[at] += access->level != MEMORY_CACHE && access->node != access->page_node ? access->weight : 0;
+		remote[at] += memory_access_is_remote(access) ? access->weight : 0;
 	}
 	for (unsigned i = 0; i < TIME_COLUMNS; i++) {
 		const char *marks = remote[i] * 2 > reads[i] + writes[i] ? ".RW#" : ".rw*";
@@ -736,7 +742,7 @@ sum_functions(const struct memory_report *report, const struct memory_group *gro
 		const struct memory_member *one = &report->objects[group->first_object + k];
 
 		for (uint32_t i = 0; i < one->count && (!member || member == one); i++) {
-			const struct memory_access *access = &profile->accesses[report->order[one->first + i]];
+			const struct memory_access *access = memory_member_access(report, one, i);
 			const uint32_t function =
 				access->place < profile->place_count ? profile->places[access->place].function : 0;
 			struct function_row *row = NULL;
@@ -751,8 +757,7 @@ sum_functions(const struct memory_report *report, const struct memory_group *gro
 			}
 			row->accesses += access->weight;
 			row->stores += access->flags & MEMORY_STORE ? access->weight : 0;
-			row->remote +=
-				access->level != MEMORY_CACHE && access->node != access->page_node ? access->weight : 0;
+			row->remote += memory_access_is_remote(access) ? access->weight : 0;
 			row->cycles += (uint64_t)access->weight * access->cost;
 		}
 	}
@@ -822,7 +827,7 @@ print_shared(const struct memory_report *report, const struct memory_member *mem
 {
 	const struct memory_profile *profile = report->profile;
 	const uint64_t address = profile->objects[member->object].address;
-	const uint64_t line_bytes = profile->totals.line_bytes ? profile->totals.line_bytes : 64;
+	const uint64_t line_bytes = memory_profile_line_bytes(profile);
 	struct shared_byte *bytes;
 	struct table *table;
 	char text[SMALL_SIZE];

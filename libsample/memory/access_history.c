@@ -20,7 +20,7 @@ enum pending_kind {
 
 /* Something that came and is not applied yet. */
 struct pending {
-	uint64_t time, sequence; /* sequence: what came first is applied first, of one time */
+	uint64_t time, sequence; /* of one time, ends are applied first, then what came first */
 	uint32_t process;
 	enum pending_kind kind;
 	union {
@@ -36,7 +36,6 @@ struct pending {
 /* An object that has accesses. */
 struct sampled_object {
 	uint64_t address;
-	uint64_t born;
 	uint32_t number; /* the profile's */
 	UT_hash_handle hh;
 };
@@ -184,6 +183,13 @@ number_of_thread(struct access_history *history, uint32_t process, uint32_t tid)
 
 /* ---- objects that begin and end ---- */
 
+static bool
+is_end(const struct pending *pending)
+{
+	return pending->kind == PENDING_EVENT &&
+	       (pending->event.kind == OBJECT_DIED || pending->event.kind == OBJECT_UNMAPPED);
+}
+
 /* For the callbacks of object_map.h. */
 struct ending {
 	struct access_history *history;
@@ -248,16 +254,32 @@ begin_object(struct access_history *history, const struct pending *pending, stru
 	return err;
 }
 
+/* An end that came late, when another object had begun there already, is not that one's. */
+static bool
+is_of_another(const struct object_log_event *event, const struct ending *ending)
+{
+	const struct object *object = object_map_find(ending->process->objects, event->address);
+
+	return object && object->born > ending->time;
+}
+
+static void
+end_object(const struct object_log_event *event, struct ending *ending)
+{
+	struct object ended;
+
+	if (object_map_end(ending->process->objects, event->address, &ended) == 0)
+		end_sampled(ending, &ended);
+}
+
 static int
 unmap(const struct object_log_event *event, struct ending *ending)
 {
 	const uint64_t room = UINT64_MAX - 1 - event->address, size = event->size < room ? event->size : room;
-	struct object ended;
 	int err;
 
 	if (event->size == 0) { /* all that shmat() mapped */
-		if (object_map_end(ending->process->objects, event->address, &ended) == 0)
-			end_sampled(ending, &ended);
+		end_object(event, ending);
 		return 0;
 	}
 	err = object_map_cut(ending->process->regions, event->address, size, NULL, NULL);
@@ -283,12 +305,12 @@ static int
 apply_event(struct access_history *history, const struct pending *pending)
 {
 	struct ending ending = {history, &history->processes[pending->process], pending->time};
-	struct object ended;
 
+	if (is_end(pending) && is_of_another(&pending->event, &ending))
+		return 0;
 	switch (pending->event.kind) {
 	case OBJECT_DIED:
-		if (object_map_end(ending.process->objects, pending->event.address, &ended) == 0)
-			end_sampled(&ending, &ended);
+		end_object(&pending->event, &ending);
 		return 0;
 	case OBJECT_RESIZED:
 		return resize(&pending->event, &ending);
@@ -321,7 +343,6 @@ enter_object(struct access_history *history, uint32_t process, const struct obje
 	if (!sampled)
 		return MEMORY_NOTHING;
 	sampled->address = object->address;
-	sampled->born = object->born;
 	sampled->number = number;
 	HASH_ADD(hh, of->sampled, address, sizeof(sampled->address), sampled);
 	if (!hash_added(sampled)) {
@@ -478,9 +499,15 @@ append(struct access_history *history, uint32_t process, uint64_t time)
 	pending->process = process;
 	if (time > history->latest)
 		history->latest = time;
-	if (time < history->applied)
-		history->profile->totals.late_events++;
 	return pending;
+}
+
+/* What should have been applied before what was. An end is not counted: its object lived for a moment too long. */
+static void
+count_late(struct access_history *history, const struct pending *pending)
+{
+	if (pending->time < history->applied && !is_end(pending))
+		history->profile->totals.late_events++;
 }
 
 uint32_t
@@ -504,6 +531,7 @@ access_history_add_process(struct access_history *history, uint32_t pid, uint32_
 			return MEMORY_NOTHING;
 		fork->kind = PENDING_FORK;
 		fork->parent = parent;
+		count_late(history, fork);
 	}
 	return added;
 }
@@ -519,6 +547,7 @@ access_history_event(struct access_history *history, uint32_t process, uint32_t 
 	pending->kind = PENDING_EVENT;
 	pending->event = *event;
 	pending->tid = tid;
+	count_late(history, pending);
 	return 0;
 }
 
@@ -531,6 +560,7 @@ access_history_access(struct access_history *history, uint32_t process, const st
 		return -ENOMEM;
 	pending->kind = PENDING_ACCESS;
 	pending->sample = *sample;
+	count_late(history, pending);
 	return 0;
 }
 
@@ -569,6 +599,8 @@ compare_pending(const void *a, const void *b)
 
 	if (one->time != other->time)
 		return one->time < other->time ? -1 : 1;
+	if (is_end(one) != is_end(other)) /* who makes an object where another was has another thread's time */
+		return is_end(one) ? -1 : 1;
 	return (one->sequence > other->sequence) - (one->sequence < other->sequence);
 }
 

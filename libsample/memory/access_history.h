@@ -4,7 +4,7 @@
  * Each source is in the order of its time; sources differ. So all is held until access_history_advance() says that
  * nothing earlier will come, and then applied in the order of time: an access belongs to the object that was at its
  * address at its time. Objects without a sampled access leave nothing behind. What comes late is applied when it
- * comes, and counted.
+ * comes, and counted; an end that comes when another object is there is left out.
  *
  * Times are in the clock of the sources until the end; access_history_finish() makes nanoseconds of them.
  *

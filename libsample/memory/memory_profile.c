@@ -169,6 +169,12 @@ memory_profile_thin(struct memory_profile *profile)
 	profile->access_count = kept;
 }
 
+uint64_t
+memory_profile_line_bytes(const struct memory_profile *profile)
+{
+	return profile->totals.line_bytes ? profile->totals.line_bytes : 64;
+}
+
 const char *
 memory_object_name(const struct memory_profile *profile, const struct memory_object *object)
 {

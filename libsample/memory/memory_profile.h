@@ -64,6 +64,19 @@ struct memory_access {
 	uint8_t flags;     /* MEMORY_... */
 };
 
+/* Whether memory served it, or a prefetcher from there; and whether that was another node's. */
+static inline bool
+memory_access_is_of_memory(const struct memory_access *access)
+{
+	return access->level == MEMORY_DRAM || access->level == MEMORY_PREFETCHED;
+}
+
+static inline bool
+memory_access_is_remote(const struct memory_access *access)
+{
+	return memory_access_is_of_memory(access) && access->node != access->page_node;
+}
+
 struct memory_object {
 	uint64_t address, size;
 	uint64_t born_ns, died_ns; /* born 0: before the run, or at an unknown time; MEMORY_ALIVE */
@@ -109,7 +122,7 @@ struct memory_totals {
 	uint64_t lost_events;   /* beginnings and ends of objects for which there was no room */
 	uint64_t lost_accesses; /* samples for which there was none */
 	uint64_t unnamed;       /* objects whose call chain had no room */
-	uint64_t late_events;   /* that came after accesses which they concern */
+	uint64_t late_events;   /* accesses and beginnings that came after what is later was applied */
 	uint64_t untracked;     /* processes whose objects are not known */
 	uint64_t clock_khz;     /* of a core: cycles */
 	uint64_t nodes;
@@ -147,6 +160,8 @@ void memory_profile_fini(struct memory_profile *profile); /* a zeroed one is all
 /* Find or add a text. Its number, or MEMORY_NOTHING: no memory. */
 uint32_t memory_profile_add_text(struct memory_profile *profile, const char *text);
 const char *memory_profile_text(const struct memory_profile *profile, uint32_t number); /* "?": there is none */
+
+uint64_t memory_profile_line_bytes(const struct memory_profile *profile); /* of a cache line; 64 if that is not known */
 
 /* Append, not initialized; NULL: no memory. */
 struct memory_access *memory_profile_add_access(struct memory_profile *profile);

@@ -43,18 +43,6 @@ verdict_text(enum memory_verdict verdict)
 	return (unsigned)verdict < VERDICTS ? verdict_texts[verdict] : "?";
 }
 
-bool
-verdict_parse(const char *text, enum memory_verdict *verdict)
-{
-	for (unsigned i = 0; i < VERDICTS; i++) {
-		if (strcmp(text, verdict_texts[i]) == 0) {
-			*verdict = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Whether `part` is `percent` of `whole`, or more. */
 static bool
 is_share(uint64_t part, uint64_t whole, unsigned percent)
@@ -70,22 +58,10 @@ memory_report_share(const struct memory_report *report, uint64_t cycles)
 
 /* ---- the accesses of an object ---- */
 
-static const struct memory_access *
-access_at(const struct memory_report *report, const struct memory_member *member, uint32_t index)
+const struct memory_access *
+memory_member_access(const struct memory_report *report, const struct memory_member *member, uint32_t index)
 {
 	return &report->profile->accesses[report->order[member->first + index]];
-}
-
-static bool
-is_from_memory(const struct memory_access *access)
-{
-	return access->level == MEMORY_DRAM || access->level == MEMORY_PREFETCHED;
-}
-
-static bool
-is_remote(const struct memory_access *access)
-{
-	return is_from_memory(access) && access->node != access->page_node;
 }
 
 /*
@@ -118,9 +94,9 @@ add_access(const struct memory_profile *profile, struct memory_evidence *evidenc
 		evidence->transfer_cycles += weight * access->cost;
 		evidence->far_cycles += access->flags & MEMORY_FAR ? weight * access->cost : 0;
 	}
-	if (is_from_memory(access)) {
+	if (memory_access_is_of_memory(access)) {
 		evidence->memory += weight;
-		evidence->remote += is_remote(access) ? weight : 0;
+		evidence->remote += memory_access_is_remote(access) ? weight : 0;
 		evidence->from_node[access->node] += weight;
 		evidence->to_node[access->page_node] += weight;
 	}
@@ -210,9 +186,7 @@ find_user(struct user_list *list, uint32_t thread)
 static uint64_t
 lines_of(const struct memory_profile *profile, const struct memory_member *member)
 {
-	const uint64_t line = profile->totals.line_bytes ? profile->totals.line_bytes : 64;
-
-	return profile->objects[member->object].size / line + 1;
+	return profile->objects[member->object].size / memory_profile_line_bytes(profile) + 1;
 }
 
 /*
@@ -223,12 +197,12 @@ static uint32_t
 first_use(const struct memory_report *report, const struct memory_member *member)
 {
 	const uint64_t lines = lines_of(report->profile, member);
-	const uint32_t thread = access_at(report, member, 0)->thread;
+	const uint32_t thread = memory_member_access(report, member, 0)->thread;
 	uint64_t weight = 0;
 	uint32_t at = 0;
 
-	for (; at < member->count && access_at(report, member, at)->thread == thread; at++)
-		weight += access_at(report, member, at)->weight;
+	for (; at < member->count && memory_member_access(report, member, at)->thread == thread; at++)
+		weight += memory_member_access(report, member, at)->weight;
 	return at < member->count && weight <= FIRST_PASSES * lines ? at : 0;
 }
 
@@ -236,18 +210,18 @@ static int
 list_users(const struct memory_report *report, const struct memory_member *member, struct user_list *list)
 {
 	for (uint32_t i = list->first_use; i < member->count; i++) {
-		const struct memory_access *access = access_at(report, member, i);
+		const struct memory_access *access = memory_member_access(report, member, i);
 		struct object_user *user = find_user(list, access->thread);
 
 		if (!user)
 			return -ENOMEM;
-		if (!is_from_memory(access))
+		if (!memory_access_is_of_memory(access))
 			continue;
 		user->memory += access->weight;
-		user->remote += is_remote(access) ? access->weight : 0;
+		user->remote += memory_access_is_remote(access) ? access->weight : 0;
 		user->from_node[access->node] += access->weight;
 		list->memory += access->weight;
-		list->remote += is_remote(access) ? access->weight : 0;
+		list->remote += memory_access_is_remote(access) ? access->weight : 0;
 		list->from_node[access->node] += access->weight;
 		list->to_node[access->page_node] += access->weight;
 	}
@@ -368,14 +342,17 @@ is_contended(const struct memory_access *const *in_time, size_t count)
 	return switches >= CONTENDED;
 }
 
+/* What says in which line a byte is. */
+struct object_lines {
+	uint64_t address, bytes; /* of the object; of a line */
+};
+
 static int
 compare_lines(const void *a, const void *b, void *context)
 {
 	const struct memory_access *one = *(const struct memory_access *const *)a;
 	const struct memory_access *other = *(const struct memory_access *const *)b;
-	const struct {
-		uint64_t address, bytes;
-	} *line = context;
+	const struct object_lines *line = context;
 	const uint64_t first = (line->address + one->offset) / line->bytes,
 		       second = (line->address + other->offset) / line->bytes;
 
@@ -413,11 +390,9 @@ int
 memory_member_bytes(const struct memory_report *report, const struct memory_member *member, struct shared_byte **bytes,
                     size_t *count)
 {
-	struct {
-		uint64_t address, bytes;
-	} line = {
+	struct object_lines line = {
 		report->profile->objects[member->object].address,
-		report->profile->totals.line_bytes ? report->profile->totals.line_bytes : 64,
+		memory_profile_line_bytes(report->profile),
 	};
 	const struct memory_access **accesses = calloc(member->count + 1, sizeof(*accesses));
 	size_t room = 0;
@@ -426,7 +401,7 @@ memory_member_bytes(const struct memory_report *report, const struct memory_memb
 	*bytes = NULL;
 	*count = 0;
 	for (uint32_t i = 0; i < member->count && !err; i++)
-		accesses[i] = access_at(report, member, i);
+		accesses[i] = memory_member_access(report, member, i);
 	if (!err)
 		qsort_r(accesses, member->count, sizeof(*accesses), compare_lines, &line);
 	for (uint32_t i = 0, next; i < member->count && !err; i = next) {
@@ -487,7 +462,8 @@ count_turns(const struct memory_report *report, const struct memory_member *memb
 		unsigned most;
 
 		for (uint32_t i = from; i < to; i++)
-			nodes[access_at(report, member, i)->node] += access_at(report, member, i)->weight;
+			nodes[memory_member_access(report, member, i)->node] +=
+				memory_member_access(report, member, i)->weight;
 		most = most_of(nodes);
 		if (!is_share(nodes[most], sum_of(nodes), PHASE_SINGLE))
 			continue; /* a change is within it */
@@ -506,11 +482,11 @@ static void
 count_since_others(const struct memory_report *report, struct memory_member *member, uint32_t first)
 {
 	const struct memory_object *object = &report->profile->objects[member->object];
-	const unsigned first_node = access_at(report, member, 0)->node;
+	const unsigned first_node = memory_member_access(report, member, 0)->node;
 	bool others = false, nodes = false;
 
 	for (uint32_t i = 0; i < member->count; i++) {
-		const struct memory_access *access = access_at(report, member, i);
+		const struct memory_access *access = memory_member_access(report, member, i);
 
 		others |= access->thread != object->thread;
 		nodes |= i >= first && access->node != first_node;
@@ -719,8 +695,7 @@ make_groups(struct memory_report *report)
 			if (!group)
 				return -ENOMEM;
 			*group = (struct memory_group){
-				.name = object->site < profile->site_count ? profile->sites[object->site].name
-			                                                   : object->name,
+				.name = memory_object_name(profile, object),
 				.site = object->site,
 				.kind = object->kind,
 				.first_object = (uint32_t)i,
@@ -728,7 +703,6 @@ make_groups(struct memory_report *report)
 		}
 		group->object_count++;
 		group->bytes += object->size;
-		group->largest = object->size > group->largest ? object->size : group->largest;
 		add_evidence(&group->evidence, &member->evidence);
 	}
 	for (size_t i = 0; i < report->group_count; i++)

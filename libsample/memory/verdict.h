@@ -32,8 +32,7 @@ enum memory_verdict {
 };
 #define VERDICTS 8
 
-const char *verdict_text(enum memory_verdict verdict);              /* "replicate", ... */
-bool verdict_parse(const char *text, enum memory_verdict *verdict); /* false: there is none of this name */
+const char *verdict_text(enum memory_verdict verdict); /* "replicate", ... */
 
 /* Sums over samples, each as often as it stands for. */
 struct memory_evidence {
@@ -53,14 +52,13 @@ struct memory_evidence {
 };
 
 struct memory_group {
-	uint32_t name; /* text */
-	uint32_t site; /* MEMORY_NOTHING: its objects have only a name */
-	uint8_t kind;  /* enum memory_kind */
+	const char *name; /* of the profile */
+	uint32_t site;    /* MEMORY_NOTHING: its objects have only a name */
+	uint8_t kind;     /* enum memory_kind */
 	enum memory_verdict verdict;
 	uint32_t first_object; /* of memory_report.objects, `object_count` of them */
 	uint32_t object_count;
-	uint64_t bytes; /* of all its objects */
-	uint64_t largest;
+	uint64_t bytes;       /* of all its objects */
 	uint64_t cost_cycles; /* what the verdict's remedy could gain at most; of VERDICT_NOTHING: of any */
 	struct memory_evidence evidence;
 };
@@ -89,6 +87,10 @@ struct memory_report {
 /* 0 or -ENOMEM. */
 int memory_report_init(struct memory_report *report, const struct memory_profile *profile);
 void memory_report_fini(struct memory_report *report); /* a zeroed one is allowed */
+
+/* An access of an object, from 0 to member->count, in the order of time. */
+const struct memory_access *memory_member_access(const struct memory_report *report, const struct memory_member *member,
+                                                 uint32_t index);
 
 /* Share of the run, 0 to 1. */
 double memory_report_share(const struct memory_report *report, uint64_t cycles);

@@ -114,6 +114,38 @@ an_access_belongs_to_the_object_of_its_time(void **state)
 }
 
 static void
+an_end_is_of_the_object_before_one_that_begins_at_its_time(void **state)
+{
+	struct history_fixture *fixture = *state;
+
+	happen(fixture, 10, OBJECT_BORN, 0x1000, 0x100);
+	happen(fixture, 20, OBJECT_BORN, 0x1000, 0x20); /* another thread's, which is read first */
+	happen(fixture, 20, OBJECT_DIED, 0x1000, 0);
+	access_at(fixture, 25, 0x1010);
+	assert_int_equal(access_history_finish(fixture->history, 0, 1000000), 0);
+	assert_int_equal(object_of(fixture, 0), 2);
+}
+
+static void
+an_end_that_comes_late_is_not_of_what_began_since(void **state)
+{
+	static const enum object_log_kind kinds[] = {OBJECT_DIED, OBJECT_UNMAPPED};
+	struct history_fixture *fixture = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		happen(fixture, 10 + i * 100, OBJECT_BORN, 0x1000, 0x100);
+		happen(fixture, 30 + i * 100, OBJECT_BORN, 0x1000, 0x20);
+		assert_int_equal(access_history_advance(fixture->history, 40 + i * 100), 0);
+		happen(fixture, 20 + i * 100, kinds[i], 0x1000, 0x1000);
+		access_at(fixture, 50 + i * 100, 0x1010);
+	}
+	assert_int_equal(access_history_finish(fixture->history, 0, 1000000), 0);
+	assert_int_equal(object_of(fixture, 0), 2);
+	assert_int_equal(object_of(fixture, 1), 4);
+	assert_int_equal(fixture->profile.totals.late_events, 0);
+}
+
+static void
 objects_without_accesses_leave_nothing(void **state)
 {
 	struct history_fixture *fixture = *state;
@@ -214,6 +246,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_access_belongs_to_the_object_of_its_time),
+		TEST(an_end_is_of_the_object_before_one_that_begins_at_its_time),
+		TEST(an_end_that_comes_late_is_not_of_what_began_since),
 		TEST(objects_without_accesses_leave_nothing),
 		TEST(what_no_log_has_is_asked_for_once),
 		TEST(the_child_of_a_fork_has_the_objects_of_its_parent),
