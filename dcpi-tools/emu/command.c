@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/text.h"
 
 #define WHY_SIZE    512
 #define PERIOD_MAX  UINT64_C(1000000000000)
@@ -251,6 +252,65 @@ command_choose_machine(const char *choice, struct setup *setup)
 	message_print(NULL, "%s%s", why[0] ? why : error_text(err),
 	              strcmp(choice, "host") == 0 ? "; 'dcpiemu calibrate' describes this one as host" : "");
 	return error_exit_status(err);
+}
+
+/* ---- One run ---- */
+
+void
+command_take_threads(void *member, char *text, struct argp_state *state)
+{
+	*(unsigned *)member = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
+}
+
+void
+command_check_once(const struct command_once *once, const char *title, struct argp_state *state)
+{
+	if (!once->machine)
+		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
+	if (!once->common.command)
+		argp_error(state, "which program? %s --machine NAME -- PROGRAM [ARGUMENT]...", title);
+	if (once->common.without_database && once->common.label)
+		argp_error(state, "--label names what is kept: it does not go with --no-db");
+}
+
+int
+command_choose_once(struct command_once *once)
+{
+	struct setup *setup = &once->common.setup;
+	int status = command_choose_machine(once->machine, setup);
+
+	if (status)
+		return status;
+	setup->threads = once->threads ? once->threads : setup->machine.cores;
+	if (setup->threads <= setup->machine.cores)
+		return STATUS_OK;
+	message_print(once->machine, "it has %u core%s: --threads takes 1 to %u", setup->machine.cores,
+	              text_plural(setup->machine.cores), setup->machine.cores);
+	return STATUS_USAGE;
+}
+
+int
+command_open_report(const struct command_once *once, struct atomic_file *file)
+{
+	int err;
+
+	*file = (struct atomic_file){.stream = stderr};
+	if (!once->output)
+		return STATUS_OK;
+	err = atomic_file_open(file, once->output);
+	return err ? message_cannot(once->output, "write the report", err, NULL) : STATUS_OK;
+}
+
+int
+command_close_report(const struct command_once *once, struct atomic_file *file, int err)
+{
+	const bool has_report = err != -ECANCELED;
+
+	if (once->output)
+		err = atomic_file_close(file, err);
+	if (!err || !has_report)
+		return STATUS_OK;
+	return message_cannot(once->output ? once->output : "standard error", "write the report", err, NULL);
 }
 
 /* ---- Numbers of threads ---- */

@@ -9,9 +9,12 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "dcpi-tools/common/atomic_file.h"
 #include "dcpi-tools/common/options.h"
 #include "emulator/setup.h"
+#include "profile/epoch.h"
 
 /* argv[0] is "dcpiemu COMMAND". The exit status. */
 int run_main(int argc, char **argv);
@@ -42,6 +45,52 @@ void command_refuse_argument(void *request, char *text, struct argp_state *state
 
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);
+
+/* ---- Commands that emulate a program once: dcpiemu run, dcpimem run ---- */
+
+/* The first member of their requests. */
+struct command_once {
+	struct command_request common;
+	const char *machine, *output;
+	unsigned threads; /* 0: as many as the machine has cores */
+	bool json;
+};
+
+#define COMMAND_ONCE_WHERE                                                                                             \
+	OPTION_HEADING(1, "As if where:"),                                                                             \
+		OPTION_TEXT(1, "machine", "NAME|FILE", struct command_once, machine,                                   \
+	                    "On that machine ('dcpiemu machines' lists them)"),                                        \
+		OPTION_CALL(1, "threads", 0, "N", offsetof(struct command_once, threads), command_take_threads,        \
+	                    "The program sees N of its cores, also by OMP_NUM_THREADS and the like, and %t in "        \
+	                    "arguments is N")
+#define COMMAND_ONCE_KEPT                                                                                              \
+	OPTION_HEADING(2, "Where the profile is kept:"),                                                               \
+		OPTION_NAME(2, "label", "LABEL", struct command_once, common.label, EPOCH_LABEL_SIZE - 1,              \
+	                    "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),         \
+		OPTION_TRUE(2, "no-db", 0, struct command_once, common.without_database, "Nowhere: only the report"),  \
+		OPTION_HEADING(3, "The report:")
+#define COMMAND_ONCE_REPORT                                                                                            \
+	OPTION_REPORT_JSON(3, struct command_once, json), OPTION_REPORT_FILE(3, struct command_once, output),          \
+		OPTION_TRUE(3, "quiet", 0, struct command_once, common.is_quiet,                                       \
+	                    "No progress, and no report unless --output names a file"),                                \
+		OPTION_ARGUMENT(offsetof(struct command_once, common.command), command_take_program)
+
+void command_take_threads(void *member, char *text, struct argp_state *state);
+
+/* Whether there is all that is needed; `title`: of the command. */
+void command_check_once(const struct command_once *once, const char *title, struct argp_state *state);
+
+/* Fill in machine, pipeline and threads. STATUS_OK, or an exit status after a message. */
+int command_choose_once(struct command_once *once);
+
+/*
+ * Before the program runs, for hours perhaps: a report that cannot be written is an error at once. STATUS_OK, or an
+ * exit status after a message.
+ */
+int command_open_report(const struct command_once *once, struct atomic_file *file);
+
+/* `err`: of what was written, or -ECANCELED: there is nothing to report, which was said. As command_open_report(). */
+int command_close_report(const struct command_once *once, struct atomic_file *file, int err);
 
 /* ---- How many threads a program uses: parse the user's list, and inform the program ---- */
 

@@ -44,7 +44,7 @@ prepare(void *context, const char *directory)
 	int err = setup_write(progress->request->setup, directory);
 
 	snprintf(progress->directory, sizeof(progress->directory), "%s", directory);
-	if (!err && watch)
+	if (!err && watch && watch->prepare)
 		return watch->prepare(watch->context, directory);
 	return err ? message_cannot(directory, "write the model's setup there", err, "TMPDIR names another place")
 	           : STATUS_OK;
@@ -59,7 +59,7 @@ begin(void *context)
 
 	if (err)
 		return message_cannot(NULL, "set the number of threads", err, NULL);
-	return request->watch ? request->watch->begin(request->watch->context) : STATUS_OK;
+	return request->watch && request->watch->begin ? request->watch->begin(request->watch->context) : STATUS_OK;
 }
 
 static void
@@ -80,13 +80,19 @@ show_progress(void *context, uint64_t elapsed_ns)
 	progress->is_shown = true;
 }
 
+static bool
+polls(const struct emulation_request *request)
+{
+	return request->watch && request->watch->poll;
+}
+
 static void
 tick(void *context, uint64_t elapsed_ns)
 {
 	struct emulation_progress *progress = context;
 	const struct emulation_watch *watch = progress->request->watch;
 
-	if (watch)
+	if (polls(progress->request))
 		watch->poll(watch->context);
 	if (!progress->is_wanted || elapsed_ns - progress->shown_ns < PROGRESS_NS)
 		return;
@@ -112,8 +118,8 @@ run_command(const struct emulation_request *request, char *const *command, struc
 		.room_bytes = ROOM_BYTES + request->setup->threads * CORE_BYTES,
 		.prepare = prepare,
 		.begin = begin,
-		.tick = progress.is_wanted || request->watch ? tick : NULL,
-		.tick_ns = request->watch ? request->watch->poll_ns : PROGRESS_NS,
+		.tick = progress.is_wanted || polls(request) ? tick : NULL,
+		.tick_ns = polls(request) ? request->watch->poll_ns : PROGRESS_NS,
 		.context = &progress,
 		.is_quiet = request->is_silent,
 		.mask = request->mask,
@@ -167,7 +173,8 @@ keep(const struct emulation_request *request, struct emulation_outcome *outcome)
 	if (outcome->run.disk_filled)
 		message_print(outcome->run.directory,
 		              "the disk is full: what was recorded is not all (TMPDIR names another place)");
-	err = request->watch ? request->watch->finish(request->watch->context, outcome) : 0;
+	if (request->watch && request->watch->finish)
+		err = request->watch->finish(request->watch->context, outcome);
 	if (!err && request->directory)
 		err = write_profile(request, outcome);
 	return err ? err : outcome->run.disk_filled ? STATUS_FAILURE : STATUS_OK;
@@ -195,6 +202,21 @@ emulation_run(const struct emulation_request *request, struct emulation_outcome 
 	return status;
 }
 
+struct emulation_request
+emulation_of(const struct command_once *once)
+{
+	return (struct emulation_request){
+		.setup = &once->common.setup,
+		.cpu = once->common.cpu,
+		.prefix = once->common.prefix,
+		.directory = once->common.without_database ? NULL : once->common.options.directory,
+		.label = once->common.label,
+		.command = once->common.command,
+		.sets_threads = once->threads > 0,
+		.is_quiet = once->common.is_quiet,
+	};
+}
+
 void
 emulation_fini(struct emulation_outcome *outcome)
 {
@@ -210,48 +232,23 @@ emulation_seconds(const struct setup *setup, const struct emulation_outcome *out
 /* ---- The command ---- */
 
 struct emu_run_request {
-	struct command_request common;
-	const char *machine, *output;
-	unsigned threads; /* 0: as many as the machine has cores */
-	bool json, by_process;
+	struct command_once once;
+	bool by_process;
 };
-
-static void
-take_threads(void *member, char *text, struct argp_state *state)
-{
-	*(unsigned *)member = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
-}
 
 static void
 check(void *checked, struct argp_state *state)
 {
 	const struct emu_run_request *request = checked;
 
-	if (!request->machine)
-		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
-	if (!request->common.command)
-		argp_error(state, "which program? dcpiemu run --machine NAME -- PROGRAM [ARGUMENT]...");
-	if (request->common.without_database && request->common.label)
-		argp_error(state, "--label names what is kept: it does not go with --no-db");
+	command_check_once(&request->once, "dcpiemu run", state);
 }
 
 static const struct option_row rows[] = {
-	OPTION_HEADING(1, "As if where:"),
-	OPTION_TEXT(1, "machine", "NAME|FILE", struct emu_run_request, machine,
-                    "On that machine ('dcpiemu machines' lists them)"),
-	OPTION_CALL(1, "threads", 0, "N", offsetof(struct emu_run_request, threads), take_threads,
-                    "The program sees N of its cores, also by OMP_NUM_THREADS and the like, and %t in arguments is N"),
-	OPTION_HEADING(2, "Where the profile is kept:"),
-	OPTION_NAME(2, "label", "LABEL", struct emu_run_request, common.label, EPOCH_LABEL_SIZE - 1,
-                    "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),
-	OPTION_TRUE(2, "no-db", 0, struct emu_run_request, common.without_database, "Nowhere: only the report"),
-	OPTION_HEADING(3, "The report:"),
+	COMMAND_ONCE_WHERE,
+	COMMAND_ONCE_KEPT,
 	OPTION_TRUE(3, "processes", 0, struct emu_run_request, by_process, "A row for each process, too"),
-	OPTION_REPORT_JSON(3, struct emu_run_request, json),
-	OPTION_REPORT_FILE(3, struct emu_run_request, output),
-	OPTION_TRUE(3, "quiet", 0, struct emu_run_request, common.is_quiet,
-                    "No progress, and no report unless --output names a file"),
-	OPTION_ARGUMENT(offsetof(struct emu_run_request, common.command), command_take_program),
+	COMMAND_ONCE_REPORT,
 	OPTION_END,
 };
 
@@ -260,88 +257,47 @@ static const struct command_line line = {
 	.arguments = "[--] PROGRAM [ARGUMENT]...",
 	.doc = "Run PROGRAM as if on another machine, and profile it there.\v"
 	       "Output and exit status are PROGRAM's own. See dcpiemu(1).",
-	.options = offsetof(struct emu_run_request, common.options),
+	.options = offsetof(struct command_once, common.options),
 	.child = &command_run_options,
-	.child_offset = offsetof(struct emu_run_request, common),
+	.child_offset = offsetof(struct command_once, common),
 	.in_order = true,
 	.check = check,
 };
-
-/* Called before the program runs, for hours perhaps: a report that cannot be written is an error at once. */
-static int
-open_report(const struct emu_run_request *request, struct atomic_file *file)
-{
-	int err;
-
-	*file = (struct atomic_file){.stream = stderr};
-	if (!request->output)
-		return STATUS_OK;
-	err = atomic_file_open(file, request->output);
-	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
-}
 
 static int
 print_report(const struct emu_run_request *request, const struct emulation_report *report, struct atomic_file *file)
 {
 	int err = 0;
 
-	if (request->common.is_quiet && !request->output)
-		return STATUS_OK;
 	if (!report->outcome->has_run)
 		err = -ECANCELED;
-	else if (request->json)
+	else if (request->once.common.is_quiet && !request->once.output)
+		return STATUS_OK;
+	else if (request->once.json)
 		err = emulation_report_json(report, file->stream);
 	else
 		err = emulation_report_text(report, file->stream);
-	if (request->output)
-		err = atomic_file_close(file, err);
-	if (!err || !report->outcome->has_run)
-		return STATUS_OK;
-	return message_cannot(request->output ? request->output : "standard error", "write the report", err, NULL);
-}
-
-static int
-choose(const struct emu_run_request *request, struct setup *setup)
-{
-	int status = command_choose_machine(request->machine, setup);
-
-	if (status)
-		return status;
-	setup->threads = request->threads ? request->threads : setup->machine.cores;
-	if (setup->threads <= setup->machine.cores)
-		return STATUS_OK;
-	message_print(request->machine, "it has %u core%s: --threads takes 1 to %u", setup->machine.cores,
-	              text_plural(setup->machine.cores), setup->machine.cores);
-	return STATUS_USAGE;
+	return command_close_report(&request->once, file, err);
 }
 
 static int
 run(struct emu_run_request *request)
 {
-	struct setup *setup = &request->common.setup;
-	const struct emulation_request emulation = {
-		.setup = setup,
-		.cpu = request->common.cpu,
-		.prefix = request->common.prefix,
-		.directory = request->common.without_database ? NULL : request->common.options.directory,
-		.label = request->common.label,
-		.command = request->common.command,
-		.sets_threads = request->threads > 0,
-		.is_quiet = request->common.is_quiet,
-	};
+	const struct setup *setup = &request->once.common.setup;
+	const struct emulation_request emulation = emulation_of(&request->once);
 	struct emulation_outcome outcome;
 	const struct emulation_report report = {
 		.setup = setup,
 		.outcome = &outcome,
 		.database = emulation.directory,
-		.label = request->common.label,
+		.label = emulation.label,
 		.by_process = request->by_process,
 	};
 	struct atomic_file file;
-	int status = choose(request, setup), printed;
+	int status = command_choose_once(&request->once), printed;
 
 	if (!status)
-		status = open_report(request, &file);
+		status = command_open_report(&request->once, &file);
 	if (status)
 		return status;
 	status = emulation_run(&emulation, &outcome);
@@ -358,10 +314,10 @@ run_main(int argc, char **argv)
 	struct emu_run_request request = {0};
 	int status;
 
-	setup_init(&request.common.setup, 1);
+	setup_init(&request.once.common.setup, 1);
 	status = command_line_read(&line, &request, argc, argv);
 	if (!status)
 		status = run(&request);
-	options_fini(&request.common.options);
+	options_fini(&request.once.common.options);
 	return status;
 }

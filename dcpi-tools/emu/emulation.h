@@ -9,17 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/emu/record_read.h"
 #include "dcpi-tools/emulated/run.h"
 #include "emulator/setup.h"
 
 struct emulation_outcome;
 
-/* Somebody who reads in the directory of the run while it lasts. Each function gets `context`. */
+/* Somebody who reads in the directory of the run while it lasts. Each function may be NULL, and gets `context`. */
 struct emulation_watch {
-	int (*prepare)(void *context,
-	               const char *directory); /* before it: STATUS_OK, or an exit status after a message */
-	int (*begin)(void *context);           /* in the new process, before the emulator; as prepare() */
+	/* before it: STATUS_OK, or an exit status after a message */
+	int (*prepare)(void *context, const char *directory);
+	int (*begin)(void *context); /* in the new process, before the emulator; as prepare() */
 	void (*poll)(void *context);
 	uint64_t poll_ns; /* how often */
 	/* After it, when the counters are read and before the profile is written; as prepare(). */
@@ -49,6 +50,9 @@ struct emulation_outcome {
 	bool has_run;   /* something was executed */
 	uint32_t epoch; /* in the database; 0: none */
 };
+
+/* What the options of a command say; the setup must be chosen, and outlive it. */
+struct emulation_request emulation_of(const struct command_once *once);
 
 /*
  * STATUS_OK when the program ran, with any result, and the counts are kept; else an exit status after a message, with

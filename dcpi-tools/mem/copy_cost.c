@@ -142,14 +142,6 @@ mem_copy_cost_main(int argc, char **argv)
 /* ---- by dcpimem ---- */
 
 static int
-prepare(void *context, const char *directory)
-{
-	(void)context;
-	(void)directory;
-	return STATUS_OK;
-}
-
-static int
 pass_result(void *context)
 {
 	const int *pipe_ends = context;
@@ -159,27 +151,12 @@ pass_result(void *context)
 	return STATUS_OK;
 }
 
-static void
-do_nothing(void *context)
-{
-	(void)context;
-}
-
-static int
-finish(void *context, const struct emulation_outcome *outcome)
-{
-	(void)context;
-	(void)outcome;
-	return STATUS_OK;
-}
-
 static int
 measure(const struct emulation_request *like, uint64_t bytes, bool is_single, int pipe_ends[2], double *seconds)
 {
 	char self[PATH_MAX], number[32], text[64] = "";
 	char *const command[] = {self, COPY_COST_COMMAND, number, is_single ? "1" : NULL, NULL};
-	const struct emulation_watch watch = {prepare, pass_result, do_nothing, UINT64_C(1000000000),
-	                                      finish,  NULL,        pipe_ends};
+	const struct emulation_watch watch = {.begin = pass_result, .context = pipe_ends};
 	struct setup setup = *like->setup;
 	const struct emulation_request request = {
 		.setup = &setup,

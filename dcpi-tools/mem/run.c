@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/atomic_file.h"
@@ -17,7 +16,6 @@
 #include "dcpi-tools/mem/copy_cost.h"
 #include "dcpi-tools/mem/report.h"
 #include "memory/object_log.h"
-#include "profile/epoch.h"
 #include "profile/memory_rows.h"
 
 #define TRACKER_NAME "libdcpi-objects.so"
@@ -26,11 +24,9 @@
 #define PERIOD_MAX   1000000000
 
 struct mem_run_request {
-	struct command_request common;
-	const char *machine, *output;
-	unsigned threads; /* 0: as many as the machine has cores */
+	struct command_once once;
 	size_t limit;
-	bool json, by_object;
+	bool by_object;
 	unsigned tried; /* verdicts, 1 << enum memory_verdict */
 };
 
@@ -68,7 +64,7 @@ prepare(void *context, const char *directory)
 	snprintf(run->directory, sizeof(run->directory), "%s", directory);
 	if (run->remedies)
 		return write_remedies(run);
-	run->collector = collector_new(&run->profile, &run->request->common.setup, directory, ACCESS_MAX);
+	run->collector = collector_new(&run->profile, &run->request->once.common.setup, directory, ACCESS_MAX);
 	return run->collector ? STATUS_OK : message_cannot(NULL, "begin", -ENOMEM, NULL);
 }
 
@@ -95,14 +91,14 @@ poll_run(void *context)
 {
 	struct mem_run *run = context;
 
-	if (run->collector && !run->error)
+	if (!run->error)
 		run->error = collector_poll(run->collector);
 }
 
 static int
 name_source(struct mem_run *run)
 {
-	const struct setup *setup = &run->request->common.setup;
+	const struct setup *setup = &run->request->once.common.setup;
 	char text[MACHINE_NAME_SIZE + MACHINE_TITLE_SIZE + 64];
 
 	snprintf(text, sizeof(text), "Emulated %s (%u of %u cores, %u node%s)", setup->machine.name, setup->threads,
@@ -145,13 +141,11 @@ finish(void *context, const struct emulation_outcome *outcome)
 	struct mem_run *run = context;
 	struct memory_totals *totals = &run->profile.totals;
 
-	if (!run->collector)
-		return STATUS_OK;
 	if (!run->error)
 		run->error = collector_finish(run->collector);
 	if (!run->error)
 		run->error = name_source(run);
-	totals->elapsed_ns = (uint64_t)(emulation_seconds(&run->request->common.setup, outcome) * 1e9);
+	totals->elapsed_ns = (uint64_t)(emulation_seconds(&run->request->once.common.setup, outcome) * 1e9);
 	totals->busy_cycles = outcome->counters.busy_cycles;
 	scale_stores(&run->profile, outcome->counters.sum.cycles[REASON_WRITE_BUFFER]);
 	if (!run->error)
@@ -232,20 +226,10 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 {
 	const struct mem_run_request *request = run->request;
 	struct object_remedy_list *list = calloc(1, sizeof(*list));
-	struct setup setup = request->common.setup;
+	struct setup setup = request->once.common.setup;
 	struct mem_run trial = {.request = request, .remedies = list};
-	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, NULL, &trial};
-	const struct emulation_request emulation = {
-		.setup = &setup,
-		.cpu = request->common.cpu,
-		.prefix = request->common.prefix,
-		.title = verdict_text(verdict),
-		.command = request->common.command,
-		.sets_threads = request->threads > 0,
-		.is_quiet = request->common.is_quiet,
-		.is_silent = true,
-		.watch = &watch,
-	};
+	const struct emulation_watch watch = {.prepare = prepare, .begin = begin, .context = &trial};
+	struct emulation_request emulation = emulation_of(&request->once);
 	struct mem_trial *result = &run->trials[run->trial_count++];
 	struct emulation_outcome outcome;
 	double copying;
@@ -255,6 +239,11 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 	if (!list)
 		return message_cannot(NULL, "try a remedy", -ENOMEM, NULL);
 	memcpy(trial.tracker, run->tracker, sizeof(trial.tracker));
+	emulation.setup = &setup;
+	emulation.directory = NULL;
+	emulation.title = verdict_text(verdict);
+	emulation.is_silent = true;
+	emulation.watch = &watch;
 	setup.access_period = 0; /* nobody reads samples */
 	list->magic = OBJECT_REMEDY_MAGIC;
 	for (size_t i = 0; i < report->group_count; i++) {
@@ -273,7 +262,7 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 		status = copy_cost_measure(&emulation, copied_bytes(report, verdict), verdict == VERDICT_MIGRATE,
 		                           &copying);
 	if (!status)
-		result->seconds = emulation_seconds(&request->common.setup, &outcome) + copying;
+		result->seconds = emulation_seconds(&request->once.common.setup, &outcome) + copying;
 	emulation_fini(&outcome);
 	free(list);
 	return status;
@@ -297,12 +286,6 @@ run_trials(struct mem_run *run, const struct memory_report *report, double befor
 }
 
 /* ---- The command ---- */
-
-static void
-take_threads(void *member, char *text, struct argp_state *state)
-{
-	*(unsigned *)member = (unsigned)options_whole(state, "--threads", text, 1, MACHINE_CORES_MAX);
-}
 
 static void
 take_period(void *member, char *text, struct argp_state *state)
@@ -329,40 +312,23 @@ check(void *checked, struct argp_state *state)
 {
 	const struct mem_run_request *request = checked;
 
-	if (!request->machine)
-		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
-	if (!request->common.command)
-		argp_error(state, "which program? dcpimem run --machine NAME -- PROGRAM [ARGUMENT]...");
-	if (!(request->common.setup.parts & SETUP_CACHES))
+	command_check_once(&request->once, "dcpimem run", state);
+	if (!(request->once.common.setup.parts & SETUP_CACHES))
 		argp_error(state, "accesses are sampled where caches miss: --model must not leave out caches");
-	if (request->common.without_database && request->common.label)
-		argp_error(state, "--label names what is kept: it does not go with --no-db");
 }
 
 static const struct option_row rows[] = {
-	OPTION_HEADING(1, "As if where:"),
-	OPTION_TEXT(1, "machine", "NAME|FILE", struct mem_run_request, machine,
-                    "On that machine ('dcpiemu machines' lists them)"),
-	OPTION_CALL(1, "threads", 0, "N", offsetof(struct mem_run_request, threads), take_threads,
-                    "The program sees N of its cores, also by OMP_NUM_THREADS and the like, and %t in arguments is N"),
+	COMMAND_ONCE_WHERE,
 	OPTION_CALL(
-		1, "period", 0, "N", offsetof(struct mem_run_request, common.setup.access_period), take_period,
+		1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), take_period,
 		"A sample in N of the accesses that leave a core's caches (1; more rarely when they are very many)"),
 	OPTION_CALL(1, "try", 0, "VERDICT", offsetof(struct mem_run_request, tried), take_trial,
                     "Run it once more with the remedy of the objects that have VERDICT ('all': of each), and compare"),
-	OPTION_HEADING(2, "Where the profile is kept:"),
-	OPTION_NAME(2, "label", "LABEL", struct mem_run_request, common.label, EPOCH_LABEL_SIZE - 1,
-                    "Call the epoch and its processes LABEL (the epoch is called dcpiemu otherwise)"),
-	OPTION_TRUE(2, "no-db", 0, struct mem_run_request, common.without_database, "Nowhere: only the report"),
-	OPTION_HEADING(3, "The report:"),
+	COMMAND_ONCE_KEPT,
 	OPTION_TRUE(3, "each", 0, struct mem_run_request, by_object,
                     "A row for each object, not for each allocation site"),
 	OPTION_COUNT(3, "limit", "N", struct mem_run_request, limit, "At most N rows"),
-	OPTION_REPORT_JSON(3, struct mem_run_request, json),
-	OPTION_REPORT_FILE(3, struct mem_run_request, output),
-	OPTION_TRUE(3, "quiet", 0, struct mem_run_request, common.is_quiet,
-                    "No progress, and no report unless --output names a file"),
-	OPTION_ARGUMENT(offsetof(struct mem_run_request, common.command), command_take_program),
+	COMMAND_ONCE_REPORT,
 	OPTION_END,
 };
 
@@ -371,9 +337,9 @@ static const struct command_line line = {
 	.arguments = "[--] PROGRAM [ARGUMENT]...",
 	.doc = "Run PROGRAM, and report which memory objects are accessed remotely or shared falsely.\v"
 	       "Output and exit status are PROGRAM's own. See dcpimem(1).",
-	.options = offsetof(struct mem_run_request, common.options),
+	.options = offsetof(struct command_once, common.options),
 	.child = &command_run_options,
-	.child_offset = offsetof(struct mem_run_request, common),
+	.child_offset = offsetof(struct command_once, common),
 	.in_order = true,
 	.check = check,
 };
@@ -391,7 +357,7 @@ print(const struct mem_run *run, const struct memory_report *report, FILE *strea
 		.trial_count = run->trial_count,
 	};
 
-	return request->json ? mem_objects_json(report, &view, stream) : mem_objects_text(report, &view, &output);
+	return request->once.json ? mem_objects_json(report, &view, stream) : mem_objects_text(report, &view, &output);
 }
 
 static int
@@ -409,26 +375,9 @@ print_report(struct mem_run *run, struct atomic_file *file)
 }
 
 static int
-choose(struct mem_run_request *request)
-{
-	struct setup *setup = &request->common.setup;
-	int status = command_choose_machine(request->machine, setup);
-
-	if (status)
-		return status;
-	setup->threads = request->threads ? request->threads : setup->machine.cores;
-	if (setup->threads <= setup->machine.cores)
-		return STATUS_OK;
-	message_print(request->machine, "it has %u core%s: --threads takes 1 to %u", setup->machine.cores,
-	              text_plural(setup->machine.cores), setup->machine.cores);
-	return STATUS_USAGE;
-}
-
-/* Called before the program runs, for hours perhaps: what cannot be written is an error at once. */
-static int
 begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_file *file)
 {
-	int status = choose(request), err;
+	int status = command_choose_once(&request->once), err;
 
 	if (status)
 		return status;
@@ -436,46 +385,41 @@ begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_fi
 	if (err)
 		return message_cannot(run->tracker, "find the tracker", err, "is dcpi installed whole?");
 	err = memory_profile_init(&run->profile);
-	if (err)
-		return message_cannot(NULL, "begin", err, NULL);
-	err = request->output ? atomic_file_open(file, request->output) : 0;
-	return err ? message_cannot(request->output, "write the report", err, NULL) : STATUS_OK;
+	return err ? message_cannot(NULL, "begin", err, NULL) : command_open_report(&request->once, file);
 }
 
 static int
 end_run(const struct mem_run_request *request, struct mem_run *run, bool has_profile, struct atomic_file *file)
 {
-	const bool is_wanted = !request->common.is_quiet || request->output;
-	int err = !has_profile ? -ECANCELED : is_wanted ? print_report(run, file) : 0;
+	int err = 0;
 
-	if (request->output)
-		err = atomic_file_close(file, err);
-	if (!err || !has_profile)
-		return STATUS_OK;
-	return message_cannot(request->output ? request->output : "standard error", "write the report", err, NULL);
+	if (!has_profile)
+		err = -ECANCELED;
+	else if (!request->once.common.is_quiet || request->once.output)
+		err = print_report(run, file);
+	return command_close_report(&request->once, file, err);
 }
 
 static int
 run_program_once(struct mem_run_request *request)
 {
 	struct mem_run run = {.request = request};
-	const struct emulation_watch watch = {prepare, begin, poll_run, POLL_NS, finish, &run.rows, &run};
-	const struct emulation_request emulation = {
-		.setup = &request->common.setup,
-		.cpu = request->common.cpu,
-		.prefix = request->common.prefix,
-		.directory = request->common.without_database ? NULL : request->common.options.directory,
-		.label = request->common.label,
-		.command = request->common.command,
-		.sets_threads = request->threads > 0,
-		.is_quiet = request->common.is_quiet,
-		.watch = &watch,
+	const struct emulation_watch watch = {
+		.prepare = prepare,
+		.begin = begin,
+		.poll = poll_run,
+		.poll_ns = POLL_NS,
+		.finish = finish,
+		.memory = &run.rows,
+		.context = &run,
 	};
+	struct emulation_request emulation = emulation_of(&request->once);
 	struct emulation_outcome outcome;
-	struct atomic_file file = {.stream = stderr};
+	struct atomic_file file;
 	int status = begin_run(request, &run, &file), printed;
 
 	if (!status) {
+		emulation.watch = &watch;
 		status = emulation_run(&emulation, &outcome);
 		printed = end_run(request, &run, outcome.has_run && !run.error, &file);
 		if (outcome.counters.count || outcome.run.asked)
@@ -494,11 +438,11 @@ mem_run_main(int argc, char **argv)
 	struct mem_run_request request = {0};
 	int status;
 
-	setup_init(&request.common.setup, 1);
-	request.common.setup.access_period = 1;
+	setup_init(&request.once.common.setup, 1);
+	request.once.common.setup.access_period = 1;
 	status = command_line_read(&line, &request, argc, argv);
 	if (!status)
 		status = run_program_once(&request);
-	options_fini(&request.common.options);
+	options_fini(&request.once.common.options);
 	return status;
 }
