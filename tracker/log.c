@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -808,7 +809,7 @@ take_back(uint64_t address, uint64_t time)
 			return false;
 		/* a reader that sees any of what follows sees `changes` changed, too: now, or after it has copied */
 		__atomic_store_n(&chunk->changes, ++self.changes, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
+		atomic_thread_fence(memory_order_release);
 		self.written--;
 		if (i < self.written)
 			memmove(event, event + 1, (size_t)(self.written - i) * sizeof(*event));

@@ -537,7 +537,7 @@ hierarchy_page_node(struct hierarchy *hierarchy, uint64_t address)
 INLINE uint64_t
 place_of(const struct hierarchy *hierarchy, uint64_t address)
 {
-	const struct remedies *remedies = __atomic_load_n(&hierarchy->system->remedies, __ATOMIC_ACQUIRE);
+	struct remedies *remedies = __atomic_load_n(&hierarchy->system->remedies, __ATOMIC_ACQUIRE);
 
 	return __builtin_expect(!remedies, 1) ? address : remedies_address(remedies, address);
 }

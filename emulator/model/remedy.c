@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_MAX 4096
-#define WORD_SHIFT 3
-#define SPREAD_BASE                                                                                                    \
-	(UINT64_C(0x6f) << 40)           /* where words with lines of their own are: no program has mappings there     \
-	                                  */
-#define SPREAD_BYTES (UINT64_C(1) << 32) /* for each object */
-#define FOLLOWS      4                   /* accesses in a row after which a page is moved */
+#define RANGES_MAX   4096
+#define WORD_SHIFT   3
+#define SPREAD_BASE  (UINT64_C(0x6f) << 40) /* of words with lines of their own: no program has mappings there */
+#define SPREAD_BYTES (UINT64_C(1) << 32)    /* for each object */
+#define FOLLOWS      4                      /* accesses in a row after which a page is moved */
 #define NODE_UNKNOWN 0xff
 
 /* What is known of a page. */
@@ -26,19 +24,11 @@ struct remedy_range {
 	struct remedy_page *pages; /* OBJECT_REMEDY_LOCAL, _MIGRATE */
 };
 
-/* Memory of ranges that were removed: readers may still use it. */
-struct retired {
-	struct retired *next;
-	void *memory;
-};
-
 struct remedies {
 	unsigned nodes, page_shift, line_shift;
-	pthread_mutex_t lock;
-	uint32_t version; /* odd while ranges are changed */
+	pthread_mutex_t lock; /* of what follows, pages too */
 	uint32_t count;
-	uint64_t spread; /* objects whose words were given lines */
-	struct retired *retired;
+	uint64_t spread;                        /* objects whose words were given lines */
 	struct remedy_range ranges[RANGES_MAX]; /* ascending, disjoint */
 };
 
@@ -59,34 +49,15 @@ remedies_new(unsigned nodes, unsigned page_shift, unsigned line_shift)
 void
 remedies_free(struct remedies *remedies)
 {
-	struct retired *retired;
-
 	if (!remedies)
 		return;
 	for (uint32_t i = 0; i < remedies->count; i++)
 		free(remedies->ranges[i].pages);
-	while ((retired = remedies->retired)) {
-		remedies->retired = retired->next;
-		free(retired->memory);
-		free(retired);
-	}
 	pthread_mutex_destroy(&remedies->lock);
 	free(remedies);
 }
 
 /* ---- ranges ---- */
-
-/* Without memory for that it stays allocated. */
-static void
-retire(struct remedies *remedies, void *memory)
-{
-	struct retired *retired = memory ? malloc(sizeof(*retired)) : NULL;
-
-	if (!retired)
-		return;
-	*retired = (struct retired){remedies->retired, memory};
-	remedies->retired = retired;
-}
 
 /* Under the lock: the first range that ends behind `address`. */
 static uint32_t
@@ -105,24 +76,11 @@ find_place(const struct remedies *remedies, uint64_t address)
 	return low;
 }
 
-static void
-begin_change(struct remedies *remedies)
-{
-	__atomic_store_n(&remedies->version, remedies->version + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-static void
-end_change(struct remedies *remedies)
-{
-	__atomic_store_n(&remedies->version, remedies->version + 1, __ATOMIC_RELEASE);
-}
-
 /* Under the lock. */
 static void
 remove_range(struct remedies *remedies, uint32_t at)
 {
-	retire(remedies, remedies->ranges[at].pages);
+	free(remedies->ranges[at].pages);
 	remedies->count--;
 	memmove(&remedies->ranges[at], &remedies->ranges[at + 1], (remedies->count - at) * sizeof(remedies->ranges[0]));
 }
@@ -157,7 +115,6 @@ remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum ob
 	if (size > UINT64_MAX - address)
 		return;
 	pthread_mutex_lock(&remedies->lock);
-	begin_change(remedies);
 	at = find_place(remedies, address);
 	if (kind == OBJECT_REMEDY_NONE) {
 		if (at < remedies->count && remedies->ranges[at].start == address)
@@ -172,46 +129,38 @@ remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum ob
 			remedies->count++;
 		}
 	}
-	end_change(remedies);
 	pthread_mutex_unlock(&remedies->lock);
 }
 
-/* A copy of the range that has `address`; false: none has. */
-static bool
-find_range(const struct remedies *remedies, uint64_t address, struct remedy_range *range)
+/* Under the lock: the range that has `address`; NULL: none has. */
+static const struct remedy_range *
+find_range(const struct remedies *remedies, uint64_t address)
 {
-	uint32_t version, at;
-	bool is_found;
+	const uint32_t at = find_place(remedies, address);
 
-	do {
-		while ((version = __atomic_load_n(&remedies->version, __ATOMIC_ACQUIRE)) % 2)
-			;
-		at = find_place(remedies, address);
-		is_found = at < RANGES_MAX && at < remedies->count && remedies->ranges[at].start <= address;
-		if (is_found)
-			*range = remedies->ranges[at];
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (__atomic_load_n(&remedies->version, __ATOMIC_RELAXED) != version);
-	return is_found;
+	return at < remedies->count && remedies->ranges[at].start <= address ? &remedies->ranges[at] : NULL;
 }
 
 /* ---- what they do ---- */
 
 uint64_t
-remedies_address(const struct remedies *remedies, uint64_t address)
+remedies_address(struct remedies *remedies, uint64_t address)
 {
-	struct remedy_range range;
-	uint64_t word;
+	const struct remedy_range *range;
 
-	if (!find_range(remedies, address, &range) || range.kind != OBJECT_REMEDY_SPREAD)
-		return address;
-	word = (address >> WORD_SHIFT) - (range.start >> WORD_SHIFT);
-	return range.base + (word << remedies->line_shift) + address % (1 << WORD_SHIFT);
+	pthread_mutex_lock(&remedies->lock);
+	range = find_range(remedies, address);
+	if (range && range->kind == OBJECT_REMEDY_SPREAD) {
+		const uint64_t word = (address >> WORD_SHIFT) - (range->start >> WORD_SHIFT);
+
+		address = range->base + (word << remedies->line_shift) + address % (1 << WORD_SHIFT);
+	}
+	pthread_mutex_unlock(&remedies->lock);
+	return address;
 }
 
-/* Threads that are in it at once may each see what was before the other: that is as good an order as any. */
 static unsigned
-follow_user(struct remedy_page *page, const struct remedy_range *range, unsigned toucher, unsigned home)
+follow_user(const struct remedy_range *range, struct remedy_page *page, unsigned toucher, unsigned home)
 {
 	if (page->home == NODE_UNKNOWN)
 		page->home = (uint8_t)home;
@@ -233,14 +182,15 @@ follow_user(struct remedy_page *page, const struct remedy_range *range, unsigned
 	return page->home;
 }
 
-unsigned
-remedies_node(struct remedies *remedies, uint64_t address, unsigned toucher, unsigned home)
+/* Under the lock. */
+static unsigned
+node_of(const struct remedies *remedies, uint64_t address, unsigned toucher, unsigned home)
 {
-	struct remedy_range range;
+	const struct remedy_range *range = find_range(remedies, address);
 
-	if (!find_range(remedies, address, &range))
+	if (!range)
 		return home;
-	switch (range.kind) {
+	switch (range->kind) {
 	case OBJECT_REMEDY_INTERLEAVE:
 		return (unsigned)((address >> remedies->page_shift) % remedies->nodes);
 	case OBJECT_REMEDY_REPLICATE:
@@ -248,9 +198,21 @@ remedies_node(struct remedies *remedies, uint64_t address, unsigned toucher, uns
 	case OBJECT_REMEDY_LOCAL:
 	case OBJECT_REMEDY_MIGRATE:
 		return follow_user(
-			&range.pages[(address >> remedies->page_shift) - (range.start >> remedies->page_shift)], &range,
+			range,
+			&range->pages[(address >> remedies->page_shift) - (range->start >> remedies->page_shift)],
 			toucher, home);
 	default:
 		return home;
 	}
+}
+
+unsigned
+remedies_node(struct remedies *remedies, uint64_t address, unsigned toucher, unsigned home)
+{
+	unsigned node;
+
+	pthread_mutex_lock(&remedies->lock);
+	node = node_of(remedies, address, toucher, home);
+	pthread_mutex_unlock(&remedies->lock);
+	return node;
 }

@@ -5,7 +5,7 @@
  * remedy. The program and its addresses stay as they are: the model serves accesses to such an object as if the remedy
  * had been applied.
  *
- * Thread rule: any thread; adding and removing lock, looking up does not.
+ * Thread rule: any thread, under a lock of their own.
  */
 #ifndef DCPI_EMULATOR_MODEL_REMEDY_H
 #define DCPI_EMULATOR_MODEL_REMEDY_H
@@ -31,7 +31,7 @@ void remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, en
  * Where the byte at `address` is: itself, or, in an object whose threads are to have lines of their own, where it would
  * be if each word had a line.
  */
-uint64_t remedies_address(const struct remedies *remedies, uint64_t address);
+uint64_t remedies_address(struct remedies *remedies, uint64_t address);
 
 /*
  * The node whose memory serves an access to `address` from `toucher`; `home`: without a remedy.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,13 +354,13 @@ copy_chunk(const struct object_log_reader *reader, uint32_t at, bool is_ended, s
 		err = read_head(reader, at, &before);
 		if (err)
 			return err;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		atomic_thread_fence(memory_order_acquire);
 		if (before.written > begin)
 			err = read_at(reader, copy->events, (size_t)(before.written - begin) * sizeof(copy->events[0]),
 			              chunk_offset(reader, at) + CHUNK_HEAD + begin * sizeof(copy->events[0]));
 		if (err)
 			return err;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		atomic_thread_fence(memory_order_acquire);
 		err = read_head(reader, at, &after);
 		if (err)
 			return err;
