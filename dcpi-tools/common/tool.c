@@ -1,11 +1,16 @@
 #include "dcpi-tools/common/tool.h"
 
+#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/guard.h"
 #include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
+
+#define SUBCOMMANDS_MAX 16 /* of a tool */
 
 static bool
 has_events(const struct selection *selection)
@@ -117,5 +122,68 @@ tool_run(const struct tool *tool, void *request, void *report, int argc, char **
 	if (!status)
 		status = make_and_print(tool, options, request, report);
 	options_fini(options);
+	return status;
+}
+
+/* ---- tools with subcommands ---- */
+
+struct subcommand_choice {
+	const struct subcommands *commands;
+	size_t command;
+	int at; /* where it stands among the arguments */
+};
+
+static size_t
+find_subcommand(const struct subcommands *commands, const struct argp_state *state, const char *text)
+{
+	const char *names[SUBCOMMANDS_MAX];
+
+	for (size_t i = 0; i < commands->count; i++)
+		names[i] = commands->commands[i].name;
+	return options_choice(state, "command", text, names, commands->count);
+}
+
+static error_t
+parse_subcommand(int key, char *text, struct argp_state *state)
+{
+	struct subcommand_choice *choice = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG: /* what follows is the command's */
+		choice->command = find_subcommand(choice->commands, state, text);
+		choice->at = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int
+tool_run_subcommand(const struct subcommands *commands, int argc, char **argv)
+{
+	const struct argp argp = {.parser = parse_subcommand, .args_doc = commands->arguments, .doc = commands->doc};
+	struct guard guard = {
+		.subject = commands->tool,
+		.claim = commands->damage,
+		.advice = DATABASE_DAMAGE_ADVICE,
+		.status = STATUS_DAMAGED,
+	};
+	struct subcommand_choice choice = {.commands = commands};
+	int status;
+
+	text_init();
+	argp_err_exit_status = STATUS_USAGE;
+	status = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
+	if (status)
+		return message_cannot(NULL, "read the command line", -status, NULL);
+	argv += choice.at;
+	argv[0] = commands->commands[choice.command].title;
+	guard_enter(&guard);
+	status = commands->commands[choice.command].run(argc - choice.at, argv);
+	guard_leave(&guard);
 	return status;
 }

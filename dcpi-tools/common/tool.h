@@ -73,6 +73,27 @@ struct tool {
 /* For main(): its exit status. `request` and `report` are the tool's. */
 int tool_run(const struct tool *tool, void *request, void *report, int argc, char **argv);
 
+/* ---- tools with subcommands: "dcpimem objects" ---- */
+
+struct subcommand {
+	const char *name;
+	char *title;                       /* what its own help calls it: "dcpimem objects" */
+	int (*run)(int argc, char **argv); /* argv[0] is the title; the exit status */
+};
+
+struct subcommands {
+	const char *tool;
+	const char *arguments, *doc; /* of --help, as argp's args_doc and doc */
+	const char *damage;          /* what a SIGBUS of a mapped file means: "the database is damaged" */
+	const struct subcommand *commands;
+	size_t count;
+};
+
+/* For main(): its exit status. */
+int tool_run_subcommand(const struct subcommands *commands, int argc, char **argv);
+
+/* ---- reports of a selection ---- */
+
 /* The first choices of a report: a selection, events, and images. */
 struct report_choice {
 	struct selection *selection;

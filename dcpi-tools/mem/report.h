@@ -1,11 +1,12 @@
 /*
- * report.h - what dcpimem prints of a memory profile: objects, one object, threads
+ * report.h - what dcpimem prints of a memory profile: its objects, by what they cost
  *
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_MEM_REPORT_H
 #define DCPI_TOOLS_MEM_REPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@ struct mem_trial {
 	const char *missing;    /* why it could not be tried; NULL: it was */
 };
 
+#define MEM_WHY_SIZE 512 /* of a verdict's sentence */
+
 struct mem_view {
 	size_t limit;   /* rows at most; 0: those that cost at least a thousandth of the run */
 	bool by_object; /* a row for each object, not for each allocation site */
@@ -31,20 +34,28 @@ struct mem_view {
 /* Each: 0, -ENOMEM, or the stream's error. */
 int mem_objects_text(const struct memory_report *report, const struct mem_view *view, const struct output *output);
 int mem_objects_json(const struct memory_report *report, const struct mem_view *view, FILE *stream);
-int mem_threads_text(const struct memory_report *report, const struct mem_view *view, const struct output *output);
-int mem_threads_json(const struct memory_report *report, const struct mem_view *view, FILE *stream);
 
-/*
- * The group that `name` ("makeMatrix+0x60", or "makeMatrix", if that is one group) names; with a number behind it
- * ("makeMatrix+0x60#3") also the object, in *member; else NULL there. NULL, and *similar, a group's name or NULL: there
- * is none.
- */
-const struct memory_group *mem_find(const struct memory_report *report, const char *name,
-                                    const struct memory_member **member, const char **similar);
+/* A row of objects. */
+struct mem_row {
+	const struct memory_group *group;
+	const struct memory_member *member; /* NULL: all of the group */
+	const struct memory_evidence *evidence;
+	enum memory_verdict verdict;
+	uint64_t cost_cycles, size;
+};
 
-int mem_object_text(const struct memory_report *report, const struct memory_group *group,
-                    const struct memory_member *member, const struct mem_view *view, const struct output *output);
-int mem_object_json(const struct memory_report *report, const struct memory_group *group,
-                    const struct memory_member *member, FILE *stream);
+struct mem_row mem_row_of(const struct memory_report *report, const struct memory_group *group,
+                          const struct memory_member *member); /* NULL: all of the group */
+
+/* "makeMatrix+0x60", with "#3" behind it for one of several. Free it. NULL: no memory. */
+char *mem_row_name(const struct memory_report *report, const struct mem_row *row);
+
+/* NULL: no memory. */
+json_t *mem_row_json(const struct memory_report *report, const struct mem_row *row);
+
+/* ---- how each report begins ---- */
+
+void mem_print_head(const struct memory_report *report, const struct output *output);
+json_t *mem_head_json(const struct memory_report *report, const char *schema); /* NULL: no memory */
 
 #endif

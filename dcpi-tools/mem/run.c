@@ -415,7 +415,7 @@ run_program_once(struct mem_run_request *request)
 	};
 	struct emulation_request emulation = emulation_of(&request->once);
 	struct emulation_outcome outcome;
-	struct atomic_file file;
+	struct atomic_file file = {0};
 	int status = begin_run(request, &run, &file), printed;
 
 	if (!status) {

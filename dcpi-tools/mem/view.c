@@ -2,18 +2,19 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
-#include "dcpi-tools/common/text.h"
-#include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/common/picture.h"
+#include "dcpi-tools/common/tool.h"
+#include "dcpi-tools/emu/command.h"
 #include "dcpi-tools/mem/command.h"
+#include "dcpi-tools/mem/object_report.h"
 #include "dcpi-tools/mem/plot.h"
 #include "dcpi-tools/mem/report.h"
+#include "dcpi-tools/mem/thread_report.h"
 #include "profile/catalog.h"
 #include "profile/memory_rows.h"
 
@@ -27,20 +28,28 @@ struct mem_view_request {
 	bool by_object;
 };
 
+struct mem_view_report {
+	const struct mem_view_request *request;
+	struct memory_profile profile;
+	struct memory_report report;
+	const struct memory_group *group;   /* that the user named; NULL: all */
+	const struct memory_member *member; /* NULL: all of the group */
+};
+
 /* ---- the profile ---- */
 
-/* Of the newest epoch that the user's expression names and that has one. */
+/* --epoch may name several: of the newest of them that has objects. */
 static int
-read_chosen(struct database *database, const struct mem_view_request *request, struct memory_profile *profile)
+read_chosen(struct database *database, const struct selection_request *request, struct memory_profile *profile)
 {
 	char why[WHY_SIZE] = "";
 	uint32_t *ids, none = 0;
 	size_t count;
 	int err;
 
-	if (!request->options.request.epoch)
+	if (!request->epoch)
 		return memory_rows_read(database->profile, &none, profile);
-	err = catalog_choose_epochs(database->profile, &request->options.request, &ids, &count, why, sizeof(why));
+	err = catalog_choose_epochs(database->profile, request, &ids, &count, why, sizeof(why));
 	if (err)
 		return database_cannot_select(database, err, why);
 	err = -ENOENT;
@@ -52,40 +61,67 @@ read_chosen(struct database *database, const struct mem_view_request *request, s
 	return err;
 }
 
+/* An exit status: 0, or another after a message. */
 static int
-read_profile(const struct mem_view_request *request, struct memory_profile *profile)
+read_profile(struct database *database, const struct selection_request *request, struct memory_profile *profile)
 {
-	struct database database;
-	int status = database_open(&database, request->options.directory), err;
+	const int err = read_chosen(database, request, profile);
 
-	if (status)
-		return status;
-	err = read_chosen(&database, request, profile);
-	status = err > 0 ? err : STATUS_OK;
-	if (err == -ENOENT) {
-		message_print(database.directory,
-		              request->options.request.epoch
-		                      ? "epoch %s has no memory objects: 'dcpimem run' records them"
-		                      : "no epoch has memory objects%s: 'dcpimem run' records them",
-		              request->options.request.epoch ? request->options.request.epoch : "");
-		status = STATUS_FAILURE;
-	} else if (err < 0) {
-		status = database_cannot_read(&database, err);
-	}
-	database_close(&database);
-	return status;
+	if (err >= 0)
+		return err;
+	if (err != -ENOENT)
+		return database_cannot_read(database, err);
+	message_print(database->directory,
+	              request->epoch ? "epoch %s has no memory objects: 'dcpimem run' records them"
+	                             : "no epoch has memory objects%s: 'dcpimem run' records them",
+	              request->epoch ? request->epoch : "");
+	return STATUS_FAILURE;
 }
 
-/* ---- the commands ---- */
+static int
+find_object(struct mem_view_report *shown, const char *name)
+{
+	const char *similar;
 
-/* What a command prints. */
-struct mem_view_command {
-	int (*text)(const struct memory_report *report, const struct mem_view_request *request,
-	            const struct output *output);
-	int (*json)(const struct memory_report *report, const struct mem_view_request *request, FILE *stream);
-	/* Draw what --plot names; an exit status. NULL: it has no such option. */
-	int (*plot)(const struct memory_report *report, const struct mem_view_request *request);
-};
+	shown->group = mem_find(&shown->report, name, &shown->member, &similar);
+	if (shown->group)
+		return STATUS_OK;
+	if (similar)
+		message_print(name, "there is no such object with accesses, or several; %s is one", similar);
+	else
+		message_print(name, "there is no such object with accesses: 'dcpimem objects --limit 1000' lists them");
+	return STATUS_USAGE;
+}
+
+/* ---- the steps of each command: struct tool's ---- */
+
+static int
+view_make(struct report *report, const struct request *asked, struct database *database)
+{
+	struct mem_view_report *shown = (void *)report;
+	const struct mem_view_request *request = (const void *)asked;
+	int status = request->plot ? plot_check(request->plot) : STATUS_OK;
+	int err;
+
+	shown->request = request;
+	if (!status)
+		status = read_profile(database, &request->options.request, &shown->profile);
+	if (status)
+		return status;
+	err = memory_report_init(&shown->report, &shown->profile);
+	if (err)
+		return message_cannot(NULL, "make the report", err, NULL);
+	return request->object ? find_object(shown, request->object) : STATUS_OK;
+}
+
+static void
+view_fini(struct report *report)
+{
+	struct mem_view_report *shown = (void *)report;
+
+	memory_report_fini(&shown->report);
+	memory_profile_fini(&shown->profile);
+}
 
 static struct mem_view
 view_of(const struct mem_view_request *request)
@@ -95,133 +131,85 @@ view_of(const struct mem_view_request *request)
 }
 
 static int
-objects_text(const struct memory_report *report, const struct mem_view_request *request, const struct output *output)
+objects_text(const struct report *report, const struct output *output)
 {
-	const struct mem_view view = view_of(request);
+	const struct mem_view_report *shown = (const void *)report;
+	const struct mem_view view = view_of(shown->request);
 
-	return mem_objects_text(report, &view, output);
+	return mem_objects_text(&shown->report, &view, output);
 }
 
 static int
-objects_json(const struct memory_report *report, const struct mem_view_request *request, FILE *stream)
+objects_json(const struct report *report, FILE *stream)
 {
-	const struct mem_view view = view_of(request);
+	const struct mem_view_report *shown = (const void *)report;
+	const struct mem_view view = view_of(shown->request);
 
-	return mem_objects_json(report, &view, stream);
+	return mem_objects_json(&shown->report, &view, stream);
 }
 
 static int
-threads_text(const struct memory_report *report, const struct mem_view_request *request, const struct output *output)
+threads_text(const struct report *report, const struct output *output)
 {
-	const struct mem_view view = view_of(request);
+	const struct mem_view_report *shown = (const void *)report;
 
-	return mem_threads_text(report, &view, output);
+	return mem_threads_text(&shown->report, shown->request->options.header, output);
 }
 
 static int
-threads_json(const struct memory_report *report, const struct mem_view_request *request, FILE *stream)
+threads_json(const struct report *report, FILE *stream)
 {
-	const struct mem_view view = view_of(request);
+	const struct mem_view_report *shown = (const void *)report;
 
-	return mem_threads_json(report, &view, stream);
+	return mem_threads_json(&shown->report, stream);
 }
 
 static int
-object_text(const struct memory_report *report, const struct mem_view_request *request, const struct output *output)
+threads_plot(const struct report *report)
 {
-	const struct mem_view view = view_of(request);
-	const struct memory_member *member;
-	const char *similar;
-	const struct memory_group *group = mem_find(report, request->object, &member, &similar);
+	const struct mem_view_report *shown = (const void *)report;
+	const char *plot = shown->request->plot;
 
-	return mem_object_text(report, group, member, &view, output);
+	return plot ? mem_plot_threads(&shown->report, plot) : TOOL_PRINTS;
 }
 
 static int
-object_json(const struct memory_report *report, const struct mem_view_request *request, FILE *stream)
+object_text(const struct report *report, const struct output *output)
 {
-	const struct memory_member *member;
-	const char *similar;
-	const struct memory_group *group = mem_find(report, request->object, &member, &similar);
+	const struct mem_view_report *shown = (const void *)report;
 
-	return mem_object_json(report, group, member, stream);
+	return mem_object_text(&shown->report, shown->group, shown->member, shown->request->options.header, output);
 }
 
 static int
-object_plot(const struct memory_report *report, const struct mem_view_request *request)
+object_json(const struct report *report, FILE *stream)
 {
-	const struct memory_member *member;
-	const char *similar;
-	const struct memory_group *group = mem_find(report, request->object, &member, &similar);
+	const struct mem_view_report *shown = (const void *)report;
 
-	return mem_plot_object(report, member ? member : &report->objects[group->first_object], request->object,
-	                       request->plot);
+	return mem_object_json(&shown->report, shown->group, shown->member, stream);
 }
 
 static int
-threads_plot(const struct memory_report *report, const struct mem_view_request *request)
+object_plot(const struct report *report)
 {
-	return mem_plot_threads(report, request->plot);
+	const struct mem_view_report *shown = (const void *)report;
+	const struct mem_view_request *request = shown->request;
+	const struct memory_member *member =
+		shown->member ? shown->member : &shown->report.objects[shown->group->first_object];
+
+	return request->plot ? mem_plot_object(&shown->report, member, request->object, request->plot) : TOOL_PRINTS;
 }
 
 static int
-check_object(const struct memory_report *report, const struct mem_view_request *request)
-{
-	const struct memory_member *member;
-	const char *similar;
-
-	if (!request->object || mem_find(report, request->object, &member, &similar))
-		return STATUS_OK;
-	if (similar)
-		message_print(request->object, "there is no such object with accesses, or several; %s is one", similar);
-	else
-		message_print(request->object,
-		              "there is no such object with accesses: 'dcpimem objects --limit 1000' lists them");
-	return STATUS_USAGE;
-}
-
-static int
-print(const struct mem_view_command *command, const struct memory_report *report,
-      const struct mem_view_request *request)
-{
-	struct output output;
-	int err, closed;
-
-	output_open(&output, request->options.color, request->options.pager);
-	if (request->options.format == FORMAT_JSON)
-		err = command->json(report, request, output.stream);
-	else
-		err = command->text(report, request, &output);
-	closed = output_close(&output);
-	err = err ? err : closed;
-	return err ? message_cannot(NULL, "print", err, NULL) : STATUS_OK;
-}
-
-static int
-view(const struct command_line *line, const struct mem_view_command *command, int argc, char **argv)
+view(const struct tool *tool, int argc, char **argv)
 {
 	struct mem_view_request request = {.limit = 0};
-	struct memory_profile profile = {.source = 0};
-	struct memory_report report;
-	int status = command_line_read(line, &request, argc, argv);
+	struct mem_view_report report = {.request = &request};
 
-	if (!status && request.plot)
-		status = plot_check(request.plot);
-	if (!status)
-		status = read_profile(&request, &profile);
-	if (!status) {
-		int err = memory_report_init(&report, &profile);
-
-		status = err ? message_cannot(NULL, "make the report", err, NULL) : check_object(&report, &request);
-		if (!status)
-			status = command->plot && request.plot ? command->plot(&report, &request)
-			                                       : print(command, &report, &request);
-		memory_report_fini(&report);
-	}
-	memory_profile_fini(&profile);
-	options_fini(&request.options);
-	return status;
+	return tool_run(tool, &request, &report, argc, argv);
 }
+
+/* ---- their options ---- */
 
 #define EPOCH_ROW                                                                                                      \
 	OPTION_TEXT(1, "epoch", "EPOCH", struct mem_view_request, options.request.epoch,                               \
@@ -259,9 +247,15 @@ mem_objects_main(int argc, char **argv)
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 	};
-	static const struct mem_view_command command = {objects_text, objects_json, NULL};
+	static const struct tool tool = {
+		.line = &line,
+		.make = view_make,
+		.print_text = objects_text,
+		.print_json = objects_json,
+		.fini = view_fini,
+	};
 
-	return view(&line, &command, argc, argv);
+	return view(&tool, argc, argv);
 }
 
 int
@@ -276,9 +270,16 @@ mem_threads_main(int argc, char **argv)
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 	};
-	static const struct mem_view_command command = {threads_text, threads_json, threads_plot};
+	static const struct tool tool = {
+		.line = &line,
+		.make = view_make,
+		.print_text = threads_text,
+		.print_json = threads_json,
+		.act = threads_plot,
+		.fini = view_fini,
+	};
 
-	return view(&line, &command, argc, argv);
+	return view(&tool, argc, argv);
 }
 
 int
@@ -299,7 +300,14 @@ mem_object_main(int argc, char **argv)
 		.options = offsetof(struct mem_view_request, options),
 		.argument_missing = "which object? 'dcpimem objects' lists them",
 	};
-	static const struct mem_view_command command = {object_text, object_json, object_plot};
+	static const struct tool tool = {
+		.line = &line,
+		.make = view_make,
+		.print_text = object_text,
+		.print_json = object_json,
+		.act = object_plot,
+		.fini = view_fini,
+	};
 
-	return view(&line, &command, argc, argv);
+	return view(&tool, argc, argv);
 }
