@@ -11,6 +11,7 @@
 #include "dcpi-tools/common/text.h"
 #include "image/lines.h"
 #include "image/symbols.h"
+#include "memory/numbers.h"
 #include "process/hash.h"
 #include "process/proc.h"
 
@@ -25,16 +26,10 @@ struct named_file {
 	UT_hash_handle hh;
 };
 
-struct known_place {
-	uint64_t key[2]; /* the file, the offset */
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
 struct names {
 	struct memory_profile *profile;
 	struct named_file *files;
-	struct known_place *places;
+	struct numbers places; /* file, offset: the profile's */
 };
 
 struct process_mapping {
@@ -88,7 +83,7 @@ names_free(struct names *names)
 		next = file->hh.next;
 		free_file(file);
 	}
-	HASH_FREE_ALL(names->places);
+	numbers_fini(&names->places);
 	free(names);
 }
 
@@ -168,25 +163,16 @@ uint32_t
 names_place(struct names *names, const struct image *image, uint64_t offset, uint64_t lookup)
 {
 	struct named_file *file = image ? find_file(names, image) : NULL;
-	const uint64_t key[2] = {(uint64_t)(uintptr_t)file, offset};
 	struct memory_place *place, made = {.offset = offset};
-	struct known_place *known;
+	uint32_t number;
 
 	if (image && !file)
 		return MEMORY_NOTHING;
-	HASH_FIND(hh, names->places, key, sizeof(key), known);
-	if (known)
-		return known->number;
-	known = calloc(1, sizeof(*known));
-	if (!known)
+	number = numbers_of(&names->places, (uint64_t)(uintptr_t)file, offset);
+	if (number == NUMBER_NONE)
 		return MEMORY_NOTHING;
-	memcpy(known->key, key, sizeof(key));
-	known->number = (uint32_t)names->profile->place_count;
-	HASH_ADD(hh, names->places, key, sizeof(key), known);
-	if (!hash_added(known)) {
-		free(known);
-		return MEMORY_NOTHING;
-	}
+	if (number < names->profile->place_count)
+		return number;
 	name_function(names, file, offset, lookup, &made);
 	name_source(names, file, lookup, &made);
 	made.image = memory_profile_add_text(names->profile, file ? file->path : "");
@@ -194,7 +180,7 @@ names_place(struct names *names, const struct image *image, uint64_t offset, uin
 	if (!place)
 		return MEMORY_NOTHING;
 	*place = made;
-	return known->number;
+	return number;
 }
 
 /* ---- what a process has mapped ---- */

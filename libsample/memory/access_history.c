@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "memory/numbers.h"
 #include "memory/object_map.h"
 #include "process/hash.h"
 
@@ -46,19 +47,6 @@ struct history_process {
 	struct sampled_object *sampled;
 };
 
-/* How many objects a site has made. */
-struct site_count {
-	uint32_t key[2]; /* the site, or the name; which of the two it is */
-	uint32_t count;
-	UT_hash_handle hh;
-};
-
-struct known_thread {
-	uint32_t key[2]; /* process, tid */
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
 struct access_history {
 	struct memory_profile *profile;
 	size_t access_max;
@@ -70,8 +58,10 @@ struct access_history {
 	size_t pending_count, pending_room;
 	uint64_t sequence, applied, latest; /* applied: up to this time */
 	uint32_t weight, random;
-	struct site_count *sites;
-	struct known_thread *threads;
+	struct numbers makers; /* sites and names, with whether it is a name: their objects are numbered */
+	uint32_t *made;        /* by maker: how many objects */
+	size_t made_count, made_room;
+	struct numbers threads; /* process, tid: the profile's */
 };
 
 struct access_history *
@@ -102,8 +92,9 @@ access_history_free(struct access_history *history)
 	}
 	free(history->processes);
 	free(history->pending);
-	HASH_FREE_ALL(history->sites);
-	HASH_FREE_ALL(history->threads);
+	numbers_fini(&history->makers);
+	numbers_fini(&history->threads);
+	free(history->made);
 	free(history);
 }
 
@@ -135,50 +126,36 @@ access_history_live(const struct access_history *history)
 static uint32_t
 next_number(struct access_history *history, uint32_t site, bool is_name)
 {
-	const uint32_t key[2] = {site, is_name};
-	struct site_count *found;
+	const uint32_t maker = numbers_of(&history->makers, site, is_name);
 
-	HASH_FIND(hh, history->sites, key, sizeof(key), found);
-	if (!found) {
-		found = calloc(1, sizeof(*found));
-		if (!found)
+	if (maker == NUMBER_NONE)
+		return 0;
+	while (maker >= history->made_count) {
+		uint32_t *made = ARRAY_APPEND(history->made, history->made_count, history->made_room);
+
+		if (!made)
 			return 0;
-		memcpy(found->key, key, sizeof(key));
-		HASH_ADD(hh, history->sites, key, sizeof(key), found);
-		if (!hash_added(found)) {
-			free(found);
-			return 0;
-		}
+		*made = 0;
 	}
-	return ++found->count;
+	return ++history->made[maker];
 }
 
 /* The profile's number of a thread. MEMORY_NOTHING: no memory. */
 static uint32_t
 number_of_thread(struct access_history *history, uint32_t process, uint32_t tid)
 {
-	const uint32_t key[2] = {process, tid};
+	const uint32_t number = numbers_of(&history->threads, process, tid);
 	struct memory_thread *thread;
-	struct known_thread *found;
 
-	HASH_FIND(hh, history->threads, key, sizeof(key), found);
-	if (found)
-		return found->number;
-	found = calloc(1, sizeof(*found));
-	if (!found)
+	if (number == NUMBER_NONE)
 		return MEMORY_NOTHING;
-	memcpy(found->key, key, sizeof(key));
-	found->number = (uint32_t)history->profile->thread_count;
-	HASH_ADD(hh, history->threads, key, sizeof(key), found);
-	if (!hash_added(found)) {
-		free(found);
-		return MEMORY_NOTHING;
+	if (number == history->profile->thread_count) {
+		thread = memory_profile_add_thread(history->profile);
+		if (!thread)
+			return MEMORY_NOTHING;
+		*thread = (struct memory_thread){process, tid};
 	}
-	thread = memory_profile_add_thread(history->profile);
-	if (!thread)
-		return MEMORY_NOTHING;
-	*thread = (struct memory_thread){process, tid};
-	return found->number;
+	return number;
 }
 
 /* ---- objects that begin and end ---- */

@@ -1,0 +1,297 @@
+#include "dcpi-tools/mem/logs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "dcpi-tools/emulated/run_directory.h"
+#include "memory/numbers.h"
+
+struct log_file {
+	struct object_log_reader *reader;
+	int pid, number;
+	uint32_t process; /* the history's; MEMORY_NOTHING: not known yet */
+	bool is_broken;
+};
+
+/* A site of a log, by its number of ours. */
+struct log_site {
+	uint32_t named; /* the profile's; MEMORY_NOTHING: not yet */
+	uint64_t hash;
+};
+
+struct logs {
+	struct access_history *history;
+	struct memory_profile *profile;
+	char directory[PATH_MAX];
+	bool is_target;
+	struct log_processes processes;
+	struct log_file *logs;
+	size_t count, room;
+	struct numbers numbers; /* a log, its site */
+	struct log_site *sites; /* by these */
+	size_t site_count, site_room;
+	uint32_t of_log; /* whose events are taken */
+};
+
+struct logs *
+logs_new(struct access_history *history, struct memory_profile *profile, const char *directory, bool is_target,
+         const struct log_processes *processes)
+{
+	struct logs *logs = calloc(1, sizeof(*logs));
+
+	if (!logs)
+		return NULL;
+	logs->history = history;
+	logs->profile = profile;
+	logs->is_target = is_target;
+	logs->processes = *processes;
+	snprintf(logs->directory, sizeof(logs->directory), "%s", directory);
+	return logs;
+}
+
+void
+logs_free(struct logs *logs)
+{
+	if (!logs)
+		return;
+	for (size_t i = 0; i < logs->count; i++)
+		object_log_reader_free(logs->logs[i].reader);
+	free(logs->logs);
+	numbers_fini(&logs->numbers);
+	free(logs->sites);
+	free(logs);
+}
+
+/* ---- files ---- */
+
+static int
+see_log(void *context, const struct run_file *file)
+{
+	struct logs *logs = context;
+	struct object_log_reader *reader;
+	struct log_file *log;
+	char path[PATH_MAX + 64];
+	int fd;
+
+	for (size_t i = 0; i < logs->count; i++) {
+		if (logs->logs[i].pid == file->pid && logs->logs[i].number == file->number)
+			return 0;
+	}
+	/* to write, too: what was read is given back */
+	snprintf(path, sizeof(path), "%s/" OBJECT_LOG_PREFIX "%d.%d", logs->directory, file->pid, file->number);
+	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	reader = fd < 0 ? NULL : object_log_reader_new(fd);
+	if (fd >= 0)
+		close(fd);
+	if (!reader)
+		return errno == ENOMEM ? -ENOMEM : 0; /* it is being made, or is none */
+	if ((object_log_reader_clock(reader) == OBJECT_CLOCK_TARGET) != logs->is_target) {
+		object_log_reader_free(reader);
+		return 0;
+	}
+	log = ARRAY_APPEND(logs->logs, logs->count, logs->room);
+	if (!log) {
+		object_log_reader_free(reader);
+		return -ENOMEM;
+	}
+	*log = (struct log_file){reader, file->pid, file->number, MEMORY_NOTHING, false};
+	return 0;
+}
+
+int
+logs_look(struct logs *logs)
+{
+	const int err = run_directory_each_file(logs->directory, OBJECT_LOG_PREFIX, see_log, logs);
+
+	for (size_t i = 0; i < logs->count && !err; i++) {
+		struct log_file *log = &logs->logs[i];
+
+		if (log->process == MEMORY_NOTHING)
+			log->process = logs->processes.find(logs->processes.context, log->pid,
+			                                    object_log_reader_began(log->reader));
+	}
+	return err;
+}
+
+bool
+logs_has(const struct logs *logs, uint32_t process)
+{
+	for (size_t i = 0; i < logs->count; i++) {
+		if (logs->logs[i].process == process)
+			return true;
+	}
+	return false;
+}
+
+/* ---- events ---- */
+
+/* Our number of a site. MEMORY_NOTHING: no memory. */
+static uint32_t
+number_of_site(struct logs *logs, uint32_t log, uint32_t site)
+{
+	const uint32_t number = numbers_of(&logs->numbers, log, site);
+
+	if (number == NUMBER_NONE)
+		return MEMORY_NOTHING;
+	while (number >= logs->site_count) {
+		struct log_site *added = ARRAY_APPEND(logs->sites, logs->site_count, logs->site_room);
+
+		if (!added)
+			return MEMORY_NOTHING;
+		*added = (struct log_site){.named = MEMORY_NOTHING};
+	}
+	return number;
+}
+
+static int
+take_event(void *context, uint32_t tid, const struct object_log_event *event)
+{
+	struct logs *logs = context;
+	struct object_log_event taken = *event;
+
+	if (taken.site != OBJECT_LOG_NO_SITE) {
+		const uint32_t number = number_of_site(logs, logs->of_log, taken.site);
+
+		if (number == MEMORY_NOTHING)
+			return -ENOMEM;
+		taken.site = number + 1;
+	}
+	return access_history_event(logs->history, logs->logs[logs->of_log].process, tid, &taken);
+}
+
+int
+logs_take(struct logs *logs, uint64_t horizon, bool is_ended)
+{
+	for (size_t i = 0; i < logs->count; i++) {
+		struct log_file *log = &logs->logs[i];
+		int err;
+
+		if (log->process == MEMORY_NOTHING || log->is_broken)
+			continue;
+		logs->of_log = (uint32_t)i;
+		err = object_log_reader_take(log->reader, horizon, is_ended, take_event, logs);
+		if (err == -ENOMEM)
+			return err;
+		log->is_broken = err;
+	}
+	return 0;
+}
+
+/* ---- names ---- */
+
+/* The site with these frames, which another process of the program has named. MEMORY_NOTHING: none. */
+static uint32_t
+find_site(const struct memory_profile *profile, const struct memory_site *wanted)
+{
+	for (size_t i = 0; i < profile->site_count; i++) {
+		const struct memory_site *site = &profile->sites[i];
+
+		if (site->name == wanted->name && site->count == wanted->count &&
+		    memcmp(profile->frames + site->first, profile->frames + wanted->first,
+		           site->count * sizeof(*profile->frames)) == 0)
+			return (uint32_t)i;
+	}
+	return MEMORY_NOTHING;
+}
+
+static int
+name_site(struct logs *logs, struct names *names, uint32_t number)
+{
+	struct memory_profile *profile = logs->profile;
+	const uint64_t *key = numbers_key(&logs->numbers, number);
+	const struct log_file *log = &logs->logs[key[0]];
+	const struct process_map *map = logs->processes.map(logs->processes.context, log->process);
+	struct log_site *site = &logs->sites[number];
+	struct memory_site named = {.first = (uint32_t)profile->frame_count};
+	uint64_t frames[OBJECT_LOG_FRAMES];
+	const unsigned count = object_log_reader_frames(log->reader, (uint32_t)key[1], frames, &site->hash);
+	struct memory_site *added;
+	char text[4096];
+
+	for (unsigned i = 0; i < count && frames[i]; i++) {
+		const uint32_t place = names_address(names, map, frames[i], true);
+		uint32_t *frame = place == MEMORY_NOTHING ? NULL : memory_profile_add_frame(profile);
+
+		if (!frame)
+			return -ENOMEM;
+		*frame = place;
+		named.count++;
+	}
+	if (count) {
+		const struct memory_place *place = &profile->places[profile->frames[named.first]];
+
+		if (place->distance)
+			snprintf(text, sizeof(text), "%s+0x%" PRIx64, memory_profile_text(profile, place->function),
+			         place->distance);
+		else
+			snprintf(text, sizeof(text), "%s", memory_profile_text(profile, place->function));
+	} else {
+		snprintf(text, sizeof(text), "[unknown]");
+	}
+	named.name = memory_profile_add_text(profile, text);
+	site->named = find_site(profile, &named);
+	if (site->named != MEMORY_NOTHING) {
+		profile->frame_count = named.first;
+		return 0;
+	}
+	added = memory_profile_add_site(profile);
+	if (!added || named.name == MEMORY_NOTHING)
+		return -ENOMEM;
+	*added = named;
+	site->named = (uint32_t)(added - profile->sites);
+	return 0;
+}
+
+int
+logs_name_sites(struct logs *logs, struct names *names)
+{
+	struct memory_profile *profile = logs->profile;
+
+	for (size_t i = 0; i < profile->object_count; i++) {
+		struct memory_object *object = &profile->objects[i];
+		uint32_t number = object->site - 1;
+		int err = 0;
+
+		if (object->site == MEMORY_NOTHING)
+			continue;
+		if (logs->sites[number].named == MEMORY_NOTHING)
+			err = name_site(logs, names, number);
+		if (err)
+			return err;
+		object->site = logs->sites[number].named;
+	}
+	return 0;
+}
+
+size_t
+logs_site_hashes(const struct logs *logs, uint32_t site, uint64_t *hashes, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < logs->site_count && count < max; i++) {
+		if (logs->sites[i].named == site)
+			hashes[count++] = logs->sites[i].hash;
+	}
+	return count;
+}
+
+void
+logs_add_totals(const struct logs *logs, struct memory_totals *totals)
+{
+	for (size_t i = 0; i < logs->count; i++) {
+		struct object_log_counts counts;
+
+		if (object_log_reader_counts(logs->logs[i].reader, &counts))
+			continue;
+		totals->short_lived += counts.short_lived;
+		totals->lost_events += counts.lost;
+		totals->unnamed += counts.unnamed;
+	}
+}
