@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "tracker/log.h"
+#include "tracker/pages.h"
 
 #define EARLY_BYTES           16384 /* what is allocated while the functions are looked for: dlsym() does */
 #define THREAD_LOCAL_MAX      (1 << 24)
@@ -597,6 +598,7 @@ begin(void)
 	if (log_enter()) {
 		record_first_stack();
 		log_leave();
+		pages_begin(next.pthread_create);
 	}
 	errno = error;
 }

@@ -299,7 +299,7 @@ find_remedies(void)
 static bool
 find_directory(void)
 {
-	const char *named = secure_getenv("DCPI_OBJECTS");
+	const char *named = secure_getenv(OBJECT_LOG_DIRECTORY);
 
 	if (!named || !*named || strlen(named) >= sizeof(directory) || is_emulator())
 		return false;

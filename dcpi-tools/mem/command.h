@@ -7,6 +7,7 @@
 #define DCPI_TOOLS_MEM_COMMAND_H
 
 int mem_run_main(int argc, char **argv);
+int mem_record_main(int argc, char **argv);
 int mem_objects_main(int argc, char **argv);
 int mem_object_main(int argc, char **argv);
 int mem_threads_main(int argc, char **argv);

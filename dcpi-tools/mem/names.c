@@ -1,13 +1,18 @@
 #include "dcpi-tools/mem/names.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "code/decoder.h"
 #include "dcpi-tools/common/text.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -15,7 +20,8 @@
 #include "process/hash.h"
 #include "process/proc.h"
 
-#define NAME_SIZE 4096
+#define NAME_SIZE             4096
+#define INSTRUCTION_BYTES_MAX 16
 
 /* A file, by its path. */
 struct named_file {
@@ -29,7 +35,9 @@ struct named_file {
 struct names {
 	struct memory_profile *profile;
 	struct named_file *files;
-	struct numbers places; /* file, offset: the profile's */
+	struct numbers places;   /* file, offset: the profile's */
+	struct decoder *decoder; /* of `architecture`; NULL: none yet */
+	enum architecture architecture;
 };
 
 struct process_mapping {
@@ -84,6 +92,7 @@ names_free(struct names *names)
 		free_file(file);
 	}
 	numbers_fini(&names->places);
+	decoder_free(names->decoder);
 	free(names);
 }
 
@@ -183,6 +192,42 @@ names_place(struct names *names, const struct image *image, uint64_t offset, uin
 	return number;
 }
 
+/* ---- instructions ---- */
+
+/* The decoder of the file's architecture. NULL: none. */
+static struct decoder *
+decoder_of(struct names *names, int fd)
+{
+	enum architecture architecture;
+	uint16_t machine;
+
+	if (pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) != sizeof(machine) ||
+	    architecture_of_machine(machine, &architecture))
+		return NULL;
+	if (!names->decoder || names->architecture != architecture) {
+		decoder_free(names->decoder);
+		names->decoder = decoder_new(architecture);
+		names->architecture = architecture;
+	}
+	return names->decoder;
+}
+
+bool
+names_writes(struct names *names, const struct image *image, uint64_t offset)
+{
+	const int fd = open(image->path, O_RDONLY | O_CLOEXEC);
+	struct instruction instruction = {.stores = false};
+	struct decoder *decoder = fd < 0 ? NULL : decoder_of(names, fd);
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+	const ssize_t got = decoder ? pread(fd, bytes, sizeof(bytes), (off_t)offset) : 0;
+
+	if (got > 0)
+		(void)decoder_decode_one(decoder, bytes, (size_t)got, offset, &instruction);
+	if (fd >= 0)
+		close(fd);
+	return instruction.stores;
+}
+
 /* ---- what a process has mapped ---- */
 
 struct process_map *
@@ -218,6 +263,24 @@ struct map_reading {
 	uint64_t base;
 };
 
+/* `base`: as process_map_refresh(). 0 or -ENOMEM. */
+static int
+make_mapping(const struct record_mmap *mmap, uint64_t base, struct process_mapping *mapping)
+{
+	*mapping = (struct process_mapping){
+		.start = mmap->start - base,
+		.end = mmap->start - base + mmap->length,
+		.file_offset = mmap->file_offset,
+		.device_major = mmap->device_major,
+		.device_minor = mmap->device_minor,
+		.inode = mmap->inode,
+		.is_code = mmap->protection & PROT_EXEC,
+		.is_writable = mmap->protection & PROT_WRITE,
+		.path = strdup(mmap->path && mmap->path[0] == '/' && mmap->path[1] != '/' ? mmap->path : ""),
+	};
+	return mapping->path ? 0 : -ENOMEM;
+}
+
 static int
 take_line(void *context, char *line)
 {
@@ -230,18 +293,7 @@ take_line(void *context, char *line)
 	mapping = ARRAY_APPEND(reading->mappings, reading->count, reading->room);
 	if (!mapping)
 		return -ENOMEM;
-	*mapping = (struct process_mapping){
-		.start = mmap.start - reading->base,
-		.end = mmap.start - reading->base + mmap.length,
-		.file_offset = mmap.file_offset,
-		.device_major = mmap.device_major,
-		.device_minor = mmap.device_minor,
-		.inode = mmap.inode,
-		.is_code = mmap.protection & PROT_EXEC,
-		.is_writable = mmap.protection & PROT_WRITE,
-		.path = strdup(mmap.inode && mmap.path && mmap.path[0] == '/' ? mmap.path : ""),
-	};
-	if (mapping->path)
+	if (!make_mapping(&mmap, reading->base, mapping))
 		return 0;
 	reading->count--;
 	return -ENOMEM;
@@ -265,6 +317,89 @@ process_map_refresh(struct process_map *map, uint64_t base)
 	map->count = reading.count;
 	map->room = reading.room;
 	map->base = base;
+	return 0;
+}
+
+/* Append the part of a mapping from `start` to `end`. 0 or -ENOMEM. */
+static int
+keep_part(struct process_mapping **mappings, size_t *count, size_t *room, const struct process_mapping *mapping,
+          uint64_t start, uint64_t end)
+{
+	struct process_mapping *part = ARRAY_APPEND(*mappings, *count, *room);
+
+	if (!part)
+		return -ENOMEM;
+	*part = *mapping;
+	part->start = start;
+	part->end = end;
+	part->file_offset += start - mapping->start;
+	part->path = strdup(mapping->path);
+	if (part->path)
+		return 0;
+	--*count;
+	return -ENOMEM;
+}
+
+int
+process_map_add(struct process_map *map, const struct record_mmap *mmap)
+{
+	const uint64_t end = mmap->start + mmap->length;
+	struct process_mapping *mappings = NULL, *place, made;
+	size_t count = 0, room = 0;
+	bool is_placed = false;
+	int err = end > mmap->start ? make_mapping(mmap, 0, &made) : 0;
+
+	if (err || end <= mmap->start)
+		return err;
+	for (size_t i = 0; i <= map->count && !err; i++) {
+		const struct process_mapping *here = i < map->count ? &map->mappings[i] : NULL;
+
+		if (here && here->start < mmap->start)
+			err = keep_part(&mappings, &count, &room, here, here->start,
+			                here->end < mmap->start ? here->end : mmap->start);
+		if (!err && !is_placed && (!here || here->end > mmap->start)) {
+			place = ARRAY_APPEND(mappings, count, room);
+			if (place)
+				*place = made;
+			else
+				err = -ENOMEM;
+			is_placed = place;
+		}
+		if (!err && here && here->end > end)
+			err = keep_part(&mappings, &count, &room, here, here->start > end ? here->start : end,
+			                here->end);
+	}
+	if (err) {
+		if (!is_placed)
+			free(made.path);
+		free_mappings(mappings, count);
+		return err;
+	}
+	free_mappings(map->mappings, map->count);
+	map->mappings = mappings;
+	map->count = count;
+	map->room = room;
+	return 0;
+}
+
+int
+process_map_copy(struct process_map *map, const struct process_map *from)
+{
+	struct process_mapping *mappings = NULL;
+	size_t count = 0, room = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < from->count && !err; i++)
+		err = keep_part(&mappings, &count, &room, &from->mappings[i], from->mappings[i].start,
+		                from->mappings[i].end);
+	if (err) {
+		free_mappings(mappings, count);
+		return err;
+	}
+	free_mappings(map->mappings, map->count);
+	map->mappings = mappings;
+	map->count = count;
+	map->room = room;
 	return 0;
 }
 
@@ -292,6 +427,18 @@ image_of(const struct process_mapping *mapping)
 		.inode = mapping->inode,
 		.path = mapping->path,
 	};
+}
+
+bool
+process_map_file(const struct process_map *map, uint64_t address, struct image *image, uint64_t *offset)
+{
+	const struct process_mapping *mapping = find_mapping(map, address);
+
+	if (!mapping || !mapping->path[0])
+		return false;
+	*image = image_of(mapping);
+	*offset = address - mapping->start + mapping->file_offset;
+	return true;
 }
 
 uint32_t

@@ -15,6 +15,7 @@
 #include "memory/access_history.h"
 #include "memory/memory_profile.h"
 #include "process/image_table.h"
+#include "stream/record.h"
 
 /* Names go into `profile`, which must outlive it. NULL: no memory. */
 struct names *names_new(struct memory_profile *profile);
@@ -26,18 +27,33 @@ void names_free(struct names *names); /* NULL is allowed */
  */
 uint32_t names_place(struct names *names, const struct image *image, uint64_t offset, uint64_t lookup);
 
+/*
+ * Whether the instruction at `offset` of an image writes memory. False: also where it cannot be read, or several
+ * accesses of it, as those of a copy, differ.
+ */
+bool names_writes(struct names *names, const struct image *image, uint64_t offset);
+
 /* ---- what a process has mapped ---- */
 
 struct process_map;
 
-/* `base`: added to the process's addresses for those in /proc/PID/maps. NULL: no memory. */
-struct process_map *process_map_new(uint32_t pid);
-void process_map_free(struct process_map *map); /* NULL is allowed */
+struct process_map *process_map_new(uint32_t pid); /* empty; NULL: no memory */
+void process_map_free(struct process_map *map);    /* NULL is allowed */
 
 /*
- * Read /proc/PID/maps again. When the process has ended, what was read before stays. 0, -ENOMEM, or -errno.
+ * Read /proc/PID/maps again. `base`: added to the process's addresses for those in there. When the process has ended,
+ * what was known before stays. 0, -ENOMEM, or -errno.
  */
 int process_map_refresh(struct process_map *map, uint64_t base);
+
+/* Take in a mapping that was made: it takes the place of what is there. 0 or -ENOMEM. */
+int process_map_add(struct process_map *map, const struct record_mmap *mmap);
+
+/* Replace what is known by what another process has, as fork() does. 0 or -ENOMEM. */
+int process_map_copy(struct process_map *map, const struct process_map *from);
+
+/* The file at an address, which `map` keeps, and the offset there. False: none. */
+bool process_map_file(const struct process_map *map, uint64_t address, struct image *image, uint64_t *offset);
 
 /* Whether something is known of the address. */
 bool process_map_has(const struct process_map *map, uint64_t address);

@@ -316,9 +316,9 @@ print_evidence(const struct memory_report *report, const struct memory_evidence 
 	if (evidence->transfers)
 		fprintf(output->stream,
 		        "Lines of other cores: %" PRIu64
-		        " accesses waited, %.1f %% of the run; %.0f %% of that falsely shared\n",
+		        " accesses waited, %.1f %% of the %s; %.0f %% of that falsely shared\n",
 		        evidence->transfers, PERCENT * memory_report_share(report, evidence->transfer_cycles),
-		        mem_percent(evidence->false_cycles, evidence->transfer_cycles));
+		        mem_costs_of(report), mem_percent(evidence->false_cycles, evidence->transfer_cycles));
 }
 
 int
@@ -338,9 +338,9 @@ mem_object_text(const struct memory_report *report, const struct memory_group *g
 		if (!member && group->object_count > 1)
 			fprintf(output->stream, ": %" PRIu32 " objects, %s", group->object_count,
 			        mem_size_format(row.size, text));
-		fprintf(output->stream, "\n%s%s%s, %.1f %% of the run at most: %s.\n", output_style(output, STYLE_HOT),
+		fprintf(output->stream, "\n%s%s%s, %.1f %% of the %s at most: %s.\n", output_style(output, STYLE_HOT),
 		        verdict_text(row.verdict), output_plain(output, STYLE_HOT),
-		        PERCENT * memory_report_share(report, row.cost_cycles), why);
+		        PERCENT * memory_report_share(report, row.cost_cycles), mem_costs_of(report), why);
 		if (member || group->object_count == 1)
 			print_life(report, first, output);
 		print_evidence(report, row.evidence, output);

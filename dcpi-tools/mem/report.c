@@ -15,6 +15,14 @@
 
 /* ---- the head of a report ---- */
 
+const char *
+mem_costs_of(const struct memory_report *report)
+{
+	const struct memory_totals *totals = &report->profile->totals;
+
+	return totals->counts ? "accesses" : totals->busy_cycles ? "run" : "waiting";
+}
+
 void
 mem_print_head(const struct memory_report *report, const struct output *output)
 {
@@ -26,8 +34,10 @@ mem_print_head(const struct memory_report *report, const struct output *output)
 	        (double)totals->elapsed_ns / NS_PER_S);
 	fprintf(output->stream, ", %zu thread%s of %zu process%s\n", profile->thread_count,
 	        text_plural(profile->thread_count), profile->process_count, profile->process_count == 1 ? "" : "es");
-	fprintf(output->stream, "%" PRIu64 " accesses left the cores' own caches, %zu of them sampled", totals->counted,
-	        profile->access_count);
+	fprintf(output->stream,
+	        totals->counts ? "%" PRIu64 " faults tell who used a page next, %zu of them kept"
+	                       : "%" PRIu64 " accesses left the cores' own caches, %zu of them sampled",
+	        totals->counted, profile->access_count);
 	if (all->memory)
 		fprintf(output->stream, "; of those to memory %.0f %% went to another node",
 		        mem_percent(all->remote, all->memory));
@@ -296,14 +306,14 @@ mem_head_json(const struct memory_report *report, const char *schema)
 {
 	const struct memory_totals *totals = &report->profile->totals;
 
-	return json_pack("{s:s, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", schema,
-	                 "source", json_shown(memory_profile_text(report->profile, report->profile->source)), "seconds",
-	                 (double)totals->elapsed_ns / NS_PER_S, "counted", json_count(totals->counted), "sampled",
-	                 json_count(report->profile->access_count), "nodes", json_count(totals->nodes), "lost_events",
-	                 json_count(totals->lost_events), "lost_samples", json_count(totals->lost_accesses), "late",
-	                 json_count(totals->late_events), "unnamed", json_count(totals->unnamed), "short_lived",
-	                 json_count(totals->short_lived), "untracked", json_count(totals->untracked), "all",
-	                 evidence_json(report, &report->all));
+	return json_pack("{s:s, s:o, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", schema,
+	                 "source", json_shown(memory_profile_text(report->profile, report->profile->source)),
+	                 "costs_of", mem_costs_of(report), "seconds", (double)totals->elapsed_ns / NS_PER_S, "counted",
+	                 json_count(totals->counted), "sampled", json_count(report->profile->access_count), "nodes",
+	                 json_count(totals->nodes), "lost_events", json_count(totals->lost_events), "lost_samples",
+	                 json_count(totals->lost_accesses), "late", json_count(totals->late_events), "unnamed",
+	                 json_count(totals->unnamed), "short_lived", json_count(totals->short_lived), "untracked",
+	                 json_count(totals->untracked), "all", evidence_json(report, &report->all));
 }
 
 static json_t *
@@ -333,4 +343,12 @@ mem_objects_json(const struct memory_report *report, const struct mem_view *view
 	if (view->trial_count)
 		failed |= json_object_set_new(root, "tried", trials_json(view));
 	return json_print(json_kept(root, failed), stream);
+}
+
+int
+mem_objects_print(const struct memory_report *report, const struct mem_view *view, bool json, FILE *stream)
+{
+	const struct output output = {.stream = stream};
+
+	return json ? mem_objects_json(report, view, stream) : mem_objects_text(report, view, &output);
 }

@@ -35,6 +35,9 @@ struct mem_view {
 int mem_objects_text(const struct memory_report *report, const struct mem_view *view, const struct output *output);
 int mem_objects_json(const struct memory_report *report, const struct mem_view *view, FILE *stream);
 
+/* One of these, for a report on `stream`. */
+int mem_objects_print(const struct memory_report *report, const struct mem_view *view, bool json, FILE *stream);
+
 /* A row of objects. */
 struct mem_row {
 	const struct memory_group *group;
@@ -54,6 +57,12 @@ char *mem_row_name(const struct memory_report *report, const struct mem_row *row
 json_t *mem_row_json(const struct memory_report *report, const struct mem_row *row);
 
 /* ---- how each report begins ---- */
+
+/*
+ * Of what costs are shares: the "run"; the "waiting" of all sampled accesses, where cycles of the run are not known;
+ * the "accesses", where times are not known.
+ */
+const char *mem_costs_of(const struct memory_report *report);
 
 void mem_print_head(const struct memory_report *report, const struct output *output);
 json_t *mem_head_json(const struct memory_report *report, const char *schema); /* NULL: no memory */

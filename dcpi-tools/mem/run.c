@@ -14,7 +14,9 @@
 #include "dcpi-tools/mem/collect.h"
 #include "dcpi-tools/mem/command.h"
 #include "dcpi-tools/mem/copy_cost.h"
+#include "dcpi-tools/mem/here.h"
 #include "dcpi-tools/mem/report.h"
+#include "dcpi-tools/mem/tracked.h"
 #include "memory/object_log.h"
 #include "profile/memory_rows.h"
 
@@ -28,6 +30,7 @@ struct mem_run_request {
 	size_t limit;
 	bool by_object;
 	unsigned tried; /* verdicts, 1 << enum memory_verdict */
+	enum access_source source;
 };
 
 /* For the callbacks of emulation_run(). */
@@ -68,21 +71,13 @@ prepare(void *context, const char *directory)
 	return run->collector ? STATUS_OK : message_cannot(NULL, "begin", -ENOMEM, NULL);
 }
 
-/* Libraries that the user preloads stay. The emulator itself gets the tracker, too, which does nothing there. */
+/* The emulator itself gets the tracker, too, which does nothing there. */
 static int
 begin(void *context)
 {
 	const struct mem_run *run = context;
-	const char *preloaded = getenv("LD_PRELOAD");
-	char *libraries = NULL;
-	int err = 0;
+	const int err = tracked_set_environment(run->tracker, run->directory);
 
-	if (preloaded && *preloaded && asprintf(&libraries, "%s:%s", run->tracker, preloaded) < 0)
-		err = -ENOMEM;
-	else if (setenv("LD_PRELOAD", libraries ? libraries : run->tracker, 1) ||
-	         setenv("DCPI_OBJECTS", run->directory, 1))
-		err = -errno;
-	free(libraries);
 	return err ? message_cannot(NULL, "preload the tracker", err, NULL) : STATUS_OK;
 }
 
@@ -312,16 +307,28 @@ check(void *checked, struct argp_state *state)
 {
 	const struct mem_run_request *request = checked;
 
-	command_check_once(&request->once, "dcpimem run", state);
+	if (!request->once.common.command)
+		argp_error(state, "which program? dcpimem run [--machine NAME] -- PROGRAM [ARGUMENT]...");
+	if (request->once.machine)
+		command_check_once(&request->once, "dcpimem run", state);
+	else if (request->tried)
+		argp_error(state, "--try goes with --machine NAME: an emulated machine alone can have remedies");
+	else if (request->once.threads)
+		argp_error(state, "--threads goes with --machine NAME: it chooses from that machine's cores");
+	if (request->once.machine && request->source)
+		argp_error(state, "--source is of this machine: it does not go with --machine");
 	if (!(request->once.common.setup.parts & SETUP_CACHES))
 		argp_error(state, "accesses are sampled where caches miss: --model must not leave out caches");
 }
 
 static const struct option_row rows[] = {
 	COMMAND_ONCE_WHERE,
-	OPTION_CALL(
-		1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), take_period,
-		"A sample in N of the accesses that leave a core's caches (1; more rarely when they are very many)"),
+	OPTION_CALL(1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), take_period,
+                    "A sample in N of the accesses that leave a core's caches (1; more rarely when they are very "
+                    "many); here, "
+                    "of a PMU's loads and stores (10007)"),
+	OPTION_CALL(1, "source", 0, "SOURCE", offsetof(struct mem_run_request, source), mem_take_source,
+                    "Here: sample by the PMU (pmu), or by faults of NUMA balancing (faults); auto: what there is"),
 	OPTION_CALL(1, "try", 0, "VERDICT", offsetof(struct mem_run_request, tried), take_trial,
                     "Run it once more with the remedy of the objects that have VERDICT ('all': of each), and compare"),
 	COMMAND_ONCE_KEPT,
@@ -345,45 +352,46 @@ static const struct command_line line = {
 };
 
 static int
-print(const struct mem_run *run, const struct memory_report *report, FILE *stream)
-{
-	const struct mem_run_request *request = run->request;
-	const struct output output = {.stream = stream};
-	const struct mem_view view = {
-		.limit = request->limit,
-		.by_object = request->by_object,
-		.header = true,
-		.trials = run->trials,
-		.trial_count = run->trial_count,
-	};
-
-	return request->once.json ? mem_objects_json(report, &view, stream) : mem_objects_text(report, &view, &output);
-}
-
-static int
 print_report(struct mem_run *run, struct atomic_file *file)
 {
+	const struct mem_run_request *request = run->request;
 	struct memory_report report;
 	int err = memory_report_init(&report, &run->profile);
 
-	if (!err && run->request->tried && run_trials(run, &report, (double)run->profile.totals.elapsed_ns / 1e9))
+	if (!err && request->tried && run_trials(run, &report, (double)run->profile.totals.elapsed_ns / 1e9))
 		err = -ECANCELED;
 	if (!err)
-		err = print(run, &report, file->stream);
+		err = mem_objects_print(&report,
+		                        &(struct mem_view){
+						.limit = request->limit,
+						.by_object = request->by_object,
+						.header = true,
+						.trials = run->trials,
+						.trial_count = run->trial_count,
+					},
+		                        request->once.json, file->stream);
 	memory_report_fini(&report);
 	return err;
 }
 
 static int
+cannot_find_tracker(const char *path, int err)
+{
+	return message_cannot(path, "find the tracker", err, "is dcpi installed whole?");
+}
+
+static int
 begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_file *file)
 {
+	struct setup *setup = &request->once.common.setup;
 	int status = command_choose_once(&request->once), err;
 
+	setup->access_period = setup->access_period ? setup->access_period : 1;
 	if (status)
 		return status;
 	err = child_find_installed(TRACKER_NAME, run->tracker);
 	if (err)
-		return message_cannot(run->tracker, "find the tracker", err, "is dcpi installed whole?");
+		return cannot_find_tracker(run->tracker, err);
 	err = memory_profile_init(&run->profile);
 	return err ? message_cannot(NULL, "begin", err, NULL) : command_open_report(&request->once, file);
 }
@@ -401,7 +409,7 @@ end_run(const struct mem_run_request *request, struct mem_run *run, bool has_pro
 }
 
 static int
-run_program_once(struct mem_run_request *request)
+run_emulated(struct mem_run_request *request)
 {
 	struct mem_run run = {.request = request};
 	const struct emulation_watch watch = {
@@ -432,6 +440,25 @@ run_program_once(struct mem_run_request *request)
 	return status;
 }
 
+static int
+run_here(const struct mem_run_request *request)
+{
+	char tracker[PATH_MAX];
+	const struct mem_here_request here = {
+		.native = {.source = request->source,
+	                   .period = request->once.common.setup.access_period,
+	                   .access_max = ACCESS_MAX,
+	                   .tracker = tracker,
+	                   .command = request->once.common.command},
+		.once = &request->once,
+		.limit = request->limit,
+		.by_object = request->by_object,
+	};
+	const int err = child_find_installed(TRACKER_NAME, tracker);
+
+	return err ? cannot_find_tracker(tracker, err) : mem_here_run(&here);
+}
+
 int
 mem_run_main(int argc, char **argv)
 {
@@ -439,10 +466,9 @@ mem_run_main(int argc, char **argv)
 	int status;
 
 	setup_init(&request.once.common.setup, 1);
-	request.once.common.setup.access_period = 1;
 	status = command_line_read(&line, &request, argc, argv);
 	if (!status)
-		status = run_program_once(&request);
+		status = request.once.machine ? run_emulated(&request) : run_here(&request);
 	options_fini(&request.once.common.options);
 	return status;
 }

@@ -20,10 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OBJECT_LOG_MAGIC   UINT64_C(0x3173746a626f6364) /* "dcobjts1" */
-#define OBJECT_LOG_PREFIX  "objects."                   /* of the file's name; the process and a number follow */
-#define OBJECT_LOG_FRAMES  13                           /* of a call chain */
-#define OBJECT_LOG_EVENTS  127                          /* of a chunk */
+#define OBJECT_LOG_MAGIC UINT64_C(0x3173746a626f6364) /* "dcobjts1" */
+/* In the tracker's environment: where it makes its file; and, if it is to keep pages on their nodes (tracker/pages.c)
+ */
+#define OBJECT_LOG_DIRECTORY "DCPI_OBJECTS"
+#define OBJECT_LOG_BIND      "DCPI_OBJECTS_BIND"
+
+#define OBJECT_LOG_PREFIX  "objects." /* of the file's name; the process and a number follow */
+#define OBJECT_LOG_FRAMES  13         /* of a call chain */
+#define OBJECT_LOG_EVENTS  127        /* of a chunk */
 #define OBJECT_LOG_HELD    16
 #define OBJECT_LOG_NO_SITE 0
 

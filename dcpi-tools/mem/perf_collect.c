@@ -1,0 +1,550 @@
+#include "dcpi-tools/mem/perf_collect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/small_file.h"
+#include "dcpi-tools/mem/logs.h"
+#include "dcpi-tools/mem/names.h"
+#include "memory/access_history.h"
+#include "memory/numbers.h"
+#include "process/image_table.h"
+
+#define ASK_AT_ONCE 512 /* pages */
+#define NAME_BYTES  64
+#define NO_IMAGE    UINT64_MAX
+#define TICKS_KHZ   1000000 /* of times in ns */
+
+/* A process and a program that it executes. */
+struct perf_process {
+	uint32_t pid, exec; /* exec: programs that it executed before */
+	uint64_t began;
+	struct process_map *map;
+	bool is_stale; /* the map does not have something */
+};
+
+/* A sample whose page's node is not known yet. */
+struct held_sample {
+	uint32_t process; /* the history's number, and the index */
+	uint32_t cpu;
+	bool is_remote; /* as the PMU says */
+	struct access_sample sample;
+};
+
+struct perf_collector {
+	struct memory_profile *profile;
+	struct perf_collector_options options;
+	struct access_history *history;
+	struct names *names;
+	struct logs *logs; /* NULL: none */
+	struct perf_process *processes;
+	size_t process_count, process_room;
+	struct image_table *images;
+	struct numbers places; /* an image or NO_IMAGE, the offset in it */
+	struct held_sample *held;
+	size_t held_count, held_room;
+	uint64_t page_bytes;
+	int refused;
+};
+
+/* ---- processes ---- */
+
+/* The last program of a process. NULL: it is not known. */
+static struct perf_process *
+find_pid(const struct perf_collector *collector, uint32_t pid)
+{
+	for (size_t i = collector->process_count; i-- > 0;) {
+		if (collector->processes[i].pid == pid)
+			return &collector->processes[i];
+	}
+	return NULL;
+}
+
+static uint32_t
+number_of(const struct perf_collector *collector, const struct perf_process *process)
+{
+	return (uint32_t)(process - collector->processes);
+}
+
+/* `name`: a text. `parent`: whose objects it has; MEMORY_NOTHING: none's. NULL: no memory. */
+static struct perf_process *
+add_process(struct perf_collector *collector, uint32_t pid, uint32_t name, uint32_t parent, uint64_t time)
+{
+	const struct perf_process *before = find_pid(collector, pid);
+	const uint32_t exec = before ? before->exec + 1 : 0;
+	struct process_map *map = process_map_new(pid);
+	struct perf_process *process =
+		map ? ARRAY_APPEND(collector->processes, collector->process_count, collector->process_room) : NULL;
+
+	if (!process) {
+		process_map_free(map);
+		return NULL;
+	}
+	*process = (struct perf_process){.pid = pid, .exec = exec, .began = time, .map = map, .is_stale = true};
+	if (parent != MEMORY_NOTHING && process_map_copy(map, collector->processes[parent].map))
+		return NULL;
+	if (name == MEMORY_NOTHING ||
+	    access_history_add_process(collector->history, pid, exec, name, parent, time) == MEMORY_NOTHING)
+		return NULL;
+	return process;
+}
+
+static uint32_t
+find_process(void *context, int32_t pid, uint64_t time)
+{
+	const struct perf_collector *collector = context;
+	uint32_t found = MEMORY_NOTHING;
+
+	for (size_t i = 0; i < collector->process_count; i++) {
+		if (collector->processes[i].pid == (uint32_t)pid && collector->processes[i].began <= time)
+			found = (uint32_t)i;
+	}
+	return found;
+}
+
+static const struct process_map *
+map_of(void *context, uint32_t process)
+{
+	const struct perf_collector *collector = context;
+
+	return collector->processes[process].map;
+}
+
+static void
+find_region(void *context, uint32_t process, uint64_t address, struct memory_region *region)
+{
+	struct perf_collector *collector = context;
+	struct perf_process *here = &collector->processes[process];
+
+	if (collector->options.is_live && here->is_stale && !process_map_has(here->map, address)) {
+		here->is_stale = false; /* once between two drains */
+		(void)process_map_refresh(here->map, 0);
+	}
+	names_region(collector->names, here->map, address, region);
+	region->is_ours = collector->options.directory && region->kind == MEMORY_FILE &&
+	                  strncmp(memory_profile_text(collector->profile, region->name), collector->options.directory,
+	                          strlen(collector->options.directory)) == 0;
+}
+
+/* ---- the object ---- */
+
+struct perf_collector *
+perf_collector_new(struct memory_profile *profile, const struct perf_collector_options *options)
+{
+	struct perf_collector *collector = calloc(1, sizeof(*collector));
+	const struct log_processes processes = {find_process, map_of, collector};
+
+	if (!collector)
+		return NULL;
+	collector->profile = profile;
+	collector->options = *options;
+	collector->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	collector->history = access_history_new(profile, options->access_max, find_region, collector);
+	collector->names = names_new(profile);
+	collector->images = image_table_new();
+	if (collector->history && options->directory)
+		collector->logs = logs_new(collector->history, profile, options->directory, false, &processes);
+	if (collector->history && collector->names && collector->images && (collector->logs || !options->directory))
+		return collector;
+	perf_collector_free(collector);
+	return NULL;
+}
+
+void
+perf_collector_free(struct perf_collector *collector)
+{
+	if (!collector)
+		return;
+	for (size_t i = 0; i < collector->process_count; i++)
+		process_map_free(collector->processes[i].map);
+	free(collector->processes);
+	free(collector->held);
+	logs_free(collector->logs);
+	numbers_fini(&collector->places);
+	image_table_free(collector->images);
+	access_history_free(collector->history);
+	names_free(collector->names);
+	free(collector);
+}
+
+int
+perf_collector_add_running(struct perf_collector *collector, uint32_t pid)
+{
+	char name[NAME_BYTES];
+	struct perf_process *process;
+
+	if (small_file_read(name, sizeof(name), "/proc/%u/comm", pid))
+		snprintf(name, sizeof(name), "%u", pid);
+	process = add_process(collector, pid, memory_profile_add_text(collector->profile, name), MEMORY_NOTHING, 0);
+	if (!process)
+		return -ENOMEM;
+	return process_map_refresh(process->map, 0) == -ENOMEM ? -ENOMEM : 0;
+}
+
+int
+perf_collector_refused(const struct perf_collector *collector)
+{
+	return collector->refused;
+}
+
+/* A process of which no record told when it began. NULL: no memory. */
+static struct perf_process *
+add_unknown(struct perf_collector *collector, uint32_t pid)
+{
+	return add_process(collector, pid, memory_profile_add_text(collector->profile, "?"), MEMORY_NOTHING, 0);
+}
+
+/* ---- samples ---- */
+
+/* Whether a level beyond the core's own caches had the line; *level: which. */
+static bool
+is_beyond_core(union perf_mem_data_src source, uint8_t *level)
+{
+	const uint64_t memory = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2;
+	const uint64_t caches = PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2;
+
+	*level = MEMORY_CACHE;
+	if (source.mem_lvl_num == PERF_MEM_LVLNUM_RAM || source.mem_lvl_num == PERF_MEM_LVLNUM_PMEM ||
+	    (source.mem_lvl & memory && !(source.mem_lvl & caches))) {
+		*level = MEMORY_DRAM;
+		return true;
+	}
+	return source.mem_lvl_num == PERF_MEM_LVLNUM_L3 || source.mem_lvl_num == PERF_MEM_LVLNUM_ANY_CACHE ||
+	       source.mem_lvl & caches || source.mem_snoop & PERF_MEM_SNOOP_HITM ||
+	       source.mem_snoopx & PERF_MEM_SNOOPX_PEER;
+}
+
+bool
+perf_sample_access(const struct record *record, struct access_sample *sample, bool *is_remote)
+{
+	const union perf_mem_data_src source = {.val = record->sample.data_source};
+	const uint64_t cycles = record->sample.weight < UINT32_MAX ? record->sample.weight : UINT32_MAX;
+	const bool is_modified = source.mem_snoop & PERF_MEM_SNOOP_HITM || source.mem_snoopx & PERF_MEM_SNOOPX_PEER;
+	uint8_t level;
+
+	if (!record->sample.data_address || !is_beyond_core(source, &level))
+		return false;
+	*is_remote = source.mem_remote || source.mem_lvl & (PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2 |
+	                                                    PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2);
+	*sample = (struct access_sample){
+		.time = record->time,
+		.address = record->sample.data_address,
+		.tid = record->tid,
+		.cycles = (uint32_t)cycles,
+		.cost = (uint32_t)cycles,
+		.weight = 1,
+		.level = level,
+		.flags = (uint8_t)((source.mem_op & PERF_MEM_OP_STORE ? MEMORY_STORE : 0) |
+	                           (is_modified ? MEMORY_TRANSFER : 0) | (is_modified && *is_remote ? MEMORY_FAR : 0) |
+	                           (source.mem_lock & PERF_MEM_LOCK_LOCKED ? MEMORY_ATOMIC | MEMORY_STORE : 0)),
+	};
+	return true;
+}
+
+/* Our number of the instruction. NUMBER_NONE: no memory. */
+static uint32_t
+place_of(struct perf_collector *collector, const struct perf_process *process, const struct record *record)
+{
+	uint64_t offset = record->sample.address;
+	struct image image;
+	uint32_t number;
+
+	if (record->mode != CPU_MODE_USER || !process_map_file(process->map, offset, &image, &offset))
+		return numbers_of(&collector->places, NO_IMAGE, record->mode == CPU_MODE_USER ? offset : 0);
+	if (image_table_intern(collector->images, &image, &number))
+		return numbers_of(&collector->places, NO_IMAGE, offset);
+	return numbers_of(&collector->places, number, offset);
+}
+
+static int
+take_sample(struct perf_collector *collector, const struct record *record)
+{
+	const bool is_fault = collector->options.source == SOURCE_FAULTS;
+	struct perf_process *process = find_pid(collector, record->pid);
+	struct held_sample held = {.cpu = record->sample.cpu}, *place;
+
+	if (record->pid == 0 || record->pid == UINT32_MAX || (!process && collector->options.only))
+		return 0;
+	if (is_fault)
+		held.sample = (struct access_sample){.time = record->time,
+		                                     .address = record->sample.data_address,
+		                                     .tid = record->tid,
+		                                     .weight = 1,
+		                                     .level = MEMORY_DRAM};
+	else if (!perf_sample_access(record, &held.sample, &held.is_remote))
+		return 0;
+	collector->profile->totals.counted++;
+	if (!process)
+		process = add_unknown(collector, record->pid);
+	held.sample.place = process ? place_of(collector, process, record) : NUMBER_NONE;
+	if (held.sample.place == NUMBER_NONE)
+		return -ENOMEM;
+	held.process = number_of(collector, process);
+	place = ARRAY_APPEND(collector->held, collector->held_count, collector->held_room);
+	if (!place)
+		return -ENOMEM;
+	*place = held;
+	return 0;
+}
+
+/* ---- other records ---- */
+
+static bool
+is_wanted(const struct perf_collector *collector, uint32_t pid)
+{
+	return !collector->options.only || pid == collector->options.only || find_pid(collector, pid);
+}
+
+static int
+take_fork(struct perf_collector *collector, const struct record *record)
+{
+	const struct perf_process *parent = find_pid(collector, record->task.parent_pid);
+	uint32_t number;
+
+	if (record->pid == record->task.parent_pid || !is_wanted(collector, record->task.parent_pid))
+		return 0; /* a thread; another's child */
+	if (!parent)
+		return add_unknown(collector, record->pid) ? 0 : -ENOMEM;
+	number = number_of(collector, parent);
+	return add_process(collector, record->pid, collector->profile->processes[number].name, number, record->time)
+	               ? 0
+	               : -ENOMEM;
+}
+
+static int
+take_comm(struct perf_collector *collector, const struct record *record)
+{
+	const struct perf_process *process = find_pid(collector, record->pid);
+	uint32_t name;
+
+	if (record->pid != record->tid || !is_wanted(collector, record->pid))
+		return 0;
+	name = memory_profile_add_text(collector->profile, record->comm.name);
+	if (record->comm.is_exec || !process)
+		return add_process(collector, record->pid, name, MEMORY_NOTHING, process ? record->time : 0) ? 0
+		                                                                                             : -ENOMEM;
+	if (name == MEMORY_NOTHING)
+		return -ENOMEM;
+	collector->profile->processes[number_of(collector, process)].name = name;
+	return 0;
+}
+
+static int
+take_mmap(struct perf_collector *collector, const struct record *record)
+{
+	struct perf_process *process = find_pid(collector, record->pid);
+
+	if (record->mode == CPU_MODE_KERNEL || !is_wanted(collector, record->pid))
+		return 0;
+	if (collector->options.is_live && !record->mmap.inode)
+		return 0; /* of memory without a file, which comes and goes more often, /proc tells */
+	if (!process)
+		process = add_unknown(collector, record->pid);
+	return process ? process_map_add(process->map, &record->mmap) : -ENOMEM;
+}
+
+int
+perf_collector_take(struct perf_collector *collector, const struct record *record)
+{
+	switch (record->type) {
+	case RECORD_SAMPLE:
+		return take_sample(collector, record);
+	case RECORD_FORK:
+		return take_fork(collector, record);
+	case RECORD_COMM:
+		return take_comm(collector, record);
+	case RECORD_MMAP:
+		return take_mmap(collector, record);
+	case RECORD_LOST:
+		collector->profile->totals.lost_accesses += record->lost.count;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- where pages are ---- */
+
+static unsigned
+node_of_cpu(const struct perf_collector *collector, uint32_t cpu)
+{
+	const struct node_cpus *cpus = collector->options.cpus;
+
+	return cpus && cpu < NODE_CPUS_MAX ? cpus->node[cpu] : 0;
+}
+
+/* What a PMU knows of the page's node: that of the core, or another, which on machines of two is the other. */
+static unsigned
+node_by_pmu(const struct perf_collector *collector, const struct held_sample *held)
+{
+	const unsigned here = node_of_cpu(collector, held->cpu);
+	const unsigned nodes =
+		collector->options.cpus && collector->options.cpus->nodes > 1 ? collector->options.cpus->nodes : 2;
+
+	return held->is_remote ? (here + 1) % nodes : here;
+}
+
+/* Ask a process for the nodes of the pages of its samples from `first` to `end`; those that it does not tell stay. */
+static void
+ask_nodes(struct perf_collector *collector, size_t first, size_t end)
+{
+	const struct perf_process *process = &collector->processes[collector->held[first].process];
+	void *pages[ASK_AT_ONCE];
+	int nodes[ASK_AT_ONCE];
+
+	for (size_t at = first, next; at < end; at = next) {
+		next = end - at < ASK_AT_ONCE ? end : at + ASK_AT_ONCE;
+		for (size_t i = at; i < next; i++)
+			pages[i - at] =
+				(void *)(uintptr_t)(collector->held[i].sample.address & ~(collector->page_bytes - 1));
+		if (syscall(SYS_move_pages, (long)process->pid, next - at, pages, NULL, nodes, 0L)) {
+			if (errno != ESRCH)
+				collector->refused = errno;
+			return;
+		}
+		for (size_t i = at; i < next; i++) {
+			if (nodes[i - at] >= 0 && nodes[i - at] < MEMORY_NODES_MAX)
+				collector->held[i].sample.page_node = (uint8_t)nodes[i - at];
+		}
+	}
+}
+
+static int
+compare_held(const void *a, const void *b)
+{
+	const struct held_sample *one = a, *other = b;
+
+	if (one->process != other->process)
+		return one->process < other->process ? -1 : 1;
+	return (one->sample.time > other->sample.time) - (one->sample.time < other->sample.time);
+}
+
+static int
+apply_held(struct perf_collector *collector)
+{
+	const bool is_fault = collector->options.source == SOURCE_FAULTS;
+	struct held_sample *held = collector->held;
+	const size_t count = collector->held_count;
+	int err = 0;
+
+	if (count > 1)
+		qsort(held, count, sizeof(*held), compare_held);
+	for (size_t i = 0; i < count; i++) {
+		held[i].sample.node = (uint8_t)node_of_cpu(collector, held[i].cpu);
+		held[i].sample.page_node = (uint8_t)node_by_pmu(collector, &held[i]);
+	}
+	for (size_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && held[next].process == held[i].process; next++)
+			;
+		if (collector->options.is_live)
+			ask_nodes(collector, i, next);
+	}
+	for (size_t i = 0; i < count && !err; i++) {
+		/* without times, remote accesses are what costs, each alike */
+		if (is_fault)
+			held[i].sample.cycles = held[i].sample.cost = held[i].sample.node != held[i].sample.page_node;
+		err = access_history_access(collector->history, held[i].process, &held[i].sample);
+	}
+	collector->held_count = 0;
+	return err;
+}
+
+/* ---- steps ---- */
+
+static int
+advance(struct perf_collector *collector, uint64_t horizon, bool is_ended)
+{
+	int err = apply_held(collector);
+
+	if (!err && collector->logs)
+		err = logs_look(collector->logs);
+	if (!err && collector->logs)
+		err = logs_take(collector->logs, horizon, is_ended);
+	for (size_t i = 0; i < collector->process_count && !err && collector->options.is_live && !is_ended; i++) {
+		struct perf_process *process = &collector->processes[i];
+
+		/* each time: names are looked up when accesses are applied, and it may have ended by then */
+		if (process->is_stale && process == find_pid(collector, process->pid))
+			(void)process_map_refresh(process->map, 0);
+		process->is_stale = true;
+	}
+	if (!err)
+		err = access_history_advance(collector->history, horizon);
+	return err;
+}
+
+int
+perf_collector_advance(struct perf_collector *collector, uint64_t horizon)
+{
+	return advance(collector, horizon, false);
+}
+
+/* Faults do not say what their access was: the instruction does. */
+static int
+name_places(struct perf_collector *collector)
+{
+	const bool is_fault = collector->options.source == SOURCE_FAULTS;
+	struct memory_profile *profile = collector->profile;
+	uint32_t *named = calloc(collector->places.count + 1, sizeof(*named));
+	bool *writes = calloc(collector->places.count + 1, sizeof(*writes));
+	int err = named && writes ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < collector->places.count && !err; i++) {
+		const uint64_t *key = numbers_key(&collector->places, i);
+		const struct image *image =
+			key[0] == NO_IMAGE ? NULL : image_table_get(collector->images, (uint32_t)key[0]);
+
+		named[i] = names_place(collector->names, image, key[1], key[1]);
+		writes[i] = is_fault && image && names_writes(collector->names, image, key[1]);
+		if (named[i] == MEMORY_NOTHING)
+			err = -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->access_count && !err; i++) {
+		struct memory_access *access = &profile->accesses[i];
+
+		access->flags |= writes[access->place] ? MEMORY_STORE : 0;
+		access->place = named[access->place];
+	}
+	free(named);
+	free(writes);
+	return err;
+}
+
+static void
+add_totals(struct perf_collector *collector)
+{
+	struct memory_totals *totals = &collector->profile->totals;
+	const struct node_cpus *cpus = collector->options.cpus;
+
+	if (collector->logs)
+		logs_add_totals(collector->logs, totals);
+	for (size_t i = 0; i < collector->process_count && collector->logs; i++)
+		totals->untracked += !logs_has(collector->logs, (uint32_t)i);
+	totals->nodes = cpus ? cpus->nodes : 1;
+	totals->node_cores = cpus ? cpus->node_cpus : 0;
+	totals->line_bytes = cpus ? cpus->line_bytes : 0;
+	totals->counts = collector->options.source == SOURCE_FAULTS;
+	if (totals->counts)
+		totals->busy_cycles = totals->counted;
+}
+
+int
+perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, uint64_t end_ns)
+{
+	int err = advance(collector, UINT64_MAX, true);
+
+	if (!err)
+		err = access_history_finish(collector->history, start_ns, TICKS_KHZ);
+	if (!err && collector->logs)
+		err = logs_name_sites(collector->logs, collector->names);
+	if (!err)
+		err = name_places(collector);
+	add_totals(collector);
+	collector->profile->totals.elapsed_ns = end_ns - start_ns;
+	return err;
+}
