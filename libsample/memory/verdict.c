@@ -800,59 +800,51 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 	switch (group->verdict) {
 	case VERDICT_REPLICATE:
 		snprintf(text, size,
-		         "once filled it is read (%u %% stores), and %u %% of the accesses to its memory are remote: "
-		         "give "
-		         "each node a copy",
+		         "once filled it is read (%u %% stores), "
+		         "and %u %% of the accesses to its memory are remote: give each node a copy",
 		         percent(evidence->late_stores, evidence->late), remote);
 		return;
 	case VERDICT_INTERLEAVE:
 		snprintf(text, size,
-		         "threads of all nodes read and write it, and %u %% of its memory is that of node %u: spread "
-		         "its "
-		         "pages",
+		         "threads of all nodes read and write it, "
+		         "and %u %% of its memory is that of node %u: spread its pages",
 		         percent(evidence->to_node[to], evidence->memory), to);
 		return;
 	case VERDICT_LOCAL:
 		snprintf(text, size,
-		         "one node alone uses it, and %u %% of the accesses to its memory are remote: let the thread "
-		         "that "
-		         "uses it allocate it and write it first",
+		         "one node alone uses it, and %u %% of the accesses to its memory are remote: "
+		         "let the thread that uses it allocate it and write it first",
 		         remote);
 		return;
 	case VERDICT_PIN:
 		if (evidence->far_cycles > evidence->excess_cycles) {
 			snprintf(text, size,
-			         "%u %% of the waiting for its lines is for cores of another node, and the threads of "
-			         "its "
-			         "process would fit on one: keep them together",
+			         "%u %% of the waiting for its lines is for cores of another node, "
+			         "and the threads of its process would fit on one: keep them together",
 			         percent(evidence->far_cycles, evidence->transfer_cycles));
 			return;
 		}
 		snprintf(text, size,
-		         "%u %% of the accesses to its memory are remote, by threads that moved, or that would fit on "
-		         "one "
-		         "node: keep them with their memory",
+		         "%u %% of the accesses to its memory are remote, "
+		         "by threads that moved, or that would fit on one node: keep them with their memory",
 		         remote);
 		return;
 	case VERDICT_MIGRATE:
 		snprintf(text, size,
-		         "one node after the other uses it, and %u %% of the accesses to its memory are remote: move "
-		         "its "
-		         "pages when its user changes",
+		         "one node after the other uses it, and %u %% of the accesses to its memory are remote: "
+		         "move its pages when its user changes",
 		         remote);
 		return;
 	case VERDICT_PAD:
 		snprintf(text, size,
-		         "%u %% of the waiting for its lines is for bytes that one thread alone uses: give each thread "
-		         "a "
-		         "line of its own",
+		         "%u %% of the waiting for its lines is for bytes that one thread alone uses: "
+		         "give each thread a line of its own",
 		         falsely);
 		return;
 	case VERDICT_SPLIT:
 		snprintf(text, size,
-		         "%u %% of the waiting for its lines is for bytes that nobody else writes, and that several "
-		         "threads "
-		         "read: keep them away from those that are written",
+		         "%u %% of the waiting for its lines is for bytes that nobody else writes, "
+		         "and that several threads read: keep them away from those that are written",
 		         falsely);
 		return;
 	case VERDICT_NOTHING:
