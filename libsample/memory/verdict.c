@@ -22,8 +22,6 @@
 #define PHASE_SINGLE   90 /* of a phase: from one node */
 #define PHASE_SWITCHES 8  /* from node to node, at most */
 #define PHASE_NODE     25 /* of the phases that another node than the first must have */
-#define CONTENDED      8  /* times that a line goes from thread to thread, at least, among samples */
-#define FEW            16 /* of the accesses of who uses a byte most: one part in so many counts for nothing */
 #define FIRST_PASSES   2  /* over an object, by the thread that made it, before others came: that fills it */
 
 static const char *const verdict_texts[VERDICTS] = {
@@ -248,176 +246,11 @@ main_user(const struct user_list *list)
 
 /* ---- lines that are shared falsely ---- */
 
-static int
-compare_bytes(const void *a, const void *b)
-{
-	const struct memory_access *one = *(const struct memory_access *const *)a;
-	const struct memory_access *other = *(const struct memory_access *const *)b;
-
-	return (one->offset > other->offset) - (one->offset < other->offset);
-}
-
-/* What one thread did with one byte. */
-struct byte_user {
-	uint32_t thread;
-	uint64_t reads, writes;
-};
-
-#define BYTE_USERS 64 /* that are distinguished, of one byte */
-
-/* How many did so as often as a FEW-th part of the most who did; *one: the last of them. */
-static uint32_t
-count_users(const struct byte_user *users, size_t count, bool writes, uint64_t most, uint32_t *one)
-{
-	uint32_t several = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t done = writes ? users[i].writes : users[i].reads;
-
-		if (!done || done * FEW < most)
-			continue;
-		*one = users[i].thread;
-		several++;
-	}
-	return several < 2 ? several : 2;
-}
-
-/*
- * Accesses to one byte, of which there are `count`. Who used it a few times only - wrote it first, or read it at the
- * end - does not count: lines do not go from core to core for that.
- */
-static struct shared_byte
-sum_byte(const struct memory_access *const *accesses, size_t count)
-{
-	struct shared_byte byte = {.offset = accesses[0]->offset, .thread = MEMORY_NOTHING};
-	uint32_t reader = MEMORY_NOTHING, writer = MEMORY_NOTHING;
-	struct byte_user users[BYTE_USERS];
-	size_t user_count = 0;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct memory_access *access = accesses[i];
-		size_t at = 0;
-
-		while (at < user_count && users[at].thread != access->thread)
-			at++;
-		if (at == BYTE_USERS)
-			continue;
-		if (at == user_count)
-			users[user_count++] = (struct byte_user){.thread = access->thread};
-		if (access->flags & MEMORY_STORE)
-			users[at].writes += access->weight;
-		else
-			users[at].reads += access->weight;
-		most = users[at].writes > most ? users[at].writes : most;
-		most = users[at].reads > most ? users[at].reads : most;
-		if (access->flags & MEMORY_TRANSFER)
-			byte.cycles += (uint64_t)access->weight * access->cost;
-	}
-	byte.readers = count_users(users, user_count, false, most, &reader);
-	byte.writers = count_users(users, user_count, true, most, &writer);
-	/* written by one thread and read by another: shared truly, which two writers stand for, too */
-	if (byte.writers == 1 && (byte.readers > 1 || (byte.readers == 1 && reader != writer)))
-		byte.writers = 2;
-	byte.thread = byte.writers ? writer : reader;
-	return byte;
-}
-
-/*
- * Whether threads take a line from each other, again and again: only then does a byte that one thread alone was seen to
- * use tell something. Data that is handed on once has lines of few samples.
- */
-static bool
-is_contended(const struct memory_access *const *in_time, size_t count)
-{
-	const struct memory_access *before = NULL;
-	size_t switches = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!(in_time[i]->flags & MEMORY_TRANSFER))
-			continue;
-		switches += before && in_time[i]->thread != before->thread;
-		before = in_time[i];
-	}
-	return switches >= CONTENDED;
-}
-
-/* What says in which line a byte is. */
-struct object_lines {
-	uint64_t address, bytes; /* of the object; of a line */
-};
-
-static int
-compare_lines(const void *a, const void *b, void *context)
-{
-	const struct memory_access *one = *(const struct memory_access *const *)a;
-	const struct memory_access *other = *(const struct memory_access *const *)b;
-	const struct object_lines *line = context;
-	const uint64_t first = (line->address + one->offset) / line->bytes,
-		       second = (line->address + other->offset) / line->bytes;
-
-	if (first != second)
-		return first < second ? -1 : 1;
-	return one < other ? -1 : one > other; /* accesses of the profile ascend by time */
-}
-
-/* The bytes of one line, which `count` accesses, in the order of time, are of. */
-static int
-add_line(const struct memory_access **in_time, size_t count, struct shared_byte **bytes, size_t *byte_count,
-         size_t *room)
-{
-	const bool contended = is_contended(in_time, count);
-	const size_t first = *byte_count;
-	bool is_written = false;
-
-	qsort(in_time, count, sizeof(*in_time), compare_bytes);
-	for (size_t i = 0, next; i < count; i = next) {
-		struct shared_byte *byte = ARRAY_APPEND(*bytes, *byte_count, *room);
-
-		if (!byte)
-			return -ENOMEM;
-		for (next = i + 1; next < count && in_time[next]->offset == in_time[i]->offset; next++)
-			;
-		*byte = sum_byte(in_time + i, next - i);
-		is_written |= byte->writers > 0;
-	}
-	for (size_t i = first; i < *byte_count; i++)
-		(*bytes)[i].is_false = contended && is_written && (*bytes)[i].cycles && (*bytes)[i].writers < 2;
-	return 0;
-}
-
 int
 memory_member_bytes(const struct memory_report *report, const struct memory_member *member, struct shared_byte **bytes,
                     size_t *count)
 {
-	struct object_lines line = {
-		report->profile->objects[member->object].address,
-		memory_profile_line_bytes(report->profile),
-	};
-	const struct memory_access **accesses = calloc(member->count + 1, sizeof(*accesses));
-	size_t room = 0;
-	int err = accesses ? 0 : -ENOMEM;
-
-	*bytes = NULL;
-	*count = 0;
-	for (uint32_t i = 0; i < member->count && !err; i++)
-		accesses[i] = memory_member_access(report, member, i);
-	if (!err)
-		qsort_r(accesses, member->count, sizeof(*accesses), compare_lines, &line);
-	for (uint32_t i = 0, next; i < member->count && !err; i = next) {
-		const uint64_t here = (line.address + accesses[i]->offset) / line.bytes;
-
-		for (next = i + 1; next < member->count && (line.address + accesses[next]->offset) / line.bytes == here;
-		     next++)
-			;
-		err = add_line(accesses + i, next - i, bytes, count, &room);
-	}
-	free(accesses);
-	if (err) {
-		free(*bytes);
-		*bytes = NULL;
-	}
-	return err;
+	return shared_bytes_list(report->profile, report->order + member->first, member->count, bytes, count);
 }
 
 /* Cycles of transfers in falsely shared lines; *of_shared: of them, for bytes that several threads read. */

@@ -5,7 +5,7 @@
  * it from where, and a verdict with its evidence. The features are those by which MemProf decides (Lachaize, Lepers,
  * Quéma, USENIX ATC'12, section 3): remote accesses, those that pinning or allocation would avoid, accesses by the
  * allocating thread, from and to which nodes. What the verdicts need beyond them - phases, first writes, lines that are
- * shared falsely - is in verdict.c, with its thresholds.
+ * shared falsely (shared_bytes.h) - is in verdict.c, with its thresholds.
  *
  * Costs are cycles that were not hidden, as far as the source knows: what a remedy gains is at most that.
  *
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "memory/memory_profile.h"
+#include "memory/shared_bytes.h"
 
 enum memory_verdict {
 	VERDICT_NOTHING,
@@ -99,21 +100,7 @@ double memory_report_share(const struct memory_report *report, uint64_t cycles);
 void memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text,
                           size_t size);
 
-/* ---- lines that threads share ---- */
-
-/* Accesses to one byte of a line, by how many threads. */
-struct shared_byte {
-	uint64_t offset;           /* in the object */
-	uint32_t readers, writers; /* threads; at most 2 are distinguished: 2 is "several" */
-	uint32_t thread;           /* the only writer, else the only reader */
-	uint64_t cycles;           /* of transfers */
-	bool is_false;
-};
-
-/*
- * The bytes of an object that had transfers, ascending: those of lines that are shared falsely have is_false. *bytes is
- * the caller's. 0 or -ENOMEM.
- */
+/* shared_bytes_list() of one object. *bytes is the caller's to free. 0 or -ENOMEM. */
 int memory_member_bytes(const struct memory_report *report, const struct memory_member *member,
                         struct shared_byte **bytes, size_t *count);
 
