@@ -58,6 +58,8 @@ sum_byte(const struct memory_access *const *accesses, size_t count)
 		const struct memory_access *access = accesses[i];
 		size_t at = 0;
 
+		if (access->flags & MEMORY_TRANSFER)
+			byte.cycles += (uint64_t)access->weight * access->cost;
 		while (at < user_count && users[at].thread != access->thread)
 			at++;
 		if (at == BYTE_USERS)
@@ -70,8 +72,6 @@ sum_byte(const struct memory_access *const *accesses, size_t count)
 			users[at].reads += access->weight;
 		most = users[at].writes > most ? users[at].writes : most;
 		most = users[at].reads > most ? users[at].reads : most;
-		if (access->flags & MEMORY_TRANSFER)
-			byte.cycles += (uint64_t)access->weight * access->cost;
 	}
 	byte.readers = count_users(users, user_count, false, most, &reader);
 	byte.writers = count_users(users, user_count, true, most, &writer);

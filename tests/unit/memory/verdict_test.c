@@ -298,6 +298,23 @@ a_member_that_all_read_is_split_from_one_that_is_written(void **state)
 	free(bytes);
 }
 
+/* The waiting counts of threads, too, that are more than are kept apart for one byte. */
+static void
+a_member_that_hundreds_of_threads_read_is_split(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t both = make_object(fixture, "makeState", 64, MAIN);
+	const unsigned threads = 200;
+
+	for (unsigned i = THREADS + 1; i < threads; i++)
+		*memory_profile_add_thread(&fixture->profile) = (struct memory_thread){0, i};
+	for (unsigned i = 0; i < 40 * threads; i++)
+		share(fixture, both, i % threads, i % threads ? 0 : 8, i % threads == 0);
+	assert_verdict(fixture, VERDICT_SPLIT);
+	assert_int_equal(fixture->report.groups[0].evidence.false_cycles,
+	                 fixture->report.groups[0].evidence.transfer_cycles);
+}
+
 static void
 a_word_that_all_write_is_shared_truly(void **state)
 {
@@ -395,6 +412,7 @@ main(void)
 		TEST(what_nodes_use_in_turns_is_migrated),
 		TEST(counters_of_threads_in_one_line_are_padded),
 		TEST(a_member_that_all_read_is_split_from_one_that_is_written),
+		TEST(a_member_that_hundreds_of_threads_read_is_split),
 		TEST(a_word_that_all_write_is_shared_truly),
 		TEST(lines_that_are_handed_on_are_not_shared_falsely),
 		TEST(what_costs_too_little_is_left),
