@@ -149,12 +149,6 @@ cached(void)
 
 static uint64_t *points;
 
-static NOINLINE uint64_t *
-make_points(size_t bytes)
-{
-	return get_aligned(PAGE, bytes);
-}
-
 static void
 cost_all_points(struct worker *worker)
 {
@@ -200,44 +194,16 @@ counter(void)
 
 /* ---- padded, rare ---- */
 
-static volatile uint64_t *counters;
-static size_t counter_bytes, steps_of_each;
-
-static void
-count_own(struct worker *worker)
-{
-	volatile uint64_t *mine = &counters[worker->number * counter_bytes / sizeof(*counters)];
-
-	for (size_t i = 0; i < crew.loops; i++)
-		*mine += compute(&worker->random, steps_of_each) % 3;
-}
-
-static uint64_t
-count_apart(void)
-{
-	uint64_t sum;
-
-	counters = make_counters(crew.worker_count, counter_bytes);
-	sum = crew_run(&crew, count_own);
-	for (unsigned i = 0; i < crew.worker_count; i++)
-		sum += counters[i * counter_bytes / sizeof(*counters)];
-	return sum;
-}
-
 static uint64_t
 padded(void)
 {
-	steps_of_each = 1;
-	counter_bytes = (crew.is_other ? 4 : 1) * (size_t)LINES_PAIRED;
-	return count_apart();
+	return count_apart(&crew, (crew.is_other ? 4 : 1) * (size_t)LINES_PAIRED, 1);
 }
 
 static uint64_t
 rare(void)
 {
-	steps_of_each = RARE_STEPS;
-	counter_bytes = crew.is_other ? LINES_PAIRED : sizeof(*counters);
-	return count_apart();
+	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), RARE_STEPS);
 }
 
 /* ---- queue ---- */
@@ -394,11 +360,8 @@ once(void)
 /* ---- replicated ---- */
 
 static void
-multiply_rows(struct worker *worker)
+multiply_copy(struct worker *worker)
 {
-	const size_t rows = crew.bytes / sizeof(*matrix) / ROW_WORDS;
-	const uint64_t *mine;
-
 	if (crew.is_other) {
 		if (worker->number == first_on_node(worker))
 			crew.copies[worker->node] = make_copy(crew.bytes);
@@ -407,9 +370,7 @@ multiply_rows(struct worker *worker)
 			touch_in_turn(worker, crew.copies[i], crew.bytes);
 		crew_meet(worker);
 	}
-	mine = copy_matrix(worker, matrix);
-	for (size_t i = 0; i < crew.loops; i++)
-		worker->sum += multiply_row(&mine[next_random(&worker->random) % rows * ROW_WORDS], worker->vector);
+	multiply_rows(worker, copy_matrix(worker, matrix));
 }
 
 static uint64_t
@@ -417,7 +378,7 @@ replicated(void)
 {
 	matrix = make_matrix(crew.bytes);
 	fill_matrix(matrix, crew.bytes);
-	return crew_run(&crew, multiply_rows);
+	return crew_run(&crew, multiply_copy);
 }
 
 /* ---- phases ---- */

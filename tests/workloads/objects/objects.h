@@ -57,6 +57,9 @@ struct crew {
 	char *settings[SETTINGS];
 	char *log;
 	uint64_t *copies[CREW_NODES]; /* of a matrix */
+	volatile uint64_t *counters;  /* one of each worker */
+	size_t counter_bytes;         /* from one to the next */
+	size_t counter_steps;         /* of compute() between two counts */
 };
 
 /* A part of its caller, which then is what allocates. The program ends when there is no memory. */
@@ -308,6 +311,17 @@ multiply_row(const uint64_t *row, const uint64_t *vector)
 	return sum;
 }
 
+/* Multiply rows in random order. */
+static inline void
+multiply_rows(struct worker *worker, const uint64_t *matrix)
+{
+	const struct crew *crew = worker->crew;
+	const size_t rows = crew->bytes / sizeof(*matrix) / ROW_WORDS;
+
+	for (size_t i = 0; i < crew->loops; i++)
+		worker->sum += multiply_row(&matrix[next_random(&worker->random) % rows * ROW_WORDS], worker->vector);
+}
+
 static NOINLINE uint64_t *
 make_buffer(size_t bytes)
 {
@@ -335,6 +349,12 @@ touch_in_turn(const struct worker *worker, void *memory, size_t bytes)
 		if (mix_bits(page) % worker->crew->worker_count == worker->number)
 			touch_pages((char *)memory + page * PAGE, PAGE);
 	}
+}
+
+static NOINLINE uint64_t *
+make_points(size_t bytes)
+{
+	return get_aligned(PAGE, bytes);
 }
 
 /* A point has its coordinates, which are read, and then what it costs, which is also written. */
@@ -383,6 +403,31 @@ compute(uint64_t *random, size_t steps)
 	for (size_t i = 0; i < steps; i++)
 		next_random(random);
 	return *random;
+}
+
+static inline void
+count_own(struct worker *worker)
+{
+	const struct crew *crew = worker->crew;
+	volatile uint64_t *mine = &crew->counters[worker->number * crew->counter_bytes / sizeof(*mine)];
+
+	for (size_t i = 0; i < crew->loops; i++)
+		*mine += compute(&worker->random, crew->counter_steps) % 3;
+}
+
+/* Each worker counts in a counter of its own, `counter_bytes` behind that of the worker before it. */
+static inline uint64_t
+count_apart(struct crew *crew, size_t counter_bytes, size_t counter_steps)
+{
+	uint64_t sum;
+
+	crew->counter_bytes = counter_bytes;
+	crew->counter_steps = counter_steps;
+	crew->counters = make_counters(crew->worker_count, counter_bytes);
+	sum = crew_run(crew, count_own);
+	for (unsigned i = 0; i < crew->worker_count; i++)
+		sum += crew->counters[i * counter_bytes / sizeof(*crew->counters)];
+	return sum;
 }
 
 /* ---- main() ---- */

@@ -39,15 +39,9 @@ static struct crew crew;
 static uint64_t *matrix;
 
 static void
-multiply_rows(struct worker *worker)
+use_matrix(struct worker *worker)
 {
-	const size_t rows = crew.bytes / sizeof(*matrix) / ROW_WORDS;
-	const uint64_t *mine = matrix;
-
-	if (crew.is_other)
-		mine = copy_matrix(worker, matrix);
-	for (size_t i = 0; i < crew.loops; i++)
-		worker->sum += multiply_row(&mine[next_random(&worker->random) % rows * ROW_WORDS], worker->vector);
+	multiply_rows(worker, crew.is_other ? copy_matrix(worker, matrix) : matrix);
 }
 
 static uint64_t
@@ -55,18 +49,12 @@ replicate(void)
 {
 	matrix = make_matrix(crew.bytes);
 	fill_matrix(matrix, crew.bytes);
-	return crew_run(&crew, multiply_rows);
+	return crew_run(&crew, use_matrix);
 }
 
 /* ---- interleave ---- */
 
 static uint64_t *points;
-
-static NOINLINE uint64_t *
-make_points(size_t bytes)
-{
-	return get_aligned(PAGE, bytes);
-}
 
 static void
 cost_all_points(struct worker *worker)
@@ -245,33 +233,10 @@ migrate(void)
 
 /* ---- pad ---- */
 
-static volatile uint64_t *counters;
-
-static size_t
-counter_distance(void)
-{
-	return (crew.is_other ? LINES_PAIRED : sizeof(*counters)) / sizeof(*counters);
-}
-
-static void
-count_own(struct worker *worker)
-{
-	volatile uint64_t *mine = &counters[worker->number * counter_distance()];
-
-	for (size_t i = 0; i < crew.loops; i++)
-		*mine += compute(&worker->random, WORK_STEPS) % 3;
-}
-
 static uint64_t
 pad(void)
 {
-	uint64_t sum;
-
-	counters = make_counters(crew.worker_count, counter_distance() * sizeof(*counters));
-	sum = crew_run(&crew, count_own);
-	for (unsigned i = 0; i < crew.worker_count; i++)
-		sum += counters[i * counter_distance()];
-	return sum;
+	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), WORK_STEPS);
 }
 
 /* ---- split ---- */
