@@ -138,7 +138,7 @@ run(void *data)
 	const struct timespec pause = {.tv_nsec = ROUND_NS};
 
 	(void)data;
-	prctl(PR_SET_NAME, "dcpi-pages");
+	prctl(PR_SET_NAME, OBJECT_LOG_BINDER);
 	for (;;) {
 		bind_round();
 		nanosleep(&pause, NULL);

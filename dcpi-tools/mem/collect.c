@@ -61,7 +61,7 @@ find_region(void *context, uint32_t process, uint64_t address, struct memory_reg
 		(void)process_map_refresh(here->map, here->base);
 	}
 	names_region(collector->names, here->map, address, region);
-	region->is_ours =
+	region->is_ours |=
 		region->kind == MEMORY_FILE && strncmp(memory_profile_text(collector->profile, region->name),
 	                                               collector->directory, strlen(collector->directory)) == 0;
 }

@@ -113,9 +113,13 @@ logs_look(struct logs *logs)
 	for (size_t i = 0; i < logs->count && !err; i++) {
 		struct log_file *log = &logs->logs[i];
 
-		if (log->process == MEMORY_NOTHING)
-			log->process = logs->processes.find(logs->processes.context, log->pid,
-			                                    object_log_reader_began(log->reader));
+		uint64_t began = object_log_reader_began(log->reader);
+
+		if (log->process != MEMORY_NOTHING)
+			continue;
+		if (!logs->is_target)
+			began = object_log_reader_time(log->reader, began);
+		log->process = logs->processes.find(logs->processes.context, log->pid, began);
 	}
 	return err;
 }

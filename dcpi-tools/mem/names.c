@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "code/decoder.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/mem/tracked.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "memory/numbers.h"
@@ -502,6 +503,12 @@ find_variable(struct names *names, const struct process_mapping *data, uint64_t 
 	return symbol->size > 0;
 }
 
+static bool
+is_of_tracker(const struct process_mapping *mapping)
+{
+	return strcmp(text_basename(mapping->path), TRACKER_NAME) == 0;
+}
+
 void
 names_region(struct names *names, const struct process_map *map, uint64_t address, struct memory_region *region)
 {
@@ -511,11 +518,14 @@ names_region(struct names *names, const struct process_map *map, uint64_t addres
 	if (!mapping)
 		return;
 	data = mapping_of_data(map, mapping);
-	if (data && find_variable(names, data, address, region))
+	if (data && find_variable(names, data, address, region)) {
+		region->is_ours = is_of_tracker(data);
 		return;
+	}
 	*region = (struct memory_region){
 		.address = mapping->start,
 		.size = mapping->end - mapping->start,
+		.is_ours = is_of_tracker(data ? data : mapping),
 		.kind = data               ? MEMORY_STATIC
 	                : mapping->path[0] ? MEMORY_FILE
 	                                   : MEMORY_MAPPING,

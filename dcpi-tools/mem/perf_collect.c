@@ -46,6 +46,7 @@ struct perf_collector {
 	size_t process_count, process_room;
 	struct image_table *images;
 	struct numbers places; /* an image or NO_IMAGE, the offset in it */
+	struct numbers ours;   /* processes and threads of the tracker, whose samples are left out */
 	struct held_sample *held;
 	size_t held_count, held_room;
 	uint64_t page_bytes;
@@ -126,9 +127,9 @@ find_region(void *context, uint32_t process, uint64_t address, struct memory_reg
 		(void)process_map_refresh(here->map, 0);
 	}
 	names_region(collector->names, here->map, address, region);
-	region->is_ours = collector->options.directory && region->kind == MEMORY_FILE &&
-	                  strncmp(memory_profile_text(collector->profile, region->name), collector->options.directory,
-	                          strlen(collector->options.directory)) == 0;
+	region->is_ours |= collector->options.directory && region->kind == MEMORY_FILE &&
+	                   strncmp(memory_profile_text(collector->profile, region->name), collector->options.directory,
+	                           strlen(collector->options.directory)) == 0;
 }
 
 /* ---- the object ---- */
@@ -166,6 +167,7 @@ perf_collector_free(struct perf_collector *collector)
 	free(collector->held);
 	logs_free(collector->logs);
 	numbers_fini(&collector->places);
+	numbers_fini(&collector->ours);
 	image_table_free(collector->images);
 	access_history_free(collector->history);
 	names_free(collector->names);
@@ -268,7 +270,8 @@ take_sample(struct perf_collector *collector, const struct record *record)
 	struct perf_process *process = find_pid(collector, record->pid);
 	struct held_sample held = {.cpu = record->sample.cpu}, *place;
 
-	if (record->pid == 0 || record->pid == UINT32_MAX || (!process && collector->options.only))
+	if (record->pid == 0 || record->pid == UINT32_MAX || (!process && collector->options.only) ||
+	    numbers_has(&collector->ours, record->tid, 0))
 		return 0;
 	if (is_fault)
 		held.sample = (struct access_sample){.time = record->time,
@@ -316,12 +319,29 @@ take_fork(struct perf_collector *collector, const struct record *record)
 	               : -ENOMEM;
 }
 
+/* A thread of the tracker gives itself its name as soon as it runs. */
+static int
+leave_out_thread(struct perf_collector *collector, uint32_t tid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < collector->held_count; i++) {
+		if (collector->held[i].sample.tid != tid)
+			collector->held[kept++] = collector->held[i];
+	}
+	collector->profile->totals.counted -= collector->held_count - kept;
+	collector->held_count = kept;
+	return numbers_of(&collector->ours, tid, 0) == NUMBER_NONE ? -ENOMEM : 0;
+}
+
 static int
 take_comm(struct perf_collector *collector, const struct record *record)
 {
 	const struct perf_process *process = find_pid(collector, record->pid);
 	uint32_t name;
 
+	if (record->pid != record->tid && strcmp(record->comm.name, OBJECT_LOG_BINDER) == 0)
+		return leave_out_thread(collector, record->tid);
 	if (record->pid != record->tid || !is_wanted(collector, record->pid))
 		return 0;
 	name = memory_profile_add_text(collector->profile, record->comm.name);
@@ -403,7 +423,7 @@ ask_nodes(struct perf_collector *collector, size_t first, size_t end)
 			pages[i - at] =
 				(void *)(uintptr_t)(collector->held[i].sample.address & ~(collector->page_bytes - 1));
 		if (syscall(SYS_move_pages, (long)process->pid, next - at, pages, NULL, nodes, 0L)) {
-			if (errno != ESRCH)
+			if (errno == EPERM || errno == EACCES) /* others: it is ending */
 				collector->refused = errno;
 			return;
 		}
@@ -528,9 +548,65 @@ add_totals(struct perf_collector *collector)
 	totals->nodes = cpus ? cpus->nodes : 1;
 	totals->node_cores = cpus ? cpus->node_cpus : 0;
 	totals->line_bytes = cpus ? cpus->line_bytes : 0;
-	totals->counts = collector->options.source == SOURCE_FAULTS;
-	if (totals->counts)
-		totals->busy_cycles = totals->counted;
+	if (collector->options.source == SOURCE_FAULTS) {
+		totals->counts = 1;
+		for (size_t i = 0; i < collector->profile->access_count; i++)
+			totals->busy_cycles += collector->profile->accesses[i].weight;
+		totals->line_bytes = collector->page_bytes;
+	}
+}
+
+static int
+compare_by_page(const void *a, const void *b, void *context)
+{
+	const struct perf_collector *collector = context;
+	const struct memory_access *one = a, *other = b;
+	const struct memory_object *objects = collector->profile->objects;
+	uint64_t page, other_page;
+
+	if (one->object != other->object)
+		return one->object < other->object ? -1 : 1;
+	page = (objects[one->object].address + one->offset) / collector->page_bytes;
+	other_page = (objects[one->object].address + other->offset) / collector->page_bytes;
+	if (page != other_page)
+		return page < other_page ? -1 : 1;
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+static int
+compare_by_time(const void *a, const void *b)
+{
+	const struct memory_access *one = a, *other = b;
+
+	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
+}
+
+/* The first fault of each page of an object may be that the page was not there yet: it is no sample of its use. */
+static void
+leave_out_first_faults(struct perf_collector *collector)
+{
+	struct memory_profile *profile = collector->profile;
+	struct memory_access *accesses = profile->accesses;
+	uint32_t object_before = MEMORY_NOTHING;
+	uint64_t page_before = 0;
+	size_t kept = 0;
+
+	if (profile->access_count < 2)
+		return;
+	qsort_r(accesses, profile->access_count, sizeof(*accesses), compare_by_page, collector);
+	for (size_t i = 0; i < profile->access_count; i++) {
+		const struct memory_object *object = &profile->objects[accesses[i].object];
+		const uint64_t page = (object->address + accesses[i].offset) / collector->page_bytes;
+		const bool is_first = accesses[i].object != object_before || page != page_before;
+
+		object_before = accesses[i].object;
+		page_before = page;
+		if (!is_first)
+			accesses[kept++] = accesses[i];
+	}
+	profile->access_count = kept;
+	if (kept > 1)
+		qsort(accesses, kept, sizeof(*accesses), compare_by_time);
 }
 
 int
@@ -544,6 +620,8 @@ perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, uint6
 		err = logs_name_sites(collector->logs, collector->names);
 	if (!err)
 		err = name_places(collector);
+	if (!err && collector->options.source == SOURCE_FAULTS)
+		leave_out_first_faults(collector);
 	add_totals(collector);
 	collector->profile->totals.elapsed_ns = end_ns - start_ns;
 	return err;

@@ -20,10 +20,9 @@
 #include "memory/object_log.h"
 #include "profile/memory_rows.h"
 
-#define TRACKER_NAME "libdcpi-objects.so"
-#define POLL_NS      UINT64_C(20000000)
-#define ACCESS_MAX   ((size_t)1 << 20) /* that are kept */
-#define PERIOD_MAX   1000000000
+#define POLL_NS    UINT64_C(20000000)
+#define ACCESS_MAX ((size_t)1 << 20) /* that are kept */
+#define PERIOD_MAX 1000000000
 
 struct mem_run_request {
 	struct command_once once;

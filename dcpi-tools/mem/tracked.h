@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define TRACKER_NAME "libdcpi-objects.so" /* in lib/dcpi */
+
 /*
  * In our environment: preload `library`, whose logs are in `directory`; libraries that the user preloads stay. 0 or
  * -errno.

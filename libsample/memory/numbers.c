@@ -46,6 +46,16 @@ numbers_of(struct numbers *numbers, uint64_t first, uint64_t second)
 	return found->number;
 }
 
+bool
+numbers_has(const struct numbers *numbers, uint64_t first, uint64_t second)
+{
+	const uint64_t key[2] = {first, second};
+	const struct number_entry *found;
+
+	HASH_FIND(hh, numbers->by_key, key, sizeof(key), found);
+	return found;
+}
+
 const uint64_t *
 numbers_key(const struct numbers *numbers, uint32_t number)
 {

@@ -8,6 +8,7 @@
 #ifndef DCPI_MEMORY_NUMBERS_H
 #define DCPI_MEMORY_NUMBERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ void numbers_fini(struct numbers *numbers);
 
 /* The number of these keys, which may be new. NUMBER_NONE: no memory. */
 uint32_t numbers_of(struct numbers *numbers, uint64_t first, uint64_t second);
+
+bool numbers_has(const struct numbers *numbers, uint64_t first, uint64_t second);
 
 /* Both keys of a number. */
 const uint64_t *numbers_key(const struct numbers *numbers, uint32_t number);

@@ -25,6 +25,7 @@
  */
 #define OBJECT_LOG_DIRECTORY "DCPI_OBJECTS"
 #define OBJECT_LOG_BIND      "DCPI_OBJECTS_BIND"
+#define OBJECT_LOG_BINDER    "dcpi-pages" /* the name of the thread that does so */
 
 #define OBJECT_LOG_PREFIX  "objects." /* of the file's name; the process and a number follow */
 #define OBJECT_LOG_FRAMES  13         /* of a call chain */

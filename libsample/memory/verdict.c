@@ -8,21 +8,22 @@
 #include "base/array.h"
 
 /* What makes a verdict. Shares are in percent. */
-#define WORTH          1  /* of the run that an object must cost, */
-#define WORTH_SAMPLES  16 /* and samples that it must have */
-#define MOST_FALSE     50 /* of the cycles of transfers: for bytes that nobody else wrote */
-#define MOST_FAR       50 /* of the cycles of transfers: from another node */
-#define REMOTE_LEAST   20 /* of what memory serves: is remote */
-#define SINGLE_USER    85 /* of the accesses that memory serves: from one node, or by one thread */
-#define READ_MOSTLY    3  /* of the accesses since a second node came: stores */
-#define COPY_PASSES    2  /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
-#define SEVERAL_NODES  10 /* of a thread's accesses: from another node than most */
-#define SPLIT_SHARED   10 /* of falsely shared cycles: bytes that several threads read and nobody writes */
-#define PHASES         16 /* into which the life of an object is cut, each with as many samples */
-#define PHASE_SINGLE   90 /* of a phase: from one node */
-#define PHASE_SWITCHES 8  /* from node to node, at most */
-#define PHASE_NODE     25 /* of the phases that another node than the first must have */
-#define FIRST_PASSES   2  /* over an object, by the thread that made it, before others came: that fills it */
+#define WORTH          1   /* of the run that an object must cost, */
+#define WORTH_SAMPLES  16  /* and samples that it must have, */
+#define WORTH_PAGES_KB 512 /* and, where a page is all that is known, KiB of pages: caches may serve fewer */
+#define MOST_FALSE     50  /* of the cycles of transfers: for bytes that nobody else wrote */
+#define MOST_FAR       50  /* of the cycles of transfers: from another node */
+#define REMOTE_LEAST   20  /* of what memory serves: is remote */
+#define SINGLE_USER    85  /* of the accesses that memory serves: from one node, or by one thread */
+#define READ_MOSTLY    3   /* of the accesses since a second node came: stores */
+#define COPY_PASSES    2   /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
+#define SEVERAL_NODES  10  /* of a thread's accesses: from another node than most */
+#define SPLIT_SHARED   10  /* of falsely shared cycles: bytes that several threads read and nobody writes */
+#define PHASES         16  /* into which the life of an object is cut, each with as many samples */
+#define PHASE_SINGLE   90  /* of a phase: from one node */
+#define PHASE_SWITCHES 8   /* from node to node, at most */
+#define PHASE_NODE     25  /* of the phases that another node than the first must have */
+#define FIRST_PASSES   2   /* over an object, by the thread that made it, before others came: that fills it */
 
 static const char *const verdict_texts[VERDICTS] = {
 	[VERDICT_NOTHING] = "nothing",
@@ -122,6 +123,7 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->used_remote += more->used_remote;
 	sum->late += more->late;
 	sum->late_stores += more->late_stores;
+	sum->pages += more->pages;
 	sum->threads = more->threads > sum->threads ? more->threads : sum->threads;
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++) {
 		sum->from_node[i] += more->from_node[i];
@@ -279,6 +281,26 @@ sum_false(const struct memory_report *report, struct memory_member *member, uint
 
 /* ---- phases ---- */
 
+/*
+ * Where a phase of its life begins, among its accesses. Faults come in bursts, one for each page whenever NUMA
+ * balancing has been there, so their phases are of equal times, not of equally many.
+ */
+static uint32_t
+begin_of_phase(const struct memory_report *report, const struct memory_member *member, uint32_t first, uint32_t phase)
+{
+	const uint64_t count = member->count - first;
+	uint64_t begin, span;
+	uint32_t at = first;
+
+	if (!report->profile->totals.counts || phase == PHASES)
+		return first + (uint32_t)(count * phase / PHASES);
+	begin = memory_member_access(report, member, first)->time_ns;
+	span = memory_member_access(report, member, member->count - 1)->time_ns - begin;
+	while (memory_member_access(report, member, at)->time_ns < begin + span / PHASES * phase)
+		at++;
+	return at;
+}
+
 /* How often its user's node changes, if one node after the other uses it, each for long; else 0. */
 static unsigned
 count_turns(const struct memory_report *report, const struct memory_member *member, uint32_t first)
@@ -289,8 +311,8 @@ count_turns(const struct memory_report *report, const struct memory_member *memb
 	if (count < PHASES * PHASES)
 		return 0;
 	for (uint32_t phase = 0; phase < PHASES; phase++) {
-		const uint32_t from = first + (uint32_t)(count * phase / PHASES);
-		const uint32_t to = first + (uint32_t)(count * (phase + 1) / PHASES);
+		const uint32_t from = begin_of_phase(report, member, first, phase);
+		const uint32_t to = begin_of_phase(report, member, first, phase + 1);
 		uint64_t nodes[MEMORY_NODES_MAX] = {0};
 		unsigned most;
 
@@ -334,7 +356,7 @@ count_since_others(const struct memory_report *report, struct memory_member *mem
 	}
 }
 
-/* Whether several processes have threads, and those of this object's would fit on one node. */
+/* Whether several processes have threads, and those of this object's that access anything would fit on one node. */
 static bool
 fits_on_a_node(const struct memory_report *report, const struct memory_member *member)
 {
@@ -344,13 +366,16 @@ fits_on_a_node(const struct memory_report *report, const struct memory_member *m
 	bool others = false;
 
 	for (size_t i = 0; i < profile->thread_count; i++) {
-		threads += profile->threads[i].process == process;
+		threads += report->is_user[i] && profile->threads[i].process == process;
 		others |= profile->threads[i].process != process;
 	}
 	return others && profile->totals.node_cores && threads <= profile->totals.node_cores + 1;
 }
 
-/* Whether nodes read it from elsewhere often enough to make a copy, which reads all of it from there once, on each. */
+/*
+ * Whether nodes read it from elsewhere often enough to make a copy, which reads all of it from there once, on each. Of
+ * accesses that are pages' faults it is not known how many they stand for.
+ */
 static bool
 pays_copies(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
 {
@@ -358,7 +383,8 @@ pays_copies(const struct memory_report *report, const struct memory_member *memb
 
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
 		copies += i != most_of(list->to_node) && is_share(list->from_node[i], list->memory, SEVERAL_NODES);
-	return list->remote >= COPY_PASSES * copies * lines_of(report->profile, member);
+	return report->profile->totals.counts ||
+	       list->remote >= COPY_PASSES * copies * lines_of(report->profile, member);
 }
 
 /* Who uses it, and where it is, speaks for which placement. */
@@ -417,6 +443,35 @@ decide(const struct memory_report *report, struct memory_member *member, const s
 }
 
 static int
+compare_numbers(const void *a, const void *b)
+{
+	const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+static int
+count_pages(const struct memory_report *report, struct memory_member *member)
+{
+	const uint64_t bytes = memory_profile_line_bytes(report->profile);
+	const uint64_t address = report->profile->objects[member->object].address;
+	uint64_t *pages;
+
+	if (!report->profile->totals.counts)
+		return 0;
+	pages = calloc(member->count, sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < member->count; i++)
+		pages[i] = (address + memory_member_access(report, member, i)->offset) / bytes;
+	qsort(pages, member->count, sizeof(*pages), compare_numbers);
+	for (uint32_t i = 0; i < member->count; i++)
+		member->evidence.pages += !i || pages[i] != pages[i - 1];
+	free(pages);
+	return 0;
+}
+
+static int
 judge(const struct memory_report *report, struct memory_member *member)
 {
 	struct memory_evidence *evidence = &member->evidence;
@@ -424,6 +479,8 @@ judge(const struct memory_report *report, struct memory_member *member)
 	uint64_t of_shared;
 	int err = list_users(report, member, &list);
 
+	if (!err)
+		err = count_pages(report, member);
 	if (!err)
 		err = sum_false(report, member, &of_shared);
 	if (!err) {
@@ -485,6 +542,14 @@ compare_groups(const void *a, const void *b)
 	return (one->cost_cycles < other->cost_cycles) - (one->cost_cycles > other->cost_cycles);
 }
 
+/* Whether it may be that caches serve all that was accessed of it: that its pages are accessed does not tell. */
+static bool
+is_small(const struct memory_report *report, const struct memory_group *group)
+{
+	return report->profile->totals.counts &&
+	       group->evidence.pages * memory_profile_line_bytes(report->profile) < WORTH_PAGES_KB * UINT64_C(1024);
+}
+
 /* The verdict of most of what its objects cost, if that is worth anything. */
 static void
 judge_group(const struct memory_report *report, struct memory_group *group)
@@ -502,7 +567,7 @@ judge_group(const struct memory_report *report, struct memory_group *group)
 		most = costs[i] > costs[most] ? i : most;
 	group->verdict = VERDICT_NOTHING;
 	group->cost_cycles = all;
-	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES ||
+	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES || is_small(report, group) ||
 	    !is_share(costs[most], report->base_cycles, WORTH))
 		return;
 	group->verdict = most;
@@ -553,10 +618,13 @@ make_members(struct memory_report *report)
 	size_t room = 0;
 
 	report->order = calloc(profile->access_count + 1, sizeof(*report->order));
-	if (!report->order)
+	report->is_user = calloc(profile->thread_count + 1, sizeof(*report->is_user));
+	if (!report->order || !report->is_user)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->access_count; i++)
+	for (size_t i = 0; i < profile->access_count; i++) {
 		report->order[i] = (uint32_t)i;
+		report->is_user[profile->accesses[i].thread] = true;
+	}
 	qsort_r(report->order, profile->access_count, sizeof(*report->order), compare_order, profile->accesses);
 	for (size_t i = 0; i < profile->access_count; i++) {
 		const struct memory_access *access = &profile->accesses[report->order[i]];
@@ -594,6 +662,7 @@ memory_report_fini(struct memory_report *report)
 	free(report->groups);
 	free(report->objects);
 	free(report->order);
+	free(report->is_user);
 	memset(report, 0, sizeof(*report));
 }
 
@@ -613,6 +682,8 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 
 	if (!is_share(group->cost_cycles, report->base_cycles, WORTH))
 		snprintf(text, size, "it costs too little");
+	else if (is_small(report, group))
+		snprintf(text, size, "it is so small that caches may serve it");
 	else if (evidence->transfer_cycles > evidence->excess_cycles)
 		snprintf(text, size,
 		         "threads wait for what others wrote there: no placement helps, fewer accesses would");

@@ -48,6 +48,7 @@ struct memory_evidence {
 	uint64_t used, used_remote;       /* of `memory` and `remote`: since the object was filled */
 	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */
 	uint64_t from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX];
+	uint64_t pages;   /* that were accessed, of those of totals.line_bytes; only where totals.counts */
 	uint32_t threads; /* that accessed an object of the group; the most of one object */
 	uint32_t samples;
 };
@@ -79,6 +80,7 @@ struct memory_report {
 	struct memory_group *groups;   /* by what they cost, the most first */
 	struct memory_member *objects; /* those of a group are together, by cost */
 	uint32_t *order;               /* accesses, by object, then by time */
+	bool *is_user;                 /* by thread: it has accesses */
 	size_t group_count, object_count;
 	struct memory_evidence all;
 	uint64_t
