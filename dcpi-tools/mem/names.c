@@ -23,6 +23,7 @@
 
 #define NAME_SIZE             4096
 #define INSTRUCTION_BYTES_MAX 16
+#define WRITE_DISTANCE        16 /* instructions */
 
 /* A file, by its path. */
 struct named_file {
@@ -213,20 +214,63 @@ decoder_of(struct names *names, int fd)
 	return names->decoder;
 }
 
+/* The memory operand of an instruction. NULL: it has none, or its address does not come from a register. */
+static const struct instruction_operand *
+memory_operand(const struct instruction_detail *detail)
+{
+	for (size_t i = 0; i < detail->operand_count; i++) {
+		const struct instruction_operand *operand = &detail->operands[i];
+
+		if (operand->kind == OPERAND_MEMORY && !operand->is_pc && operand->base != REGISTER_NONE)
+			return operand;
+	}
+	return NULL;
+}
+
+/*
+ * Whether the first instruction writes memory, or one behind it does by the same base register, before that changes or
+ * code branches: an object's word is read, and then written.
+ */
+static bool
+writes_soon(struct decoder *decoder, const uint8_t *bytes, size_t length, uint64_t offset)
+{
+	uint8_t base = REGISTER_NONE;
+	size_t at = 0;
+
+	for (unsigned i = 0; i < WRITE_DISTANCE && at < length; i++) {
+		struct instruction instruction;
+		struct instruction_detail detail;
+		const struct instruction_operand *operand;
+		const size_t size = decoder_decode_one(decoder, bytes + at, length - at, offset + at, &instruction);
+
+		operand = decoder_detail(decoder, bytes + at, length - at, offset + at, &detail)
+		                  ? NULL
+		                  : memory_operand(&detail);
+		if (i == 0 && (instruction.stores || !operand))
+			return instruction.stores;
+		if (i == 0)
+			base = operand->base;
+		if (instruction.stores && operand && operand->base == base)
+			return true;
+		if (instruction.flow != FLOW_NEXT || instruction_writes(&instruction, base))
+			return false;
+		at += size;
+	}
+	return false;
+}
+
 bool
 names_writes(struct names *names, const struct image *image, uint64_t offset)
 {
 	const int fd = open(image->path, O_RDONLY | O_CLOEXEC);
-	struct instruction instruction = {.stores = false};
 	struct decoder *decoder = fd < 0 ? NULL : decoder_of(names, fd);
-	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+	uint8_t bytes[WRITE_DISTANCE * INSTRUCTION_BYTES_MAX];
 	const ssize_t got = decoder ? pread(fd, bytes, sizeof(bytes), (off_t)offset) : 0;
+	const bool writes = got > 0 && writes_soon(decoder, bytes, (size_t)got, offset);
 
-	if (got > 0)
-		(void)decoder_decode_one(decoder, bytes, (size_t)got, offset, &instruction);
 	if (fd >= 0)
 		close(fd);
-	return instruction.stores;
+	return writes;
 }
 
 /* ---- what a process has mapped ---- */
