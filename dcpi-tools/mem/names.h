@@ -28,8 +28,8 @@ void names_free(struct names *names); /* NULL is allowed */
 uint32_t names_place(struct names *names, const struct image *image, uint64_t offset, uint64_t lookup);
 
 /*
- * Whether the instruction at `offset` of an image writes memory, or reads what one soon behind it writes: a page's fault
- * is that of the first of them. False: also where the file cannot be read.
+ * Whether the instruction at `offset` of an image writes memory, or reads what one soon behind it writes: a page's
+ * fault is that of the first of them. False: also where the file cannot be read.
  */
 bool names_writes(struct names *names, const struct image *image, uint64_t offset);
 

@@ -129,7 +129,8 @@ struct memory_totals {
 	uint64_t node_cores;    /* of a node */
 	uint64_t local_cycles;  /* that an access of idle memory of the core's own node takes; 0: not known */
 	uint64_t remote_cycles; /* that an access of another node's takes more; 0: not known */
-	uint64_t line_bytes;    /* of a cache line; of a page, where a page is all that an access is known by */
+	uint64_t line_bytes;
+	uint64_t page_bytes; /* 0: not known */
 	uint64_t counts; /* 1: the source has no times; each remote access costs 1, and busy_cycles is the accesses */
 };
 #define MEMORY_TOTALS (sizeof(struct memory_totals) / sizeof(uint64_t))

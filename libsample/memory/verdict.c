@@ -16,6 +16,7 @@
 #define REMOTE_LEAST   20  /* of what memory serves: is remote */
 #define SINGLE_USER    85  /* of the accesses that memory serves: from one node, or by one thread */
 #define READ_MOSTLY    3   /* of the accesses since a second node came: stores */
+#define WRITTEN        3   /* samples of stores since then: where few are known */
 #define COPY_PASSES    2   /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
 #define SEVERAL_NODES  10  /* of a thread's accesses: from another node than most */
 #define SPLIT_SHARED   10  /* of falsely shared cycles: bytes that several threads read and nobody writes */
@@ -123,6 +124,7 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->used_remote += more->used_remote;
 	sum->late += more->late;
 	sum->late_stores += more->late_stores;
+	sum->late_written += more->late_written;
 	sum->pages += more->pages;
 	sum->threads = more->threads > sum->threads ? more->threads : sum->threads;
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++) {
@@ -183,10 +185,18 @@ find_user(struct user_list *list, uint32_t thread)
 	return user;
 }
 
+/* What an access is known to be of: a line, or a page. */
 static uint64_t
-lines_of(const struct memory_profile *profile, const struct memory_member *member)
+unit_bytes(const struct memory_profile *profile)
 {
-	return profile->objects[member->object].size / memory_profile_line_bytes(profile) + 1;
+	return profile->totals.counts && profile->totals.page_bytes ? profile->totals.page_bytes
+	                                                            : memory_profile_line_bytes(profile);
+}
+
+static uint64_t
+units_of(const struct memory_profile *profile, const struct memory_member *member)
+{
+	return profile->objects[member->object].size / unit_bytes(profile) + 1;
 }
 
 /*
@@ -196,14 +206,14 @@ lines_of(const struct memory_profile *profile, const struct memory_member *membe
 static uint32_t
 first_use(const struct memory_report *report, const struct memory_member *member)
 {
-	const uint64_t lines = lines_of(report->profile, member);
+	const uint64_t units = units_of(report->profile, member);
 	const uint32_t thread = memory_member_access(report, member, 0)->thread;
 	uint64_t weight = 0;
 	uint32_t at = 0;
 
 	for (; at < member->count && memory_member_access(report, member, at)->thread == thread; at++)
 		weight += memory_member_access(report, member, at)->weight;
-	return at < member->count && weight <= FIRST_PASSES * lines ? at : 0;
+	return at < member->count && weight <= FIRST_PASSES * units ? at : 0;
 }
 
 static int
@@ -352,6 +362,7 @@ count_since_others(const struct memory_report *report, struct memory_member *mem
 		if (nodes) {
 			member->evidence.late += access->weight;
 			member->evidence.late_stores += access->flags & MEMORY_STORE ? access->weight : 0;
+			member->evidence.late_written += access->flags & MEMORY_STORE ? 1 : 0;
 		}
 	}
 }
@@ -384,7 +395,19 @@ pays_copies(const struct memory_report *report, const struct memory_member *memb
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
 		copies += i != most_of(list->to_node) && is_share(list->from_node[i], list->memory, SEVERAL_NODES);
 	return report->profile->totals.counts ||
-	       list->remote >= COPY_PASSES * copies * lines_of(report->profile, member);
+	       list->remote >= COPY_PASSES * copies * units_of(report->profile, member);
+}
+
+/*
+ * Whether it is read alone since it was filled, or nearly so. Of most faults it is not known what their thread did
+ * next: some words are watched, and each that is written counts.
+ */
+static bool
+is_read_mostly(const struct memory_report *report, const struct memory_evidence *evidence)
+{
+	if (report->profile->totals.counts)
+		return evidence->late_written < WRITTEN;
+	return !is_share(evidence->late_stores, evidence->late, READ_MOSTLY);
 }
 
 /* Who uses it, and where it is, speaks for which placement. */
@@ -404,7 +427,7 @@ place(const struct memory_report *report, const struct memory_member *member, co
 		return from != to ? VERDICT_LOCAL : VERDICT_NOTHING;
 	if (fits_on_a_node(report, member))
 		return VERDICT_PIN;
-	if (!is_share(evidence->late_stores, evidence->late, READ_MOSTLY))
+	if (is_read_mostly(report, evidence))
 		return pays_copies(report, member, list) ? VERDICT_REPLICATE : VERDICT_NOTHING;
 	/* more of it on one node than if it were spread */
 	if (nodes > 1 && list->to_node[to] * nodes * 2 > list->memory * 3)
@@ -453,7 +476,7 @@ compare_numbers(const void *a, const void *b)
 static int
 count_pages(const struct memory_report *report, struct memory_member *member)
 {
-	const uint64_t bytes = memory_profile_line_bytes(report->profile);
+	const uint64_t bytes = unit_bytes(report->profile);
 	const uint64_t address = report->profile->objects[member->object].address;
 	uint64_t *pages;
 
@@ -547,7 +570,7 @@ static bool
 is_small(const struct memory_report *report, const struct memory_group *group)
 {
 	return report->profile->totals.counts &&
-	       group->evidence.pages * memory_profile_line_bytes(report->profile) < WORTH_PAGES_KB * UINT64_C(1024);
+	       group->evidence.pages * unit_bytes(report->profile) < WORTH_PAGES_KB * UINT64_C(1024);
 }
 
 /* The verdict of most of what its objects cost, if that is worth anything. */
@@ -567,7 +590,8 @@ judge_group(const struct memory_report *report, struct memory_group *group)
 		most = costs[i] > costs[most] ? i : most;
 	group->verdict = VERDICT_NOTHING;
 	group->cost_cycles = all;
-	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES || is_small(report, group) ||
+	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES ||
+	    (most != VERDICT_PAD && most != VERDICT_SPLIT && is_small(report, group)) ||
 	    !is_share(costs[most], report->base_cycles, WORTH))
 		return;
 	group->verdict = most;

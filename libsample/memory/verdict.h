@@ -47,8 +47,9 @@ struct memory_evidence {
 	uint64_t by_maker, before_others; /* by the thread that made it; of these, before any other thread came */
 	uint64_t used, used_remote;       /* of `memory` and `remote`: since the object was filled */
 	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */
+	uint32_t late_written;            /* samples of these stores */
 	uint64_t from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX];
-	uint64_t pages;   /* that were accessed, of those of totals.line_bytes; only where totals.counts */
+	uint64_t pages;   /* that were accessed; only where totals.counts */
 	uint32_t threads; /* that accessed an object of the group; the most of one object */
 	uint32_t samples;
 };

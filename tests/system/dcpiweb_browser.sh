@@ -286,6 +286,7 @@ browser.write(browser.find("input[name=after_since]"), "@1795278600" + ENTER)
 check("two stretches are compared", wait_for(lambda: "74.17 54.17 -20.00" in " ".join(browser.text("tbody").split())), browser.text("main"))
 
 browser.go(HOURS + "/procedures")
+wait_for(lambda: browser.run("return document.hasFocus() && document.readyState === 'complete'"))
 browser.keys(TAB)
 check("the first key leads past the navigation", browser.run("return document.activeElement.className") == "skip")
 browser.keys(ENTER)
