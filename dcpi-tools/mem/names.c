@@ -500,15 +500,26 @@ names_address(struct names *names, const struct process_map *map, uint64_t addre
 	                   lookup - mapping->start + mapping->file_offset);
 }
 
-/* Whether a file is a program or a library: code of it is mapped, too. */
+/*
+ * Whether a file is a program or a library: its code is mapped, too; where a program is emulated, its code is data for
+ * the machine, but what it may write is mapped apart from what it may not.
+ */
 static bool
-has_code(const struct process_map *map, const char *path)
+is_program(const struct process_map *map, const char *path)
 {
+	bool is_written = false, is_constant = false;
+
 	for (size_t i = 0; i < map->count; i++) {
-		if (map->mappings[i].is_code && strcmp(map->mappings[i].path, path) == 0)
+		const struct process_mapping *mapping = &map->mappings[i];
+
+		if (strcmp(mapping->path, path) != 0)
+			continue;
+		if (mapping->is_code)
 			return true;
+		is_written |= mapping->is_writable;
+		is_constant |= !mapping->is_writable;
 	}
-	return false;
+	return is_written && is_constant;
 }
 
 /* A program's variables that begin as zeros are in memory without a file, behind what is mapped of it. */
@@ -522,29 +533,78 @@ mapping_of_data(const struct process_map *map, const struct process_mapping *map
 			return NULL;
 		before--;
 	}
-	return has_code(map, before->path) ? before : NULL;
+	return is_program(map, before->path) ? before : NULL;
 }
 
+/*
+ * The ELF virtual address of what a file's first mapping begins with is where that begins, and all of a program is
+ * moved by as much. A later mapping may begin within a page that two segments share.
+ */
 static bool
-find_variable(struct names *names, const struct process_mapping *data, uint64_t address, struct memory_region *region)
+find_linked(const struct process_map *map, const struct process_mapping *data, const struct named_file *file,
+            uint64_t address, uint64_t *linked)
+{
+	const struct process_mapping *first = data;
+
+	for (const struct process_mapping *at = data; at-- > map->mappings && first->file_offset;)
+		first = strcmp(at->path, data->path) == 0 ? at : first;
+	if (image_file_address(file->file, first->file_offset, linked))
+		return false;
+	*linked += address - first->start;
+	return true;
+}
+
+/* Cut from a region what is of variables beside `address`, which is of none. */
+static void
+cut_variables(const struct symbol_table *variables, uint64_t address, uint64_t linked, struct memory_region *region)
+{
+	const uint64_t end = region->address + region->size;
+	size_t low = 0, high = symbol_table_size(variables);
+	const struct symbol *symbol;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (symbol_table_at(variables, middle)->offset <= linked)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < symbol_table_size(variables)) {
+		symbol = symbol_table_at(variables, low);
+		if (symbol->offset - linked < end - address)
+			region->size = address + (symbol->offset - linked) - region->address;
+	}
+	if (low) {
+		symbol = symbol_table_at(variables, low - 1);
+		if (symbol->offset + symbol->size <= linked &&
+		    linked - (symbol->offset + symbol->size) < address - region->address) {
+			region->size -= address - (linked - symbol->offset - symbol->size) - region->address;
+			region->address = address - (linked - symbol->offset - symbol->size);
+		}
+	}
+}
+
+/* A variable; or what is between two of them, which is called as the file is. */
+static void
+find_variable(struct names *names, const struct process_map *map, const struct process_mapping *data, uint64_t address,
+              struct memory_region *region)
 {
 	const struct image image = image_of(data);
 	struct named_file *file = find_file(names, &image);
 	const struct symbol *symbol;
 	uint64_t linked;
 
-	if (!file || !file->variables || image_file_address(file->file, data->file_offset, &linked))
-		return false;
-	symbol = symbol_table_find(file->variables, linked + (address - data->start));
-	if (!symbol || !symbol->name)
-		return false;
-	*region = (struct memory_region){
-		.address = data->start + (symbol->offset - linked),
-		.size = symbol->size,
-		.kind = MEMORY_STATIC,
-		.name = memory_profile_add_text(names->profile, symbol->name),
-	};
-	return symbol->size > 0;
+	if (!file || !file->variables || !find_linked(map, data, file, address, &linked))
+		return;
+	symbol = symbol_table_find(file->variables, linked);
+	if (!symbol || !symbol->name || !symbol->size) {
+		cut_variables(file->variables, address, linked, region);
+		return;
+	}
+	region->address = address - (linked - symbol->offset);
+	region->size = symbol->size;
+	region->name = memory_profile_add_text(names->profile, symbol->name);
 }
 
 static bool
@@ -562,10 +622,6 @@ names_region(struct names *names, const struct process_map *map, uint64_t addres
 	if (!mapping)
 		return;
 	data = mapping_of_data(map, mapping);
-	if (data && find_variable(names, data, address, region)) {
-		region->is_ours = is_of_tracker(data);
-		return;
-	}
 	*region = (struct memory_region){
 		.address = mapping->start,
 		.size = mapping->end - mapping->start,
@@ -577,4 +633,6 @@ names_region(struct names *names, const struct process_map *map, uint64_t addres
 	                                                        : mapping->path[0] ? mapping->path
 	                                                                           : "[anon]"),
 	};
+	if (data)
+		find_variable(names, map, data, address, region);
 }
