@@ -51,4 +51,8 @@ int image_lines_inlined(struct image_lines *lines, uint64_t address, struct inli
  */
 int image_lines_source(struct image_lines *lines, char **source);
 
+/* For this room: the DWARF that it reads; the lines own it. */
+struct debug_info;
+struct debug_info *image_lines_info(struct image_lines *lines);
+
 #endif
