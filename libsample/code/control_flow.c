@@ -485,6 +485,21 @@ spill_first(const struct reaching_defs *defs, const struct stack_spill *wanted)
 	return low;
 }
 
+size_t
+reaching_defs_spills(struct reaching_defs *defs, uint8_t base, int64_t offset, struct stack_spill *spills, size_t max)
+{
+	const struct stack_spill wanted = {.base = base, .offset = offset};
+	size_t count = 0;
+
+	if (!control_flow_is_stack(defs->flow, base))
+		return 0;
+	spills_find(defs);
+	for (size_t i = spill_first(defs, &wanted);
+	     i < defs->spill_count && count < max && spill_compare(&defs->spills[i], &wanted) == 0; i++)
+		spills[count++] = defs->spills[i];
+	return count;
+}
+
 static bool constant_at(struct reaching_defs *defs, uint32_t at, uint8_t reg, int depth, uint64_t *value);
 
 /* What a stack slot holds, if every store to it in the procedure stores one constant. */

@@ -118,6 +118,13 @@ void reaching_defs_find(struct reaching_defs *defs, uint32_t at, uint8_t reg, st
  */
 bool reaching_defs_find_only(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint32_t *definition);
 
+/*
+ * The instructions of the procedure that store a register to the stack slot `offset` bytes behind register `base`, in
+ * any order, at most `max`. Returns how many.
+ */
+size_t reaching_defs_spills(struct reaching_defs *defs, uint8_t base, int64_t offset, struct stack_spill *spills,
+                            size_t max);
+
 /* If all definitions of `reg` that reach `at` set one constant, set *value to it; else false. */
 bool reaching_defs_constant_before(struct reaching_defs *defs, uint32_t at, uint8_t reg, uint64_t *value);
 

@@ -1,0 +1,1092 @@
+#include "image/data_types.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "image/debug_info.h"
+#include "image/elf_file.h"
+#include "process/hash.h"
+
+#define PEEL_MAX      32 /* typedefs and qualifiers of one type */
+#define NESTED_MAX    8  /* structures and arrays within each other */
+#define NAME_SIZE     512
+#define POINTER_BYTES 8 /* of all architectures that are decoded */
+
+struct known_type {
+	void *key; /* where its entry is */
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* A variable of a unit that is not of a function. */
+struct named_variable {
+	const char *name;
+	Dwarf_Off die;
+};
+
+struct placed_variable {
+	uint64_t address; /* first, for array_compare_u64() */
+	uint64_t size;    /* of the part that is there; 0: all */
+	Dwarf_Off die;
+};
+
+struct unit_variables {
+	Dwarf_Off unit;
+	struct placed_variable *placed; /* ascending */
+	struct named_variable *named;   /* ascending */
+	size_t placed_count, placed_capacity, named_count, named_capacity;
+	UT_hash_handle hh;
+};
+
+enum location_kind {
+	LOCATION_UNKNOWN,
+	LOCATION_REGISTER, /* the value is that of the register, plus `offset` */
+	LOCATION_STACK,    /* in memory, `offset` behind where the register points */
+	LOCATION_ADDRESS,
+};
+
+struct variable_location {
+	enum location_kind kind;
+	unsigned reg;
+	int64_t offset;
+	uint64_t address;
+	uint64_t size; /* of the part that is there; 0: all */
+};
+
+struct data_types {
+	struct debug_info *info;
+	Dwarf_CFI *eh_frame;
+	Dwarf_CFI *debug_frame; /* of info->dwarf */
+	Dwarf_Die *list;
+	size_t count, capacity;
+	struct known_type *known;
+	struct unit_variables *variables;
+
+	/* at one instruction: the function and what is inlined there, the innermost last; where its frame is */
+	uint64_t pc;
+	Dwarf_Die scopes[DEBUG_INFO_DEPTH_MAX + 1];
+	size_t scope_count;
+	bool has_scopes, has_frame;
+	struct variable_location frame; /* the canonical frame address, as LOCATION_STACK */
+};
+
+int
+data_types_new(const struct image_file *file, struct image_lines *lines, struct data_types **types)
+{
+	struct debug_info *info = image_lines_info(lines);
+	const struct elf_file *elf = image_file_elf(file);
+	GElf_Shdr header;
+
+	*types = calloc(1, sizeof(**types));
+	if (!*types)
+		return -ENOMEM;
+	(*types)->info = info;
+	/* where only a program header says where it is, libdw 0.188 leaks what it reads */
+	if (elf && elf_file_next_section(elf, NULL, ".eh_frame", &header))
+		(*types)->eh_frame = dwarf_getcfi_elf(elf->elf);
+	(*types)->debug_frame = dwarf_getcfi(info->dwarf);
+	return 0;
+}
+
+void
+data_types_free(struct data_types *types)
+{
+	if (!types)
+		return;
+	for (struct unit_variables *at = types->variables; at; at = at->hh.next) {
+		free(at->placed);
+		free(at->named);
+	}
+	HASH_FREE_ALL(types->variables);
+	HASH_FREE_ALL(types->known);
+	free(types->list);
+	if (types->eh_frame)
+		dwarf_cfi_end(types->eh_frame);
+	free(types);
+}
+
+/* ---- types ---- */
+
+static bool
+type_of(Dwarf_Die *die, Dwarf_Die *type)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), type) != NULL;
+}
+
+static bool
+is_qualifier(int tag)
+{
+	return tag == DW_TAG_const_type || tag == DW_TAG_volatile_type || tag == DW_TAG_restrict_type ||
+	       tag == DW_TAG_atomic_type;
+}
+
+static bool
+is_structure(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+static bool
+is_pointer(int tag)
+{
+	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+/* Without qualifiers, and without typedefs if `all`. False: it is void, or in circles. */
+static bool
+peel(const Dwarf_Die *from, bool all, Dwarf_Die *type)
+{
+	Dwarf_Die at = *from;
+
+	for (unsigned i = 0; i < PEEL_MAX; i++) {
+		const int tag = dwarf_tag(&at);
+
+		if (!is_qualifier(tag) && !(all && tag == DW_TAG_typedef)) {
+			*type = at;
+			return tag != DW_TAG_unspecified_type && tag != DW_TAG_invalid;
+		}
+		if (!type_of(&at, &at))
+			return false;
+	}
+	return false;
+}
+
+/* 0: not known. */
+static uint64_t
+size_of(Dwarf_Die *type)
+{
+	Dwarf_Die peeled;
+	Dwarf_Word size;
+
+	if (!peel(type, true, &peeled))
+		return 0;
+	if (is_pointer(dwarf_tag(&peeled)))
+		return POINTER_BYTES;
+	return dwarf_aggregate_size(&peeled, &size) == 0 ? size : 0;
+}
+
+/* Elements of all dimensions; 0: not known. *is_flexible: it has no end. */
+static uint64_t
+count_elements(Dwarf_Die *array, bool *is_flexible)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	uint64_t count = 1;
+	Dwarf_Die range;
+
+	*is_flexible = false;
+	if (dwarf_child(array, &range) != 0)
+		return 0;
+	do {
+		uint64_t of_range = 0;
+
+		if (dwarf_tag(&range) != DW_TAG_subrange_type)
+			continue;
+		if (dwarf_formudata(dwarf_attr(&range, DW_AT_count, &attribute), &number) == 0)
+			of_range = number;
+		else if (dwarf_formudata(dwarf_attr(&range, DW_AT_upper_bound, &attribute), &number) == 0)
+			of_range = number + 1;
+		*is_flexible |= of_range == 0;
+		if (of_range && count > UINT32_MAX / of_range)
+			return 0;
+		count *= of_range ? of_range : 1;
+	} while (debug_info_next_sibling(&range));
+	return count;
+}
+
+/* The element of an array of arrays; what is no array stays. False: it has no type. */
+static bool
+element_of(const Dwarf_Die *from, Dwarf_Die *element)
+{
+	Dwarf_Die peeled;
+
+	if (!peel(from, false, element))
+		return false;
+	for (unsigned i = 0; i < NESTED_MAX; i++) {
+		if (!peel(element, true, &peeled))
+			return false;
+		if (dwarf_tag(&peeled) != DW_TAG_array_type)
+			return true;
+		if (!type_of(&peeled, element) || !peel(element, false, element))
+			return false;
+	}
+	return false;
+}
+
+/* False: it has no type, or memory ends. */
+static bool
+number_of(struct data_types *types, const Dwarf_Die *from, uint32_t *number)
+{
+	struct known_type *known;
+	Dwarf_Die type, *added;
+
+	if (!element_of(from, &type))
+		return false;
+	HASH_FIND_PTR(types->known, &type.addr, known);
+	if (known) {
+		*number = known->number;
+		return true;
+	}
+	known = calloc(1, sizeof(*known));
+	added = known ? ARRAY_APPEND(types->list, types->count, types->capacity) : NULL;
+	if (!added) {
+		free(known);
+		return false;
+	}
+	*added = type;
+	known->key = type.addr;
+	known->number = (uint32_t)types->count - 1;
+	HASH_ADD_PTR(types->known, key, known);
+	if (!hash_added(known)) {
+		types->count--;
+		free(known);
+		return false;
+	}
+	*number = known->number;
+	return true;
+}
+
+uint64_t
+data_types_size(struct data_types *types, uint32_t type)
+{
+	return size_of(&types->list[type]);
+}
+
+bool
+data_types_is_structure(struct data_types *types, uint32_t type)
+{
+	Dwarf_Die peeled;
+
+	return peel(&types->list[type], true, &peeled) && is_structure(dwarf_tag(&peeled));
+}
+
+/* Where a member, or a base class, begins. False: that is not constant, or it is no member of each object. */
+static bool
+member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size)
+{
+	const int tag = dwarf_tag(member);
+	Dwarf_Attribute attribute;
+	Dwarf_Word number, bits;
+	Dwarf_Die type;
+
+	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(member, DW_AT_external) ||
+	    dwarf_hasattr(member, DW_AT_declaration) || !type_of(member, &type))
+		return false;
+	*size = size_of(&type);
+	if (dwarf_formudata(dwarf_attr(member, DW_AT_bit_size, &attribute), &bits) == 0 &&
+	    dwarf_formudata(dwarf_attr(member, DW_AT_data_bit_offset, &attribute), &number) == 0) {
+		*offset = number / 8;
+		*size = (number % 8 + bits + 7) / 8;
+		return true;
+	}
+	*offset = 0; /* of a union */
+	return !dwarf_attr(member, DW_AT_data_member_location, &attribute) ||
+	       (dwarf_formudata(&attribute, &number) == 0 && (*offset = number, true));
+}
+
+/* Whether an array without an end is the last member of a structure. */
+static bool
+is_flexible(Dwarf_Die *type)
+{
+	Dwarf_Die at, member, last, element;
+	bool flexible = false, has_member = false;
+
+	if (!peel(type, true, &at) || !is_structure(dwarf_tag(&at)) || dwarf_child(&at, &member) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&member) == DW_TAG_member && !dwarf_hasattr(&member, DW_AT_external)) {
+			last = member;
+			has_member = true;
+		}
+	} while (debug_info_next_sibling(&member));
+	if (has_member && type_of(&last, &element) && peel(&element, true, &element) &&
+	    dwarf_tag(&element) == DW_TAG_array_type)
+		count_elements(&element, &flexible);
+	return flexible;
+}
+
+uint64_t
+data_types_offset(struct data_types *types, const struct data_place *place)
+{
+	Dwarf_Die type = types->list[place->type];
+	const uint64_t size = size_of(&type);
+	int64_t offset = place->offset;
+
+	if (offset >= 0 && ((uint64_t)offset < size || is_flexible(&type)))
+		return (uint64_t)offset;
+	if (!size || size > INT64_MAX)
+		return 0;
+	offset %= (int64_t)size;
+	return (uint64_t)(offset < 0 ? offset + (int64_t)size : offset);
+}
+
+/* Where the pointer `offset` bytes behind the start of a type points. */
+static bool
+pointed_from(Dwarf_Die *type, uint64_t offset, unsigned depth, Dwarf_Die *target)
+{
+	uint64_t start, size;
+	Dwarf_Die at, member, peeled;
+	int tag;
+
+	if (!depth || !peel(type, true, &at))
+		return false;
+	tag = dwarf_tag(&at);
+	if (is_pointer(tag)) {
+		if (offset || !type_of(&at, target) || !peel(target, true, &peeled))
+			return false;
+		return dwarf_tag(&peeled) != DW_TAG_subroutine_type;
+	}
+	if (tag == DW_TAG_array_type) {
+		size = element_of(&at, &member) ? size_of(&member) : 0;
+		return size && pointed_from(&member, offset % size, depth - 1, target);
+	}
+	if (!is_structure(tag) || dwarf_child(&at, &member) != 0)
+		return false;
+	do {
+		if (member_place(&member, &start, &size) && offset >= start && (!size || offset - start < size) &&
+		    type_of(&member, &peeled) && pointed_from(&peeled, offset - start, depth - 1, target))
+			return true;
+	} while (debug_info_next_sibling(&member));
+	return false;
+}
+
+/* Where a variable of `type` points that is in a register, or that begins `offset` bytes before. */
+static bool
+target_from(struct data_types *types, Dwarf_Die *type, uint64_t offset, struct data_place *target)
+{
+	Dwarf_Die pointed;
+
+	target->offset = 0;
+	return pointed_from(type, offset, NESTED_MAX, &pointed) && number_of(types, &pointed, &target->type);
+}
+
+bool
+data_types_pointed(struct data_types *types, const struct data_place *place, struct data_place *target)
+{
+	Dwarf_Die type = types->list[place->type];
+
+	return target_from(types, &type, data_types_offset(types, place), target);
+}
+
+/* ---- where variables are ---- */
+
+static int
+find_scopes(struct data_types *types, uint64_t pc)
+{
+	uint64_t budget = types->info->budget_max;
+	int err;
+
+	if (types->has_scopes && types->pc == pc)
+		return types->scope_count ? 0 : -ENOENT;
+	types->has_scopes = true;
+	types->has_frame = false;
+	types->pc = pc;
+	types->scope_count = 0;
+	if (!types->info->has_names)
+		return -ENOENT;
+	err = debug_info_function(types->info, pc, &types->scopes[0]);
+	if (err)
+		return err;
+	types->scope_count = 1;
+	while (types->scope_count <= DEBUG_INFO_DEPTH_MAX) {
+		Dwarf_Die inner = types->scopes[types->scope_count - 1];
+
+		if (!debug_info_descend(&inner, pc, &budget))
+			break;
+		types->scopes[types->scope_count++] = inner;
+	}
+	return 0;
+}
+
+/* One operation that adds a constant to a register, as LOCATION_STACK. False: it is another. */
+static bool
+read_sum(const Dwarf_Op *op, struct variable_location *location)
+{
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31)
+		*location =
+			(struct variable_location){LOCATION_STACK, op->atom - DW_OP_breg0, (int64_t)op->number, 0, 0};
+	else if (op->atom == DW_OP_bregx)
+		*location =
+			(struct variable_location){LOCATION_STACK, (unsigned)op->number, (int64_t)op->number2, 0, 0};
+	else
+		return false;
+	return true;
+}
+
+static bool
+read_register(const Dwarf_Op *op, unsigned *reg)
+{
+	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31)
+		*reg = op->atom - DW_OP_reg0;
+	else if (op->atom == DW_OP_regx)
+		*reg = (unsigned)op->number;
+	else
+		return false;
+	return true;
+}
+
+/* The canonical frame address at types->pc. */
+static struct variable_location
+find_frame(struct data_types *types)
+{
+	Dwarf_CFI *const tables[] = {types->eh_frame, types->debug_frame};
+
+	if (types->has_frame)
+		return types->frame;
+	types->has_frame = true;
+	types->frame = (struct variable_location){.kind = LOCATION_UNKNOWN};
+	for (size_t i = 0; i < ARRAY_COUNT(tables) && types->frame.kind == LOCATION_UNKNOWN; i++) {
+		Dwarf_Frame *frame = NULL;
+		size_t count = 0;
+		Dwarf_Op *ops;
+
+		if (!tables[i] || dwarf_cfi_addrframe(tables[i], types->pc, &frame) != 0)
+			continue;
+		if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1 || !read_sum(ops, &types->frame))
+			types->frame.kind = LOCATION_UNKNOWN;
+		free(frame);
+	}
+	return types->frame;
+}
+
+/* The frame base of the function at types->pc: usually the canonical frame address, or the frame pointer. */
+static struct variable_location
+find_frame_base(struct data_types *types)
+{
+	struct variable_location location = {.kind = LOCATION_UNKNOWN};
+	Dwarf_Attribute attribute;
+	size_t count = 0;
+	Dwarf_Op *ops;
+
+	if (!types->scope_count || !dwarf_attr_integrate(&types->scopes[0], DW_AT_frame_base, &attribute) ||
+	    dwarf_getlocation_addr(&attribute, types->pc, &ops, &count, 1) != 1 || count != 1)
+		return location;
+	if (ops->atom == DW_OP_call_frame_cfa)
+		return find_frame(types);
+	if (read_register(ops, &location.reg))
+		location.kind = LOCATION_STACK;
+	else if (!read_sum(ops, &location))
+		location.kind = LOCATION_UNKNOWN;
+	return location;
+}
+
+static bool
+read_address(Dwarf_Attribute *of, const Dwarf_Op *op, uint64_t *address)
+{
+	Dwarf_Attribute attribute;
+
+	if (op->atom == DW_OP_addr) {
+		*address = op->number;
+		return true;
+	}
+	return (op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index) &&
+	       dwarf_getlocation_attr(of, op, &attribute) == 0 && dwarf_formaddr(&attribute, address) == 0;
+}
+
+static struct variable_location
+locate(struct data_types *types, Dwarf_Die *variable)
+{
+	struct variable_location location = {.kind = LOCATION_UNKNOWN};
+	Dwarf_Attribute attribute;
+	size_t count = 0;
+	Dwarf_Op *ops;
+
+	if (!dwarf_attr(variable, DW_AT_location, &attribute) ||
+	    dwarf_getlocation_addr(&attribute, types->pc, &ops, &count, 1) != 1 || !count || count > 2)
+		return location;
+	if (count == 2 && ops[1].atom == DW_OP_stack_value && read_sum(ops, &location)) {
+		location.kind = LOCATION_REGISTER;
+		return location;
+	}
+	if (count == 2) { /* a static of which only the first member is left */
+		if (ops[1].atom == DW_OP_piece && read_address(&attribute, ops, &location.address)) {
+			location.kind = LOCATION_ADDRESS;
+			location.size = ops[1].number;
+		}
+		return location;
+	}
+	if (read_register(ops, &location.reg)) {
+		location.kind = LOCATION_REGISTER;
+	} else if (ops->atom == DW_OP_fbreg) {
+		location = find_frame_base(types);
+		location.offset += (int64_t)ops->number;
+	} else if (read_address(&attribute, ops, &location.address)) {
+		location.kind = LOCATION_ADDRESS;
+	} else if (!read_sum(ops, &location)) {
+		location.kind = LOCATION_UNKNOWN;
+	}
+	return location;
+}
+
+/* Whether the walk is done. */
+typedef bool variable_visit(struct data_types *types, Dwarf_Die *variable, const struct variable_location *location,
+                            void *context);
+
+/* The variables and parameters that are in scope at `pc`, the innermost first. */
+static bool
+each_variable(struct data_types *types, uint64_t pc, variable_visit *visit, void *context)
+{
+	uint64_t budget = types->info->budget_max;
+
+	if (find_scopes(types, pc))
+		return false;
+	for (size_t i = types->scope_count; i-- > 0;) {
+		Dwarf_Die child;
+
+		if (dwarf_child(&types->scopes[i], &child) != 0)
+			continue;
+		do {
+			const int tag = dwarf_tag(&child);
+			struct variable_location location;
+
+			if (!budget--)
+				return false;
+			if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter)
+				continue;
+			location = locate(types, &child);
+			if (location.kind != LOCATION_UNKNOWN && visit(types, &child, &location, context))
+				return true;
+		} while (debug_info_next_sibling(&child));
+	}
+	return false;
+}
+
+struct register_search {
+	unsigned reg;
+	struct data_place found;
+	bool has_found;
+};
+
+static bool
+visit_for_register(struct data_types *types, Dwarf_Die *variable, const struct variable_location *location,
+                   void *context)
+{
+	struct register_search *search = context;
+	struct data_place target;
+	Dwarf_Die type;
+
+	if (location->kind != LOCATION_REGISTER || location->reg != search->reg || !type_of(variable, &type) ||
+	    !target_from(types, &type, 0, &target))
+		return false;
+	target.offset = -location->offset;
+	if (search->has_found && !data_types_is_structure(types, target.type))
+		return false;
+	search->found = target;
+	search->has_found = true;
+	return data_types_is_structure(types, target.type);
+}
+
+bool
+data_types_in_register(struct data_types *types, uint64_t pc, unsigned reg, struct data_place *target)
+{
+	struct register_search search = {.reg = reg};
+
+	each_variable(types, pc, visit_for_register, &search);
+	*target = search.found;
+	return search.has_found;
+}
+
+struct memory_search {
+	enum location_kind kind;
+	unsigned reg;
+	int64_t offset; /* or the address */
+	struct data_place found;
+};
+
+static bool
+visit_for_memory(struct data_types *types, Dwarf_Die *variable, const struct variable_location *location, void *context)
+{
+	struct memory_search *search = context;
+	const int64_t start = location->kind == LOCATION_ADDRESS ? (int64_t)location->address : location->offset;
+	Dwarf_Die type;
+
+	if (location->kind != search->kind || (location->kind == LOCATION_STACK && location->reg != search->reg) ||
+	    search->offset < start || !type_of(variable, &type) || (uint64_t)(search->offset - start) >= size_of(&type))
+		return false;
+	search->found.offset = search->offset - start;
+	return number_of(types, &type, &search->found.type);
+}
+
+bool
+data_types_on_stack(struct data_types *types, uint64_t pc, unsigned reg, int64_t offset, struct data_place *place)
+{
+	struct memory_search search = {.kind = LOCATION_STACK, .reg = reg, .offset = offset};
+	const bool found = each_variable(types, pc, visit_for_memory, &search);
+
+	*place = search.found;
+	return found;
+}
+
+/* ---- variables of a unit ---- */
+
+static int
+add_variable(struct data_types *types, struct unit_variables *variables, Dwarf_Die *die)
+{
+	const struct variable_location location = locate(types, die);
+	Dwarf_Attribute attribute;
+	const char *const names[] = {dwarf_diename(die),
+	                             dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))};
+
+	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+		struct named_variable *named;
+
+		if (!names[i])
+			continue;
+		named = ARRAY_APPEND(variables->named, variables->named_count, variables->named_capacity);
+		if (!named)
+			return -ENOMEM;
+		*named = (struct named_variable){names[i], dwarf_dieoffset(die)};
+	}
+	if (location.kind == LOCATION_ADDRESS) {
+		struct placed_variable *placed =
+			ARRAY_APPEND(variables->placed, variables->placed_count, variables->placed_capacity);
+
+		if (!placed)
+			return -ENOMEM;
+		*placed = (struct placed_variable){location.address, location.size, dwarf_dieoffset(die)};
+	}
+	return 0;
+}
+
+static int
+add_variables(struct data_types *types, struct unit_variables *variables, Dwarf_Die *parent, unsigned depth,
+              uint64_t *budget)
+{
+	Dwarf_Die die;
+	int err = 0;
+
+	if (!depth || dwarf_child(parent, &die) != 0)
+		return 0;
+	do {
+		const int tag = dwarf_tag(&die);
+
+		if (*budget == 0)
+			break;
+		(*budget)--;
+		if (tag == DW_TAG_variable)
+			err = add_variable(types, variables, &die);
+		else if (debug_info_has_functions(tag))
+			err = add_variables(types, variables, &die, depth - 1, budget);
+	} while (!err && debug_info_next_sibling(&die));
+	return err;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct named_variable *one = a, *other = b;
+	const int order = strcmp(one->name, other->name);
+
+	return order ? order : (one->die > other->die) - (one->die < other->die);
+}
+
+/* Of the unit of `pc`. NULL: there is none, or memory ends. */
+static const struct unit_variables *
+find_variables(struct data_types *types, uint64_t pc)
+{
+	uint64_t budget = types->info->budget_max;
+	struct unit_variables *variables;
+	Dwarf_Off unit;
+	int err;
+
+	if (!types->info->has_names || !debug_info_find_unit(types->info, pc))
+		return NULL;
+	unit = dwarf_dieoffset(&types->info->unit);
+	HASH_FIND(hh, types->variables, &unit, sizeof(unit), variables);
+	if (variables)
+		return variables;
+	variables = calloc(1, sizeof(*variables));
+	if (!variables)
+		return NULL;
+	variables->unit = unit;
+	find_scopes(types, pc); /* for locate() */
+	err = add_variables(types, variables, &types->info->unit, NESTED_MAX, &budget);
+	if (!err)
+		HASH_ADD(hh, types->variables, unit, sizeof(variables->unit), variables);
+	if (err || !hash_added(variables)) {
+		free(variables->placed);
+		free(variables->named);
+		free(variables);
+		return NULL;
+	}
+	if (variables->placed_count)
+		qsort(variables->placed, variables->placed_count, sizeof(*variables->placed), array_compare_u64);
+	if (variables->named_count)
+		qsort(variables->named, variables->named_count, sizeof(*variables->named), compare_names);
+	return variables;
+}
+
+/* `offset` bytes behind the start of the variable. */
+static bool
+place_in(struct data_types *types, Dwarf_Off variable, uint64_t offset, struct data_place *place)
+{
+	Dwarf_Die die, type;
+
+	place->offset = (int64_t)offset;
+	return dwarf_offdie(types->info->dwarf, variable, &die) && type_of(&die, &type) &&
+	       (offset == 0 || offset < size_of(&type)) && number_of(types, &type, &place->type);
+}
+
+static bool
+find_named(struct data_types *types, const struct unit_variables *variables, const char *name, uint64_t offset,
+           struct data_place *place)
+{
+	size_t low = 0, high = variables->named_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strcmp(variables->named[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* a declaration may not say how long an array is */
+	for (; low < variables->named_count && strcmp(variables->named[low].name, name) == 0; low++) {
+		if (place_in(types, variables->named[low].die, offset, place))
+			return true;
+	}
+	return false;
+}
+
+bool
+data_types_at_address(struct data_types *types, uint64_t pc, uint64_t address, const char *symbol, uint64_t start,
+                      struct data_place *place)
+{
+	struct memory_search search = {.kind = LOCATION_ADDRESS, .offset = (int64_t)address};
+	const struct unit_variables *variables;
+	const struct placed_variable *placed;
+	size_t at;
+
+	if (each_variable(types, pc, visit_for_memory, &search)) {
+		*place = search.found;
+		return true;
+	}
+	variables = find_variables(types, pc);
+	if (!variables)
+		return false;
+	at = ARRAY_LOWER_BOUND(variables->placed, variables->placed_count, address, address + 1);
+	placed = at ? &variables->placed[at - 1] : NULL;
+	if (placed && (!placed->size || address - placed->address < placed->size) &&
+	    place_in(types, placed->die, address - placed->address, place))
+		return true;
+	return symbol && address >= start && find_named(types, variables, symbol, address - start, place);
+}
+
+struct name_search {
+	const char *name;
+	size_t length;
+	struct data_place found;
+};
+
+static bool
+visit_for_name(struct data_types *types, Dwarf_Die *variable, const struct variable_location *location, void *context)
+{
+	struct name_search *search = context;
+	const char *name = dwarf_diename(variable);
+	Dwarf_Die type;
+
+	return location->kind == LOCATION_ADDRESS && name && strlen(name) == search->length &&
+	       strncmp(name, search->name, search->length) == 0 && type_of(variable, &type) &&
+	       number_of(types, &type, &search->found.type);
+}
+
+bool
+data_types_named(struct data_types *types, uint64_t pc, const char *name, struct data_place *place)
+{
+	/* compilers add a number to the name of a function's own: "counter.0" */
+	struct name_search search = {.name = name, .length = strcspn(name, ".")};
+	const struct unit_variables *variables;
+
+	if (each_variable(types, pc, visit_for_name, &search)) {
+		*place = search.found;
+		return true;
+	}
+	variables = find_variables(types, pc);
+	return variables && find_named(types, variables, name, 0, place);
+}
+
+bool
+data_types_result(struct data_types *types, uint64_t address, struct data_place *target)
+{
+	Dwarf_Die function, type;
+	Dwarf_Addr entry;
+
+	return types->info->has_names && debug_info_function(types->info, address, &function) == 0 &&
+	       dwarf_entrypc(&function, &entry) == 0 && entry == address && type_of(&function, &type) &&
+	       target_from(types, &type, 0, target);
+}
+
+enum returned_kind
+data_types_returned(struct data_types *types, uint64_t pc, struct data_place *target)
+{
+	enum returned_kind kind = RETURNED_UNKNOWN;
+
+	if (find_scopes(types, pc))
+		return kind;
+	for (size_t i = types->scope_count; i-- > 0;) {
+		const int tag = dwarf_tag(&types->scopes[i]);
+		Dwarf_Die type, peeled;
+
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		if (!type_of(&types->scopes[i], &type) || !peel(&type, true, &peeled) ||
+		    !is_pointer(dwarf_tag(&peeled)))
+			return RETURNED_OTHER;
+		if (target_from(types, &type, 0, target))
+			return RETURNED_POINTER;
+		kind = RETURNED_ANY;
+	}
+	return kind;
+}
+
+/* ---- names ---- */
+
+/* A name that is put together; what does not fit is left out. */
+struct type_name {
+	char text[NAME_SIZE];
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+append_name(struct type_name *name, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(name->text + name->length, sizeof(name->text) - name->length, format, arguments);
+	va_end(arguments);
+	name->length += length > 0 ? (size_t)length : 0;
+	name->length = name->length < sizeof(name->text) ? name->length : sizeof(name->text) - 1;
+}
+
+/* Languages in which a structure's name is written without `struct`. */
+static bool
+has_plain_names(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_ObjC:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * "bank::" of bank::account: the namespaces and classes around an entry. Entries have no link to what is around them,
+ * but lie behind its start and before what follows it.
+ */
+static void
+append_scopes(struct type_name *name, Dwarf_Die *unit, Dwarf_Die *type)
+{
+	const Dwarf_Off wanted = dwarf_dieoffset(type);
+	Dwarf_Die at = *unit, child;
+
+	for (unsigned depth = 0; depth < DEBUG_INFO_DEPTH_MAX && dwarf_child(&at, &child) == 0; depth++) {
+		const char *text;
+
+		do {
+			if (dwarf_dieoffset(&child) > wanted)
+				break;
+			at = child;
+		} while (debug_info_next_sibling(&child));
+		if (dwarf_dieoffset(&at) >= wanted)
+			return;
+		if (!debug_info_has_functions(dwarf_tag(&at)))
+			continue;
+		text = dwarf_diename(&at);
+		append_name(name, "%s::", text ? text : "(anonymous)");
+	}
+}
+
+static void
+append_named(struct type_name *name, Dwarf_Die *type, const char *text)
+{
+	const int tag = dwarf_tag(type);
+	Dwarf_Die unit;
+
+	if (!dwarf_diecu(type, &unit, NULL, NULL) || !has_plain_names(&unit))
+		append_name(name, "%s",
+		            tag == DW_TAG_union_type         ? "union "
+		            : tag == DW_TAG_enumeration_type ? "enum "
+		            : is_structure(tag)              ? "struct "
+		                                             : "");
+	else if (is_structure(tag) || tag == DW_TAG_enumeration_type)
+		append_scopes(name, &unit, type);
+	append_name(name, "%s", text);
+}
+
+/* The typedef nearest to a type that has no name itself. */
+static const char *
+nearest_typedef(const Dwarf_Die *from)
+{
+	const char *found = NULL;
+	Dwarf_Die at = *from;
+
+	for (unsigned i = 0; i < PEEL_MAX && (is_qualifier(dwarf_tag(&at)) || dwarf_tag(&at) == DW_TAG_typedef); i++) {
+		if (dwarf_tag(&at) == DW_TAG_typedef)
+			found = dwarf_diename(&at);
+		if (!type_of(&at, &at))
+			break;
+	}
+	return found;
+}
+
+/* A structure by its own name, whatever typedefs it has; numbers and pointers by their typedef. */
+static void
+append_type(struct type_name *name, const Dwarf_Die *from, unsigned depth)
+{
+	Dwarf_Die at, type;
+	const char *text;
+	int tag;
+
+	if (!peel(from, false, &at) || !peel(&at, true, &type)) {
+		append_name(name, "void");
+		return;
+	}
+	tag = dwarf_tag(&type);
+	text = dwarf_diename(is_structure(tag) || tag == DW_TAG_enumeration_type ? &type : &at);
+	if (text) {
+		append_named(name, &type, text);
+	} else if (nearest_typedef(from)) {
+		append_name(name, "%s", nearest_typedef(from));
+	} else if (is_pointer(tag) && depth) {
+		if (type_of(&type, &at))
+			append_type(name, &at, depth - 1);
+		else
+			append_name(name, "void");
+		append_name(name, "%s%s", name->length && name->text[name->length - 1] == '*' ? "" : " ",
+		            tag == DW_TAG_pointer_type     ? "*"
+		            : tag == DW_TAG_reference_type ? "&"
+		                                           : "&&");
+	} else {
+		append_name(name, "%s",
+		            tag == DW_TAG_subroutine_type ? "function"
+		            : is_structure(tag)           ? "(anonymous)"
+		                                          : "?");
+	}
+}
+
+/* ---- layouts ---- */
+
+/* Within an array of structures: the members of each element. */
+struct layout_array {
+	uint64_t stride, count; /* stride 0: none */
+};
+
+static int
+add_member(struct data_layout *layout, const char *name, uint64_t offset, uint64_t size, struct layout_array array)
+{
+	struct data_member *member = ARRAY_APPEND(layout->members, layout->count, layout->capacity);
+
+	if (!member)
+		return -ENOMEM;
+	*member = (struct data_member){strdup(name), offset, size, array.stride ? array.stride : size,
+	                               array.stride ? array.count : 1};
+	return member->name ? 0 : -ENOMEM;
+}
+
+static int add_members(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
+                       struct layout_array array, unsigned depth);
+
+static int
+add_array(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
+          struct layout_array array, unsigned depth)
+{
+	bool is_flexible;
+	uint64_t count = count_elements(type, &is_flexible), size;
+	Dwarf_Die element, peeled;
+
+	if (!count || !element_of(type, &element) || !peel(&element, true, &peeled))
+		return 0;
+	size = size_of(&element);
+	if (!size || (!is_flexible && count > UINT64_MAX / size))
+		return 0;
+	append_name(path, "[]");
+	if (!array.stride) {
+		array = (struct layout_array){size, is_flexible ? UINT64_MAX : count};
+		if (is_structure(dwarf_tag(&peeled)))
+			return add_members(layout, &peeled, path, offset, array, depth);
+		return add_member(layout, path->text, offset, size, array);
+	}
+	return is_flexible ? 0 : add_member(layout, path->text, offset, size * count, array);
+}
+
+/* One member, whose name is added to `path`. */
+static int
+add_one(struct data_layout *layout, Dwarf_Die *member, struct type_name *path, uint64_t offset,
+        struct layout_array array, unsigned depth)
+{
+	const char *name = dwarf_tag(member) == DW_TAG_member ? dwarf_diename(member) : NULL;
+	Dwarf_Die type, peeled;
+	uint64_t start, size;
+	int tag;
+
+	if (!member_place(member, &start, &size) || !type_of(member, &type) || !peel(&type, true, &peeled))
+		return 0;
+	if (name)
+		append_name(path, "%s%s", path->length ? "." : "", name);
+	tag = dwarf_tag(&peeled);
+	if (is_structure(tag))
+		return add_members(layout, &peeled, path, offset + start, array, depth);
+	if (tag == DW_TAG_array_type)
+		return add_array(layout, &peeled, path, offset + start, array, depth);
+	return size && name ? add_member(layout, path->text, offset + start, size, array) : 0;
+}
+
+static int
+add_members(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
+            struct layout_array array, unsigned depth)
+{
+	const size_t length = path->length;
+	Dwarf_Die member;
+	int err = 0;
+
+	if (!depth || dwarf_child(type, &member) != 0)
+		return 0;
+	do {
+		err = add_one(layout, &member, path, offset, array, depth - 1);
+		path->length = length;
+		path->text[length] = '\0';
+	} while (!err && layout->count < DATA_MEMBERS_MAX && debug_info_next_sibling(&member));
+	return err;
+}
+
+int
+data_types_layout(struct data_types *types, uint32_t type, struct data_layout *layout)
+{
+	Dwarf_Die *die = &types->list[type], peeled;
+	struct type_name name = {.length = 0}, path = {.length = 0};
+
+	*layout = (struct data_layout){.size = size_of(die)};
+	append_type(&name, die, NESTED_MAX);
+	layout->name = strdup(name.text);
+	if (!layout->name)
+		return -ENOMEM;
+	if (!peel(die, true, &peeled) || !is_structure(dwarf_tag(&peeled)))
+		return 0;
+	return add_members(layout, &peeled, &path, 0, (struct layout_array){0, 0}, NESTED_MAX);
+}
+
+void
+data_layout_fini(struct data_layout *layout)
+{
+	for (size_t i = 0; i < layout->count; i++)
+		free(layout->members[i].name);
+	free(layout->members);
+	free(layout->name);
+	*layout = (struct data_layout){.size = 0};
+}
