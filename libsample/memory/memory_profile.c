@@ -48,6 +48,8 @@ memory_profile_fini(struct memory_profile *profile)
 	free(profile->threads);
 	free(profile->processes);
 	free(profile->frames);
+	free(profile->types);
+	free(profile->fields);
 	free(profile->text);
 	free(profile->texts);
 	memset(profile, 0, sizeof(*profile));
@@ -106,6 +108,12 @@ memory_profile_text(const struct memory_profile *profile, uint32_t number)
 	return number < profile->text_count ? profile->text + profile->texts[number] : "?";
 }
 
+const struct memory_type *
+memory_profile_type(const struct memory_profile *profile, uint32_t number)
+{
+	return number && number <= profile->type_count ? &profile->types[number - 1] : NULL;
+}
+
 /* ---- elements ---- */
 
 struct memory_access *
@@ -148,6 +156,18 @@ uint32_t *
 memory_profile_add_frame(struct memory_profile *profile)
 {
 	return ARRAY_APPEND(profile->frames, profile->frame_count, profile->frame_room);
+}
+
+struct memory_type *
+memory_profile_add_type(struct memory_profile *profile)
+{
+	return ARRAY_APPEND(profile->types, profile->type_count, profile->type_room);
+}
+
+struct memory_field *
+memory_profile_add_field(struct memory_profile *profile)
+{
+	return ARRAY_APPEND(profile->fields, profile->field_count, profile->field_room);
 }
 
 void
@@ -274,6 +294,8 @@ write_place(struct byte_writer *row, const struct memory_profile *profile, size_
 	write_varint(row, place->line);
 	write_varint(row, place->offset);
 	write_varint(row, place->distance);
+	write_varint(row, place->type);
+	write_varint(row, place->type_offset);
 }
 
 static int
@@ -289,6 +311,8 @@ read_place(struct byte_reader *row, struct memory_profile *profile)
 	place->line = read_u32(row);
 	place->offset = read_varint(row);
 	place->distance = read_varint(row);
+	place->type = read_u32(row);
+	place->type_offset = read_varint(row);
 	return 0;
 }
 
@@ -298,6 +322,7 @@ write_site(struct byte_writer *row, const struct memory_profile *profile, size_t
 	const struct memory_site *site = &profile->sites[at];
 
 	write_varint(row, site->name);
+	write_varint(row, site->type);
 	write_varint(row, site->count);
 	for (uint32_t i = 0; i < site->count; i++)
 		write_varint(row, profile->frames[site->first + i]);
@@ -311,6 +336,7 @@ read_site(struct byte_reader *row, struct memory_profile *profile)
 	if (!site)
 		return -ENOMEM;
 	site->name = read_u32(row);
+	site->type = read_u32(row);
 	site->count = read_u32(row);
 	site->first = (uint32_t)profile->frame_count;
 	if (site->count > reader_left(row))
@@ -379,6 +405,7 @@ write_object(struct byte_writer *row, const struct memory_profile *profile, size
 	write_varint(row, object->name);
 	write_varint(row, object->number);
 	write_number(row, object->thread);
+	write_varint(row, object->type);
 	write_u8(row, object->kind);
 }
 
@@ -398,6 +425,7 @@ read_object(struct byte_reader *row, struct memory_profile *profile)
 	object->name = read_u32(row);
 	object->number = read_u32(row);
 	object->thread = read_number(row);
+	object->type = read_u32(row);
 	object->kind = read_u8(row);
 	return 0;
 }
@@ -446,6 +474,53 @@ read_access(struct byte_reader *row, struct memory_profile *profile)
 	return 0;
 }
 
+/* A count of UINT64_MAX is 0. */
+static void
+write_type(struct byte_writer *row, const struct memory_profile *profile, size_t at)
+{
+	const struct memory_type *type = &profile->types[at];
+
+	write_varint(row, type->name);
+	write_varint(row, type->size);
+	write_varint(row, type->count);
+	for (uint32_t i = 0; i < type->count; i++) {
+		const struct memory_field *field = &profile->fields[type->first + i];
+
+		write_varint(row, field->name);
+		write_varint(row, field->offset);
+		write_varint(row, field->size);
+		write_varint(row, field->stride);
+		write_varint(row, field->count + 1);
+	}
+}
+
+static int
+read_type(struct byte_reader *row, struct memory_profile *profile)
+{
+	struct memory_type *type = memory_profile_add_type(profile);
+
+	if (!type)
+		return -ENOMEM;
+	type->name = read_u32(row);
+	type->size = read_varint(row);
+	type->count = read_u32(row);
+	type->first = (uint32_t)profile->field_count;
+	if (type->count > reader_left(row))
+		row->failed = true;
+	for (uint32_t i = 0; i < type->count && !row->failed; i++) {
+		struct memory_field *field = memory_profile_add_field(profile);
+
+		if (!field)
+			return -ENOMEM;
+		field->name = read_u32(row);
+		field->offset = read_varint(row);
+		field->size = read_varint(row);
+		field->stride = read_varint(row);
+		field->count = read_varint(row) - 1;
+	}
+	return 0;
+}
+
 static const struct {
 	size_t count_at; /* of the size_t in struct memory_profile that says how many there are; 0: one */
 	void (*write)(struct byte_writer *row, const struct memory_profile *profile, size_t at);
@@ -459,6 +534,7 @@ static const struct {
 	[MEMORY_PART_THREADS] = {offsetof(struct memory_profile, thread_count), write_thread, read_thread},
 	[MEMORY_PART_OBJECTS] = {offsetof(struct memory_profile, object_count), write_object, read_object},
 	[MEMORY_PART_ACCESSES] = {offsetof(struct memory_profile, access_count), write_access, read_access},
+	[MEMORY_PART_TYPES] = {offsetof(struct memory_profile, type_count), write_type, read_type},
 };
 
 static size_t
@@ -537,14 +613,14 @@ code_is_whole(const struct memory_profile *profile)
 		const struct memory_place *place = &profile->places[i];
 
 		if (!is_text(profile, place->function) || !is_text(profile, place->image) ||
-		    !is_text(profile, place->source))
+		    !is_text(profile, place->source) || place->type > profile->type_count)
 			return false;
 	}
 	for (size_t i = 0; i < profile->site_count; i++) {
 		const struct memory_site *site = &profile->sites[i];
 
-		if (!is_text(profile, site->name) || site->first > profile->frame_count ||
-		    site->count > profile->frame_count - site->first)
+		if (!is_text(profile, site->name) || site->type > profile->type_count ||
+		    site->first > profile->frame_count || site->count > profile->frame_count - site->first)
 			return false;
 	}
 	for (size_t i = 0; i < profile->frame_count; i++) {
@@ -563,11 +639,31 @@ code_is_whole(const struct memory_profile *profile)
 }
 
 static bool
+types_are_whole(const struct memory_profile *profile)
+{
+	for (size_t i = 0; i < profile->type_count; i++) {
+		const struct memory_type *type = &profile->types[i];
+
+		if (!is_text(profile, type->name) || !type->size || type->first > profile->field_count ||
+		    type->count > profile->field_count - type->first)
+			return false;
+	}
+	for (size_t i = 0; i < profile->field_count; i++) {
+		const struct memory_field *field = &profile->fields[i];
+
+		if (!is_text(profile, field->name) || !field->size || !field->stride || !field->count)
+			return false;
+	}
+	return true;
+}
+
+static bool
 object_is_whole(const struct memory_profile *profile, const struct memory_object *object)
 {
 	return object->process < profile->process_count && is_number(object->site, profile->site_count) &&
 	       is_text(profile, object->name) && is_number(object->thread, profile->thread_count) &&
-	       object->kind < MEMORY_KINDS && object->size > 0 && object->address <= UINT64_MAX - object->size;
+	       object->type <= profile->type_count && object->kind < MEMORY_KINDS && object->size > 0 &&
+	       object->address <= UINT64_MAX - object->size;
 }
 
 static bool
@@ -586,8 +682,8 @@ access_is_whole(const struct memory_profile *profile, const struct memory_access
 int
 memory_profile_check(const struct memory_profile *profile)
 {
-	if (!code_is_whole(profile) || profile->object_count != profile->announced_objects ||
-	    profile->access_count != profile->announced_accesses)
+	if (!code_is_whole(profile) || !types_are_whole(profile) ||
+	    profile->object_count != profile->announced_objects || profile->access_count != profile->announced_accesses)
 		return -DCPI_EDAMAGED;
 	for (size_t i = 0; i < profile->object_count; i++) {
 		if (!object_is_whole(profile, &profile->objects[i]))

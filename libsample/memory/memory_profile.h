@@ -85,6 +85,7 @@ struct memory_object {
 	uint32_t name;   /* text, where there is no site: of the variable, the file */
 	uint32_t number; /* among those with its site, or its name, from 1 on */
 	uint32_t thread; /* that made it; MEMORY_NOTHING */
+	uint32_t type;   /* of a variable, by its declaration; 0: not known */
 	uint8_t kind;    /* enum memory_kind */
 };
 
@@ -92,6 +93,7 @@ struct memory_object {
 struct memory_site {
 	uint32_t name; /* text: "makeMatrix+0x60" */
 	uint32_t first, count;
+	uint32_t type; /* of what a function of the chain returns a pointer to; 0: not known */
 };
 
 /* An instruction. */
@@ -100,8 +102,28 @@ struct memory_place {
 	uint32_t image;    /* text: its path */
 	uint32_t source;   /* text: its source file; 0: not known */
 	uint32_t line;
-	uint64_t offset;   /* in the image */
-	uint64_t distance; /* from the start of the function */
+	uint64_t offset;      /* in the image */
+	uint64_t distance;    /* from the start of the function */
+	uint32_t type;        /* of what it accesses; 0: not known */
+	uint64_t type_offset; /* of what it accesses, in the type */
+};
+
+/* A type, as DWARF has it: an array is its element. Types are numbered from 1 on. */
+struct memory_type {
+	uint32_t name;         /* text: "struct node", "bank::account", "uint64_t" */
+	uint64_t size;         /* bytes, at least 1 */
+	uint32_t first, count; /* memory_profile.fields; none: it is no structure */
+};
+
+/*
+ * A member that has no members itself. It is there `count` times, `stride` bytes apart, each time `size` bytes. Members
+ * of a union are at one place.
+ */
+struct memory_field {
+	uint32_t name;         /* text, with the path to it: "link.next", "slots[].value" */
+	uint64_t offset;       /* in the type */
+	uint64_t size, stride; /* at least 1 */
+	uint64_t count;        /* at least 1; UINT64_MAX: up to the end of the object */
 };
 
 struct memory_thread {
@@ -144,12 +166,15 @@ struct memory_profile {
 	struct memory_place *places;
 	struct memory_thread *threads;
 	struct memory_process *processes;
+	struct memory_type *types;
+	struct memory_field *fields;
 	uint32_t *frames; /* places */
 	char *text;       /* all texts, each with its end */
 	uint32_t *texts;  /* where each is in `text` */
 	size_t access_count, object_count, site_count, place_count, thread_count, process_count, frame_count,
-		text_count;
-	size_t access_room, object_room, site_room, place_room, thread_room, process_room, frame_room, text_room;
+		text_count, type_count, field_count;
+	size_t access_room, object_room, site_room, place_room, thread_room, process_room, frame_room, text_room,
+		type_room, field_room;
 	size_t text_bytes, text_bytes_room;
 	uint64_t announced_objects, announced_accesses; /* by the first row, of a profile that is read */
 	struct memory_text *known;                      /* texts by their contents */
@@ -163,6 +188,8 @@ void memory_profile_fini(struct memory_profile *profile); /* a zeroed one is all
 uint32_t memory_profile_add_text(struct memory_profile *profile, const char *text);
 const char *memory_profile_text(const struct memory_profile *profile, uint32_t number); /* "?": there is none */
 
+const struct memory_type *memory_profile_type(const struct memory_profile *profile, uint32_t number); /* NULL: none */
+
 uint64_t memory_profile_line_bytes(const struct memory_profile *profile); /* of a cache line; 64 if that is not known */
 
 /* Append, not initialized; NULL: no memory. */
@@ -173,6 +200,8 @@ struct memory_place *memory_profile_add_place(struct memory_profile *profile);
 struct memory_thread *memory_profile_add_thread(struct memory_profile *profile);
 struct memory_process *memory_profile_add_process(struct memory_profile *profile);
 uint32_t *memory_profile_add_frame(struct memory_profile *profile);
+struct memory_type *memory_profile_add_type(struct memory_profile *profile);
+struct memory_field *memory_profile_add_field(struct memory_profile *profile);
 
 /* Leave out about every other access, and let each of the others stand for twice as many. */
 void memory_profile_thin(struct memory_profile *profile);
@@ -192,8 +221,9 @@ enum memory_part {
 	MEMORY_PART_THREADS = 5,
 	MEMORY_PART_OBJECTS = 6,
 	MEMORY_PART_ACCESSES = 7,
+	MEMORY_PART_TYPES = 8,
 };
-#define MEMORY_PARTS 8
+#define MEMORY_PARTS 9
 
 /* A row of a part, `number` from 0 on. 0, or an error, which ends the walk and is its result. */
 typedef int memory_row_visit(void *context, enum memory_part part, uint32_t number, const void *row, size_t size);

@@ -665,6 +665,28 @@ make_members(struct memory_report *report)
 	return 0;
 }
 
+static int
+find_types(struct memory_report *report)
+{
+	struct type_votes *votes = type_votes_new(report->profile);
+
+	if (!votes)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->group_count; i++) {
+		struct memory_group *group = &report->groups[i];
+
+		for (uint32_t k = 0; k < group->object_count; k++) {
+			const struct memory_member *member = &report->objects[group->first_object + k];
+
+			for (uint32_t at = 0; at < member->count; at++)
+				type_votes_add(votes, memory_member_access(report, member, at));
+		}
+		group->type = type_votes_take(votes);
+	}
+	type_votes_free(votes);
+	return 0;
+}
+
 int
 memory_report_init(struct memory_report *report, const struct memory_profile *profile)
 {
@@ -677,7 +699,9 @@ memory_report_init(struct memory_report *report, const struct memory_profile *pr
 		add_evidence(&report->all, &report->objects[i].evidence);
 	}
 	report->base_cycles = profile->totals.busy_cycles ? profile->totals.busy_cycles : report->all.cycles;
-	return err ? err : make_groups(report);
+	if (!err)
+		err = make_groups(report);
+	return err ? err : find_types(report);
 }
 
 void
@@ -715,6 +739,41 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 		snprintf(text, size,
 		         "%u %% of the accesses to its memory are remote, and no placement makes them fewer",
 		         percent(evidence->used_remote, evidence->used));
+}
+
+#define COLLIDING_OBJECTS 16 /* of a group, whose members the sentence lists */
+#define COLLIDING_SIZE    256
+
+/* Append which members threads ask for that others' accesses to the same lines take from them. */
+static void
+explain_members(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
+{
+	const struct memory_type *type = memory_profile_type(report->profile, group->type.type);
+	uint64_t *cycles = type && type->count ? calloc(type->count, sizeof(*cycles)) : NULL;
+	const size_t length = strlen(text);
+	char names[COLLIDING_SIZE];
+
+	for (uint32_t k = 0; cycles && k < group->object_count && k < COLLIDING_OBJECTS; k++) {
+		struct shared_byte *bytes;
+		size_t count;
+
+		if (memory_member_bytes(report, &report->objects[group->first_object + k], &bytes, &count))
+			break;
+		for (size_t i = 0; i < count; i++) {
+			const struct memory_field *field =
+				object_type_field(report->profile, &group->type, bytes[i].offset);
+
+			if (bytes[i].is_false && field)
+				cycles[field - &report->profile->fields[type->first]] += bytes[i].cycles;
+		}
+		free(bytes);
+	}
+	if (cycles) {
+		object_type_list(report->profile, &group->type, cycles, names, sizeof(names));
+		if (*names)
+			snprintf(text + length, size - length, "; what collides is %s", names);
+	}
+	free(cycles);
 }
 
 void
@@ -768,12 +827,14 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 		         "%u %% of the waiting for its lines is for bytes that one thread alone uses: "
 		         "give each thread a line of its own",
 		         falsely);
+		explain_members(report, group, text, size);
 		return;
 	case VERDICT_SPLIT:
 		snprintf(text, size,
 		         "%u %% of the waiting for its lines is for bytes that nobody else writes, "
 		         "and that several threads read: keep them away from those that are written",
 		         falsely);
+		explain_members(report, group, text, size);
 		return;
 	case VERDICT_NOTHING:
 		explain_nothing(report, group, text, size);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "memory/memory_profile.h"
+#include "memory/object_type.h"
 #include "memory/shared_bytes.h"
 
 enum memory_verdict {
@@ -63,6 +64,7 @@ struct memory_group {
 	uint32_t object_count;
 	uint64_t bytes;       /* of all its objects */
 	uint64_t cost_cycles; /* what the verdict's remedy could gain at most; of VERDICT_NOTHING: of any */
+	struct object_type type;
 	struct memory_evidence evidence;
 };
 

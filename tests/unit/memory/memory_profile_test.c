@@ -60,9 +60,17 @@ make_profile(struct memory_profile *profile, size_t accesses)
 	                              .image = memory_profile_add_text(profile, "/bin/prog"),
 	                              .line = 12,
 	                              .offset = 0x1130,
-	                              .distance = 16};
-	*memory_profile_add_site(profile) =
-		(struct memory_site){memory_profile_add_text(profile, "main+0x10"), (uint32_t)profile->frame_count, 1};
+	                              .distance = 16,
+	                              .type = 1,
+	                              .type_offset = 8};
+	*memory_profile_add_type(profile) = (struct memory_type){
+		.name = memory_profile_add_text(profile, "struct row"), .size = 16, .first = 0, .count = 2};
+	*memory_profile_add_field(profile) =
+		(struct memory_field){memory_profile_add_text(profile, "count"), 0, 8, 8, 1};
+	*memory_profile_add_field(profile) =
+		(struct memory_field){memory_profile_add_text(profile, "cells[]"), 8, 4, 4, UINT64_MAX};
+	*memory_profile_add_site(profile) = (struct memory_site){memory_profile_add_text(profile, "main+0x10"),
+	                                                         (uint32_t)profile->frame_count, 1, 1};
 	*memory_profile_add_frame(profile) = 0;
 	*memory_profile_add_object(profile) = (struct memory_object){.address = 0x7f0000001000,
 	                                                             .size = 4096,
@@ -81,6 +89,17 @@ make_profile(struct memory_profile *profile, size_t accesses)
 		                                                             .node = i % 2,
 		                                                             .level = MEMORY_DRAM,
 		                                                             .flags = MEMORY_STORE};
+}
+
+static struct kept_row *
+find_row(struct kept_rows *kept, enum memory_part part)
+{
+	for (size_t i = 0; i < kept->count; i++) {
+		if (kept->rows[i].part == part)
+			return &kept->rows[i];
+	}
+	fail_msg("no row of part %u", (unsigned)part);
+	return NULL;
 }
 
 static int
@@ -132,6 +151,19 @@ a_profile_is_read_as_it_was_written(void **state)
 	assert_string_equal(memory_object_name(&read, &read.objects[0]), "main+0x10");
 	assert_int_equal(read.places[read.frames[read.sites[0].first]].line, 12);
 	assert_int_equal(read.threads[1].tid, 4712);
+	assert_int_equal(read.sites[0].type, 1);
+	assert_int_equal(read.objects[0].type, 0);
+	assert_int_equal(read.places[0].type, 1);
+	assert_int_equal(read.places[0].type_offset, 8);
+	assert_null(memory_profile_type(&read, 0));
+	assert_null(memory_profile_type(&read, 2));
+	assert_string_equal(memory_profile_text(&read, memory_profile_type(&read, 1)->name), "struct row");
+	assert_int_equal(memory_profile_type(&read, 1)->size, 16);
+	assert_int_equal(memory_profile_type(&read, 1)->count, 2);
+	assert_string_equal(memory_profile_text(&read, read.fields[1].name), "cells[]");
+	assert_int_equal(read.fields[1].offset, 8);
+	assert_int_equal(read.fields[1].stride, 4);
+	assert_true(read.fields[1].count == UINT64_MAX);
 	free_rows(&kept);
 	memory_profile_fini(&read);
 	memory_profile_fini(&written);
@@ -143,6 +175,7 @@ rows_that_contradict_themselves_are_refused(void **state)
 {
 	struct memory_profile profile, read;
 	struct kept_rows kept = {.count = 0};
+	struct kept_row *access_row;
 
 	(void)state;
 	make_profile(&profile, 10);
@@ -155,16 +188,58 @@ rows_that_contradict_themselves_are_refused(void **state)
 	kept.count = 0;
 	profile.accesses[7].object = 0;
 	assert_int_equal(memory_profile_encode(&profile, keep_row, &kept), 0);
-	kept.rows[kept.count - 1].size--;
+	access_row = find_row(&kept, MEMORY_PART_ACCESSES);
+	access_row->size--;
 	assert_int_equal(read_back(&kept, &read), -DCPI_EDAMAGED);
 	memory_profile_fini(&read);
 
-	kept.rows[kept.count - 1].size++;
-	free(kept.rows[--kept.count].data); /* the row of accesses is lost */
+	access_row->size++;
+	free(access_row->data); /* the row of accesses is lost */
+	*access_row = kept.rows[--kept.count];
 	assert_int_equal(read_back(&kept, &read), -DCPI_EDAMAGED);
 	memory_profile_fini(&read);
 	free_rows(&kept);
 	memory_profile_fini(&profile);
+}
+
+static void
+assert_refused(struct memory_profile *profile)
+{
+	struct kept_rows kept = {.count = 0};
+	struct memory_profile read;
+
+	assert_int_equal(memory_profile_encode(profile, keep_row, &kept), 0);
+	assert_int_equal(read_back(&kept, &read), -DCPI_EDAMAGED);
+	memory_profile_fini(&read);
+	memory_profile_fini(profile);
+	free_rows(&kept);
+}
+
+/* A type that is not there, one without a size, a member whose elements take no room. */
+static void
+types_that_cannot_be_are_refused(void **state)
+{
+	struct memory_profile profile;
+
+	(void)state;
+	make_profile(&profile, 10);
+	profile.places[0].type = 2;
+	assert_refused(&profile);
+	make_profile(&profile, 10);
+	profile.objects[0].type = 2;
+	assert_refused(&profile);
+	make_profile(&profile, 10);
+	profile.sites[0].type = 2;
+	assert_refused(&profile);
+	make_profile(&profile, 10);
+	profile.types[0].size = 0;
+	assert_refused(&profile);
+	make_profile(&profile, 10);
+	profile.fields[1].stride = 0;
+	assert_refused(&profile);
+	make_profile(&profile, 10);
+	profile.fields[0].count = 0;
+	assert_refused(&profile);
 }
 
 static void
@@ -207,6 +282,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_is_read_as_it_was_written),
 		cmocka_unit_test(rows_that_contradict_themselves_are_refused),
+		cmocka_unit_test(types_that_cannot_be_are_refused),
 		cmocka_unit_test(thinning_keeps_what_accesses_stand_for),
 		cmocka_unit_test(a_text_has_one_number),
 	};

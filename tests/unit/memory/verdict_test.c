@@ -356,6 +356,31 @@ what_costs_too_little_is_left(void **state)
 	assert_string_equal(why, "it costs too little");
 }
 
+/* The first thread counts in one member, the last in the one beside it. */
+static void
+the_sentence_names_the_members_that_collide(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	struct memory_profile *profile = &fixture->profile;
+	const uint32_t session = make_object(fixture, "session", 24, MAIN);
+	static const char *const names[] = {"limit", "served", "refused"};
+	char why[512];
+
+	profile->objects[session].kind = MEMORY_STATIC;
+	profile->objects[session].type = 1;
+	*memory_profile_add_type(profile) = (struct memory_type){
+		.name = memory_profile_add_text(profile, "struct session"), .size = 24, .first = 0, .count = 3};
+	for (unsigned i = 0; i < 3; i++)
+		*memory_profile_add_field(profile) =
+			(struct memory_field){memory_profile_add_text(profile, names[i]), i * 8, 8, 8, 1};
+	for (unsigned i = 0; i < 4000; i++)
+		share(fixture, session, i % 3 ? 0 : THREADS - 1, i % 3 ? 8 : 16, true);
+	assert_verdict(fixture, VERDICT_PAD);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why, "100 % of the waiting for its lines is for bytes that one thread alone uses: give "
+	                         "each thread a line of its own; what collides is served and refused");
+}
+
 /* Buffers of one site, each of another thread: some are remote, some are not; together they are worth it. */
 static void
 objects_of_one_site_are_one_group(void **state)
@@ -416,6 +441,7 @@ main(void)
 		TEST(a_word_that_all_write_is_shared_truly),
 		TEST(lines_that_are_handed_on_are_not_shared_falsely),
 		TEST(what_costs_too_little_is_left),
+		TEST(the_sentence_names_the_members_that_collide),
 		TEST(objects_of_one_site_are_one_group),
 		TEST(an_empty_profile_has_no_groups),
 		TEST(each_verdict_has_a_name_of_its_own),
