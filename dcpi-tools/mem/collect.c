@@ -459,6 +459,8 @@ collector_finish(struct collector *collector)
 		err = logs_name_sites(collector->logs, collector->names);
 	if (!err)
 		err = name_places(collector);
+	if (!err)
+		err = names_add_types(collector->names);
 	add_totals(collector);
 	return err;
 }

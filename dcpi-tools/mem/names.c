@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "code/decoder.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/mem/place_types.h"
 #include "dcpi-tools/mem/tracked.h"
 #include "image/lines.h"
 #include "image/symbols.h"
@@ -271,6 +272,75 @@ names_writes(struct names *names, const struct image *image, uint64_t offset)
 	if (fd >= 0)
 		close(fd);
 	return writes;
+}
+
+#define PLACE_ACCESSES 1
+#define PLACE_CALLS    2
+
+/* Which places have accesses, and which are of call chains, by place; free it. NULL: no memory. */
+static uint8_t *
+mark_places(const struct memory_profile *profile)
+{
+	uint8_t *marks = calloc(profile->place_count + 1, sizeof(*marks));
+
+	for (size_t i = 0; i < profile->access_count && marks; i++) {
+		if (profile->accesses[i].place < profile->place_count)
+			marks[profile->accesses[i].place] |= PLACE_ACCESSES;
+	}
+	for (size_t i = 0; i < profile->frame_count && marks; i++)
+		marks[profile->frames[i]] |= PLACE_CALLS;
+	return marks;
+}
+
+/* The places of a file that have a mark. */
+static int
+list_places(const struct names *names, const struct named_file *file, const uint8_t *marks, uint8_t mark,
+            struct typed_places *places)
+{
+	places->count = 0;
+	for (uint32_t place = 0; place < names->places.count; place++) {
+		const uint64_t *key = numbers_key(&names->places, place);
+		struct typed_instruction *added;
+		uint64_t address;
+
+		if (key[0] != (uint64_t)(uintptr_t)file || !(marks[place] & mark) ||
+		    image_file_address(file->file, key[1], &address))
+			continue;
+		added = ARRAY_APPEND(places->list, places->count, places->room);
+		if (!added)
+			return -ENOMEM;
+		*added = (struct typed_instruction){address, place};
+	}
+	return 0;
+}
+
+int
+names_add_types(struct names *names)
+{
+	struct memory_profile *profile = names->profile;
+	struct returned_type *returned = calloc(profile->place_count + 1, sizeof(*returned));
+	struct typed_places accessed = {.count = 0}, callers = {.count = 0};
+	uint8_t *marks = mark_places(profile);
+	int err = returned && marks ? 0 : -ENOMEM;
+
+	for (const struct named_file *file = names->files; file && !err; file = file->hh.next) {
+		const struct typed_file typed = {file->file, file->lines, file->functions, file->variables};
+
+		if (!file->file || !file->functions || !file->lines)
+			continue;
+		err = list_places(names, file, marks, PLACE_ACCESSES, &accessed);
+		if (!err)
+			err = list_places(names, file, marks, PLACE_CALLS, &callers);
+		if (!err && (accessed.count || callers.count))
+			err = place_types_add(profile, &typed, &accessed, &callers, returned);
+	}
+	if (!err)
+		place_types_add_sites(profile, returned);
+	free(accessed.list);
+	free(callers.list);
+	free(returned);
+	free(marks);
+	return err;
 }
 
 /* ---- what a process has mapped ---- */

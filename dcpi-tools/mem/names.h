@@ -33,6 +33,13 @@ uint32_t names_place(struct names *names, const struct image *image, uint64_t of
  */
 bool names_writes(struct names *names, const struct image *image, uint64_t offset);
 
+/*
+ * Add the types of what is accessed to the profile's places, and those of variables to its objects: for each
+ * instruction that has an access, where its file has debug information. Call it once, when accesses have their places.
+ * 0 or -ENOMEM.
+ */
+int names_add_types(struct names *names);
+
 /* ---- what a process has mapped ---- */
 
 struct process_map;

@@ -10,6 +10,7 @@
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/mem/format.h"
+#include "dcpi-tools/mem/member_report.h"
 #include "dcpi-tools/mem/thread_report.h"
 
 #define LEAST_WAITING 0.005 /* of the run, for the lines of an object: then its bytes are shown */
@@ -218,6 +219,7 @@ static const struct table_column byte_columns[] = {
 	{.heading = "read by", .gap = 2},
 	{.heading = "written by", .gap = 2},
 	{.heading = "shared", .gap = 2},
+	{.heading = "member", .gap = 2, .cut = TABLE_CUT_END}, /* the last: left out where none is known */
 };
 
 static const char *
@@ -236,8 +238,11 @@ users_format(const struct memory_report *report, const struct shared_byte *byte,
 
 /* The bytes for which threads wait, line by line: what collides in which line. */
 static int
-print_shared(const struct memory_report *report, const struct memory_member *member, const struct output *output)
+print_shared(const struct memory_report *report, const struct memory_group *group, const struct memory_member *member,
+             const struct output *output)
 {
+	const struct memory_type *type = memory_profile_type(report->profile, group->type.type);
+	const bool has_members = type && type->count;
 	const struct memory_profile *profile = report->profile;
 	const uint64_t address = profile->objects[member->object].address;
 	const uint64_t line_bytes = memory_profile_line_bytes(profile);
@@ -249,7 +254,7 @@ print_shared(const struct memory_report *report, const struct memory_member *mem
 
 	if (memory_report_share(report, member->evidence.transfer_cycles) < LEAST_WAITING)
 		return 0;
-	table = table_new(byte_columns, ARRAY_COUNT(byte_columns));
+	table = table_new(byte_columns, ARRAY_COUNT(byte_columns) - !has_members);
 	err = memory_member_bytes(report, member, &bytes, &count);
 	for (size_t i = 0; table && !err && i < count && shown < BYTES_MAX; i++) {
 		if (!bytes[i].cycles || bytes[i].cycles * 1000 < member->evidence.transfer_cycles)
@@ -262,6 +267,11 @@ print_shared(const struct memory_report *report, const struct memory_member *mem
 		table_text(table, STYLE_PLAIN, users_format(report, &bytes[i], bytes[i].readers, text));
 		table_text(table, STYLE_PLAIN, users_format(report, &bytes[i], bytes[i].writers, text));
 		table_text(table, STYLE_PLAIN, bytes[i].is_false ? "falsely" : "truly");
+		if (has_members) {
+			const char *name = mem_member_name(report, group, bytes[i].offset);
+
+			table_text(table, STYLE_PLAIN, name ? name : "");
+		}
 		shown++;
 	}
 	if (shown) {
@@ -338,9 +348,12 @@ mem_object_text(const struct memory_report *report, const struct memory_group *g
 		if (!member && group->object_count > 1)
 			fprintf(output->stream, ": %" PRIu32 " objects, %s", group->object_count,
 			        mem_size_format(row.size, text));
-		fprintf(output->stream, "\n%s%s%s, %.1f %% of the %s at most: %s.\n", output_style(output, STYLE_HOT),
+		fprintf(output->stream, "\n%s%s%s, %.1f %% of the %s at most: ", output_style(output, STYLE_HOT),
 		        verdict_text(row.verdict), output_plain(output, STYLE_HOT),
-		        PERCENT * memory_report_share(report, row.cost_cycles), mem_costs_of(report), why);
+		        PERCENT * memory_report_share(report, row.cost_cycles), mem_costs_of(report));
+		text_print(why, output->stream);
+		fputs(".\n", output->stream);
+		mem_print_type(report, group, member, output);
 		if (member || group->object_count == 1)
 			print_life(report, first, output);
 		print_evidence(report, row.evidence, output);
@@ -350,9 +363,11 @@ mem_object_text(const struct memory_report *report, const struct memory_group *g
 	}
 	if (!err)
 		err = print_functions(report, group, member, output);
+	if (!err)
+		err = mem_print_members(report, group, member, output);
 	if (!err) {
 		print_time_lines(report, first, rows, output);
-		err = print_shared(report, first, output);
+		err = print_shared(report, group, first, output);
 	}
 	free(rows);
 	free(name);
@@ -385,7 +400,7 @@ site_json(const struct memory_report *report, const struct memory_group *group)
 }
 
 static json_t *
-bytes_json(const struct memory_report *report, const struct memory_member *member)
+bytes_json(const struct memory_report *report, const struct memory_group *group, const struct memory_member *member)
 {
 	json_t *list = json_array();
 	struct shared_byte *bytes;
@@ -399,7 +414,8 @@ bytes_json(const struct memory_report *report, const struct memory_member *membe
 		if (!bytes[i].cycles)
 			continue;
 		json_array_append_new(list,
-		                      json_pack("{s:o, s:i, s:i, s:o, s:b}", "offset", json_count(bytes[i].offset),
+		                      json_pack("{s:o, s:o, s:i, s:i, s:o, s:b}", "offset", json_count(bytes[i].offset),
+		                                "member", json_shown(mem_member_name(report, group, bytes[i].offset)),
 		                                "readers", (int)bytes[i].readers, "writers", (int)bytes[i].writers,
 		                                "cycles", json_count(bytes[i].cycles), "falsely", bytes[i].is_false));
 	}
@@ -414,6 +430,7 @@ mem_object_json(const struct memory_report *report, const struct memory_group *g
 	const struct memory_member *first = member ? member : &report->objects[group->first_object];
 	const struct memory_object *object = &report->profile->objects[first->object];
 	const struct mem_row row = mem_row_of(report, group, member);
+	const struct memory_type *type = memory_profile_type(report->profile, group->type.type);
 	struct mem_thread_row *rows = mem_thread_rows(report, group, member);
 	json_t *root = mem_head_json(report, "dcpimem-object/1");
 	int failed = !rows;
@@ -427,7 +444,9 @@ mem_object_json(const struct memory_report *report, const struct memory_group *g
 	                                                              : json_real((double)object->died_ns / NS_PER_S));
 	if (rows)
 		failed |= json_object_set_new(root, "threads", mem_thread_rows_json(report, rows));
-	failed |= json_object_set_new(root, "shared_bytes", bytes_json(report, first));
+	failed |= json_object_set_new(root, "shared_bytes", bytes_json(report, group, first));
+	failed |= json_object_set_new(root, "type_bytes", type ? json_count(type->size) : json_null());
+	failed |= json_object_set_new(root, "members", mem_members_json(report, group, member));
 	free(rows);
 	return json_print(json_kept(root, failed), stream);
 }

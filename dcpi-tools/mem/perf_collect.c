@@ -834,6 +834,8 @@ perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, uint6
 	add_totals(collector);
 	if (!err && collector->options.source == SOURCE_FAULTS && collector->profile->access_count)
 		judge_faults(collector);
+	if (!err)
+		err = names_add_types(collector->names);
 	collector->profile->totals.elapsed_ns = end_ns - start_ns;
 	return err;
 }

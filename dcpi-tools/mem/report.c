@@ -10,6 +10,7 @@
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/mem/format.h"
+#include "dcpi-tools/mem/member_report.h"
 
 #define LEAST_SHARE 0.001 /* of the run: rows that are shown */
 
@@ -103,6 +104,7 @@ static const struct table_column object_columns[] = {
 	{.heading = "cost", .align = TABLE_RIGHT},
 	{.heading = "verdict", .gap = 2},
 	{.heading = "object", .gap = 2, .cut = TABLE_CUT_END, .max_width = 48},
+	{.heading = "type", .gap = 2, .cut = TABLE_CUT_END, .max_width = 32},
 	{.heading = "kind", .gap = 2},
 	{.heading = "count", .gap = 2, .align = TABLE_RIGHT},
 	{.heading = "size", .gap = 2, .align = TABLE_RIGHT},
@@ -112,6 +114,7 @@ static const struct table_column object_columns[] = {
 	{.heading = "on nodes", .gap = 2, .cut = TABLE_CUT_END},
 	{.heading = "shared", .gap = 2, .align = TABLE_RIGHT},
 };
+#define TYPE_COLUMN 3 /* left out where no type is known */
 
 struct mem_row
 mem_row_of(const struct memory_report *report, const struct memory_group *group, const struct memory_member *member)
@@ -143,15 +146,17 @@ mem_row_name(const struct memory_report *report, const struct mem_row *row)
 }
 
 static void
-add_row(const struct memory_report *report, const struct mem_row *row, struct table *table)
+add_row(const struct memory_report *report, const struct mem_row *row, bool has_types, struct table *table)
 {
 	const struct memory_evidence *evidence = row->evidence;
 	const enum style style = row->verdict == VERDICT_NOTHING ? STYLE_PLAIN : STYLE_HOT;
-	char text[MEM_TEXT_SIZE], *name = mem_row_name(report, row);
+	char text[MEM_TEXT_SIZE], type[MEM_TYPE_SIZE], *name = mem_row_name(report, row);
 
 	table_format(table, style, "%.1f %%", PERCENT * memory_report_share(report, row->cost_cycles));
 	table_text(table, style, verdict_text(row->verdict));
 	table_text(table, STYLE_PLAIN, name ? name : "?");
+	if (has_types)
+		table_text(table, STYLE_PLAIN, mem_type_format(report, row->group, row->member, type));
 	table_text(table, STYLE_PLAIN, memory_kind_text(row->group->kind));
 	table_format(table, STYLE_PLAIN, "%" PRIu32, row->member ? 1 : row->group->object_count);
 	table_text(table, STYLE_PLAIN, mem_size_format(row->size, text));
@@ -199,6 +204,7 @@ each_row(const struct memory_report *report, const struct mem_view *view,
 struct row_context {
 	const struct memory_report *report;
 	struct table *table;
+	bool has_types;
 	json_t *list;
 };
 
@@ -207,7 +213,7 @@ row_to_table(void *context, const struct mem_row *row)
 {
 	const struct row_context *rows = context;
 
-	add_row(rows->report, row, rows->table);
+	add_row(rows->report, row, rows->has_types, rows->table);
 	return 0;
 }
 
@@ -224,14 +230,29 @@ print_verdicts(const struct memory_report *report, const struct output *output)
 		memory_group_explain(report, group, why, sizeof(why));
 		fprintf(output->stream, "\n%s%s %s%s: ", output_style(output, STYLE_HOT), verdict_text(group->verdict),
 		        group->name, output_plain(output, STYLE_HOT));
-		fprintf(output->stream, "%s.\n", why);
+		text_print(why, output->stream);
+		fputs(".\n", output->stream);
 	}
+}
+
+static struct table *
+objects_table(bool has_types)
+{
+	struct table_column columns[ARRAY_COUNT(object_columns)];
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_COUNT(object_columns); i++) {
+		if (has_types || i != TYPE_COLUMN)
+			columns[count++] = object_columns[i];
+	}
+	return table_new(columns, count);
 }
 
 int
 mem_objects_text(const struct memory_report *report, const struct mem_view *view, const struct output *output)
 {
-	struct row_context rows = {.report = report, .table = table_new(object_columns, ARRAY_COUNT(object_columns))};
+	const bool has_types = mem_has_types(report);
+	struct row_context rows = {.report = report, .has_types = has_types, .table = objects_table(has_types)};
 	int err;
 
 	if (!rows.table)
@@ -280,15 +301,16 @@ evidence_json(const struct memory_report *report, const struct memory_evidence *
 json_t *
 mem_row_json(const struct memory_report *report, const struct mem_row *row)
 {
-	char *name = mem_row_name(report, row), why[MEM_WHY_SIZE];
+	char *name = mem_row_name(report, row), why[MEM_WHY_SIZE], type[MEM_TYPE_SIZE];
 	json_t *object;
 
 	memory_group_explain(report, row->group, why, sizeof(why));
-	object = json_pack("{s:o, s:s, s:s, s:f, s:s, s:i, s:o, s:o}", "object", json_shown(name), "kind",
-	                   memory_kind_text(row->group->kind), "verdict", verdict_text(row->verdict), "cost",
-	                   memory_report_share(report, row->cost_cycles), "why", why, "objects",
-	                   row->member ? 1 : (int)row->group->object_count, "bytes", json_count(row->size), "evidence",
-	                   evidence_json(report, row->evidence));
+	mem_type_format(report, row->group, row->member, type);
+	object = json_pack("{s:o, s:o, s:s, s:s, s:f, s:o, s:i, s:o, s:o}", "object", json_shown(name), "type",
+	                   json_shown(*type ? type : NULL), "kind", memory_kind_text(row->group->kind), "verdict",
+	                   verdict_text(row->verdict), "cost", memory_report_share(report, row->cost_cycles), "why",
+	                   json_shown(why), "objects", row->member ? 1 : (int)row->group->object_count, "bytes",
+	                   json_count(row->size), "evidence", evidence_json(report, row->evidence));
 	free(name);
 	return object;
 }

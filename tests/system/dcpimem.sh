@@ -20,12 +20,13 @@ observe()
 		"$objects/$program" "${arguments[@]}" >"$scratch/out" 2>"$scratch/err" </dev/null
 }
 
-# verdict NAME MACHINE LOOPS MIB OBJECT - the pattern NAME is found, at OBJECT, and the remedied variant has no such fault
+# verdict NAME MACHINE LOOPS MIB OBJECT TYPE - the pattern NAME is found, at OBJECT, and the remedied variant has no such fault
 verdict()
 {
 	observe patterns "$2" "$1" plain "$3" "$4"
-	check_equal "$1 on $2: object and verdict" "$5 $1" \
-		"$(jq -r '[.objects[] | select(.verdict != "nothing") | (.object | sub("[+].*"; "")) + " " + .verdict] | first' "$report")"
+	check_equal "$1 on $2: object, verdict and type" "$5 $1 $6" \
+		"$(jq -r '[.objects[] | select(.verdict != "nothing") | (.object | sub("[+].*"; "")) + " " + .verdict + " " + .type] |
+			first' "$report")"
 	observe patterns "$2" "$1" remedied "$3" "$4"
 	check_equal "$1 on $2, remedied" 0 "$(jq "[.objects[] | select(.verdict == \"$1\")] | length" "$report")"
 }
@@ -57,19 +58,19 @@ gains()
 			'BEGIN { tried = p / t - 1; gain = p / r - 1; print (tried > gain ? tried - gain : gain - tried) / gain * 100 }')"
 }
 
-verdict replicate $opteron 10000 16 make_matrix
-verdict interleave $opteron 6 32 make_points
-verdict local $opteron 100000 64 make_buffer
-verdict pin $opteron 50000 8 make_pool
-verdict migrate $opteron 500000 16 make_block
-verdict pad $opteron 50000 1 make_counters
-verdict split $opteron 100000 1 make_session
-verdict replicate $xeon 40000 96 make_matrix
-verdict interleave $xeon 4 96 make_points
-verdict local $xeon 100000 192 make_buffer
-verdict pin $xeon 50000 8 make_pool
-verdict pad $xeon 50000 1 make_counters
-verdict split $xeon 100000 1 make_session
+verdict replicate $opteron 10000 16 make_matrix 'uint64_t[]'
+verdict interleave $opteron 6 32 make_points 'uint64_t[]'
+verdict local $opteron 100000 64 make_buffer 'uint64_t[]'
+verdict pin $opteron 50000 8 make_pool 'atomic_uint_fast64_t[]'
+verdict migrate $opteron 500000 16 make_block 'uint64_t[]'
+verdict pad $opteron 50000 1 make_counters 'uint64_t[]'
+verdict split $opteron 100000 1 make_session 'struct session[]'
+verdict replicate $xeon 40000 96 make_matrix 'uint64_t[]'
+verdict interleave $xeon 4 96 make_points 'uint64_t[]'
+verdict local $xeon 100000 192 make_buffer 'uint64_t[]'
+verdict pin $xeon 50000 8 make_pool 'atomic_uint_fast64_t[]'
+verdict pad $xeon 50000 1 make_counters 'uint64_t[]'
+verdict split $xeon 100000 1 make_session 'struct session[]'
 
 nothing stream $opteron 4 24
 nothing private $xeon 50000 192

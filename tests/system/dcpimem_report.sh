@@ -1,6 +1,6 @@
 #!/bin/bash
 # dcpimem: objects of children, threads, C++ and mappings are found; what it keeps is what it printed; programs do what they
-# do without it; bad input gets a sentence
+# do without it; bad input gets a sentence; types and members are named
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=tests/system/emulate_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/emulate_lib.sh"
@@ -85,6 +85,90 @@ check_equal 'an archive has the objects' "$(cat "$scratch/object")" \
 	"$(dcpimem object --db "$scratch/elsewhere" make_counters)"
 dcpictl check --db "$db" >"$scratch/check"
 matches 'no damage is found' 'no damage found' "$scratch/check"
+
+# ---- types and members ----
+
+# three threads: one serves, one refuses, one counts in elements of a variable; what they write is in one line
+cat >"$scratch/members.c" <<'SOURCE'
+#include <pthread.h>
+#include <stdlib.h>
+struct totals { volatile unsigned long served, refused; };
+struct session { struct totals totals; struct session *next; };
+_Alignas(64) static struct totals of_nodes[4];
+static struct session *session;
+static pthread_barrier_t barrier;
+__attribute__((noinline)) static struct session *make_session(void)
+{
+	struct session *made = aligned_alloc(64, 64);
+
+	made->totals.served = made->totals.refused = 0;
+	return made;
+}
+static void *work(void *refuses)
+{
+	struct session *mine = session;
+
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 300000; i++) {
+		if (refuses)
+			mine->totals.refused++, of_nodes[1].refused++;
+		else
+			mine->totals.served++, of_nodes[2].served++;
+	}
+	return NULL;
+}
+int main(void)
+{
+	pthread_t threads[2];
+
+	session = make_session();
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, work, i ? session : NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	return session->totals.served != session->totals.refused;
+}
+SOURCE
+
+# members OPTION - it is compiled with that option, and run; the report is in $report
+members()
+{
+	gcc "$1" -O2 -pthread -o "$scratch/members" "$scratch/members.c" 2>"$scratch/gcc.err" ||
+		not_ok 'a program with members is compiled' "$(cat "$scratch/gcc.err")"
+	rm -rf "$scratch/members.db"
+	observe 4 --db "$scratch/members.db" -- "$scratch/members"
+}
+
+if command -v gcc >/dev/null; then
+	members -g
+	check_equal 'objects have types' 'make_session struct session[] pad, of_nodes struct totals[] pad' \
+		"$(jq -r '[.objects[] | select(.verdict != "nothing") | (.object | sub("[+].*"; "")) + " " + .type + " " + .verdict] |
+			sort_by(startswith("of")) | join(", ")' "$report")"
+	dcpimem objects --db "$scratch/members.db" >"$scratch/objects"
+	matches 'the table has a column of types' '^ *cost  verdict  object .*  type  .*kind' "$scratch/objects"
+	matches 'the sentence names the members that collide' \
+		'^pad make_session.* a line of its own; what collides is totals[.][a-z]* and totals[.][a-z]*[.]$' "$scratch/objects"
+	dcpimem object --db "$scratch/members.db" make_session >"$scratch/object"
+	matches 'an object has a type' '^Type: struct session\[\], 24 bytes each$' "$scratch/object"
+	matches '... its bytes have members' '^ *+8 .* falsely  totals[.]refused$' "$scratch/object"
+	matches '... and members have costs' '^ *[0-9.]* %  *[0-9]*  *[0-9]* %  .* +0  totals[.]served$' "$scratch/object"
+	check_equal '... also as JSON' '[24,["totals.refused",8],["totals.served",0]] ["totals.served","totals.refused"]' \
+		"$(dcpimem object --db "$scratch/members.db" make_session --json |
+			jq -rc '([.type_bytes] + (.members | map([.member, .offset]) | sort) | tojson) + " " +
+				([.shared_bytes[].member] | tojson)')"
+	dcpimem object --db "$scratch/members.db" of_nodes >"$scratch/object"
+	matches 'a variable has the type of its declaration' '^Type: struct totals\[\], 16 bytes each$' "$scratch/object"
+	members -g0
+	check_equal 'without debug information there are no types' null \
+		"$(jq -c '.objects | max_by(.evidence.transfer_cycles).type' "$report")"
+	dcpimem objects --db "$scratch/members.db" >"$scratch/objects"
+	matches '... and no sentence about them' '^pad make_session.* a line of its own[.]$' "$scratch/objects"
+	dcpimem object --db "$scratch/members.db" make_session >"$scratch/object"
+	check_equal '... nor a table' 0 "$(grep -c '^Type\|^By member\|  member$' "$scratch/object")"
+else
+	skip 'types and members' 'there is no gcc'
+fi
 
 # ---- pictures ----
 
