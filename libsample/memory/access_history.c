@@ -267,9 +267,12 @@ static int
 resize(const struct object_log_event *event, struct ending *ending)
 {
 	struct sampled_object *sampled;
-	int err = object_map_resize(ending->process->objects, event->address, event->size ? event->size : 1,
-	                            end_sampled, ending);
+	int err;
 
+	if (event->address >= UINT64_MAX - event->size)
+		return 0; /* no such memory */
+	err = object_map_resize(ending->process->objects, event->address, event->size ? event->size : 1, end_sampled,
+	                        ending);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	HASH_FIND(hh, ending->process->sampled, &event->address, sizeof(event->address), sampled);
@@ -543,7 +546,7 @@ access_history_access(struct access_history *history, uint32_t process, const st
 
 /* For object_map_each(). */
 struct map_copy {
-	struct object_map *to;
+	struct ending to;
 	int err;
 };
 
@@ -553,13 +556,13 @@ copy_object(void *context, const struct object *object)
 	struct map_copy *copying = context;
 
 	if (!copying->err)
-		copying->err = object_map_add(copying->to, object, NULL, NULL);
+		copying->err = object_map_add(copying->to.process->objects, object, end_sampled, &copying->to);
 }
 
 static int
 apply(struct access_history *history, const struct pending *pending)
 {
-	struct map_copy copying = {.to = history->processes[pending->process].objects};
+	struct map_copy copying = {.to = {history, &history->processes[pending->process], pending->time}};
 
 	if (pending->kind == PENDING_ACCESS)
 		return apply_access(history, pending);

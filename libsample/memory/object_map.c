@@ -445,6 +445,8 @@ object_map_cut(struct object_map *map, uint64_t address, uint64_t size, object_m
 	if (end && !behind.size && find_before(map, end - 1, &place) && object_at(map, place)->address >= address &&
 	    end_of(object_at(map, place)) > end) {
 		behind = *object_at(map, place);
+		if (ended)
+			ended(context, &behind);
 		behind.size = end_of(&behind) - end;
 		behind.address = end;
 		remove_object(map, place);

@@ -40,8 +40,8 @@ const struct object *object_map_find(const struct object_map *map, uint64_t addr
 int object_map_resize(struct object_map *map, uint64_t address, uint64_t size, object_map_ended *ended, void *context);
 
 /*
- * End the objects that have bytes from `address` to before `address + size`; of an object that is there in part, what
- * is outside stays, as one object or two. 0 or -ENOMEM.
+ * End the objects that begin from `address` to before `address + size`; of an object that is there in part, what is
+ * outside stays: in front as the object that it was, behind as an object of its own. 0 or -ENOMEM.
  */
 int object_map_cut(struct object_map *map, uint64_t address, uint64_t size, object_map_ended *ended, void *context);
 

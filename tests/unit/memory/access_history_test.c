@@ -89,6 +89,20 @@ object_of(const struct history_fixture *fixture, size_t index)
 	return fixture->profile.objects[fixture->profile.accesses[index].object].number;
 }
 
+/* What memory_profile_check() refuses, no report can read. */
+static void
+finish_whole(struct history_fixture *fixture)
+{
+	assert_int_equal(access_history_finish(fixture->history, 0, 1000000), 0);
+	for (size_t i = 0; i < fixture->profile.access_count; i++)
+		fixture->profile.accesses[i].place = MEMORY_NOTHING;
+	for (size_t i = 0; i < fixture->profile.object_count; i++)
+		fixture->profile.objects[i].site = MEMORY_NOTHING;
+	fixture->profile.announced_objects = fixture->profile.object_count;
+	fixture->profile.announced_accesses = fixture->profile.access_count;
+	assert_int_equal(memory_profile_check(&fixture->profile), 0);
+}
+
 static void
 an_access_belongs_to_the_object_of_its_time(void **state)
 {
@@ -209,6 +223,63 @@ a_part_of_a_mapping_ends(void **state)
 	assert_int_equal(fixture->profile.objects[fixture->profile.accesses[2].object].kind, MEMORY_MAPPING);
 }
 
+/* Its first bytes are unmapped, and other memory is mapped there, which is larger. */
+static void
+memory_where_a_mapping_began_is_another_object(void **state)
+{
+	struct history_fixture *fixture = *state;
+
+	happen(fixture, 10, OBJECT_MAPPED, 0x10000, 0x2000);
+	access_at(fixture, 15, 0x10000);
+	happen(fixture, 20, OBJECT_UNMAPPED, 0x10000, 0x1000);
+	access_at(fixture, 25, 0x11000);
+	happen(fixture, 30, OBJECT_UNMAPPED, 0x11000, 0x1000);
+	happen(fixture, 40, OBJECT_MAPPED, 0x10000, 0x8000);
+	access_at(fixture, 45, 0x17000);
+	finish_whole(fixture);
+	assert_int_equal(fixture->profile.object_count, 3);
+	assert_int_equal(fixture->profile.objects[0].died_ns, 20);
+	assert_int_equal(fixture->profile.objects[1].died_ns, 30);
+	assert_int_equal(fixture->profile.objects[2].size, 0x8000);
+}
+
+/* A program can overwrite its log. */
+static void
+an_object_that_would_reach_beyond_all_memory_keeps_its_size(void **state)
+{
+	struct history_fixture *fixture = *state;
+
+	happen(fixture, 10, OBJECT_BORN, 0x1000, 0x100);
+	access_at(fixture, 15, 0x1000);
+	happen(fixture, 20, OBJECT_RESIZED, 0x1000, UINT64_MAX - 0x800);
+	access_at(fixture, 25, 0x1080);
+	finish_whole(fixture);
+	assert_int_equal(fixture->profile.object_count, 1);
+	assert_int_equal(fixture->profile.objects[0].size, 0x100);
+}
+
+/* The child's log is read before it is known that there was a fork. */
+static void
+objects_of_a_parent_that_come_late_end_those_of_the_child(void **state)
+{
+	struct history_fixture *fixture = *state;
+	struct object_log_event born = {.time = 60, .address = 0x1000, .size = 0x10, .kind = OBJECT_BORN};
+	struct access_sample sample = {.time = 65, .address = 0x1008, .tid = 20, .weight = 1};
+	uint32_t child;
+
+	happen(fixture, 10, OBJECT_BORN, 0x1000, 0x100);
+	assert_int_equal(access_history_advance(fixture->history, 20), 0);
+	child = access_history_add_process(fixture->history, 20, 0, 0, fixture->process, 70);
+	assert_int_equal(access_history_event(fixture->history, child, 20, &born), 0);
+	assert_int_equal(access_history_access(fixture->history, child, &sample), 0);
+	sample.time = 80;
+	sample.address = 0x10f0;
+	assert_int_equal(access_history_access(fixture->history, child, &sample), 0);
+	finish_whole(fixture);
+	assert_int_equal(fixture->profile.object_count, 2);
+	assert_int_equal(fixture->profile.objects[0].died_ns, 70);
+}
+
 static void
 more_accesses_than_are_kept_are_thinned(void **state)
 {
@@ -252,6 +323,9 @@ main(void)
 		TEST(what_no_log_has_is_asked_for_once),
 		TEST(the_child_of_a_fork_has_the_objects_of_its_parent),
 		TEST(a_part_of_a_mapping_ends),
+		TEST(memory_where_a_mapping_began_is_another_object),
+		TEST(an_object_that_would_reach_beyond_all_memory_keeps_its_size),
+		TEST(objects_of_a_parent_that_come_late_end_those_of_the_child),
 		TEST(more_accesses_than_are_kept_are_thinned),
 		TEST(what_comes_late_is_applied_and_counted),
 	};
