@@ -226,6 +226,8 @@ begin_object(struct access_history *history, const struct pending *pending, stru
 			return -ENOMEM;
 	}
 	err = object_map_cut(ending->process->regions, object.address, object.size, NULL, NULL);
+	if (!err && event->kind == OBJECT_MAPPED) /* MAP_FIXED replaces a part of another mapping */
+		err = object_map_cut(ending->process->objects, object.address, object.size, end_sampled, ending);
 	if (!err)
 		err = object_map_add(ending->process->objects, &object, end_sampled, ending);
 	return err;

@@ -223,6 +223,26 @@ a_part_of_a_mapping_ends(void **state)
 	assert_int_equal(fixture->profile.objects[fixture->profile.accesses[2].object].kind, MEMORY_MAPPING);
 }
 
+/* As allocators do that reserve addresses, and use them part by part. */
+static void
+a_mapping_in_another_leaves_the_rest_of_it(void **state)
+{
+	struct history_fixture *fixture = *state;
+
+	happen(fixture, 10, OBJECT_MAPPED, 0x10000, 0x8000);
+	happen(fixture, 20, OBJECT_MAPPED, 0x12000, 0x1000);
+	access_at(fixture, 30, 0x11000);
+	access_at(fixture, 31, 0x12000);
+	access_at(fixture, 32, 0x17000);
+	finish_whole(fixture);
+	assert_int_equal(fixture->profile.object_count, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(fixture->profile.objects[i].kind, MEMORY_MAPPING);
+	assert_int_equal(fixture->profile.objects[0].born_ns, 10);
+	assert_int_equal(fixture->profile.objects[1].born_ns, 20);
+	assert_int_equal(fixture->profile.objects[2].born_ns, 10);
+}
+
 /* Its first bytes are unmapped, and other memory is mapped there, which is larger. */
 static void
 memory_where_a_mapping_began_is_another_object(void **state)
@@ -323,6 +343,7 @@ main(void)
 		TEST(what_no_log_has_is_asked_for_once),
 		TEST(the_child_of_a_fork_has_the_objects_of_its_parent),
 		TEST(a_part_of_a_mapping_ends),
+		TEST(a_mapping_in_another_leaves_the_rest_of_it),
 		TEST(memory_where_a_mapping_began_is_another_object),
 		TEST(an_object_that_would_reach_beyond_all_memory_keeps_its_size),
 		TEST(objects_of_a_parent_that_come_late_end_those_of_the_child),
