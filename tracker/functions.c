@@ -75,7 +75,8 @@ find(const char *name, void *function, size_t size)
 	looks_up = true;
 	found = dlsym(RTLD_NEXT, name);
 	looks_up = false;
-	memcpy(function, &found, size);
+	if (found) /* else what another thread has found stays */
+		memcpy(function, &found, size);
 	return found != NULL;
 }
 
@@ -216,7 +217,7 @@ move_early(const void *old, size_t size)
 	void *address = next.malloc ? next.malloc(size) : early_allocate(size);
 
 	if (address)
-		memcpy(address, old, size < left ? size : left);
+		memmove(address, old, size < left ? size : left); /* that may reach into the new place */
 	return address;
 }
 
@@ -242,9 +243,10 @@ reallocarray(void *old, size_t count, size_t size)
 	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
 	void *address = FIND(reallocarray) ? next.reallocarray(old, count, size) : no_memory();
+	size_t bytes;
 
-	if (is_outermost)
-		record_move(old, address, count * size, time, CALLER, FRAME);
+	if (is_outermost && !__builtin_mul_overflow(count, size, &bytes))
+		record_move(old, address, bytes, time, CALLER, FRAME);
 	return address;
 }
 
@@ -280,7 +282,8 @@ find_operator(const char *name, void *function, const void *ours, const void *ca
 		dlclose(library);
 	}
 	looks_up = false;
-	memcpy(function, &found, sizeof(found));
+	if (found)
+		memcpy(function, &found, sizeof(found));
 	return found != NULL;
 }
 
@@ -427,7 +430,7 @@ mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	if (FIND(mremap))
 		mapped = next.mremap(old, old_length, length, flags, wanted);
 	if (is_outermost && mapped != MAP_FAILED) {
-		if (!(flags & MREMAP_DONTUNMAP))
+		if (!(flags & MREMAP_DONTUNMAP) && old_length) /* of 0: of shared memory, which stays there, too */
 			log_changed(OBJECT_UNMAPPED, old, whole_pages(old_length), time);
 		log_born(OBJECT_MAPPED, mapped, length, CALLER, FRAME);
 	}

@@ -232,6 +232,8 @@ mode_functions(unsigned steps)
 	lives_add(small, 11, false);
 	if (realloc(small, everything))
 		die("realloc() to everything");
+	if (reallocarray(small, everything + 1, 4)) /* the product is 0 */
+		die("reallocarray() to more than everything");
 	if (posix_memalign(&none, 3, 10) != EINVAL)
 		die("posix_memalign() to 3");
 	free(malloc(100000)); /* now there is room: where the break cannot grow, malloc() leaves ENOMEM and goes
@@ -290,6 +292,18 @@ map_pages(unsigned pages)
 	return mapped;
 }
 
+/* It lives to the end. */
+static char *
+map_shared(unsigned pages)
+{
+	char *mapped = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (mapped == MAP_FAILED)
+		die("mmap");
+	lives_add(mapped, (size_t)pages * PAGE, true);
+	return mapped;
+}
+
 static void
 mode_mappings(unsigned unused)
 {
@@ -319,6 +333,8 @@ mode_mappings(unsigned unused)
 	if (mremap(map_pages(4), 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, moved) != moved)
 		die("mremap");
 	lives_add(moved, 4 * PAGE, true);
+	moved = mremap(map_shared(6), 0, 2 * PAGE, MREMAP_MAYMOVE); /* another mapping of the same memory */
+	lives_add(moved, 2 * PAGE, true);
 	attached = shmat(segment, NULL, 0);
 	lives_add(attached, 3 * PAGE + 1, true);
 	attached = shmat(segment, NULL, 0);
