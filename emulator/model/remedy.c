@@ -7,7 +7,7 @@
 #define RANGES_MAX   4096
 #define WORD_SHIFT   3
 #define SPREAD_BASE  (UINT64_C(0x6f) << 40) /* of words with lines of their own: no program has mappings there */
-#define SPREAD_BYTES (UINT64_C(1) << 32)    /* for each object */
+#define SPREAD_BYTES (UINT64_C(1) << 40)    /* for all objects */
 #define FOLLOWS      4                      /* accesses in a row after which a page is moved */
 #define NODE_UNKNOWN 0xff
 
@@ -28,7 +28,7 @@ struct remedies {
 	unsigned nodes, page_shift, line_shift;
 	pthread_mutex_t lock; /* of what follows, pages too */
 	uint32_t count;
-	uint64_t spread;                        /* objects whose words were given lines */
+	uint64_t spread;                        /* bytes behind SPREAD_BASE that words were given */
 	struct remedy_range ranges[RANGES_MAX]; /* ascending, disjoint */
 };
 
@@ -85,7 +85,20 @@ remove_range(struct remedies *remedies, uint32_t at)
 	memmove(&remedies->ranges[at], &remedies->ranges[at + 1], (remedies->count - at) * sizeof(remedies->ranges[0]));
 }
 
-/* What the range needs. False: no memory. */
+/* Addresses at which each word has a line. False: there are not so many. */
+static bool
+spread_words(struct remedies *remedies, struct remedy_range *range)
+{
+	const uint64_t words = ((range->end - 1) >> WORD_SHIFT) - (range->start >> WORD_SHIFT) + 1;
+
+	if (words > (SPREAD_BYTES - remedies->spread) >> remedies->line_shift)
+		return false;
+	range->base = SPREAD_BASE + remedies->spread;
+	remedies->spread += words << remedies->line_shift;
+	return true;
+}
+
+/* What the range needs. False: there is no room for it. */
 static bool
 prepare(struct remedies *remedies, struct remedy_range *range)
 {
@@ -93,8 +106,7 @@ prepare(struct remedies *remedies, struct remedy_range *range)
 
 	switch (range->kind) {
 	case OBJECT_REMEDY_SPREAD:
-		range->base = SPREAD_BASE + remedies->spread++ % 256 * SPREAD_BYTES;
-		return (range->end - range->start) << (remedies->line_shift - WORD_SHIFT) < SPREAD_BYTES;
+		return spread_words(remedies, range);
 	case OBJECT_REMEDY_LOCAL:
 	case OBJECT_REMEDY_MIGRATE:
 		range->pages = calloc(pages, sizeof(*range->pages));

@@ -101,6 +101,34 @@ words_get_lines_of_their_own(void **state)
 	assert_true(remedies_address(*state, OBJECT + 64) == OBJECT + 64);
 }
 
+/* As many objects as there may be: their words have no line in common, and those of small ones are not far apart. */
+static void
+words_of_many_objects_get_lines_of_their_own(void **state)
+{
+	uint64_t before = remedies_address(*state, OBJECT);
+
+	for (unsigned i = 0; i < 1000; i++) {
+		const uint64_t object = OBJECT + i * 128;
+
+		remedies_set(*state, object, 12, OBJECT_REMEDY_SPREAD);
+		if (i)
+			assert_in_range(remedies_address(*state, object) - before, 64, 4096);
+		before = remedies_address(*state, object + 8);
+	}
+}
+
+/* All but some of the addresses that words may get are used up: the object is left as it is. */
+static void
+an_object_too_large_for_lines_of_words_is_left(void **state)
+{
+	remedies_set(*state, OBJECT, UINT64_C(1) << 40, OBJECT_REMEDY_SPREAD);
+	assert_true(remedies_address(*state, OBJECT + 8) == OBJECT + 8);
+	remedies_set(*state, OBJECT, UINT64_C(1) << 61, OBJECT_REMEDY_SPREAD);
+	assert_true(remedies_address(*state, OBJECT + 8) == OBJECT + 8);
+	remedies_set(*state, OBJECT, 64, OBJECT_REMEDY_SPREAD);
+	assert_true(remedies_address(*state, OBJECT + 8) != OBJECT + 8);
+}
+
 static void
 an_object_that_ends_has_no_remedy_any_more(void **state)
 {
@@ -147,6 +175,8 @@ main(void)
 		TEST(a_page_stays_with_its_first_user),
 		TEST(a_page_follows_who_uses_it_in_a_row),
 		TEST(words_get_lines_of_their_own),
+		TEST(words_of_many_objects_get_lines_of_their_own),
+		TEST(an_object_too_large_for_lines_of_words_is_left),
 		TEST(an_object_that_ends_has_no_remedy_any_more),
 		TEST(a_new_object_takes_the_place_of_those_before),
 		TEST(there_is_an_end_to_them),
