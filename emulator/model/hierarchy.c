@@ -326,7 +326,6 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 	pthread_mutex_lock(&system->lock);
 	if (system->keeps_node)
 		core = system->hierarchy_count % node_cores;
-	pthread_mutex_unlock(&system->lock);
 	*hierarchy = (struct hierarchy){.system = system,
 	                                .coherent = {.coherence = &system->coherence},
 	                                .core = core,
@@ -338,7 +337,6 @@ hierarchy_new(struct memory_system *system, unsigned core, struct filter_room ro
 	page_map_recent_init(&hierarchy->regions);
 	for (unsigned i = 0; i < ARRIVALS; i++)
 		hierarchy->arrivals[i].line = CACHE_NO_LINE;
-	pthread_mutex_lock(&system->lock);
 	err = make_parts(hierarchy);
 	if (!err && system->hierarchy_count++ == 1)
 		begin_to_share(system);
