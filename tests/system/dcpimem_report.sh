@@ -195,18 +195,12 @@ check_fails 'there is no such verdict' 2 "there is no verdict 'fold'" dcpimem ru
 # noticed SENTENCE COMMAND...
 noticed()
 {
-	local expected status
+	local expected
 
-	"${@:2}" >"$scratch/native.out" 2>"$scratch/native.err" </dev/null
+	run_alone "${@:2}"
 	expected=$?
 	observe 2 --no-samples --no-db -- "${@:2}"
-	status=$?
-	if [ $status = $expected ] && cmp -s "$scratch/native.out" "$scratch/out" && cmp -s "$scratch/native.err" "$scratch/err"; then
-		ok "$1"
-	else
-		not_ok "$1" "status $status, natively $expected" "$(diff "$scratch/native.out" "$scratch/out" | head -n 5)" \
-			"$(diff "$scratch/native.err" "$scratch/err" | head -n 5)"
-	fi
+	check_equal "$1" '' "$(unlike_alone $expected $?)"
 }
 
 noticed 'python3 computes what it does natively' python3 -c 'print(sum(len(str(i)) for i in range(20000)))'

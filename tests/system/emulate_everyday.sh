@@ -11,15 +11,7 @@ plain=in-order-2
 
 make_inputs()
 {
-	cat "$top"/libsample/*/*.c | head -c 300000 >"$scratch/text"
-	cat >"$scratch/script.sql" <<-'SQL'
-	create table t(a integer primary key, b text, c integer);
-	with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
-		insert into t select i, 'row ' || (i * 7919 % 3001), i % 97 from n;
-	create index u on t(b);
-	select count(*), sum(length(x.b)) from t x join t y on x.b = y.b where x.c < 50;
-	select nothing from nowhere;
-	SQL
+	everyday_inputs 300000 3000
 	cat >"$scratch/small.c" <<-'C'
 	#include <stdio.h>
 	int main(int argc, char **argv)

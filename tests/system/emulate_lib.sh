@@ -40,20 +40,17 @@ timed()
 # $scratch/made, too
 same()
 {
-	local sentence=$1 machine=$2 threads=$3 expected status
+	local sentence=$1 machine=$2 threads=$3 expected unlike
 
 	shift 3
 	rm -rf "$db" "$scratch"/made*
-	OMP_NUM_THREADS=$threads "$@" >"$scratch/native.out" 2>"$scratch/native.err" </dev/null
+	OMP_NUM_THREADS=$threads run_alone "$@"
 	expected=$?
 	[ ! -e "$scratch/made" ] || mv "$scratch/made" "$scratch/made.natively"
 	emulate "$machine" "$threads" -- "$@"
-	status=$?
-	if [ $status != $expected ]; then
-		not_ok "$sentence" "status $status, without emulation $expected" "$(tail -n 5 "$scratch/err")"
-	elif ! cmp "$scratch/native.out" "$scratch/out" || ! cmp "$scratch/native.err" "$scratch/err"; then
-		not_ok "$sentence" 'another output' "$(diff "$scratch/native.out" "$scratch/out" | head -n 5)" \
-			"$(diff "$scratch/native.err" "$scratch/err" | head -n 5)"
+	unlike=$(unlike_alone $expected $?)
+	if [ "$unlike" ]; then
+		not_ok "$sentence" "$unlike"
 	elif [ -e "$scratch/made.natively" ] && ! cmp "$scratch/made.natively" "$scratch/made"; then
 		not_ok "$sentence" 'it made another file'
 	else

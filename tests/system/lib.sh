@@ -121,6 +121,35 @@ check_at_least()
 	fi
 }
 
+# run_alone COMMAND... - its output goes to $scratch/alone.out, its errors to $scratch/alone.err; the status is the command's
+run_alone()
+{
+	"$@" >"$scratch/alone.out" 2>"$scratch/alone.err" </dev/null
+}
+
+# unlike_alone EXPECTED STATUS - how the run that ended with STATUS, and whose output is in $scratch/out and $scratch/err, differs
+# from what run_alone() left, which ended with EXPECTED; nothing is printed where it does not
+unlike_alone()
+{
+	[ "$1" = "$2" ] || printf 'status %s, alone %s\n' "$2" "$1"
+	diff "$scratch/alone.out" "$scratch/out" | head -n 10
+	diff "$scratch/alone.err" "$scratch/err" | head -n 10
+}
+
+# everyday_inputs BYTES ROWS - for programs that people run all day: $scratch/text, and $scratch/script.sql, which has an error
+everyday_inputs()
+{
+	cat "$top"/libsample/*/*.c | head -c "$1" >"$scratch/text"
+	cat >"$scratch/script.sql" <<-SQL
+	create table t(a integer primary key, b text, c integer);
+	with recursive n(i) as (select 1 union all select i + 1 from n where i < $2)
+		insert into t select i, 'row ' || (i * 7919 % 3001), i % 97 from n;
+	create index u on t(b);
+	select count(*), sum(length(x.b)) from t x join t y on x.b = y.b where x.c < 50;
+	select nothing from nowhere;
+	SQL
+}
+
 # json_holds FILTER [FILE] - is it true of the one object there? jq -e says yes of none at all.
 json_holds()
 {

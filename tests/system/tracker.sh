@@ -72,18 +72,15 @@ check_lives()
 # same SENTENCE COMMAND... - output, errors and status are those without the tracker
 same()
 {
-	local sentence=$1 expected_status status
+	local sentence=$1 expected unlike
 
 	shift
-	"$@" >"$scratch/expected" 2>"$scratch/expected_err"
-	expected_status=$?
-	tracked "$@"
-	status=$?
-	if [ $status != $expected_status ]; then
-		not_ok "$sentence" "status $status, $expected_status without the tracker" "$(head -n 20 "$scratch/err")"
-	elif ! cmp -s "$scratch/expected" "$scratch/out" || ! cmp -s "$scratch/expected_err" "$scratch/err"; then
-		not_ok "$sentence" "$(diff "$scratch/expected" "$scratch/out" | head -n 10)" \
-			"$(diff "$scratch/expected_err" "$scratch/err" | head -n 10)"
+	run_alone "$@"
+	expected=$?
+	tracked "$@" </dev/null
+	unlike=$(unlike_alone $expected $?)
+	if [ "$unlike" ]; then
+		not_ok "$sentence" "$unlike"
 	elif grep -v '^objects\..*: ok ' "$scratch/shown" | grep -q '^objects' || [ "$(count_of lost)" != 0 ]; then
 		not_ok "$sentence" 'the log:' "$(grep '^objects' "$scratch/shown" | grep -v 'lost 0')"
 	elif [ "$(count_of born)" = 0 ]; then
@@ -222,15 +219,7 @@ libraries()
 
 programs()
 {
-	cat "$top"/libsample/*/*.c | head -c 600000 >"$scratch/text"
-	cat >"$scratch/script.sql" <<-'SQL'
-	create table t(a integer primary key, b text, c integer);
-	with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
-		insert into t select i, 'row ' || (i * 7919 % 3001), i % 97 from n;
-	create index u on t(b);
-	select count(*), sum(length(x.b)) from t x join t y on x.b = y.b where x.c < 50;
-	select nothing from nowhere;
-	SQL
+	everyday_inputs 600000 30000
 	git -C "$scratch" init -q repository
 	cp -r "$top/libsample/base" "$scratch/repository/"
 	git -C "$scratch/repository" add -A
