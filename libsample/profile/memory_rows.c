@@ -136,19 +136,22 @@ take_row(struct memory_profile *profile, const struct memory_row_key *key, const
 static int
 read_slice(const struct store *store, MDB_txn *txn, uint32_t slice, struct memory_profile *profile)
 {
+	struct memory_row_key key, next = {.slice = slice};
 	uint8_t data[MEMORY_ROW_KEY_SIZE];
-	struct memory_row_key key;
 	struct store_walk walk;
 	int result;
 
-	memory_row_key_encode(&(struct memory_row_key){slice, 0, 0}, data);
+	memory_row_key_encode(&next, data);
 	store_walk_begin(store, txn, TABLE_MEMORY, &walk);
 	store_walk_seek(&walk, data, sizeof(data));
 	while ((result = store_walk_next(&walk)) > 0) {
 		result = memory_row_key_decode(walk.key.mv_data, walk.key.mv_size, &key);
 		if (result || key.slice != slice)
 			break;
-		result = take_row(profile, &key, &walk.value);
+		if (key.part != next.part)
+			next = (struct memory_row_key){slice, key.part, 0};
+		/* without a row, the elements behind it would have other numbers */
+		result = key.number == next.number++ ? take_row(profile, &key, &walk.value) : -DCPI_EDAMAGED;
 		if (result)
 			break;
 	}

@@ -16,10 +16,12 @@
 static const struct context one_context = {.comm = "wave5", .cgroup = "/", .label = "run.1"};
 static const struct context *const contexts[] = {&one_context};
 
-/* A profile of one object, with so many accesses. */
+/* A profile of one object, with so many accesses; and with texts of two rows, most of which nothing refers to. */
 static void
 make_profile(struct memory_profile *profile, size_t accesses)
 {
+	char text[1001];
+
 	assert_int_equal(memory_profile_init(profile), 0);
 	profile->source = memory_profile_add_text(profile, "test");
 	profile->totals.nodes = 2;
@@ -34,6 +36,10 @@ make_profile(struct memory_profile *profile, size_t accesses)
 	for (size_t i = 0; i < accesses; i++)
 		*memory_profile_add_access(profile) =
 			(struct memory_access){.time_ns = i, .offset = i % 4096, .place = MEMORY_NOTHING, .weight = 1};
+	for (int i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "%0*d", (int)sizeof(text) - 1, i);
+		assert_int_not_equal(memory_profile_add_text(profile, text), MEMORY_NOTHING);
+	}
 }
 
 /* Into a new slice, a sample, and a memory profile of so many accesses (0: none). */
@@ -197,6 +203,22 @@ rows_are_salvaged(void **state)
 	profile_close(saved);
 }
 
+/* Numbers count on from row to row: without one, others would be what they are not. */
+static void
+a_profile_without_one_of_its_rows_is_damaged(void **state)
+{
+	static const char first_texts[] = "\0\0\0\x1\x1\0\0\0\0";
+	const struct profile_fixture *fixture = *state;
+	struct writer writer = make_writer(fixture->directory);
+
+	flush(&writer, START_S, 10);
+	profile_close(writer.profile);
+	raw_delete_once(fixture->directory, "memory", first_texts, MEMORY_ROW_KEY_SIZE);
+	writer.profile = open_reader(fixture->directory);
+	assert_int_equal(accesses_of(writer.profile, 0), -DCPI_EDAMAGED);
+	profile_close(writer.profile);
+}
+
 static void
 an_older_database_has_no_rows(void **state)
 {
@@ -252,6 +274,7 @@ main(void)
 		CASE(rows_are_dropped_with_their_slice),
 		CASE(rows_are_copied_with_their_epoch),
 		CASE(rows_are_salvaged),
+		CASE(a_profile_without_one_of_its_rows_is_damaged),
 		CASE(an_older_database_has_no_rows),
 		CASE(what_is_wrong_with_rows_is_complained_of),
 	};
