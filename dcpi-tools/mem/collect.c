@@ -185,7 +185,8 @@ see_record(void *context, const struct run_file *file)
 		if (known->pid == (uint32_t)file->pid && known->number == (uint32_t)file->number)
 			return 0;
 	}
-	if (file->fd < 0 || code_read_at(file->fd, &header, sizeof(header), 0) || header.magic != RECORD_MAGIC)
+	if (file->fd < 0 || code_read_at(file->fd, &header, sizeof(header), 0) || header.magic != RECORD_MAGIC ||
+	    header.vcpu_count > RECORD_VCPUS_MAX)
 		return 0; /* it is being made, or is damaged, which those say who read the rest of it */
 	header.comm[sizeof(header.comm) - 1] = '\0';
 	return add_process(collector, file, &header);
