@@ -110,16 +110,6 @@ access_history_latest(const struct access_history *history)
 	return history->latest;
 }
 
-size_t
-access_history_live(const struct access_history *history)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < history->process_count; i++)
-		count += object_map_count(history->processes[i].objects);
-	return count;
-}
-
 /* ---- numbers ---- */
 
 /* The next number of a site, or of a name. 0: no memory. */

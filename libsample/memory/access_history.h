@@ -71,6 +71,4 @@ uint64_t access_history_latest(const struct access_history *history);
 /* Apply the rest; times become ns, from `start` on, `khz` ticks a millisecond. 0 or -ENOMEM. */
 int access_history_finish(struct access_history *history, uint64_t start, uint64_t khz);
 
-size_t access_history_live(const struct access_history *history); /* objects that are alive, of all processes */
-
 #endif

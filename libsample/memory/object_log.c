@@ -42,7 +42,7 @@ struct chunk_copy {
 struct object_log_reader {
 	int fd;
 	bool can_write;
-	uint32_t pid, number, site_max, chunk_count;
+	uint32_t site_max, chunk_count;
 	enum object_log_clock clock;
 	uint64_t began, began_ns, now, now_ns; /* two moments, by the file's clock and by ours */
 	uint64_t found;                        /* chunks that were taken and found, or given back before us */
@@ -114,8 +114,6 @@ read_header(struct object_log_reader *reader)
 	if (header.magic != OBJECT_LOG_MAGIC || header.clock > OBJECT_CLOCK_TARGET || header.site_max < 1 ||
 	    header.site_max > SITES_LIMIT || header.chunk_count < 1 || header.chunk_count > CHUNKS_LIMIT)
 		return -EPROTO;
-	reader->pid = header.pid;
-	reader->number = header.number;
 	reader->site_max = header.site_max;
 	reader->chunk_count = header.chunk_count;
 	reader->clock = header.clock;
@@ -164,18 +162,6 @@ object_log_reader_free(struct object_log_reader *reader)
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader);
-}
-
-uint32_t
-object_log_reader_pid(const struct object_log_reader *reader)
-{
-	return reader->pid;
-}
-
-uint32_t
-object_log_reader_number(const struct object_log_reader *reader)
-{
-	return reader->number;
 }
 
 enum object_log_clock

@@ -194,8 +194,6 @@ struct object_log_counts {
 struct object_log_reader *object_log_reader_new(int fd);
 void object_log_reader_free(struct object_log_reader *reader); /* NULL is allowed */
 
-uint32_t object_log_reader_pid(const struct object_log_reader *reader);
-uint32_t object_log_reader_number(const struct object_log_reader *reader);
 enum object_log_clock object_log_reader_clock(const struct object_log_reader *reader);
 uint64_t object_log_reader_began(const struct object_log_reader *reader); /* the file, by its own clock */
 

@@ -49,7 +49,7 @@ int object_map_cut(struct object_map *map, uint64_t address, uint64_t size, obje
 int object_map_end(struct object_map *map, uint64_t address, struct object *object);
 
 size_t object_map_count(const struct object_map *map);
-size_t object_map_bytes(const struct object_map *map); /* of memory that it takes */
+size_t object_map_bytes(const struct object_map *map); /* of memory that it takes: tests measure what is said above */
 
 /* All objects, ascending. */
 void object_map_each(const struct object_map *map, object_map_ended *function, void *context);
