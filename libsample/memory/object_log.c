@@ -112,7 +112,8 @@ read_header(struct object_log_reader *reader)
 	if (!header.magic)
 		return -EAGAIN;
 	if (header.magic != OBJECT_LOG_MAGIC || header.clock > OBJECT_CLOCK_TARGET || header.site_max < 1 ||
-	    header.site_max > SITES_LIMIT || header.chunk_count < 1 || header.chunk_count > CHUNKS_LIMIT)
+	    header.site_max > SITES_LIMIT || header.chunk_count < 1 || header.chunk_count > CHUNKS_LIMIT ||
+	    header.began_ns > INT64_MAX)
 		return -EPROTO;
 	reader->site_max = header.site_max;
 	reader->chunk_count = header.chunk_count;
