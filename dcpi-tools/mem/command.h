@@ -1,5 +1,5 @@
 /*
- * command.h - the commands of dcpimem
+ * command.h - the commands of dcpimem; copy_cost.h has one more, which is not for users
  *
  * argv[0] is "dcpimem COMMAND"; the result is the exit status. Thread rule: one thread.
  */
@@ -11,6 +11,5 @@ int mem_record_main(int argc, char **argv);
 int mem_objects_main(int argc, char **argv);
 int mem_object_main(int argc, char **argv);
 int mem_threads_main(int argc, char **argv);
-int mem_copy_cost_main(int argc, char **argv); /* copy_cost.h; not for users */
 
 #endif

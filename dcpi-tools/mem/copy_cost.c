@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "dcpi-tools/common/message.h"
-#include "dcpi-tools/mem/command.h"
 
 #define BYTES_MAX (UINT64_C(32) << 20) /* that are copied: more takes in proportion */
 #define NODES_MAX 16
@@ -59,7 +58,10 @@ copy(void *data)
 	return NULL;
 }
 
-/* The processors of each node, as the kernel says of each where it is. How many nodes. */
+/*
+ * The processors of each node that has some for this program, as the kernel says of each where it is. How many such
+ * nodes.
+ */
 static unsigned
 find_nodes(cpu_set_t nodes[NODES_MAX])
 {
@@ -75,7 +77,10 @@ find_nodes(cpu_set_t nodes[NODES_MAX])
 		if (getcpu(&cpu, &node) || node >= NODES_MAX)
 			continue;
 		CPU_SET(i, &nodes[node]);
-		count = node + 1 > count ? node + 1 : count;
+	}
+	for (node = 0; node < NODES_MAX; node++) {
+		if (CPU_COUNT(&nodes[node]))
+			nodes[count++] = nodes[node];
 	}
 	return count;
 }
@@ -84,7 +89,7 @@ find_nodes(cpu_set_t nodes[NODES_MAX])
 static double
 copy_to_nodes(const char *from, size_t bytes, const cpu_set_t *nodes, unsigned count, unsigned threads)
 {
-	const size_t part = bytes / threads / PAGE * PAGE;
+	const size_t part = (bytes / threads / PAGE + 1) * PAGE; /* the last threads may have less, or nothing */
 	const unsigned all = (count - 1) * threads;
 	struct copying *copyings = calloc(all, sizeof(*copyings));
 	pthread_t *running = calloc(all, sizeof(*running));
@@ -95,12 +100,12 @@ copy_to_nodes(const char *from, size_t bytes, const cpu_set_t *nodes, unsigned c
 	if (!copyings || !running || !to || pthread_barrier_init(&begin, NULL, all))
 		return -1;
 	for (unsigned i = 0; i < all; i++) {
-		const size_t at = i % threads * part;
+		const size_t next = i % threads * part, at = next < bytes ? next : bytes;
 
 		copyings[i] = (struct copying){
 			.from = from + at,
 			.to = to + i / threads * bytes + at,
-			.bytes = part,
+			.bytes = bytes - at < part ? bytes - at : part,
 			.processors = nodes[1 + i / threads],
 			.begin = &begin,
 		};

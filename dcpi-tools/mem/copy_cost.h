@@ -12,7 +12,8 @@
 
 #include "dcpi-tools/emu/emulation.h"
 
-#define COPY_COST_COMMAND "copy-cost" /* of dcpimem, for itself: mem_copy_cost_main() */
+#define COPY_COST_COMMAND "copy-cost" /* of dcpimem, by which it emulates itself */
+int mem_copy_cost_main(int argc, char **argv);
 
 /*
  * How long it takes until each other node has a copy of `bytes` of the first node's memory, s, when all copy at once:

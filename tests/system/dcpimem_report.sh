@@ -188,6 +188,16 @@ observe 2 --no-db --try split -- "$build/workloads/objects/patterns" pad plain 2
 check_equal 'another remedy is not tried' null "$(jq .tried "$report")"
 check_fails 'there is no such verdict' 2 "there is no verdict 'fold'" dcpimem run --machine e5-2699v3 --try fold -- true
 
+# copy_seconds THREADS BYTES - what copying so much to all other nodes takes on four nodes
+copy_seconds()
+{
+	dcpiemu run --machine opteron-6174-2s --threads "$1" --no-db --quiet -- "$build/bin/dcpimem" copy-cost "$2" \
+		3>&1 >/dev/null 2>"$scratch/err"
+}
+
+check_at_least 'copies are made on the nodes that have cores of the program: two of four' 0.0001 "$(copy_seconds 2 1000000)"
+check_at_least 'copies of some pages are made, by fewer threads than there are' 0.000002 "$(copy_seconds 24 16384)"
+
 # ---- programs do not notice ----
 
 # noticed SENTENCE COMMAND...
