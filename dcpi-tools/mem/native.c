@@ -29,7 +29,7 @@
 struct native_state {
 	const struct native_request *request;
 	struct node_cpus cpus;
-	struct source source;
+	struct sample_source source;
 	struct perf_collector *collector;
 	char directory[PATH_MAX]; /* of logs */
 	int error;

@@ -35,7 +35,7 @@ struct perf_process {
 };
 
 /* A sample whose page's node is not known yet. */
-struct held_sample {
+struct held_access {
 	uint32_t process; /* the history's number, and the index */
 	uint32_t cpu;
 	bool is_remote; /* as the PMU says */
@@ -43,7 +43,7 @@ struct held_sample {
 };
 
 /* A sample whose word is watched for writes. */
-struct trial {
+struct word_trial {
 	uint32_t process;
 	struct access_sample sample;
 };
@@ -59,10 +59,10 @@ struct perf_collector {
 	struct image_table *images;
 	struct numbers places; /* an image or NO_IMAGE, the offset in it */
 	struct numbers ours;   /* processes and threads of the tracker, whose samples are left out */
-	struct held_sample *held;
+	struct held_access *held;
 	size_t held_count, held_room;
 	struct watchpoints *watchpoints; /* NULL: words are not watched */
-	struct trial trials[WATCHPOINT_WORDS], recent[RECENT_SAMPLES], hot[HOT_WORDS];
+	struct word_trial trials[WATCHPOINT_WORDS], recent[RECENT_SAMPLES], hot[HOT_WORDS];
 	size_t trial_count, recent_count, hot_count; /* that were ever entered: later ones replace others */
 	unsigned rounds;                             /* since the last trials */
 	uint64_t random;
@@ -222,7 +222,7 @@ perf_collector_refused(const struct perf_collector *collector)
 	return collector->refused;
 }
 
-/* A process of which no record told when it began. NULL: no memory. */
+/* A process of whose beginning there is no record. NULL: no memory. */
 static struct perf_process *
 add_unknown(struct perf_collector *collector, uint32_t pid)
 {
@@ -296,7 +296,7 @@ take_sample(struct perf_collector *collector, const struct record *record)
 {
 	const bool is_fault = collector->options.source == SOURCE_FAULTS;
 	struct perf_process *process = find_pid(collector, record->pid);
-	struct held_sample held = {.cpu = record->sample.cpu}, *place;
+	struct held_access held = {.cpu = record->sample.cpu}, *place;
 
 	if (record->pid == 0 || record->pid == UINT32_MAX || (!process && collector->options.only) ||
 	    numbers_has(&collector->ours, record->tid, 0))
@@ -428,7 +428,7 @@ node_of_cpu(const struct perf_collector *collector, uint32_t cpu)
 
 /* What a PMU knows of the page's node: that of the core, or another, which on machines of two is the other. */
 static unsigned
-node_by_pmu(const struct perf_collector *collector, const struct held_sample *held)
+node_by_pmu(const struct perf_collector *collector, const struct held_access *held)
 {
 	const unsigned here = node_of_cpu(collector, held->cpu);
 	const unsigned nodes =
@@ -504,7 +504,7 @@ static void
 take_hit(void *context, size_t token, uint32_t thread, uint64_t count)
 {
 	struct perf_collector *collector = context;
-	const struct trial *trial = &collector->trials[token];
+	const struct word_trial *trial = &collector->trials[token];
 	struct access_sample sample = trial->sample;
 	const uint8_t *node = node_of_thread(collector, thread);
 
@@ -520,9 +520,9 @@ take_hit(void *context, size_t token, uint32_t thread, uint64_t count)
 }
 
 static void
-begin_trial(struct perf_collector *collector, const struct trial *trial, uint64_t address, uint32_t weight)
+begin_trial(struct perf_collector *collector, const struct word_trial *trial, uint64_t address, uint32_t weight)
 {
-	struct trial *begun = &collector->trials[collector->trial_count];
+	struct word_trial *begun = &collector->trials[collector->trial_count];
 
 	*begun = *trial;
 	begun->sample.address = address;
@@ -543,13 +543,13 @@ begin_trials(struct perf_collector *collector)
 
 	collector->trial_count = 0;
 	if (hot) {
-		const struct trial *trial = &collector->hot[next_random(collector, hot)];
+		const struct word_trial *trial = &collector->hot[next_random(collector, hot)];
 
 		begin_trial(collector, trial,
 		            (trial->sample.address & ~(line - 1)) + next_random(collector, line / 8) * 8, 1);
 	}
 	while (recent && collector->trial_count < WATCHPOINT_WORDS) {
-		const struct trial *trial = &collector->recent[next_random(collector, recent)];
+		const struct word_trial *trial = &collector->recent[next_random(collector, recent)];
 
 		begin_trial(collector, trial, trial->sample.address, (uint32_t)collector->held_count / 2 + 1);
 	}
@@ -558,7 +558,7 @@ begin_trials(struct perf_collector *collector)
 
 /* As far as that many pages are remembered: the few pages of what is shared falsely are worth a trial. */
 static bool
-is_first_of_page(struct perf_collector *collector, const struct held_sample *held)
+is_first_of_page(struct perf_collector *collector, const struct held_access *held)
 {
 	const uint64_t page = held->sample.address / collector->page_bytes;
 
@@ -575,13 +575,13 @@ watch_words(struct perf_collector *collector)
 		return;
 	watchpoints_end(collector->watchpoints, take_hit, collector);
 	for (size_t i = 0; i < collector->held_count; i++) {
-		const struct held_sample *held = &collector->held[i];
+		const struct held_access *held = &collector->held[i];
 		const size_t at = collector->recent_count < RECENT_SAMPLES ? collector->recent_count
 		                                                           : next_random(collector, RECENT_SAMPLES);
 
 		if (is_first_of_page(collector, held))
 			continue;
-		collector->recent[at] = (struct trial){held->process, held->sample};
+		collector->recent[at] = (struct word_trial){held->process, held->sample};
 		collector->recent_count++;
 	}
 	if (++collector->rounds >= TRIAL_ROUNDS)
@@ -591,7 +591,7 @@ watch_words(struct perf_collector *collector)
 static int
 compare_held(const void *a, const void *b)
 {
-	const struct held_sample *one = a, *other = b;
+	const struct held_access *one = a, *other = b;
 
 	if (one->process != other->process)
 		return one->process < other->process ? -1 : 1;
@@ -602,7 +602,7 @@ static int
 apply_held(struct perf_collector *collector)
 {
 	const bool is_fault = collector->options.source == SOURCE_FAULTS;
-	struct held_sample *held = collector->held;
+	struct held_access *held = collector->held;
 	const size_t count = collector->held_count;
 	int err = 0;
 

@@ -31,7 +31,7 @@
 	 PERF_SAMPLE_CPU)
 
 /* The events of a CPU, which share a ring. */
-struct source_cpu {
+struct sampled_cpu {
 	uint32_t number;
 	int *fds; /* the first has the ring */
 	size_t count, room;
@@ -91,7 +91,7 @@ node_cpus_read(const char *sysfs, struct node_cpus *cpus)
 /* ---- which source ---- */
 
 static bool
-add_event(struct source *source, const char *name)
+add_event(struct sample_source *source, const char *name)
 {
 	char why[EVENT_NOTE_SIZE];
 
@@ -102,7 +102,7 @@ add_event(struct source *source, const char *name)
 }
 
 static bool
-find_pmu(struct source *source)
+find_pmu(struct sample_source *source)
 {
 	static const char *const cores[] = {"cpu", "cpu_core"};
 	char name[EVENT_NAME_SIZE];
@@ -152,9 +152,9 @@ check_faults(const struct node_cpus *cpus)
 }
 
 int
-source_choose(enum access_source kind, const struct node_cpus *cpus, struct source *source)
+source_choose(enum access_source kind, const struct node_cpus *cpus, struct sample_source *source)
 {
-	*source = (struct source){.kind = kind};
+	*source = (struct sample_source){.kind = kind};
 	if (kind != SOURCE_FAULTS && find_pmu(source))
 		return STATUS_OK;
 	if (kind == SOURCE_PMU) {
@@ -180,7 +180,7 @@ source_choose(enum access_source kind, const struct node_cpus *cpus, struct sour
 /* ---- opening it ---- */
 
 static struct perf_event_attr
-attr_of(const struct source *source, size_t event, bool at_exec, uint64_t weight_field)
+attr_of(const struct sample_source *source, size_t event, bool at_exec, uint64_t weight_field)
 {
 	const struct event_encoding *encoding = &source->encodings[event];
 
@@ -214,7 +214,7 @@ attr_of(const struct source *source, size_t event, bool at_exec, uint64_t weight
  * less precision, and with the older form of the latency. A descriptor or -errno.
  */
 static int
-open_event(const struct source *source, size_t event, pid_t pid, int cpu, struct record_layout *layout)
+open_event(const struct sample_source *source, size_t event, pid_t pid, int cpu, struct record_layout *layout)
 {
 	static const uint64_t weights[] = {PERF_SAMPLE_WEIGHT_STRUCT, PERF_SAMPLE_WEIGHT};
 	int err = -EINVAL;
@@ -245,7 +245,7 @@ open_event(const struct source *source, size_t event, pid_t pid, int cpu, struct
 }
 
 static int
-add_ring(struct source *source, struct source_cpu *cpu, const struct record_layout *layout)
+add_ring(struct sample_source *source, struct sampled_cpu *cpu, const struct record_layout *layout)
 {
 	for (size_t pages = RING_PAGES; !cpu->ring; pages /= 2) {
 		cpu->ring = ring_new(cpu->fds[0], pages);
@@ -257,7 +257,7 @@ add_ring(struct source *source, struct source_cpu *cpu, const struct record_layo
 
 /* The events of one thread on one CPU. 0; -ENODEV: the CPU is offline; -ESRCH: the thread has ended; -errno. */
 static int
-open_on(struct source *source, struct source_cpu *cpu, pid_t tid)
+open_on(struct sample_source *source, struct sampled_cpu *cpu, pid_t tid)
 {
 	for (size_t i = 0; i < source->event_count; i++) {
 		struct record_layout layout;
@@ -283,7 +283,7 @@ open_on(struct source *source, struct source_cpu *cpu, pid_t tid)
 }
 
 static int
-open_thread(struct source *source, pid_t tid)
+open_thread(struct sample_source *source, pid_t tid)
 {
 	for (size_t i = 0; i < source->cpu_count; i++) {
 		const int err = open_on(source, &source->cpus[i], tid);
@@ -296,7 +296,7 @@ open_thread(struct source *source, pid_t tid)
 
 /* All threads of a process that are there; those that they make are inherited. 0, -ESRCH, -ENOMEM, -errno. */
 static int
-open_threads(struct source *source, pid_t pid)
+open_threads(struct sample_source *source, pid_t pid)
 {
 	char path[64];
 	pid_t *known = NULL;
@@ -336,7 +336,7 @@ open_threads(struct source *source, pid_t pid)
 }
 
 static int
-list_cpus(struct source *source)
+list_cpus(struct sample_source *source)
 {
 	uint32_t *list;
 	const int count = cpu_list_read(SYSFS "/devices/system/cpu/online", &list);
@@ -352,7 +352,7 @@ list_cpus(struct source *source)
 }
 
 static int
-cannot_open(const struct source *source, int err)
+cannot_open(const struct sample_source *source, int err)
 {
 	const char *what = source->names[0];
 	int64_t paranoid = 0;
@@ -376,7 +376,7 @@ cannot_open(const struct source *source, int err)
 }
 
 int
-source_open(struct source *source, pid_t pid)
+source_open(struct sample_source *source, pid_t pid)
 {
 	struct rlimit files;
 	int err = list_cpus(source);
@@ -397,10 +397,10 @@ source_open(struct source *source, pid_t pid)
 }
 
 void
-source_close(struct source *source)
+source_close(struct sample_source *source)
 {
 	for (size_t i = 0; i < source->cpu_count; i++) {
-		struct source_cpu *cpu = &source->cpus[i];
+		struct sampled_cpu *cpu = &source->cpus[i];
 
 		if (cpu->ring)
 			source->lost += ring_take_skipped(cpu->ring);
@@ -417,7 +417,7 @@ source_close(struct source *source)
 }
 
 int
-source_drain(struct source *source, uint64_t horizon, merge_sink *sink, void *context)
+source_drain(struct sample_source *source, uint64_t horizon, merge_sink *sink, void *context)
 {
 	return source->merge ? merge_drain(source->merge, horizon, sink, context) : 0;
 }

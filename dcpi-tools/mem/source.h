@@ -47,7 +47,7 @@ const char *source_text(enum access_source source); /* as the user names it */
 
 #define SOURCE_EVENTS 2
 
-struct source {
+struct sample_source {
 	enum access_source kind;
 	size_t event_count;
 	struct event_encoding encodings[SOURCE_EVENTS];
@@ -56,7 +56,7 @@ struct source {
 	uint8_t precise;
 	uint64_t period;
 	/* while it is open */
-	struct source_cpu *cpus;
+	struct sampled_cpu *cpus;
 	size_t cpu_count;
 	struct merge *merge;
 	uint64_t lost; /* records for which the rings had no room, and damaged ones */
@@ -66,16 +66,16 @@ struct source {
  * Find what the machine has; `kind` is the user's choice. STATUS_OK, or an exit status after a message that says what
  * is missing, and what to do.
  */
-int source_choose(enum access_source kind, const struct node_cpus *cpus, struct source *source);
+int source_choose(enum access_source kind, const struct node_cpus *cpus, struct sample_source *source);
 
 /*
  * Open it. `pid` 0: for what this process executes next, and all that comes of it; else for the threads that the
  * process has, and theirs. STATUS_OK, or an exit status after a message.
  */
-int source_open(struct source *source, pid_t pid);
-void source_close(struct source *source); /* one that is not open is allowed */
+int source_open(struct sample_source *source, pid_t pid);
+void source_close(struct sample_source *source); /* one that is not open is allowed */
 
 /* Hand on what is not later than `horizon` (CLOCK_MONOTONIC, ns). 0, or what `sink` returned. */
-int source_drain(struct source *source, uint64_t horizon, merge_sink *sink, void *context);
+int source_drain(struct sample_source *source, uint64_t horizon, merge_sink *sink, void *context);
 
 #endif

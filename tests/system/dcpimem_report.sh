@@ -67,7 +67,7 @@ dcpimem objects --db "$db" >"$scratch/objects"
 matches 'the verdict has a sentence' '^pad make_counters[^:]*: [0-9]* % of the waiting .*a line of its own[.]$' "$scratch/objects"
 name=$(sed -n 's/^ *[0-9.]* %  pad  *\([^ ]*\).*/\1/p' "$scratch/objects")
 dcpimem object --db "$db" "$name" >"$scratch/object"
-matches 'an object has its call chain, with source lines' '^  pad  objects[.]h:[0-9]*$' "$scratch/object"
+matches 'an object has its call chain, with source lines' '^  pad  [a-z.]*[.][ch]:[0-9]*$' "$scratch/object"
 matches '... its threads' '^patterns([0-9]*)  *[0-9]*  *[0-9]* ' "$scratch/object"
 matches '... a time line' '^ *[0-9]*  [.rw*RW#]*[rw*][.rw*RW#]*$' "$scratch/object"
 matches '... and the bytes that threads share' '^ *[+][0-9]* .* falsely$' "$scratch/object"
