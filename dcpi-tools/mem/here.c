@@ -105,6 +105,7 @@ struct mem_record_request {
 	size_t limit;
 	bool by_object;
 	enum access_source source;
+	bool watches;
 	uint64_t period;
 	int pid; /* 0: none was given */
 	double seconds;
@@ -156,6 +157,7 @@ mem_record_main(int argc, char **argv)
 	                    "By the PMU (pmu), or by faults of NUMA balancing (faults); auto: what there is"),
 		OPTION_CALL(1, "period", 0, "N", offsetof(struct mem_record_request, period), take_period,
 	                    "A sample in N of a PMU's loads and stores (10007)"),
+		MEM_OPTION_WATCH(struct mem_record_request, watches),
 		OPTION_HEADING(2, "Where the profile is kept:"),
 		OPTION_NAME(2, "label", "LABEL", struct mem_record_request, once.common.label, EPOCH_LABEL_SIZE - 1,
 	                    "Call the epoch LABEL (it is called dcpimem otherwise)"),
@@ -180,7 +182,7 @@ mem_record_main(int argc, char **argv)
 		.options = offsetof(struct mem_record_request, once.common.options),
 		.check = check,
 	};
-	struct mem_record_request request = {.period = 0};
+	struct mem_record_request request = {.watches = true};
 	int status = command_line_read(&line, &request, argc, argv);
 
 	if (!status)
@@ -188,6 +190,7 @@ mem_record_main(int argc, char **argv)
 			.native = {.source = request.source,
 		                   .period = request.period,
 		                   .access_max = ACCESS_MAX,
+		                   .watches = request.watches,
 		                   .pid = request.pid,
 		                   .duration_ns = (uint64_t)(request.seconds * SECOND_NS_F)},
 			.once = &request.once,

@@ -19,6 +19,9 @@ struct mem_here_request {
 /* The exit status: the program's, where there is one. */
 int mem_here_run(const struct mem_here_request *request);
 
+#define MEM_OPTION_WATCH(type, member)                                                                                 \
+	OPTION_FALSE(1, "no-watch", type, member, "Here, with faults: watch no words for writes (watchpoints)")
+
 /* For OPTION_CALL (member: enum access_source). */
 void mem_take_source(void *member, char *text, struct argp_state *state);
 

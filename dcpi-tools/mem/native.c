@@ -159,7 +159,7 @@ begin_collecting(struct native_state *state, struct native_outcome *outcome, int
 {
 	const struct native_request *request = state->request;
 	struct perf_collector_options options = {
-		.cpus = &state->cpus, .is_live = true, .access_max = request->access_max};
+		.cpus = &state->cpus, .is_live = true, .watches = request->watches, .access_max = request->access_max};
 	int status, err = node_cpus_read("/sys", &state->cpus);
 
 	if (err)

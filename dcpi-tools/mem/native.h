@@ -19,6 +19,7 @@ struct native_request {
 	enum access_source source;
 	uint64_t period;     /* of a PMU's events; 0: choose */
 	size_t access_max;   /* that are kept */
+	bool watches;        /* also by watchpoints, with faults */
 	const char *tracker; /* the library; with `command` */
 	char *const *command;
 	/* without a command: */

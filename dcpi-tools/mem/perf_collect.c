@@ -8,23 +8,19 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/small_file.h"
+#include "dcpi-tools/mem/faults.h"
 #include "dcpi-tools/mem/logs.h"
 #include "dcpi-tools/mem/names.h"
-#include "dcpi-tools/mem/watchpoints.h"
+#include "dcpi-tools/mem/word_trials.h"
 #include "memory/access_history.h"
 #include "memory/numbers.h"
 #include "process/image_table.h"
 
-#define ASK_AT_ONCE    512 /* pages */
-#define NAME_BYTES     64
-#define NO_IMAGE       UINT64_MAX
-#define TRIAL_ROUNDS   1 /* drains from trials to trials: each may take a thread some hundred exceptions */
-#define RECENT_SAMPLES 128
-#define HOT_WORDS      64
-#define PAGES_MAX      65536
-#define TICKS_KHZ      1000000 /* of times in ns */
+#define ASK_AT_ONCE 512 /* pages */
+#define NAME_BYTES  64
+#define NO_IMAGE    UINT64_MAX
+#define TICKS_KHZ   1000000 /* of times in ns */
 
 /* A process and a program that it executes. */
 struct perf_process {
@@ -42,12 +38,6 @@ struct held_access {
 	struct access_sample sample;
 };
 
-/* A sample whose word is watched for writes. */
-struct word_trial {
-	uint32_t process;
-	struct access_sample sample;
-};
-
 struct perf_collector {
 	struct memory_profile *profile;
 	struct perf_collector_options options;
@@ -61,15 +51,7 @@ struct perf_collector {
 	struct numbers ours;   /* processes and threads of the tracker, whose samples are left out */
 	struct held_access *held;
 	size_t held_count, held_room;
-	struct watchpoints *watchpoints; /* NULL: words are not watched */
-	struct word_trial trials[WATCHPOINT_WORDS], recent[RECENT_SAMPLES], hot[HOT_WORDS];
-	size_t trial_count, recent_count, hot_count; /* that were ever entered: later ones replace others */
-	unsigned rounds;                             /* since the last trials */
-	uint64_t random;
-	struct numbers pages;   /* processes and pages that had samples */
-	struct numbers threads; /* that had samples */
-	uint8_t *nodes;         /* by these: on which the last one was */
-	size_t node_count, node_room;
+	struct word_trials *trials; /* NULL: words are not watched */
 	uint64_t page_bytes;
 	int refused;
 };
@@ -155,6 +137,15 @@ find_region(void *context, uint32_t process, uint64_t address, struct memory_reg
 
 /* ---- the object ---- */
 
+/* 64 where it is not known. */
+static uint64_t
+line_bytes_of(const struct perf_collector *collector)
+{
+	const struct node_cpus *cpus = collector->options.cpus;
+
+	return cpus && cpus->line_bytes >= 8 && !(cpus->line_bytes & (cpus->line_bytes - 1)) ? cpus->line_bytes : 64;
+}
+
 struct perf_collector *
 perf_collector_new(struct memory_profile *profile, const struct perf_collector_options *options)
 {
@@ -169,9 +160,8 @@ perf_collector_new(struct memory_profile *profile, const struct perf_collector_o
 	collector->history = access_history_new(profile, options->access_max, find_region, collector);
 	collector->names = names_new(profile);
 	collector->images = image_table_new();
-	collector->random = 1;
-	if (options->source == SOURCE_FAULTS && options->is_live)
-		collector->watchpoints = watchpoints_new();
+	if (options->source == SOURCE_FAULTS && options->is_live && options->watches)
+		collector->trials = word_trials_new(line_bytes_of(collector), collector->page_bytes);
 	if (collector->history && options->directory)
 		collector->logs = logs_new(collector->history, profile, options->directory, false, &processes);
 	if (collector->history && collector->names && collector->images && (collector->logs || !options->directory))
@@ -192,10 +182,7 @@ perf_collector_free(struct perf_collector *collector)
 	logs_free(collector->logs);
 	numbers_fini(&collector->places);
 	numbers_fini(&collector->ours);
-	numbers_fini(&collector->threads);
-	numbers_fini(&collector->pages);
-	free(collector->nodes);
-	watchpoints_free(collector->watchpoints);
+	word_trials_free(collector->trials);
 	image_table_free(collector->images);
 	access_history_free(collector->history);
 	names_free(collector->names);
@@ -462,130 +449,12 @@ ask_nodes(struct perf_collector *collector, size_t first, size_t end)
 	}
 }
 
-/* ---- words that are watched ---- */
-
-/* 64 where it is not known. */
-static uint64_t
-line_bytes_of(const struct perf_collector *collector)
-{
-	const struct node_cpus *cpus = collector->options.cpus;
-
-	return cpus && cpus->line_bytes >= 8 && !(cpus->line_bytes & (cpus->line_bytes - 1)) ? cpus->line_bytes : 64;
-}
-
-/* Where the node of a thread's last sample is kept. NULL: no memory. */
-static uint8_t *
-node_of_thread(struct perf_collector *collector, uint32_t tid)
-{
-	const uint32_t number = numbers_of(&collector->threads, tid, 0);
-
-	while (number != NUMBER_NONE && number >= collector->node_count) {
-		uint8_t *node = ARRAY_APPEND(collector->nodes, collector->node_count, collector->node_room);
-
-		if (!node)
-			return NULL;
-		*node = 0;
-	}
-	return number == NUMBER_NONE ? NULL : &collector->nodes[number];
-}
-
-static uint64_t
-next_random(struct perf_collector *collector, uint64_t below)
-{
-	collector->random = collector->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (collector->random >> 33) % below;
-}
-
-/*
- * A thread wrote to the word of a sample: that is an access, too, from its core's caches. It stands for as many as the
- * sample stood for. cycles 1: it wrote it often (mark_hot_lines()).
- */
-static void
-take_hit(void *context, size_t token, uint32_t thread, uint64_t count)
+static int
+take_write(void *context, uint32_t process, const struct access_sample *sample)
 {
 	struct perf_collector *collector = context;
-	const struct word_trial *trial = &collector->trials[token];
-	struct access_sample sample = trial->sample;
-	const uint8_t *node = node_of_thread(collector, thread);
 
-	sample.tid = thread;
-	sample.node = node ? *node : 0;
-	sample.level = MEMORY_CACHE;
-	sample.flags = MEMORY_STORE;
-	sample.cycles = count >= WATCHPOINT_COUNT;
-	sample.cost = 0;
-	if (sample.cycles)
-		collector->hot[collector->hot_count++ % HOT_WORDS] = *trial;
-	(void)access_history_access(collector->history, trial->process, &sample);
-}
-
-static void
-begin_trial(struct perf_collector *collector, const struct word_trial *trial, uint64_t address, uint32_t weight)
-{
-	struct word_trial *begun = &collector->trials[collector->trial_count];
-
-	*begun = *trial;
-	begun->sample.address = address;
-	begun->sample.weight = weight;
-	begun->sample.time = monotonic_ns();
-	watchpoints_begin(collector->watchpoints, collector->processes[trial->process].pid, address,
-	                  collector->trial_count++);
-}
-
-/* The word of a recent sample; and a word of a line of which one is known to be written often: who writes the others?
- */
-static void
-begin_trials(struct perf_collector *collector)
-{
-	const size_t recent = collector->recent_count < RECENT_SAMPLES ? collector->recent_count : RECENT_SAMPLES;
-	const size_t hot = collector->hot_count < HOT_WORDS ? collector->hot_count : HOT_WORDS;
-	const uint64_t line = line_bytes_of(collector);
-
-	collector->trial_count = 0;
-	if (hot) {
-		const struct word_trial *trial = &collector->hot[next_random(collector, hot)];
-
-		begin_trial(collector, trial,
-		            (trial->sample.address & ~(line - 1)) + next_random(collector, line / 8) * 8, 1);
-	}
-	while (recent && collector->trial_count < WATCHPOINT_WORDS) {
-		const struct word_trial *trial = &collector->recent[next_random(collector, recent)];
-
-		begin_trial(collector, trial, trial->sample.address, (uint32_t)collector->held_count / 2 + 1);
-	}
-	collector->rounds = 0;
-}
-
-/* As far as that many pages are remembered: the few pages of what is shared falsely are worth a trial. */
-static bool
-is_first_of_page(struct perf_collector *collector, const struct held_access *held)
-{
-	const uint64_t page = held->sample.address / collector->page_bytes;
-
-	if (collector->pages.count >= PAGES_MAX || numbers_has(&collector->pages, held->process, page))
-		return false;
-	(void)numbers_of(&collector->pages, held->process, page);
-	return true;
-}
-
-static void
-watch_words(struct perf_collector *collector)
-{
-	if (!collector->watchpoints)
-		return;
-	watchpoints_end(collector->watchpoints, take_hit, collector);
-	for (size_t i = 0; i < collector->held_count; i++) {
-		const struct held_access *held = &collector->held[i];
-		const size_t at = collector->recent_count < RECENT_SAMPLES ? collector->recent_count
-		                                                           : next_random(collector, RECENT_SAMPLES);
-
-		if (is_first_of_page(collector, held))
-			continue;
-		collector->recent[at] = (struct word_trial){held->process, held->sample};
-		collector->recent_count++;
-	}
-	if (++collector->rounds >= TRIAL_ROUNDS)
-		begin_trials(collector);
+	return access_history_access(collector->history, process, sample);
 }
 
 static int
@@ -609,11 +478,7 @@ apply_held(struct perf_collector *collector)
 	if (count > 1)
 		qsort(held, count, sizeof(*held), compare_held);
 	for (size_t i = 0; i < count; i++) {
-		uint8_t *node = node_of_thread(collector, held[i].sample.tid);
-
 		held[i].sample.node = (uint8_t)node_of_cpu(collector, held[i].cpu);
-		if (node)
-			*node = held[i].sample.node;
 		held[i].sample.page_node = (uint8_t)node_by_pmu(collector, &held[i]);
 	}
 	for (size_t i = 0, next; i < count; i = next) {
@@ -627,9 +492,13 @@ apply_held(struct perf_collector *collector)
 		if (is_fault)
 			held[i].sample.cycles = held[i].sample.cost = held[i].sample.node != held[i].sample.page_node;
 		err = access_history_access(collector->history, held[i].process, &held[i].sample);
+		if (collector->trials)
+			word_trials_sample(collector->trials, held[i].process,
+			                   collector->processes[held[i].process].pid, &held[i].sample);
 	}
-	watch_words(collector);
 	collector->held_count = 0;
+	if (!err && collector->trials)
+		err = word_trials_next(collector->trials, take_write, collector);
 	return err;
 }
 
@@ -711,115 +580,6 @@ add_totals(struct perf_collector *collector)
 	totals->counts = collector->options.source == SOURCE_FAULTS;
 }
 
-/* Units of so many bytes of the objects' addresses. */
-struct unit_order {
-	const struct memory_object *objects;
-	uint64_t bytes;
-};
-
-static uint64_t
-unit_of(const struct unit_order *order, const struct memory_access *access)
-{
-	return (order->objects[access->object].address + access->offset) / order->bytes;
-}
-
-/* By object, unit, and time. */
-static int
-compare_units(const void *a, const void *b, void *context)
-{
-	const struct memory_access *one = a, *other = b;
-	uint64_t unit, other_unit;
-
-	if (one->object != other->object)
-		return one->object < other->object ? -1 : 1;
-	unit = unit_of(context, one);
-	other_unit = unit_of(context, other);
-	if (unit != other_unit)
-		return unit < other_unit ? -1 : 1;
-	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
-}
-
-static int
-compare_by_time(const void *a, const void *b)
-{
-	const struct memory_access *one = a, *other = b;
-
-	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
-}
-
-/* The first fault of each page of an object may be that the page was not there yet: it is no sample of its use. */
-static void
-leave_out_first_faults(struct perf_collector *collector)
-{
-	struct memory_profile *profile = collector->profile;
-	struct unit_order pages = {profile->objects, collector->page_bytes};
-	struct memory_access *accesses = profile->accesses;
-	uint32_t object_before = MEMORY_NOTHING;
-	uint64_t page_before = 0;
-	size_t kept = 0;
-
-	qsort_r(accesses, profile->access_count, sizeof(*accesses), compare_units, &pages);
-	for (size_t i = 0; i < profile->access_count; i++) {
-		const uint64_t page = unit_of(&pages, &accesses[i]);
-		const bool is_fault = accesses[i].level == MEMORY_DRAM;
-		const bool is_first = accesses[i].object != object_before || page != page_before;
-
-		if (is_fault) {
-			object_before = accesses[i].object;
-			page_before = page;
-		}
-		if (!is_fault || !is_first)
-			accesses[kept++] = accesses[i];
-	}
-	profile->access_count = kept;
-}
-
-/* The accesses of one line: if a thread writes there often, others wait for it. */
-static void
-mark_line(struct memory_access *accesses, size_t count)
-{
-	bool is_hot = false, is_shared = false;
-
-	for (size_t i = 0; i < count; i++) {
-		is_hot |= accesses[i].level == MEMORY_CACHE && accesses[i].cycles;
-		is_shared |= accesses[i].thread != accesses[0].thread;
-	}
-	for (size_t i = 0; i < count && is_hot && is_shared; i++) {
-		accesses[i].flags |= MEMORY_TRANSFER;
-		accesses[i].cost = 1;
-	}
-}
-
-/* Lines that several threads use, and that watchpoints have seen to be written often, go from core to core. */
-static void
-mark_hot_lines(struct perf_collector *collector)
-{
-	struct memory_profile *profile = collector->profile;
-	struct unit_order lines = {profile->objects, line_bytes_of(collector)};
-	struct memory_access *accesses = profile->accesses;
-
-	qsort_r(accesses, profile->access_count, sizeof(*accesses), compare_units, &lines);
-	for (size_t i = 0, next; i < profile->access_count; i = next) {
-		for (next = i + 1; next < profile->access_count && accesses[next].object == accesses[i].object &&
-		                   unit_of(&lines, &accesses[next]) == unit_of(&lines, &accesses[i]);
-		     next++)
-			;
-		mark_line(accesses + i, next - i);
-	}
-	qsort(accesses, profile->access_count, sizeof(*accesses), compare_by_time);
-}
-
-static void
-judge_faults(struct perf_collector *collector)
-{
-	struct memory_profile *profile = collector->profile;
-
-	leave_out_first_faults(collector);
-	mark_hot_lines(collector);
-	for (size_t i = 0; i < profile->access_count; i++)
-		profile->totals.busy_cycles += profile->accesses[i].weight;
-}
-
 int
 perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, uint64_t end_ns)
 {
@@ -832,8 +592,8 @@ perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, uint6
 	if (!err)
 		err = name_places(collector);
 	add_totals(collector);
-	if (!err && collector->options.source == SOURCE_FAULTS && collector->profile->access_count)
-		judge_faults(collector);
+	if (!err && collector->options.source == SOURCE_FAULTS)
+		faults_finish(collector->profile, collector->page_bytes, line_bytes_of(collector));
 	if (!err)
 		err = names_add_types(collector->names);
 	collector->profile->totals.elapsed_ns = end_ns - start_ns;

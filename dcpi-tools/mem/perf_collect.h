@@ -24,6 +24,7 @@ struct perf_collector_options {
 	enum access_source source;    /* SOURCE_PMU, or SOURCE_FAULTS */
 	const struct node_cpus *cpus; /* of the machine of the records; NULL: not known */
 	const char *directory;        /* of logs; NULL: none */
+	bool watches;                 /* with SOURCE_FAULTS: also by watchpoints (word_trials.h) */
 	bool is_live;                 /* processes run on this machine, and can be asked */
 	uint32_t only;                /* a process: only that, and what comes of it; 0: all */
 	size_t access_max;            /* that are kept at most */

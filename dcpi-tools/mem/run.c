@@ -30,6 +30,7 @@ struct mem_run_request {
 	bool by_object;
 	unsigned tried; /* verdicts, 1 << enum memory_verdict */
 	enum access_source source;
+	bool watches;
 };
 
 /* For the callbacks of emulation_run(). */
@@ -330,6 +331,7 @@ static const struct option_row rows[] = {
                     "Here: sample by the PMU (pmu), or by faults of NUMA balancing (faults); auto: what there is"),
 	OPTION_CALL(1, "try", 0, "VERDICT", offsetof(struct mem_run_request, tried), take_trial,
                     "Run it once more with the remedy of the objects that have VERDICT ('all': of each), and compare"),
+	MEM_OPTION_WATCH(struct mem_run_request, watches),
 	COMMAND_ONCE_KEPT,
 	OPTION_TRUE(3, "each", 0, struct mem_run_request, by_object,
                     "A row for each object, not for each allocation site"),
@@ -447,6 +449,7 @@ run_here(const struct mem_run_request *request)
 		.native = {.source = request->source,
 	                   .period = request->once.common.setup.access_period,
 	                   .access_max = ACCESS_MAX,
+	                   .watches = request->watches,
 	                   .tracker = tracker,
 	                   .command = request->once.common.command},
 		.once = &request->once,
@@ -461,7 +464,7 @@ run_here(const struct mem_run_request *request)
 int
 mem_run_main(int argc, char **argv)
 {
-	struct mem_run_request request = {0};
+	struct mem_run_request request = {.watches = true};
 	int status;
 
 	setup_init(&request.once.common.setup, 1);

@@ -1,0 +1,36 @@
+/*
+ * word_trials.h - whether words are written, how often, and by which threads: by the processor's watchpoints
+ *
+ * A fault of NUMA balancing tells the first access to a page since the last one alone. So words of recent faults are
+ * watched, some at a time, until word_trials_next(). Each write is an exception; so a thread's watchpoint is off after
+ * some hundred of them, and the word is one that is written often. Of a line that has such a word, the other words are
+ * watched, too: threads that write words of one line take it from each other. No PMU is needed.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_MEM_WORD_TRIALS_H
+#define DCPI_TOOLS_MEM_WORD_TRIALS_H
+
+#include <stdint.h>
+
+#include "memory/access_history.h"
+
+struct word_trials;
+
+/* Sizes are powers of 2. NULL: no memory. */
+struct word_trials *word_trials_new(uint64_t line_bytes, uint64_t page_bytes);
+void word_trials_free(struct word_trials *trials); /* NULL is allowed */
+
+/* A fault of process `pid`; `process` is its number of the caller's. */
+void word_trials_sample(struct word_trials *trials, uint32_t process, uint32_t pid, const struct access_sample *sample);
+
+/*
+ * A thread wrote to the word of a sample: `sample` is that access, from its core's caches (MEMORY_CACHE). It stands for
+ * as many as the sample stood for; cycles is 1 if the thread wrote there often. 0, or an error.
+ */
+typedef int word_trials_write(void *context, uint32_t process, const struct access_sample *sample);
+
+/* Hand on what was written, and watch other words. 0, or what `write` returned. */
+int word_trials_next(struct word_trials *trials, word_trials_write *write, void *context);
+
+#endif
