@@ -194,16 +194,28 @@ counter(void)
 
 /* ---- padded, rare ---- */
 
+static void
+count_steadily(struct worker *worker)
+{
+	count_own(worker, 1);
+}
+
 static uint64_t
 padded(void)
 {
-	return count_apart(&crew, (crew.is_other ? 4 : 1) * (size_t)LINES_PAIRED, 1);
+	return count_apart(&crew, (crew.is_other ? 4 : 1) * (size_t)LINES_PAIRED, count_steadily);
+}
+
+static void
+count_rarely(struct worker *worker)
+{
+	count_own(worker, RARE_STEPS);
 }
 
 static uint64_t
 rare(void)
 {
-	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), RARE_STEPS);
+	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), count_rarely);
 }
 
 /* ---- queue ---- */

@@ -59,7 +59,6 @@ struct crew {
 	uint64_t *copies[CREW_NODES]; /* of a matrix */
 	volatile uint64_t *counters;  /* one of each worker */
 	size_t counter_bytes;         /* from one to the next */
-	size_t counter_steps;         /* of compute() between two counts */
 };
 
 /* A part of its caller, which then is what allocates. The program ends when there is no memory. */
@@ -405,26 +404,26 @@ compute(uint64_t *random, size_t steps)
 	return *random;
 }
 
-static inline void
-count_own(struct worker *worker)
+/* `steps`: of compute() between two counts; where it is a constant, it is one in compute(). */
+__attribute__((always_inline)) static inline void
+count_own(struct worker *worker, size_t steps)
 {
 	const struct crew *crew = worker->crew;
 	volatile uint64_t *mine = &crew->counters[worker->number * crew->counter_bytes / sizeof(*mine)];
 
 	for (size_t i = 0; i < crew->loops; i++)
-		*mine += compute(&worker->random, crew->counter_steps) % 3;
+		*mine += compute(&worker->random, steps) % 3;
 }
 
-/* Each worker counts in a counter of its own, `counter_bytes` behind that of the worker before it. */
+/* Each worker calls `count`, for a counter of its own that is `counter_bytes` behind that of the worker before it. */
 static inline uint64_t
-count_apart(struct crew *crew, size_t counter_bytes, size_t counter_steps)
+count_apart(struct crew *crew, size_t counter_bytes, void (*count)(struct worker *worker))
 {
 	uint64_t sum;
 
 	crew->counter_bytes = counter_bytes;
-	crew->counter_steps = counter_steps;
 	crew->counters = make_counters(crew->worker_count, counter_bytes);
-	sum = crew_run(crew, count_own);
+	sum = crew_run(crew, count);
 	for (unsigned i = 0; i < crew->worker_count; i++)
 		sum += crew->counters[i * counter_bytes / sizeof(*crew->counters)];
 	return sum;

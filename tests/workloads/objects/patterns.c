@@ -233,10 +233,16 @@ migrate(void)
 
 /* ---- pad ---- */
 
+static void
+count_work(struct worker *worker)
+{
+	count_own(worker, WORK_STEPS);
+}
+
 static uint64_t
 pad(void)
 {
-	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), WORK_STEPS);
+	return count_apart(&crew, crew.is_other ? LINES_PAIRED : sizeof(uint64_t), count_work);
 }
 
 /* ---- split ---- */
