@@ -209,7 +209,7 @@ record_move(const void *old, const void *address, size_t size, uint64_t time, co
 		log_born(OBJECT_BORN, address, size, caller, frame);
 }
 
-/* An object of before the functions were found is copied: as much as there may be of it. */
+/* `old` is of early_allocate(), and its size is not known: as much as it may have is copied. */
 static void *
 move_early(const void *old, size_t size)
 {

@@ -28,13 +28,13 @@ struct collected_process {
 	uint32_t number; /* the history's, and the profile's */
 	struct process_map *map;
 	uint64_t base; /* of its memory */
-	bool is_stale; /* something was not in the map */
+	bool is_stale; /* the map may be read again, if an address is not in it */
 };
 
-/* An instruction of a process, by its number of ours. */
+/* An instruction of a process, with the number that accesses have for it in the history. */
 struct collected_place {
 	uint32_t process, instruction;
-	uint32_t number;
+	uint32_t number; /* of collector.places */
 };
 
 struct collector {
@@ -46,8 +46,7 @@ struct collector {
 	struct collected_process *processes;
 	size_t process_count, process_room;
 	struct logs *logs;
-	struct numbers places; /* the process, its instruction */
-	uint32_t weight;       /* that plugins were asked for */
+	struct numbers places; /* key: the process, its instruction */
 };
 
 static void
@@ -110,7 +109,6 @@ collector_new(struct memory_profile *profile, const struct setup *setup, const c
 	collector->profile = profile;
 	collector->setup = setup;
 	snprintf(collector->directory, sizeof(collector->directory), "%s", directory);
-	collector->weight = 1;
 	collector->history = access_history_new(profile, access_max, find_region, collector);
 	collector->names = names_new(profile);
 	if (collector->history)
@@ -187,7 +185,7 @@ see_record(void *context, const struct run_file *file)
 	}
 	if (file->fd < 0 || code_read_at(file->fd, &header, sizeof(header), 0) || header.magic != RECORD_MAGIC ||
 	    header.vcpu_count > RECORD_VCPUS_MAX)
-		return 0; /* it is being made, or is damaged, which those say who read the rest of it */
+		return 0; /* it is being made; or it is damaged, which is said when the rest of it is read */
 	header.comm[sizeof(header.comm) - 1] = '\0';
 	return add_process(collector, file, &header);
 }
@@ -264,7 +262,7 @@ take_ring(struct collector *collector, struct collected_process *process, unsign
 	return err;
 }
 
-/* Sources take as few samples as are kept. */
+/* Have plugins sample only as often as the history keeps samples. */
 static void
 ask_for_weight(struct collector *collector)
 {
@@ -276,7 +274,7 @@ ask_for_weight(struct collector *collector)
 		for (unsigned vcpu = 0; vcpu < process->header.vcpu_count; vcpu++) {
 			if (pwrite(process->fd, &weight, sizeof(weight),
 			           (off_t)(ring_of(vcpu) + offsetof(struct record_access_head, period))) < 0)
-				return; /* it is kept as rarely in any case */
+				return; /* the history leaves out the others */
 		}
 	}
 }
@@ -350,7 +348,7 @@ compare_places(const void *a, const void *b)
 	return (one->instruction > other->instruction) - (one->instruction < other->instruction);
 }
 
-/* The instruction of a block, by its number. */
+/* The profile's number of an instruction, which the code log numbers through all blocks. */
 static uint32_t
 place_of(struct collector *collector, const struct code_read *code, const struct image_table *images,
          uint32_t instruction)
@@ -367,7 +365,7 @@ place_of(struct collector *collector, const struct code_read *code, const struct
 	                   offset);
 }
 
-/* Those of one process; named[]: the profile's number, by ours. */
+/* Name the instructions of one process; named[]: the profile's number of each, by its number here. */
 static int
 name_places_of(struct collector *collector, const struct collected_place *places, size_t count, uint32_t *named)
 {

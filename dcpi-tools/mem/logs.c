@@ -20,7 +20,7 @@ struct log_file {
 	bool is_broken;
 };
 
-/* A site of a log, by its number of ours. */
+/* A call chain of a log. */
 struct log_site {
 	uint32_t named; /* the profile's; MEMORY_NOTHING: not yet */
 	uint64_t hash;
@@ -34,10 +34,10 @@ struct logs {
 	struct log_processes processes;
 	struct log_file *logs;
 	size_t count, room;
-	struct numbers numbers; /* a log, its site */
-	struct log_site *sites; /* by these */
+	struct numbers numbers; /* key: which of the logs, its site */
+	struct log_site *sites; /* by these numbers */
 	size_t site_count, site_room;
-	uint32_t of_log; /* whose events are taken */
+	uint32_t of_log; /* which of the logs is being read */
 };
 
 struct logs *
@@ -84,7 +84,7 @@ see_log(void *context, const struct run_file *file)
 		if (logs->logs[i].pid == file->pid && logs->logs[i].number == file->number)
 			return 0;
 	}
-	/* to write, too: what was read is given back */
+	/* also to write: chunks that were read are given back */
 	snprintf(path, sizeof(path), "%s/" OBJECT_LOG_PREFIX "%d.%d", logs->directory, file->pid, file->number);
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	reader = fd < 0 ? NULL : object_log_reader_new(fd);
@@ -136,7 +136,7 @@ logs_has(const struct logs *logs, uint32_t process)
 
 /* ---- events ---- */
 
-/* Our number of a site. MEMORY_NOTHING: no memory. */
+/* The number of a log's site. MEMORY_NOTHING: no memory. */
 static uint32_t
 number_of_site(struct logs *logs, uint32_t log, uint32_t site)
 {
@@ -190,7 +190,7 @@ logs_take(struct logs *logs, uint64_t horizon, bool is_ended)
 
 /* ---- names ---- */
 
-/* The site with these frames, which another process of the program has named. MEMORY_NOTHING: none. */
+/* The profile's site with the same frames, of another process of the program. MEMORY_NOTHING: none. */
 static uint32_t
 find_site(const struct memory_profile *profile, const struct memory_site *wanted)
 {

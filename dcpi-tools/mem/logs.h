@@ -1,7 +1,8 @@
 /*
  * logs.h - the logs of trackers (memory/object_log.h) in a directory, as events of a history
  *
- * Call chains that made objects have numbers of ours in the history until logs_name_sites(), as their names take time.
+ * Until logs_name_sites(), call chains that made objects have numbers of this module in the history: to look up their
+ * names takes time, and most of the objects are never accessed.
  *
  * Thread rule: one thread.
  */
@@ -16,7 +17,7 @@
 #include "memory/access_history.h"
 #include "memory/object_log.h"
 
-/* What whose logs they are tell of processes. */
+/* What the logs need to know of processes. */
 struct log_processes {
 	/* The history's number of the process that `pid` was at `time`. MEMORY_NOTHING: not known yet. */
 	uint32_t (*find)(void *context, int32_t pid, uint64_t time);
@@ -24,7 +25,7 @@ struct log_processes {
 	void *context;
 };
 
-/* `is_target`: logs of emulated programs, by the target's time; else those of others, by CLOCK_MONOTONIC. */
+/* `is_target`: read the logs of emulated programs, whose times are the target's; else of others (CLOCK_MONOTONIC). */
 struct logs *logs_new(struct access_history *history, struct memory_profile *profile, const char *directory,
                       bool is_target, const struct log_processes *processes); /* NULL: no memory */
 void logs_free(struct logs *logs);                                            /* NULL is allowed */
@@ -35,7 +36,7 @@ int logs_look(struct logs *logs);
 /* Events up to `horizon`, as object_log_reader_take(). 0 or -ENOMEM; a log that is damaged is read no further. */
 int logs_take(struct logs *logs, uint64_t horizon, bool is_ended);
 
-bool logs_has(const struct logs *logs, uint32_t process); /* one of this process */
+bool logs_has(const struct logs *logs, uint32_t process); /* whether the process has the tracker */
 
 /* After access_history_finish(): name the sites of the profile's objects. 0 or -ENOMEM. */
 int logs_name_sites(struct logs *logs, struct names *names);
@@ -43,8 +44,8 @@ int logs_name_sites(struct logs *logs, struct names *names);
 void logs_add_totals(const struct logs *logs, struct memory_totals *totals);
 
 /*
- * After that: the hashes by which the tracker knows a site of the profile, at most `max` of them, which several
- * programs may have. How many.
+ * After logs_name_sites(): the hashes by which the tracker knows a site of the profile, at most `max` of them, which
+ * several programs may have. How many.
  */
 size_t logs_site_hashes(const struct logs *logs, uint32_t site, uint64_t *hashes, size_t max);
 

@@ -43,8 +43,8 @@ static void
 begin_plot(const char *path, FILE *stream)
 {
 	plot_begin(path, WIDTH, HEIGHT, stream);
-	fputs("set object 1 rectangle from screen 0,0 to screen 1,1 behind fillcolor rgb '#ffffff' fillstyle solid "
-	      "noborder\n"
+	fputs("set object 1 rectangle from screen 0,0 to screen 1,1 behind "
+	      "fillcolor rgb '#ffffff' fillstyle solid noborder\n"
 	      "set border 3 linecolor rgb '#808080'\nset tics nomirror\nset key outside right top\n",
 	      stream);
 }
@@ -81,17 +81,16 @@ print_object(const void *context, FILE *stream)
 	}
 	fputs("set title '", stream);
 	plot_print_title(plot->title, stream);
-	fputs("' noenhanced\nset xlabel 'time, ms'\nset ylabel 'byte of the object'\nset yrange [0:*]\nset xrange "
-	      "[0:*]\n",
+	fputs("' noenhanced\nset xlabel 'time, ms'\nset ylabel 'byte of the object'\n"
+	      "set yrange [0:*]\nset xrange [0:*]\n",
 	      stream);
 	for (unsigned node = 0; node < MEMORY_NODES_MAX; node++) {
 		if (!plot->nodes[node])
 			continue;
 		fprintf(stream,
-		        "%s$node%u using 1:($3 == 0 ? $2 : NaN) with points pointtype 6 pointsize 0.4 linecolor rgb "
-		        "'%s' "
-		        "title 'node %u reads', $node%u using 1:($3 == 1 ? $2 : NaN) with points pointtype 7 pointsize "
-		        "0.4 "
+		        "%s$node%u using 1:($3 == 0 ? $2 : NaN) with points pointtype 6 pointsize 0.4 "
+		        "linecolor rgb '%s' title 'node %u reads', "
+		        "$node%u using 1:($3 == 1 ? $2 : NaN) with points pointtype 7 pointsize 0.4 "
 		        "linecolor rgb '%s' title 'node %u writes'",
 		        separator, node, colour_of(node), node, node, colour_of(node), node);
 		separator = ", ";
@@ -141,9 +140,8 @@ print_threads(const void *context, FILE *stream)
 		fputs("\n", stream);
 	}
 	fputs("EOD\nset title 'Accesses to the memory of each node'\nset xlabel 'thread'\nset ylabel 'accesses'\n"
-	      "set style data histograms\nset style histogram rowstacked\nset style fill solid border -1\nset boxwidth "
-	      "0.8\n"
-	      "set xtics rotate by -45\nset yrange [0:*]\n",
+	      "set style data histograms\nset style histogram rowstacked\n"
+	      "set style fill solid border -1\nset boxwidth 0.8\nset xtics rotate by -45\nset yrange [0:*]\n",
 	      stream);
 	for (uint64_t node = 0; node < nodes; node++) {
 		fprintf(stream, "%s$threads using %" PRIu64 ":xtic(1) linecolor rgb '%s' title 'node %" PRIu64 "'",

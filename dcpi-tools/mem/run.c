@@ -109,8 +109,8 @@ is_buffered(const struct memory_access *access)
 }
 
 /*
- * By how much stores delay the write buffer is more than cores wait for it: it is seldom full. So that their costs add
- * up to what cores did wait, each counts for a part.
+ * The cost of a store is by how much it delays the write buffer, but its core waits for that only when the buffer is
+ * full. So the costs of all stores are scaled down to what the cores did wait.
  */
 static void
 scale_stores(struct memory_profile *profile, uint64_t waited_cycles)
@@ -164,7 +164,7 @@ remedy_of(enum memory_verdict verdict)
 	return remedies[verdict];
 }
 
-/* Its site, or its variables, in the list. */
+/* Add what the group's remedy applies to: its allocation site, by its hashes, or the addresses of its variables. */
 static void
 add_group(const struct mem_run *run, const struct memory_report *report, const struct memory_group *group,
           struct object_remedy_list *list)
@@ -324,9 +324,8 @@ check(void *checked, struct argp_state *state)
 static const struct option_row rows[] = {
 	COMMAND_ONCE_WHERE,
 	OPTION_CALL(1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), take_period,
-                    "A sample in N of the accesses that leave a core's caches (1; more rarely when they are very "
-                    "many); here, "
-                    "of a PMU's loads and stores (10007)"),
+                    "A sample in N of the accesses that leave a core's caches "
+                    "(1; more rarely when they are very many); here, of a PMU's loads and stores (10007)"),
 	OPTION_CALL(1, "source", 0, "SOURCE", offsetof(struct mem_run_request, source), mem_take_source,
                     "Here: sample by the PMU (pmu), or by faults of NUMA balancing (faults); auto: what there is"),
 	OPTION_CALL(1, "try", 0, "VERDICT", offsetof(struct mem_run_request, tried), take_trial,

@@ -294,8 +294,8 @@ mem_object_main(int argc, char **argv)
 		.rows = rows,
 		.arguments = "OBJECT",
 		.doc = "Show one object: who accesses it, when, from where, and where it was allocated.\v"
-		       "OBJECT is as 'dcpimem objects' names it: makeMatrix+0x60, or makeMatrix+0x60#3 for the third "
-		       "of them.",
+		       "OBJECT is as 'dcpimem objects' names it: "
+		       "makeMatrix+0x60, or makeMatrix+0x60#3 for the third of them.",
 		.shared = SHARED_DATABASE | SHARED_OUTPUT,
 		.options = offsetof(struct mem_view_request, options),
 		.argument_missing = "which object? 'dcpimem objects' lists them",

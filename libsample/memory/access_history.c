@@ -19,9 +19,9 @@ enum pending_kind {
 	PENDING_ACCESS,
 };
 
-/* Something that came and is not applied yet. */
+/* Something that arrived and is not applied yet. */
 struct pending {
-	uint64_t time, sequence; /* of one time, ends are applied first, then what came first */
+	uint64_t time, sequence; /* at one time, ends are applied first, then what arrived first */
 	uint32_t process;
 	enum pending_kind kind;
 	union {
@@ -58,10 +58,10 @@ struct access_history {
 	size_t pending_count, pending_room;
 	uint64_t sequence, applied, latest; /* applied: up to this time */
 	uint32_t weight, random;
-	struct numbers makers; /* sites and names, with whether it is a name: their objects are numbered */
-	uint32_t *made;        /* by maker: how many objects */
+	struct numbers makers; /* key: a site or a name, and whether it is a name */
+	uint32_t *made;        /* by maker: its objects so far, which are numbered from 1 on */
 	size_t made_count, made_room;
-	struct numbers threads; /* process, tid: the profile's */
+	struct numbers threads; /* key: process, tid; the numbers are the profile's */
 };
 
 struct access_history *
@@ -157,7 +157,7 @@ is_end(const struct pending *pending)
 	       (pending->event.kind == OBJECT_DIED || pending->event.kind == OBJECT_UNMAPPED);
 }
 
-/* For the callbacks of object_map.h. */
+/* The context of end_sampled(). */
 struct ending {
 	struct access_history *history;
 	struct history_process *process;
@@ -457,7 +457,7 @@ apply_access(struct access_history *history, const struct pending *pending)
 	return 0;
 }
 
-/* ---- what comes ---- */
+/* ---- what arrives ---- */
 
 static struct pending *
 append(struct access_history *history, uint32_t process, uint64_t time)
@@ -571,7 +571,7 @@ compare_pending(const void *a, const void *b)
 
 	if (one->time != other->time)
 		return one->time < other->time ? -1 : 1;
-	if (is_end(one) != is_end(other)) /* who makes an object where another was has another thread's time */
+	if (is_end(one) != is_end(other)) /* memory is freed by one thread before another gets it */
 		return is_end(one) ? -1 : 1;
 	return (one->sequence > other->sequence) - (one->sequence < other->sequence);
 }

@@ -26,7 +26,7 @@ struct access_history;
 struct access_sample {
 	uint64_t time, address;
 	uint32_t tid;
-	uint32_t place; /* for the caller, who replaces it at the end: a number of its own */
+	uint32_t place; /* any number of the caller's, who replaces it in the profile at the end */
 	uint32_t cycles, cost, weight;
 	uint8_t node, page_node, level, flags;
 };
@@ -39,7 +39,7 @@ struct memory_region {
 	bool is_ours;  /* of what observes the program: accesses to it are left out */
 };
 
-/* Asked for each region once, until it is forgotten. */
+/* Say what is at `address`. Called once for each region, until other memory takes its place. */
 typedef void access_history_find(void *context, uint32_t process, uint64_t address, struct memory_region *region);
 
 /* `access_max`: accesses that are kept at most; when there are more, they are thinned. NULL: no memory. */

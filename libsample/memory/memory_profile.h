@@ -43,11 +43,11 @@ enum memory_level {
 };
 #define MEMORY_LEVELS 3
 
-/* Of struct memory_access. */
-#define MEMORY_STORE    1 /* also an atomic access */
+/* Bits of memory_access.flags. Stored: never renumber. */
+#define MEMORY_STORE    1 /* it wrote, as atomic updates do, too */
 #define MEMORY_TRANSFER 2 /* another core had written the line, or had to give it up */
 #define MEMORY_FAR      4 /* that core is on another node */
-#define MEMORY_ATOMIC   8 /* with MEMORY_STORE: the thread waits for it */
+#define MEMORY_ATOMIC   8 /* with MEMORY_STORE: an atomic update, for which the thread waits as for a load */
 
 struct memory_access {
 	uint64_t time_ns;
@@ -79,10 +79,10 @@ memory_access_is_remote(const struct memory_access *access)
 
 struct memory_object {
 	uint64_t address, size;
-	uint64_t born_ns, died_ns; /* born 0: before the run, or at an unknown time; MEMORY_ALIVE */
+	uint64_t born_ns, died_ns; /* born 0: before the run, or not known when; died: or MEMORY_ALIVE */
 	uint32_t process;
 	uint32_t site;   /* call chain that made it; MEMORY_NOTHING */
-	uint32_t name;   /* text, where there is no site: of the variable, the file */
+	uint32_t name;   /* text: what the variable or file is called; of objects without a site */
 	uint32_t number; /* among those with its site, or its name, from 1 on */
 	uint32_t thread; /* that made it; MEMORY_NOTHING */
 	uint32_t type;   /* of a variable, by its declaration; 0: not known */
@@ -144,7 +144,7 @@ struct memory_totals {
 	uint64_t lost_events;   /* beginnings and ends of objects for which there was no room */
 	uint64_t lost_accesses; /* samples for which there was none */
 	uint64_t unnamed;       /* objects whose call chain had no room */
-	uint64_t late_events;   /* accesses and beginnings that came after what is later was applied */
+	uint64_t late_events;   /* accesses and beginnings that arrived when something later had been applied already */
 	uint64_t untracked;     /* processes whose objects are not known */
 	uint64_t clock_khz;     /* of a core: cycles */
 	uint64_t nodes;
@@ -176,7 +176,7 @@ struct memory_profile {
 	size_t access_room, object_room, site_room, place_room, thread_room, process_room, frame_room, text_room,
 		type_room, field_room;
 	size_t text_bytes, text_bytes_room;
-	uint64_t announced_objects, announced_accesses; /* by the first row, of a profile that is read */
+	uint64_t announced_objects, announced_accesses; /* of a profile that is read: by its first row */
 	struct memory_text *known;                      /* texts by their contents */
 };
 

@@ -1,7 +1,7 @@
 /*
- * numbers.h - numbers from 0 on for what two keys identify, in the order in which it comes
+ * numbers.h - number pairs of keys from 0 on, in the order in which they are first seen
  *
- * Who has an array by these numbers sees that one is new: it is the array's length.
+ * A number that equals the length of the caller's array by these numbers is new.
  *
  * Thread rule: one thread at a time.
  */

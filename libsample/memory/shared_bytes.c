@@ -6,7 +6,7 @@
 #include "base/array.h"
 
 #define CONTENDED  8  /* times that a line goes from thread to thread, at least, among samples */
-#define FEW        16 /* of the accesses of who uses a byte most: one part in so many counts for nothing */
+#define FEW        16 /* a thread that uses a byte less than a 16th as often as the most frequent one does not count */
 #define BYTE_USERS 64 /* threads that are distinguished, of one byte */
 
 static int
@@ -24,7 +24,10 @@ struct byte_user {
 	uint64_t reads, writes;
 };
 
-/* How many did so as often as a FEW-th part of the most who did; *one: the last of them. */
+/*
+ * How many threads read the byte or, with `writes`, wrote it at least a FEW-th as often as `most`: 0, 1, or 2 for
+ * several. *one: the last of them.
+ */
 static uint32_t
 count_users(const struct byte_user *users, size_t count, bool writes, uint64_t most, uint32_t *one)
 {
@@ -42,8 +45,8 @@ count_users(const struct byte_user *users, size_t count, bool writes, uint64_t m
 }
 
 /*
- * Accesses to one byte, of which there are `count`. Who used it a few times only - wrote it first, or read it at the
- * end - does not count: lines do not go from core to core for that.
+ * Sum up `count` accesses to one byte. A thread that used it a few times only - wrote it first, or read it at the end -
+ * does not count: lines do not go from core to core for that.
  */
 static struct shared_byte
 sum_byte(const struct memory_access *const *accesses, size_t count)
@@ -75,7 +78,7 @@ sum_byte(const struct memory_access *const *accesses, size_t count)
 	}
 	byte.readers = count_users(users, user_count, false, most, &reader);
 	byte.writers = count_users(users, user_count, true, most, &writer);
-	/* written by one thread and read by another: shared truly, which two writers stand for, too */
+	/* one thread writes it and another reads it: shared truly, as if there were two writers */
 	if (byte.writers == 1 && (byte.readers > 1 || (byte.readers == 1 && reader != writer)))
 		byte.writers = 2;
 	byte.thread = byte.writers ? writer : reader;
@@ -101,7 +104,7 @@ is_contended(const struct memory_access *const *in_time, size_t count)
 	return switches >= CONTENDED;
 }
 
-/* What says in which line a byte is. */
+/* By which a byte's line is found. */
 struct object_lines {
 	uint64_t address, bytes; /* of the object; of a line */
 };
@@ -120,7 +123,7 @@ compare_lines(const void *a, const void *b, void *context)
 	return one < other ? -1 : one > other; /* accesses of the profile ascend by time */
 }
 
-/* The bytes of one line, which `count` accesses, in the order of time, are of. */
+/* Append the bytes of one line, to which `count` accesses are, in the order of time. */
 static int
 add_line(const struct memory_access **in_time, size_t count, struct shared_byte **bytes, size_t *byte_count,
          size_t *room)

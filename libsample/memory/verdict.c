@@ -265,7 +265,7 @@ memory_member_bytes(const struct memory_report *report, const struct memory_memb
 	return shared_bytes_list(report->profile, report->order + member->first, member->count, bytes, count);
 }
 
-/* Cycles of transfers in falsely shared lines; *of_shared: of them, for bytes that several threads read. */
+/* Sum up the cycles of transfers in falsely shared lines; *of_shared: those for bytes that several threads read. */
 static int
 sum_false(const struct memory_report *report, struct memory_member *member, uint64_t *of_shared)
 {
@@ -410,7 +410,7 @@ is_read_mostly(const struct memory_report *report, const struct memory_evidence 
 	return !is_share(evidence->late_stores, evidence->late, READ_MOSTLY);
 }
 
-/* Who uses it, and where it is, speaks for which placement. */
+/* The placement that fits who uses the object, from which nodes, and where its memory is. */
 static enum memory_verdict
 place(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
 {
@@ -429,7 +429,7 @@ place(const struct memory_report *report, const struct memory_member *member, co
 		return VERDICT_PIN;
 	if (is_read_mostly(report, evidence))
 		return pays_copies(report, member, list) ? VERDICT_REPLICATE : VERDICT_NOTHING;
-	/* more of it on one node than if it were spread */
+	/* a node serves more than one and a half times its equal share */
 	if (nodes > 1 && list->to_node[to] * nodes * 2 > list->memory * 3)
 		return VERDICT_INTERLEAVE;
 	return VERDICT_NOTHING;

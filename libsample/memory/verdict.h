@@ -86,8 +86,7 @@ struct memory_report {
 	bool *is_user;                 /* by thread: it has accesses */
 	size_t group_count, object_count;
 	struct memory_evidence all;
-	uint64_t
-		base_cycles; /* of which costs are shares: busy cycles, or, where those are not known, of all samples */
+	uint64_t base_cycles; /* of which costs are shares: busy cycles; where those are not known, of all samples */
 };
 
 /* 0 or -ENOMEM. */

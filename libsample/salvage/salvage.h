@@ -29,11 +29,13 @@ struct salvage_result {
 	uint64_t damaged_pages; /* that the newest transaction needs; pages reached only through them are not counted */
 	bool scanned;           /* older transactions and single pages were read */
 	bool is_known;          /* the `expected` below are known */
-	struct salvage_count epochs, slices, images, contexts, blocks, symbols, edges, text,
-		label_times,   /* blocks of edges, values of text */
-		memory,        /* rows */
-		stacks;        /* nodes; expected are those that something refers to */
-	uint64_t samples;      /* in the new database */
+	struct salvage_count epochs, slices, images, contexts, symbols, label_times;
+	struct salvage_count blocks;
+	struct salvage_count edges;  /* blocks */
+	struct salvage_count text;   /* values */
+	struct salvage_count memory; /* rows */
+	struct salvage_count stacks; /* nodes; expected are those that something refers to */
+	uint64_t samples;            /* in the new database */
 	uint64_t samples_lost; /* of slices that are kept, and of slices that are lost but whose blocks were found */
 };
 

@@ -49,7 +49,7 @@ nodes()
 		emulate e5-2699v3-2s 4 --no-db --no-samples -- taskset -c $cpu sort "$top/tests/system/lib.sh"
 		jq -r '[.nodes[].bytes] | if .[0] > .[1] then 0 else 1 end' "$report"
 	done >"$scratch/nodes"
-	check_equal 'who is pinned to a core of another node has its memory there' '0 1' "$(paste -sd ' ' "$scratch/nodes")"
+	check_equal 'a program that is pinned to a core of another node has its memory on that node' '0 1' "$(paste -sd ' ' "$scratch/nodes")"
 }
 
 chance()

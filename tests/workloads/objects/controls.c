@@ -240,7 +240,7 @@ make_queue(void)
 	return queue;
 }
 
-/* Whoever is waited for may need the processor on which this one waits. */
+/* The other thread may need the processor on which this one waits. */
 static void
 wait_for_other(const atomic_size_t *index, size_t than)
 {

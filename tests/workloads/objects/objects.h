@@ -61,7 +61,7 @@ struct crew {
 	size_t counter_bytes;         /* from one to the next */
 };
 
-/* A part of its caller, which then is what allocates. The program ends when there is no memory. */
+/* Always inlined: tools then see the calling function allocate. The program ends when there is no memory. */
 __attribute__((always_inline)) static inline void *
 get_aligned(size_t alignment, size_t bytes)
 {
@@ -192,8 +192,8 @@ crew_meet(struct worker *worker)
 	pthread_barrier_wait(&worker->crew->barrier);
 }
 
-/* The number of the first worker on the worker's node; those of a node are beside each other. To be called once all
- * have met. */
+/* The number of the first worker on the worker's node: those of a node have numbers in a row. For workers that have
+ * met: each sets its node before. */
 static inline unsigned
 first_on_node(const struct worker *worker)
 {
@@ -340,7 +340,7 @@ walk_buffer(uint64_t *buffer, size_t bytes, size_t steps, uint64_t at)
 	return at;
 }
 
-/* The worker touches its share of the pages first: in an order that has nothing to do with who uses them. */
+/* The worker touches its share of the pages first. Which those are has nothing to do with who uses them later. */
 static inline void
 touch_in_turn(const struct worker *worker, void *memory, size_t bytes)
 {
@@ -395,7 +395,7 @@ make_counters(size_t count, size_t bytes_each)
 	return made;
 }
 
-/* Without memory. */
+/* Random numbers, in a register. */
 static NOINLINE uint64_t
 compute(uint64_t *random, size_t steps)
 {
