@@ -363,6 +363,15 @@ free_mappings(struct process_mapping *mappings, size_t count)
 	free(mappings);
 }
 
+static void
+replace_mappings(struct process_map *map, struct process_mapping *mappings, size_t count, size_t room)
+{
+	free_mappings(map->mappings, map->count);
+	map->mappings = mappings;
+	map->count = count;
+	map->room = room;
+}
+
 void
 process_map_free(struct process_map *map)
 {
@@ -427,10 +436,7 @@ process_map_refresh(struct process_map *map, uint64_t base)
 		free_mappings(reading.mappings, reading.count);
 		return err;
 	}
-	free_mappings(map->mappings, map->count);
-	map->mappings = reading.mappings;
-	map->count = reading.count;
-	map->room = reading.room;
+	replace_mappings(map, reading.mappings, reading.count, reading.room);
 	map->base = base;
 	return 0;
 }
@@ -490,10 +496,7 @@ process_map_add(struct process_map *map, const struct record_mmap *mmap)
 		free_mappings(mappings, count);
 		return err;
 	}
-	free_mappings(map->mappings, map->count);
-	map->mappings = mappings;
-	map->count = count;
-	map->room = room;
+	replace_mappings(map, mappings, count, room);
 	return 0;
 }
 
@@ -511,10 +514,7 @@ process_map_copy(struct process_map *map, const struct process_map *from)
 		free_mappings(mappings, count);
 		return err;
 	}
-	free_mappings(map->mappings, map->count);
-	map->mappings = mappings;
-	map->count = count;
-	map->room = room;
+	replace_mappings(map, mappings, count, room);
 	return 0;
 }
 
