@@ -3,7 +3,7 @@
 
 LINT_SOURCES := $(shell find bench capture collectord dcpi-tools emulator libsample tests tracker -name '*.c' 2>/dev/null | sort)
 LINT_HEADERS := $(shell find bench capture collectord dcpi-tools emulator libsample tests tracker -name '*.h' 2>/dev/null | sort)
-LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' bench scripts tests/accuracy tests/pipeline_cost tests/pmu tests/system \
+LINT_SHELL := $(shell grep -lrE '^\#!/bin/(ba)?sh|^\# shellcheck shell' bench scripts tests/accuracy tests/numa tests/pipeline_cost tests/pmu tests/system \
 	tests/workloads completions .ci debian 2>/dev/null | sort)
 
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell lint-names rooms

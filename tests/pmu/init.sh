@@ -1,5 +1,6 @@
 #!/bin/sh
-# init.sh - the first process of the guest with a PMU: runs the script that lies on the host, and ends the guest
+# init.sh - the first process of the guests, with a PMU or with NUMA balancing: runs the script that lies on the host, and
+# ends the guest
 /usr/bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys

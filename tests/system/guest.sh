@@ -1,16 +1,27 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # what lib.sh sets
-# guest.sh - an arm64 guest with a PMU for system tests; sourced after lib.sh
+# shellcheck disable=SC2034,SC2154 # what tests choose from, and what lib.sh sets
+# guest.sh - an arm64 guest for system tests: with a PMU, or with several nodes; sourced after lib.sh
 #
 # Debian's arm64 kernel under QEMU, without KVM. What it is made of is fetched once and kept, unpacked, below
-# $DCPI_TEST_CACHE; remove that to get a newer kernel. The guest's time is the number of its instructions (-icount): its
-# PMU counts a cycle each nanosecond and an instruction every 4 cycles, and a busy host changes nothing of that.
+# $DCPI_TEST_CACHE; remove that to get a newer kernel.
 
 guest_cache=${DCPI_TEST_CACHE:-/var/cache/dcpi-tests}
 guest_build=build-arm64
 triplet=aarch64-linux-gnu
 guest_programs=(shares shares_static kernel_work odds branches rough call_tree libburn_a.so)
 guest_modules=(virtio_mmio 9pnet_virtio 9p zram lz4 lz4hc zstd)
+guest_scripts=pmu # the folder of tests/ that has what guests run, and collect.sh, which that sources
+
+# A guest's time is the number of its instructions (-icount), of all its CPUs, 4 ns each: a busy host changes nothing. Each
+# entry is what accelerates a guest, its CPUs and its memory.
+guest_of_pmu=(-accel tcg -icount 'shift=2,sleep=off' -smp 2 -m 1024) # counts a cycle each nanosecond
+guest_of_one_node=(-accel tcg -icount 'shift=2,sleep=off' -smp 6 -m 1024)
+# CPUs 0 to 2 are of node 0, 3 to 5 of node 1, and half of the memory of each. Threads that run at once (thread=multi) would
+# wait for each other at each hinting fault, of which each makes all CPUs forget an address: for milliseconds where the host
+# has fewer CPUs, or others use them.
+guest_of_two_nodes=("${guest_of_one_node[@]}"
+	-object 'memory-backend-ram,id=m0,size=512M' -numa 'node,nodeid=0,cpus=0-2,memdev=m0'
+	-object 'memory-backend-ram,id=m1,size=512M' -numa 'node,nodeid=1,cpus=3-5,memdev=m1')
 
 # What the guest boots, and the libraries that dcpi is built with, those of scripts/packages, and call_tree.
 guest_packages()
@@ -136,9 +147,9 @@ guest_pack()
 	cp "$guest_root/usr/bin/busybox" "$top/$guest_build"/bin/* "$ramdisk/usr/bin/"
 	cp -r "$top/$guest_build/lib/dcpi" "$ramdisk/usr/lib/"
 	ln -s busybox "$ramdisk/usr/bin/sh"
-	cp "${guest_programs[@]/#/$top/$guest_build/workloads/}" "$ramdisk$1/"
+	(cd "$top/$guest_build/workloads" && cp --parents "${guest_programs[@]}" "$ramdisk$1/") || return
 	[ "$1" = /workloads ] || ln -s "$1" "$ramdisk/workloads"
-	for program in "$ramdisk"/usr/bin/dcpi* "$ramdisk"/usr/lib/dcpi/* "$ramdisk$1"/*; do
+	for program in "$ramdisk"/usr/bin/dcpi* "$ramdisk"/usr/lib/dcpi/* "${guest_programs[@]/#/$ramdisk$1/}"; do
 		copy_libraries "$program" || return
 	done
 	copy_modules || return
@@ -146,15 +157,57 @@ guest_pack()
 	(cd "$ramdisk" && find . | cpio -o -H newc --quiet) >"$scratch/ramdisk.cpio"
 }
 
-# guest_boot FOLDER SCRIPT - a guest that runs tests/pmu/SCRIPT; FOLDER is /host there, and its console is in
-# FOLDER/console
+# guest_boot FOLDER SCRIPT [QEMU-ARGUMENT...] - a guest that runs SCRIPT of tests/$guest_scripts/; FOLDER is /host there, and
+# its console is in FOLDER/console. The arguments say what accelerates it, and its CPUs and memory: $guest_of_pmu if there
+# are none.
 guest_boot()
 {
-	mkdir -p "$1" && cp "$top/tests/pmu/collect.sh" "$1/" && cp "$top/tests/pmu/$2" "$1/guest.sh" || return
-	timeout 900 qemu-system-aarch64 -M virt,gic-version=3 -cpu cortex-a72 -accel tcg -icount shift=2,sleep=off -smp 2 -m 1024 \
+	local machine=("${@:3}")
+
+	[ ${#machine[@]} -gt 0 ] || machine=("${guest_of_pmu[@]}")
+	mkdir -p "$1" && cp "$top/tests/$guest_scripts/collect.sh" "$1/" && cp "$top/tests/$guest_scripts/$2" "$1/guest.sh" || return
+	timeout 900 qemu-system-aarch64 -M virt,gic-version=3 -cpu cortex-a72 "${machine[@]}" \
 		-nographic -no-reboot -net none -kernel "$guest_root/boot/vmlinuz-$guest_kernel" \
 		-initrd "$scratch/ramdisk.cpio" -append 'console=ttyAMA0 panic=-1 quiet' \
 		-fsdev "local,id=host,path=$1,security_model=none" -device virtio-9p-device,fsdev=host,mount_tag=host \
 		</dev/null >"$1/console" 2>&1
 	grep -q '^done' "$1/console"
+}
+
+# guest_make_or_skip SENTENCE WORKLOADS TARGET... - build these targets and the guest's root file system (guest_pack), or
+# skip SENTENCE, and fail; the test ends when something does not build
+guest_make_or_skip()
+{
+	local began=$SECONDS obstacle
+
+	obstacle=$(guest_obstacle)
+	[ -z "$obstacle" ] || { skip "$1" "$obstacle"; return 1; }
+	guest_find_root >"$scratch/fetch.log" 2>&1 || {
+		sed 's/^/# /' "$scratch/fetch.log"
+		skip "$1" 'the packages of Debian arm64 cannot be fetched'
+		return 1
+	}
+	figure "linux $guest_kernel, Cortex-A72; found or fetched in $((SECONDS - began)) s"
+	began=$SECONDS
+	guest_compile "${@:3}" >"$scratch/make.log" 2>&1 || {
+		not_ok 'dcpi builds for arm64' "$(cat "$scratch/make.log")"
+		exit 1
+	}
+	check_equal 'dcpi builds for arm64 without a warning' '' "$(grep warning: "$scratch/make.log")"
+	check 'the guest can be made' guest_pack "$2"
+	figure "built and packed in $((SECONDS - began)) s"
+}
+
+# guests_end RESULTS PID... - wait for guests, whose folders are in RESULTS; the test ends when one did not run to its end
+guests_end()
+{
+	local began=$SECONDS guest
+
+	for guest in "${@:2}"; do
+		wait "$guest" || {
+			not_ok 'the guests run to their end' "$(tail -n 20 "$1"/*/console)"
+			exit 1
+		}
+	done
+	figure "guests ran for $((SECONDS - began)) s; they saw $(sed -n 's/\r//; s/^up //p' "$1"/*/console | paste -sd' ')"
 }

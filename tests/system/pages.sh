@@ -198,7 +198,7 @@ documented=$(sed -nE 's/^\| \.\.\. (`[^|]*`) \|.*/\1/p' "$top/docs/testing.md" |
 check_equal 'docs/testing.md says of each system test what it proves' '' "$(for program in "$top"/tests/system/*.sh; do
 	name=$(basename "$program" .sh)
 	[ "$(head -c 2 "$program")" = '#!' ] || continue
-	[[ " packages pmu service " == *" $name "* ]] || grep -qx "$name" <<<"$documented" || echo "$name"
+	[[ " packages pmu numa service " == *" $name "* ]] || grep -qx "$name" <<<"$documented" || echo "$name"
 done)"
 # shellcheck disable=SC2016 # of the text
 check_equal 'and names none that is not there' '' "$(grep -oE '`(unit|system)/[a-zA-Z_0-9/-]+`' "$top/docs/testing.md" | tr -d '`' |
