@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/cpu_list.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "stream/byte_source.h"
@@ -57,6 +58,7 @@ enum perf_feature {
 	FEATURE_CPU = 8,
 	FEATURE_CPU_ID = 9,
 	FEATURE_EVENTS = 12,
+	FEATURE_NODES = 14,
 	FEATURE_TIMES = 21,
 	FEATURE_COUNT = 256,
 };
@@ -393,6 +395,65 @@ take_build_ids(struct perf_data *data, struct byte_reader *reader)
 	return 0;
 }
 
+/* Note the node of the CPUs in `list`, "0-3,8"; of a node with memory alone it is empty. 0 or -ENOMEM. */
+static int
+add_node(struct perf_data_machine *machine, const char *list)
+{
+	uint8_t *nodes = machine->cpu_nodes;
+	uint32_t *cpus, needed = 0;
+	const int count = cpu_list_parse(list, &cpus);
+
+	if (count < 1)
+		return count == -ENOMEM ? count : 0;
+	for (int i = 0; i < count; i++)
+		needed = cpus[i] >= needed ? cpus[i] + 1 : needed; /* at most CPU_NUMBER_MAX + 1 */
+	if (!nodes || needed > machine->cpu_node_count) {
+		nodes = realloc(nodes, needed);
+		if (!nodes) {
+			free(cpus);
+			return -ENOMEM;
+		}
+		memset(nodes + machine->cpu_node_count, PERF_DATA_NO_NODE, needed - machine->cpu_node_count);
+		machine->cpu_nodes = nodes;
+		machine->cpu_node_count = needed;
+	}
+	for (int i = 0; i < count; i++)
+		nodes[cpus[i]] = (uint8_t)machine->node_count;
+	if (!machine->node_cpu_count)
+		machine->node_cpu_count = (uint32_t)count;
+	free(cpus);
+	return 0;
+}
+
+/* Of each node its number, the sizes of its memory, and the list of its CPUs. */
+static int
+take_nodes(struct perf_data *data, struct byte_reader *reader)
+{
+	struct perf_data_machine *machine = &data->machine;
+	const uint32_t count = get_u32(data, reader);
+
+	free(machine->cpu_nodes);
+	machine->cpu_nodes = NULL;
+	machine->node_count = machine->node_cpu_count = machine->cpu_node_count = 0;
+	for (uint32_t i = 0; i < count && i < PERF_DATA_NODES; i++) {
+		const char *list;
+		size_t size;
+		int err;
+
+		get_u32(data, reader);
+		get_u64(data, reader);
+		get_u64(data, reader);
+		list = read_text(data, reader, &size);
+		if (!list)
+			return -DCPI_EDAMAGED;
+		err = add_node(machine, list);
+		if (err)
+			return err;
+		machine->node_count++;
+	}
+	return reader->failed ? -DCPI_EDAMAGED : 0;
+}
+
 static int
 take_feature(struct perf_data *data, unsigned feature, struct byte_reader *reader)
 {
@@ -413,6 +474,8 @@ take_feature(struct perf_data *data, unsigned feature, struct byte_reader *reade
 		get_u32(data, reader); /* that there could be */
 		data->machine.cpu_count = get_u32(data, reader);
 		return reader->failed ? -DCPI_EDAMAGED : 0;
+	case FEATURE_NODES:
+		return take_nodes(data, reader);
 	case FEATURE_TIMES:
 		data->machine.first_ns = get_u64(data, reader);
 		data->machine.last_ns = get_u64(data, reader);
@@ -624,6 +687,7 @@ is_wanted(unsigned feature)
 	case FEATURE_CPU:
 	case FEATURE_CPU_ID:
 	case FEATURE_EVENTS:
+	case FEATURE_NODES:
 	case FEATURE_TIMES:
 		return true;
 	default:
@@ -787,6 +851,7 @@ perf_data_free(struct perf_data *data)
 	free(data->machine.architecture);
 	free(data->machine.cpu);
 	free(data->machine.cpu_id);
+	free(data->machine.cpu_nodes);
 	free(data);
 }
 

@@ -17,6 +17,8 @@
 
 #define PERF_DATA_ROUND    68         /* perf's PERF_RECORD_FINISHED_ROUND */
 #define PERF_DATA_NO_EVENT UINT32_MAX /* the record names an event that the file does not describe */
+#define PERF_DATA_NODES    62         /* of the recorded machine; others are as unknown */
+#define PERF_DATA_NO_NODE  UINT8_MAX  /* of a CPU whose node is not known */
 
 struct perf_data;
 
@@ -41,6 +43,11 @@ struct perf_data_machine {
 	char *cpu_id;                        /* "GenuineIntel,6,142,10", or an ARM's MIDR as "0x..."; NULL: unknown */
 	uint32_t cpu_count;                  /* online; 0: unknown */
 	uint64_t first_ns, last_ns;          /* of samples, by their own clock; 0: unknown */
+	/* NUMA nodes, numbered as the file lists them; some have memory alone. All 0: unknown. */
+	uint32_t node_count;
+	uint32_t node_cpu_count; /* CPUs of the first node that has some */
+	uint8_t *cpu_nodes;      /* by CPU */
+	uint32_t cpu_node_count; /* of these */
 };
 
 /* Where and why reading ended. */

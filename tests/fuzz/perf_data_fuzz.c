@@ -44,6 +44,9 @@ read_descriptions(const struct perf_data *data)
 		require(build_ids[i].build_id_size <= BUILD_ID_SIZE_MAX);
 		sum += strlen(build_ids[i].path);
 	}
+	require(machine->node_count <= PERF_DATA_NODES && machine->cpu_node_count <= 65536);
+	for (uint32_t i = 0; i < machine->cpu_node_count; i++)
+		require(machine->cpu_nodes[i] == PERF_DATA_NO_NODE || machine->cpu_nodes[i] < machine->node_count);
 	events = perf_data_events(data, &count);
 	for (size_t i = 0; i < count; i++)
 		sum += events[i].name ? strlen(events[i].name) : 0;

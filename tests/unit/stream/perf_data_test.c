@@ -319,6 +319,55 @@ the_end_of_a_round_is_told(void **state)
 	assert_end(fixture);
 }
 
+/* A node as perf describes it: its number, two sizes of its memory, the list of its CPUs. */
+static void
+put_node(struct file_builder *file, uint32_t number, const char *cpus)
+{
+	put_number(file, number, 4);
+	put_number(file, 1 << 20, 8);
+	put_number(file, 1 << 19, 8);
+	put_number(file, strlen(cpus) + 1, 4);
+	put_bytes(file, cpus, strlen(cpus) + 1);
+}
+
+static void
+cpus_have_the_nodes_that_the_recording_lists(void **state)
+{
+	struct perf_data_fixture *fixture = *state;
+	const struct perf_data_machine *machine;
+
+	begin_pipe(&fixture->file, true);
+	begin_record(&fixture->file, 80, 0);
+	put_number(&fixture->file, 14, 8); /* nodes */
+	put_number(&fixture->file, 3, 4);
+	put_node(&fixture->file, 0, "0-1,4");
+	put_node(&fixture->file, 1, "2");
+	put_node(&fixture->file, 8, ""); /* memory alone */
+	end_record(&fixture->file);
+	begin_reading(fixture, fixture->file.size);
+	assert_end(fixture);
+	machine = perf_data_machine(fixture->data);
+	assert_int_equal(machine->node_count, 3);
+	assert_int_equal(machine->node_cpu_count, 3);
+	assert_int_equal(machine->cpu_node_count, 5);
+	assert_memory_equal(machine->cpu_nodes, ((const uint8_t[]){0, 0, 1, PERF_DATA_NO_NODE, 0}), 5);
+}
+
+static void
+a_list_of_nodes_that_ends_early_is_damage(void **state)
+{
+	struct perf_data_fixture *fixture = *state;
+
+	begin_pipe(&fixture->file, false);
+	begin_record(&fixture->file, 80, 0);
+	put_number(&fixture->file, 14, 8);
+	put_number(&fixture->file, 2, 4);
+	put_node(&fixture->file, 0, "0-1");
+	end_record(&fixture->file);
+	begin_reading(fixture, fixture->file.size);
+	assert_fault(fixture, fixture->file.record, "a description among the records is damaged");
+}
+
 static void
 a_sample_of_an_unknown_counter_belongs_to_no_event(void **state)
 {
@@ -385,6 +434,8 @@ main(void)
 		TEST(a_damaged_description_is_told_after_the_records),
 		TEST(tracing_data_and_auxiliary_areas_are_passed_over),
 		TEST(the_end_of_a_round_is_told),
+		TEST(cpus_have_the_nodes_that_the_recording_lists),
+		TEST(a_list_of_nodes_that_ends_early_is_damage),
 		TEST(a_sample_of_an_unknown_counter_belongs_to_no_event),
 		TEST(a_sample_before_every_event_is_damage),
 		TEST(records_behind_the_end_of_the_file_are_damage),
