@@ -6,19 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "base/error.h"
-#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/import/import_tables.h"
 #include "dcpi-tools/import/pending.h"
-#include "stream/time_order.h"
+#include "dcpi-tools/import/recording.h"
 #include "unwind/call_stack.h"
 
 #define BRANCH_EVENTS     2
-#define LOOK_EVERY        32 /* samples, between two checks of how much is in memory */
-#define SHOW_EVERY        4096
+#define LOOK_EVERY        32                   /* samples, between two checks of how much is in memory */
 #define RUN_MAX           ((uint64_t)64 << 10) /* bytes; nothing runs so far without a branch that is taken */
 #define KERNEL_BIT        (UINT64_C(1) << 63)
 #define BRANCH_WRONG_PATH 1  /* PERF_BR_SPEC_WRONG_PATH (linux 6.1): executed, and squashed */
@@ -210,9 +207,7 @@ import_events_fini(struct import_events *events)
 struct perf_importer {
 	const struct perf_import_request *request;
 	struct perf_import_report *report;
-	struct perf_data *data;
-	struct time_order *order;
-	bool is_ordered; /* records have times */
+	struct perf_recording recording;
 	struct attribution *attribution;
 	struct build_ids *build_ids;
 	struct import_tables *tables;
@@ -222,9 +217,7 @@ struct perf_importer {
 	bool has_begun;
 	struct import_pending pending;
 	uint64_t first_ns, last_ns; /* of samples, by the recording's clock */
-	uint64_t samples, records;
-	uint64_t size; /* of the file; 0: not known */
-	struct progress progress;
+	uint64_t samples;
 };
 
 static enum unwind_machine
@@ -245,7 +238,7 @@ update_build_ids(struct perf_importer *importer)
 	const struct perf_data_build_id *list;
 	size_t count;
 
-	list = perf_data_build_ids(importer->data, &count);
+	list = perf_data_build_ids(importer->recording.data, &count);
 	return build_ids_update(importer->build_ids, list, count);
 }
 
@@ -259,8 +252,8 @@ begin(struct perf_importer *importer)
 
 	if (err)
 		return err;
-	importer->machine = machine_of(perf_data_machine(importer->data));
-	recorded = perf_data_events(importer->data, &count);
+	importer->machine = machine_of(perf_data_machine(importer->recording.data));
+	recorded = perf_data_events(importer->recording.data, &count);
 	err = import_events_init(&importer->events, recorded, count, importer->request->sums);
 	if (err)
 		return err;
@@ -269,70 +262,27 @@ begin(struct perf_importer *importer)
 	return 0;
 }
 
-/* In the words of dcpid: the name, and the numbers that distinguish models of one name. */
-static void
-describe_cpu(const struct perf_data_machine *machine, char *cpu, size_t size)
-{
-	const char *id = machine->cpu_id ? machine->cpu_id : "";
-	char vendor[16];
-	unsigned family, model;
-	size_t used;
-	uint64_t midr;
-
-	snprintf(cpu, size, "%s", machine->cpu ? machine->cpu : "");
-	used = strlen(cpu);
-	if (sscanf(id, "%15[^,],%u,%u", vendor, &family, &model) == 3) {
-		snprintf(cpu + used, size - used, " (%s family %u model %u)", vendor, family, model);
-		return;
-	}
-	midr = strtoull(id, NULL, 16);
-	if (strncmp(id, "0x", 2) == 0 && midr)
-		snprintf(cpu, size, "ARM implementer 0x%02" PRIx64 ", part 0x%03" PRIx64, midr >> 24 & 0xff,
-		         midr >> 4 & 0xfff);
-}
-
 /* The epoch that a recording becomes, but for its number and its times. */
 static void
 describe_epoch(const struct perf_data_machine *machine, const struct perf_import_request *request,
                const struct import_events *events, struct epoch *epoch)
 {
-	const char *host = request->host ? request->host : machine->host;
-
 	snprintf(epoch->label, sizeof(epoch->label), "%s", request->label);
-	snprintf(epoch->host, sizeof(epoch->host), "%s", host ? host : "");
-	snprintf(epoch->kernel, sizeof(epoch->kernel), "%s%s%s", machine->release ? machine->release : "",
-	         machine->release && machine->architecture ? " " : "",
-	         machine->architecture ? machine->architecture : "");
-	describe_cpu(machine, epoch->cpu, sizeof(epoch->cpu));
-	epoch->cpu_count = machine->cpu_count;
+	recording_describe(machine, request->host, epoch);
 	epoch->event_count = events->count;
 	memcpy(epoch->events, events->events, events->count * sizeof(*epoch->events));
-}
-
-/* Times in a recording are of its kernel's clock; its end is the time of the last write to the file, or now for a pipe.
- */
-static int
-find_end(int fd, uint64_t *end_ns)
-{
-	struct stat status;
-
-	if (fstat(fd, &status))
-		return -errno;
-	*end_ns = S_ISREG(status.st_mode)
-	                  ? (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec
-	                  : time_now();
-	return 0;
 }
 
 static int
 write_pending(struct perf_importer *importer)
 {
 	struct import_pending *pending = &importer->pending;
-	const struct perf_data_machine *machine = perf_data_machine(importer->data);
+	const struct perf_data_machine *machine = perf_data_machine(importer->recording.data);
 	uint64_t duration, end = 0;
 	int err;
 
-	err = find_end(importer->request->fd, &end);
+	/* times in a recording are of its kernel's clock */
+	err = recording_find_end(importer->request->fd, &end);
 	if (err)
 		return err;
 	err = update_build_ids(importer);
@@ -582,52 +532,6 @@ take(void *context, const struct record *record, uint32_t event)
 	}
 }
 
-/* perf does not order records when only samples have a time. */
-static bool
-has_times(const struct perf_data *data)
-{
-	const struct perf_data_event *events;
-	size_t count;
-
-	events = perf_data_events(data, &count);
-	for (size_t i = 0; i < count; i++)
-		if (!events[i].layout.sample_id_all || !(events[i].layout.sample_type & PERF_SAMPLE_TIME))
-			return false;
-	return true;
-}
-
-static int
-read_all(struct perf_importer *importer)
-{
-	struct record record;
-	uint32_t event;
-	int result, err = 0;
-
-	importer->is_ordered = true;
-	while ((result = perf_data_next(importer->data, &record, &event)) > 0) {
-		if (importer->records == 0 || !importer->has_begun)
-			importer->is_ordered = has_times(importer->data);
-		if (*importer->request->stop)
-			return -EINTR;
-		if (record.type == RECORD_OTHER)
-			err = record.other == PERF_DATA_ROUND ? time_order_round(importer->order) : 0;
-		else if (importer->is_ordered)
-			err = time_order_put(importer->order, &record, event);
-		else
-			err = take(importer, &record, event);
-		if (err)
-			return err;
-		if (++importer->records % SHOW_EVERY == 0 && importer->size > 0)
-			progress_show(&importer->progress, perf_data_offset(importer->data), importer->size);
-	}
-	if (*importer->request->stop)
-		return -EINTR;
-	if (result < 0 && result != -DCPI_EDAMAGED)
-		return result;
-	err = time_order_end(importer->order);
-	return err ? err : result;
-}
-
 static int
 init(struct perf_importer *importer)
 {
@@ -640,13 +544,12 @@ init(struct perf_importer *importer)
 	pending->profile = importer->request->profile;
 	importer->attribution = attribution_new(&options, pending->images, pending->contexts);
 	importer->build_ids = build_ids_new();
-	importer->order = time_order_new(TIME_ORDER_BYTES, take, importer);
 	importer->tables = import_tables_new(&(struct import_tables_options){
 		.build_ids = importer->build_ids,
 		.known = importer->request->known,
 		.memory_limit = IMPORT_TABLES_BYTES,
 	});
-	if (!importer->attribution || !importer->build_ids || !importer->order || !importer->tables)
+	if (!importer->attribution || !importer->build_ids || !importer->tables)
 		return -ENOMEM;
 	import_tables_begin(importer->tables, pending->images);
 	pending->attribution = importer->attribution;
@@ -658,13 +561,12 @@ init(struct perf_importer *importer)
 static void
 fini(struct perf_importer *importer)
 {
-	time_order_free(importer->order);
+	recording_close(&importer->recording);
 	attribution_free(importer->attribution);
 	import_tables_free(importer->tables);
 	build_ids_free(importer->build_ids);
 	pending_fini(&importer->pending);
 	import_events_fini(&importer->events);
-	perf_data_free(importer->data);
 	free(importer);
 }
 
@@ -676,9 +578,9 @@ fill_report(struct perf_importer *importer)
 	report->epoch = importer->pending.epoch;
 	report->images = importer->pending.images_written;
 	report->duration_ns = importer->last_ns - importer->first_ns;
-	report->late = time_order_late(importer->order);
-	report->bytes = perf_data_offset(importer->data);
-	report->fault = perf_data_fault(importer->data);
+	report->late = time_order_late(importer->recording.order);
+	report->bytes = perf_data_offset(importer->recording.data);
+	report->fault = perf_data_fault(importer->recording.data);
 	for (size_t i = 0; i < importer->events.slot_count; i++) {
 		const uint16_t index = importer->events.slots[i].samples;
 		bool is_first = index != IMPORT_NO_EVENT;
@@ -694,7 +596,6 @@ int
 perf_import(const struct perf_import_request *request, struct perf_import_report *report)
 {
 	struct perf_importer *importer = calloc(1, sizeof(*importer));
-	struct stat status;
 	int err;
 
 	memset(report, 0, sizeof(*report));
@@ -704,21 +605,17 @@ perf_import(const struct perf_import_request *request, struct perf_import_report
 	importer->report = report;
 	err = init(importer);
 	if (!err)
-		err = perf_data_open(request->fd, &importer->data, &report->fault);
+		err = recording_open(&importer->recording, request->fd, take, importer, &report->fault);
 	if (err) {
 		fini(importer);
 		return err;
 	}
-	if (fstat(request->fd, &status) == 0 && S_ISREG(status.st_mode))
-		importer->size = (uint64_t)status.st_size;
-	progress_begin(&importer->progress, "of the recording");
-	err = read_all(importer);
+	err = recording_read(&importer->recording, request->stop);
 	if ((!err || err == -DCPI_EDAMAGED) && importer->samples > report->no_event) {
 		const int write_err = write_pending(importer);
 
 		err = write_err ? write_err : err;
 	}
-	progress_end(&importer->progress);
 	fill_report(importer);
 	fini(importer);
 	return err;
