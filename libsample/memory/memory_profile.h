@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_NODES_MAX 64
+#define MEMORY_NODES_MAX 64         /* with the two that are not known */
+#define MEMORY_NODE_HERE 62         /* of a thread's own, which is not known; nodes that are known are below */
+#define MEMORY_NODE_AWAY 63         /* another than the thread's: which one is not known */
 #define MEMORY_NOTHING   UINT32_MAX /* the number of what is not known */
 #define MEMORY_ALIVE     UINT64_MAX /* when an object ended that did not */
 
@@ -40,8 +42,9 @@ enum memory_level {
 	MEMORY_CACHE = 0,      /* the last level of the accessing core's own caches */
 	MEMORY_DRAM = 1,       /* memory of `page_node` */
 	MEMORY_PREFETCHED = 2, /* a prefetcher had fetched it, from memory or the last level: first use */
+	MEMORY_OWN = 3, /* another cache of the core's own: it costs nothing, and tells who uses which byte of a line */
 };
-#define MEMORY_LEVELS 3
+#define MEMORY_LEVELS 4
 
 /* Bits of memory_access.flags. Stored: never renumber. */
 #define MEMORY_STORE    1 /* it wrote, as atomic updates do, too */

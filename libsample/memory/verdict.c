@@ -84,6 +84,8 @@ add_access(const struct memory_profile *profile, struct memory_evidence *evidenc
 {
 	const uint64_t weight = access->weight;
 
+	if (access->level == MEMORY_OWN)
+		return;
 	evidence->samples++;
 	evidence->accesses += weight;
 	evidence->cycles += weight * access->cost;
@@ -140,6 +142,34 @@ most_of(const uint64_t counts[MEMORY_NODES_MAX])
 
 	for (unsigned i = 1; i < MEMORY_NODES_MAX; i++)
 		most = counts[i] > counts[most] ? i : most;
+	return most;
+}
+
+/* `part` of `whole` accesses. */
+struct access_share {
+	uint64_t part, whole;
+};
+
+/*
+ * How much of the memory is on one node, of that which has most. Where it is not known on which nodes remote memory is,
+ * threads of a node know how much of what they use is on theirs.
+ */
+static struct access_share
+most_on_a_node(const uint64_t from_node[MEMORY_NODES_MAX], const uint64_t to_node[MEMORY_NODES_MAX], uint64_t memory,
+               unsigned *node)
+{
+	struct access_share most = {0, 1};
+
+	*node = 0;
+	for (unsigned i = 0; i < MEMORY_NODE_HERE; i++) {
+		const struct access_share share = {to_node[i], to_node[MEMORY_NODE_AWAY] ? from_node[i] : memory};
+
+		if (!share.part || (to_node[MEMORY_NODE_AWAY] && !is_share(from_node[i], memory, SEVERAL_NODES)) ||
+		    (unsigned __int128)share.part * most.whole <= (unsigned __int128)most.part * share.whole)
+			continue;
+		most = share;
+		*node = i;
+	}
 	return most;
 }
 
@@ -418,7 +448,12 @@ place(const struct memory_report *report, const struct memory_member *member, co
 	const struct object_user *user = main_user(list);
 	const unsigned from = most_of(list->from_node), to = most_of(list->to_node);
 	const uint64_t nodes = report->profile->totals.nodes;
+	struct access_share most;
+	unsigned node;
 
+	/* no placement can be named where threads' nodes are not known */
+	if (nodes < 2 || is_share(list->from_node[MEMORY_NODE_HERE], list->memory, SEVERAL_NODES))
+		return VERDICT_NOTHING;
 	if (member->turns)
 		return VERDICT_MIGRATE;
 	if (is_share(user->memory, list->memory, SINGLE_USER) && has_moved(user))
@@ -430,7 +465,8 @@ place(const struct memory_report *report, const struct memory_member *member, co
 	if (is_read_mostly(report, evidence))
 		return pays_copies(report, member, list) ? VERDICT_REPLICATE : VERDICT_NOTHING;
 	/* a node serves more than one and a half times its equal share */
-	if (nodes > 1 && list->to_node[to] * nodes * 2 > list->memory * 3)
+	most = most_on_a_node(list->from_node, list->to_node, list->memory, &node);
+	if ((unsigned __int128)most.part * nodes * 2 > (unsigned __int128)most.whole * 3)
 		return VERDICT_INTERLEAVE;
 	return VERDICT_NOTHING;
 }
@@ -735,6 +771,10 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 	else if (evidence->transfer_cycles > evidence->excess_cycles)
 		snprintf(text, size,
 		         "threads wait for what others wrote there: no placement helps, fewer accesses would");
+	else if (is_share(evidence->from_node[MEMORY_NODE_HERE], evidence->memory, SEVERAL_NODES))
+		snprintf(text, size,
+		         "%u %% of the accesses to its memory are remote, and on which nodes threads ran is not known",
+		         percent(evidence->used_remote, evidence->used));
 	else
 		snprintf(text, size,
 		         "%u %% of the accesses to its memory are remote, and no placement makes them fewer",
@@ -780,7 +820,8 @@ void
 memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
 {
 	const struct memory_evidence *evidence = &group->evidence;
-	const unsigned to = most_of(evidence->to_node);
+	struct access_share most;
+	unsigned node;
 	const unsigned remote = percent(evidence->used_remote, evidence->used);
 	const unsigned falsely = percent(evidence->false_cycles, evidence->transfer_cycles);
 
@@ -792,10 +833,11 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 		         percent(evidence->late_stores, evidence->late), remote);
 		return;
 	case VERDICT_INTERLEAVE:
+		most = most_on_a_node(evidence->from_node, evidence->to_node, evidence->memory, &node);
 		snprintf(text, size,
 		         "threads of all nodes read and write it, "
 		         "and %u %% of its memory is that of node %u: spread its pages",
-		         percent(evidence->to_node[to], evidence->memory), to);
+		         percent(most.part, most.whole), node);
 		return;
 	case VERDICT_LOCAL:
 		snprintf(text, size,

@@ -180,6 +180,65 @@ what_is_spread_already_stays(void **state)
 	assert_verdict(fixture, VERDICT_NOTHING);
 }
 
+/* Threads of four nodes; of remote pages it is not known on which node they are, as PMUs have it. */
+static void
+use_from_four_nodes(struct object_verdict_fixture *fixture, uint32_t object, bool is_spread)
+{
+	fixture->profile.totals.nodes = 4;
+	for (unsigned i = 0; i < 8000; i++) {
+		struct memory_access *access = use_memory(fixture, object, i % THREADS, i / 4 % 64 * 64, 0);
+		const unsigned node = i % 4, page_node = is_spread ? i / 4 % 4 : 2;
+
+		access->flags = i / 8 % 2 ? MEMORY_STORE : 0;
+		access->node = (uint8_t)node;
+		access->page_node = (uint8_t)(node == page_node ? node : MEMORY_NODE_AWAY);
+	}
+}
+
+static void
+what_is_on_one_node_is_interleaved_also_where_only_remote_is_known(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
+	char why[256];
+
+	use_from_four_nodes(fixture, points, false);
+	assert_verdict(fixture, VERDICT_INTERLEAVE);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why, "threads of all nodes read and write it, and 100 % of its memory is that of node 2: "
+	                         "spread its pages");
+}
+
+static void
+what_is_spread_already_stays_also_where_only_remote_is_known(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t points = make_object(fixture, "makePoints", 64 * 64, MAIN);
+
+	use_from_four_nodes(fixture, points, true);
+	assert_verdict(fixture, VERDICT_NOTHING);
+}
+
+/* Without the nodes of threads, one node alone seems to use it. */
+static void
+no_placement_is_named_where_nodes_of_threads_are_not_known(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t buffer = make_object(fixture, "makeBuffer", 64 * 64, MAIN);
+	char why[256];
+
+	for (unsigned i = 0; i < 4000; i++) {
+		struct memory_access *access = use_memory(fixture, buffer, i % THREADS, i * 64, MEMORY_NODE_AWAY);
+
+		access->node = MEMORY_NODE_HERE;
+	}
+	assert_verdict(fixture, VERDICT_NOTHING);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why,
+	                    "100 % of the accesses to its memory are remote, and on which nodes threads ran is not "
+	                    "known");
+}
+
 static void
 what_one_thread_of_another_node_uses_is_allocated_there(void **state)
 {
@@ -315,6 +374,26 @@ a_member_that_hundreds_of_threads_read_is_split(void **state)
 	                 fixture->report.groups[0].evidence.transfer_cycles);
 }
 
+/* PEBS: what is loaded from another core is known, and the store behind it hits the core's own cache. */
+static void
+stores_into_own_caches_tell_who_writes_a_byte(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
+
+	for (unsigned i = 0; i < 4000; i++) {
+		struct memory_access *access;
+
+		share(fixture, counters, i % THREADS, i % THREADS * 8, false);
+		access = use_memory(fixture, counters, i % THREADS, i % THREADS * 8, 0);
+		access->level = MEMORY_OWN;
+		access->flags = MEMORY_STORE;
+		access->cycles = access->cost = 0;
+	}
+	assert_verdict(fixture, VERDICT_PAD);
+	assert_int_equal(fixture->report.groups[0].evidence.accesses, 4000); /* that left the cores' caches */
+}
+
 static void
 a_word_that_all_write_is_shared_truly(void **state)
 {
@@ -430,6 +509,10 @@ main(void)
 		TEST(a_copy_has_to_pay),
 		TEST(what_all_nodes_write_is_interleaved),
 		TEST(what_is_spread_already_stays),
+		TEST(what_is_on_one_node_is_interleaved_also_where_only_remote_is_known),
+		TEST(what_is_spread_already_stays_also_where_only_remote_is_known),
+		TEST(no_placement_is_named_where_nodes_of_threads_are_not_known),
+		TEST(stores_into_own_caches_tell_who_writes_a_byte),
 		TEST(what_one_thread_of_another_node_uses_is_allocated_there),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
