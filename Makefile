@@ -180,7 +180,6 @@ $(BUILD)/bin/dcpix: $(X_OBJECTS)
 EMU_OBJECTS := $(call objects,$(call sources,dcpi-tools/emu) $(call sources,dcpi-tools/emu/calibrate) emulator/setup.c) $(EMULATED_OBJECTS)
 $(BUILD)/bin/dcpiemu: $(EMU_OBJECTS)
 MEM_OBJECTS := $(call objects,$(call sources,dcpi-tools/mem)) $(EMU_OBJECTS)
-$(BUILD)/bin/dcpimem: $(MEM_OBJECTS)
 DIFF_OBJECTS := $(call objects,$(call sources,dcpi-tools/diff))
 $(BUILD)/bin/dcpidiff: $(DIFF_OBJECTS)
 FLAME_OBJECTS := $(call objects,$(call sources,dcpi-tools/flame) dcpi-tools/diff/compare.c)
@@ -192,6 +191,7 @@ PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
+$(BUILD)/bin/dcpimem: $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 STATS_OBJECTS := $(call objects,$(call sources,dcpi-tools/stats))
@@ -291,6 +291,13 @@ $(SHOW_OBJECTS): $(BUILD)/obj/tests/system/show_objects.o $(call archives,base m
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 workloads: $(SHOW_OBJECTS)
+
+# What perf would have recorded of its accesses to memory.
+MEM_RECORDING := $(BUILD)/tests/system/mem_recording
+$(MEM_RECORDING): $(BUILD)/obj/tests/system/mem_recording.o
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^
+workloads: $(MEM_RECORDING)
 
 # The flow graphs of any program.
 $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(call archives,$(ROOMS))
@@ -435,13 +442,14 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz archive_fuzz web_query_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz mem_import_fuzz archive_fuzz web_query_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
+$(BUILD)/tests/fuzz/mem_import_fuzz: $(MEM_OBJECTS)
 $(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/command.c emulator/setup.c)
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive

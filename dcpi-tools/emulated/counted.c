@@ -77,15 +77,12 @@ counted_describe_event(struct event *event, const char *name, const char *unit, 
 }
 
 static void
-describe_epoch(const struct counted_epoch *description, struct epoch *epoch)
+describe_machine(const struct counted_epoch *description, struct epoch *epoch)
 {
 	struct utsname names = {0};
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	(void)uname(&names);
-	epoch->start_ns = description->start_ns;
-	epoch->end_ns = description->end_ns;
-	snprintf(epoch->label, sizeof(epoch->label), "%s", description->label);
 	snprintf(epoch->host, sizeof(epoch->host), "%s", names.nodename);
 	snprintf(epoch->kernel, sizeof(epoch->kernel), "%s %s %s", names.release, names.version, names.machine);
 	if (description->cpu)
@@ -93,6 +90,18 @@ describe_epoch(const struct counted_epoch *description, struct epoch *epoch)
 	else
 		read_cpu(epoch->cpu);
 	epoch->cpu_count = description->cpu ? description->cpu_count : cpus > 0 ? (uint32_t)cpus : 1;
+}
+
+static void
+describe_epoch(const struct counted_epoch *description, struct epoch *epoch)
+{
+	if (description->machine)
+		*epoch = *description->machine;
+	else
+		describe_machine(description, epoch);
+	epoch->start_ns = description->start_ns;
+	epoch->end_ns = description->end_ns;
+	snprintf(epoch->label, sizeof(epoch->label), "%s", description->label);
 	epoch->event_count = description->event_count;
 	memcpy(epoch->events, description->events, description->event_count * sizeof(*epoch->events));
 }

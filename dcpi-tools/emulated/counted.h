@@ -40,6 +40,7 @@ struct counted_epoch {
 	uint64_t start_ns, end_ns;
 	const char *cpu; /* NULL: this machine's */
 	uint32_t cpu_count;
+	const struct epoch *machine; /* host, kernel and processor of another machine; NULL: these, and this one's */
 	const struct event *events;
 	size_t event_count;
 	const struct memory_rows *memory; /* NULL: none */

@@ -8,6 +8,7 @@
 
 int mem_run_main(int argc, char **argv);
 int mem_record_main(int argc, char **argv);
+int mem_import_main(int argc, char **argv);
 int mem_objects_main(int argc, char **argv);
 int mem_object_main(int argc, char **argv);
 int mem_threads_main(int argc, char **argv);

@@ -47,21 +47,24 @@ mem_percent_format(uint64_t part, uint64_t whole, char text[MEM_TEXT_SIZE])
 const char *
 mem_nodes_format(const uint64_t counts[MEMORY_NODES_MAX], char text[MEM_TEXT_SIZE])
 {
-	uint64_t sum = 0;
+	const uint64_t unknown = counts[MEMORY_NODE_HERE] + counts[MEMORY_NODE_AWAY];
+	uint64_t sum = unknown;
 	size_t at = 0;
 	unsigned shown = 0;
 
-	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++)
+	for (unsigned i = 0; i < MEMORY_NODE_HERE; i++)
 		sum += counts[i];
 	text[0] = '\0';
-	for (unsigned i = 0; i < MEMORY_NODES_MAX && shown < NODES_SHOWN && at < MEM_TEXT_SIZE; i++) {
+	for (unsigned i = 0; i < MEMORY_NODE_HERE && shown < NODES_SHOWN && at < MEM_TEXT_SIZE; i++) {
 		if (!sum || counts[i] * 100 < sum)
 			continue;
 		at += (size_t)snprintf(text + at, MEM_TEXT_SIZE - at, "%s%u:%.0f%%", shown ? " " : "", i,
 		                       mem_percent(counts[i], sum));
 		shown++;
 	}
-	if (!shown)
+	if (sum && unknown * 100 >= sum && at < MEM_TEXT_SIZE)
+		snprintf(text + at, MEM_TEXT_SIZE - at, "%s?:%.0f%%", shown ? " " : "", mem_percent(unknown, sum));
+	else if (!shown)
 		snprintf(text, MEM_TEXT_SIZE, "-");
 	return text;
 }

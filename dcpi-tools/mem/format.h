@@ -20,7 +20,7 @@ double mem_percent(uint64_t part, uint64_t whole); /* 0 of nothing */
 const char *mem_size_format(uint64_t bytes, char text[MEM_TEXT_SIZE]);                   /* "64", "1.5 KiB", "8 MiB" */
 const char *mem_percent_format(uint64_t part, uint64_t whole, char text[MEM_TEXT_SIZE]); /* "75 %", "-" of nothing */
 
-/* Shares by node: "0:95% 1:5%"; nodes below a percent are left out. */
+/* Shares by node: "0:95% 1:5%"; nodes below a percent are left out, and those that are not known are "?". */
 const char *mem_nodes_format(const uint64_t counts[MEMORY_NODES_MAX], char text[MEM_TEXT_SIZE]);
 
 /* The counts of nodes 0 to `nodes` - 1. NULL: no memory. */

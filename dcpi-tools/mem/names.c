@@ -47,6 +47,7 @@ struct process_mapping {
 	uint64_t start, end, file_offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
+	uint8_t build_id[BUILD_ID_SIZE_MAX], build_id_size; /* of a recording; 0: none */
 	bool is_code, is_writable;
 	char *path; /* "": none */
 };
@@ -398,10 +399,12 @@ make_mapping(const struct record_mmap *mmap, uint64_t base, struct process_mappi
 		.device_major = mmap->device_major,
 		.device_minor = mmap->device_minor,
 		.inode = mmap->inode,
+		.build_id_size = mmap->build_id_size,
 		.is_code = mmap->protection & PROT_EXEC,
 		.is_writable = mmap->protection & PROT_WRITE,
 		.path = strdup(mmap->path && mmap->path[0] == '/' && mmap->path[1] != '/' ? mmap->path : ""),
 	};
+	memcpy(mapping->build_id, mmap->build_id, sizeof(mapping->build_id));
 	return mapping->path ? 0 : -ENOMEM;
 }
 
@@ -441,62 +444,64 @@ process_map_refresh(struct process_map *map, uint64_t base)
 	return 0;
 }
 
-/* Append the part of a mapping from `start` to `end`. 0 or -ENOMEM. */
+/* Split the mapping that `address` is inside of. 0 or -ENOMEM. */
 static int
-keep_part(struct process_mapping **mappings, size_t *count, size_t *room, const struct process_mapping *mapping,
-          uint64_t start, uint64_t end)
+split_at(struct process_map *map, uint64_t address)
 {
-	struct process_mapping *part = ARRAY_APPEND(*mappings, *count, *room);
+	const size_t at = ARRAY_LOWER_BOUND(map->mappings, map->count, end, address + 1);
+	struct process_mapping *mapping, behind;
 
-	if (!part)
-		return -ENOMEM;
-	*part = *mapping;
-	part->start = start;
-	part->end = end;
-	part->file_offset += start - mapping->start;
-	part->path = strdup(mapping->path);
-	if (part->path)
+	if (at == map->count || map->mappings[at].start >= address)
 		return 0;
-	--*count;
-	return -ENOMEM;
+	behind = map->mappings[at];
+	behind.path = strdup(behind.path);
+	mapping = behind.path ? ARRAY_APPEND(map->mappings, map->count, map->room) : NULL;
+	if (!mapping) {
+		free(behind.path);
+		return -ENOMEM;
+	}
+	memmove(map->mappings + at + 1, map->mappings + at, (map->count - 1 - at) * sizeof(*mapping));
+	behind.file_offset += address - behind.start;
+	behind.start = address;
+	map->mappings[at].end = address;
+	map->mappings[at + 1] = behind;
+	return 0;
 }
 
 int
 process_map_add(struct process_map *map, const struct record_mmap *mmap)
 {
 	const uint64_t end = mmap->start + mmap->length;
-	struct process_mapping *mappings = NULL, *place, made;
-	size_t count = 0, room = 0;
-	bool is_placed = false;
-	int err = end > mmap->start ? make_mapping(mmap, 0, &made) : 0;
+	struct process_mapping made;
+	size_t first, last;
+	int err;
 
-	if (err || end <= mmap->start)
+	if (end <= mmap->start || end == UINT64_MAX)
+		return 0;
+	err = split_at(map, mmap->start);
+	if (!err)
+		err = split_at(map, end);
+	if (!err)
+		err = make_mapping(mmap, 0, &made);
+	if (err)
 		return err;
-	for (size_t i = 0; i <= map->count && !err; i++) {
-		const struct process_mapping *here = i < map->count ? &map->mappings[i] : NULL;
-
-		if (here && here->start < mmap->start)
-			err = keep_part(&mappings, &count, &room, here, here->start,
-			                here->end < mmap->start ? here->end : mmap->start);
-		if (!err && !is_placed && (!here || here->end > mmap->start)) {
-			place = ARRAY_APPEND(mappings, count, room);
-			if (place)
-				*place = made;
-			else
-				err = -ENOMEM;
-			is_placed = place;
-		}
-		if (!err && here && here->end > end)
-			err = keep_part(&mappings, &count, &room, here, here->start > end ? here->start : end,
-			                here->end);
+	/* those inside of it go */
+	first = ARRAY_LOWER_BOUND(map->mappings, map->count, end, mmap->start + 1);
+	last = first;
+	while (last < map->count && map->mappings[last].start < end)
+		free(map->mappings[last++].path);
+	if (first == last && !ARRAY_APPEND(map->mappings, map->count, map->room)) {
+		free(made.path);
+		return -ENOMEM;
 	}
-	if (err) {
-		if (!is_placed)
-			free(made.path);
-		free_mappings(mappings, count);
-		return err;
+	if (first == last) {
+		memmove(map->mappings + first + 1, map->mappings + first,
+		        (map->count - 1 - first) * sizeof(*map->mappings));
+	} else {
+		memmove(map->mappings + first + 1, map->mappings + last, (map->count - last) * sizeof(*map->mappings));
+		map->count -= last - first - 1;
 	}
-	replace_mappings(map, mappings, count, room);
+	map->mappings[first] = made;
 	return 0;
 }
 
@@ -507,9 +512,16 @@ process_map_copy(struct process_map *map, const struct process_map *from)
 	size_t count = 0, room = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < from->count && !err; i++)
-		err = keep_part(&mappings, &count, &room, &from->mappings[i], from->mappings[i].start,
-		                from->mappings[i].end);
+	for (size_t i = 0; i < from->count && !err; i++) {
+		struct process_mapping *copy = ARRAY_APPEND(mappings, count, room);
+
+		if (copy) {
+			*copy = from->mappings[i];
+			copy->path = strdup(copy->path);
+			count -= !copy->path;
+		}
+		err = copy && copy->path ? 0 : -ENOMEM;
+	}
 	if (err) {
 		free_mappings(mappings, count);
 		return err;
@@ -518,10 +530,16 @@ process_map_copy(struct process_map *map, const struct process_map *from)
 	return 0;
 }
 
+size_t
+process_map_count(const struct process_map *map)
+{
+	return map->count;
+}
+
 static const struct process_mapping *
 find_mapping(const struct process_map *map, uint64_t address)
 {
-	size_t at = ARRAY_LOWER_BOUND(map->mappings, map->count, end, address + 1);
+	size_t at = address < UINT64_MAX ? ARRAY_LOWER_BOUND(map->mappings, map->count, end, address + 1) : map->count;
 
 	return at < map->count && map->mappings[at].start <= address ? &map->mappings[at] : NULL;
 }
@@ -535,13 +553,17 @@ process_map_has(const struct process_map *map, uint64_t address)
 static struct image
 image_of(const struct process_mapping *mapping)
 {
-	return (struct image){
+	struct image image = {
 		.kind = IMAGE_USER,
+		.build_id_size = mapping->build_id_size,
 		.device_major = mapping->device_major,
 		.device_minor = mapping->device_minor,
 		.inode = mapping->inode,
 		.path = mapping->path,
 	};
+
+	memcpy(image.build_id, mapping->build_id, sizeof(image.build_id));
+	return image;
 }
 
 bool

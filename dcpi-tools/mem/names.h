@@ -59,6 +59,8 @@ int process_map_add(struct process_map *map, const struct record_mmap *mmap);
 /* Replace what is known by what another process has, as fork() does. 0 or -ENOMEM. */
 int process_map_copy(struct process_map *map, const struct process_map *from);
 
+size_t process_map_count(const struct process_map *map); /* mappings */
+
 /* The file at an address, which `map` keeps, and the offset there. False: none. */
 bool process_map_file(const struct process_map *map, uint64_t address, struct image *image, uint64_t *offset);
 

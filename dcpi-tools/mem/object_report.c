@@ -160,6 +160,8 @@ sum_functions(const struct memory_report *report, const struct memory_group *gro
 				access->place < profile->place_count ? profile->places[access->place].function : 0;
 			struct function_row *row = NULL;
 
+			if (access->level == MEMORY_OWN)
+				continue;
 			for (size_t f = 0; f < *count && !row; f++)
 				row = (*rows)[f].function == function ? &(*rows)[f] : NULL;
 			if (!row) {

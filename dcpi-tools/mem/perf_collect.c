@@ -15,6 +15,7 @@
 #include "dcpi-tools/mem/word_trials.h"
 #include "memory/access_history.h"
 #include "memory/numbers.h"
+#include "process/hash.h"
 #include "process/image_table.h"
 
 #define ASK_AT_ONCE 512 /* pages */
@@ -22,12 +23,24 @@
 #define NO_IMAGE    UINT64_MAX
 #define TICKS_KHZ   1000000 /* of times in ns */
 
+/* Of a recording: */
+#define HELD_MAX     65536               /* samples */
+#define MAPPINGS_MAX ((size_t)4 << 20)   /* of all processes: some 500 MiB */
+#define ADDRESS_END  (UINT64_MAX - 8191) /* nothing is mapped there, and sums do not overflow below */
+#define KERNEL_BEGIN (UINT64_C(1) << 63)
+
 /* A process and a program that it executes. */
 struct perf_process {
 	uint32_t pid, exec; /* exec: programs that it executed before */
 	uint64_t began;
 	struct process_map *map;
 	bool is_stale; /* the map does not have something */
+};
+
+/* The last program of a process. */
+struct perf_pid {
+	uint32_t pid, process;
+	UT_hash_handle hh;
 };
 
 /* A sample whose page's node is not known yet. */
@@ -46,6 +59,11 @@ struct perf_collector {
 	struct logs *logs; /* NULL: none */
 	struct perf_process *processes;
 	size_t process_count, process_room;
+	struct perf_pid *pids;
+	struct process_map *kernel; /* of a recording */
+	size_t mappings;            /* of a recording: of all processes */
+	uint64_t left_out;
+	uint64_t latest; /* time of the records that were taken */
 	struct image_table *images;
 	struct numbers places; /* an image or NO_IMAGE, the offset in it */
 	struct numbers ours;   /* processes and threads of the tracker, whose samples are left out */
@@ -62,11 +80,68 @@ struct perf_collector {
 static struct perf_process *
 find_pid(const struct perf_collector *collector, uint32_t pid)
 {
-	for (size_t i = collector->process_count; i-- > 0;) {
-		if (collector->processes[i].pid == pid)
-			return &collector->processes[i];
+	const struct perf_pid *found;
+
+	HASH_FIND(hh, collector->pids, &pid, sizeof(pid), found);
+	return found ? &collector->processes[found->process] : NULL;
+}
+
+/* The process that was added last is what `pid` is now. False: no memory. */
+static bool
+enter_pid(struct perf_collector *collector, uint32_t pid)
+{
+	struct perf_pid *entry;
+
+	HASH_FIND(hh, collector->pids, &pid, sizeof(pid), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return false;
+		entry->pid = pid;
+		HASH_ADD(hh, collector->pids, pid, sizeof(entry->pid), entry);
+		if (!hash_added(entry)) {
+			free(entry);
+			return false;
+		}
 	}
-	return NULL;
+	entry->process = (uint32_t)collector->process_count - 1;
+	return true;
+}
+
+/* Whether there is room for `count` mappings more; processes of this machine are limited by its kernel. */
+static bool
+has_room(struct perf_collector *collector, size_t count)
+{
+	if (collector->options.is_live || count <= MAPPINGS_MAX - collector->mappings)
+		return true;
+	collector->left_out += count;
+	return false;
+}
+
+/* 0 or -ENOMEM. */
+static int
+add_mapping(struct perf_collector *collector, struct process_map *map, const struct record_mmap *mmap)
+{
+	const size_t before = process_map_count(map);
+	int err;
+
+	if (!has_room(collector, 2)) /* one may become two, with the new one between them */
+		return 0;
+	err = process_map_add(map, mmap);
+	collector->mappings += process_map_count(map) - before;
+	return err;
+}
+
+static int
+copy_mappings(struct perf_collector *collector, struct process_map *map, const struct process_map *from)
+{
+	int err;
+
+	if (!has_room(collector, process_map_count(from)))
+		return 0;
+	err = process_map_copy(map, from);
+	collector->mappings += process_map_count(map);
+	return err;
 }
 
 static uint32_t
@@ -90,7 +165,8 @@ add_process(struct perf_collector *collector, uint32_t pid, uint32_t name, uint3
 		return NULL;
 	}
 	*process = (struct perf_process){.pid = pid, .exec = exec, .began = time, .map = map, .is_stale = true};
-	if (parent != MEMORY_NOTHING && process_map_copy(map, collector->processes[parent].map))
+	if (!enter_pid(collector, pid) ||
+	    (parent != MEMORY_NOTHING && copy_mappings(collector, map, collector->processes[parent].map)))
 		return NULL;
 	if (name == MEMORY_NOTHING ||
 	    access_history_add_process(collector->history, pid, exec, name, parent, time) == MEMORY_NOTHING)
@@ -129,6 +205,15 @@ find_region(void *context, uint32_t process, uint64_t address, struct memory_reg
 		here->is_stale = false; /* once between two drains */
 		(void)process_map_refresh(here->map, 0);
 	}
+	if (!collector->options.is_live && address >= KERNEL_BEGIN) {
+		*region = (struct memory_region){
+			.address = KERNEL_BEGIN,
+			.size = ADDRESS_END - KERNEL_BEGIN,
+			.kind = MEMORY_UNKNOWN,
+			.name = memory_profile_add_text(collector->profile, "[kernel]"),
+		};
+		return;
+	}
 	names_region(collector->names, here->map, address, region);
 	region->is_ours |= collector->options.directory && region->kind == MEMORY_FILE &&
 	                   strncmp(memory_profile_text(collector->profile, region->name), collector->options.directory,
@@ -162,9 +247,11 @@ perf_collector_new(struct memory_profile *profile, const struct perf_collector_o
 	collector->images = image_table_new();
 	if (options->source == SOURCE_FAULTS && options->is_live && options->watches)
 		collector->trials = word_trials_new(line_bytes_of(collector), collector->page_bytes);
+	collector->kernel = process_map_new(0);
 	if (collector->history && options->directory)
 		collector->logs = logs_new(collector->history, profile, options->directory, false, &processes);
-	if (collector->history && collector->names && collector->images && (collector->logs || !options->directory))
+	if (collector->history && collector->names && collector->images && collector->kernel &&
+	    (collector->logs || !options->directory))
 		return collector;
 	perf_collector_free(collector);
 	return NULL;
@@ -177,6 +264,8 @@ perf_collector_free(struct perf_collector *collector)
 		return;
 	for (size_t i = 0; i < collector->process_count; i++)
 		process_map_free(collector->processes[i].map);
+	process_map_free(collector->kernel);
+	HASH_FREE_ALL(collector->pids);
 	free(collector->processes);
 	free(collector->held);
 	logs_free(collector->logs);
@@ -209,6 +298,12 @@ perf_collector_refused(const struct perf_collector *collector)
 	return collector->refused;
 }
 
+uint64_t
+perf_collector_left_out(const struct perf_collector *collector)
+{
+	return collector->left_out;
+}
+
 /* A process of whose beginning there is no record. NULL: no memory. */
 static struct perf_process *
 add_unknown(struct perf_collector *collector, uint32_t pid)
@@ -218,49 +313,41 @@ add_unknown(struct perf_collector *collector, uint32_t pid)
 
 /* ---- samples ---- */
 
-/* Whether a level beyond the core's own caches had the line; *level: which. */
-static bool
-is_beyond_core(union perf_mem_data_src source, uint8_t *level)
-{
-	const uint64_t memory = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2;
-	const uint64_t caches = PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2;
-
-	*level = MEMORY_CACHE;
-	if (source.mem_lvl_num == PERF_MEM_LVLNUM_RAM || source.mem_lvl_num == PERF_MEM_LVLNUM_PMEM ||
-	    (source.mem_lvl & memory && !(source.mem_lvl & caches))) {
-		*level = MEMORY_DRAM;
-		return true;
-	}
-	return source.mem_lvl_num == PERF_MEM_LVLNUM_L3 || source.mem_lvl_num == PERF_MEM_LVLNUM_ANY_CACHE ||
-	       source.mem_lvl & caches || source.mem_snoop & PERF_MEM_SNOOP_HITM ||
-	       source.mem_snoopx & PERF_MEM_SNOOPX_PEER;
-}
-
 bool
 perf_sample_access(const struct record *record, struct access_sample *sample, bool *is_remote)
 {
-	const union perf_mem_data_src source = {.val = record->sample.data_source};
-	const uint64_t cycles = record->sample.weight < UINT32_MAX ? record->sample.weight : UINT32_MAX;
-	const bool is_modified = source.mem_snoop & PERF_MEM_SNOOP_HITM || source.mem_snoopx & PERF_MEM_SNOOPX_PEER;
-	uint8_t level;
+	const uint32_t cycles = record->sample.weight < UINT32_MAX ? (uint32_t)record->sample.weight : UINT32_MAX;
+	struct data_source_access access;
 
-	if (!record->sample.data_address || !is_beyond_core(source, &level))
+	if (!record->sample.data_address || record->sample.data_address >= ADDRESS_END ||
+	    !data_source_access(record->sample.data_source, &access) ||
+	    (access.level == MEMORY_OWN && !(access.flags & MEMORY_STORE)))
 		return false;
-	*is_remote = source.mem_remote || source.mem_lvl & (PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2 |
-	                                                    PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2);
+	*is_remote = access.is_remote;
 	*sample = (struct access_sample){
 		.time = record->time,
 		.address = record->sample.data_address,
 		.tid = record->tid,
-		.cycles = (uint32_t)cycles,
-		.cost = (uint32_t)cycles,
+		.cycles = access.level == MEMORY_OWN ? 0 : cycles,
+		.cost = access.level == MEMORY_OWN ? 0 : cycles,
 		.weight = 1,
-		.level = level,
-		.flags = (uint8_t)((source.mem_op & PERF_MEM_OP_STORE ? MEMORY_STORE : 0) |
-	                           (is_modified ? MEMORY_TRANSFER : 0) | (is_modified && *is_remote ? MEMORY_FAR : 0) |
-	                           (source.mem_lock & PERF_MEM_LOCK_LOCKED ? MEMORY_ATOMIC | MEMORY_STORE : 0)),
+		.level = access.level,
+		.flags = access.flags,
 	};
 	return true;
+}
+
+/* Whether what a sample of a recording names was mapped: the data as the sample's mode sees it, the code in any. */
+static bool
+is_mapped(const struct perf_collector *collector, const struct perf_process *process, const struct record *record)
+{
+	const struct process_map *map = record->mode == CPU_MODE_KERNEL            ? collector->kernel
+	                                : record->mode == CPU_MODE_USER && process ? process->map
+	                                                                           : NULL;
+
+	return map && process_map_has(map, record->sample.data_address) &&
+	       (process_map_has(collector->kernel, record->sample.address) ||
+	        (process && process_map_has(process->map, record->sample.address)));
 }
 
 /* Our number of the instruction. NUMBER_NONE: no memory. */
@@ -285,8 +372,12 @@ take_sample(struct perf_collector *collector, const struct record *record)
 	struct perf_process *process = find_pid(collector, record->pid);
 	struct held_access held = {.cpu = record->sample.cpu}, *place;
 
+	if (collector->options.counts)
+		data_source_count(collector->options.counts, record->sample.data_source, record->sample.data_address,
+		                  record->sample.weight, is_mapped(collector, process, record));
 	if (record->pid == 0 || record->pid == UINT32_MAX || (!process && collector->options.only) ||
-	    numbers_has(&collector->ours, record->tid, 0))
+	    numbers_has(&collector->ours, record->tid, 0) ||
+	    (record->mode != CPU_MODE_USER && record->mode != CPU_MODE_KERNEL))
 		return 0;
 	if (is_fault)
 		held.sample = (struct access_sample){.time = record->time,
@@ -296,7 +387,7 @@ take_sample(struct perf_collector *collector, const struct record *record)
 		                                     .level = MEMORY_DRAM};
 	else if (!perf_sample_access(record, &held.sample, &held.is_remote))
 		return 0;
-	collector->profile->totals.counted++;
+	collector->profile->totals.counted += held.sample.level != MEMORY_OWN;
 	if (!process)
 		process = add_unknown(collector, record->pid);
 	held.sample.place = process ? place_of(collector, process, record) : NUMBER_NONE;
@@ -343,8 +434,9 @@ leave_out_thread(struct perf_collector *collector, uint32_t tid)
 	for (size_t i = 0; i < collector->held_count; i++) {
 		if (collector->held[i].sample.tid != tid)
 			collector->held[kept++] = collector->held[i];
+		else
+			collector->profile->totals.counted -= collector->held[i].sample.level != MEMORY_OWN;
 	}
-	collector->profile->totals.counted -= collector->held_count - kept;
 	collector->held_count = kept;
 	return numbers_of(&collector->ours, tid, 0) == NUMBER_NONE ? -ENOMEM : 0;
 }
@@ -373,19 +465,59 @@ static int
 take_mmap(struct perf_collector *collector, const struct record *record)
 {
 	struct perf_process *process = find_pid(collector, record->pid);
+	int err = 0;
 
+	if (record->mode == CPU_MODE_KERNEL && !collector->options.is_live)
+		return add_mapping(collector, collector->kernel, &record->mmap);
 	if (record->mode == CPU_MODE_KERNEL || !is_wanted(collector, record->pid))
 		return 0;
 	if (collector->options.is_live && !record->mmap.inode)
 		return 0; /* of memory without a file, which comes and goes more often, /proc tells */
 	if (!process)
 		process = add_unknown(collector, record->pid);
-	return process ? process_map_add(process->map, &record->mmap) : -ENOMEM;
+	if (!process)
+		return -ENOMEM;
+	/* what the history knows of these addresses ends; of what trackers log, they say so themselves */
+	if (!collector->options.is_live && !collector->logs)
+		err = access_history_event(collector->history, number_of(collector, process), record->tid,
+		                           &(const struct object_log_event){
+						   .time = record->time,
+						   .address = record->mmap.start,
+						   .size = record->mmap.length,
+						   .site = OBJECT_LOG_NO_SITE,
+						   .kind = OBJECT_UNMAPPED,
+					   });
+	return err ? err : add_mapping(collector, process->map, &record->mmap);
+}
+
+static int advance(struct perf_collector *collector, uint64_t horizon, bool is_ended);
+
+/*
+ * Of a recording, what samples accessed is looked up before mappings change. Of processes that run, it is looked up in
+ * /proc as soon as their records are here.
+ */
+static int
+settle(struct perf_collector *collector, const struct record *record)
+{
+	const bool changes = record->type == RECORD_FORK || record->type == RECORD_COMM || record->type == RECORD_MMAP;
+	int err = 0;
+
+	if (collector->options.is_live)
+		return 0;
+	if (collector->held_count >= HELD_MAX || (changes && collector->held_count))
+		err = advance(collector, collector->latest, false);
+	if (record->time > collector->latest)
+		collector->latest = record->time;
+	return err;
 }
 
 int
 perf_collector_take(struct perf_collector *collector, const struct record *record)
 {
+	const int err = settle(collector, record);
+
+	if (err)
+		return err;
 	switch (record->type) {
 	case RECORD_SAMPLE:
 		return take_sample(collector, record);
@@ -410,18 +542,18 @@ node_of_cpu(const struct perf_collector *collector, uint32_t cpu)
 {
 	const struct node_cpus *cpus = collector->options.cpus;
 
-	return cpus && cpu < NODE_CPUS_MAX ? cpus->node[cpu] : 0;
+	return cpus && cpu < NODE_CPUS_MAX ? cpus->node[cpu] : MEMORY_NODE_HERE;
 }
 
-/* What a PMU knows of the page's node: that of the core, or another, which on machines of two is the other. */
+/* What a PMU knows of the page's node: that of the core, or another, which on machines of two is the other one. */
 static unsigned
 node_by_pmu(const struct perf_collector *collector, const struct held_access *held)
 {
 	const unsigned here = node_of_cpu(collector, held->cpu);
-	const unsigned nodes =
-		collector->options.cpus && collector->options.cpus->nodes > 1 ? collector->options.cpus->nodes : 2;
 
-	return held->is_remote ? (here + 1) % nodes : here;
+	if (!held->is_remote)
+		return here;
+	return here < 2 && collector->options.cpus->nodes == 2 ? 1 - here : MEMORY_NODE_AWAY;
 }
 
 /* Ask a process for the nodes of the pages of its samples from `first` to `end`; those that it does not tell stay. */
@@ -443,7 +575,7 @@ ask_nodes(struct perf_collector *collector, size_t first, size_t end)
 			return;
 		}
 		for (size_t i = at; i < next; i++) {
-			if (nodes[i - at] >= 0 && nodes[i - at] < MEMORY_NODES_MAX)
+			if (nodes[i - at] >= 0 && nodes[i - at] < MEMORY_NODE_HERE)
 				collector->held[i].sample.page_node = (uint8_t)nodes[i - at];
 		}
 	}
@@ -571,7 +703,8 @@ add_totals(struct perf_collector *collector)
 
 	if (collector->logs)
 		logs_add_totals(collector->logs, totals);
-	for (size_t i = 0; i < collector->process_count && collector->logs; i++)
+	/* of a recording, those that were meant to have one are not known */
+	for (size_t i = 0; i < collector->process_count && collector->logs && collector->options.is_live; i++)
 		totals->untracked += !logs_has(collector->logs, (uint32_t)i);
 	totals->nodes = cpus ? cpus->nodes : 1;
 	totals->node_cores = cpus ? cpus->node_cpus : 0;

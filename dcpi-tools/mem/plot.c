@@ -121,13 +121,20 @@ has_accesses(const struct threads_plot *plot, size_t thread)
 	return false;
 }
 
+static bool
+has_unknown(const struct threads_plot *plot)
+{
+	const struct memory_evidence *all = &plot->report->all;
+
+	return all->to_node[MEMORY_NODE_HERE] || all->to_node[MEMORY_NODE_AWAY];
+}
+
 static void
 print_threads(const void *context, FILE *stream)
 {
 	const struct threads_plot *plot = context;
 	const struct memory_profile *profile = plot->report->profile;
 	const uint64_t nodes = profile->totals.nodes ? profile->totals.nodes : 1;
-	const char *separator = "plot ";
 
 	begin_plot(plot->path, stream);
 	fputs("$threads << EOD\n", stream);
@@ -137,6 +144,10 @@ print_threads(const void *context, FILE *stream)
 		fprintf(stream, "%" PRIu32, profile->threads[i].tid);
 		for (uint64_t node = 0; node < nodes; node++)
 			fprintf(stream, " %" PRIu64, plot->counts[i * MEMORY_NODES_MAX + node]);
+		if (has_unknown(plot))
+			fprintf(stream, " %" PRIu64,
+			        plot->counts[i * MEMORY_NODES_MAX + MEMORY_NODE_HERE] +
+			                plot->counts[i * MEMORY_NODES_MAX + MEMORY_NODE_AWAY]);
 		fputs("\n", stream);
 	}
 	fputs("EOD\nset title 'Accesses to the memory of each node'\nset xlabel 'thread'\nset ylabel 'accesses'\n"
@@ -145,9 +156,11 @@ print_threads(const void *context, FILE *stream)
 	      stream);
 	for (uint64_t node = 0; node < nodes; node++) {
 		fprintf(stream, "%s$threads using %" PRIu64 ":xtic(1) linecolor rgb '%s' title 'node %" PRIu64 "'",
-		        separator, node + 2, colour_of((unsigned)node), node);
-		separator = ", ";
+		        node ? ", " : "plot ", node + 2, colour_of((unsigned)node), node);
 	}
+	if (has_unknown(plot))
+		fprintf(stream, ", $threads using %" PRIu64 ":xtic(1) linecolor rgb '#999999' title 'not known'",
+		        nodes + 2);
 	fputs("\n", stream);
 }
 

@@ -11,6 +11,7 @@
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/mem/format.h"
 #include "dcpi-tools/mem/member_report.h"
+#include "dcpi-tools/mem/served_by.h"
 
 #define LEAST_SHARE 0.001 /* of the run: rows that are shown */
 
@@ -31,14 +32,14 @@ mem_print_head(const struct memory_report *report, const struct output *output)
 	const struct memory_totals *totals = &profile->totals;
 	const struct memory_evidence *all = &report->all;
 
-	fprintf(output->stream, "%s, %.6f s", memory_profile_text(profile, profile->source),
-	        (double)totals->elapsed_ns / NS_PER_S);
+	(void)text_print(memory_profile_text(profile, profile->source), output->stream);
+	fprintf(output->stream, ", %.6f s", (double)totals->elapsed_ns / NS_PER_S);
 	fprintf(output->stream, ", %zu thread%s of %zu process%s\n", profile->thread_count,
 	        text_plural(profile->thread_count), profile->process_count, profile->process_count == 1 ? "" : "es");
 	fprintf(output->stream,
-	        totals->counts ? "%" PRIu64 " faults tell who used a page next, %zu of them kept"
-	                       : "%" PRIu64 " accesses left the cores' own caches, %zu of them sampled",
-	        totals->counted, profile->access_count);
+	        totals->counts ? "%" PRIu64 " faults tell who used a page next, %" PRIu32 " of them kept"
+	                       : "%" PRIu64 " accesses left the cores' own caches, %" PRIu32 " of them sampled",
+	        totals->counted, all->samples);
 	if (all->memory)
 		fprintf(output->stream, "; of those to memory %.0f %% went to another node",
 		        mem_percent(all->remote, all->memory));
@@ -228,9 +229,10 @@ print_verdicts(const struct memory_report *report, const struct output *output)
 		if (group->verdict == VERDICT_NOTHING)
 			continue;
 		memory_group_explain(report, group, why, sizeof(why));
-		fprintf(output->stream, "\n%s%s %s%s: ", output_style(output, STYLE_HOT), verdict_text(group->verdict),
-		        group->name, output_plain(output, STYLE_HOT));
-		text_print(why, output->stream);
+		fprintf(output->stream, "\n%s%s ", output_style(output, STYLE_HOT), verdict_text(group->verdict));
+		(void)text_print(group->name, output->stream);
+		fprintf(output->stream, "%s: ", output_plain(output, STYLE_HOT));
+		(void)text_print(why, output->stream);
 		fputs(".\n", output->stream);
 	}
 }
@@ -269,6 +271,8 @@ mem_objects_text(const struct memory_report *report, const struct mem_view *view
 		err = table_print(rows.table, output, view->header);
 	}
 	table_free(rows.table);
+	if (!err && view->counts)
+		err = served_by_print(view->counts, output);
 	if (!err && view->header) {
 		print_verdicts(report, output);
 		print_trials(view, output);
@@ -284,7 +288,8 @@ evidence_json(const struct memory_report *report, const struct memory_evidence *
 {
 	const uint64_t nodes = report->profile->totals.nodes;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
+	                 "s:i}",
 	                 "accesses", json_count(evidence->accesses), "stores", json_count(evidence->stores), "cycles",
 	                 json_count(evidence->cycles), "memory", json_count(evidence->memory), "remote",
 	                 json_count(evidence->remote), "excess_cycles", json_count(evidence->excess_cycles),
@@ -294,8 +299,10 @@ evidence_json(const struct memory_report *report, const struct memory_evidence *
 	                 json_count(evidence->avoidable_by_allocation), "by_maker", json_count(evidence->by_maker),
 	                 "before_others", json_count(evidence->before_others), "from_nodes",
 	                 mem_nodes_json(evidence->from_node, nodes), "to_nodes",
-	                 mem_nodes_json(evidence->to_node, nodes), "threads", (int)evidence->threads, "samples",
-	                 (int)evidence->samples);
+	                 mem_nodes_json(evidence->to_node, nodes), "from_unknown",
+	                 json_count(evidence->from_node[MEMORY_NODE_HERE]), "to_unknown",
+	                 json_count(evidence->to_node[MEMORY_NODE_HERE] + evidence->to_node[MEMORY_NODE_AWAY]),
+	                 "threads", (int)evidence->threads, "samples", (int)evidence->samples);
 }
 
 json_t *
@@ -331,7 +338,7 @@ mem_head_json(const struct memory_report *report, const char *schema)
 	return json_pack("{s:s, s:o, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", schema,
 	                 "source", json_shown(memory_profile_text(report->profile, report->profile->source)),
 	                 "costs_of", mem_costs_of(report), "seconds", (double)totals->elapsed_ns / NS_PER_S, "counted",
-	                 json_count(totals->counted), "sampled", json_count(report->profile->access_count), "nodes",
+	                 json_count(totals->counted), "sampled", json_count(report->all.samples), "nodes",
 	                 json_count(totals->nodes), "lost_events", json_count(totals->lost_events), "lost_samples",
 	                 json_count(totals->lost_accesses), "late", json_count(totals->late_events), "unnamed",
 	                 json_count(totals->unnamed), "short_lived", json_count(totals->short_lived), "untracked",
@@ -362,6 +369,8 @@ mem_objects_json(const struct memory_report *report, const struct mem_view *view
 	int failed = each_row(report, &all, row_to_json, &rows);
 
 	failed |= json_object_set_new(root, "objects", rows.list);
+	if (view->counts)
+		failed |= json_object_set_new(root, "served_by", served_by_json(view->counts));
 	if (view->trial_count)
 		failed |= json_object_set_new(root, "tried", trials_json(view));
 	return json_print(json_kept(root, failed), stream);

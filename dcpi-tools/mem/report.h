@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "dcpi-tools/common/output.h"
+#include "memory/data_source.h"
 #include "memory/verdict.h"
 
 /* What a run with a remedy took. */
@@ -29,6 +30,7 @@ struct mem_view {
 	bool header;
 	const struct mem_trial *trials;
 	size_t trial_count;
+	const struct data_source_counts *counts; /* of a recording; NULL: none */
 };
 
 /* Each: 0, -ENOMEM, or the stream's error. */

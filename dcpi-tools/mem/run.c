@@ -15,13 +15,12 @@
 #include "dcpi-tools/mem/command.h"
 #include "dcpi-tools/mem/copy_cost.h"
 #include "dcpi-tools/mem/here.h"
-#include "dcpi-tools/mem/report.h"
+#include "dcpi-tools/mem/kept.h"
 #include "dcpi-tools/mem/tracked.h"
 #include "memory/object_log.h"
 #include "profile/memory_rows.h"
 
 #define POLL_NS    UINT64_C(20000000)
-#define ACCESS_MAX ((size_t)1 << 20) /* that are kept */
 #define PERIOD_MAX 1000000000
 
 struct mem_run_request {
@@ -67,7 +66,7 @@ prepare(void *context, const char *directory)
 	snprintf(run->directory, sizeof(run->directory), "%s", directory);
 	if (run->remedies)
 		return write_remedies(run);
-	run->collector = collector_new(&run->profile, &run->request->once.common.setup, directory, ACCESS_MAX);
+	run->collector = collector_new(&run->profile, &run->request->once.common.setup, directory, MEM_ACCESS_MAX);
 	return run->collector ? STATUS_OK : message_cannot(NULL, "begin", -ENOMEM, NULL);
 }
 
@@ -332,9 +331,7 @@ static const struct option_row rows[] = {
                     "Run it once more with the remedy of the objects that have VERDICT ('all': of each), and compare"),
 	MEM_OPTION_WATCH(struct mem_run_request, watches),
 	COMMAND_ONCE_KEPT,
-	OPTION_TRUE(3, "each", 0, struct mem_run_request, by_object,
-                    "A row for each object, not for each allocation site"),
-	OPTION_COUNT(3, "limit", "N", struct mem_run_request, limit, "At most N rows"),
+	MEM_OBJECTS_ROWS(struct mem_run_request),
 	COMMAND_ONCE_REPORT,
 	OPTION_END,
 };
@@ -447,7 +444,7 @@ run_here(const struct mem_run_request *request)
 	const struct mem_here_request here = {
 		.native = {.source = request->source,
 	                   .period = request->once.common.setup.access_period,
-	                   .access_max = ACCESS_MAX,
+	                   .access_max = MEM_ACCESS_MAX,
 	                   .watches = request->watches,
 	                   .tracker = tracker,
 	                   .command = request->once.common.command},

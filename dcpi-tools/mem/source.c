@@ -62,7 +62,7 @@ node_cpus_read(const char *sysfs, struct node_cpus *cpus)
 	if (small_file_read_number(&line_bytes, "%s/devices/system/cpu/cpu0/cache/index0/coherency_line_size", sysfs) ==
 	    0)
 		cpus->line_bytes = (unsigned)line_bytes;
-	for (; cpus->nodes < MEMORY_NODES_MAX; cpus->nodes++) {
+	for (; cpus->nodes < MEMORY_NODE_HERE; cpus->nodes++) {
 		uint32_t *list;
 		int count;
 

@@ -28,7 +28,7 @@ struct node_cpus {
 	unsigned nodes;              /* 1 where the kernel names none */
 	unsigned node_cpus;          /* of node 0 */
 	unsigned line_bytes;         /* of a cache line; 0: not known */
-	uint8_t node[NODE_CPUS_MAX]; /* by CPU */
+	uint8_t node[NODE_CPUS_MAX]; /* by CPU; MEMORY_NODE_HERE: not known */
 };
 
 /* `sysfs` is "/sys". 0 or -errno. */

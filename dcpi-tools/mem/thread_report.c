@@ -12,6 +12,8 @@
 static void
 add_to_thread(struct mem_thread_row *row, const struct memory_access *access)
 {
+	if (access->level == MEMORY_OWN)
+		return;
 	row->accesses += access->weight;
 	row->cycles += (uint64_t)access->weight * access->cost;
 	row->stores += access->flags & MEMORY_STORE ? access->weight : 0;
