@@ -106,7 +106,9 @@ open_recording(const char *file)
 		file = path;
 	}
 	fd = open(file, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 static int

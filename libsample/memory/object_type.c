@@ -257,7 +257,7 @@ object_type_list(const struct memory_profile *profile, const struct object_type 
                  size_t size)
 {
 	const struct memory_type *type = memory_profile_type(profile, of->type);
-	uint32_t order[LISTED], listed = 0, count = 0;
+	uint32_t order[LISTED] = {0}, listed = 0, count = 0;
 	uint64_t all = 0;
 	size_t length = 0;
 
