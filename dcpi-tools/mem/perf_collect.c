@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/small_file.h"
 #include "dcpi-tools/mem/faults.h"
 #include "dcpi-tools/mem/logs.h"
@@ -18,6 +19,9 @@
 #include "process/hash.h"
 #include "process/image_table.h"
 
+#define PAGES_MAX   1048576 /* whose nodes are remembered */
+#define REFRESH_NS  SECOND_NS
+#define MISSING_NS  (SECOND_NS / 2)
 #define ASK_AT_ONCE 512 /* pages */
 #define NAME_BYTES  64
 #define NO_IMAGE    UINT64_MAX
@@ -34,7 +38,7 @@ struct perf_process {
 	uint32_t pid, exec; /* exec: programs that it executed before */
 	uint64_t began;
 	struct process_map *map;
-	bool is_stale; /* the map does not have something */
+	uint64_t refreshed; /* when the map was read */
 };
 
 /* The last program of a process. */
@@ -70,6 +74,9 @@ struct perf_collector {
 	struct held_access *held;
 	size_t held_count, held_room;
 	struct word_trials *trials; /* NULL: words are not watched */
+	struct numbers pages;       /* processes and pages that had samples */
+	uint8_t *page_nodes;        /* by these: on which they were last; MEMORY_NODE_HERE: not known */
+	size_t page_count, page_room;
 	uint64_t page_bytes;
 	int refused;
 };
@@ -164,7 +171,7 @@ add_process(struct perf_collector *collector, uint32_t pid, uint32_t name, uint3
 		process_map_free(map);
 		return NULL;
 	}
-	*process = (struct perf_process){.pid = pid, .exec = exec, .began = time, .map = map, .is_stale = true};
+	*process = (struct perf_process){.pid = pid, .exec = exec, .began = time, .map = map};
 	if (!enter_pid(collector, pid) ||
 	    (parent != MEMORY_NOTHING && copy_mappings(collector, map, collector->processes[parent].map)))
 		return NULL;
@@ -195,16 +202,29 @@ map_of(void *context, uint32_t process)
 	return collector->processes[process].map;
 }
 
+/*
+ * A process may have thousands of mappings: reading them takes a while, in which pages are not asked for. Files that it
+ * maps, perf tells anyway.
+ */
+static void
+refresh_map(struct perf_process *process, uint64_t after_ns)
+{
+	const uint64_t now = monotonic_ns();
+
+	if (process->refreshed && now - process->refreshed < after_ns)
+		return;
+	process->refreshed = now;
+	(void)process_map_refresh(process->map, 0);
+}
+
 static void
 find_region(void *context, uint32_t process, uint64_t address, struct memory_region *region)
 {
 	struct perf_collector *collector = context;
 	struct perf_process *here = &collector->processes[process];
 
-	if (collector->options.is_live && here->is_stale && !process_map_has(here->map, address)) {
-		here->is_stale = false; /* once between two drains */
-		(void)process_map_refresh(here->map, 0);
-	}
+	if (collector->options.is_live && !process_map_has(here->map, address))
+		refresh_map(here, MISSING_NS);
 	if (!collector->options.is_live && address >= KERNEL_BEGIN) {
 		*region = (struct memory_region){
 			.address = KERNEL_BEGIN,
@@ -271,6 +291,8 @@ perf_collector_free(struct perf_collector *collector)
 	logs_free(collector->logs);
 	numbers_fini(&collector->places);
 	numbers_fini(&collector->ours);
+	numbers_fini(&collector->pages);
+	free(collector->page_nodes);
 	word_trials_free(collector->trials);
 	image_table_free(collector->images);
 	access_history_free(collector->history);
@@ -556,6 +578,37 @@ node_by_pmu(const struct perf_collector *collector, const struct held_access *he
 	return here < 2 && collector->options.cpus->nodes == 2 ? 1 - here : MEMORY_NODE_AWAY;
 }
 
+/*
+ * `node` is where the kernel says that the page is; negative: it does not say. So it is with pages that NUMA balancing
+ * has taken away again meanwhile: they are where they were at the sample before.
+ */
+static void
+take_node(struct perf_collector *collector, struct held_access *held, int node)
+{
+	const uint64_t page = held->sample.address / collector->page_bytes;
+	uint32_t number;
+
+	if (collector->pages.count >= PAGES_MAX && !numbers_has(&collector->pages, held->process, page)) {
+		if (node >= 0 && node < MEMORY_NODE_HERE)
+			held->sample.page_node = (uint8_t)node;
+		return;
+	}
+	number = numbers_of(&collector->pages, held->process, page);
+	while (number != NUMBER_NONE && number >= collector->page_count) {
+		uint8_t *added = ARRAY_APPEND(collector->page_nodes, collector->page_count, collector->page_room);
+
+		if (!added)
+			return;
+		*added = MEMORY_NODE_HERE;
+	}
+	if (number == NUMBER_NONE)
+		return;
+	if (node >= 0 && node < MEMORY_NODE_HERE)
+		collector->page_nodes[number] = (uint8_t)node;
+	if (collector->page_nodes[number] != MEMORY_NODE_HERE)
+		held->sample.page_node = collector->page_nodes[number];
+}
+
 /* Ask a process for the nodes of the pages of its samples from `first` to `end`; those that it does not tell stay. */
 static void
 ask_nodes(struct perf_collector *collector, size_t first, size_t end)
@@ -574,10 +627,8 @@ ask_nodes(struct perf_collector *collector, size_t first, size_t end)
 				collector->refused = errno;
 			return;
 		}
-		for (size_t i = at; i < next; i++) {
-			if (nodes[i - at] >= 0 && nodes[i - at] < MEMORY_NODE_HERE)
-				collector->held[i].sample.page_node = (uint8_t)nodes[i - at];
-		}
+		for (size_t i = at; i < next; i++)
+			take_node(collector, &collector->held[i], nodes[i - at]);
 	}
 }
 
@@ -648,10 +699,9 @@ advance(struct perf_collector *collector, uint64_t horizon, bool is_ended)
 	for (size_t i = 0; i < collector->process_count && !err && collector->options.is_live && !is_ended; i++) {
 		struct perf_process *process = &collector->processes[i];
 
-		/* each time: names are looked up when accesses are applied, and it may have ended by then */
-		if (process->is_stale && process == find_pid(collector, process->pid))
-			(void)process_map_refresh(process->map, 0);
-		process->is_stale = true;
+		/* names are looked up when accesses are applied, and it may have ended by then */
+		if (process == find_pid(collector, process->pid))
+			refresh_map(process, REFRESH_NS);
 	}
 	if (!err)
 		err = access_history_advance(collector->history, horizon);
