@@ -336,7 +336,7 @@ begin_of_phase(const struct memory_report *report, const struct memory_member *m
 		return first + (uint32_t)(count * phase / PHASES);
 	begin = memory_member_access(report, member, first)->time_ns;
 	span = memory_member_access(report, member, member->count - 1)->time_ns - begin;
-	while (memory_member_access(report, member, at)->time_ns < begin + span / PHASES * phase)
+	while (at < member->count && memory_member_access(report, member, at)->time_ns < begin + span / PHASES * phase)
 		at++;
 	return at;
 }
