@@ -26,6 +26,7 @@ struct collected_process {
 	int fd; /* of its record, also to write */
 	struct record_header header;
 	uint32_t number; /* the history's, and the profile's */
+	uint32_t parent; /* likewise, of who forked it; MEMORY_NOTHING: it has executed its program itself */
 	struct process_map *map;
 	uint64_t base; /* of its memory */
 	bool is_stale; /* the map may be read again, if an address is not in it */
@@ -98,11 +99,19 @@ map_of(void *context, uint32_t process)
 	return collector->processes[process].map;
 }
 
+static uint32_t
+parent_of(void *context, uint32_t process)
+{
+	const struct collector *collector = context;
+
+	return collector->processes[process].parent;
+}
+
 struct collector *
 collector_new(struct memory_profile *profile, const struct setup *setup, const char *directory, size_t access_max)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
-	const struct log_processes processes = {find_process, map_of, collector};
+	const struct log_processes processes = {find_process, map_of, parent_of, collector};
 
 	if (!collector)
 		return NULL;
@@ -151,8 +160,8 @@ open_record(const struct collector *collector, const struct run_file *file)
 static int
 add_process(struct collector *collector, const struct run_file *file, const struct record_header *header)
 {
-	const struct collected_process *parent =
-		header->parent ? process_at(collector, header->parent, header->start_cycles) : NULL;
+	const uint32_t parent =
+		header->parent ? find_process(collector, header->parent, header->start_cycles) : MEMORY_NOTHING;
 	const uint32_t name = memory_profile_add_text(collector->profile, header->comm);
 	const int fd = open_record(collector, file);
 	struct collected_process *process;
@@ -164,10 +173,10 @@ add_process(struct collector *collector, const struct run_file *file, const stru
 		close(fd);
 		return -ENOMEM;
 	}
-	*process = (struct collected_process){.fd = fd, .header = *header, .map = process_map_new((uint32_t)file->pid)};
-	process->number =
-		access_history_add_process(collector->history, (uint32_t)file->pid, (uint32_t)file->number, name,
-	                                   parent ? parent->number : MEMORY_NOTHING, header->start_cycles);
+	*process = (struct collected_process){
+		.fd = fd, .header = *header, .parent = parent, .map = process_map_new((uint32_t)file->pid)};
+	process->number = access_history_add_process(collector->history, (uint32_t)file->pid, (uint32_t)file->number,
+	                                             name, parent, header->start_cycles);
 	return process->map && process->number != MEMORY_NOTHING && name != MEMORY_NOTHING ? 0 : -ENOMEM;
 }
 

@@ -124,14 +124,22 @@ logs_look(struct logs *logs)
 	return err;
 }
 
-bool
-logs_has(const struct logs *logs, uint32_t process)
+static bool
+has_log(const struct logs *logs, uint32_t process)
 {
 	for (size_t i = 0; i < logs->count; i++) {
 		if (logs->logs[i].process == process)
 			return true;
 	}
 	return false;
+}
+
+bool
+logs_has(const struct logs *logs, uint32_t process)
+{
+	while (process != MEMORY_NOTHING && !has_log(logs, process))
+		process = logs->processes.parent(logs->processes.context, process);
+	return process != MEMORY_NOTHING;
 }
 
 /* ---- events ---- */

@@ -22,6 +22,8 @@ struct log_processes {
 	/* The history's number of the process that `pid` was at `time`. MEMORY_NOTHING: not known yet. */
 	uint32_t (*find)(void *context, int32_t pid, uint64_t time);
 	const struct process_map *(*map)(void *context, uint32_t process);
+	/* Who forked it, if it executes that one's program; MEMORY_NOTHING: it has executed one itself. */
+	uint32_t (*parent)(void *context, uint32_t process);
 	void *context;
 };
 
@@ -36,7 +38,11 @@ int logs_look(struct logs *logs);
 /* Events up to `horizon`, as object_log_reader_take(). 0 or -ENOMEM; a log that is damaged is read no further. */
 int logs_take(struct logs *logs, uint64_t horizon, bool is_ended);
 
-bool logs_has(const struct logs *logs, uint32_t process); /* whether the process has the tracker */
+/*
+ * Whether the process has the tracker: it has a log, or was forked by one that has. A child of fork() begins a log when
+ * it makes an object, which it may never do.
+ */
+bool logs_has(const struct logs *logs, uint32_t process);
 
 /* After access_history_finish(): name the sites of the profile's objects. 0 or -ENOMEM. */
 int logs_name_sites(struct logs *logs, struct names *names);

@@ -27,15 +27,16 @@
 #define NO_IMAGE    UINT64_MAX
 #define TICKS_KHZ   1000000 /* of times in ns */
 
-/* Of a recording: */
-#define HELD_MAX     65536               /* samples */
-#define MAPPINGS_MAX ((size_t)4 << 20)   /* of all processes: some 500 MiB */
+/* What a recording may claim, which no kernel bounds. */
+#define HELD_MAX     65536               /* samples that are held */
+#define MAPPINGS_MAX ((size_t)4 << 20)   /* of all processes together: some 500 MiB of memory */
 #define ADDRESS_END  (UINT64_MAX - 8191) /* nothing is mapped there, and sums do not overflow below */
 #define KERNEL_BEGIN (UINT64_C(1) << 63)
 
 /* A process and a program that it executes. */
 struct perf_process {
 	uint32_t pid, exec; /* exec: programs that it executed before */
+	uint32_t parent;    /* whose program it executes since it was forked; MEMORY_NOTHING: it executed one */
 	uint64_t began;
 	struct process_map *map;
 	uint64_t refreshed; /* when the map was read */
@@ -52,6 +53,7 @@ struct held_access {
 	uint32_t process; /* the history's number, and the index */
 	uint32_t cpu;
 	bool is_remote; /* as the PMU says */
+	bool is_first;  /* of its page, of processes that can be asked for that */
 	struct access_sample sample;
 };
 
@@ -171,7 +173,7 @@ add_process(struct perf_collector *collector, uint32_t pid, uint32_t name, uint3
 		process_map_free(map);
 		return NULL;
 	}
-	*process = (struct perf_process){.pid = pid, .exec = exec, .began = time, .map = map};
+	*process = (struct perf_process){.pid = pid, .exec = exec, .parent = parent, .began = time, .map = map};
 	if (!enter_pid(collector, pid) ||
 	    (parent != MEMORY_NOTHING && copy_mappings(collector, map, collector->processes[parent].map)))
 		return NULL;
@@ -200,6 +202,14 @@ map_of(void *context, uint32_t process)
 	const struct perf_collector *collector = context;
 
 	return collector->processes[process].map;
+}
+
+static uint32_t
+parent_of(void *context, uint32_t process)
+{
+	const struct perf_collector *collector = context;
+
+	return collector->processes[process].parent;
 }
 
 /*
@@ -255,7 +265,7 @@ struct perf_collector *
 perf_collector_new(struct memory_profile *profile, const struct perf_collector_options *options)
 {
 	struct perf_collector *collector = calloc(1, sizeof(*collector));
-	const struct log_processes processes = {find_process, map_of, collector};
+	const struct log_processes processes = {find_process, map_of, parent_of, collector};
 
 	if (!collector)
 		return NULL;
@@ -266,7 +276,7 @@ perf_collector_new(struct memory_profile *profile, const struct perf_collector_o
 	collector->names = names_new(profile);
 	collector->images = image_table_new();
 	if (options->source == SOURCE_FAULTS && options->is_live && options->watches)
-		collector->trials = word_trials_new(line_bytes_of(collector), collector->page_bytes);
+		collector->trials = word_trials_new(line_bytes_of(collector));
 	collector->kernel = process_map_new(0);
 	if (collector->history && options->directory)
 		collector->logs = logs_new(collector->history, profile, options->directory, false, &processes);
@@ -594,6 +604,7 @@ take_node(struct perf_collector *collector, struct held_access *held, int node)
 		return;
 	}
 	number = numbers_of(&collector->pages, held->process, page);
+	held->is_first = number != NUMBER_NONE && number >= collector->page_count;
 	while (number != NUMBER_NONE && number >= collector->page_count) {
 		uint8_t *added = ARRAY_APPEND(collector->page_nodes, collector->page_count, collector->page_room);
 
@@ -677,7 +688,8 @@ apply_held(struct perf_collector *collector)
 		err = access_history_access(collector->history, held[i].process, &held[i].sample);
 		if (collector->trials)
 			word_trials_sample(collector->trials, held[i].process,
-			                   collector->processes[held[i].process].pid, &held[i].sample);
+			                   collector->processes[held[i].process].pid, &held[i].sample,
+			                   held[i].is_first);
 	}
 	collector->held_count = 0;
 	if (!err && collector->trials)

@@ -60,7 +60,7 @@ int perf_collector_finish(struct perf_collector *collector, uint64_t start_ns, u
 /* What could not be asked of a process: 0, or the errno of asking where its pages are (EPERM). */
 int perf_collector_refused(const struct perf_collector *collector);
 
-/* Of a recording: mappings for which there was no room, so that what is there is not known. */
+/* How many mappings of a recording had no room: what is in them is not known. */
 uint64_t perf_collector_left_out(const struct perf_collector *collector);
 
 /*

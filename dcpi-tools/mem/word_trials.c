@@ -20,7 +20,6 @@
 #define WORD_BYTES     8
 #define RECENT_SAMPLES 128
 #define HOT_WORDS      64
-#define PAGES_MAX      65536
 
 /* A sample whose word is watched, or may be. */
 struct word_trial {
@@ -36,27 +35,25 @@ struct watched_word {
 };
 
 struct word_trials {
-	uint64_t line_bytes, page_bytes, random;
+	uint64_t line_bytes, random;
 	struct word_trial now[TRIALS], recent[RECENT_SAMPLES], hot[HOT_WORDS];
 	size_t count, recent_count, hot_count; /* the latter two: that were ever entered; later ones replace others */
 	size_t samples;                        /* since the last trials */
 	struct watched_word *watched;
 	size_t watched_count, watched_room;
-	struct numbers pages;   /* processes and pages that had samples */
 	struct numbers threads; /* that had samples */
 	uint8_t *nodes;         /* by these: on which the last one was */
 	size_t node_count, node_room;
 };
 
 struct word_trials *
-word_trials_new(uint64_t line_bytes, uint64_t page_bytes)
+word_trials_new(uint64_t line_bytes)
 {
 	struct word_trials *trials = calloc(1, sizeof(*trials));
 
 	if (!trials)
 		return NULL;
 	trials->line_bytes = line_bytes;
-	trials->page_bytes = page_bytes;
 	trials->random = 1;
 	return trials;
 }
@@ -69,7 +66,6 @@ word_trials_free(struct word_trials *trials)
 	while (trials->watched_count > 0)
 		close(trials->watched[--trials->watched_count].fd);
 	free(trials->watched);
-	numbers_fini(&trials->pages);
 	numbers_fini(&trials->threads);
 	free(trials->nodes);
 	free(trials);
@@ -100,30 +96,20 @@ node_of_thread(struct word_trials *trials, uint32_t tid)
 	return number == NUMBER_NONE ? NULL : &trials->nodes[number];
 }
 
-/* As far as that many pages are remembered: the few pages of what is shared falsely are worth a trial. */
-static bool
-is_first_of_page(struct word_trials *trials, uint32_t process, uint64_t address)
-{
-	const uint64_t page = address / trials->page_bytes;
-
-	if (trials->pages.count >= PAGES_MAX || numbers_has(&trials->pages, process, page))
-		return false;
-	(void)numbers_of(&trials->pages, process, page);
-	return true;
-}
-
 void
-word_trials_sample(struct word_trials *trials, uint32_t process, uint32_t pid, const struct access_sample *sample)
+word_trials_sample(struct word_trials *trials, uint32_t process, uint32_t pid, const struct access_sample *sample,
+                   bool is_first)
 {
-	const size_t at =
-		trials->recent_count < RECENT_SAMPLES ? trials->recent_count : next_random(trials, RECENT_SAMPLES);
 	uint8_t *node = node_of_thread(trials, sample->tid);
+	size_t at = trials->recent_count;
 
 	if (node)
 		*node = sample->node;
 	trials->samples++;
-	if (is_first_of_page(trials, process, sample->address))
+	if (is_first)
 		return;
+	if (at >= RECENT_SAMPLES)
+		at = next_random(trials, RECENT_SAMPLES);
 	trials->recent[at] = (struct word_trial){process, pid, *sample};
 	trials->recent_count++;
 }

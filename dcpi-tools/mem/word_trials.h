@@ -11,18 +11,23 @@
 #ifndef DCPI_TOOLS_MEM_WORD_TRIALS_H
 #define DCPI_TOOLS_MEM_WORD_TRIALS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "memory/access_history.h"
 
 struct word_trials;
 
-/* Sizes are powers of 2. NULL: no memory. */
-struct word_trials *word_trials_new(uint64_t line_bytes, uint64_t page_bytes);
+/* `line_bytes` is a power of 2. NULL: no memory. */
+struct word_trials *word_trials_new(uint64_t line_bytes);
 void word_trials_free(struct word_trials *trials); /* NULL is allowed */
 
-/* A fault of process `pid`; `process` is its number of the caller's. */
-void word_trials_sample(struct word_trials *trials, uint32_t process, uint32_t pid, const struct access_sample *sample);
+/*
+ * A fault of process `pid`; `process` is the caller's number for it. `is_first`: of its page, and no reason for a
+ * trial: the few pages of what is shared falsely have faults again and again.
+ */
+void word_trials_sample(struct word_trials *trials, uint32_t process, uint32_t pid, const struct access_sample *sample,
+                        bool is_first);
 
 /*
  * A thread wrote to the word of a sample: `sample` is that access, from its core's caches (MEMORY_CACHE). It stands for

@@ -54,6 +54,14 @@ check_equal 'of a mapping two parts are used, before and after half of it is gon
 	"$(jq -r '[.objects[] | select((.object | startswith("main+")) and .evidence.transfers > 0) | "\(.bytes) \(.kind)"] |
 		sort | reverse | join(",")' "$report")"
 
+# ---- whose objects are known ----
+
+observe 2 -- sh -c '(echo a); /bin/true; ls / >/dev/null'
+check_equal 'children that make no object have the tracker, too' '0 true' \
+	"$(jq -r '"\(.untracked) \([.objects[] | select(.kind == "static")] | length > 0)"' "$report")"
+observe 2 -- "$build/workloads/shares_static"
+check_equal 'a static program has none' 1 "$(jq .untracked "$report")"
+
 # ---- what is kept ----
 
 rm -rf "$db"
