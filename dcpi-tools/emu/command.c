@@ -263,14 +263,20 @@ command_take_threads(void *member, char *text, struct argp_state *state)
 }
 
 void
+command_check_kept(const struct command_request *request, struct argp_state *state)
+{
+	if (request->without_database && request->label)
+		argp_error(state, "--label names what is kept: it does not go with --no-db");
+}
+
+void
 command_check_once(const struct command_once *once, const char *title, struct argp_state *state)
 {
 	if (!once->machine)
 		argp_error(state, "as if on which machine? --machine NAME; 'dcpiemu machines' lists those described");
 	if (!once->common.command)
 		argp_error(state, "which program? %s --machine NAME -- PROGRAM [ARGUMENT]...", title);
-	if (once->common.without_database && once->common.label)
-		argp_error(state, "--label names what is kept: it does not go with --no-db");
+	command_check_kept(&once->common, state);
 }
 
 int

@@ -46,6 +46,9 @@ void command_refuse_argument(void *request, char *text, struct argp_state *state
 /* Fill in machine and pipeline. STATUS_OK, or an exit status after a message. */
 int command_choose_machine(const char *choice, struct setup *setup);
 
+/* For struct command_line's `check`: whether what is kept has a place. */
+void command_check_kept(const struct command_request *request, struct argp_state *state);
+
 /* ---- Commands that emulate a program once: dcpiemu run, dcpimem run ---- */
 
 /* The first member of their requests. */

@@ -202,7 +202,6 @@ free_bytes(const char *directory)
 	return statvfs(directory, &statvfs_of) == 0 ? (uint64_t)statvfs_of.f_bavail * statvfs_of.f_frsize : UINT64_MAX;
 }
 
-/* Processes that become other users make their files in it, too. */
 static int
 make_directory(struct emulated_run *run, uint64_t room_bytes)
 {
@@ -222,8 +221,9 @@ make_directory(struct emulated_run *run, uint64_t room_bytes)
 		run->directory[0] = '\0';
 		return message_cannot(parent, "make a directory for the counts", err, ELSEWHERE);
 	}
-	if (geteuid() == 0 && chmod(run->directory, 01733) < 0)
-		return message_cannot(run->directory, "open it to all users", -errno, NULL);
+	err = run_directory_share(run->directory);
+	if (err)
+		return err;
 	if (free_bytes(run->directory) < room_bytes)
 		return message_cannot(parent, "keep counts there", -ENOSPC, ELSEWHERE);
 	err = run_reaper_start(&run->reaper, run->directory, run->lock);

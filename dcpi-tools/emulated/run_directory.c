@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/temporary_directory.h"
 
 #define COMMAND_SIZE (3 * PATH_MAX)
@@ -134,6 +136,14 @@ run_directory_make(const char *parent, const char *name, char *path, size_t size
 	if (err && err != -EAGAIN)
 		temporary_directory_remove(path);
 	return err;
+}
+
+int
+run_directory_share(const char *path)
+{
+	if (geteuid() == 0 && chmod(path, 01733) < 0)
+		return message_cannot(path, "open it to all users", -errno, NULL);
+	return STATUS_OK;
 }
 
 static bool

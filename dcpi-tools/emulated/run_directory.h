@@ -19,6 +19,12 @@
 int run_directory_make(const char *parent, const char *name, char *path, size_t size, int *lock);
 
 /*
+ * For processes of root's that become other users: they may make files in it, too. STATUS_OK, or an exit status after a
+ * message.
+ */
+int run_directory_share(const char *path);
+
+/*
  * Kill what was started with a plugin in the directory of a run - the emulated program, its children, what they
  * executed - until none of it is left, for half a minute at most; then remove the directory. Programs that continued
  * without the emulator are not killed.

@@ -173,7 +173,7 @@ check(void *checked, struct argp_state *state)
 {
 	const struct mem_import_request *request = checked;
 
-	mem_check_kept(&request->once, state);
+	command_check_kept(&request->once.common, state);
 }
 
 int

@@ -7,13 +7,6 @@
 #include "dcpi-tools/emulated/counted.h"
 #include "profile/memory_rows.h"
 
-void
-mem_check_kept(const struct command_once *once, struct argp_state *state)
-{
-	if (once->common.without_database && once->common.label)
-		argp_error(state, "--label names what is kept: it does not go with --no-db");
-}
-
 int
 mem_begin_kept(const struct command_once *once, struct atomic_file *file)
 {

@@ -28,9 +28,6 @@
 		OPTION_REPORT_FILE(3, request, once.output),                                                           \
 		OPTION_TRUE(3, "quiet", 0, request, once.common.is_quiet, "No report unless --output names a file")
 
-/* For struct command_line's `check`, of what MEM_KEPT_ROWS sets. */
-void mem_check_kept(const struct command_once *once, struct argp_state *state);
-
 /* Before it is collected: whether it can be kept, and the report's file. STATUS_OK, or an exit status after a message.
  */
 int mem_begin_kept(const struct command_once *once, struct atomic_file *file);

@@ -1,13 +1,11 @@
 #include "dcpi-tools/mem/native.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,10 +19,9 @@
 #include "dcpi-tools/mem/perf_collect.h"
 #include "dcpi-tools/mem/tracked.h"
 
-#define POLL_NS     UINT64_C(20000000)
-#define BEHIND_NS   UINT64_C(5000000) /* by which a CPU may be late to write a record */
-#define DIRECTORY   "dcpimem-here"    /* not what dcpimem calls the directories of emulated runs, which it cleans */
-#define ENVIRON_MAX ((size_t)1 << 20)
+#define POLL_NS   UINT64_C(20000000)
+#define BEHIND_NS UINT64_C(5000000) /* by which a CPU may be late to write a record */
+#define DIRECTORY "dcpimem-here"    /* directories of emulated runs are called dcpimem */
 
 struct native_state {
 	const struct native_request *request;
@@ -121,7 +118,6 @@ static int
 find_directory(struct native_state *state)
 {
 	const pid_t pid = state->request->pid;
-
 	const int err = tracked_find_directory(pid, state->directory, sizeof(state->directory));
 
 	if (err == -ENOENT) {
@@ -143,15 +139,14 @@ static int
 make_directory(struct native_state *state, int *lock)
 {
 	const char *parent = temporary_directory_parent("/tmp");
-	const int err = run_directory_make(parent, DIRECTORY, state->directory, sizeof(state->directory), lock);
+	int err;
 
-	if (err) {
-		state->directory[0] = '\0';
-		return message_cannot(parent, "make a directory for logs there", err, "TMPDIR names another place");
-	}
-	if (geteuid() == 0 && chmod(state->directory, 01733) < 0) /* for processes that become other users */
-		return message_cannot(state->directory, "open it to all users", -errno, NULL);
-	return STATUS_OK;
+	run_directory_clean(parent, DIRECTORY);
+	err = run_directory_make(parent, DIRECTORY, state->directory, sizeof(state->directory), lock);
+	if (!err)
+		return run_directory_share(state->directory);
+	state->directory[0] = '\0';
+	return message_cannot(parent, "make a directory for logs there", err, "TMPDIR names another place");
 }
 
 static int

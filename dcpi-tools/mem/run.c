@@ -14,14 +14,12 @@
 #include "dcpi-tools/mem/collect.h"
 #include "dcpi-tools/mem/command.h"
 #include "dcpi-tools/mem/copy_cost.h"
-#include "dcpi-tools/mem/here.h"
 #include "dcpi-tools/mem/kept.h"
 #include "dcpi-tools/mem/tracked.h"
 #include "memory/object_log.h"
 #include "profile/memory_rows.h"
 
-#define POLL_NS    UINT64_C(20000000)
-#define PERIOD_MAX 1000000000
+#define POLL_NS UINT64_C(20000000)
 
 struct mem_run_request {
 	struct command_once once;
@@ -282,12 +280,6 @@ run_trials(struct mem_run *run, const struct memory_report *report, double befor
 /* ---- The command ---- */
 
 static void
-take_period(void *member, char *text, struct argp_state *state)
-{
-	*(uint64_t *)member = options_whole(state, "--period", text, 1, PERIOD_MAX);
-}
-
-static void
 take_trial(void *member, char *text, struct argp_state *state)
 {
 	unsigned *tried = member;
@@ -308,6 +300,7 @@ check(void *checked, struct argp_state *state)
 
 	if (!request->once.common.command)
 		argp_error(state, "which program? dcpimem run [--machine NAME] -- PROGRAM [ARGUMENT]...");
+	command_check_kept(&request->once.common, state);
 	if (request->once.machine)
 		command_check_once(&request->once, "dcpimem run", state);
 	else if (request->tried)
@@ -322,7 +315,7 @@ check(void *checked, struct argp_state *state)
 
 static const struct option_row rows[] = {
 	COMMAND_ONCE_WHERE,
-	OPTION_CALL(1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), take_period,
+	OPTION_CALL(1, "period", 0, "N", offsetof(struct command_once, common.setup.access_period), mem_take_period,
                     "A sample in N of the accesses that leave a core's caches "
                     "(1; more rarely when they are very many); here, of a PMU's loads and stores (10007)"),
 	OPTION_CALL(1, "source", 0, "SOURCE", offsetof(struct mem_run_request, source), mem_take_source,

@@ -11,32 +11,34 @@
 #include "dcpi-tools/mem/format.h"
 
 /* "3 lines of another core of the node": those that there are, one behind the other. */
-static const struct served_by_part {
+struct served_by_part {
 	enum data_count count;
 	const char *text;
-} transfers[] =
-	{
-		{DATA_LOAD_LOCAL_HITM, "modified by a core of the node"},
-		{DATA_LOAD_REMOTE_HITM, "modified by one of another node"},
-		{DATA_LOAD_REMOTE_HIT, "that caches of another node had"},
-		{DATA_LOAD_LOCAL_PEER, "of a peer of the node"},
-		{DATA_LOAD_REMOTE_PEER, "of one of another node"},
-},
-  stores[] =
-	  {
-		  {DATA_STORE_L1_HIT, "hit L1"},
-		  {DATA_STORE_L1_MISS, "missed it"},
-		  {DATA_STORE_UNCACHEABLE, "were not cached"},
-		  {DATA_STORE_NO_LEVEL, "have no level"},
-},
-  others[] = {
-	  {DATA_LOCKED, "are locked"},
-	  {DATA_BLOCKED_DATA, "waited for a store's data"},
-	  {DATA_BLOCKED_ADDRESS, "for a store's address"},
-	  {DATA_NO_MAPPING, "are of what is not mapped"},
-	  {DATA_LOAD_NO_ADDRESS, "are loads without an address"},
-	  {DATA_STORE_NO_ADDRESS, "stores without one"},
-	  {DATA_NOT_PARSED, "neither load nor store"},
+};
+
+static const struct served_by_part transfers[] = {
+	{DATA_LOAD_LOCAL_HITM, "modified by a core of the node"},
+	{DATA_LOAD_REMOTE_HITM, "modified by one of another node"},
+	{DATA_LOAD_REMOTE_HIT, "that caches of another node had"},
+	{DATA_LOAD_LOCAL_PEER, "of a peer of the node"},
+	{DATA_LOAD_REMOTE_PEER, "of one of another node"},
+};
+
+static const struct served_by_part stores[] = {
+	{DATA_STORE_L1_HIT, "hit L1"},
+	{DATA_STORE_L1_MISS, "missed it"},
+	{DATA_STORE_UNCACHEABLE, "were not cached"},
+	{DATA_STORE_NO_LEVEL, "have no level"},
+};
+
+static const struct served_by_part others[] = {
+	{DATA_LOCKED, "are locked"},
+	{DATA_BLOCKED_DATA, "waited for a store's data"},
+	{DATA_BLOCKED_ADDRESS, "for a store's address"},
+	{DATA_NO_MAPPING, "are of what is not mapped"},
+	{DATA_LOAD_NO_ADDRESS, "are loads without an address"},
+	{DATA_STORE_NO_ADDRESS, "stores without one"},
+	{DATA_NOT_PARSED, "neither load nor store"},
 };
 
 static void

@@ -425,7 +425,7 @@ add_node(struct perf_data_machine *machine, const char *list)
 	return 0;
 }
 
-/* Of each node its number, the sizes of its memory, and the list of its CPUs. */
+/* The feature lists the nodes: the number of each, the sizes of its memory, and its CPUs. */
 static int
 take_nodes(struct perf_data *data, struct byte_reader *reader)
 {

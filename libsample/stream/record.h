@@ -79,7 +79,7 @@ struct record {
 			bool is_32_bit;       /* the registers are those of a program of 32 bits on a kernel of 64 */
 			const uint8_t *stack; /* NULL: not recorded */
 			uint32_t register_count, stack_size;
-			/* Of data accesses; record_decode_default() does not set these. */
+			/* Set where the event samples addresses of data, and never by record_decode_default() */
 			uint64_t data_address; /* 0: not recorded, or not known */
 			uint64_t weight;       /* of a load: the cycles that it took; 0: not recorded */
 			uint64_t data_source;  /* union perf_mem_data_src; 0: not recorded */

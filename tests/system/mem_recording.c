@@ -375,7 +375,7 @@ use_nodes(struct mem_recording *file)
 	}
 }
 
-/* Of each thing that a sample can say, several together. */
+/* Samples with each level, snoop, lock and operation that there is, several of them together. */
 static void
 do_everything(struct mem_recording *file)
 {

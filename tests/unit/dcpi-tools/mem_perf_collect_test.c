@@ -37,18 +37,27 @@ caches_of_the_core_itself_are_left_out(void **state)
 	}
 }
 
+/* The access that it must be. */
+static struct access_sample
+access_of(union perf_mem_data_src source, uint64_t latency, bool *is_remote)
+{
+	const struct record record = sample_of(source, latency);
+	struct access_sample sample;
+
+	assert_true(perf_sample_access(&record, &sample, is_remote));
+	return sample;
+}
+
 static void
 a_load_from_remote_memory_has_its_latency(void **state)
 {
-	const struct record record = sample_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
-	                                                                 .mem_lvl_num = PERF_MEM_LVLNUM_RAM,
-	                                                                 .mem_remote = 1},
-	                                       412);
-	struct access_sample sample;
 	bool is_remote;
+	const struct access_sample sample = access_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
+	                                                                        .mem_lvl_num = PERF_MEM_LVLNUM_RAM,
+	                                                                        .mem_remote = 1},
+	                                              412, &is_remote);
 
 	(void)state;
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
 	assert_true(is_remote);
 	assert_int_equal(sample.level, MEMORY_DRAM);
 	assert_int_equal(sample.flags, 0);
@@ -63,16 +72,14 @@ a_load_from_remote_memory_has_its_latency(void **state)
 static void
 old_level_bits_are_understood_too(void **state)
 {
-	const struct record record =
-		sample_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
+	bool is_remote;
+	const struct access_sample sample =
+		access_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
 	                                            .mem_lvl = PERF_MEM_LVL_HIT | PERF_MEM_LVL_REM_RAM1,
 	                                            .mem_lvl_num = PERF_MEM_LVLNUM_NA},
-	                  300);
-	struct access_sample sample;
-	bool is_remote;
+	                  300, &is_remote);
 
 	(void)state;
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
 	assert_true(is_remote);
 	assert_int_equal(sample.level, MEMORY_DRAM);
 }
@@ -82,38 +89,36 @@ a_line_that_another_core_had_modified_is_a_transfer(void **state)
 {
 	union perf_mem_data_src source = {
 		.mem_op = PERF_MEM_OP_LOAD, .mem_lvl_num = PERF_MEM_LVLNUM_L3, .mem_snoop = PERF_MEM_SNOOP_HITM};
-	struct record record = sample_of(source, 90);
 	struct access_sample sample;
 	bool is_remote;
 
 	(void)state;
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
+	sample = access_of(source, 90, &is_remote);
 	assert_false(is_remote);
 	assert_int_equal(sample.level, MEMORY_CACHE);
 	assert_int_equal(sample.flags, MEMORY_TRANSFER);
 	source.mem_remote = 1;
-	record = sample_of(source, 90);
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
+	sample = access_of(source, 90, &is_remote);
 	assert_int_equal(sample.flags, MEMORY_TRANSFER | MEMORY_FAR);
 }
 
 static void
 locked_operations_and_stores_write(void **state)
 {
-	struct record record = sample_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
-	                                                           .mem_lvl_num = PERF_MEM_LVLNUM_L3,
-	                                                           .mem_lock = PERF_MEM_LOCK_LOCKED},
-	                                 70);
-	struct access_sample sample;
 	bool is_remote;
 
 	(void)state;
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
-	assert_int_equal(sample.flags, MEMORY_STORE | MEMORY_ATOMIC);
-	record =
-		sample_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_STORE, .mem_lvl_num = PERF_MEM_LVLNUM_L3}, 0);
-	assert_true(perf_sample_access(&record, &sample, &is_remote));
-	assert_int_equal(sample.flags, MEMORY_STORE);
+	assert_int_equal(access_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_LOAD,
+	                                                     .mem_lvl_num = PERF_MEM_LVLNUM_L3,
+	                                                     .mem_lock = PERF_MEM_LOCK_LOCKED},
+	                           70, &is_remote)
+	                         .flags,
+	                 MEMORY_STORE | MEMORY_ATOMIC);
+	assert_int_equal(
+		access_of((union perf_mem_data_src){.mem_op = PERF_MEM_OP_STORE, .mem_lvl_num = PERF_MEM_LVLNUM_L3}, 0,
+	                  &is_remote)
+			.flags,
+		MEMORY_STORE);
 }
 
 static void

@@ -242,7 +242,7 @@ a_mapping_in_another_leaves_the_rest_of_it(void **state)
 	assert_int_equal(fixture->profile.objects[2].born_ns, 10);
 }
 
-/* Its first bytes are unmapped, and other memory is mapped there, which is larger. */
+/* A mapping loses its first bytes; then a larger mapping begins at the address where it began. */
 static void
 memory_where_a_mapping_began_is_another_object(void **state)
 {

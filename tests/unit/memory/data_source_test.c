@@ -74,7 +74,7 @@ an_access_has_what_a_profile_needs(void **state)
 	assert_int_equal(access.flags, MEMORY_STORE | MEMORY_ATOMIC);
 }
 
-/* Of a store it is worth knowing that there was one, of a load what served it. */
+/* A load is of use where it is known what served it, a store in any case: it tells who writes a line. */
 static void
 a_store_of_no_level_is_known_and_a_load_is_not(void **state)
 {

@@ -1,5 +1,4 @@
-#include "dcpi-tools/mem/here.h"
-
+/* dcpimem record, and dcpimem run without an emulated machine */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -22,6 +21,12 @@ mem_take_source(void *member, char *text, struct argp_state *state)
 	for (unsigned i = 0; i < SOURCES; i++)
 		names[i] = source_text(i);
 	*(enum access_source *)member = options_choice(state, "source", text, names, SOURCES);
+}
+
+void
+mem_take_period(void *member, char *text, struct argp_state *state)
+{
+	*(uint64_t *)member = options_whole(state, "--period", text, 1, PERIOD_MAX);
 }
 
 int
@@ -81,19 +86,13 @@ take_seconds(void *member, char *text, struct argp_state *state)
 }
 
 static void
-take_period(void *member, char *text, struct argp_state *state)
-{
-	*(uint64_t *)member = options_whole(state, "--period", text, 1, PERIOD_MAX);
-}
-
-static void
 check(void *checked, struct argp_state *state)
 {
 	const struct mem_record_request *request = checked;
 
 	if (!request->pid)
 		argp_error(state, "which process? dcpimem record --pid PID");
-	mem_check_kept(&request->once, state);
+	command_check_kept(&request->once.common, state);
 }
 
 int
@@ -106,7 +105,7 @@ mem_record_main(int argc, char **argv)
 	                    "For so long (until it ends, or Ctrl-C)"),
 		OPTION_CALL(1, "source", 0, "SOURCE", offsetof(struct mem_record_request, source), mem_take_source,
 	                    "By the PMU (pmu), or by faults of NUMA balancing (faults); auto: what there is"),
-		OPTION_CALL(1, "period", 0, "N", offsetof(struct mem_record_request, period), take_period,
+		OPTION_CALL(1, "period", 0, "N", offsetof(struct mem_record_request, period), mem_take_period,
 	                    "A sample in N of a PMU's loads and stores (10007)"),
 		MEM_OPTION_WATCH(struct mem_record_request, watches),
 		MEM_KEPT_ROWS(struct mem_record_request, "it is called dcpimem otherwise"),
