@@ -239,7 +239,7 @@ $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_te
 
 EMU_TESTS := record_read emu_command sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
-$(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test source_test word_trials_test): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test import_tables_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)
