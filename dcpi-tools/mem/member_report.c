@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "dcpi-tools/common/json.h"
@@ -131,8 +132,10 @@ mem_print_members(const struct memory_report *report, const struct memory_group 
 	size_t count;
 	int err = sum_members(report, group, member, &rows, &count);
 
-	if (err || !count)
+	if (err || !count) {
+		free(rows);
 		return err;
+	}
 	table = table_new(member_columns, ARRAY_COUNT(member_columns));
 	for (size_t i = 0; table && i < count && i < MEMBERS_SHOWN; i++) {
 		const struct member_row *row = &rows[i];
