@@ -627,10 +627,18 @@ data_types_on_stack(struct data_types *types, uint64_t pc, unsigned reg, int64_t
 
 /* ---- variables of a unit ---- */
 
+/* The variables of a unit, while they are being added. */
+struct variable_search {
+	struct data_types *types;
+	struct unit_variables *variables;
+};
+
 static int
-add_variable(struct data_types *types, struct unit_variables *variables, Dwarf_Die *die)
+add_variable(void *context, Dwarf_Die *die)
 {
-	const struct variable_location location = locate(types, die);
+	const struct variable_search *search = context;
+	const struct variable_location location = locate(search->types, die);
+	struct unit_variables *variables = search->variables;
 	Dwarf_Attribute attribute;
 	const char *const names[] = {dwarf_diename(die),
 	                             dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute))};
@@ -657,29 +665,6 @@ add_variable(struct data_types *types, struct unit_variables *variables, Dwarf_D
 }
 
 static int
-add_variables(struct data_types *types, struct unit_variables *variables, Dwarf_Die *parent, unsigned depth,
-              uint64_t *budget)
-{
-	Dwarf_Die die;
-	int err = 0;
-
-	if (!depth || dwarf_child(parent, &die) != 0)
-		return 0;
-	do {
-		const int tag = dwarf_tag(&die);
-
-		if (*budget == 0)
-			break;
-		(*budget)--;
-		if (tag == DW_TAG_variable)
-			err = add_variable(types, variables, &die);
-		else if (debug_info_has_functions(tag))
-			err = add_variables(types, variables, &die, depth - 1, budget);
-	} while (!err && debug_info_next_sibling(&die));
-	return err;
-}
-
-static int
 compare_names(const void *a, const void *b)
 {
 	const struct named_variable *one = a, *other = b;
@@ -688,11 +673,11 @@ compare_names(const void *a, const void *b)
 	return order ? order : (one->die > other->die) - (one->die < other->die);
 }
 
-/* Of the unit of `pc`. NULL: there is none, or memory ends. */
+/* The variables of the unit that has code at `pc`. NULL: no unit has, or there is no memory. */
 static const struct unit_variables *
 find_variables(struct data_types *types, uint64_t pc)
 {
-	uint64_t budget = types->info->budget_max;
+	struct variable_search search = {.types = types};
 	struct unit_variables *variables;
 	Dwarf_Off unit;
 	int err;
@@ -708,7 +693,8 @@ find_variables(struct data_types *types, uint64_t pc)
 		return NULL;
 	variables->unit = unit;
 	find_scopes(types, pc); /* for locate() */
-	err = add_variables(types, variables, &types->info->unit, NESTED_MAX, &budget);
+	search.variables = variables;
+	err = debug_info_visit_unit(types->info, DW_TAG_variable, add_variable, &search);
 	if (!err)
 		HASH_ADD(hh, types->variables, unit, sizeof(variables->unit), variables);
 	if (err || !hash_added(variables)) {
@@ -905,7 +891,7 @@ append_scopes(struct type_name *name, Dwarf_Die *unit, Dwarf_Die *type)
 		} while (debug_info_next_sibling(&child));
 		if (dwarf_dieoffset(&at) >= wanted)
 			return;
-		if (!debug_info_has_functions(dwarf_tag(&at)))
+		if (!debug_info_is_scope(dwarf_tag(&at)))
 			continue;
 		text = dwarf_diename(&at);
 		append_name(name, "%s::", text ? text : "(anonymous)");

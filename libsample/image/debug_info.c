@@ -111,17 +111,10 @@ sort_ranges(struct die_index *index)
 static const struct die_range *
 find_range(const struct die_index *index, uint64_t address)
 {
-	size_t low = 0, high = index->count;
+	const size_t behind = address < UINT64_MAX ? ARRAY_LOWER_BOUND(index->ranges, index->count, start, address + 1)
+	                                           : index->count;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (index->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && address < index->ranges[low - 1].end ? &index->ranges[low - 1] : NULL;
+	return behind > 0 && address < index->ranges[behind - 1].end ? &index->ranges[behind - 1] : NULL;
 }
 
 static int
@@ -168,33 +161,54 @@ debug_info_next_sibling(Dwarf_Die *die)
 }
 
 bool
-debug_info_has_functions(int tag)
+debug_info_is_scope(int tag)
 {
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-/* Functions that are defined below an entry, but not within each other. */
 static int
-add_functions(struct die_index *index, Dwarf_Die *parent, unsigned depth, uint64_t *budget)
+visit_scope(Dwarf_Die *scope, int tag, debug_info_visit *visit, void *context, unsigned depth, uint64_t *budget)
 {
 	Dwarf_Die die;
 	int err = 0;
 
-	if (depth == SCOPES_MAX || dwarf_child(parent, &die) != 0)
+	if (depth == SCOPES_MAX || dwarf_child(scope, &die) != 0)
 		return 0;
 	do {
-		const int tag = dwarf_tag(&die);
+		const int found = dwarf_tag(&die);
 
 		if (*budget == 0)
 			break;
 		(*budget)--;
-		if (tag == DW_TAG_subprogram)
-			err = add_ranges(index, &die, budget);
-		else if (debug_info_has_functions(tag))
-			err = add_functions(index, &die, depth + 1, budget);
+		if (found == tag)
+			err = visit(context, &die);
+		else if (debug_info_is_scope(found))
+			err = visit_scope(&die, tag, visit, context, depth + 1, budget);
 	} while (!err && debug_info_next_sibling(&die));
 	return err;
+}
+
+int
+debug_info_visit_unit(struct debug_info *info, int tag, debug_info_visit *visit, void *context)
+{
+	uint64_t budget = info->budget_max;
+
+	return visit_scope(&info->unit, tag, visit, context, 0, &budget);
+}
+
+/* Functions whose ranges are being added to an index. */
+struct function_search {
+	struct die_index *index;
+	uint64_t budget; /* ranges */
+};
+
+static int
+add_function(void *context, Dwarf_Die *function)
+{
+	struct function_search *search = context;
+
+	return add_ranges(search->index, function, &search->budget);
 }
 
 /* The functions of the present unit. 0 or -ENOMEM. */
@@ -202,7 +216,7 @@ static int
 find_functions(struct debug_info *info, const struct die_index **functions)
 {
 	const Dwarf_Off unit = dwarf_dieoffset(&info->unit);
-	uint64_t budget = info->budget_max;
+	struct function_search search = {.budget = info->budget_max};
 	struct unit_functions *entry;
 	int err;
 
@@ -215,7 +229,8 @@ find_functions(struct debug_info *info, const struct die_index **functions)
 	if (!entry)
 		return -ENOMEM;
 	entry->unit = unit;
-	err = add_functions(&entry->functions, &info->unit, 0, &budget);
+	search.index = &entry->functions;
+	err = debug_info_visit_unit(info, DW_TAG_subprogram, add_function, &search);
 	sort_ranges(&entry->functions);
 	if (!err) {
 		HASH_ADD(hh, info->functions, unit, sizeof(entry->unit), entry);

@@ -39,7 +39,7 @@ struct debug_info {
 	bool has_names;         /* whether names in .debug_info end there */
 	struct die_index units; /* for addresses that .debug_aranges does not have */
 	struct unit_functions *functions;
-	uint64_t budget_max; /* entries and ranges of one index: a damaged file may have them in circles */
+	uint64_t budget_max; /* entries of one walk, ranges of one index: a damaged file may have more than bytes */
 };
 
 /* 0; -ENOENT when there is none; -DCPI_EDAMAGED. On failure there is nothing to close. */
@@ -58,7 +58,16 @@ bool debug_info_descend(Dwarf_Die *die, uint64_t address, uint64_t *budget);
 /* The next entry beside *die; false when there is none. */
 bool debug_info_next_sibling(Dwarf_Die *die);
 
-/* Whether an entry with this tag may have functions and variables of the program below it: a namespace, a class. */
-bool debug_info_has_functions(int tag);
+/* Whether functions and variables of the program may be below an entry with this tag: a namespace, a class. */
+bool debug_info_is_scope(int tag);
+
+/* Anything but 0 ends the walk. */
+typedef int debug_info_visit(void *context, Dwarf_Die *die);
+
+/*
+ * All entries of `unit` with this tag, in namespaces and classes, too, but not in functions: DW_TAG_subprogram,
+ * DW_TAG_variable. What `visit` returned last, or 0.
+ */
+int debug_info_visit_unit(struct debug_info *info, int tag, debug_info_visit *visit, void *context);
 
 #endif
