@@ -3,20 +3,16 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "image/debug_info.h"
 #include "image/elf_file.h"
+#include "image/type_entry.h"
 #include "process/hash.h"
 
-#define PEEL_MAX      32 /* typedefs and qualifiers of one type */
-#define NESTED_MAX    8  /* structures and arrays within each other */
-#define NAME_SIZE     512
-#define POINTER_BYTES 8 /* of all architectures that are decoded */
+#define NESTED_MAX 8 /* structures and arrays within each other whose members are listed */
 
 struct known_type {
 	void *key; /* where its entry is */
@@ -113,114 +109,6 @@ data_types_free(struct data_types *types)
 
 /* ---- types ---- */
 
-static bool
-type_of(Dwarf_Die *die, Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), type) != NULL;
-}
-
-static bool
-is_qualifier(int tag)
-{
-	return tag == DW_TAG_const_type || tag == DW_TAG_volatile_type || tag == DW_TAG_restrict_type ||
-	       tag == DW_TAG_atomic_type;
-}
-
-static bool
-is_structure(int tag)
-{
-	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
-}
-
-static bool
-is_pointer(int tag)
-{
-	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-}
-
-/* Without qualifiers, and without typedefs if `all`. False: it is void, or in circles. */
-static bool
-peel(const Dwarf_Die *from, bool all, Dwarf_Die *type)
-{
-	Dwarf_Die at = *from;
-
-	for (unsigned i = 0; i < PEEL_MAX; i++) {
-		const int tag = dwarf_tag(&at);
-
-		if (!is_qualifier(tag) && !(all && tag == DW_TAG_typedef)) {
-			*type = at;
-			return tag != DW_TAG_unspecified_type && tag != DW_TAG_invalid;
-		}
-		if (!type_of(&at, &at))
-			return false;
-	}
-	return false;
-}
-
-/* 0: not known. */
-static uint64_t
-size_of(Dwarf_Die *type)
-{
-	Dwarf_Die peeled;
-	Dwarf_Word size;
-
-	if (!peel(type, true, &peeled))
-		return 0;
-	if (is_pointer(dwarf_tag(&peeled)))
-		return POINTER_BYTES;
-	return dwarf_aggregate_size(&peeled, &size) == 0 ? size : 0;
-}
-
-/* Elements of all dimensions; 0: not known. *is_flexible: it has no end. */
-static uint64_t
-count_elements(Dwarf_Die *array, bool *is_flexible)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word number;
-	uint64_t count = 1;
-	Dwarf_Die range;
-
-	*is_flexible = false;
-	if (dwarf_child(array, &range) != 0)
-		return 0;
-	do {
-		uint64_t of_range = 0;
-
-		if (dwarf_tag(&range) != DW_TAG_subrange_type)
-			continue;
-		if (dwarf_formudata(dwarf_attr(&range, DW_AT_count, &attribute), &number) == 0)
-			of_range = number;
-		else if (dwarf_formudata(dwarf_attr(&range, DW_AT_upper_bound, &attribute), &number) == 0)
-			of_range = number + 1;
-		*is_flexible |= of_range == 0;
-		if (of_range && count > UINT32_MAX / of_range)
-			return 0;
-		count *= of_range ? of_range : 1;
-	} while (debug_info_next_sibling(&range));
-	return count;
-}
-
-/* The element of an array of arrays; what is no array stays. False: it has no type. */
-static bool
-element_of(const Dwarf_Die *from, Dwarf_Die *element)
-{
-	Dwarf_Die peeled;
-
-	if (!peel(from, false, element))
-		return false;
-	for (unsigned i = 0; i < NESTED_MAX; i++) {
-		if (!peel(element, true, &peeled))
-			return false;
-		if (dwarf_tag(&peeled) != DW_TAG_array_type)
-			return true;
-		if (!type_of(&peeled, element) || !peel(element, false, element))
-			return false;
-	}
-	return false;
-}
-
 /* False: it has no type, or memory ends. */
 static bool
 number_of(struct data_types *types, const Dwarf_Die *from, uint32_t *number)
@@ -228,7 +116,7 @@ number_of(struct data_types *types, const Dwarf_Die *from, uint32_t *number)
 	struct known_type *known;
 	Dwarf_Die type, *added;
 
-	if (!element_of(from, &type))
+	if (!type_entry_element(from, &type))
 		return false;
 	HASH_FIND_PTR(types->known, &type.addr, known);
 	if (known) {
@@ -257,7 +145,7 @@ number_of(struct data_types *types, const Dwarf_Die *from, uint32_t *number)
 uint64_t
 data_types_size(struct data_types *types, uint32_t type)
 {
-	return size_of(&types->list[type]);
+	return type_entry_size(&types->list[type]);
 }
 
 bool
@@ -265,97 +153,22 @@ data_types_is_structure(struct data_types *types, uint32_t type)
 {
 	Dwarf_Die peeled;
 
-	return peel(&types->list[type], true, &peeled) && is_structure(dwarf_tag(&peeled));
-}
-
-/* Where a member, or a base class, begins. False: that is not constant, or it is no member of each object. */
-static bool
-member_place(Dwarf_Die *member, uint64_t *offset, uint64_t *size)
-{
-	const int tag = dwarf_tag(member);
-	Dwarf_Attribute attribute;
-	Dwarf_Word number, bits;
-	Dwarf_Die type;
-
-	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(member, DW_AT_external) ||
-	    dwarf_hasattr(member, DW_AT_declaration) || !type_of(member, &type))
-		return false;
-	*size = size_of(&type);
-	if (dwarf_formudata(dwarf_attr(member, DW_AT_bit_size, &attribute), &bits) == 0 &&
-	    dwarf_formudata(dwarf_attr(member, DW_AT_data_bit_offset, &attribute), &number) == 0) {
-		*offset = number / 8;
-		*size = (number % 8 + bits + 7) / 8;
-		return true;
-	}
-	*offset = 0; /* of a union */
-	return !dwarf_attr(member, DW_AT_data_member_location, &attribute) ||
-	       (dwarf_formudata(&attribute, &number) == 0 && (*offset = number, true));
-}
-
-/* Whether an array without an end is the last member of a structure. */
-static bool
-is_flexible(Dwarf_Die *type)
-{
-	Dwarf_Die at, member, last, element;
-	bool flexible = false, has_member = false;
-
-	if (!peel(type, true, &at) || !is_structure(dwarf_tag(&at)) || dwarf_child(&at, &member) != 0)
-		return false;
-	do {
-		if (dwarf_tag(&member) == DW_TAG_member && !dwarf_hasattr(&member, DW_AT_external)) {
-			last = member;
-			has_member = true;
-		}
-	} while (debug_info_next_sibling(&member));
-	if (has_member && type_of(&last, &element) && peel(&element, true, &element) &&
-	    dwarf_tag(&element) == DW_TAG_array_type)
-		count_elements(&element, &flexible);
-	return flexible;
+	return type_entry_peel(&types->list[type], true, &peeled) && type_entry_is_structure(dwarf_tag(&peeled));
 }
 
 uint64_t
 data_types_offset(struct data_types *types, const struct data_place *place)
 {
 	Dwarf_Die type = types->list[place->type];
-	const uint64_t size = size_of(&type);
+	const uint64_t size = type_entry_size(&type);
 	int64_t offset = place->offset;
 
-	if (offset >= 0 && ((uint64_t)offset < size || is_flexible(&type)))
+	if (offset >= 0 && ((uint64_t)offset < size || type_entry_is_flexible(&type)))
 		return (uint64_t)offset;
 	if (!size || size > INT64_MAX)
 		return 0;
 	offset %= (int64_t)size;
 	return (uint64_t)(offset < 0 ? offset + (int64_t)size : offset);
-}
-
-/* Where the pointer `offset` bytes behind the start of a type points. */
-static bool
-pointed_from(Dwarf_Die *type, uint64_t offset, unsigned depth, Dwarf_Die *target)
-{
-	uint64_t start, size;
-	Dwarf_Die at, member, peeled;
-	int tag;
-
-	if (!depth || !peel(type, true, &at))
-		return false;
-	tag = dwarf_tag(&at);
-	if (is_pointer(tag)) {
-		if (offset || !type_of(&at, target) || !peel(target, true, &peeled))
-			return false;
-		return dwarf_tag(&peeled) != DW_TAG_subroutine_type;
-	}
-	if (tag == DW_TAG_array_type) {
-		size = element_of(&at, &member) ? size_of(&member) : 0;
-		return size && pointed_from(&member, offset % size, depth - 1, target);
-	}
-	if (!is_structure(tag) || dwarf_child(&at, &member) != 0)
-		return false;
-	do {
-		if (member_place(&member, &start, &size) && offset >= start && (!size || offset - start < size) &&
-		    type_of(&member, &peeled) && pointed_from(&peeled, offset - start, depth - 1, target))
-			return true;
-	} while (debug_info_next_sibling(&member));
-	return false;
 }
 
 /* Where a variable of `type` points that is in a register, or that begins `offset` bytes before. */
@@ -365,7 +178,7 @@ target_from(struct data_types *types, Dwarf_Die *type, uint64_t offset, struct d
 	Dwarf_Die pointed;
 
 	target->offset = 0;
-	return pointed_from(type, offset, NESTED_MAX, &pointed) && number_of(types, &pointed, &target->type);
+	return type_entry_pointed(type, offset, &pointed) && number_of(types, &pointed, &target->type);
 }
 
 bool
@@ -573,7 +386,7 @@ visit_for_register(struct data_types *types, Dwarf_Die *variable, const struct v
 	struct data_place target;
 	Dwarf_Die type;
 
-	if (location->kind != LOCATION_REGISTER || location->reg != search->reg || !type_of(variable, &type) ||
+	if (location->kind != LOCATION_REGISTER || location->reg != search->reg || !type_entry_of(variable, &type) ||
 	    !target_from(types, &type, 0, &target))
 		return false;
 	target.offset = -location->offset;
@@ -609,7 +422,8 @@ visit_for_memory(struct data_types *types, Dwarf_Die *variable, const struct var
 	Dwarf_Die type;
 
 	if (location->kind != search->kind || (location->kind == LOCATION_STACK && location->reg != search->reg) ||
-	    search->offset < start || !type_of(variable, &type) || (uint64_t)(search->offset - start) >= size_of(&type))
+	    search->offset < start || !type_entry_of(variable, &type) ||
+	    (uint64_t)(search->offset - start) >= type_entry_size(&type))
 		return false;
 	search->found.offset = search->offset - start;
 	return number_of(types, &type, &search->found.type);
@@ -717,8 +531,8 @@ place_in(struct data_types *types, Dwarf_Off variable, uint64_t offset, struct d
 	Dwarf_Die die, type;
 
 	place->offset = (int64_t)offset;
-	return dwarf_offdie(types->info->dwarf, variable, &die) && type_of(&die, &type) &&
-	       (offset == 0 || offset < size_of(&type)) && number_of(types, &type, &place->type);
+	return dwarf_offdie(types->info->dwarf, variable, &die) && type_entry_of(&die, &type) &&
+	       (offset == 0 || offset < type_entry_size(&type)) && number_of(types, &type, &place->type);
 }
 
 static bool
@@ -781,7 +595,7 @@ visit_for_name(struct data_types *types, Dwarf_Die *variable, const struct varia
 	Dwarf_Die type;
 
 	return location->kind == LOCATION_ADDRESS && name && strlen(name) == search->length &&
-	       strncmp(name, search->name, search->length) == 0 && type_of(variable, &type) &&
+	       strncmp(name, search->name, search->length) == 0 && type_entry_of(variable, &type) &&
 	       number_of(types, &type, &search->found.type);
 }
 
@@ -807,7 +621,7 @@ data_types_result(struct data_types *types, uint64_t address, struct data_place 
 	Dwarf_Addr entry;
 
 	return types->info->has_names && debug_info_function(types->info, address, &function) == 0 &&
-	       dwarf_entrypc(&function, &entry) == 0 && entry == address && type_of(&function, &type) &&
+	       dwarf_entrypc(&function, &entry) == 0 && entry == address && type_entry_of(&function, &type) &&
 	       target_from(types, &type, 0, target);
 }
 
@@ -824,146 +638,14 @@ data_types_returned(struct data_types *types, uint64_t pc, struct data_place *ta
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		if (!type_of(&types->scopes[i], &type) || !peel(&type, true, &peeled) ||
-		    !is_pointer(dwarf_tag(&peeled)))
+		if (!type_entry_of(&types->scopes[i], &type) || !type_entry_peel(&type, true, &peeled) ||
+		    !type_entry_is_pointer(dwarf_tag(&peeled)))
 			return RETURNED_OTHER;
 		if (target_from(types, &type, 0, target))
 			return RETURNED_POINTER;
 		kind = RETURNED_ANY;
 	}
 	return kind;
-}
-
-/* ---- names ---- */
-
-/* A name that is put together; what does not fit is left out. */
-struct type_name {
-	char text[NAME_SIZE];
-	size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void
-append_name(struct type_name *name, const char *format, ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(name->text + name->length, sizeof(name->text) - name->length, format, arguments);
-	va_end(arguments);
-	name->length += length > 0 ? (size_t)length : 0;
-	name->length = name->length < sizeof(name->text) ? name->length : sizeof(name->text) - 1;
-}
-
-/* Languages in which a structure's name is written without `struct`. */
-static bool
-has_plain_names(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_ObjC:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/*
- * "bank::" of bank::account: the namespaces and classes around an entry. Entries have no link to what is around them,
- * but lie behind its start and before what follows it.
- */
-static void
-append_scopes(struct type_name *name, Dwarf_Die *unit, Dwarf_Die *type)
-{
-	const Dwarf_Off wanted = dwarf_dieoffset(type);
-	Dwarf_Die at = *unit, child;
-
-	for (unsigned depth = 0; depth < DEBUG_INFO_DEPTH_MAX && dwarf_child(&at, &child) == 0; depth++) {
-		const char *text;
-
-		do {
-			if (dwarf_dieoffset(&child) > wanted)
-				break;
-			at = child;
-		} while (debug_info_next_sibling(&child));
-		if (dwarf_dieoffset(&at) >= wanted)
-			return;
-		if (!debug_info_is_scope(dwarf_tag(&at)))
-			continue;
-		text = dwarf_diename(&at);
-		append_name(name, "%s::", text ? text : "(anonymous)");
-	}
-}
-
-static void
-append_named(struct type_name *name, Dwarf_Die *type, const char *text)
-{
-	const int tag = dwarf_tag(type);
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(type, &unit, NULL, NULL) || !has_plain_names(&unit))
-		append_name(name, "%s",
-		            tag == DW_TAG_union_type         ? "union "
-		            : tag == DW_TAG_enumeration_type ? "enum "
-		            : is_structure(tag)              ? "struct "
-		                                             : "");
-	else if (is_structure(tag) || tag == DW_TAG_enumeration_type)
-		append_scopes(name, &unit, type);
-	append_name(name, "%s", text);
-}
-
-/* The typedef nearest to a type that has no name itself. */
-static const char *
-nearest_typedef(const Dwarf_Die *from)
-{
-	const char *found = NULL;
-	Dwarf_Die at = *from;
-
-	for (unsigned i = 0; i < PEEL_MAX && (is_qualifier(dwarf_tag(&at)) || dwarf_tag(&at) == DW_TAG_typedef); i++) {
-		if (dwarf_tag(&at) == DW_TAG_typedef)
-			found = dwarf_diename(&at);
-		if (!type_of(&at, &at))
-			break;
-	}
-	return found;
-}
-
-/* A structure by its own name, whatever typedefs it has; numbers and pointers by their typedef. */
-static void
-append_type(struct type_name *name, const Dwarf_Die *from, unsigned depth)
-{
-	Dwarf_Die at, type;
-	const char *text;
-	int tag;
-
-	if (!peel(from, false, &at) || !peel(&at, true, &type)) {
-		append_name(name, "void");
-		return;
-	}
-	tag = dwarf_tag(&type);
-	text = dwarf_diename(is_structure(tag) || tag == DW_TAG_enumeration_type ? &type : &at);
-	if (text) {
-		append_named(name, &type, text);
-	} else if (nearest_typedef(from)) {
-		append_name(name, "%s", nearest_typedef(from));
-	} else if (is_pointer(tag) && depth) {
-		if (type_of(&type, &at))
-			append_type(name, &at, depth - 1);
-		else
-			append_name(name, "void");
-		append_name(name, "%s%s", name->length && name->text[name->length - 1] == '*' ? "" : " ",
-		            tag == DW_TAG_pointer_type     ? "*"
-		            : tag == DW_TAG_reference_type ? "&"
-		                                           : "&&");
-	} else {
-		append_name(name, "%s",
-		            tag == DW_TAG_subroutine_type ? "function"
-		            : is_structure(tag)           ? "(anonymous)"
-		                                          : "?");
-	}
 }
 
 /* ---- layouts ---- */
@@ -993,18 +675,18 @@ add_array(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, u
           struct layout_array array, unsigned depth)
 {
 	bool is_flexible;
-	uint64_t count = count_elements(type, &is_flexible), size;
+	uint64_t count = type_entry_count(type, &is_flexible), size;
 	Dwarf_Die element, peeled;
 
-	if (!count || !element_of(type, &element) || !peel(&element, true, &peeled))
+	if (!count || !type_entry_element(type, &element) || !type_entry_peel(&element, true, &peeled))
 		return 0;
-	size = size_of(&element);
+	size = type_entry_size(&element);
 	if (!size || (!is_flexible && count > UINT64_MAX / size))
 		return 0;
-	append_name(path, "[]");
+	type_name_append(path, "[]");
 	if (!array.stride) {
 		array = (struct layout_array){size, is_flexible ? UINT64_MAX : count};
-		if (is_structure(dwarf_tag(&peeled)))
+		if (type_entry_is_structure(dwarf_tag(&peeled)))
 			return add_members(layout, &peeled, path, offset, array, depth);
 		return add_member(layout, path->text, offset, size, array);
 	}
@@ -1021,12 +703,13 @@ add_one(struct data_layout *layout, Dwarf_Die *member, struct type_name *path, u
 	uint64_t start, size;
 	int tag;
 
-	if (!member_place(member, &start, &size) || !type_of(member, &type) || !peel(&type, true, &peeled))
+	if (!type_entry_member(member, &start, &size) || !type_entry_of(member, &type) ||
+	    !type_entry_peel(&type, true, &peeled))
 		return 0;
 	if (name)
-		append_name(path, "%s%s", path->length ? "." : "", name);
+		type_name_append(path, "%s%s", path->length ? "." : "", name);
 	tag = dwarf_tag(&peeled);
-	if (is_structure(tag))
+	if (type_entry_is_structure(tag))
 		return add_members(layout, &peeled, path, offset + start, array, depth);
 	if (tag == DW_TAG_array_type)
 		return add_array(layout, &peeled, path, offset + start, array, depth);
@@ -1057,12 +740,12 @@ data_types_layout(struct data_types *types, uint32_t type, struct data_layout *l
 	Dwarf_Die *die = &types->list[type], peeled;
 	struct type_name name = {.length = 0}, path = {.length = 0};
 
-	*layout = (struct data_layout){.size = size_of(die)};
-	append_type(&name, die, NESTED_MAX);
+	*layout = (struct data_layout){.size = type_entry_size(die)};
+	type_entry_name(die, &name);
 	layout->name = strdup(name.text);
 	if (!layout->name)
 		return -ENOMEM;
-	if (!peel(die, true, &peeled) || !is_structure(dwarf_tag(&peeled)))
+	if (!type_entry_peel(die, true, &peeled) || !type_entry_is_structure(dwarf_tag(&peeled)))
 		return 0;
 	return add_members(layout, &peeled, &path, 0, (struct layout_array){0, 0}, NESTED_MAX);
 }
