@@ -44,7 +44,7 @@ begin_dwarf(const struct elf_file *file, struct debug_info *info)
 		return -ENOENT;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 	if (info->dwarf && strings_end(file, ".debug_str") && strings_end(file, ".debug_line_str")) {
-		info->has_names = strings_end(file, ".debug_info");
+		info->has_names = strings_end(file, ".debug_info") && strings_end(file, ".debug_types");
 		info->budget_max = file->size;
 		return 0;
 	}

@@ -35,8 +35,8 @@ struct debug_info {
 	Dwarf *dwarf;
 	Dwarf_Die unit; /* the one that held the last address */
 	bool has_unit;
-	bool has_units;         /* they are in `units` */
-	bool has_names;         /* whether names in .debug_info end there */
+	bool has_units;         /* `units` has been made */
+	bool has_names;         /* names in .debug_info and .debug_types end there, so that they can be read */
 	struct die_index units; /* for addresses that .debug_aranges does not have */
 	struct unit_functions *functions;
 	uint64_t budget_max; /* entries of one walk, ranges of one index: a damaged file may have more than bytes */

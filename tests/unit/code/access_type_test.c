@@ -586,6 +586,31 @@ variables_and_results_have_types_with_all_their_members(void **state)
 	close_program(&tried);
 }
 
+/* Types may be in sections of their own, with their names in them: these must end there. */
+static void
+types_in_type_units_are_known_where_their_names_have_an_end(void **state)
+{
+	const struct folder *folder = *state;
+	struct tried_program tried;
+	struct data_place place;
+	char path[PATH_MAX];
+
+	need_tool("gcc");
+	write_file(folder, "units.c", "%s",
+	           "struct unit_pair { int x, y; } pair = {1, 2};\nint main(void) { return pair.x; }\n");
+	assert_true(run_in(folder, "gcc -g -gdwarf-4 -fdebug-types-section -O1 -o program $PWD/units.c && "
+	                           "objcopy --dump-section .debug_types=types program && "
+	                           "printf x | dd of=types bs=1 seek=$(($(stat -c %%s types) - 1)) conv=notrunc && "
+	                           "objcopy --update-section .debug_types=types program damaged"));
+	open_program(path_in(folder, "program", path), &tried);
+	assert_true(data_types_named(access_types_data(tried.types), address_of(&tried, "main"), "pair", &place));
+	assert_layout(&tried, &place, "struct unit_pair 8: x@0+4 y@4+4");
+	close_program(&tried);
+	open_program(path_in(folder, "damaged", path), &tried);
+	assert_false(data_types_named(access_types_data(tried.types), address_of(&tried, "main"), "pair", &place));
+	close_program(&tried);
+}
+
 int
 main(void)
 {
@@ -596,6 +621,7 @@ main(void)
 		cmocka_unit_test(accesses_of_the_workloads_have_types),
 		cmocka_unit_test(types_may_be_in_a_debug_file),
 		cmocka_unit_test(variables_and_results_have_types_with_all_their_members),
+		cmocka_unit_test(types_in_type_units_are_known_where_their_names_have_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
