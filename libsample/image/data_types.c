@@ -12,7 +12,8 @@
 #include "image/type_entry.h"
 #include "process/hash.h"
 
-#define NESTED_MAX 8 /* structures and arrays within each other whose members are listed */
+#define NESTED_MAX         8          /* structures and arrays within each other whose members are listed */
+#define LAYOUT_ENTRIES_MAX (1U << 18) /* that are looked at for one layout: members, functions and types of classes */
 
 struct known_type {
 	void *key; /* where its entry is */
@@ -655,24 +656,31 @@ struct layout_array {
 	uint64_t stride, count; /* stride 0: none */
 };
 
+struct layout_walk {
+	struct data_layout *layout;
+	struct type_name path; /* to the member that is looked at */
+	unsigned budget;       /* entries: structures of a damaged file may be part of themselves */
+};
+
+/* Add the member at walk->path. */
 static int
-add_member(struct data_layout *layout, const char *name, uint64_t offset, uint64_t size, struct layout_array array)
+add_member(struct layout_walk *walk, uint64_t offset, uint64_t size, struct layout_array array)
 {
+	struct data_layout *layout = walk->layout;
 	struct data_member *member = ARRAY_APPEND(layout->members, layout->count, layout->capacity);
 
 	if (!member)
 		return -ENOMEM;
-	*member = (struct data_member){strdup(name), offset, size, array.stride ? array.stride : size,
+	*member = (struct data_member){strdup(walk->path.text), offset, size, array.stride ? array.stride : size,
 	                               array.stride ? array.count : 1};
 	return member->name ? 0 : -ENOMEM;
 }
 
-static int add_members(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
-                       struct layout_array array, unsigned depth);
+static int add_members(struct layout_walk *walk, Dwarf_Die *type, uint64_t offset, struct layout_array array,
+                       unsigned depth);
 
 static int
-add_array(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
-          struct layout_array array, unsigned depth)
+add_array(struct layout_walk *walk, Dwarf_Die *type, uint64_t offset, struct layout_array array, unsigned depth)
 {
 	bool is_flexible;
 	uint64_t count = type_entry_count(type, &is_flexible), size;
@@ -683,54 +691,55 @@ add_array(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, u
 	size = type_entry_size(&element);
 	if (!size || (!is_flexible && count > UINT64_MAX / size))
 		return 0;
-	type_name_append(path, "[]");
+	type_name_append(&walk->path, "[]");
 	if (!array.stride) {
 		array = (struct layout_array){size, is_flexible ? UINT64_MAX : count};
 		if (type_entry_is_structure(dwarf_tag(&peeled)))
-			return add_members(layout, &peeled, path, offset, array, depth);
-		return add_member(layout, path->text, offset, size, array);
+			return add_members(walk, &peeled, offset, array, depth);
+		return add_member(walk, offset, size, array);
 	}
-	return is_flexible ? 0 : add_member(layout, path->text, offset, size * count, array);
+	return is_flexible ? 0 : add_member(walk, offset, size * count, array);
 }
 
-/* One member, whose name is added to `path`. */
+/* Add the member `entry`, or the members that it has, of a structure at `offset`. */
 static int
-add_one(struct data_layout *layout, Dwarf_Die *member, struct type_name *path, uint64_t offset,
-        struct layout_array array, unsigned depth)
+add_entry(struct layout_walk *walk, Dwarf_Die *entry, uint64_t offset, struct layout_array array, unsigned depth)
 {
-	const char *name = dwarf_tag(member) == DW_TAG_member ? dwarf_diename(member) : NULL;
+	const char *name = dwarf_tag(entry) == DW_TAG_member ? dwarf_diename(entry) : NULL;
 	Dwarf_Die type, peeled;
 	uint64_t start, size;
 	int tag;
 
-	if (!type_entry_member(member, &start, &size) || !type_entry_of(member, &type) ||
+	if (!type_entry_member(entry, &start, &size) || !type_entry_of(entry, &type) ||
 	    !type_entry_peel(&type, true, &peeled))
 		return 0;
 	if (name)
-		type_name_append(path, "%s%s", path->length ? "." : "", name);
+		type_name_append(&walk->path, "%s%s", walk->path.length ? "." : "", name);
 	tag = dwarf_tag(&peeled);
 	if (type_entry_is_structure(tag))
-		return add_members(layout, &peeled, path, offset + start, array, depth);
+		return add_members(walk, &peeled, offset + start, array, depth);
 	if (tag == DW_TAG_array_type)
-		return add_array(layout, &peeled, path, offset + start, array, depth);
-	return size && name ? add_member(layout, path->text, offset + start, size, array) : 0;
+		return add_array(walk, &peeled, offset + start, array, depth);
+	return size && name ? add_member(walk, offset + start, size, array) : 0;
 }
 
 static int
-add_members(struct data_layout *layout, Dwarf_Die *type, struct type_name *path, uint64_t offset,
-            struct layout_array array, unsigned depth)
+add_members(struct layout_walk *walk, Dwarf_Die *type, uint64_t offset, struct layout_array array, unsigned depth)
 {
-	const size_t length = path->length;
-	Dwarf_Die member;
+	const size_t length = walk->path.length;
+	Dwarf_Die entry;
 	int err = 0;
 
-	if (!depth || dwarf_child(type, &member) != 0)
+	if (!depth || dwarf_child(type, &entry) != 0)
 		return 0;
 	do {
-		err = add_one(layout, &member, path, offset, array, depth - 1);
-		path->length = length;
-		path->text[length] = '\0';
-	} while (!err && layout->count < DATA_MEMBERS_MAX && debug_info_next_sibling(&member));
+		if (!walk->budget)
+			break;
+		walk->budget--;
+		err = add_entry(walk, &entry, offset, array, depth - 1);
+		walk->path.length = length;
+		walk->path.text[length] = '\0';
+	} while (!err && walk->layout->count < DATA_MEMBERS_MAX && debug_info_next_sibling(&entry));
 	return err;
 }
 
@@ -738,7 +747,8 @@ int
 data_types_layout(struct data_types *types, uint32_t type, struct data_layout *layout)
 {
 	Dwarf_Die *die = &types->list[type], peeled;
-	struct type_name name = {.length = 0}, path = {.length = 0};
+	struct layout_walk walk = {.layout = layout, .budget = LAYOUT_ENTRIES_MAX};
+	struct type_name name;
 
 	*layout = (struct data_layout){.size = type_entry_size(die)};
 	type_entry_name(die, &name);
@@ -747,7 +757,7 @@ data_types_layout(struct data_types *types, uint32_t type, struct data_layout *l
 		return -ENOMEM;
 	if (!type_entry_peel(die, true, &peeled) || !type_entry_is_structure(dwarf_tag(&peeled)))
 		return 0;
-	return add_members(layout, &peeled, &path, 0, (struct layout_array){0, 0}, NESTED_MAX);
+	return add_members(&walk, &peeled, 0, (struct layout_array){0, 0}, NESTED_MAX);
 }
 
 void

@@ -6,9 +6,10 @@
 
 #include "image/debug_info.h"
 
-#define PEEL_MAX      32 /* typedefs and qualifiers of one type */
-#define NESTED_MAX    8  /* structures, arrays and pointers within each other */
-#define POINTER_BYTES 8  /* of all architectures that are decoded */
+#define PEEL_MAX      32         /* typedefs and qualifiers of one type */
+#define NESTED_MAX    8          /* structures, arrays and pointers within each other */
+#define ENTRIES_MAX   (1U << 16) /* that are looked at for what a pointer points to */
+#define POINTER_BYTES 8          /* of all architectures that are decoded */
 
 bool
 type_entry_of(Dwarf_Die *die, Dwarf_Die *type)
@@ -158,8 +159,9 @@ type_entry_is_flexible(Dwarf_Die *type)
 	return flexible;
 }
 
+/* `budget`: entries that may still be looked at: structures of a damaged file may be part of themselves. */
 static bool
-find_pointed(Dwarf_Die *type, uint64_t offset, unsigned depth, Dwarf_Die *target)
+find_pointed(Dwarf_Die *type, uint64_t offset, unsigned depth, unsigned *budget, Dwarf_Die *target)
 {
 	uint64_t start, size;
 	Dwarf_Die at, member, peeled;
@@ -175,13 +177,16 @@ find_pointed(Dwarf_Die *type, uint64_t offset, unsigned depth, Dwarf_Die *target
 	}
 	if (tag == DW_TAG_array_type) {
 		size = type_entry_element(&at, &member) ? type_entry_size(&member) : 0;
-		return size && find_pointed(&member, offset % size, depth - 1, target);
+		return size && find_pointed(&member, offset % size, depth - 1, budget, target);
 	}
 	if (!type_entry_is_structure(tag) || dwarf_child(&at, &member) != 0)
 		return false;
 	do {
+		if (!*budget)
+			return false;
+		(*budget)--;
 		if (type_entry_member(&member, &start, &size) && offset >= start && (!size || offset - start < size) &&
-		    type_entry_of(&member, &peeled) && find_pointed(&peeled, offset - start, depth - 1, target))
+		    type_entry_of(&member, &peeled) && find_pointed(&peeled, offset - start, depth - 1, budget, target))
 			return true;
 	} while (debug_info_next_sibling(&member));
 	return false;
@@ -190,7 +195,9 @@ find_pointed(Dwarf_Die *type, uint64_t offset, unsigned depth, Dwarf_Die *target
 bool
 type_entry_pointed(Dwarf_Die *type, uint64_t offset, Dwarf_Die *target)
 {
-	return find_pointed(type, offset, NESTED_MAX, target);
+	unsigned budget = ENTRIES_MAX;
+
+	return find_pointed(type, offset, NESTED_MAX, &budget, target);
 }
 
 /* ---- names ---- */

@@ -586,6 +586,64 @@ variables_and_results_have_types_with_all_their_members(void **state)
 	close_program(&tried);
 }
 
+/* DWARF by hand, in which types are part of themselves. */
+/* clang-format off */
+static const char circles_source[] =
+	"__asm__(\".file 1 \\\"circles.c\\\"\");\n"
+	"long object;\n"
+	"int main(void) { __asm__(\".loc 1 1\\n\\tnop\"); return object != 0; }\n"
+	"__asm__(\"\"\n"
+	"\".section .debug_abbrev,\\\"\\\",@progbits\\n\"\n"
+	"\".Labbrev:\\n\"\n"
+	"\".byte 1,0x11,1, 0x11,1, 0x12,7, 0,0\\n\"\n"                 /* unit: low_pc, high_pc */
+	"\".byte 2,0x13,1, 0x03,8, 0x0b,0xb, 0,0\\n\"\n"               /* structure: name, byte_size */
+	"\".byte 3,0x0d,0, 0x03,8, 0x49,0x13, 0x38,0xb, 0,0\\n\"\n"    /* member: name, type, data_member_location */
+	"\".byte 4,0x34,0, 0x03,8, 0x49,0x13, 0x02,0x18, 0,0\\n\"\n"   /* variable: name, type, location */
+	"\".byte 5,0x16,0, 0x03,8, 0x49,0x13, 0,0\\n\"\n"              /* typedef: name, type */
+	"\".byte 6,0x01,1, 0x49,0x13, 0,0\\n\"\n"                      /* array: type */
+	"\".byte 7,0x21,0, 0x2f,0xb, 0,0, 0\\n\"\n"                    /* subrange: upper_bound */
+	"\".section .debug_info,\\\"\\\",@progbits\\n\"\n"
+	"\".Lunit: .long .Lend - .Lversion\\n\"\n"
+	"\".Lversion: .short 4\\n .long .Labbrev\\n .byte 8\\n\"\n"
+	"\".uleb128 1\\n .quad main\\n .quad 8\\n\"\n"
+	"\".Lcircle: .uleb128 2\\n .asciz \\\"circle\\\"\\n .byte 8\\n\"\n"
+	"\".rept 64\\n .uleb128 3\\n .asciz \\\"part\\\"\\n .long .Lcircle - .Lunit\\n .byte 0\\n .endr\\n .byte 0\\n\"\n"
+	"\".Lturns: .uleb128 5\\n .asciz \\\"turns\\\"\\n .long .Lturns - .Lunit\\n\"\n"
+	"\".Lrows: .uleb128 6\\n .long .Lrows - .Lunit\\n .uleb128 7\\n .byte 1\\n .byte 0\\n\"\n"
+	"\".Lholder: .uleb128 2\\n .asciz \\\"holder\\\"\\n .byte 8\\n\"\n"
+	"\".uleb128 3\\n .asciz \\\"rows\\\"\\n .long .Lrows - .Lunit\\n .byte 0\\n\"\n"
+	"\".uleb128 3\\n .asciz \\\"turns\\\"\\n .long .Lturns - .Lunit\\n .byte 4\\n .byte 0\\n\"\n"
+	"\".irp name, circle, turns, rows, holder\\n\"\n"
+	"\".uleb128 4\\n .asciz \\\"\\\\name\\\"\\n .long .L\\\\name - .Lunit\\n .uleb128 9\\n .byte 3\\n .quad object\\n\"\n"
+	"\".endr\\n .byte 0\\n .Lend:\\n .text\\n\");\n";
+/* clang-format on */
+
+static void
+types_that_are_part_of_themselves_end(void **state)
+{
+	const struct folder *folder = *state;
+	struct data_place place, target;
+	struct tried_program tried;
+	struct data_types *data;
+	char path[PATH_MAX];
+	uint64_t main_at;
+
+	need_tool("gcc");
+	write_file(folder, "circles.c", "%s", circles_source);
+	assert_true(run_in(folder, "gcc -o program $PWD/circles.c"));
+	open_program(path_in(folder, "program", path), &tried);
+	data = access_types_data(tried.types);
+	main_at = address_of(&tried, "main");
+	assert_true(data_types_named(data, main_at, "circle", &place));
+	assert_false(data_types_pointed(data, &place, &target));
+	assert_layout(&tried, &place, "circle 8:");
+	assert_false(data_types_named(data, main_at, "turns", &place));
+	assert_false(data_types_named(data, main_at, "rows", &place));
+	assert_true(data_types_named(data, main_at, "holder", &place));
+	assert_layout(&tried, &place, "holder 8:");
+	close_program(&tried);
+}
+
 /* Types may be in sections of their own, with their names in them: these must end there. */
 static void
 types_in_type_units_are_known_where_their_names_have_an_end(void **state)
@@ -621,6 +679,7 @@ main(void)
 		cmocka_unit_test(accesses_of_the_workloads_have_types),
 		cmocka_unit_test(types_may_be_in_a_debug_file),
 		cmocka_unit_test(variables_and_results_have_types_with_all_their_members),
+		cmocka_unit_test(types_that_are_part_of_themselves_end),
 		cmocka_unit_test(types_in_type_units_are_known_where_their_names_have_an_end),
 	};
 
