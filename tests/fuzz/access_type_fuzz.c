@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "code/access_type.h"
-#include "image/image_file.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "tests/fuzz/image_of_bytes.h"
-
-#define LOOKUPS 256
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,11 +32,10 @@ look_up(struct access_types *types, const struct image_file *file, size_t size)
 {
 	struct access_type access;
 	struct data_place place;
-	uint64_t address;
 
 	for (uint64_t i = 0; i < LOOKUPS; i++) {
-		if (image_file_address(file, i * size / LOOKUPS, &address))
-			address = i * size / LOOKUPS;
+		const uint64_t address = address_of_lookup(file, i, size);
+
 		if (access_types_find(types, address, &access) == 0)
 			touch_layout(access_types_data(types), access.type);
 		if (data_types_returned(access_types_data(types), address, &place) == RETURNED_POINTER ||
@@ -49,15 +45,12 @@ look_up(struct access_types *types, const struct image_file *file, size_t size)
 }
 
 static void
-read_image(const struct image *image, size_t size)
+read_file(struct image_file *file, size_t size)
 {
 	struct symbol_table *functions = NULL, *variables = NULL;
 	struct image_lines *lines = NULL;
 	struct access_types *types;
-	struct image_file *file;
 
-	if (image_file_open(image, &file))
-		return;
 	if (symbol_table_from_file(file, &functions) == 0 && symbol_table_of_variables(file, &variables) == 0 &&
 	    image_lines_new(file, &lines) == 0 && access_types_new(file, lines, functions, variables, &types) == 0) {
 		look_up(types, file, size);
@@ -66,12 +59,11 @@ read_image(const struct image *image, size_t size)
 	image_lines_free(lines);
 	symbol_table_free(variables);
 	symbol_table_free(functions);
-	image_file_close(file);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	with_image_of_bytes(data, size, read_image);
+	with_file_of_bytes(data, size, read_file);
 	return 0;
 }

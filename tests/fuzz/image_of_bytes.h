@@ -1,5 +1,5 @@
 /*
- * image_of_bytes.h - any bytes as the file of an image, for fuzz targets
+ * image_of_bytes.h - any bytes as the file of an image, for fuzz targets, and where to look into it
  */
 #ifndef DCPI_FUZZ_IMAGE_OF_BYTES_H
 #define DCPI_FUZZ_IMAGE_OF_BYTES_H
@@ -11,13 +11,26 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "image/image_file.h"
 #include "process/image_table.h"
 
-/* Calls `read_image` with the image, while its file is there. */
+#define LOOKUPS 256
+
+/* The address of a byte of the file, or the offset of one that is not mapped; `number`, below LOOKUPS, of `size`. */
+static inline uint64_t
+address_of_lookup(const struct image_file *file, uint64_t number, size_t size)
+{
+	uint64_t address;
+
+	return image_file_address(file, number * size / LOOKUPS, &address) ? number * size / LOOKUPS : address;
+}
+
+/* Calls `read_file` with the file of an image that has these bytes, if it can be opened. */
 static inline void
-with_image_of_bytes(const uint8_t *data, size_t size, void (*read_image)(const struct image *image, size_t size))
+with_file_of_bytes(const uint8_t *data, size_t size, void (*read_file)(struct image_file *file, size_t size))
 {
 	struct image image = {.kind = IMAGE_USER};
+	struct image_file *file;
 	struct stat status;
 	char path[64];
 	int fd = memfd_create("image", MFD_CLOEXEC);
@@ -30,7 +43,10 @@ with_image_of_bytes(const uint8_t *data, size_t size, void (*read_image)(const s
 		image.device_major = major(status.st_dev);
 		image.device_minor = minor(status.st_dev);
 		image.inode = status.st_ino;
-		read_image(&image, size);
+		if (image_file_open(&image, &file) == 0) {
+			read_file(file, size);
+			image_file_close(file);
+		}
 	}
 	close(fd);
 }

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/image_file.h"
 #include "image/lines.h"
 #include "image/symbols.h"
 #include "tests/fuzz/image_of_bytes.h"
-
-#define LOOKUPS 256
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,12 +23,11 @@ look_up(struct image_lines *lines, const struct image_file *file, size_t size)
 {
 	struct inlined_call calls[INLINED_MAX];
 	struct source_place place;
-	uint64_t address;
 	size_t count;
 
 	for (uint64_t i = 0; i < LOOKUPS; i++) {
-		if (image_file_address(file, i * size / LOOKUPS, &address))
-			address = i * size / LOOKUPS;
+		const uint64_t address = address_of_lookup(file, i, size);
+
 		if (image_lines_inlined(lines, address, calls, &count) == 0)
 			touch_calls(calls, count);
 		if (image_lines_find(lines, address, &place))
@@ -42,15 +38,12 @@ look_up(struct image_lines *lines, const struct image_file *file, size_t size)
 }
 
 static void
-read_image(const struct image *image, size_t size)
+read_file(struct image_file *file, size_t size)
 {
 	struct symbol_table *table = NULL;
 	struct image_lines *lines;
-	struct image_file *file;
 	char *name;
 
-	if (image_file_open(image, &file))
-		return;
 	if (image_file_soname(file, &name) == 0)
 		free(name);
 	if (symbol_table_from_file(file, &table) == 0 && image_lines_new(file, &lines) == 0) {
@@ -60,12 +53,11 @@ read_image(const struct image *image, size_t size)
 		image_lines_free(lines);
 	}
 	symbol_table_free(table);
-	image_file_close(file);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	with_image_of_bytes(data, size, read_image);
+	with_file_of_bytes(data, size, read_file);
 	return 0;
 }

@@ -5,8 +5,6 @@
 #include "image/symbols.h"
 #include "tests/fuzz/image_of_bytes.h"
 
-#define LOOKUPS 256
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
@@ -26,25 +24,21 @@ look_up(const struct symbol_table *table, size_t size)
 }
 
 static void
-read_image(const struct image *image, size_t size)
+read_file(struct image_file *file, size_t size)
 {
 	struct symbol_table *table;
-	struct image_file *file;
 	uint64_t address;
 
-	if (image_file_open(image, &file))
-		return;
 	image_file_address(file, size / 2, &address);
 	if (symbol_table_from_file(file, &table) == 0) {
 		look_up(table, size);
 		symbol_table_free(table);
 	}
-	image_file_close(file);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	with_image_of_bytes(data, size, read_image);
+	with_file_of_bytes(data, size, read_file);
 	return 0;
 }
