@@ -238,10 +238,10 @@ static bool find_target(struct type_search *search, uint32_t at, uint8_t reg, un
                         struct data_place *target);
 
 /*
- * The constant part of an index: compilers add the distance of an array within its structure to the index, before they
- * scale it. What is not constant counts as 0.
+ * The constant part of an index, modulo 2^64: compilers add the distance of an array within its structure to the index,
+ * before they scale it. What is not constant counts as 0.
  */
-static int64_t
+static uint64_t
 constant_part(struct access_types *types, uint32_t at, uint8_t reg, unsigned depth)
 {
 	static const char *const copies[] = {"mov", "movsxd", "movsx", "movzx", "sxtw", "uxtw", "mv", NULL};
@@ -259,24 +259,29 @@ constant_part(struct access_types *types, uint32_t at, uint8_t reg, unsigned dep
 		return 0;
 	last = &detail.operands[detail.operand_count - 1];
 	if (strcmp(detail.mnemonic, "lea") == 0 && !last->is_pc) {
-		sum = (uint64_t)last->value + (uint64_t)constant_part(types, at, last->base, depth - 1);
-		return (int64_t)(sum +
-		                 (uint64_t)constant_part(types, at, last->index, depth - 1) * (uint64_t)last->scale);
+		sum = (uint64_t)last->value + constant_part(types, at, last->base, depth - 1);
+		return sum + constant_part(types, at, last->index, depth - 1) * last->scale;
 	}
 	from = detail.operands[detail.operand_count - 2].reg;
 	if (last->kind == OPERAND_REGISTER && is_one_of(detail.mnemonic, copies))
 		return constant_part(types, at, last->reg, depth - 1);
-	sum = (uint64_t)constant_part(types, at, from, depth - 1);
+	sum = constant_part(types, at, from, depth - 1);
 	if (is_one_of(detail.mnemonic, sums) && last->kind == OPERAND_IMMEDIATE)
-		return (int64_t)(sum + ((uint64_t)last->value << (last->shift & 63)));
+		return sum + ((uint64_t)last->value << (last->shift & 63));
 	if (is_one_of(detail.mnemonic, sums) && last->kind == OPERAND_REGISTER)
-		return (int64_t)(sum +
-		                 ((uint64_t)constant_part(types, at, last->reg, depth - 1) << (last->shift & 63)));
+		return sum + (constant_part(types, at, last->reg, depth - 1) << (last->shift & 63));
 	if (is_one_of(detail.mnemonic, differences) && last->kind == OPERAND_IMMEDIATE)
-		return (int64_t)(sum - ((uint64_t)last->value << (last->shift & 63)));
+		return sum - ((uint64_t)last->value << (last->shift & 63));
 	if (is_one_of(detail.mnemonic, shifts) && last->kind == OPERAND_IMMEDIATE)
-		return (int64_t)(sum << ((uint64_t)last->value & 63));
+		return sum << ((uint64_t)last->value & 63);
 	return 0;
+}
+
+/* Modulo 2^64, as the machine adds: instructions of a damaged file may have any displacement. */
+static void
+move_place(struct data_place *place, uint64_t distance)
+{
+	place->offset = (int64_t)((uint64_t)place->offset + distance);
 }
 
 /* What is at a memory operand of instruction `at`. */
@@ -307,9 +312,9 @@ find_place(struct type_search *search, uint32_t at, const struct instruction_ope
 		/* a copy that is still where it was copied from: less is known of it */
 		return variable_on_stack(types, at, memory, place);
 	}
-	place->offset += memory->value;
+	move_place(place, (uint64_t)memory->value);
 	if (is_general(index))
-		place->offset += constant_part(types, at, index, SEARCH_DEPTH) * memory->scale;
+		move_place(place, constant_part(types, at, index, SEARCH_DEPTH) * memory->scale);
 	return true;
 }
 
@@ -370,13 +375,13 @@ spilled_target(struct type_search *search, const struct instruction_operand *mem
 
 /* Where a pointer points that instruction `at` loads. */
 static bool
-loaded_target(struct type_search *search, uint32_t at, const struct instruction_operand *memory, int64_t distance,
+loaded_target(struct type_search *search, uint32_t at, const struct instruction_operand *memory, uint64_t distance,
               unsigned depth, struct data_place *target)
 {
 	struct instruction_operand cell = *memory;
 	struct data_place place;
 
-	cell.value += distance;
+	cell.value = (int64_t)((uint64_t)cell.value + distance);
 	if (find_place(search, at, &cell, depth, &place))
 		return data_types_pointed(search->types->data, &place, target);
 	return variable_of_slot(search->types, at, &cell, target) || spilled_target(search, &cell, depth, target);
@@ -407,33 +412,33 @@ sum_target(struct type_search *search, uint32_t at, const struct instruction_det
 	const struct instruction_operand *last = &detail->operands[detail->operand_count - 1];
 	const struct instruction_operand *from = &detail->operands[detail->operand_count - 2];
 	struct access_types *types = search->types;
-	int64_t distance;
+	uint64_t distance;
 
 	if (from->kind != OPERAND_REGISTER || !is_general(from->reg))
 		return false;
 	if (last->kind == OPERAND_IMMEDIATE) {
-		distance = (int64_t)((uint64_t)last->value << last->shift);
+		distance = (uint64_t)last->value << (last->shift & 63);
 		distance = is_negative ? -distance : distance;
 		if (data_types_on_stack(types->data, address_of(types, at),
-		                        dwarf_register(types->architecture, from->reg), distance, target))
+		                        dwarf_register(types->architecture, from->reg), (int64_t)distance, target))
 			return true;
 		if (!find_target(search, at, from->reg, depth, target))
 			return false;
-		target->offset += distance;
+		move_place(target, distance);
 		return true;
 	}
 	if (is_negative) /* the distance between two pointers */
 		return false;
 	if (find_target(search, at, from->reg, depth, target)) {
 		if (last->kind == OPERAND_REGISTER)
-			target->offset += constant_part(types, at, last->reg, SEARCH_DEPTH) << (last->shift & 63);
+			move_place(target, constant_part(types, at, last->reg, SEARCH_DEPTH) << (last->shift & 63));
 		return true;
 	}
 	if (last->kind == OPERAND_MEMORY ? !loaded_target(search, at, last, 0, depth, target)
 	                                 : last->kind != OPERAND_REGISTER || !is_general(last->reg) ||
 	                                           !find_target(search, at, last->reg, depth, target))
 		return false;
-	target->offset += constant_part(types, at, from->reg, SEARCH_DEPTH);
+	move_place(target, constant_part(types, at, from->reg, SEARCH_DEPTH));
 	return true;
 }
 
@@ -463,7 +468,7 @@ made_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth
 	if (is_one_of(detail.mnemonic, differences) && detail.operand_count >= 2)
 		return sum_target(search, at, &detail, true, depth, target);
 	if (memory && of < memory_at && instruction->loads && detail.operands[of].size == POINTER_SIZE)
-		return loaded_target(search, at, memory, (int64_t)of * POINTER_SIZE, depth, target);
+		return loaded_target(search, at, memory, of * POINTER_SIZE, depth, target);
 	if (memory && memory->base == reg && types->architecture == ARCHITECTURE_AARCH64) /* [x0, #8]!, [x0], #8 */
 		return find_target(search, at, reg, depth, target);
 	if (memory || detail.operand_count != 2 || detail.operands[1].kind != OPERAND_REGISTER ||

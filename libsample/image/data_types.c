@@ -331,7 +331,7 @@ locate(struct data_types *types, Dwarf_Die *variable)
 		location.kind = LOCATION_REGISTER;
 	} else if (ops->atom == DW_OP_fbreg) {
 		location = find_frame_base(types);
-		location.offset += (int64_t)ops->number;
+		location.offset = (int64_t)((uint64_t)location.offset + ops->number);
 	} else if (read_address(&attribute, ops, &location.address)) {
 		location.kind = LOCATION_ADDRESS;
 	} else if (!read_sum(ops, &location)) {
@@ -390,7 +390,7 @@ visit_for_register(struct data_types *types, Dwarf_Die *variable, const struct v
 	if (location->kind != LOCATION_REGISTER || location->reg != search->reg || !type_entry_of(variable, &type) ||
 	    !target_from(types, &type, 0, &target))
 		return false;
-	target.offset = -location->offset;
+	target.offset = (int64_t) - (uint64_t)location->offset;
 	if (search->has_found && !data_types_is_structure(types, target.type))
 		return false;
 	search->found = target;
@@ -420,13 +420,13 @@ visit_for_memory(struct data_types *types, Dwarf_Die *variable, const struct var
 {
 	struct memory_search *search = context;
 	const int64_t start = location->kind == LOCATION_ADDRESS ? (int64_t)location->address : location->offset;
+	const uint64_t behind = (uint64_t)search->offset - (uint64_t)start;
 	Dwarf_Die type;
 
 	if (location->kind != search->kind || (location->kind == LOCATION_STACK && location->reg != search->reg) ||
-	    search->offset < start || !type_entry_of(variable, &type) ||
-	    (uint64_t)(search->offset - start) >= type_entry_size(&type))
+	    search->offset < start || !type_entry_of(variable, &type) || behind >= type_entry_size(&type))
 		return false;
-	search->found.offset = search->offset - start;
+	search->found.offset = (int64_t)behind;
 	return number_of(types, &type, &search->found.type);
 }
 

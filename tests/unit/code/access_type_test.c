@@ -586,7 +586,7 @@ variables_and_results_have_types_with_all_their_members(void **state)
 	close_program(&tried);
 }
 
-/* DWARF by hand, in which types are part of themselves. */
+/* DWARF by hand, in which types are part of themselves, and variables are nearly 2^63 bytes away. */
 /* clang-format off */
 static const char circles_source[] =
 	"__asm__(\".file 1 \\\"circles.c\\\"\");\n"
@@ -601,7 +601,9 @@ static const char circles_source[] =
 	"\".byte 4,0x34,0, 0x03,8, 0x49,0x13, 0x02,0x18, 0,0\\n\"\n"   /* variable: name, type, location */
 	"\".byte 5,0x16,0, 0x03,8, 0x49,0x13, 0,0\\n\"\n"              /* typedef: name, type */
 	"\".byte 6,0x01,1, 0x49,0x13, 0,0\\n\"\n"                      /* array: type */
-	"\".byte 7,0x21,0, 0x2f,0xb, 0,0, 0\\n\"\n"                    /* subrange: upper_bound */
+	"\".byte 7,0x21,0, 0x2f,0xb, 0,0\\n\"\n"                       /* subrange: upper_bound */
+	"\".byte 8,0x2e,1, 0x11,1, 0x12,7, 0x40,0x18, 0,0\\n\"\n"      /* function: low_pc, high_pc, frame_base */
+	"\".byte 9,0x0f,0, 0x49,0x13, 0,0, 0\\n\"\n"                   /* pointer: type */
 	"\".section .debug_info,\\\"\\\",@progbits\\n\"\n"
 	"\".Lunit: .long .Lend - .Lversion\\n\"\n"
 	"\".Lversion: .short 4\\n .long .Labbrev\\n .byte 8\\n\"\n"
@@ -615,7 +617,16 @@ static const char circles_source[] =
 	"\".uleb128 3\\n .asciz \\\"turns\\\"\\n .long .Lturns - .Lunit\\n .byte 4\\n .byte 0\\n\"\n"
 	"\".irp name, circle, turns, rows, holder\\n\"\n"
 	"\".uleb128 4\\n .asciz \\\"\\\\name\\\"\\n .long .L\\\\name - .Lunit\\n .uleb128 9\\n .byte 3\\n .quad object\\n\"\n"
-	"\".endr\\n .byte 0\\n .Lend:\\n .text\\n\");\n";
+	"\".endr\\n\"\n"
+	"\".Lpointer: .uleb128 9\\n .long .Lcircle - .Lunit\\n\"\n"
+	"\".uleb128 8\\n .quad main\\n .quad 8\\n .uleb128 2\\n .byte 0x75,0x7f\\n\"\n" /* register 5, less 1 */
+	"\".uleb128 4\\n .asciz \\\"deep\\\"\\n .long .Lcircle - .Lunit\\n\"\n"
+	"\".uleb128 11\\n .byte 0x75\\n .sleb128 -0x8000000000000000\\n\"\n"            /* at register 5, less 2^63 */
+	"\".uleb128 4\\n .asciz \\\"wrapped\\\"\\n .long .Lcircle - .Lunit\\n\"\n"
+	"\".uleb128 11\\n .byte 0x91\\n .sleb128 -0x8000000000000000\\n\"\n"            /* of the frame base */
+	"\".uleb128 4\\n .asciz \\\"far\\\"\\n .long .Lpointer - .Lunit\\n\"\n"
+	"\".uleb128 12\\n .byte 0x75\\n .sleb128 -0x8000000000000000\\n .byte 0x9f\\n\"\n" /* the value itself */
+	"\".byte 0\\n .byte 0\\n .Lend:\\n .text\\n\");\n";
 /* clang-format on */
 
 static void
@@ -641,6 +652,32 @@ types_that_are_part_of_themselves_end(void **state)
 	assert_false(data_types_named(data, main_at, "rows", &place));
 	assert_true(data_types_named(data, main_at, "holder", &place));
 	assert_layout(&tried, &place, "holder 8:");
+	close_program(&tried);
+}
+
+static void
+offsets_of_variables_wrap(void **state)
+{
+	const struct folder *folder = *state;
+	struct tried_program tried;
+	struct data_types *data;
+	struct data_place place;
+	char path[PATH_MAX];
+	uint64_t main_at;
+
+	need_tool("gcc");
+	write_file(folder, "circles.c", "%s", circles_source);
+	assert_true(run_in(folder, "gcc -o program $PWD/circles.c"));
+	open_program(path_in(folder, "program", path), &tried);
+	data = access_types_data(tried.types);
+	main_at = address_of(&tried, "main");
+	assert_true(data_types_on_stack(data, main_at, 5, INT64_MIN + 4, &place));
+	assert_int_equal(place.offset, 4);
+	assert_true(data_types_on_stack(data, main_at, 5, INT64_MAX, &place)); /* -1 - 2^63 */
+	assert_int_equal(place.offset, 0);
+	assert_true(data_types_in_register(data, main_at, 5, &place));
+	assert_true(place.offset == INT64_MIN);
+	assert_layout(&tried, &place, "circle 8:");
 	close_program(&tried);
 }
 
@@ -680,6 +717,7 @@ main(void)
 		cmocka_unit_test(types_may_be_in_a_debug_file),
 		cmocka_unit_test(variables_and_results_have_types_with_all_their_members),
 		cmocka_unit_test(types_that_are_part_of_themselves_end),
+		cmocka_unit_test(offsets_of_variables_wrap),
 		cmocka_unit_test(types_in_type_units_are_known_where_their_names_have_an_end),
 	};
 
