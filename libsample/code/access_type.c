@@ -9,14 +9,14 @@
 #include "code/procedures.h"
 #include "image/contents.h"
 
-#define SEARCH_DEPTH    8  /* definitions that lead to one another */
-#define SEARCH_VISITS   48 /* definitions of one search */
+#define SEARCH_DEPTH    8  /* definitions in a chain, each of a register that the next one reads */
+#define SEARCH_VISITS   48 /* definitions that one search looks at */
 #define CALL_DISTANCE   8  /* instructions behind a call in which its result is looked for */
 #define SPILLS_MAX      4  /* stores to one stack slot that are followed */
 #define POINTER_SIZE    8
 #define PROCEDURE_BYTES ((size_t)4 << 20) /* a longer one is not searched */
 
-/* What is known of the procedure that was asked for last. */
+/* The procedure of the last access, with its reaching definitions. */
 struct searched_procedure {
 	struct code_part parts[FLOW_PARTS_MAX];
 	struct flow_source source;
@@ -39,7 +39,7 @@ struct access_types {
 /* One search for what a register points to. */
 struct type_search {
 	struct access_types *types;
-	uint32_t visited[SEARCH_VISITS]; /* definitions */
+	uint32_t visited[SEARCH_VISITS]; /* indexes of instructions */
 	size_t visit_count;
 };
 
@@ -142,7 +142,10 @@ read_procedure(struct access_types *types, const struct symbol *symbol)
 	return err;
 }
 
-/* Make types->procedure the one that has `address`; one that cannot be read is kept, too, as such. */
+/*
+ * Make types->procedure the one that has `address`. One that cannot be read is kept without definitions, so that it is
+ * read once only. 0, -ENOENT, -ENOMEM.
+ */
 static int
 find_procedure(struct access_types *types, uint64_t address)
 {
@@ -164,9 +167,9 @@ find_procedure(struct access_types *types, uint64_t address)
 	return has_address(&types->procedure, address) ? 0 : -ENOENT;
 }
 
-/* ---- what registers and memory have ---- */
+/* ---- types of what registers point to, and of what is in memory ---- */
 
-/* Instructions by what they do, on all architectures. */
+/* Mnemonics of all architectures, by what the instructions do. */
 static const char *const moves[] = {"mov", "movabs", "mv", NULL};
 static const char *const sums[] = {"add", "adds", "addi", NULL};
 static const char *const differences[] = {"sub", "subs", NULL};
@@ -209,7 +212,7 @@ address_of(const struct access_types *types, uint32_t at)
 	return types->procedure.flow.instructions[at].address;
 }
 
-/* Where a register points before the code at `pc`, by variables. */
+/* Where a register points before the code at `pc`, known from a variable that is in it. */
 static bool
 variable_in_register(struct access_types *types, uint64_t pc, uint8_t reg, struct data_place *target)
 {
@@ -224,7 +227,7 @@ variable_on_stack(struct access_types *types, uint32_t at, const struct instruct
 	                           dwarf_register(types->architecture, memory->base), memory->value, place);
 }
 
-/* The variable at a constant address, as instruction `at` may know it. */
+/* The variable at a constant address, among those that the code at instruction `at` may name. */
 static bool
 variable_at(struct access_types *types, uint32_t at, uint64_t address, struct data_place *place)
 {
@@ -284,7 +287,7 @@ move_place(struct data_place *place, uint64_t distance)
 	place->offset = (int64_t)((uint64_t)place->offset + distance);
 }
 
-/* What is at a memory operand of instruction `at`. */
+/* The place that a memory operand of instruction `at` accesses. */
 static bool
 find_place(struct type_search *search, uint32_t at, const struct instruction_operand *memory, unsigned depth,
            struct data_place *place)
@@ -302,14 +305,14 @@ find_place(struct type_search *search, uint32_t at, const struct instruction_ope
 	if (reaching_defs_constant_before(&types->procedure.defs, at, memory->base, &address) &&
 	    variable_at(types, at, address + (uint64_t)memory->value, place))
 		return true;
-	/* without a scale, the pointer may be what is encoded as the index */
+	/* with a scale of 1, either register may have the pointer: compilers encode the two in any order */
 	if (find_target(search, at, memory->base, depth, place)) {
 		index = memory->index;
 	} else if (memory->scale == 1 && is_general(memory->index) &&
 	           find_target(search, at, memory->index, depth, place)) {
 		index = memory->base;
 	} else {
-		/* a copy that is still where it was copied from: less is known of it */
+		/* DWARF may say that a variable is still in memory at another register plus an offset */
 		return variable_on_stack(types, at, memory, place);
 	}
 	move_place(place, (uint64_t)memory->value);
@@ -318,7 +321,7 @@ find_place(struct type_search *search, uint32_t at, const struct instruction_ope
 	return true;
 }
 
-/* The global offset table has addresses of variables that the linker did not know to be near. */
+/* Where a pointer points that is loaded from the global offset table: it has the address of a variable. */
 static bool
 variable_of_slot(struct access_types *types, uint32_t at, const struct instruction_operand *memory,
                  struct data_place *target)
@@ -354,7 +357,7 @@ is_visited(struct type_search *search, uint32_t at)
 	return false;
 }
 
-/* A register that was stored where no variable is, and is loaded from there. */
+/* Where a pointer points that the compiler spilled to the stack, where no variable is, and that is loaded again. */
 static bool
 spilled_target(struct type_search *search, const struct instruction_operand *memory, unsigned depth,
                struct data_place *target)
@@ -373,7 +376,7 @@ spilled_target(struct type_search *search, const struct instruction_operand *mem
 	return false;
 }
 
-/* Where a pointer points that instruction `at` loads. */
+/* Where the pointer points that instruction `at` loads from `distance` bytes behind its memory operand. */
 static bool
 loaded_target(struct type_search *search, uint32_t at, const struct instruction_operand *memory, uint64_t distance,
               unsigned depth, struct data_place *target)
@@ -404,7 +407,8 @@ memory_operand(const struct instruction_detail *detail, size_t *at)
 	return found;
 }
 
-/* A sum of registers and constants: the pointer is one of the registers. */
+/* Where the result of an addition, or subtraction, points: one of the registers has a pointer, the rest is an offset.
+ */
 static bool
 sum_target(struct type_search *search, uint32_t at, const struct instruction_detail *detail, bool is_negative,
            unsigned depth, struct data_place *target)
@@ -450,7 +454,7 @@ made_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth
 	const struct instruction *instruction = &types->procedure.flow.instructions[at];
 	const struct instruction_operand *memory;
 	struct instruction_detail detail;
-	size_t memory_at = 0, of = 0;
+	size_t memory_at = 0, written = 0;
 	uint64_t address;
 
 	if (!control_flow_detail(&types->procedure.flow, at, &detail) || !detail.operand_count)
@@ -458,18 +462,20 @@ made_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth
 	if (reaching_defs_constant_of(&types->procedure.defs, at, reg, &address))
 		return variable_at(types, at, address, target);
 	memory = memory_operand(&detail, &memory_at);
-	while (of < detail.operand_count &&
-	       (detail.operands[of].kind != OPERAND_REGISTER || detail.operands[of].reg != reg))
-		of++;
+	while (written < detail.operand_count &&
+	       (detail.operands[written].kind != OPERAND_REGISTER || detail.operands[written].reg != reg))
+		written++;
 	if (strcmp(detail.mnemonic, "lea") == 0)
 		return memory && find_place(search, at, memory, depth, target);
 	if (is_one_of(detail.mnemonic, sums) && detail.operand_count >= 2)
 		return sum_target(search, at, &detail, false, depth, target);
 	if (is_one_of(detail.mnemonic, differences) && detail.operand_count >= 2)
 		return sum_target(search, at, &detail, true, depth, target);
-	if (memory && of < memory_at && instruction->loads && detail.operands[of].size == POINTER_SIZE)
-		return loaded_target(search, at, memory, of * POINTER_SIZE, depth, target);
-	if (memory && memory->base == reg && types->architecture == ARCHITECTURE_AARCH64) /* [x0, #8]!, [x0], #8 */
+	/* of a pair that is loaded, the second register comes from behind the first (aarch64: ldp x0, x1, [x2]) */
+	if (memory && written < memory_at && instruction->loads && detail.operands[written].size == POINTER_SIZE)
+		return loaded_target(search, at, memory, written * POINTER_SIZE, depth, target);
+	/* the base register is advanced within an array: [x0, #8]!, [x0], #8 */
+	if (memory && memory->base == reg && types->architecture == ARCHITECTURE_AARCH64)
 		return find_target(search, at, reg, depth, target);
 	if (memory || detail.operand_count != 2 || detail.operands[1].kind != OPERAND_REGISTER ||
 	    !is_general(detail.operands[1].reg))
@@ -481,7 +487,8 @@ made_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth
 	return find_target(search, at, detail.operands[1].reg, depth, target);
 }
 
-/* Where the result of a call right before instruction `at` points, if `reg` has it. */
+/* Where `reg` points before instruction `at` if it has the result of a call, at most CALL_DISTANCE instructions before.
+ */
 static bool
 result_target(struct access_types *types, uint32_t at, uint8_t reg, struct data_place *target)
 {
@@ -500,7 +507,7 @@ result_target(struct access_types *types, uint32_t at, uint8_t reg, struct data_
 	return false;
 }
 
-/* By the instructions that gave the register its value, the first of which an answer is known. */
+/* Where `reg` points before instruction `at`, by the first of its definitions for which that is known. */
 static bool
 defined_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth, struct data_place *target)
 {
@@ -514,7 +521,8 @@ defined_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned de
 	for (size_t i = 0; i < definitions.count; i++) {
 		const uint32_t made = definitions.at[i];
 
-		/* a variable may have it for a moment only, and be gone where it is used */
+		/* a variable may be in the register only right behind the definition, and no longer at instruction `at`
+		 */
 		if (!is_visited(search, made) &&
 		    (variable_in_register(types, instructions[made].address + instructions[made].size, reg, target) ||
 		     made_target(search, made, reg, depth, target)))

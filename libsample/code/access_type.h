@@ -1,14 +1,14 @@
 /*
- * access_type.h - of which type the data is that an instruction accesses, and where in it
+ * access_type.h - the type of the data that an instruction accesses, and the offset in it
  *
- * An access has a base register and a displacement. What the register points to is known by the variable whose value it
- * has there (image/data_types.h), or by the instructions that gave it its value, which are followed backwards: copies,
- * sums, addresses of variables, and loads of pointers out of variables and members. This is data-type profiling, as
- * perf does it (perf annotate --data-type), over reaching definitions instead of within a block.
+ * An access has a base register and a displacement. What the register points to is known from a variable that is in the
+ * register at this instruction (image/data_types.h), or from the instructions that wrote the register: copies, sums,
+ * addresses of variables, and loads of pointers from variables and members are followed backwards. perf annotate
+ * --data-type does data-type profiling in this way, too, within a block; here it follows reaching definitions.
  *
- * What a search does is bounded: definitions that it follows, instructions that it passes, and steps for all searches
- * of a procedure. Ask for accesses in ascending order: what is needed of a procedure is made once, and kept for the
- * last one only.
+ * Each search is bounded by the definitions that it follows and the instructions that it passes, and all searches in a
+ * procedure by a number of steps. Ask for accesses in ascending order: the definitions of a procedure are found when
+ * its first access is asked for, and forgotten when another procedure's is.
  *
  * Thread rule: one thread per access_types, and per the lines that it uses.
  */
@@ -25,7 +25,7 @@ struct access_types;
 
 struct access_type {
 	uint32_t type;   /* of access_types_data() */
-	uint64_t offset; /* in it */
+	uint64_t offset; /* of the access in the type, as data_types_offset() */
 	uint8_t size;    /* bytes that are accessed; 0: not known */
 };
 
@@ -40,7 +40,7 @@ void access_types_free(struct access_types *types); /* NULL is allowed */
 /* What the instruction at ELF virtual address `address` accesses. 0; -ENOENT when that is not known; -ENOMEM. */
 int access_types_find(struct access_types *types, uint64_t address, struct access_type *access);
 
-/* The types, with their members; owned by `types`. */
+/* The types that struct access_type has numbers of, with their members; owned by `types`. */
 struct data_types *access_types_data(struct access_types *types);
 
 #endif

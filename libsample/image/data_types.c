@@ -16,12 +16,12 @@
 #define LAYOUT_ENTRIES_MAX (1U << 18) /* that are looked at for one layout: members, functions and types of classes */
 
 struct known_type {
-	void *key; /* where its entry is */
-	uint32_t number;
+	void *key;       /* Dwarf_Die.addr: where libdw has its entry in memory */
+	uint32_t number; /* index into data_types.list */
 	UT_hash_handle hh;
 };
 
-/* A variable of a unit that is not of a function. */
+/* A static or global variable of a unit, outside of functions, by one of its names. */
 struct named_variable {
 	const char *name;
 	Dwarf_Off die;
@@ -29,7 +29,7 @@ struct named_variable {
 
 struct placed_variable {
 	uint64_t address; /* first, for array_compare_u64() */
-	uint64_t size;    /* of the part that is there; 0: all */
+	uint64_t size;    /* bytes that the compiler left of it; 0: all */
 	Dwarf_Off die;
 };
 
@@ -53,7 +53,7 @@ struct variable_location {
 	unsigned reg;
 	int64_t offset;
 	uint64_t address;
-	uint64_t size; /* of the part that is there; 0: all */
+	uint64_t size; /* bytes that the compiler left of it; 0: all */
 };
 
 struct data_types {
@@ -65,7 +65,7 @@ struct data_types {
 	struct known_type *known;
 	struct unit_variables *variables;
 
-	/* at one instruction: the function and what is inlined there, the innermost last; where its frame is */
+	/* for the instruction at `pc`: its function and what is inlined or nested there, the innermost last */
 	uint64_t pc;
 	Dwarf_Die scopes[DEBUG_INFO_DEPTH_MAX + 1];
 	size_t scope_count;
@@ -84,7 +84,7 @@ data_types_new(const struct image_file *file, struct image_lines *lines, struct 
 	if (!*types)
 		return -ENOMEM;
 	(*types)->info = info;
-	/* where only a program header says where it is, libdw 0.188 leaks what it reads */
+	/* without a section header for .eh_frame, libdw 0.188 would read it by the program header, and leak that */
 	if (elf && elf_file_next_section(elf, NULL, ".eh_frame", &header))
 		(*types)->eh_frame = dwarf_getcfi_elf(elf->elf);
 	(*types)->debug_frame = dwarf_getcfi(info->dwarf);
@@ -110,7 +110,7 @@ data_types_free(struct data_types *types)
 
 /* ---- types ---- */
 
-/* False: it has no type, or memory ends. */
+/* The number of a type, or of an array's element, which may be new. False: it has no type, or there is no memory. */
 static bool
 number_of(struct data_types *types, const Dwarf_Die *from, uint32_t *number)
 {
@@ -172,7 +172,7 @@ data_types_offset(struct data_types *types, const struct data_place *place)
 	return (uint64_t)(offset < 0 ? offset + (int64_t)size : offset);
 }
 
-/* Where a variable of `type` points that is in a register, or that begins `offset` bytes before. */
+/* What the pointer points to that is `offset` bytes behind the start of an object of `type`. */
 static bool
 target_from(struct data_types *types, Dwarf_Die *type, uint64_t offset, struct data_place *target)
 {
@@ -192,6 +192,7 @@ data_types_pointed(struct data_types *types, const struct data_place *place, str
 
 /* ---- where variables are ---- */
 
+/* Make types->scopes those of `pc`. 0; -ENOENT: it is in no function that DWARF knows; -ENOMEM. */
 static int
 find_scopes(struct data_types *types, uint64_t pc)
 {
@@ -220,7 +221,7 @@ find_scopes(struct data_types *types, uint64_t pc)
 	return 0;
 }
 
-/* One operation that adds a constant to a register, as LOCATION_STACK. False: it is another. */
+/* The operation "register plus constant", as LOCATION_STACK. False: `op` is another. */
 static bool
 read_sum(const Dwarf_Op *op, struct variable_location *location)
 {
@@ -235,6 +236,7 @@ read_sum(const Dwarf_Op *op, struct variable_location *location)
 	return true;
 }
 
+/* The operation "in this register". False: `op` is another. */
 static bool
 read_register(const Dwarf_Op *op, unsigned *reg)
 {
@@ -247,7 +249,7 @@ read_register(const Dwarf_Op *op, unsigned *reg)
 	return true;
 }
 
-/* The canonical frame address at types->pc. */
+/* The canonical frame address (CFA) at types->pc, from call frame information. */
 static struct variable_location
 find_frame(struct data_types *types)
 {
@@ -292,6 +294,7 @@ find_frame_base(struct data_types *types)
 	return location;
 }
 
+/* The operation "at this address", directly or by an index into .debug_addr. False: `op` is another. */
 static bool
 read_address(Dwarf_Attribute *of, const Dwarf_Op *op, uint64_t *address)
 {
@@ -305,6 +308,7 @@ read_address(Dwarf_Attribute *of, const Dwarf_Op *op, uint64_t *address)
 	       dwarf_getlocation_attr(of, op, &attribute) == 0 && dwarf_formaddr(&attribute, address) == 0;
 }
 
+/* Where a variable is at types->pc. Expressions that compute more than one sum are not evaluated. */
 static struct variable_location
 locate(struct data_types *types, Dwarf_Die *variable)
 {
@@ -320,7 +324,7 @@ locate(struct data_types *types, Dwarf_Die *variable)
 		location.kind = LOCATION_REGISTER;
 		return location;
 	}
-	if (count == 2) { /* a static of which only the first member is left */
+	if (count == 2) { /* a static variable of which the optimizer left the first member only */
 		if (ops[1].atom == DW_OP_piece && read_address(&attribute, ops, &location.address)) {
 			location.kind = LOCATION_ADDRESS;
 			location.size = ops[1].number;
@@ -340,11 +344,11 @@ locate(struct data_types *types, Dwarf_Die *variable)
 	return location;
 }
 
-/* Whether the walk is done. */
+/* True ends the walk. */
 typedef bool variable_visit(struct data_types *types, Dwarf_Die *variable, const struct variable_location *location,
                             void *context);
 
-/* The variables and parameters that are in scope at `pc`, the innermost first. */
+/* Visit the variables and parameters in scope at `pc`, the innermost first. Whether a visit ended the walk. */
 static bool
 each_variable(struct data_types *types, uint64_t pc, variable_visit *visit, void *context)
 {
@@ -411,7 +415,7 @@ data_types_in_register(struct data_types *types, uint64_t pc, unsigned reg, stru
 struct memory_search {
 	enum location_kind kind;
 	unsigned reg;
-	int64_t offset; /* or the address */
+	int64_t offset; /* LOCATION_STACK: from the register; LOCATION_ADDRESS: the address */
 	struct data_place found;
 };
 
@@ -507,7 +511,7 @@ find_variables(struct data_types *types, uint64_t pc)
 	if (!variables)
 		return NULL;
 	variables->unit = unit;
-	find_scopes(types, pc); /* for locate() */
+	find_scopes(types, pc); /* locate() reads types->pc */
 	search.variables = variables;
 	err = debug_info_visit_unit(types->info, DW_TAG_variable, add_variable, &search);
 	if (!err)
@@ -525,7 +529,7 @@ find_variables(struct data_types *types, uint64_t pc)
 	return variables;
 }
 
-/* `offset` bytes behind the start of the variable. */
+/* The place `offset` bytes behind the start of a variable. False: that is outside of it, or its type is not known. */
 static bool
 place_in(struct data_types *types, Dwarf_Off variable, uint64_t offset, struct data_place *place)
 {
@@ -550,7 +554,7 @@ find_named(struct data_types *types, const struct unit_variables *variables, con
 		else
 			high = middle;
 	}
-	/* a declaration may not say how long an array is */
+	/* of several entries with the name, a declaration may not say how long the array is: take one that does */
 	for (; low < variables->named_count && strcmp(variables->named[low].name, name) == 0; low++) {
 		if (place_in(types, variables->named[low].die, offset, place))
 			return true;
@@ -603,7 +607,7 @@ visit_for_name(struct data_types *types, Dwarf_Die *variable, const struct varia
 bool
 data_types_named(struct data_types *types, uint64_t pc, const char *name, struct data_place *place)
 {
-	/* compilers add a number to the name of a function's own: "counter.0" */
+	/* compilers add a number to the linked name of a function's static variable: "counter.0" */
 	struct name_search search = {.name = name, .length = strcspn(name, ".")};
 	const struct unit_variables *variables;
 
@@ -651,9 +655,9 @@ data_types_returned(struct data_types *types, uint64_t pc, struct data_place *ta
 
 /* ---- layouts ---- */
 
-/* Within an array of structures: the members of each element. */
+/* The array of structures whose element is being looked at: each of its members is there `count` times. */
 struct layout_array {
-	uint64_t stride, count; /* stride 0: none */
+	uint64_t stride, count; /* stride 0: there is no array */
 };
 
 struct layout_walk {

@@ -11,7 +11,7 @@
 
 #define SCOPES_MAX 64 /* namespaces, classes and blocks within each other that are followed */
 
-/* The functions of a unit. */
+/* The functions of a unit, by their ranges. */
 struct unit_functions {
 	Dwarf_Off unit;
 	struct die_index functions;
@@ -132,7 +132,7 @@ index_units(struct debug_info *info)
 	return err;
 }
 
-/* By .debug_aranges; where a compiler does not write it, as clang, by the ranges of every unit. */
+/* By .debug_aranges; clang does not write it: then by the ranges that every unit has itself. */
 bool
 debug_info_find_unit(struct debug_info *info, uint64_t address)
 {
@@ -148,7 +148,7 @@ debug_info_find_unit(struct debug_info *info, uint64_t address)
 	return info->has_unit;
 }
 
-/* A damaged sibling may be the present entry, or one before it. */
+/* Offsets must ascend, or a damaged DW_AT_sibling would lead in a circle. */
 bool
 debug_info_next_sibling(Dwarf_Die *die)
 {
@@ -211,7 +211,7 @@ add_function(void *context, Dwarf_Die *function)
 	return add_ranges(search->index, function, &search->budget);
 }
 
-/* The functions of the present unit. 0 or -ENOMEM. */
+/* The functions of info->unit. 0 or -ENOMEM. */
 static int
 find_functions(struct debug_info *info, const struct die_index **functions)
 {

@@ -17,7 +17,7 @@
 
 #define DEBUG_INFO_DEPTH_MAX 128 /* blocks and inlined subroutines within each other that are followed */
 
-/* Code that an entry is about. */
+/* A range of code of an entry; a function in two sections has two. */
 struct die_range {
 	uint64_t start, end; /* `start` first, for array_compare_u64() */
 	Dwarf_Off die;
@@ -37,7 +37,7 @@ struct debug_info {
 	bool has_unit;
 	bool has_units;         /* `units` has been made */
 	bool has_names;         /* names in .debug_info and .debug_types end there, so that they can be read */
-	struct die_index units; /* for addresses that .debug_aranges does not have */
+	struct die_index units; /* by their ranges, for addresses that .debug_aranges does not have */
 	struct unit_functions *functions;
 	uint64_t budget_max; /* entries of one walk, ranges of one index: a damaged file may have more than bytes */
 };
@@ -52,10 +52,13 @@ bool debug_info_find_unit(struct debug_info *info, uint64_t address);
 /* The function that has code at `address`; `unit` becomes its unit. 0, -ENOENT, -ENOMEM. */
 int debug_info_function(struct debug_info *info, uint64_t address, Dwarf_Die *function);
 
-/* From an entry to the one below it that has the address, and may be inlined or contain what is. False: none. */
+/*
+ * Go from *die to the inlined subroutine or the block in it that has code at `address`. *budget: entries that may still
+ * be looked at. False: there is none.
+ */
 bool debug_info_descend(Dwarf_Die *die, uint64_t address, uint64_t *budget);
 
-/* The next entry beside *die; false when there is none. */
+/* Go to the next entry beside *die. False: there is none, or the file is damaged and has an earlier one as the next. */
 bool debug_info_next_sibling(Dwarf_Die *die);
 
 /* Whether functions and variables of the program may be below an entry with this tag: a namespace, a class. */

@@ -133,9 +133,13 @@ type_entry_member(Dwarf_Die *member, uint64_t *offset, uint64_t *size)
 		*size = (number % 8 + bits + 7) / 8;
 		return true;
 	}
-	*offset = 0; /* of a union */
-	return !dwarf_attr(member, DW_AT_data_member_location, &attribute) ||
-	       (dwarf_formudata(&attribute, &number) == 0 && (*offset = number, true));
+	*offset = 0; /* members of a union have no location */
+	if (!dwarf_attr(member, DW_AT_data_member_location, &attribute))
+		return true;
+	if (dwarf_formudata(&attribute, &number) != 0)
+		return false;
+	*offset = number;
+	return true;
 }
 
 bool
@@ -215,7 +219,7 @@ type_name_append(struct type_name *name, const char *format, ...)
 	name->length = name->length < sizeof(name->text) ? name->length : sizeof(name->text) - 1;
 }
 
-/* Languages in which a structure's name is written without `struct`. */
+/* Whether the source language of a unit writes a structure's name without `struct`. */
 static bool
 has_plain_names(Dwarf_Die *unit)
 {
@@ -232,8 +236,8 @@ has_plain_names(Dwarf_Die *unit)
 }
 
 /*
- * "bank::" of bank::account: the namespaces and classes around an entry. Entries have no link to what is around them,
- * but lie behind its start and before what follows it.
+ * Of bank::account, "bank::": the namespaces and classes around a type. An entry has no link to the one around it, but
+ * is behind that one's start, and before its next sibling.
  */
 static void
 append_scopes(struct type_name *name, Dwarf_Die *unit, Dwarf_Die *type)
@@ -244,6 +248,8 @@ append_scopes(struct type_name *name, Dwarf_Die *unit, Dwarf_Die *type)
 	for (unsigned depth = 0; depth < DEBUG_INFO_DEPTH_MAX && dwarf_child(&at, &child) == 0; depth++) {
 		const char *text;
 
+		if (dwarf_dieoffset(&child) > wanted) /* a damaged file refers to the middle of an entry */
+			return;
 		do {
 			if (dwarf_dieoffset(&child) > wanted)
 				break;
@@ -275,7 +281,7 @@ append_named(struct type_name *name, Dwarf_Die *type, const char *text)
 	type_name_append(name, "%s", text);
 }
 
-/* The typedef nearest to a type that has no name itself. */
+/* Of a chain of typedefs, the last: it names a type without a name, as in "typedef struct { ... } pair". NULL: none. */
 static const char *
 nearest_typedef(const Dwarf_Die *from)
 {
@@ -291,12 +297,12 @@ nearest_typedef(const Dwarf_Die *from)
 	return found;
 }
 
-/* A structure by its own name, whatever typedefs it has; numbers and pointers by their typedef. */
+/* As type_entry_name(); `depth`: pointers to pointers that are still followed. */
 static void
 append_type(struct type_name *name, const Dwarf_Die *from, unsigned depth)
 {
 	Dwarf_Die at, type;
-	const char *text;
+	const char *text, *alias;
 	int tag;
 
 	if (!type_entry_peel(from, false, &at) || !type_entry_peel(&at, true, &type)) {
@@ -305,10 +311,11 @@ append_type(struct type_name *name, const Dwarf_Die *from, unsigned depth)
 	}
 	tag = dwarf_tag(&type);
 	text = dwarf_diename(type_entry_is_structure(tag) || tag == DW_TAG_enumeration_type ? &type : &at);
+	alias = text ? NULL : nearest_typedef(from);
 	if (text) {
 		append_named(name, &type, text);
-	} else if (nearest_typedef(from)) {
-		type_name_append(name, "%s", nearest_typedef(from));
+	} else if (alias) {
+		type_name_append(name, "%s", alias);
 	} else if (type_entry_is_pointer(tag) && depth) {
 		if (type_entry_of(&type, &at))
 			append_type(name, &at, depth - 1);
