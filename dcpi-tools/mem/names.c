@@ -122,7 +122,7 @@ find_file(struct names *names, const struct image *image)
 
 /* ---- places ---- */
 
-/* The function at `lookup`, and how far `offset` is from its start, into the place. */
+/* Set the function of a place to the one at `lookup`, and its distance to the bytes from its start to `offset`. */
 static void
 name_function(struct names *names, const struct named_file *file, uint64_t offset, uint64_t lookup,
               struct memory_place *place)
@@ -260,7 +260,7 @@ names_writes(struct names *names, const struct image *image, uint64_t offset)
 #define PLACE_ACCESSES 1
 #define PLACE_CALLS    2
 
-/* Which places have accesses, and which are of call chains, by place; free it. NULL: no memory. */
+/* By place, PLACE_ACCESSES if an access has it, PLACE_CALLS if a call chain has it; free it. NULL: no memory. */
 static uint8_t *
 mark_places(const struct memory_profile *profile)
 {
@@ -356,7 +356,7 @@ find_linked(const struct process_map *map, const struct process_mapping *data, c
 	return true;
 }
 
-/* Cut from a region what is of variables beside `address`, which is of none. */
+/* Cut the variables before and behind `address` from a region. It is in no variable; `linked`: its ELF address. */
 static void
 cut_variables(const struct symbol_table *variables, uint64_t address, uint64_t linked, struct memory_region *region)
 {
@@ -378,16 +378,18 @@ cut_variables(const struct symbol_table *variables, uint64_t address, uint64_t l
 			region->size = address + (symbol->offset - linked) - region->address;
 	}
 	if (low) {
+		uint64_t gap;
+
 		symbol = symbol_table_at(variables, low - 1);
-		if (symbol->offset + symbol->size <= linked &&
-		    linked - (symbol->offset + symbol->size) < address - region->address) {
-			region->size -= address - (linked - symbol->offset - symbol->size) - region->address;
-			region->address = address - (linked - symbol->offset - symbol->size);
+		gap = linked - (symbol->offset + symbol->size);
+		if (symbol->offset + symbol->size <= linked && gap < address - region->address) {
+			region->size -= address - gap - region->address;
+			region->address = address - gap;
 		}
 	}
 }
 
-/* A variable; or what is between two of them, which is called as the file is. */
+/* Make a region the variable at `address`; or the bytes between two variables, which keep the file's name. */
 static void
 find_variable(struct names *names, const struct process_map *map, const struct process_mapping *data, uint64_t address,
               struct memory_region *region)

@@ -40,10 +40,13 @@ bool names_writes(struct names *names, const struct image *image, uint64_t offse
  */
 int names_add_types(struct names *names);
 
-/* names_place() of an address. `is_return`: of the call before it. */
+/* names_place() of an address of a process. `is_return`: it is a return address. */
 uint32_t names_address(struct names *names, const struct process_map *map, uint64_t address, bool is_return);
 
-/* The variable, or the mapping, at an address. size 0: nothing is known. */
+/*
+ * The variable, or the mapping, at an address of a process; between two variables, the bytes between them, with the
+ * name of the file. region->size 0: nothing is mapped there.
+ */
 void names_region(struct names *names, const struct process_map *map, uint64_t address, struct memory_region *region);
 
 #endif

@@ -7,14 +7,14 @@
 #include "base/array.h"
 #include "code/access_type.h"
 
-#define CALLERS_MAX 8 /* frames of a call chain that are asked for what they return */
-#define TRIES_MAX   8 /* instructions whose units are asked for the type of one variable */
+#define CALLERS_MAX 8 /* frames of a call chain, from the innermost, whose results are looked at */
+#define TRIES_MAX   8 /* instructions in whose units the declaration of one variable is looked for */
 
-/* What is being typed. */
+/* The types of a file, and their numbers in the profile. */
 struct typing {
 	struct memory_profile *profile;
 	struct access_types *types;
-	uint32_t *numbers; /* by type of access_types_data(): the profile's; 0: not yet */
+	uint32_t *numbers; /* in the profile, by type of access_types_data(); 0: none yet */
 	size_t number_count;
 };
 
@@ -51,7 +51,7 @@ add_fields(struct memory_profile *profile, const struct data_layout *layout)
 	return 0;
 }
 
-/* The number of the type in the profile, which may have it from another unit. */
+/* *number: of the type in the profile, where another unit may have added it already. 0 or -ENOMEM. */
 static int
 add_layout(struct memory_profile *profile, const struct data_layout *layout, uint32_t *number)
 {
@@ -79,7 +79,7 @@ add_layout(struct memory_profile *profile, const struct data_layout *layout, uin
 	return 0;
 }
 
-/* 0 or -ENOMEM. */
+/* *number: of a type of access_types_data() in the profile; 0: its size is not known. 0 or -ENOMEM. */
 static int
 number_of(struct typing *typing, uint32_t type, uint32_t *number)
 {
@@ -126,7 +126,7 @@ type_instructions(struct typing *typing, const struct typed_instruction *instruc
 	return err == -ENOMEM ? err : 0;
 }
 
-/* A variable by its name, as the unit knows it of an instruction that accesses it. */
+/* Set the type of a variable, by its name in the unit of the instruction at `address`. 0 or -ENOMEM. */
 static int
 type_variable(struct typing *typing, struct memory_object *object, uint64_t address)
 {

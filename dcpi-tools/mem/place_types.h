@@ -1,8 +1,8 @@
 /*
- * place_types.h - the types of what instructions of a file access, into a memory profile
+ * place_types.h - finds the types of the data that instructions of a file access, and adds them to a memory profile
  *
- * One type of two units, or of two files, has one number: it is compared by its name, its size and its members. Thread
- * rule: one thread per profile and file.
+ * A type that two units or two files describe has one number in the profile, if its name, its size and its members are
+ * equal in both. Thread rule: one thread per profile and file.
  */
 #ifndef DCPI_TOOLS_MEM_PLACE_TYPES_H
 #define DCPI_TOOLS_MEM_PLACE_TYPES_H
@@ -22,9 +22,10 @@ struct typed_file {
 	const struct symbol_table *functions, *variables; /* variables may be NULL */
 };
 
+/* An instruction of the file, and the place of the profile that it is. */
 struct typed_instruction {
 	uint64_t address; /* ELF virtual address; first, for array_compare_u64() */
-	uint32_t place;   /* the profile's */
+	uint32_t place;   /* index into memory_profile.places */
 };
 
 struct typed_places {
@@ -32,21 +33,24 @@ struct typed_places {
 	size_t count, room;
 };
 
-/* What a function returns that is in call chains. */
+/* What the function of a place in call chains returns. */
 struct returned_type {
 	enum returned_kind kind;
-	uint32_t type; /* the profile's, of RETURNED_POINTER */
+	uint32_t type; /* number in the profile of what RETURNED_POINTER points to; 0: not known */
 };
 
 /*
- * Set the types of the places that access something, and of variables that they access by name; what is not known stays
- * 0. `callers` are return addresses: what their functions return goes into `returned`, by place. The lists are sorted
- * here. 0 or -ENOMEM.
+ * Set the types of the `accessed` places, and those of the static objects that they access, by the objects' names; a
+ * type that is not known stays 0. `callers` are return addresses: what their functions return is stored in `returned`,
+ * which has an element for each place of the profile. Sorts accessed->list. 0 or -ENOMEM.
  */
 int place_types_add(struct memory_profile *profile, const struct typed_file *file, struct typed_places *accessed,
                     struct typed_places *callers, struct returned_type *returned);
 
-/* Set the types of sites: of the innermost function of each that returns a pointer, but not one to void. */
+/*
+ * Set the types of sites. Of the functions in a call chain, from the innermost outwards, the first counts that returns
+ * something else than a pointer to void, if it returns a pointer.
+ */
 void place_types_add_sites(struct memory_profile *profile, const struct returned_type *returned);
 
 #endif

@@ -407,8 +407,7 @@ memory_operand(const struct instruction_detail *detail, size_t *at)
 	return found;
 }
 
-/* Where the result of an addition, or subtraction, points: one of the registers has a pointer, the rest is an offset.
- */
+/* Where the result of an addition or subtraction points: one operand is a pointer, the other an offset. */
 static bool
 sum_target(struct type_search *search, uint32_t at, const struct instruction_detail *detail, bool is_negative,
            unsigned depth, struct data_place *target)
@@ -487,8 +486,7 @@ made_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned depth
 	return find_target(search, at, detail.operands[1].reg, depth, target);
 }
 
-/* Where `reg` points before instruction `at` if it has the result of a call, at most CALL_DISTANCE instructions before.
- */
+/* Where `reg` points before instruction `at`, if it has the result of a call shortly before (CALL_DISTANCE). */
 static bool
 result_target(struct access_types *types, uint32_t at, uint8_t reg, struct data_place *target)
 {
@@ -521,8 +519,7 @@ defined_target(struct type_search *search, uint32_t at, uint8_t reg, unsigned de
 	for (size_t i = 0; i < definitions.count; i++) {
 		const uint32_t made = definitions.at[i];
 
-		/* a variable may be in the register only right behind the definition, and no longer at instruction `at`
-		 */
+		/* a variable may be in the register right behind its definition, and no longer at instruction `at` */
 		if (!is_visited(search, made) &&
 		    (variable_in_register(types, instructions[made].address + instructions[made].size, reg, target) ||
 		     made_target(search, made, reg, depth, target)))

@@ -8,18 +8,20 @@
 
 #include "base/array.h"
 
-#define MOST         2  /* a type needs one part in so many of the votes */
-#define LEAST        8  /* also where others are part of it */
-#define STRUCTURES   8  /* of all votes, one part in so many must be for structures, for these to be preferred */
-#define LISTED       4  /* members */
-#define LISTED_LEAST 50 /* one part in so many of the cycles: less is not listed */
+/* Parts, as 1 of so many. */
+#define MAJORITY     2  /* of the votes: what a type needs to be elected */
+#define NESTED_LEAST 8  /* of all votes: what it needs, too, where only those for types as large are its rivals */
+#define STRUCTURES   8  /* of all votes: what structures need together to be preferred to numbers */
+#define LISTED_LEAST 50 /* of the cycles: a member with fewer is not listed */
 
-static const uint32_t leads[] = {0, 8, 16};
+#define LISTED 4 /* members of a list */
+
+static const uint32_t leads[] = {0, 8, 16}; /* bytes in front of the first element that are tried */
 
 /* Votes for one type. */
 struct type_count {
-	uint64_t all;                        /* accesses of the type, wherever they were */
-	uint64_t agreed[ARRAY_COUNT(leads)]; /* where the type has what they access */
+	uint64_t all;                        /* of all accesses that take the object for this type */
+	uint64_t agreed[ARRAY_COUNT(leads)]; /* of those that are where this type has what they access, by lead */
 };
 
 struct type_votes {
@@ -27,10 +29,10 @@ struct type_votes {
 	struct type_count *counts; /* by type, from 1 on */
 	uint32_t *voted;           /* types with votes */
 	size_t voted_count;
-	uint32_t declared;    /* type of a variable; 0: none */
-	uint32_t made;        /* what a function that made the object returns a pointer to; 0: not known */
-	uint64_t made_agreed; /* of the votes for numbers: that type has one of this size there */
-	bool is_small;        /* an object is smaller than that type */
+	uint32_t declared;    /* type of the variable, by its declaration; 0: it is none */
+	uint32_t made;        /* type to which a function that made the object returns a pointer; 0: not known */
+	uint64_t made_agreed; /* votes for numbers where `made` has a member of the number's size */
+	bool is_small;        /* an object is smaller than `made` */
 };
 
 struct type_votes *
@@ -67,14 +69,14 @@ is_flexible(const struct memory_profile *profile, const struct memory_type *type
 	return type->count && profile->fields[type->first + type->count - 1].count == UINT64_MAX;
 }
 
-/* Where in the type a byte of the object is, `offset` behind the first element. */
+/* The offset in the type, of a byte that is `offset` bytes behind the start of the first element. */
 static uint64_t
 offset_in_type(const struct memory_profile *profile, const struct memory_type *type, uint64_t offset)
 {
 	return offset < type->size || is_flexible(profile, type) ? offset : offset % type->size;
 }
 
-/* The member of a type; of several, the first. */
+/* The member of a type at an offset; of those of a union, the first. NULL: there is none. */
 static const struct memory_field *
 field_at(const struct memory_profile *profile, const struct memory_type *type, uint64_t offset)
 {
@@ -101,7 +103,10 @@ object_type_field(const struct memory_profile *profile, const struct object_type
 
 /* ---- votes ---- */
 
-/* Whether the access is where an object of the type, behind `lead` bytes, has what the instruction takes it for. */
+/*
+ * Whether an access is where the object has the member that the instruction accesses, if `lead` bytes and then elements
+ * of the instruction's type are in the object.
+ */
 static bool
 agrees(const struct memory_profile *profile, const struct memory_access *access, const struct memory_place *place,
        uint32_t lead)
@@ -122,8 +127,8 @@ agrees(const struct memory_profile *profile, const struct memory_access *access,
 }
 
 /*
- * Whether an object may be of one type. What has neither a variable's name nor someone who made it is a place where
- * several things are: a stack, the data of a program between its variables.
+ * Whether an object may be of one type. Memory that no call chain made, and that is neither a file nor a variable, has
+ * things of several types: a stack, the data of a program between its variables.
  */
 static bool
 is_typed(const struct memory_object *object)
@@ -168,7 +173,7 @@ is_structure(const struct type_votes *votes, uint32_t type)
 	return memory_profile_type(votes->profile, type)->count > 0;
 }
 
-/* Votes for structures, or for all else, of at least `size` bytes. */
+/* The votes for structures of at least `size` bytes, or for types that are none. */
 static uint64_t
 count_votes(const struct type_votes *votes, bool structures, uint64_t size)
 {
@@ -183,7 +188,10 @@ count_votes(const struct type_votes *votes, bool structures, uint64_t size)
 	return sum;
 }
 
-/* The type that most agree on, among structures or all else. `nested`: the smaller may be part of the larger. */
+/*
+ * The type that most votes agree on, among structures, or among types that are none. `nested`: smaller types may be
+ * parts of it, so that only votes for types that are at least as large are against it.
+ */
 static struct object_type
 elect(const struct type_votes *votes, bool structures, bool nested)
 {
@@ -201,7 +209,8 @@ elect(const struct type_votes *votes, bool structures, bool nested)
 		for (size_t k = 0; k < ARRAY_COUNT(leads); k++) {
 			const uint64_t agreed = votes->counts[type].agreed[k];
 
-			if (agreed <= most || agreed < rivals / MOST || agreed < all / (nested ? LEAST : MOST))
+			if (agreed <= most || agreed < rivals / MAJORITY ||
+			    agreed < all / (nested ? NESTED_LEAST : MAJORITY))
 				continue;
 			most = agreed;
 			best = (struct object_type){type, leads[k]};
@@ -214,15 +223,16 @@ struct object_type
 type_votes_take(struct type_votes *votes)
 {
 	const uint64_t structures = count_votes(votes, true, 0), others = count_votes(votes, false, 0);
+	const bool has_structures = structures >= (structures + others) / STRUCTURES;
 	struct object_type type = {votes->declared, 0};
 
-	if (!type.type && structures >= (structures + others) / STRUCTURES)
+	if (!type.type && has_structures)
 		type = elect(votes, true, false);
-	if (!type.type && structures >= (structures + others) / STRUCTURES)
+	if (!type.type && has_structures)
 		type = elect(votes, true, true);
-	/* what is accessed by pointers to members, or by code of which nothing is known */
+	/* the object is accessed by pointers to its members, or by code without debug information */
 	if (!type.type && votes->made && is_structure(votes, votes->made) && !votes->is_small &&
-	    votes->made_agreed >= others / MOST)
+	    votes->made_agreed >= others / MAJORITY)
 		type.type = votes->made;
 	if (!type.type)
 		type = elect(votes, false, false);
@@ -270,19 +280,23 @@ object_type_list(const struct memory_profile *profile, const struct object_type 
 		if (!cycles[i] || cycles[i] < all / LISTED_LEAST)
 			continue;
 		count++;
-		for (; at > 0 && cycles[order[at - 1]] < cycles[i]; at--)
+		for (; at > 0 && cycles[order[at - 1]] < cycles[i]; at--) {
 			if (at < LISTED)
 				order[at] = order[at - 1];
+		}
 		if (at < LISTED)
 			order[at] = i;
 		listed += listed < LISTED;
 	}
-	for (uint32_t i = 0; i < listed && length < size; i++)
+	for (uint32_t i = 0; i < listed && length < size; i++) {
+		const bool is_last = i + 1 == listed && count == listed;
+
 		length += (size_t)snprintf(text + length, size - length, "%s%s",
-		                           !i                                 ? ""
-		                           : i + 1 < listed || count > listed ? ", "
-		                                                              : " and ",
+		                           !i        ? ""
+		                           : is_last ? " and "
+		                                     : ", ",
 		                           memory_profile_text(profile, profile->fields[type->first + order[i]].name));
+	}
 	if (count > listed && length < size)
 		snprintf(text + length, size - length, " and %" PRIu32 " more", count - listed);
 }

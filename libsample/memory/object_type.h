@@ -1,17 +1,17 @@
 /*
- * object_type.h - which type memory objects have, and which member is at which of their bytes
+ * object_type.h - the type of memory objects, and the member at each of their bytes
  *
- * Nobody says what a program keeps in a block of the heap. But of each sampled access it may be known of which type
- * its instruction takes the data to be (struct memory_place), so the accesses vote, each with what it cost. A type is
- * taken only if the object is large enough, and if the accesses are where that type has the members that they are
- * of: an object may begin with 8 or 16 bytes that count its elements (new[] of C++), then elements follow each other.
+ * The type of a block of the heap is not recorded anywhere. But the instruction of a sampled access may have a type
+ * (struct memory_place), so accesses vote for types, each with its cost as its weight. A vote counts only if the object
+ * is large enough, and if the access is where an object of that type has the member that the instruction accesses. The
+ * elements of an object may follow 8 or 16 bytes that hold their number (new[] of C++).
  *
- * A variable has the type of its declaration. Where only numbers are accessed, by pointers to members, or where nothing
- * is known of the code, the type counts that a function which made the object returns a pointer to.
+ * A variable has the type of its declaration. Where instructions access only numbers, by pointers to members, or have
+ * no type, the object has the type to which a function that made it returns a pointer.
  *
- * Where structures of several types are accessed, the smaller may be part of the larger; and a number may be one of a
- * structure's. So structures are preferred to numbers, and what more than half of the accesses to structures agree on
- * is taken; if there is no such type, one that does so among those that are at least as large.
+ * An instruction may access a structure by a part of it: by a structure within it, or by a number. So structures are
+ * preferred to numbers, and of structures the type is taken on which at least half of their votes agree; if there is
+ * none, a type on which at least half of the votes agree that are for types as large or larger.
  *
  * Thread rule: one thread per type_votes; the profile must not change while it lives.
  */
@@ -34,9 +34,10 @@ struct type_votes;
 struct type_votes *type_votes_new(const struct memory_profile *profile); /* NULL: no memory */
 void type_votes_free(struct type_votes *votes);                          /* NULL is allowed */
 
+/* Add an access of the profile. Those between two type_votes_take() are of objects of one site or name. */
 void type_votes_add(struct type_votes *votes, const struct memory_access *access);
 
-/* The type of all that were added, which are forgotten. */
+/* The type of the objects whose accesses were added since the last call; zeroed: not known. */
 struct object_type type_votes_take(struct type_votes *votes);
 
 /* The member at `offset` of an object of this type. NULL: none, or the type is no structure. */
@@ -47,7 +48,7 @@ const struct memory_field *object_type_field(const struct memory_profile *profil
 void object_type_text(const struct memory_profile *profile, const struct object_type *type, uint64_t bytes, char *text,
                       size_t size);
 
-/* The names of those members for which there are most cycles, "hits, misses and 3 more"; cycles[i]: of field i. */
+/* The members with the most cycles, "hits, misses and 3 more"; cycles[i] are those of member i of the type. */
 void object_type_list(const struct memory_profile *profile, const struct object_type *type, const uint64_t *cycles,
                       char *text, size_t size);
 
