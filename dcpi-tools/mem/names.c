@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "code/decoder.h"
+#include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/mem/place_types.h"
 #include "dcpi-tools/mem/tracked.h"
@@ -82,18 +83,29 @@ names_free(struct names *names)
 	free(names);
 }
 
+/* libelf and libdw may fault on a damaged file: the message must name it, not the database that dcpimem writes. */
+static void
+enter_guard(struct image_guard *guard, const struct named_file *file)
+{
+	image_guard_enter(guard, file->path, "build or install it again, or remove its debug information");
+}
+
 /* What cannot be read stays NULL. */
 static void
 open_file(struct named_file *file, const struct image *image)
 {
-	if (image_file_open(image, &file->file))
-		return;
-	if (symbol_table_from_file(file->file, &file->functions))
-		file->functions = NULL;
-	if (symbol_table_of_variables(file->file, &file->variables))
-		file->variables = NULL;
-	if (image_lines_new(file->file, &file->lines))
-		file->lines = NULL;
+	struct image_guard guard;
+
+	enter_guard(&guard, file);
+	if (image_file_open(image, &file->file) == 0) {
+		if (symbol_table_from_file(file->file, &file->functions))
+			file->functions = NULL;
+		if (symbol_table_of_variables(file->file, &file->variables))
+			file->variables = NULL;
+		if (image_lines_new(file->file, &file->lines))
+			file->lines = NULL;
+	}
+	image_guard_leave(&guard);
 }
 
 /* NULL: no memory. */
@@ -145,10 +157,16 @@ static void
 name_source(struct names *names, const struct named_file *file, uint64_t lookup, struct memory_place *place)
 {
 	struct source_place source;
+	struct image_guard guard;
 	uint64_t address;
+	int err;
 
-	if (!file || !file->lines || image_file_address(file->file, lookup, &address) ||
-	    image_lines_find(file->lines, address, &source))
+	if (!file || !file->lines || image_file_address(file->file, lookup, &address))
+		return;
+	enter_guard(&guard, file);
+	err = image_lines_find(file->lines, address, &source);
+	image_guard_leave(&guard);
+	if (err)
 		return;
 	place->source = memory_profile_add_text(names->profile, source.path);
 	place->line = source.line;
@@ -304,6 +322,7 @@ names_add_types(struct names *names)
 	struct returned_type *returned = calloc(profile->place_count + 1, sizeof(*returned));
 	struct typed_places accessed = {.count = 0}, callers = {.count = 0};
 	uint8_t *marks = mark_places(profile);
+	struct image_guard guard;
 	int err = returned && marks ? 0 : -ENOMEM;
 
 	for (const struct named_file *file = names->files; file && !err; file = file->hh.next) {
@@ -314,8 +333,11 @@ names_add_types(struct names *names)
 		err = list_places(names, file, marks, PLACE_ACCESSES, &accessed);
 		if (!err)
 			err = list_places(names, file, marks, PLACE_CALLS, &callers);
-		if (!err && (accessed.count || callers.count))
-			err = place_types_add(profile, &typed, &accessed, &callers, returned);
+		if (err || (!accessed.count && !callers.count))
+			continue;
+		enter_guard(&guard, file);
+		err = place_types_add(profile, &typed, &accessed, &callers, returned);
+		image_guard_leave(&guard);
 	}
 	if (!err)
 		place_types_add_sites(profile, returned);
