@@ -35,15 +35,13 @@ remedy()
 }
 
 # nothing NAME MACHINE LOOPS MIB - the control is no faster with what tempts. Where threads compete for one line, the time
-# depends on which of them gets it, and varies by a quarter at times: there the median of three runs counts.
+# depends on which of them gets it.
 nothing()
 {
-	local gain most=1.03 runs=1
+	local gain most=1.03
 
-	[[ $1 = counter || $1 = queue ]] && most=1.15 runs=3
-	gain=$(for ((run = 0; run < runs; run++)); do
-		gain controls "$1" "$2" tempting "$3 $4"
-	done | sort -n | sed -n "$((runs / 2 + 1))p")
+	[[ $1 = counter || $1 = queue ]] && most=1.15
+	gain=$(gain controls "$1" "$2" tempting "$3 $4")
 	check_at_most "$1: with what tempts, the program is $gain times as fast, at most" $most "$gain"
 }
 

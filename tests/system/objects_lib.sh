@@ -30,11 +30,11 @@ each_control()
 {
 	"$1" stream $opteron 4 24
 	"$1" private $xeon 50000 192
-	"$1" cached $xeon 200000 1
+	"$1" cached $xeon 3000000 1
 	"$1" spread $opteron 6 32
-	"$1" counter $xeon 20000 1
+	"$1" counter $xeon 400000 1
 	"$1" padded $xeon 1000000 1
-	"$1" queue $xeon 50000 1
+	"$1" queue $xeon 200000 1
 	"$1" churn $xeon 2000 1
 	"$1" once $xeon 10000000 1
 	"$1" rare $xeon 100 1
