@@ -22,6 +22,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
+#include "tracker/keeper.h"
 #include "tracker/log.h"
 #include "tracker/pages.h"
 
@@ -602,6 +603,8 @@ begin(void)
 		record_first_stack();
 		log_leave();
 		pages_begin(next.pthread_create);
+		if (log_keeps())
+			keeper_begin(next.pthread_create);
 	}
 	errno = error;
 }

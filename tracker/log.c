@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -18,33 +19,34 @@
 #include <cpuid.h>
 #endif
 
-#define SITES         65536u
-#define CHUNKS        4096u /* 16 MiB */
-#define KNOWN_SITES   32768u
-#define KNOWN_FRAMES  32768u
-#define WALK_BITS     10 /* for the words of a frame that is known */
-#define WALK_WORDS    ((1u << WALK_BITS) - 2)
-#define WALK_MASK     ((1u << WALK_BITS) - 1)
-#define WALK_VARIES   0         /* the frame has not the same size each time */
-#define WALK_ENDS     WALK_MASK /* there is no further frame */
-#define CHECK_EACH    1024u     /* call chain that is known and is unwound again */
-#define SHORT_NS      10000     /* objects that live no longer are taken back, if they are small */
-#define SHORT_COUNTS  0x8000u   /* of a counter whose rate is not known: TSCs and targets have 1 to 5 GHz */
-#define SHORT_BYTES   4096
-#define COUNT_EACH    64   /* short-lived objects of a thread, to be added to the file's */
-#define NUMBERS_MAX   1000 /* programs that a process executes */
-#define WAITS_MAX     200  /* for the reader to give a chunk back, */
-#define WAIT_NS       100000
-#define NS_PER_SECOND UINT64_C(1000000000)
-#define SITE_TRIES    64
-#define PAGE          4096u
-#define AT_ONCE       16u /* chunks that get room on the disk together */
-#define HASH_FACTOR   UINT64_C(0x9e3779b97f4a7c15)
-#define FIRST_SIZE    (sizeof(struct object_log_header))
-#define SITES_SIZE    (sizeof(struct object_log_site) * SITES)
-#define CHUNKS_SIZE   (sizeof(struct object_log_chunk) * CHUNKS)
-#define FILE_SIZE     (FIRST_SIZE + SITES_SIZE + CHUNKS_SIZE)
-#define LOG_TLS       __attribute__((tls_model("initial-exec")))
+#define SITES          65536u
+#define CHUNKS         4096u /* 16 MiB */
+#define CHUNKS_FILLING (CHUNKS / 4 * 3)
+#define KNOWN_SITES    32768u
+#define KNOWN_FRAMES   32768u
+#define WALK_BITS      10 /* for the words of a frame that is known */
+#define WALK_WORDS     ((1u << WALK_BITS) - 2)
+#define WALK_MASK      ((1u << WALK_BITS) - 1)
+#define WALK_VARIES    0         /* the frame has not the same size each time */
+#define WALK_ENDS      WALK_MASK /* there is no further frame */
+#define CHECK_EACH     1024u     /* call chain that is known and is unwound again */
+#define SHORT_NS       10000     /* objects that live no longer are taken back, if they are small */
+#define SHORT_COUNTS   0x8000u   /* of a counter whose rate is not known: TSCs and targets have 1 to 5 GHz */
+#define SHORT_BYTES    4096
+#define COUNT_EACH     64   /* short-lived objects of a thread, to be added to the file's */
+#define NUMBERS_MAX    1000 /* programs that a process executes */
+#define WAITS_MAX      200  /* for the reader to give a chunk back, */
+#define WAIT_NS        100000
+#define NS_PER_SECOND  UINT64_C(1000000000)
+#define SITE_TRIES     64
+#define PAGE           4096u
+#define AT_ONCE        16u /* chunks that get room on the disk together */
+#define HASH_FACTOR    UINT64_C(0x9e3779b97f4a7c15)
+#define FIRST_SIZE     (sizeof(struct object_log_header))
+#define SITES_SIZE     (sizeof(struct object_log_site) * SITES)
+#define CHUNKS_SIZE    (sizeof(struct object_log_chunk) * CHUNKS)
+#define FILE_SIZE      (FIRST_SIZE + SITES_SIZE + CHUNKS_SIZE)
+#define LOG_TLS        __attribute__((tls_model("initial-exec")))
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -88,11 +90,14 @@ static struct object_log_header *mapped; /* the file, in a child the parent's un
 static uint32_t generation;              /* counts the files that were made */
 static char directory[4096];             /* for files; a child may have another environment */
 static char file_path[sizeof(directory) + 64];
+static uint32_t made_pid, made_number;            /* in the file's name */
 static const struct object_remedy_list *remedies; /* in the emulator; NULL: none */
 static enum object_log_clock clock_used;
 static uint64_t short_time; /* in `clock_used` */
 static pthread_key_t thread_end;
 static bool has_thread_end;
+static bool keeps; /* a thread of the process reads the file, too */
+static uint32_t keeper_sleeps;
 
 /*
  * Call chains by their return addresses: the upper 48 bits are a hash of these and of the file's generation, the lower
@@ -299,7 +304,7 @@ find_remedies(void)
 static bool
 find_directory(void)
 {
-	const char *named = secure_getenv(OBJECT_LOG_DIRECTORY);
+	const char *named = secure_getenv(OBJECT_LOG_DIRECTORY), *reader;
 
 	if (!named || !*named || strlen(named) >= sizeof(directory) || is_emulator())
 		return false;
@@ -307,6 +312,8 @@ find_directory(void)
 	choose_clock();
 	if (clock_used == OBJECT_CLOCK_TARGET)
 		find_remedies();
+	reader = secure_getenv(OBJECT_LOG_READ);
+	keeps = clock_used != OBJECT_CLOCK_TARGET && !(reader && *reader);
 	return true;
 }
 
@@ -328,11 +335,12 @@ make_file(void)
 	if (!file)
 		return NULL;
 	file->size = FILE_SIZE;
-	file->pid = pid;
-	file->number = number;
+	made_pid = file->pid = pid;
+	made_number = file->number = number;
 	file->site_max = SITES;
 	file->chunk_count = CHUNKS;
 	file->clock = clock_used;
+	file->has_keeper = keeps;
 	file->began_ns = monotonic_ns();
 	file->began = log_now();
 	__atomic_store_n(&file->magic, OBJECT_LOG_MAGIC, __ATOMIC_RELEASE);
@@ -352,7 +360,7 @@ open_file(void)
 	if (state == now && !now->file && !now->is_off) {
 		struct object_log_header *file = NULL;
 
-		if (mapped) /* the parent's: a child has one thread, this one */
+		if (mapped) /* the parent's: this is a child, where nobody uses it yet */
 			syscall(SYS_munmap, mapped, FILE_SIZE);
 		self.chunk = NULL;
 		self.tid = 0;
@@ -446,6 +454,37 @@ ask_for_end(void)
 	self.awaits_end = has_thread_end && pthread_setspecific(thread_end, &first_state) == 0;
 }
 
+bool
+log_is_filling(void)
+{
+	const struct object_log_header *file = __atomic_load_n(&state->file, __ATOMIC_ACQUIRE);
+
+	return file &&
+	       __atomic_load_n(&file->taken, __ATOMIC_RELAXED) - __atomic_load_n(&file->given_back, __ATOMIC_ACQUIRE) >=
+	               CHUNKS_FILLING;
+}
+
+/* It says that it sleeps before it looks whether it may, and threads look whether it sleeps after they took a chunk. */
+static void
+wake_keeper(void)
+{
+	if (keeps && log_is_filling() && __atomic_load_n(&keeper_sleeps, __ATOMIC_SEQ_CST) &&
+	    __atomic_exchange_n(&keeper_sleeps, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &keeper_sleeps, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void
+log_wait_until_filling(void)
+{
+	for (;;) {
+		__atomic_store_n(&keeper_sleeps, 1, __ATOMIC_SEQ_CST);
+		if (log_is_filling())
+			break;
+		syscall(SYS_futex, &keeper_sleeps, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+	}
+	__atomic_store_n(&keeper_sleeps, 0, __ATOMIC_SEQ_CST);
+}
+
 /*
  * Whether a chunk is free, perhaps after the reader has given some back. Once it has not, nobody waits for it again
  * before it does.
@@ -462,6 +501,7 @@ wait_for_room(const struct object_log_header *file)
 
 		if (taken - __atomic_load_n(&file->given_back, __ATOMIC_ACQUIRE) < CHUNKS)
 			return true;
+		wake_keeper();
 		syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 	}
 	__atomic_store_n(&state->waited_for, given_back + 1, __ATOMIC_RELAXED);
@@ -501,6 +541,7 @@ take_chunk(struct object_log_header *file)
 			if (__atomic_compare_exchange_n(&file->taken, &taken, taken + 1, true, __ATOMIC_ACQ_REL,
 			                                __ATOMIC_RELAXED)) {
 				self.chunk = claim_chunk(file, taken + 1);
+				wake_keeper();
 				break;
 			}
 		} else if (wait_for_room(file)) {
@@ -847,6 +888,52 @@ log_set_stack(const void *stack, size_t size)
 {
 	self.stack = (uintptr_t)stack;
 	self.stack_end = self.stack + size;
+}
+
+/* ---- for the keeper ---- */
+
+bool
+log_keeps(void)
+{
+	return keeps;
+}
+
+void
+log_keep_not(void)
+{
+	keeps = false;
+	if (state->file)
+		__atomic_store_n(&state->file->has_keeper, 0, __ATOMIC_RELEASE);
+}
+
+void
+log_ignore_thread(void)
+{
+	self.is_inside = true;
+}
+
+struct object_log_header *
+log_file(uint64_t *size)
+{
+	*size = FILE_SIZE;
+	return state->file;
+}
+
+bool
+log_has_room(uint32_t chunk)
+{
+	const uint32_t group = chunk / AT_ONCE;
+
+	return __atomic_load_n(&state->chunk_groups[group / 64], __ATOMIC_ACQUIRE) >> group % 64 & 1;
+}
+
+int
+log_open_beside(const char *prefix, int flags)
+{
+	char path[sizeof(file_path)];
+
+	snprintf(path, sizeof(path), "%s/%s%u.%u", directory, prefix, made_pid, made_number);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 void

@@ -43,6 +43,26 @@ void log_changed(enum object_log_kind kind, const void *address, size_t size, ui
  */
 void log_set_stack(const void *stack, size_t size);
 
+/* ---- for the keeper (tracker/keeper.c) ---- */
+
+/* Whether the process shall have one. log_keep_not(): it has none, now and later. */
+bool log_keeps(void);
+void log_keep_not(void);
+
+/* What the calling thread does is not the program's. */
+void log_ignore_thread(void);
+
+/* Whether three quarters of the file are in use; and wait until that is so. One thread may wait. */
+bool log_is_filling(void);
+void log_wait_until_filling(void);
+
+/* The file, which is filling, in this process's memory, and its size; and whether a chunk has room on the disk. */
+struct object_log_header *log_file(uint64_t *size);
+bool log_has_room(uint32_t chunk);
+
+/* Open the file of this process, or the one beside it, whose name begins with `prefix`. The descriptor, or -1. */
+int log_open_beside(const char *prefix, int flags);
+
 /* Once for a process, before it has threads. */
 void log_begin_process(void);
 

@@ -1,8 +1,7 @@
 #include "tracker/pages.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +19,6 @@
 #define ASK_IN_ROUND 64        /* times: a large mapping takes several rounds */
 #define BINDS_MAX    16384     /* each may make a mapping more, of which a process may have 65530 */
 #define LINE_BYTES   16384
-#define STACK_BYTES  65536
 #define NODES        64
 
 /* Linux's <numaif.h> comes with libnuma alone */
@@ -28,7 +26,7 @@
 #define POLICY_BALANCING (1 << 13) /* since 5.12 */
 #define ASK_OF_ADDRESS   (1 << 1)
 
-static pages_create *create_thread;
+static own_thread_create *create_thread;
 static unsigned long page_bytes;
 static unsigned asked; /* in this round */
 static unsigned binds;
@@ -146,27 +144,14 @@ run(void *data)
 	return NULL;
 }
 
-/* No signal is the program's that this thread could take. */
 static void
 start(void)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-
-	if (pthread_attr_init(&attributes))
-		return;
-	sigfillset(&all);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : PTHREAD_STACK_MIN);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	(void)create_thread(&thread, &attributes, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	(void)own_thread_start(create_thread, run); /* pages move without it */
 }
 
 void
-pages_begin(pages_create *create)
+pages_begin(own_thread_create *create)
 {
 	if (!create || !secure_getenv(OBJECT_LOG_BIND))
 		return;

@@ -12,11 +12,9 @@
 #ifndef DCPI_TRACKER_PAGES_H
 #define DCPI_TRACKER_PAGES_H
 
-#include <pthread.h>
-
-typedef int pages_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *data);
+#include "tracker/own_thread.h"
 
 /* Begin, if the environment asks for it (OBJECT_LOG_BIND), also in children of fork(). `create`: the C library's. */
-void pages_begin(pages_create *create);
+void pages_begin(own_thread_create *create);
 
 #endif

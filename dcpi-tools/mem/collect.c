@@ -434,6 +434,7 @@ add_totals(struct collector *collector)
 	const double cycles_per_ns = machine->clock_mhz / 1000;
 
 	logs_add_totals(collector->logs, totals);
+	logs_say_faults(collector->logs);
 	for (size_t i = 0; i < collector->process_count; i++) {
 		const struct collected_process *process = &collector->processes[i];
 

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emulated/run_directory.h"
+#include "memory/live_objects.h"
 #include "memory/numbers.h"
 
 struct log_file {
@@ -37,7 +40,8 @@ struct logs {
 	struct numbers numbers; /* key: which of the logs, its site */
 	struct log_site *sites; /* by these numbers */
 	size_t site_count, site_room;
-	uint32_t of_log; /* which of the logs is being read */
+	uint32_t of_log;                  /* which of the logs is being read */
+	unsigned read_elsewhere, damaged; /* logs that were left out, or are read no further */
 };
 
 struct logs *
@@ -101,27 +105,8 @@ see_log(void *context, const struct run_file *file)
 		object_log_reader_free(reader);
 		return -ENOMEM;
 	}
-	*log = (struct log_file){reader, file->pid, file->number, MEMORY_NOTHING, false};
+	*log = (struct log_file){.reader = reader, .pid = file->pid, .number = file->number, .process = MEMORY_NOTHING};
 	return 0;
-}
-
-int
-logs_look(struct logs *logs)
-{
-	const int err = run_directory_each_file(logs->directory, OBJECT_LOG_PREFIX, see_log, logs);
-
-	for (size_t i = 0; i < logs->count && !err; i++) {
-		struct log_file *log = &logs->logs[i];
-
-		uint64_t began = object_log_reader_began(log->reader);
-
-		if (log->process != MEMORY_NOTHING)
-			continue;
-		if (!logs->is_target)
-			began = object_log_reader_time(log->reader, began);
-		log->process = logs->processes.find(logs->processes.context, log->pid, began);
-	}
-	return err;
 }
 
 static bool
@@ -178,6 +163,68 @@ take_event(void *context, uint32_t tid, const struct object_log_event *event)
 	return access_history_event(logs->history, logs->logs[logs->of_log].process, tid, &taken);
 }
 
+/* Which process wrote the log; MEMORY_NOTHING: it is not known yet, or no such process is watched. */
+static uint32_t
+find_process(const struct logs *logs, const struct log_file *log)
+{
+	uint64_t began = object_log_reader_began(log->reader);
+
+	if (!logs->is_target)
+		began = object_log_reader_time(log->reader, began);
+	return logs->processes.find(logs->processes.context, log->pid, began);
+}
+
+/* What the process has kept of its log. Without a file of it, that is nothing yet. */
+static int
+take_live(struct logs *logs, const struct log_file *log)
+{
+	char path[PATH_MAX + 64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/" LIVE_OBJECTS_PREFIX "%d.%d", logs->directory, log->pid, log->number);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	err = live_objects_read(fd, take_event, logs);
+	close(fd);
+	return err;
+}
+
+/* A log whose process is known now. It is left out if another one reads it. */
+static int
+begin_log(struct logs *logs, uint32_t number)
+{
+	struct log_file *log = &logs->logs[number];
+	int err = object_log_reader_claim(log->reader);
+
+	log->is_broken = err;
+	logs->read_elsewhere += err == -EBUSY;
+	logs->damaged += err && err != -EBUSY;
+	logs->of_log = number;
+	if (err || !object_log_reader_has_live(log->reader))
+		return 0;
+	err = take_live(logs, log);
+	logs->damaged += err && err != -ENOMEM;
+	return err == -ENOMEM ? err : 0;
+}
+
+int
+logs_look(struct logs *logs)
+{
+	int err = run_directory_each_file(logs->directory, OBJECT_LOG_PREFIX, see_log, logs);
+
+	for (size_t i = 0; i < logs->count && !err; i++) {
+		struct log_file *log = &logs->logs[i];
+
+		if (log->process != MEMORY_NOTHING)
+			continue;
+		log->process = find_process(logs, log);
+		if (log->process != MEMORY_NOTHING)
+			err = begin_log(logs, (uint32_t)i);
+	}
+	return err;
+}
+
 int
 logs_take(struct logs *logs, uint64_t horizon, bool is_ended)
 {
@@ -192,6 +239,7 @@ logs_take(struct logs *logs, uint64_t horizon, bool is_ended)
 		if (err == -ENOMEM)
 			return err;
 		log->is_broken = err;
+		logs->damaged += err != 0;
 	}
 	return 0;
 }
@@ -306,4 +354,19 @@ logs_add_totals(const struct logs *logs, struct memory_totals *totals)
 		totals->lost_events += counts.lost;
 		totals->unnamed += counts.unnamed;
 	}
+}
+
+void
+logs_say_faults(const struct logs *logs)
+{
+	if (logs->read_elsewhere)
+		message_print(logs->directory,
+		              "another dcpimem reads the objects of %u process%s: they have no names here; "
+		              "wait for its end",
+		              logs->read_elsewhere, logs->read_elsewhere == 1 ? "" : "es");
+	if (logs->damaged)
+		message_print(logs->directory,
+		              "%u log%s of objects %s damaged, perhaps by the program: what it made after that has no "
+		              "names",
+		              logs->damaged, text_plural(logs->damaged), logs->damaged == 1 ? "is" : "are");
 }

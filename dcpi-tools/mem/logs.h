@@ -32,8 +32,11 @@ struct logs *logs_new(struct access_history *history, struct memory_profile *pro
                       bool is_target, const struct log_processes *processes); /* NULL: no memory */
 void logs_free(struct logs *logs);                                            /* NULL is allowed */
 
-/* Look for new ones. 0, -ENOMEM, or -errno of the directory. */
+/* Look for new ones, and take which objects their processes have kept. 0, -ENOMEM, or -errno of the directory. */
 int logs_look(struct logs *logs);
+
+/* Say which were left out because another reader has them, or are damaged and read no further. */
+void logs_say_faults(const struct logs *logs);
 
 /* Events up to `horizon`, as object_log_reader_take(). 0 or -ENOMEM; a log that is damaged is read no further. */
 int logs_take(struct logs *logs, uint64_t horizon, bool is_ended);

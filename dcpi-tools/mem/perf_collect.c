@@ -1,5 +1,6 @@
 #include "dcpi-tools/mem/perf_collect.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,35 @@ perf_collector_free(struct perf_collector *collector)
 	free(collector);
 }
 
+static bool
+is_trackers_name(const char *name)
+{
+	return strcmp(name, OBJECT_LOG_BINDER) == 0 || strcmp(name, OBJECT_LOG_KEEPER) == 0;
+}
+
+/* Threads of the tracker that run already are not the program's. */
+static int
+leave_out_running(struct perf_collector *collector, uint32_t pid)
+{
+	char path[64], name[NAME_BYTES];
+	struct dirent *entry;
+	DIR *tasks;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	tasks = opendir(path);
+	while (tasks && !err && (entry = readdir(tasks))) {
+		const uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (tid && !small_file_read(name, sizeof(name), "/proc/%u/task/%u/comm", pid, tid) &&
+		    is_trackers_name(name) && numbers_of(&collector->ours, tid, 0) == NUMBER_NONE)
+			err = -ENOMEM;
+	}
+	if (tasks)
+		closedir(tasks);
+	return err;
+}
+
 int
 perf_collector_add_running(struct perf_collector *collector, uint32_t pid)
 {
@@ -319,7 +349,7 @@ perf_collector_add_running(struct perf_collector *collector, uint32_t pid)
 	if (small_file_read(name, sizeof(name), "/proc/%u/comm", pid))
 		snprintf(name, sizeof(name), "%u", pid);
 	process = add_process(collector, pid, memory_profile_add_text(collector->profile, name), MEMORY_NOTHING, 0);
-	if (!process)
+	if (!process || leave_out_running(collector, pid))
 		return -ENOMEM;
 	return process_map_refresh(process->map, 0) == -ENOMEM ? -ENOMEM : 0;
 }
@@ -479,7 +509,8 @@ take_comm(struct perf_collector *collector, const struct record *record)
 	const struct perf_process *process = find_pid(collector, record->pid);
 	uint32_t name;
 
-	if (record->pid != record->tid && strcmp(record->comm.name, OBJECT_LOG_BINDER) == 0)
+	if (record->pid != record->tid &&
+	    (strcmp(record->comm.name, OBJECT_LOG_BINDER) == 0 || strcmp(record->comm.name, OBJECT_LOG_KEEPER) == 0))
 		return leave_out_thread(collector, record->tid);
 	if (record->pid != record->tid || !is_wanted(collector, record->pid))
 		return 0;
@@ -763,8 +794,10 @@ add_totals(struct perf_collector *collector)
 	struct memory_totals *totals = &collector->profile->totals;
 	const struct node_cpus *cpus = collector->options.cpus;
 
-	if (collector->logs)
+	if (collector->logs) {
 		logs_add_totals(collector->logs, totals);
+		logs_say_faults(collector->logs);
+	}
 	/* of a recording, those that were meant to have one are not known */
 	for (size_t i = 0; i < collector->process_count && collector->logs && collector->options.is_live; i++)
 		totals->untracked += !logs_has(collector->logs, (uint32_t)i);

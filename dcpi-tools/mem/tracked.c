@@ -16,7 +16,8 @@ tracked_set_environment(const char *library, const char *directory)
 
 	if (preloaded && *preloaded && asprintf(&libraries, "%s:%s", library, preloaded) < 0)
 		err = -ENOMEM;
-	else if (setenv("LD_PRELOAD", libraries ? libraries : library, 1) || setenv(OBJECT_LOG_DIRECTORY, directory, 1))
+	else if (setenv("LD_PRELOAD", libraries ? libraries : library, 1) ||
+	         setenv(OBJECT_LOG_DIRECTORY, directory, 1) || setenv(OBJECT_LOG_READ, "1", 1))
 		err = -errno;
 	free(libraries);
 	return err;

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "memory/numbers.h"
+#include "memory/object_event.h"
 #include "memory/object_map.h"
 #include "process/hash.h"
 
@@ -153,8 +154,7 @@ number_of_thread(struct access_history *history, uint32_t process, uint32_t tid)
 static bool
 is_end(const struct pending *pending)
 {
-	return pending->kind == PENDING_EVENT &&
-	       (pending->event.kind == OBJECT_DIED || pending->event.kind == OBJECT_UNMAPPED);
+	return pending->kind == PENDING_EVENT && object_event_ends(&pending->event);
 }
 
 /* The context of end_sampled(). */
@@ -193,104 +193,72 @@ kind_of(uint8_t kind)
 	}
 }
 
+/* The object that the event makes. What is known of the memory is over. 0 or -ENOMEM. */
 static int
-begin_object(struct access_history *history, const struct pending *pending, struct ending *ending)
+begin_object(struct access_history *history, const struct pending *pending, struct object *object)
 {
-	const struct object_log_event *event = &pending->event;
-	const enum memory_kind kind = kind_of(event->kind);
-	struct object object = {
-		.address = event->address,
-		.size = event->size ? event->size : 1,
-		.born = pending->time,
-		.site = event->site,
-		.tid = pending->tid,
-		.kind = (uint16_t)kind,
-	};
-	int err;
+	const struct history_process *process = &history->processes[pending->process];
 
-	if (object.address >= UINT64_MAX - object.size)
-		return 0; /* no such memory */
-	if (object.site != OBJECT_LOG_NO_SITE) {
-		object.number = next_number(history, object.site, false);
-		if (!object.number)
+	object->kind = (uint16_t)kind_of(pending->event.kind);
+	object->node = 0;
+	if (object->site != OBJECT_LOG_NO_SITE) {
+		object->number = next_number(history, object->site, false);
+		if (!object->number)
 			return -ENOMEM;
 	}
-	err = object_map_cut(ending->process->regions, object.address, object.size, NULL, NULL);
-	if (!err && event->kind == OBJECT_MAPPED) /* MAP_FIXED replaces a part of another mapping */
-		err = object_map_cut(ending->process->objects, object.address, object.size, end_sampled, ending);
-	if (!err)
-		err = object_map_add(ending->process->objects, &object, end_sampled, ending);
-	return err;
-}
-
-/* An end that came late, when another object had begun there already, is not that one's. */
-static bool
-is_of_another(const struct object_log_event *event, const struct ending *ending)
-{
-	const struct object *object = object_map_find(ending->process->objects, event->address);
-
-	return object && object->born > ending->time;
-}
-
-static void
-end_object(const struct object_log_event *event, struct ending *ending)
-{
-	struct object ended;
-
-	if (object_map_end(ending->process->objects, event->address, &ended) == 0)
-		end_sampled(ending, &ended);
+	return object_map_cut(process->regions, object->address, object->size, NULL, NULL);
 }
 
 static int
-unmap(const struct object_log_event *event, struct ending *ending)
+forget_regions(const struct history_process *process, const struct object_log_event *event)
 {
 	const uint64_t room = UINT64_MAX - 1 - event->address, size = event->size < room ? event->size : room;
-	int err;
 
-	if (event->size == 0) { /* all that shmat() mapped */
-		end_object(event, ending);
-		return 0;
-	}
-	err = object_map_cut(ending->process->regions, event->address, size, NULL, NULL);
-	return err ? err : object_map_cut(ending->process->objects, event->address, size, end_sampled, ending);
+	return object_map_cut(process->regions, event->address, size, NULL, NULL);
 }
 
-static int
-resize(const struct object_log_event *event, struct ending *ending)
+/* What has accesses has the largest size that it ever had. */
+static void
+enlarge_sampled(const struct access_history *history, const struct history_process *process, uint64_t address)
 {
+	const struct object *object = object_map_find(process->objects, address);
 	struct sampled_object *sampled;
-	int err;
 
-	if (event->address >= UINT64_MAX - event->size)
-		return 0; /* no such memory */
-	err = object_map_resize(ending->process->objects, event->address, event->size ? event->size : 1, end_sampled,
-	                        ending);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	HASH_FIND(hh, ending->process->sampled, &event->address, sizeof(event->address), sampled);
-	if (sampled && ending->history->profile->objects[sampled->number].size < event->size)
-		ending->history->profile->objects[sampled->number].size = event->size;
-	return 0;
+	HASH_FIND(hh, process->sampled, &address, sizeof(address), sampled);
+	if (sampled && object && history->profile->objects[sampled->number].size < object->size)
+		history->profile->objects[sampled->number].size = object->size;
+}
+
+/* Whether the object is there already: what a process kept of its log may be in the log, too. */
+static bool
+is_known(const struct history_process *process, const struct object *object)
+{
+	const struct object *known = object_map_find(process->objects, object->address);
+
+	return known && known->address == object->address && known->born == object->born;
 }
 
 static int
 apply_event(struct access_history *history, const struct pending *pending)
 {
+	const struct object_log_event *event = &pending->event;
 	struct ending ending = {history, &history->processes[pending->process], pending->time};
+	struct object object;
+	int err = 0;
 
-	if (is_end(pending) && is_of_another(&pending->event, &ending))
-		return 0;
-	switch (pending->event.kind) {
-	case OBJECT_DIED:
-		end_object(&pending->event, &ending);
-		return 0;
-	case OBJECT_RESIZED:
-		return resize(&pending->event, &ending);
-	case OBJECT_UNMAPPED:
-		return unmap(&pending->event, &ending);
-	default:
-		return begin_object(history, pending, &ending);
+	if (object_event_makes(event)) {
+		if (!object_event_object(event, pending->tid, &object) || is_known(ending.process, &object))
+			return 0;
+		err = begin_object(history, pending, &object);
+		return err ? err : object_event_apply(ending.process->objects, event, &object, end_sampled, &ending);
 	}
+	if (event->kind == OBJECT_UNMAPPED && event->size)
+		err = forget_regions(ending.process, event);
+	if (!err)
+		err = object_event_apply(ending.process->objects, event, NULL, end_sampled, &ending);
+	if (!err && event->kind == OBJECT_RESIZED)
+		enlarge_sampled(history, ending.process, event->address);
+	return err;
 }
 
 /* ---- accesses ---- */
@@ -494,7 +462,7 @@ access_history_add_process(struct access_history *history, uint32_t pid, uint32_
 	if (!process || !here)
 		return MEMORY_NOTHING;
 	*process = (struct memory_process){pid, number, name};
-	*here = (struct history_process){object_map_new(), object_map_new(), NULL};
+	*here = (struct history_process){object_map_new(NULL), object_map_new(NULL), NULL};
 	if (!here->objects || !here->regions)
 		return MEMORY_NOTHING;
 	if (parent < added) {

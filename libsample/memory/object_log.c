@@ -19,6 +19,8 @@
 #define CHUNK_HEAD        offsetof(struct object_log_chunk, events)
 #define NS_PER_SECOND     UINT64_C(1000000000)
 #define COUNTS_PER_NS_MAX 20 /* of a counter; more: it is another machine's */
+#define PASS_WAIT_NS      1000000L
+#define PASS_WAITS        2000 /* a pass of the keeper takes some 100 ms, unless the process is stopped */
 
 /* What is known of one of the file's chunks. */
 struct log_place {
@@ -26,7 +28,7 @@ struct log_place {
 	uint64_t last;                 /* time of the last event that was visited */
 	uint16_t read;                 /* events before this one are done with */
 	uint8_t early;                 /* of held events, visited before they were published */
-	bool is_done;                  /* the chunk is closed and read, and could not be given back */
+	bool is_done;                  /* the chunk is closed and read, and is not given back, or not yet */
 	struct object_log_event *held; /* [OBJECT_LOG_HELD], the early ones; NULL: none yet */
 };
 
@@ -39,9 +41,22 @@ struct chunk_copy {
 	struct object_log_event events[OBJECT_LOG_EVENTS];
 };
 
+enum reader_role {
+	READS_ALONE,       /* and gives chunks back */
+	READS_BESIDE,      /* the keeper, which gives them back when both have read them */
+	READS_FOR_PROCESS, /* is the keeper */
+};
+
 struct object_log_reader {
 	int fd;
+	char *mapped; /* the keeper's; NULL: by fd */
+	uint64_t mapped_size;
+	object_log_has_room *has_room;
+	enum reader_role role;
 	bool can_write;
+	bool is_beside; /* header.beside is ours */
+	bool has_begun; /* to read, and not only to copy what lives */
+	bool has_other; /* of a keeper: somebody reads beside it */
 	uint32_t site_max, chunk_count;
 	enum object_log_clock clock;
 	uint64_t began, began_ns, now, now_ns; /* two moments, by the file's clock and by ours */
@@ -58,8 +73,13 @@ struct object_log_reader {
 static int
 read_at(const struct object_log_reader *reader, void *data, size_t size, uint64_t offset)
 {
-	const ssize_t got = pread(reader->fd, data, size, (off_t)offset);
+	ssize_t got;
 
+	if (reader->mapped) {
+		memcpy(data, reader->mapped + offset, size); /* the keeper asks for what there is */
+		return 0;
+	}
+	got = pread(reader->fd, data, size, (off_t)offset);
 	if (got < 0)
 		return -errno;
 	return (size_t)got == size ? 0 : -EPROTO;
@@ -68,8 +88,13 @@ read_at(const struct object_log_reader *reader, void *data, size_t size, uint64_
 static int
 write_at(const struct object_log_reader *reader, const void *data, size_t size, uint64_t offset)
 {
-	const ssize_t put = pwrite(reader->fd, data, size, (off_t)offset);
+	ssize_t put;
 
+	if (reader->mapped) {
+		memcpy(reader->mapped + offset, data, size);
+		return 0;
+	}
+	put = pwrite(reader->fd, data, size, (off_t)offset);
 	if (put < 0)
 		return -errno;
 	return (size_t)put == size ? 0 : -EPROTO;
@@ -97,10 +122,10 @@ static int
 read_header(struct object_log_reader *reader)
 {
 	struct object_log_header header;
-	struct stat status;
+	struct stat status = {.st_mode = S_IFREG, .st_size = (off_t)reader->mapped_size};
 	int err;
 
-	if (fstat(reader->fd, &status))
+	if (!reader->mapped && fstat(reader->fd, &status))
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EPROTO;
@@ -121,9 +146,97 @@ read_header(struct object_log_reader *reader)
 	reader->began = header.began;
 	reader->began_ns = header.began_ns;
 	reader->found = reader->given_back = reader->known_given_back = header.given_back;
+	if (header.has_keeper && reader->role == READS_ALONE)
+		reader->role = READS_BESIDE;
 	return header.size == chunk_offset(reader, reader->chunk_count) && (uint64_t)status.st_size == header.size
 	               ? 0
 	               : -EPROTO;
+}
+
+static int
+make_places(struct object_log_reader *reader)
+{
+	reader->places = calloc(reader->chunk_count, sizeof(*reader->places));
+	reader->open = calloc(reader->chunk_count, sizeof(*reader->open));
+	read_clocks(reader);
+	return reader->places && reader->open ? 0 : -ENOMEM;
+}
+
+/* ---- beside the keeper ---- */
+
+static int
+set_beside(const struct object_log_reader *reader, enum object_log_beside state)
+{
+	const uint32_t beside = state;
+
+	return write_at(reader, &beside, sizeof(beside), offsetof(struct object_log_header, beside));
+}
+
+/* The lock ends with the duplicate of the file, also if we are killed. File systems without locks have none. */
+static int
+lock_file(const struct object_log_reader *reader)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+
+	return fcntl(reader->fd, F_OFD_SETLK, &lock) && (errno == EAGAIN || errno == EACCES) ? -EBUSY : 0;
+}
+
+/* What an earlier reader had read is to be read by this one, too, before it is given back. */
+static int
+forget_read(const struct object_log_reader *reader)
+{
+	const uint32_t not_read = 0;
+	uint32_t is_read;
+	int err = 0;
+
+	for (uint32_t i = 0; i < reader->chunk_count && !err; i++) {
+		const uint64_t offset = chunk_offset(reader, i) + offsetof(struct object_log_chunk, is_read);
+
+		err = read_at(reader, &is_read, sizeof(is_read), offset);
+		if (!err && is_read)
+			err = write_at(reader, &not_read, sizeof(not_read), offset);
+	}
+	return err;
+}
+
+/*
+ * Ask the keeper to change nothing, and wait until it does not. Its process may be stopped, or have been killed
+ * meanwhile: what there is has no holes then either, for objects are moved before they leave a place.
+ */
+static int
+begin_beside(const struct object_log_reader *reader)
+{
+	const struct timespec pause = {.tv_nsec = PASS_WAIT_NS};
+	uint32_t pass = 1;
+	int err = set_beside(reader, OBJECT_LOG_COPIES);
+
+	for (unsigned i = 0; !err && i < PASS_WAITS; i++) {
+		err = read_at(reader, &pass, sizeof(pass), offsetof(struct object_log_header, pass));
+		if (err || pass % 2 == 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return err;
+}
+
+int
+object_log_reader_claim(struct object_log_reader *reader)
+{
+	int err = reader->can_write ? lock_file(reader) : 0;
+
+	if (err || !reader->can_write || reader->role != READS_BESIDE)
+		return err;
+	reader->is_beside = true;
+	err = begin_beside(reader);
+	if (!err)
+		err = forget_read(reader);
+	return err ? err : read_header(reader); /* what the keeper has given back meanwhile */
+}
+
+bool
+object_log_reader_has_live(const struct object_log_reader *reader)
+{
+	return reader->role == READS_BESIDE;
 }
 
 struct object_log_reader *
@@ -138,16 +251,38 @@ object_log_reader_new(int fd)
 	err = reader->fd < 0 ? -errno : read_header(reader);
 	if (!err) {
 		reader->can_write = (fcntl(reader->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-		reader->places = calloc(reader->chunk_count, sizeof(*reader->places));
-		reader->open = calloc(reader->chunk_count, sizeof(*reader->open));
-		err = reader->places && reader->open ? 0 : -ENOMEM;
+		err = make_places(reader);
 	}
 	if (err) {
 		object_log_reader_free(reader);
 		errno = -err;
 		return NULL;
 	}
-	read_clocks(reader);
+	return reader;
+}
+
+struct object_log_reader *
+object_log_reader_new_keeper(void *file, uint64_t size, object_log_has_room *has_room)
+{
+	struct object_log_reader *reader = calloc(1, sizeof(*reader));
+	int err;
+
+	if (!reader)
+		return NULL;
+	reader->fd = -1;
+	reader->mapped = file;
+	reader->mapped_size = size;
+	reader->has_room = has_room;
+	reader->role = READS_FOR_PROCESS;
+	reader->can_write = true;
+	err = read_header(reader);
+	if (!err)
+		err = make_places(reader);
+	if (err) {
+		object_log_reader_free(reader);
+		errno = -err;
+		return NULL;
+	}
 	return reader;
 }
 
@@ -160,6 +295,8 @@ object_log_reader_free(struct object_log_reader *reader)
 		free(reader->places[i].held);
 	free(reader->places);
 	free(reader->open);
+	if (reader->is_beside)
+		(void)set_beside(reader, OBJECT_LOG_NOBODY);
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader);
@@ -254,6 +391,8 @@ find_chunks(struct object_log_reader *reader)
 		struct log_place *place = &reader->places[i];
 		uint64_t number;
 
+		if (reader->has_room && !reader->has_room(i))
+			continue;
 		err = read_at(reader, &number, sizeof(number), chunk_offset(reader, i));
 		if (err)
 			return err;
@@ -287,27 +426,83 @@ count_given_back(struct object_log_reader *reader)
 	return err;
 }
 
-/* The chunk in a place was read to its end, and its thread writes no more to it. */
+/* Clear a chunk that was read. From then on another thread may take it. */
 static int
-give_back(struct object_log_reader *reader, uint32_t at)
+clear_chunk(struct object_log_reader *reader, uint32_t at)
 {
 	static const uint8_t zeros[CHUNK_HEAD];
 	struct log_place *place = &reader->places[at];
 	const size_t number = sizeof(place->number);
 	int err;
 
-	place->is_done = true;
-	if (!reader->can_write)
-		return 0;
 	err = write_at(reader, zeros, sizeof(zeros) - number, chunk_offset(reader, at) + number);
+	atomic_thread_fence(memory_order_release);
 	if (!err)
-		err = write_at(reader, zeros, number,
-		               chunk_offset(reader, at)); /* from now on another thread may take it */
+		err = write_at(reader, zeros, number, chunk_offset(reader, at));
 	if (err)
 		return err;
 	place->number = 0;
 	reader->given_back++;
 	return reader->given_back - reader->known_given_back < GIVE_BACK ? 0 : count_given_back(reader);
+}
+
+/* Of a keeper: whether nobody else will read the chunk. */
+static bool
+is_read_by_all(const struct object_log_reader *reader, uint32_t at)
+{
+	uint32_t is_read = 0;
+
+	if (!reader->has_other)
+		return true;
+	return read_at(reader, &is_read, sizeof(is_read),
+	               chunk_offset(reader, at) + offsetof(struct object_log_chunk, is_read)) == 0 &&
+	       is_read;
+}
+
+/* The chunk in a place was read to its end, and its thread writes no more to it. */
+static int
+give_back(struct object_log_reader *reader, uint32_t at)
+{
+	const uint32_t is_read = 1;
+
+	reader->places[at].is_done = true;
+	if (!reader->can_write)
+		return 0;
+	if (reader->role == READS_BESIDE)
+		return write_at(reader, &is_read, sizeof(is_read),
+		                chunk_offset(reader, at) + offsetof(struct object_log_chunk, is_read));
+	return is_read_by_all(reader, at) ? clear_chunk(reader, at) : 0;
+}
+
+/* Of a keeper: give back what the other one has read since, or will not read any more. */
+static int
+give_back_later(struct object_log_reader *reader)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < reader->chunk_count && !err; i++) {
+		if (reader->places[i].number && reader->places[i].is_done && is_read_by_all(reader, i))
+			err = clear_chunk(reader, i);
+	}
+	return err;
+}
+
+/* Before each taking. */
+static int
+meet_other(struct object_log_reader *reader)
+{
+	uint32_t beside = OBJECT_LOG_NOBODY;
+	int err;
+
+	if (reader->is_beside && !reader->has_begun) {
+		reader->has_begun = true;
+		return set_beside(reader, OBJECT_LOG_READS);
+	}
+	if (reader->role != READS_FOR_PROCESS)
+		return 0;
+	err = read_at(reader, &beside, sizeof(beside), offsetof(struct object_log_header, beside));
+	reader->has_other = beside != OBJECT_LOG_NOBODY;
+	return err ? err : give_back_later(reader);
 }
 
 /* ---- events ---- */
@@ -503,7 +698,9 @@ object_log_reader_take(struct object_log_reader *reader, uint64_t horizon, bool 
 	int err, given;
 
 	read_clocks(reader);
-	err = find_chunks(reader);
+	err = meet_other(reader);
+	if (!err)
+		err = find_chunks(reader);
 	for (uint32_t i = 0; i < reader->open_count; i++) {
 		const uint32_t at = reader->open[i];
 

@@ -26,6 +26,11 @@
 #define OBJECT_LOG_DIRECTORY "DCPI_OBJECTS"
 #define OBJECT_LOG_BIND      "DCPI_OBJECTS_BIND"
 #define OBJECT_LOG_BINDER    "dcpi-pages" /* the name of the thread that does so */
+/* And if somebody reads the file all the time. Else a thread of the process does (tracker/keeper.c), and keeps which
+ * objects live (memory/live_objects.h).
+ */
+#define OBJECT_LOG_READ   "DCPI_OBJECTS_READ"
+#define OBJECT_LOG_KEEPER "dcpi-objects"
 
 #define OBJECT_LOG_PREFIX  "objects." /* of the file's name; the process and a number follow */
 #define OBJECT_LOG_FRAMES  13         /* of a call chain */
@@ -118,7 +123,8 @@ struct object_log_chunk {
 	uint16_t written, published;
 	uint32_t is_closed; /* the thread has another one, or has ended */
 	uint32_t changes;   /* odd while the thread takes an event back, and another number after that */
-	uint8_t reserved[8];
+	uint32_t is_read;   /* by the reader beside the keeper, which does not give it back */
+	uint8_t reserved[4];
 	struct object_log_event events[OBJECT_LOG_EVENTS];
 };
 
@@ -128,6 +134,13 @@ struct object_log_site {
 	uint32_t reserved;
 	uint64_t frames[OBJECT_LOG_FRAMES]; /* return addresses, the innermost first */
 	uint64_t reserved_too;
+};
+
+/* A reader beside the keeper: header.beside. It holds a lock on the file (F_OFD_SETLK), which ends with it. */
+enum object_log_beside {
+	OBJECT_LOG_NOBODY,
+	OBJECT_LOG_COPIES, /* the objects that live: the keeper changes nothing meanwhile */
+	OBJECT_LOG_READS,  /* the keeper gives chunks back when both have read them */
 };
 
 struct object_log_header {
@@ -142,8 +155,11 @@ struct object_log_header {
 	uint64_t lost;            /* events for which the ring had no room */
 	uint64_t unnamed;         /* objects for whose call chain the table had no room */
 	uint64_t checked,
-		wrong; /* call chains that were looked up by place, unwound again to check that; that differed */
-	uint8_t padding[4096 - 14 * 8];
+		wrong;       /* call chains that were looked up by place, unwound again to check that; that differed */
+	uint32_t has_keeper; /* a thread of the process reads the file, too */
+	uint32_t pass;       /* odd while that changes which objects live */
+	uint32_t beside;     /* enum object_log_beside */
+	uint8_t padding[4096 - 14 * 8 - 3 * 4];
 };
 
 /* The counter of OBJECT_CLOCK_COUNTER. */
@@ -168,7 +184,8 @@ _Static_assert(sizeof(struct object_log_site) == 128, "sites have no holes");
 _Static_assert(sizeof(struct object_log_header) == 4096, "what follows begins at a page");
 
 /*
- * The reader of one file, while the process runs or afterwards. There is one at a time for a file.
+ * The reader of one file, while the process runs or afterwards. There is one at a time for a file, beside the process's
+ * own (OBJECT_LOG_KEEPER): if the process has that, the other reader changes nothing of what there is.
  *
  * It reads by pread() and writes by pwrite(): a file that is truncated meanwhile is an error, and no signal. What it
  * reads is copied, then checked; a process that overwrites the file gets events, frames and counts that are wrong, but
@@ -192,7 +209,28 @@ struct object_log_counts {
  * was; EPROTO: it is no such file, or contradicts itself; ENOMEM; of fcntl(), fstat(), pread().
  */
 struct object_log_reader *object_log_reader_new(int fd);
+
+/*
+ * Of the process itself: `file` is its mapping of the file, of `size` bytes. To read a chunk that has no room on a full
+ * disk would be a SIGBUS: `has_room` says which have. NULL and errno: ENOMEM, EPROTO.
+ */
+typedef bool object_log_has_room(uint32_t chunk);
+struct object_log_reader *object_log_reader_new_keeper(void *file, uint64_t size, object_log_has_room *has_room);
+
 void object_log_reader_free(struct object_log_reader *reader); /* NULL is allowed */
+
+/*
+ * Before the first object_log_reader_take() of a log that a process writes: be its reader. 0; -EBUSY: another one is;
+ * -EPROTO: it contradicts itself; of pread(), pwrite().
+ */
+int object_log_reader_claim(struct object_log_reader *reader);
+
+/*
+ * Whether the process keeps which objects live. Then the reader first takes those from it (memory/live_objects.h):
+ * from object_log_reader_claim() on they do not change until object_log_reader_take(). Some of them are in the log,
+ * too.
+ */
+bool object_log_reader_has_live(const struct object_log_reader *reader);
 
 enum object_log_clock object_log_reader_clock(const struct object_log_reader *reader);
 uint64_t object_log_reader_began(const struct object_log_reader *reader); /* the file, by its own clock */

@@ -5,25 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF_OBJECTS 128
+#define LEAF_OBJECTS OBJECT_LEAF_OBJECTS
 #define LEAF_LEAST   32 /* a leaf with fewer is joined to its neighbour, if both fit */
 #define GROUP_LEAVES 512
-
-/* Sorted by address. */
-struct leaf {
-	uint32_t count;
-	struct object objects[LEAF_OBJECTS];
-};
 
 /* Leaves that follow each other; firsts[i] is the first address of leaf i. None is empty. */
 struct group {
 	uint32_t count;
 	uint64_t firsts[GROUP_LEAVES];
-	struct leaf *leaves[GROUP_LEAVES];
+	struct object_leaf *leaves[GROUP_LEAVES];
 };
 
 /* Groups, in order; none is empty. */
 struct object_map {
+	struct object_leaves leaves;
 	struct group **groups;
 	size_t group_count, group_room;
 	size_t count, leaf_count;
@@ -35,10 +30,48 @@ struct object_place {
 	uint32_t leaf, at;
 };
 
-struct object_map *
-object_map_new(void)
+/* ---- leaves ---- */
+
+static struct object_leaf *
+take_of_heap(void *context)
 {
-	return calloc(1, sizeof(struct object_map));
+	(void)context;
+	return malloc(sizeof(struct object_leaf));
+}
+
+static void
+give_to_heap(void *context, struct object_leaf *leaf)
+{
+	(void)context;
+	free(leaf);
+}
+
+/* An empty one. */
+static struct object_leaf *
+take_leaf(struct object_map *map)
+{
+	struct object_leaf *leaf = map->leaves.take(map->leaves.context);
+
+	if (leaf)
+		leaf->count = 0;
+	return leaf;
+}
+
+static void
+give_leaf(struct object_map *map, struct object_leaf *leaf)
+{
+	leaf->count = 0;
+	map->leaves.give(map->leaves.context, leaf);
+}
+
+struct object_map *
+object_map_new(const struct object_leaves *leaves)
+{
+	struct object_map *map = calloc(1, sizeof(*map));
+
+	if (map)
+		map->leaves = leaves ? *leaves : (struct object_leaves){take_of_heap, give_to_heap, NULL};
+	return map;
 }
 
 void
@@ -48,7 +81,7 @@ object_map_free(struct object_map *map)
 		return;
 	for (size_t i = 0; i < map->group_count; i++) {
 		for (uint32_t j = 0; j < map->groups[i]->count; j++)
-			free(map->groups[i]->leaves[j]);
+			give_leaf(map, map->groups[i]->leaves[j]);
 		free(map->groups[i]);
 	}
 	free(map->groups);
@@ -65,7 +98,7 @@ size_t
 object_map_bytes(const struct object_map *map)
 {
 	return sizeof(*map) + map->group_room * sizeof(*map->groups) + map->group_count * sizeof(struct group) +
-	       map->leaf_count * sizeof(struct leaf);
+	       map->leaf_count * sizeof(struct object_leaf);
 }
 
 /* ---- finding ---- */
@@ -87,7 +120,7 @@ count_up_to(const uint64_t *addresses, size_t stride, size_t count, uint64_t add
 	return low;
 }
 
-static struct leaf *
+static struct object_leaf *
 leaf_at(const struct object_map *map, struct object_place place)
 {
 	return map->groups[place.group]->leaves[place.leaf];
@@ -123,7 +156,7 @@ place_behind(const struct object_map *map, uint64_t address)
 	struct object_place place = {.group = find_group(map, address)};
 	const struct group *group = map->groups[place.group];
 	const size_t leaves = count_up_to(group->firsts, 1, group->count, address);
-	const struct leaf *leaf;
+	const struct object_leaf *leaf;
 
 	place.leaf = leaves ? (uint32_t)leaves - 1 : 0;
 	leaf = group->leaves[place.leaf];
@@ -223,7 +256,7 @@ split_group(struct object_map *map, size_t at)
 	lower->count /= 2;
 	upper->count = GROUP_LEAVES - lower->count;
 	memcpy(upper->firsts, lower->firsts + lower->count, upper->count * sizeof(*upper->firsts));
-	memcpy(upper->leaves, lower->leaves + lower->count, upper->count * sizeof(struct leaf *));
+	memcpy(upper->leaves, lower->leaves + lower->count, upper->count * sizeof(struct object_leaf *));
 	open_array(map->groups, map->group_count, at + 1, 1, sizeof(struct group *));
 	map->groups[at + 1] = upper;
 	map->group_count++;
@@ -238,7 +271,8 @@ static int
 split_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
-	struct leaf *lower = group->leaves[place.leaf], *upper;
+	struct object_leaf *lower = group->leaves[place.leaf], *upper;
+	uint32_t kept;
 
 	if (group->count == GROUP_LEAVES) {
 		const int err = split_group(map, place.group);
@@ -250,13 +284,14 @@ split_leaf(struct object_map *map, struct object_place place)
 			group = map->groups[place.group + 1];
 		}
 	}
-	upper = malloc(sizeof(*upper));
+	upper = take_leaf(map);
 	if (!upper)
 		return -ENOMEM;
-	lower->count = place.at == LEAF_OBJECTS ? LEAF_OBJECTS - 1 : LEAF_OBJECTS / 2;
-	upper->count = LEAF_OBJECTS - lower->count;
-	memcpy(upper->objects, lower->objects + lower->count, upper->count * sizeof(struct object));
-	open_array(group->leaves, group->count, place.leaf + 1, 1, sizeof(struct leaf *));
+	kept = place.at == LEAF_OBJECTS ? LEAF_OBJECTS - 1 : LEAF_OBJECTS / 2;
+	memcpy(upper->objects, lower->objects + kept, (LEAF_OBJECTS - kept) * sizeof(struct object));
+	upper->count = LEAF_OBJECTS - kept; /* before they leave the lower one: who reads leaves misses none */
+	lower->count = kept;
+	open_array(group->leaves, group->count, place.leaf + 1, 1, sizeof(struct object_leaf *));
 	open_array(group->firsts, group->count, place.leaf + 1, 1, sizeof(uint64_t));
 	group->leaves[place.leaf + 1] = upper;
 	group->firsts[place.leaf + 1] = upper->objects[0].address;
@@ -270,18 +305,18 @@ static int
 make_first(struct object_map *map)
 {
 	struct group *group = malloc(sizeof(*group));
-	struct leaf *leaf = malloc(sizeof(*leaf));
+	struct object_leaf *leaf = group ? take_leaf(map) : NULL;
 
 	if (!map->groups) {
 		map->groups = malloc(16 * sizeof(struct group *));
 		map->group_room = map->groups ? 16 : 0;
 	}
-	if (!group || !leaf || !map->groups) {
+	if (!leaf || !map->groups) {
+		if (leaf)
+			give_leaf(map, leaf);
 		free(group);
-		free(leaf);
 		return -ENOMEM;
 	}
-	leaf->count = 0;
 	group->count = 1;
 	group->firsts[0] = 0;
 	group->leaves[0] = leaf;
@@ -296,7 +331,7 @@ insert(struct object_map *map, const struct object *object)
 {
 	struct object_place place;
 	struct group *group;
-	struct leaf *leaf;
+	struct object_leaf *leaf;
 	int err;
 
 	err = map->count ? 0 : make_first(map);
@@ -324,8 +359,8 @@ remove_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
 
-	free(group->leaves[place.leaf]);
-	close_array(group->leaves, group->count, place.leaf, sizeof(struct leaf *));
+	give_leaf(map, group->leaves[place.leaf]);
+	close_array(group->leaves, group->count, place.leaf, sizeof(struct object_leaf *));
 	close_array(group->firsts, group->count, place.leaf, sizeof(uint64_t));
 	map->leaf_count--;
 	if (--group->count)
@@ -340,7 +375,7 @@ static void
 join_leaf(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
-	struct leaf *leaf, *following;
+	struct object_leaf *leaf, *following;
 
 	if (place.leaf + 1 == group->count && place.leaf)
 		place.leaf--;
@@ -360,7 +395,7 @@ static void
 remove_object(struct object_map *map, struct object_place place)
 {
 	struct group *group = map->groups[place.group];
-	struct leaf *leaf = group->leaves[place.leaf];
+	struct object_leaf *leaf = group->leaves[place.leaf];
 
 	close_array(leaf->objects, leaf->count, place.at, sizeof(struct object));
 	leaf->count--;
@@ -464,7 +499,7 @@ object_map_each(const struct object_map *map, object_map_ended *function, void *
 {
 	for (size_t i = 0; i < map->group_count; i++) {
 		for (uint32_t j = 0; j < map->groups[i]->count; j++) {
-			const struct leaf *leaf = map->groups[i]->leaves[j];
+			const struct object_leaf *leaf = map->groups[i]->leaves[j];
 
 			for (uint32_t k = 0; k < leaf->count; k++)
 				function(context, &leaf->objects[k]);

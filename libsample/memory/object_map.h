@@ -2,7 +2,7 @@
  * object_map.h - the memory objects that are alive, by address
  *
  * Objects do not overlap: a new one ends those whose place it takes, because their end was missed. They are in leaves
- * of up to 128, sorted by address, and leaves are found by their first address: an object takes 41 bytes where
+ * of a page, sorted by address, and leaves are found by their first address: an object takes 41 bytes where
  * addresses ascend and some 60 in any order, and finding one takes some 20 comparisons.
  *
  * Thread rule: one thread at a time.
@@ -22,9 +22,28 @@ struct object {
 	uint16_t node, kind;    /* on which that ran; what it is, as the caller has it */
 };
 
+#define OBJECT_LEAF_OBJECTS 102
+
+/* A page. The map that has it keeps the objects sorted by address; without one there is no object in it. */
+struct object_leaf {
+	uint32_t count;
+	uint32_t reserved;
+	struct object objects[OBJECT_LEAF_OBJECTS];
+	uint64_t reserved_too;
+};
+
+/* Where leaves come from: another memory than the heap's, which others may read. */
+struct object_leaves {
+	struct object_leaf *(*take)(void *context); /* NULL: there is no room */
+	void (*give)(void *context, struct object_leaf *leaf);
+	void *context;
+};
+
 struct object_map;
 
-struct object_map *object_map_new(void); /* NULL: no memory */
+/* `leaves` (copied; NULL: from the heap) must outlive the map, which gives all back when it is freed. NULL: no memory.
+ */
+struct object_map *object_map_new(const struct object_leaves *leaves);
 void object_map_free(struct object_map *map);
 
 /* What is called for each object that ends. */
@@ -53,5 +72,7 @@ size_t object_map_bytes(const struct object_map *map); /* of memory that it take
 
 /* All objects, ascending. */
 void object_map_each(const struct object_map *map, object_map_ended *function, void *context);
+
+_Static_assert(sizeof(struct object_leaf) == 4096, "a leaf is a page");
 
 #endif

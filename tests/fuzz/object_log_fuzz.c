@@ -1,4 +1,5 @@
-/* The tracker's log, which the traced process may have written over: a file of some chunks, in any state. */
+/* The tracker's log, which the traced process may have written over: a file of some chunks, in any state; what it kept.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "memory/access_history.h"
+#include "memory/live_objects.h"
 #include "memory/object_log.h"
 
 #define CHUNKS 4
@@ -41,11 +43,51 @@ take(void *context, uint32_t tid, const struct object_log_event *event)
 	return err ? err : access_history_access(replay->history, replay->process, &sample);
 }
 
+/* What the process kept, of which the input is some leaves. */
+static void
+read_live(const uint8_t *data, size_t size, struct log_replay *replay)
+{
+	const struct live_objects_header header = {LIVE_OBJECTS_MAGIC, sizeof(struct object_leaf), {0}};
+	const size_t whole = size / sizeof(struct object_leaf) * sizeof(struct object_leaf);
+	const int fd = memfd_create("live", MFD_CLOEXEC);
+
+	if (fd < 0 || pwrite(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    pwrite(fd, data, whole, sizeof(header)) < 0)
+		abort();
+	(void)live_objects_read(fd, take, replay);
+	close(fd);
+}
+
+/* The events of the log, as the process itself keeps them. */
+static int
+keep(void *context, uint32_t tid, const struct object_log_event *event)
+{
+	return live_objects_event(context, tid, event);
+}
+
+static void
+keep_all(int fd)
+{
+	struct object_log_reader *reader = object_log_reader_new(fd);
+	struct live_objects *live = live_objects_new(NULL);
+	size_t lost;
+
+	if (reader && live) {
+		(void)object_log_reader_take(reader, UINT64_MAX / 2, false, keep, live);
+		(void)live_objects_advance(live, UINT64_MAX / 2, &lost);
+		(void)object_log_reader_take(reader, UINT64_MAX, true, keep, live);
+		(void)live_objects_advance(live, UINT64_MAX, &lost);
+	}
+	live_objects_free(live);
+	object_log_reader_free(reader);
+}
+
 /* The file is as its header says, so that more than the header is read; the rest is the input's. */
 static int
 make_file(const uint8_t *data, size_t size)
 {
 	const struct object_log_header header = {
+		.has_keeper = size % 2,
 		.magic = OBJECT_LOG_MAGIC,
 		.size = WHOLE,
 		.site_max = SITES,
@@ -63,17 +105,23 @@ make_file(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const int fd = make_file(data, size);
-	struct object_log_reader *reader = object_log_reader_new(fd);
+	int fd = make_file(data, size);
+	struct object_log_reader *reader;
 	struct memory_profile profile;
 	struct log_replay replay = {.history = NULL};
 	uint64_t frames[OBJECT_LOG_FRAMES];
 
-	if (!reader || memory_profile_init(&profile))
+	keep_all(fd);
+	close(fd);
+	fd = make_file(data, size);
+	reader = object_log_reader_new(fd);
+	if (!reader || object_log_reader_claim(reader) || memory_profile_init(&profile))
 		abort();
 	replay.history = access_history_new(&profile, 256, find_nothing, NULL);
 	if (replay.history)
 		replay.process = access_history_add_process(replay.history, 1, 0, 0, MEMORY_NOTHING, 0);
+	if (replay.history)
+		read_live(data, size, &replay);
 	if (replay.history && object_log_reader_take(reader, UINT64_MAX / 2, false, take, &replay) == 0) {
 		const size_t half = size / 2 < WHOLE / 2 ? size / 2 : WHOLE / 2;
 

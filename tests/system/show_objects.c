@@ -1,10 +1,11 @@
 /*
- * show_objects.c - prints what the tracker recorded: show_objects [--follow] DIRECTORY
+ * show_objects.c - prints what the tracker recorded: show_objects [--follow|--running] DIRECTORY
  *
  * For each file of the directory, in the order of processes and programs: a line that counts, then the objects that
  * live, as tests/workloads/tracker/objects.c prints its own. They are those that began and live between two mappings of
  * known lengths, which that program makes; the objects of a program without such mappings are only counted. --follow:
- * reads while processes write, until standard input ends; by then they have all ended.
+ * reads while processes write, until standard input ends; by then they have all ended. --running: reads once, of
+ * processes that run. Of a process that kept which objects live, those are shown, too.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory/live_objects.h"
 #include "memory/object_log.h"
 #include "memory/object_map.h"
 
@@ -154,7 +156,7 @@ apply(struct shown_file *file, const struct object_log_event *event)
 		if (event->size == BEGIN_BYTES) {
 			file->is_marked = true;
 			object_map_free(file->map);
-			file->map = object_map_new();
+			file->map = object_map_new(NULL);
 			return file->map ? 0 : -ENOMEM;
 		}
 		if (file->is_over)
@@ -185,6 +187,22 @@ apply_until(struct shown_file *file, uint64_t horizon)
 	memmove(file->waiting, file->waiting + done, file->count * sizeof(file->waiting[0]));
 }
 
+/* What the process kept, in the file beside its log. */
+static void
+take_live(const char *directory, struct shown_file *file)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" LIVE_OBJECTS_PREFIX "%s", directory, file->name + strlen(OBJECT_LOG_PREFIX));
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	file->is_marked = true;
+	file->err = live_objects_read(fd, take_event, file);
+	close(fd);
+}
+
 static void
 open_file(const char *directory, const char *name)
 {
@@ -202,15 +220,17 @@ open_file(const char *directory, const char *name)
 	if (fd < 0)
 		return;
 	file->reader = object_log_reader_new(fd);
-	file->err = file->reader ? 0 : -errno;
+	file->err = file->reader ? object_log_reader_claim(file->reader) : -errno;
 	close(fd);
 	if (file->err == -EAGAIN)
 		return;
 	snprintf(file->name, sizeof(file->name), "%s", name);
-	file->map = object_map_new();
+	file->map = object_map_new(NULL);
 	if (!file->map)
 		fail(name, -ENOMEM);
 	file_count++;
+	if (!file->err && object_log_reader_has_live(file->reader))
+		take_live(directory, file);
 }
 
 static void
@@ -240,16 +260,23 @@ take_all(uint64_t horizon, bool is_ended)
 	}
 }
 
+static uint64_t
+recently(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - BEHIND_NS;
+}
+
 static void
 follow(const char *directory)
 {
 	struct pollfd input = {.fd = 0, .events = POLLIN};
-	struct timespec now;
 
 	while (poll(&input, 1, EACH_MS) == 0) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
 		open_files(directory);
-		take_all((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - BEHIND_NS, false);
+		take_all(recently(), false);
 	}
 }
 
@@ -299,7 +326,8 @@ compare_files(const void *a, const void *b)
 int
 main(int argc, char **argv)
 {
-	const bool follows = argc > 2 && strcmp(argv[1], "--follow") == 0;
+	const bool follows = argc > 2 && strcmp(argv[1], "--follow") == 0,
+		   are_running = argc > 2 && strcmp(argv[1], "--running") == 0;
 	const char *directory = argv[argc - 1];
 
 	if (argc < 2)
@@ -307,7 +335,10 @@ main(int argc, char **argv)
 	if (follows)
 		follow(directory);
 	open_files(directory);
-	take_all(UINT64_MAX, true);
+	if (are_running)
+		take_all(recently(), false);
+	else
+		take_all(UINT64_MAX, true);
 	qsort(files, file_count, sizeof(files[0]), compare_files);
 	for (unsigned i = 0; i < file_count; i++) {
 		print_file(&files[i]);

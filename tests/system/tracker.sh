@@ -7,6 +7,7 @@ tracker=$build/lib/dcpi/libdcpi-objects.so
 objects=$build/workloads/tracker/objects
 shows=$build/tests/system/show_objects
 logs=$scratch/logs
+export DCPI_OBJECTS_READ=1 # but where the process itself keeps what lives
 mkdir "$logs" && chmod 1777 "$logs" && chmod 755 "$scratch"
 
 # tracked COMMAND... - with the library, while a reader follows; its output goes to $scratch/out, its errors to $scratch/err,
@@ -158,6 +159,55 @@ processes()
 	check_equal 'of a program that SIGKILL ends among its calls, what lived is known, twenty times' 20 "$pid"
 }
 
+# ---- what the process keeps ----
+
+# of_process OPTION... - how many objects of 5000 bytes the process has, which are a thousand
+of_process()
+{
+	"$shows" "$@" "$logs" 2>&1 | awk '
+		/^objects.*: ok / { ok++ }
+		/ 5000 heap$/ { n++ }
+		END {
+			if (ok == 1 && n >= 999 && n <= 1001)
+				print "a thousand"
+			else
+				printf "%d files, %d objects\n", ok, n
+		}'
+}
+
+# It makes millions of objects before anybody reads its log, which has room for half a million events.
+kept()
+{
+	local process reader round
+
+	rm -f "$logs"/*
+	DCPI_OBJECTS_READ='' DCPI_OBJECTS=$logs LD_PRELOAD=$tracker "$objects" endless 1000 >/dev/null 2>"$scratch/err" &
+	process=$!
+	sleep 3
+	check_equal 'a thread of the process reads its log' dcpi-objects \
+		"$(grep -h '^dcpi' /proc/$process/task/*/comm)"
+	check_equal 'and fast enough' 0 "$("$shows" --running "$logs" >"$scratch/shown"; count_of lost)"
+	for round in second third fourth; do
+		check_equal "who reads a log that was full, the $round time, knows what lives" 'a thousand' "$(of_process --running)"
+	done
+	mkfifo "$scratch/never"
+	"$shows" --follow "$logs" <>"$scratch/never" >/dev/null 2>&1 &
+	reader=$!
+	sleep 0.5
+	check_equal 'one reads a log at a time' 1 "$("$shows" --running "$logs" | grep -c 'Device or resource busy')"
+	sleep 1
+	kill -KILL $reader
+	wait $reader 2>/dev/null
+	sleep 1
+	check_equal 'when a reader is killed, what lives is still known' 'a thousand' "$(of_process --running)"
+	check_equal 'what lives takes little room' 1 "$(find "$logs" -name 'live.*' -size -1100k | wc -l)"
+	kill -KILL $process
+	wait $process 2>/dev/null
+	check_equal '... and when the process is killed' 'a thousand' "$(of_process)"
+	check_equal '... more than once' 'a thousand' "$(of_process)"
+	check_equal 'the process has said nothing' '' "$(cat "$scratch/err")"
+}
+
 # ---- no program notices ----
 
 harm()
@@ -182,6 +232,11 @@ harm()
 		check "... and what is there can be read" "$shows" "$disk"
 		umount "$disk"
 	done
+	mount -t tmpfs -o size=17m,mode=1777 tmpfs "$disk" 2>/dev/null &&
+		check_equal 'a disk that has no room for what lives costs only that' '0 1' \
+			"$(DCPI_OBJECTS_READ='' LD_PRELOAD=$tracker DCPI_OBJECTS=$disk "$objects" steady 400000 >"$scratch/out" 2>&1
+				echo $?) $("$shows" "$disk" | grep -c ': ok .* lost [1-9]')"
+	umount "$disk"
 	check_equal 'without a directory nothing is recorded' '0 505' \
 		"$(LD_PRELOAD=$tracker DCPI_OBJECTS=$scratch/nowhere "$objects" functions 20000 >"$scratch/out"; echo $?) $(wc -l <"$scratch/out")"
 	check_equal 'nor without a variable' '0 505' \
@@ -255,7 +310,8 @@ emulated()
 		return
 	fi
 	if ! "$2" -shared -O2 -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-builtin -fexceptions -fno-omit-frame-pointer \
-		-I"$top/libsample" -I"$top" -o "$scratch/tracker_$1.so" "$top"/tracker/*.c ||
+		-I"$top/libsample" -I"$top" -o "$scratch/tracker_$1.so" "$top"/tracker/*.c \
+		"$top"/libsample/memory/{live_objects,object_event,object_log,object_map}.c ||
 		! "$2" -O2 -fno-builtin -fasynchronous-unwind-tables -std=gnu11 -D_GNU_SOURCE -pthread \
 			-o "$scratch/objects_$1" "$top/tests/workloads/tracker/objects.c"; then
 		not_ok "the tracker compiles for $1"
@@ -265,7 +321,7 @@ emulated()
 	for mode in 'functions 3000' 'threads 100' 'chain 3' 'fork 0'; do
 		rm -f "$logs"/*
 		# shellcheck disable=SC2086 # words of a mode
-		"$emulator" -L "$root" -E LD_PRELOAD="$scratch/tracker_$1.so" -E DCPI_OBJECTS="$logs" "$scratch/objects_$1" $mode \
+		"$emulator" -L "$root" -E LD_PRELOAD="$scratch/tracker_$1.so" -E DCPI_OBJECTS="$logs" -E DCPI_OBJECTS_READ=1 "$scratch/objects_$1" $mode \
 			>"$scratch/out" 2>"$scratch/err"
 		"$shows" "$logs" >"$scratch/shown" 2>&1
 		check_equal "on an emulated $1: ${mode% *}" "$(grep -v '^child\|^parent' "$scratch/out" | sort)" \
@@ -276,6 +332,7 @@ emulated()
 allocators
 destructors
 processes
+kept
 harm
 programs
 libraries

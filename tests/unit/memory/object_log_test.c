@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -496,6 +497,177 @@ a_file_that_is_truncated_is_an_error_and_no_signal(void **state)
 	assert_int_equal(object_log_reader_counts(stage->reader, &counts), -EPROTO);
 }
 
+/* ---- beside the keeper ---- */
+
+static struct object_log_stage *has_room_of;
+static unsigned rooms_asked;
+
+/* The last chunk has no room on the disk. */
+static bool
+has_room(uint32_t chunk)
+{
+	rooms_asked++;
+	assert_non_null(has_room_of);
+	return chunk < CHUNKS - 1;
+}
+
+/* The process has a keeper; the stage's reader is one beside it. */
+static struct object_log_reader *
+begin_keeper(struct object_log_stage *stage)
+{
+	struct object_log_reader *keeper;
+
+	stage->header->has_keeper = 1;
+	object_log_reader_free(stage->reader);
+	stage->reader = object_log_reader_new(stage->fd);
+	assert_non_null(stage->reader);
+	has_room_of = stage;
+	keeper = object_log_reader_new_keeper(stage->header, BYTES, has_room);
+	assert_non_null(keeper);
+	return keeper;
+}
+
+static void
+close_full(struct object_log_stage *stage, unsigned at, uint64_t first)
+{
+	struct object_log_chunk *chunk = begin_chunk(stage, at, 5);
+
+	write_born(chunk, first, OBJECT_LOG_EVENTS);
+	chunk->is_closed = 1;
+}
+
+static int
+keep(struct object_log_stage *stage, struct object_log_reader *keeper)
+{
+	stage->count = 0;
+	return object_log_reader_take(keeper, UINT64_MAX, false, see, stage);
+}
+
+static void
+a_keeper_gives_back_what_nobody_else_reads(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_reader *keeper = begin_keeper(stage);
+
+	assert_true(object_log_reader_has_live(stage->reader));
+	close_full(stage, 0, 100);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_seen(stage, 100, OBJECT_LOG_EVENTS);
+	assert_int_equal(stage->chunks[0].number, 0);
+	assert_int_equal(stage->header->given_back, 1);
+	assert_true(rooms_asked > 0);
+	object_log_reader_free(keeper);
+}
+
+static void
+a_keeper_waits_for_the_other_reader(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_reader *keeper = begin_keeper(stage);
+
+	assert_int_equal(object_log_reader_claim(stage->reader), 0);
+	assert_int_equal(stage->header->beside, OBJECT_LOG_COPIES);
+	close_full(stage, 0, 100);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_seen(stage, 100, OBJECT_LOG_EVENTS);
+	assert_int_not_equal(stage->chunks[0].number, 0);
+	assert_int_equal(take(stage, UINT64_MAX, false), 0);
+	assert_seen(stage, 100, OBJECT_LOG_EVENTS);
+	assert_int_equal(stage->header->beside, OBJECT_LOG_READS);
+	assert_int_not_equal(stage->chunks[0].number, 0);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_seen(stage, 0, 0);
+	assert_int_equal(stage->chunks[0].number, 0);
+	close_full(stage, 0, 300);
+	assert_int_equal(take(stage, UINT64_MAX, false), 0);
+	assert_seen(stage, 300, OBJECT_LOG_EVENTS);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_int_equal(stage->header->given_back, 2);
+	object_log_reader_free(keeper);
+}
+
+static void
+a_keeper_waits_no_more_when_the_other_has_gone(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_reader *keeper = begin_keeper(stage);
+
+	assert_int_equal(object_log_reader_claim(stage->reader), 0);
+	assert_int_equal(take(stage, UINT64_MAX, false), 0);
+	close_full(stage, 0, 100);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_int_not_equal(stage->chunks[0].number, 0);
+	object_log_reader_free(stage->reader);
+	assert_int_equal(stage->header->beside, OBJECT_LOG_NOBODY);
+	stage->reader = object_log_reader_new(stage->fd);
+	assert_int_equal(keep(stage, keeper), 0);
+	assert_int_equal(stage->chunks[0].number, 0);
+	object_log_reader_free(keeper);
+}
+
+static void
+the_next_reader_reads_again_what_one_before_it_has_read(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_reader *keeper = begin_keeper(stage);
+
+	close_full(stage, 0, 100);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(object_log_reader_claim(stage->reader), 0);
+		assert_int_equal(stage->chunks[0].is_read, 0);
+		assert_int_equal(take(stage, UINT64_MAX, false), 0);
+		assert_seen(stage, 100, OBJECT_LOG_EVENTS);
+		assert_int_equal(stage->chunks[0].is_read, 1);
+		object_log_reader_free(stage->reader);
+		stage->reader = object_log_reader_new(stage->fd);
+	}
+	object_log_reader_free(keeper);
+}
+
+static void
+a_log_has_one_reader(void **state)
+{
+	struct object_log_stage *stage = *state;
+	char path[64];
+	int fd;
+	struct object_log_reader *other;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", stage->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	other = object_log_reader_new(fd);
+	close(fd);
+	assert_non_null(other);
+	assert_int_equal(object_log_reader_claim(stage->reader), 0);
+	assert_int_equal(object_log_reader_claim(other), -EBUSY);
+	object_log_reader_free(other);
+}
+
+static void
+what_lives_is_waited_for_while_it_changes(void **state)
+{
+	struct object_log_stage *stage = *state;
+	struct object_log_reader *keeper = begin_keeper(stage);
+	int status;
+	pid_t child;
+
+	stage->header->pass = 1;
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		usleep(20000);
+		_exit(stage->header->beside == OBJECT_LOG_COPIES &&
+		                      __atomic_add_fetch(&stage->header->pass, 1, __ATOMIC_SEQ_CST) == 2
+		              ? 0
+		              : 1);
+	}
+	assert_int_equal(object_log_reader_claim(stage->reader), 0);
+	assert_int_equal(stage->header->pass, 2);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	object_log_reader_free(keeper);
+}
+
 int
 main(void)
 {
@@ -525,6 +697,13 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_header_that_contradicts_itself_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_chunk_that_contradicts_itself_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_file_that_is_truncated_is_an_error_and_no_signal, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_keeper_gives_back_what_nobody_else_reads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_keeper_waits_for_the_other_reader, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_keeper_waits_no_more_when_the_other_has_gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_next_reader_reads_again_what_one_before_it_has_read, set_up,
+	                                        tear_down),
+		cmocka_unit_test_setup_teardown(a_log_has_one_reader, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_lives_is_waited_for_while_it_changes, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
