@@ -283,26 +283,46 @@ mem_objects_text(const struct memory_report *report, const struct mem_view *view
 
 /* ---- JSON ---- */
 
+void
+mem_evidence_counts(const struct memory_evidence *evidence, struct mem_count counts[MEM_COUNTS])
+{
+	const struct mem_count all[MEM_COUNTS] = {
+		{"accesses", evidence->accesses},
+		{"stores", evidence->stores},
+		{"cycles", evidence->cycles},
+		{"memory", evidence->memory},
+		{"remote", evidence->remote},
+		{"excess_cycles", evidence->excess_cycles},
+		{"transfers", evidence->transfers},
+		{"transfer_cycles", evidence->transfer_cycles},
+		{"false_cycles", evidence->false_cycles},
+		{"avoidable_by_pinning", evidence->avoidable_by_pinning},
+		{"avoidable_by_allocation", evidence->avoidable_by_allocation},
+		{"by_maker", evidence->by_maker},
+		{"before_others", evidence->before_others},
+		{"from_unknown", evidence->from_node[MEMORY_NODE_HERE]},
+		{"to_unknown", evidence->to_node[MEMORY_NODE_HERE] + evidence->to_node[MEMORY_NODE_AWAY]},
+		{"threads", evidence->threads},
+		{"samples", evidence->samples},
+	};
+
+	memcpy(counts, all, sizeof(all));
+}
+
 static json_t *
 evidence_json(const struct memory_report *report, const struct memory_evidence *evidence)
 {
 	const uint64_t nodes = report->profile->totals.nodes;
+	struct mem_count counts[MEM_COUNTS];
+	json_t *object = json_object();
+	int failed = 0;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
-	                 "s:i}",
-	                 "accesses", json_count(evidence->accesses), "stores", json_count(evidence->stores), "cycles",
-	                 json_count(evidence->cycles), "memory", json_count(evidence->memory), "remote",
-	                 json_count(evidence->remote), "excess_cycles", json_count(evidence->excess_cycles),
-	                 "transfers", json_count(evidence->transfers), "transfer_cycles",
-	                 json_count(evidence->transfer_cycles), "false_cycles", json_count(evidence->false_cycles),
-	                 "avoidable_by_pinning", json_count(evidence->avoidable_by_pinning), "avoidable_by_allocation",
-	                 json_count(evidence->avoidable_by_allocation), "by_maker", json_count(evidence->by_maker),
-	                 "before_others", json_count(evidence->before_others), "from_nodes",
-	                 mem_nodes_json(evidence->from_node, nodes), "to_nodes",
-	                 mem_nodes_json(evidence->to_node, nodes), "from_unknown",
-	                 json_count(evidence->from_node[MEMORY_NODE_HERE]), "to_unknown",
-	                 json_count(evidence->to_node[MEMORY_NODE_HERE] + evidence->to_node[MEMORY_NODE_AWAY]),
-	                 "threads", (int)evidence->threads, "samples", (int)evidence->samples);
+	mem_evidence_counts(evidence, counts);
+	for (size_t i = 0; i < MEM_COUNTS; i++)
+		failed |= json_object_set_new(object, counts[i].name, json_count(counts[i].count));
+	failed |= json_object_set_new(object, "from_nodes", mem_nodes_json(evidence->from_node, nodes));
+	failed |= json_object_set_new(object, "to_nodes", mem_nodes_json(evidence->to_node, nodes));
+	return json_kept(object, failed);
 }
 
 json_t *

@@ -58,6 +58,14 @@ char *mem_row_name(const struct memory_report *report, const struct mem_row *row
 /* NULL: no memory. */
 json_t *mem_row_json(const struct memory_report *report, const struct mem_row *row);
 
+/* The counts of evidence but those by node, by the names that JSON and scripts have for them. */
+struct mem_count {
+	const char *name;
+	uint64_t count;
+};
+#define MEM_COUNTS 17
+void mem_evidence_counts(const struct memory_evidence *evidence, struct mem_count counts[MEM_COUNTS]);
+
 /* ---- how each report begins ---- */
 
 /*
