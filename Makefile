@@ -16,7 +16,8 @@ ifneq ($(SANITIZE),)
 HARDENING := -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 endif
 # Where what is installed is looked for.
-DIRECTORIES = -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -DDCPI_MACHINE_DIRECTORY='"$(datadir)/dcpi/machines"'
+DIRECTORIES = -DDCPI_CPU_DIRECTORY='"$(datadir)/dcpi/cpus"' -DDCPI_MACHINE_DIRECTORY='"$(datadir)/dcpi/machines"' \
+	-DDCPI_SCRIPT_DIRECTORY='"$(datadir)/dcpi/scripts"'
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(HARDENING) $(CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE \
 	-DDCPI_VERSION='"$(VERSION)"' $(DIRECTORIES) -Ilibsample -I. -Ilibsample/api -I$(BUILD)/generated -MMD -MP
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
@@ -59,6 +60,7 @@ LIBS_control := -ljansson
 LIBS_DAEMON := -levent_core -levent_pthreads -ljansson -lpthread
 LIBS_TOOLS := -ljansson
 LIBS_WEB := -levent_extra -levent_core
+LIBS_MEM := -llua5.4
 
 comma := ,
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -192,6 +194,7 @@ $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)
 IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 $(BUILD)/bin/dcpimem: $(MEM_OBJECTS) $(IMPORT_OBJECTS)
+$(BUILD)/bin/dcpimem: LIBS_TOOLS += $(LIBS_MEM)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 STATS_OBJECTS := $(call objects,$(call sources,dcpi-tools/stats))
@@ -239,7 +242,10 @@ $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_te
 
 EMU_TESTS := record_read emu_command sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
-$(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test source_test word_trials_test): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
+MEM_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test script_profile_test source_test \
+	word_trials_test)
+$(MEM_TESTS): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
+$(MEM_TESTS): LIBS_TOOLS += $(LIBS_MEM)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test import_tables_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)

@@ -12,7 +12,8 @@ DEB_TREE := $(BUILD)/deb/dcpi-$(VERSION)
 
 install: all
 	install -d $(addprefix $(DESTDIR),$(sbindir) $(bindir) $(plugindir) $(completiondir) $(docdir) $(sysconfdir)/dcpi \
-		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(datadir)/dcpi/cpus $(datadir)/dcpi/machines $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 \
+		$(unitdir) $(sysusersdir) $(tmpfilesdir) $(datadir)/dcpi/cpus $(datadir)/dcpi/machines $(datadir)/dcpi/scripts \
+		$(mandir)/man1 $(mandir)/man5 $(mandir)/man8 \
 		$(includedir)/libsample $(libdir)/pkgconfig)
 	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
 	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
@@ -28,6 +29,7 @@ install: all
 	$(INSTALL_DATA) $(wildcard completions/*) $(DESTDIR)$(completiondir)
 	$(INSTALL_DATA) $(wildcard config/cpus/*.conf) $(DESTDIR)$(datadir)/dcpi/cpus
 	$(INSTALL_DATA) $(wildcard config/machines/*.conf) $(DESTDIR)$(datadir)/dcpi/machines
+	$(INSTALL_DATA) $(wildcard config/scripts/*.lua) $(DESTDIR)$(datadir)/dcpi/scripts
 	$(INSTALL_DATA) README.md docs/tour.md $(DESTDIR)$(docdir)
 	$(INSTALL_DATA) systemd/dcpid.sysusers $(DESTDIR)$(sysusersdir)/dcpid.conf
 	$(INSTALL_DATA) systemd/dcpiweb.sysusers $(DESTDIR)$(sysusersdir)/dcpiweb.conf

@@ -16,6 +16,7 @@ int mem_import_main(int argc, char **argv);
 int mem_objects_main(int argc, char **argv);
 int mem_object_main(int argc, char **argv);
 int mem_threads_main(int argc, char **argv);
+int mem_script_main(int argc, char **argv);
 
 /* ---- On this machine: record.c ---- */
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "dcpi-tools/mem/object_report.h"
 #include "dcpi-tools/mem/plot.h"
 #include "dcpi-tools/mem/report.h"
+#include "dcpi-tools/mem/script.h"
 #include "dcpi-tools/mem/thread_report.h"
 #include "profile/catalog.h"
 #include "profile/memory_rows.h"
@@ -24,6 +26,7 @@ struct mem_view_request {
 	struct options options;
 	const char *object; /* NULL: all */
 	const char *plot;   /* NULL: none */
+	char **script;      /* its name and arguments; NULL: none */
 	size_t limit;
 	bool by_object;
 };
@@ -32,30 +35,35 @@ struct mem_view_report {
 	const struct mem_view_request *request;
 	struct memory_profile profile;
 	struct memory_report report;
+	struct epoch_summary epoch;
+	char script[PATH_MAX];
 	const struct memory_group *group;   /* that the user named; NULL: all */
 	const struct memory_member *member; /* NULL: all of the group */
 };
 
 /* ---- the profile ---- */
 
-/* --epoch may name several: of the newest of them that has objects. */
+/* --epoch may name several: of the newest of them that has objects. Its id becomes *epoch. */
 static int
-read_chosen(struct database *database, const struct selection_request *request, struct memory_profile *profile)
+read_chosen(struct database *database, const struct selection_request *request, struct memory_profile *profile,
+            uint32_t *epoch)
 {
 	char why[WHY_SIZE] = "";
-	uint32_t *ids, none = 0;
+	uint32_t *ids;
 	size_t count;
 	int err;
 
+	*epoch = 0;
 	if (!request->epoch)
-		return memory_rows_read(database->profile, &none, profile);
+		return memory_rows_read(database->profile, epoch, profile);
 	err = catalog_choose_epochs(database->profile, request, &ids, &count, why, sizeof(why));
 	if (err)
 		return database_cannot_select(database, err, why);
 	err = -ENOENT;
 	for (size_t i = count; i-- > 0 && err == -ENOENT;) {
 		memory_profile_fini(profile);
-		err = memory_rows_read(database->profile, &ids[i], profile);
+		*epoch = ids[i];
+		err = memory_rows_read(database->profile, epoch, profile);
 	}
 	free(ids);
 	return err;
@@ -63,9 +71,10 @@ read_chosen(struct database *database, const struct selection_request *request, 
 
 /* An exit status: 0, or another after a message. */
 static int
-read_profile(struct database *database, const struct selection_request *request, struct memory_profile *profile)
+read_profile(struct database *database, const struct selection_request *request, struct memory_profile *profile,
+             uint32_t *epoch)
 {
-	const int err = read_chosen(database, request, profile);
+	const int err = read_chosen(database, request, profile, epoch);
 
 	if (err >= 0)
 		return err;
@@ -76,6 +85,24 @@ read_profile(struct database *database, const struct selection_request *request,
 	                             : "no epoch has memory objects%s: 'dcpimem run' records them",
 	              request->epoch ? request->epoch : "");
 	return STATUS_FAILURE;
+}
+
+/* An exit status: 0, or another after a message. */
+static int
+read_epoch(struct database *database, uint32_t id, struct epoch_summary *epoch)
+{
+	struct epoch_summary *epochs;
+	size_t count;
+	int err = catalog_read_epochs(database->profile, &epochs, &count);
+
+	if (err)
+		return database_cannot_read(database, err);
+	for (size_t i = 0; i < count; i++) {
+		if (epochs[i].id == id)
+			*epoch = epochs[i];
+	}
+	free(epochs);
+	return STATUS_OK;
 }
 
 static int
@@ -101,11 +128,16 @@ view_make(struct report *report, const struct request *asked, struct database *d
 	struct mem_view_report *shown = (void *)report;
 	const struct mem_view_request *request = (const void *)asked;
 	int status = request->plot ? plot_check(request->plot) : STATUS_OK;
+	uint32_t epoch;
 	int err;
 
 	shown->request = request;
+	if (request->script)
+		status = script_find(request->script[0], shown->script);
 	if (!status)
-		status = read_profile(database, &request->options.request, &shown->profile);
+		status = read_profile(database, &request->options.request, &shown->profile, &epoch);
+	if (!status)
+		status = read_epoch(database, epoch, &shown->epoch);
 	if (status)
 		return status;
 	err = memory_report_init(&shown->report, &shown->profile);
@@ -198,6 +230,19 @@ object_plot(const struct report *report)
 		shown->member ? shown->member : &shown->report.objects[shown->group->first_object];
 
 	return request->plot ? mem_plot_object(&shown->report, member, request->object, request->plot) : TOOL_PRINTS;
+}
+
+static int
+script_act(const struct report *report)
+{
+	const struct mem_view_report *shown = (const void *)report;
+	struct script_profile profile;
+	const int err = script_profile_init(&profile, &shown->report, &shown->epoch);
+	const int status = err ? message_cannot(shown->script, "run the script", err, NULL)
+	                       : script_run(&profile, shown->script, shown->request->script);
+
+	script_profile_fini(&profile);
+	return status;
 }
 
 static int
@@ -306,6 +351,42 @@ mem_object_main(int argc, char **argv)
 		.print_text = object_text,
 		.print_json = object_json,
 		.act = object_plot,
+		.fini = view_fini,
+	};
+
+	return view(&tool, argc, argv);
+}
+
+static void
+take_script(void *member, char *text, struct argp_state *state)
+{
+	(void)text; /* is the first of these */
+	*(char ***)member = options_program(state);
+}
+
+int
+mem_script_main(int argc, char **argv)
+{
+	static const struct option_row rows[] = {
+		EPOCH_ROW,
+		OPTION_ARGUMENT(offsetof(struct mem_view_request, script), take_script),
+		OPTION_END,
+	};
+	static const struct command_line line = {
+		.rows = rows,
+		.arguments = "FILE [ARGUMENT]...",
+		.doc = "Run a script in Lua, which reads objects, threads and accesses from the variable 'profile'.\v"
+		       "FILE is a file, '-' for standard input, or one of the scripts that are installed: "
+		       "gaps.lua, handovers.lua, hot.lua. dcpimem(1) says what scripts can read.",
+		.shared = SHARED_DATABASE,
+		.options = offsetof(struct mem_view_request, options),
+		.in_order = true,
+		.argument_missing = "which script? 'dcpimem script gaps.lua' is one",
+	};
+	static const struct tool tool = {
+		.line = &line,
+		.make = view_make,
+		.act = script_act,
 		.fini = view_fini,
 	};
 

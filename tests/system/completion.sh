@@ -119,6 +119,11 @@ touch "$scratch/perf.data"
 check_equal 'a recording for it' perf.data "$(offers dcpimem import perf)"
 check_equal 'an option of one' --each "$(offers dcpimem objects --ea)"
 check_equal 'a machine for it' opteron-6174-2s "$(DCPI_MACHINES=$top/config/machines offers dcpimem run --machine opt)"
+check_equal 'a script for it that is installed' handovers.lua "$(DCPI_SCRIPTS=$top/config/scripts offers dcpimem script hand)"
+touch "$scratch/handy.lua"
+check_equal 'or one that is here, after an option' handy.lua "$(offers dcpimem script --epoch 1 handy)"
+check_equal 'an option of that command' --epoch= "$(offers dcpimem script --ep)"
+check_equal 'a file for the script' perf.data "$(offers dcpimem script gaps.lua perf)"
 check_equal 'the program that dcpiemu runs' valgrind-or-not \
 	"$(PATH=$scratch/path:$PATH offers dcpiemu run --machine e5-2699v3 valgrind-or)"
 

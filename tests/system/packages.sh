@@ -39,6 +39,8 @@ check_equal 'the daemon comes with its control program and what reads images for
 	"$(grep -E '/(s?bin|dcpi)/[^/]*$' "$scratch/dcpid" | grep -v '/share/\|/etc/' | sort | paste -sd' ')"
 check_equal 'what emulates is in one package' '/usr/bin/dcpiemu /usr/bin/dcpimem /usr/bin/dcpix' \
 	"$(grep -E '/s?bin/' "$scratch/dcpi-emulator" | sort | paste -sd' ')"
+check_equal 'the scripts of dcpimem come with it' 'gaps.lua handovers.lua hot.lua' \
+	"$(grep -E '^/usr/share/dcpi/scripts/' "$scratch/dcpi-emulator" | sed 's|.*/||' | sort | paste -sd' ')"
 check_equal 'each program, with its manual and completion, is in the same package' '' \
 	"$(for package in dcpid dcpi-tools dcpi-emulator dcpi-web; do
 		grep -E '/s?bin/' "$scratch/$package" | sed 's|.*/||' | while read -r program; do
