@@ -706,6 +706,9 @@ take_record(void *context, uint32_t index, const struct record *record)
 		return 0;
 	case RECORD_UNTHROTTLE:
 	case RECORD_OTHER:
+	case RECORD_AUX:
+	case RECORD_RUNNING:
+	case RECORD_AUX_DATA:
 		return 0;
 	case RECORD_KSYMBOL:
 	case RECORD_CGROUP:

@@ -523,6 +523,9 @@ take(void *context, const struct record *record, uint32_t event)
 		return 0;
 	case RECORD_OTHER:
 	case RECORD_UNTHROTTLE:
+	case RECORD_AUX:
+	case RECORD_RUNNING:
+	case RECORD_AUX_DATA:
 		return 0;
 	default:
 		attribution_expire(importer->attribution, record->time);

@@ -43,8 +43,10 @@ enum tool_record {
 	TOOL_TRACING_DATA = 66,
 	TOOL_BUILD_ID = 67,
 	TOOL_ROUND = PERF_DATA_ROUND,
+	TOOL_AUXTRACE_INFO = 70,
 	TOOL_AUXTRACE = 71,
 	TOOL_EVENT_UPDATE = 78,
+	TOOL_TIME_CONV = 79,
 	TOOL_FEATURE = 80,
 	TOOL_COMPRESSED = 81,
 };
@@ -83,6 +85,8 @@ struct perf_data {
 	struct perf_data_build_id *build_ids;
 	size_t build_id_count, build_id_capacity;
 	struct perf_data_machine machine;
+	struct perf_data_auxtrace auxtrace;
+	struct counter_time counter_time;
 	struct perf_unpack *unpack; /* NULL until something was compressed */
 	uint64_t consumed;          /* of the record that was given last: it goes with the next call */
 	uint64_t payload;           /* of it: bytes that follow the record */
@@ -529,6 +533,55 @@ take_update(struct perf_data *data, struct byte_reader *body)
 	return name_event(data, event, (const char *)body->at, reader_left(body));
 }
 
+static int
+take_auxtrace_info(struct perf_data *data, struct byte_reader *body)
+{
+	struct perf_data_auxtrace *auxtrace = &data->auxtrace;
+
+	auxtrace->type = get_u32(data, body);
+	get_u32(data, body); /* reserved */
+	if (body->failed)
+		return -DCPI_EDAMAGED;
+	free(auxtrace->words);
+	auxtrace->count = reader_left(body) / WORD;
+	auxtrace->words = calloc(auxtrace->count + 1, WORD);
+	if (!auxtrace->words) {
+		auxtrace->count = 0;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < auxtrace->count; i++)
+		auxtrace->words[i] = get_u64(data, body);
+	return 0;
+}
+
+/* Shorter ones are of counters whose bits do not end. */
+static int
+take_time_conv(struct perf_data *data, struct byte_reader *body)
+{
+	struct counter_time time = {.mask = UINT64_MAX};
+	const uint64_t shift = get_u64(data, body);
+	bool has_zero = true, is_short = false;
+
+	time.multiplier = get_u64(data, body);
+	time.zero_ns = get_u64(data, body);
+	if (body->failed || shift >= WORD_BITS)
+		return -DCPI_EDAMAGED;
+	time.shift = (unsigned)shift;
+	if (reader_left(body) >= 3 * WORD) {
+		const uint64_t cycles = get_u64(data, body), mask = get_u64(data, body);
+
+		has_zero = read_u8(body);
+		is_short = read_u8(body);
+		if (is_short) {
+			time.cycles = cycles;
+			time.mask = mask;
+		}
+	}
+	if (has_zero)
+		data->counter_time = time;
+	return 0;
+}
+
 /* What perf wrote into a record of its own, without the header. 0, -ENOMEM or -DCPI_EDAMAGED (without a fault). */
 static int
 take_description_record(struct perf_data *data, const struct perf_event_header *header, struct byte_reader *body)
@@ -550,9 +603,10 @@ take_description_record(struct perf_data *data, const struct perf_event_header *
 	case TOOL_TRACING_DATA:
 		data->payload = get_u32(data, body);
 		break;
-	case TOOL_AUXTRACE:
-		data->payload = get_u64(data, body);
-		break;
+	case TOOL_AUXTRACE_INFO:
+		return take_auxtrace_info(data, body);
+	case TOOL_TIME_CONV:
+		return take_time_conv(data, body);
 	default:
 		break;
 	}
@@ -852,6 +906,7 @@ perf_data_free(struct perf_data *data)
 	free(data->machine.cpu);
 	free(data->machine.cpu_id);
 	free(data->machine.cpu_nodes);
+	free(data->auxtrace.words);
 	free(data);
 }
 
@@ -962,6 +1017,30 @@ take_tool_record(struct perf_data *data, const struct perf_event_header *header,
 	return err == -DCPI_EDAMAGED ? damaged_here(data, "a description among the records is damaged") : err;
 }
 
+/* A piece of an auxiliary area follows the record that waits; it is skipped with the next call. */
+static int
+take_aux_data(struct perf_data *data, const struct perf_event_header *header, const uint8_t *bytes,
+              struct record *record)
+{
+	struct byte_reader body;
+
+	reader_init(&body, bytes + sizeof(*header), header->size - sizeof(*header));
+	memset(record, 0, sizeof(*record));
+	record->type = RECORD_AUX_DATA;
+	record->pid = UINT32_MAX;
+	record->aux_data.size = get_u64(data, &body);
+	record->aux_data.offset = get_u64(data, &body);
+	get_u64(data, &body); /* a reference that only perf knows */
+	record->aux_data.index = get_u32(data, &body);
+	record->tid = get_u32(data, &body);
+	record->aux_data.cpu = get_u32(data, &body);
+	record->aux_data.file_offset = data->source.offset + header->size;
+	if (body.failed)
+		return damaged_here(data, "a description among the records is damaged");
+	data->payload = record->aux_data.size;
+	return 1;
+}
+
 /* A record of the kernel's, or the end of a round. */
 static int
 decode(struct perf_data *data, const struct perf_event_header *header, const uint8_t *bytes, struct record *record,
@@ -1005,6 +1084,10 @@ read_next(struct perf_data *data, struct record *record, uint32_t *event)
 			return decode(data, &header, bytes, record, event);
 		if (is_unpacked)
 			return damaged_here(data, "a compressed record holds what the kernel does not write");
+		if (header.type == TOOL_AUXTRACE) {
+			*event = PERF_DATA_NO_EVENT;
+			return take_aux_data(data, &header, bytes, record);
+		}
 		result = take_tool_record(data, &header, bytes);
 		if (result)
 			return result;
@@ -1054,4 +1137,16 @@ const struct perf_data_machine *
 perf_data_machine(const struct perf_data *data)
 {
 	return &data->machine;
+}
+
+const struct perf_data_auxtrace *
+perf_data_auxtrace(const struct perf_data *data)
+{
+	return &data->auxtrace;
+}
+
+const struct counter_time *
+perf_data_counter_time(const struct perf_data *data)
+{
+	return &data->counter_time;
 }

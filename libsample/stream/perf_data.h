@@ -5,7 +5,8 @@
  * length of the data. Records come in the order in which they were written. This is only roughly the order of time:
  * records behind two records of type RECORD_OTHER with PERF_DATA_ROUND are no older than records before both of them. A
  * signal whose handler does not restart reading ends it with -EINTR, so a signal can stop a program that waits for a
- * pipe. Auxiliary areas and tracing data are skipped. Fuzzed by tests/fuzz/perf_data_fuzz.c.
+ * pipe. Tracing data are skipped, and so are auxiliary areas: a record says where in the file each piece of one is.
+ * Fuzzed by tests/fuzz/perf_data_fuzz.c.
  * Thread rule: one thread.
  */
 #ifndef DCPI_STREAM_PERF_DATA_H
@@ -13,12 +14,14 @@
 
 #include <linux/perf_event.h>
 
+#include "stream/counter_time.h"
 #include "stream/record.h"
 
 #define PERF_DATA_ROUND    68         /* perf's PERF_RECORD_FINISHED_ROUND */
 #define PERF_DATA_NO_EVENT UINT32_MAX /* the record names an event that the file does not describe */
 #define PERF_DATA_NODES    62         /* of the recorded machine; others are as unknown */
 #define PERF_DATA_NO_NODE  UINT8_MAX  /* of a CPU whose node is not known */
+#define PERF_DATA_ARM_SPE  4          /* perf's PERF_AUXTRACE_ARM_SPE */
 
 struct perf_data;
 
@@ -48,6 +51,13 @@ struct perf_data_machine {
 	uint32_t node_cpu_count; /* CPUs of the first node that has some */
 	uint8_t *cpu_nodes;      /* by CPU */
 	uint32_t cpu_node_count; /* of these */
+};
+
+/* What fills the auxiliary areas: perf's PERF_RECORD_AUXTRACE_INFO. */
+struct perf_data_auxtrace {
+	uint32_t type; /* PERF_DATA_ARM_SPE, or another; 0: there are no such areas */
+	uint64_t *words;
+	size_t count; /* of `words`, which the type has a meaning for */
 };
 
 /* Where and why reading ended. */
@@ -80,5 +90,9 @@ uint64_t perf_data_offset(const struct perf_data *data); /* bytes that were read
 const struct perf_data_event *perf_data_events(const struct perf_data *data, size_t *count);
 const struct perf_data_build_id *perf_data_build_ids(const struct perf_data *data, size_t *count);
 const struct perf_data_machine *perf_data_machine(const struct perf_data *data);
+const struct perf_data_auxtrace *perf_data_auxtrace(const struct perf_data *data);
+
+/* From the processor's counter to the clock of records, unless an event named a clock of its own. Zeroed: unknown. */
+const struct counter_time *perf_data_counter_time(const struct perf_data *data);
 
 #endif

@@ -256,10 +256,12 @@ decode_sample(const struct record_layout *layout, const uint8_t *at, size_t size
 	return true;
 }
 
-/* The id fields at the end of every other record, `fields` of which are there. */
-static void
+/* The id fields at the end of every other record, `fields` of which are there. The CPU, or RECORD_NO_CPU. */
+static uint32_t
 decode_trailer(uint64_t fields, const uint8_t *at, struct record *record)
 {
+	uint32_t cpu = RECORD_NO_CPU;
+
 	if (fields & PERF_SAMPLE_TID) {
 		load_pid_tid(at, record);
 		at += FIELD_SIZE;
@@ -272,9 +274,14 @@ decode_trailer(uint64_t fields, const uint8_t *at, struct record *record)
 		record->id = load_u64(at);
 		at += FIELD_SIZE;
 	}
-	at += fields_size(fields & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+	at += fields_size(fields & PERF_SAMPLE_STREAM_ID);
+	if (fields & PERF_SAMPLE_CPU) {
+		memcpy(&cpu, at, sizeof(cpu));
+		at += FIELD_SIZE;
+	}
 	if (fields & PERF_SAMPLE_IDENTIFIER)
 		record->id = load_u64(at);
+	return cpu;
 }
 
 /* What is left of the body is a string and its padding. */
@@ -421,8 +428,35 @@ decode_ksymbol(struct byte_reader *body, struct record *record)
 }
 
 static void
+decode_aux(struct byte_reader *body, uint32_t cpu, struct record *record)
+{
+	record->type = RECORD_AUX;
+	record->aux.offset = read_u64_native(body);
+	record->aux.size = read_u64_native(body);
+	record->aux.flags = read_u64_native(body);
+	record->aux.cpu = cpu;
+}
+
+/* Of a switch, the id fields have the thread that leaves or comes; events of a whole CPU name the other one, too. */
+static void
+decode_running(const struct perf_event_header *header, struct byte_reader *body, uint32_t cpu, struct record *record)
+{
+	const bool is_out = header->type != PERF_RECORD_ITRACE_START && header->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	struct record other = {.pid = NO_PID, .tid = NO_PID};
+
+	record->type = RECORD_RUNNING;
+	record->running.cpu = cpu;
+	if (header->type != PERF_RECORD_SWITCH)
+		read_pid_tid(body, &other);
+	if (!is_out && header->type != PERF_RECORD_ITRACE_START)
+		return;
+	record->pid = other.pid;
+	record->tid = other.tid;
+}
+
+static void
 decode_body(const struct record_layout *layout, const struct perf_event_header *header, struct byte_reader *body,
-            struct record *record)
+            uint32_t cpu, struct record *record)
 {
 	switch (header->type) {
 	case PERF_RECORD_MMAP:
@@ -462,6 +496,14 @@ decode_body(const struct record_layout *layout, const struct perf_event_header *
 		record->cgroup.id = read_u64_native(body);
 		record->cgroup.path = read_text(body);
 		break;
+	case PERF_RECORD_AUX:
+		decode_aux(body, cpu, record);
+		break;
+	case PERF_RECORD_ITRACE_START:
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		decode_running(header, body, cpu, record);
+		break;
 	default:
 		record->type = RECORD_OTHER;
 		record->other = header->type;
@@ -476,14 +518,15 @@ decode_other(const struct record_layout *layout, const struct perf_event_header 
 		layout->sample_id_all && header->type < FIRST_TOOL_TYPE ? layout->sample_type & TRAILER_FIELDS : 0;
 	size_t trailer = fields_size(fields);
 	struct byte_reader body;
+	uint32_t cpu;
 
 	if (size < trailer)
 		return false;
 	record->pid = record->tid = NO_PID;
 	record->time = record->id = 0;
-	decode_trailer(fields, at + size - trailer, record);
+	cpu = decode_trailer(fields, at + size - trailer, record);
 	reader_init(&body, at, size - trailer);
-	decode_body(layout, header, &body, record);
+	decode_body(layout, header, &body, cpu, record);
 	return !body.failed;
 }
 
@@ -546,10 +589,11 @@ static const struct {
 	uint32_t type;
 	const char *fields;
 } swapped_fields[] = {
-	{PERF_RECORD_MMAP, "44888"},   {PERF_RECORD_COMM, "44"},        {PERF_RECORD_FORK, "44448"},
-	{PERF_RECORD_EXIT, "44448"},   {PERF_RECORD_LOST, "88"},        {PERF_RECORD_LOST_SAMPLES, "8"},
-	{PERF_RECORD_THROTTLE, "888"}, {PERF_RECORD_UNTHROTTLE, "888"}, {PERF_RECORD_KSYMBOL, "8422"},
-	{PERF_RECORD_CGROUP, "8"},
+	{PERF_RECORD_MMAP, "44888"},         {PERF_RECORD_COMM, "44"},        {PERF_RECORD_FORK, "44448"},
+	{PERF_RECORD_EXIT, "44448"},         {PERF_RECORD_LOST, "88"},        {PERF_RECORD_LOST_SAMPLES, "8"},
+	{PERF_RECORD_THROTTLE, "888"},       {PERF_RECORD_UNTHROTTLE, "888"}, {PERF_RECORD_KSYMBOL, "8422"},
+	{PERF_RECORD_CGROUP, "8"},           {PERF_RECORD_AUX, "888"},        {PERF_RECORD_ITRACE_START, "44"},
+	{PERF_RECORD_SWITCH_CPU_WIDE, "44"},
 };
 #define SWAPPED_FIELDS_COUNT (sizeof(swapped_fields) / sizeof(swapped_fields[0]))
 

@@ -39,7 +39,12 @@ enum record_type {
 	RECORD_UNTHROTTLE,
 	RECORD_KSYMBOL,
 	RECORD_CGROUP,
+	RECORD_AUX,      /* what an event wrote into its auxiliary area */
+	RECORD_RUNNING,  /* from here on, this thread runs on the CPU: a switch, or the begin of its tracing */
+	RECORD_AUX_DATA, /* perf's own, in files: a piece of an auxiliary area follows the record */
 };
+
+#define RECORD_NO_CPU UINT32_MAX
 
 struct record_mmap {
 	uint64_t start;       /* first address */
@@ -106,6 +111,20 @@ struct record {
 			uint64_t id;
 			const char *path;
 		} cgroup;
+		struct {
+			uint64_t offset, size; /* bytes, since the area was made */
+			uint64_t flags;        /* PERF_AUX_FLAG_... */
+			uint32_t cpu;          /* RECORD_NO_CPU: not recorded */
+		} aux;
+		struct {
+			uint32_t cpu; /* RECORD_NO_CPU: not recorded. `tid` (uint32_t)-1: none that is recorded */
+		} running;
+		struct {
+			uint64_t file_offset;  /* of the bytes */
+			uint64_t offset, size; /* as in `aux` */
+			uint32_t index;        /* of the area: pieces of one have the same */
+			uint32_t cpu;          /* RECORD_NO_CPU: the area is of a thread alone */
+		} aux_data;
 		uint32_t other;
 	};
 };

@@ -32,7 +32,7 @@ touch_record(const struct record *record)
 	size_t sum = 0;
 
 	require(record->mode <= CPU_MODE_GUEST_USER);
-	require(record->type <= RECORD_CGROUP);
+	require(record->type <= RECORD_AUX_DATA);
 	switch (record->type) {
 	case RECORD_SAMPLE:
 		for (size_t i = 0; i < record->sample.branch_count * sizeof(struct perf_branch_entry); i++)

@@ -283,20 +283,16 @@ a_damaged_description_is_told_after_the_records(void **state)
 }
 
 static void
-tracing_data_and_auxiliary_areas_are_passed_over(void **state)
+tracing_data_are_passed_over(void **state)
 {
 	struct perf_data_fixture *fixture = *state;
-	static const uint8_t anything[48] = {0xff, 0xff};
+	static const uint8_t anything[16] = {0xff, 0xff};
 
 	begin_pipe(&fixture->file, false);
 	begin_record(&fixture->file, 66, 0); /* tracing data */
 	put_number(&fixture->file, 16, 8);
 	end_record(&fixture->file);
 	put_bytes(&fixture->file, anything, 16);
-	begin_record(&fixture->file, 71, 0); /* auxiliary area */
-	put_number(&fixture->file, 48, 8);
-	end_record(&fixture->file);
-	put_bytes(&fixture->file, anything, 48);
 	put_sample(&fixture->file, 11, 0x400010, 1000);
 	begin_reading(fixture, fixture->file.size);
 	assert_sample(fixture, 0, 0x400010, 1000);
@@ -317,6 +313,126 @@ the_end_of_a_round_is_told(void **state)
 	assert_int_equal(record.type, RECORD_OTHER);
 	assert_int_equal(record.other, PERF_DATA_ROUND);
 	assert_end(fixture);
+}
+
+/* perf's record of a piece of an area, with the bytes behind it. */
+static void
+put_aux_data(struct file_builder *file, const char *bytes, size_t size)
+{
+	begin_record(file, 71, 0);
+	put_number(file, size, 8);
+	put_number(file, 0x40, 8); /* offset in the area */
+	put_number(file, 7, 8);    /* perf's own */
+	put_number(file, 2, 4);    /* which area, thread, CPU, reserved */
+	put_number(file, 43, 4);
+	put_number(file, 5, 4);
+	put_number(file, 0, 4);
+	end_record(file);
+	put_bytes(file, bytes, size);
+}
+
+static void
+a_piece_of_an_auxiliary_area_has_its_place_in_the_file(void **state)
+{
+	struct perf_data_fixture *fixture = *state;
+	struct record record;
+	char bytes[9] = "";
+
+	for (int is_big = 0; is_big < 2; is_big++) {
+		begin_pipe(&fixture->file, is_big);
+		put_aux_data(&fixture->file, "area....", 8);
+		put_sample(&fixture->file, 11, 0x400010, 1000);
+		begin_reading(fixture, fixture->file.size);
+		record = next(fixture, PERF_DATA_NO_EVENT);
+		assert_int_equal(record.type, RECORD_AUX_DATA);
+		assert_int_equal(record.time, 0);
+		assert_int_equal(record.tid, 43);
+		assert_int_equal(record.aux_data.size, 8);
+		assert_int_equal(record.aux_data.offset, 0x40);
+		assert_int_equal(record.aux_data.index, 2);
+		assert_int_equal(record.aux_data.cpu, 5);
+		assert_int_equal(pread(fixture->fd, bytes, 8, (off_t)record.aux_data.file_offset), 8);
+		assert_string_equal(bytes, "area....");
+		assert_sample(fixture, 0, 0x400010, 1000);
+		assert_end(fixture);
+		perf_data_free(fixture->data);
+		fixture->data = NULL;
+		close(fixture->fd);
+		fixture->fd = -1;
+	}
+}
+
+static void
+a_piece_that_is_not_all_there_is_damage(void **state)
+{
+	struct perf_data_fixture *fixture = *state;
+
+	begin_pipe(&fixture->file, false);
+	put_aux_data(&fixture->file, "area....", 8);
+	begin_reading(fixture, fixture->file.size - 1);
+	assert_int_equal(next(fixture, PERF_DATA_NO_EVENT).type, RECORD_AUX_DATA);
+	assert_fault(fixture, fixture->file.size - 1, "the recording ends inside what follows a record");
+}
+
+static void
+what_fills_auxiliary_areas_is_described(void **state)
+{
+	struct perf_data_fixture *fixture = *state;
+	const struct perf_data_auxtrace *auxtrace;
+
+	begin_pipe(&fixture->file, true);
+	begin_record(&fixture->file, 70, 0);
+	put_number(&fixture->file, PERF_DATA_ARM_SPE, 4);
+	put_number(&fixture->file, 0, 4);
+	put_number(&fixture->file, 9, 8);
+	put_number(&fixture->file, 1, 8);
+	end_record(&fixture->file);
+	begin_reading(fixture, fixture->file.size);
+	assert_int_equal(perf_data_auxtrace(fixture->data)->type, 0);
+	assert_end(fixture);
+	auxtrace = perf_data_auxtrace(fixture->data);
+	assert_int_equal(auxtrace->type, PERF_DATA_ARM_SPE);
+	assert_int_equal(auxtrace->count, 2);
+	assert_int_equal(auxtrace->words[0], 9);
+	assert_int_equal(auxtrace->words[1], 1);
+}
+
+/* perf's PERF_RECORD_TIME_CONV: 40 ns a tick. */
+static void
+put_time_conv(struct file_builder *file, bool has_zero, bool is_short)
+{
+	begin_record(file, 79, 0);
+	put_number(file, 24, 8);
+	put_number(file, 40 << 24, 8);
+	put_number(file, 1000, 8);
+	put_number(file, 0xfff0, 8); /* cycles, mask */
+	put_number(file, 0xffff, 8);
+	put_number(file, has_zero, 1);
+	put_number(file, is_short, 1);
+	put_number(file, 0, 6);
+	end_record(file);
+}
+
+static void
+ticks_of_the_counter_have_a_time(void **state)
+{
+	static const struct {
+		bool has_zero, is_short;
+		uint64_t ns;
+	} known[] = {{true, false, 1000 + 40 * 0x10}, {true, true, 1000 + 40 * 0x10010}, {false, false, 0}};
+	struct perf_data_fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		begin_pipe(&fixture->file, i == 1);
+		put_time_conv(&fixture->file, known[i].has_zero, known[i].is_short);
+		begin_reading(fixture, fixture->file.size);
+		assert_end(fixture);
+		assert_int_equal(counter_time_ns(perf_data_counter_time(fixture->data), 0x10), known[i].ns);
+		perf_data_free(fixture->data);
+		fixture->data = NULL;
+		close(fixture->fd);
+		fixture->fd = -1;
+	}
 }
 
 /* A node as perf describes it: its number, two sizes of its memory, the list of its CPUs. */
@@ -432,8 +548,12 @@ main(void)
 		TEST(a_pipe_that_ends_inside_a_record_gives_what_came_before),
 		TEST(a_file_that_was_cut_gives_what_is_there),
 		TEST(a_damaged_description_is_told_after_the_records),
-		TEST(tracing_data_and_auxiliary_areas_are_passed_over),
+		TEST(tracing_data_are_passed_over),
 		TEST(the_end_of_a_round_is_told),
+		TEST(a_piece_of_an_auxiliary_area_has_its_place_in_the_file),
+		TEST(a_piece_that_is_not_all_there_is_damage),
+		TEST(what_fills_auxiliary_areas_is_described),
+		TEST(ticks_of_the_counter_have_a_time),
 		TEST(cpus_have_the_nodes_that_the_recording_lists),
 		TEST(a_list_of_nodes_that_ends_early_is_damage),
 		TEST(a_sample_of_an_unknown_counter_belongs_to_no_event),

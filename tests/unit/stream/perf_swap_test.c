@@ -48,6 +48,45 @@ a_process_that_is_born_is_turned(void **state)
 }
 
 static void
+a_piece_of_an_auxiliary_area_is_turned(void **state)
+{
+	struct file_builder file = {.is_big = IS_BIG};
+	struct record record;
+
+	(void)state;
+	begin_record(&file, PERF_RECORD_AUX, 0);
+	put_number(&file, 0x1000, 8);
+	put_number(&file, 0x40, 8);
+	put_number(&file, PERF_AUX_FLAG_PARTIAL, 8);
+	put_trailer(&file, 11, 901);
+	record = swapped(&file_layout, &file);
+	assert_int_equal(record.type, RECORD_AUX);
+	assert_int_equal(record.aux.offset, 0x1000);
+	assert_int_equal(record.aux.size, 0x40);
+	assert_int_equal(record.aux.flags, PERF_AUX_FLAG_PARTIAL);
+	assert_int_equal(record.aux.cpu, 3);
+	assert_int_equal(record.time, 901);
+}
+
+static void
+a_switch_is_turned(void **state)
+{
+	struct file_builder file = {.is_big = IS_BIG};
+	struct record record;
+
+	(void)state;
+	begin_record(&file, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT);
+	put_number(&file, 50, 4);
+	put_number(&file, 51, 4);
+	put_trailer(&file, 11, 901);
+	record = swapped(&file_layout, &file);
+	assert_int_equal(record.type, RECORD_RUNNING);
+	assert_int_equal(record.pid, 50);
+	assert_int_equal(record.tid, 51);
+	assert_int_equal(record.running.cpu, 3);
+}
+
+static void
 a_name_keeps_its_letters(void **state)
 {
 	struct file_builder file = {.is_big = IS_BIG};
@@ -151,6 +190,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_is_born_is_turned),
+		cmocka_unit_test(a_piece_of_an_auxiliary_area_is_turned),
+		cmocka_unit_test(a_switch_is_turned),
 		cmocka_unit_test(a_name_keeps_its_letters),
 		cmocka_unit_test(a_build_id_keeps_its_bytes),
 		cmocka_unit_test(branches_behind_raw_bytes_are_found),

@@ -365,6 +365,99 @@ a_cgroup_has_id_and_path(void **state)
 	assert_string_equal(record.cgroup.path, "/system.slice/ssh.service");
 }
 
+/* The id fields with a CPU: TID | TIME | CPU | IDENTIFIER. */
+static const struct record_layout with_cpu = {
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	.sample_id_all = true,
+};
+
+static void
+build_trailer_with_cpu(struct record_builder *builder, uint32_t pid, uint32_t tid, uint32_t cpu)
+{
+	build_u32(builder, pid);
+	build_u32(builder, tid);
+	build_u64(builder, 9000);
+	build_u32(builder, cpu);
+	build_u32(builder, 0);
+	build_u64(builder, 9);
+	build_end(builder);
+}
+
+static void
+a_piece_of_an_auxiliary_area_has_its_place_and_its_thread(void **state)
+{
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	build_begin(&builder, PERF_RECORD_AUX, 0);
+	build_u64(&builder, 0x1000);
+	build_u64(&builder, 0x40);
+	build_u64(&builder, PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION);
+	build_trailer_with_cpu(&builder, 42, 43, 5);
+	record = decode(&with_cpu, &builder);
+	assert_int_equal(record.type, RECORD_AUX);
+	assert_int_equal(record.aux.offset, 0x1000);
+	assert_int_equal(record.aux.size, 0x40);
+	assert_int_equal(record.aux.flags, PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION);
+	assert_int_equal(record.aux.cpu, 5);
+	assert_int_equal(record.tid, 43);
+	assert_int_equal(record.time, 9000);
+	assert_int_equal(record.id, 9);
+}
+
+static void
+without_a_cpu_in_the_id_fields_it_is_not_known(void **state)
+{
+	struct record_builder builder;
+	struct record record;
+
+	(void)state;
+	build_begin(&builder, PERF_RECORD_SWITCH, 0);
+	build_trailer(&builder, 42, 43, 9000, 9);
+	build_end(&builder);
+	record = decode(&sideband, &builder);
+	assert_int_equal(record.type, RECORD_RUNNING);
+	assert_int_equal(record.tid, 43);
+	assert_true(record.running.cpu == RECORD_NO_CPU);
+}
+
+/* Which thread runs after it, whatever thread the record is of. */
+static void
+a_switch_names_the_thread_that_runs_from_then_on(void **state)
+{
+	static const struct {
+		uint32_t type;
+		uint16_t misc;
+		bool names_other;
+		uint32_t tid;
+	} known[] = {
+		{PERF_RECORD_SWITCH, 0, false, 43},
+		{PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, false, UINT32_MAX},
+		{PERF_RECORD_SWITCH_CPU_WIDE, 0, true, 43},
+		{PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, true, 51},
+		{PERF_RECORD_ITRACE_START, 0, true, 51},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		struct record_builder builder;
+		struct record record;
+
+		build_begin(&builder, known[i].type, known[i].misc);
+		if (known[i].names_other) {
+			build_u32(&builder, 50);
+			build_u32(&builder, 51);
+		}
+		build_trailer_with_cpu(&builder, 42, 43, 5);
+		record = decode(&with_cpu, &builder);
+		assert_int_equal(record.type, RECORD_RUNNING);
+		assert_true(record.tid == known[i].tid);
+		assert_true(record.pid == (known[i].tid == UINT32_MAX ? UINT32_MAX : known[i].tid - 1));
+		assert_int_equal(record.running.cpu, 5);
+	}
+}
+
 int
 main(void)
 {
@@ -384,6 +477,9 @@ main(void)
 		cmocka_unit_test(throttling_names_the_event_in_its_body),
 		cmocka_unit_test(a_kernel_symbol_says_what_it_is_and_whether_it_goes),
 		cmocka_unit_test(a_cgroup_has_id_and_path),
+		cmocka_unit_test(a_piece_of_an_auxiliary_area_has_its_place_and_its_thread),
+		cmocka_unit_test(without_a_cpu_in_the_id_fields_it_is_not_known),
+		cmocka_unit_test(a_switch_names_the_thread_that_runs_from_then_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

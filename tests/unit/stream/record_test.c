@@ -136,12 +136,12 @@ an_unknown_type_is_passed_on_with_its_time(void **state)
 	struct record record;
 
 	(void)state;
-	build_begin(&builder, PERF_RECORD_SWITCH, 0);
+	build_begin(&builder, PERF_RECORD_NAMESPACES, 0);
 	build_trailer(&builder, 42, 43, 9000, 9);
 	build_end(&builder);
 	record = decode(&sideband, &builder);
 	assert_int_equal(record.type, RECORD_OTHER);
-	assert_int_equal(record.other, PERF_RECORD_SWITCH);
+	assert_int_equal(record.other, PERF_RECORD_NAMESPACES);
 	assert_int_equal(record.time, 9000);
 	assert_int_equal(record.pid, 42);
 }
