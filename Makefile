@@ -243,7 +243,7 @@ $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_te
 EMU_TESTS := record_read emu_command sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
 MEM_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test script_profile_test source_test \
-	word_trials_test)
+	spe_areas_test word_trials_test)
 $(MEM_TESTS): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 $(MEM_TESTS): LIBS_TOOLS += $(LIBS_MEM)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
@@ -304,6 +304,14 @@ $(MEM_RECORDING): $(BUILD)/obj/tests/system/mem_recording.o
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 workloads: $(MEM_RECORDING)
+
+# What Arm's SPE wrote into a recording.
+SHOW_ACCESSES := $(BUILD)/tests/system/show_accesses
+$(SHOW_ACCESSES): $(BUILD)/obj/tests/system/show_accesses.o $(MEM_OBJECTS) $(IMPORT_OBJECTS) $(call objects,$(TOOL_COMMON)) \
+		$(CTL_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+workloads: $(SHOW_ACCESSES)
 
 # The flow graphs of any program.
 $(BUILD)/tests/system/flow_graphs: $(BUILD)/obj/tests/system/flow_graphs.o $(call archives,$(ROOMS))

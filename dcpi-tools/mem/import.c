@@ -40,9 +40,12 @@ say_damage(const char *file, const struct recorded_outcome *outcome)
 static int
 say_empty(const char *file, enum recorded_kind kind)
 {
-	if (kind == RECORDED_SPE)
-		message_print(file, "it has what Arm's SPE wrote: 'perf inject --itrace=M -i FILE -o NEW' makes "
-		                    "samples of that");
+	if (kind == RECORDED_SPE_PIPE)
+		message_print(file, "it has what Arm's SPE wrote, which comes in the order of time from a file alone: "
+		                    "write the pipe to a file, and import that");
+	else if (kind == RECORDED_SPE_NO_TIME)
+		message_print(file, "what Arm's SPE wrote has no times, or nothing says how to convert them: 'perf "
+		                    "record -e arm_spe/ts_enable=1/' of perf 5.14 or later records both");
 	else if (kind == RECORDED_NO_ADDRESSES)
 		message_print(file, "its events do not sample the addresses of data: 'perf mem record -a -- PROGRAM' "
 		                    "or 'perf c2c record -a -- PROGRAM' does");
@@ -63,15 +66,57 @@ say_left_out(const char *file, const struct recorded_outcome *outcome)
 		              outcome->others);
 }
 
+/* What Arm's SPE could not write, or wrote so that it is not of full use. */
+static void
+say_missing(const char *file, const struct spe_areas_counts *spe)
+{
+	if (spe->truncated)
+		message_print(file,
+		              "Arm's SPE had no room for records %" PRIu64 " times: 'perf record -m ,64M' gives "
+		              "it more",
+		              spe->truncated);
+	if (spe->collided)
+		message_print(file,
+		              "Arm's SPE dropped operations that came before the one before was written, in "
+		              "%" PRIu64 " pieces: a longer period (perf record -c) loses fewer",
+		              spe->collided);
+	if (spe->damaged || spe->left_out)
+		message_print(file,
+		              "%" PRIu64 " damaged records of Arm's SPE and %" PRIu64 " pieces beyond the limit "
+		              "are left out",
+		              spe->damaged, spe->left_out);
+	if (spe->timeless)
+		message_print(file, "%" PRIu64 " accesses without a time are left out", spe->timeless);
+	if (spe->unowned)
+		message_print(file,
+		              "of %" PRIu64 " accesses the thread is not known: they are counted, but belong to "
+		              "no object ('perf record --switch-events' says which thread runs)",
+		              spe->unowned);
+}
+
+/* Times that do not go together. */
+static int
+say_clock(const char *file, enum recorded_kind kind)
+{
+	if (kind == RECORDED_SPE_OBJECTS)
+		message_print(file, "times of Arm's SPE are not those of the objects, which are of CLOCK_MONOTONIC: "
+		                    "'dcpimem run' and 'dcpimem record' sample both");
+	else if (kind == RECORDED_SPE_OTHER_CLOCK)
+		message_print(file,
+		              "times of Arm's SPE are not those of the other records, which are of another clock: "
+		              "record it without -k (--clockid)");
+	else
+		message_print(file, "its times are not those of the objects, which are of CLOCK_MONOTONIC: "
+		                    "'perf mem record -k CLOCK_MONOTONIC' records such");
+	return STATUS_USAGE;
+}
+
 /* An exit status, after a message unless it is STATUS_OK. `result`: of recorded_read(). */
 static int
 say_result(const char *file, const struct recorded_outcome *outcome, int result)
 {
-	if (result == -EINVAL && outcome->kind == RECORDED_OTHER_CLOCK) {
-		message_print(file, "its times are not those of the objects, which are of CLOCK_MONOTONIC: "
-		                    "'perf mem record -k CLOCK_MONOTONIC' records such");
-		return STATUS_USAGE;
-	}
+	if (result == -EINVAL && outcome->kind != RECORDED_ACCESSES)
+		return say_clock(file, outcome->kind);
 	if (result == -DCPI_EDAMAGED && outcome->fault.text) {
 		if (outcome->samples)
 			say_left_out(file, outcome);
@@ -85,6 +130,7 @@ say_result(const char *file, const struct recorded_outcome *outcome, int result)
 	if (!outcome->samples)
 		return say_empty(file, outcome->kind);
 	say_left_out(file, outcome);
+	say_missing(file, &outcome->spe);
 	return STATUS_OK;
 }
 

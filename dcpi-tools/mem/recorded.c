@@ -14,7 +14,6 @@
 
 #define NAMES_SHOWN     3 /* events */
 #define SOURCE_SIZE     512
-#define ARM_SPE         "arm_spe"
 #define POWER_LINE_SIZE 128
 
 struct recorded_state {
@@ -22,7 +21,8 @@ struct recorded_state {
 	struct perf_recording recording;
 	struct build_ids *build_ids;
 	struct perf_collector *collector;
-	struct node_cpus cpus; /* of the recorded machine */
+	struct spe_areas *areas; /* NULL: none */
+	struct node_cpus cpus;   /* of the recorded machine */
 	bool has_cpus;
 	uint64_t first_ns, last_ns; /* of samples with addresses, by the recording's clock */
 };
@@ -56,6 +56,20 @@ find_cpus(struct recorded_state *state)
 	}
 }
 
+/* A sample with an address, of an event or of SPE. */
+static int
+take_access(void *context, const struct record *sample)
+{
+	struct recorded_state *state = context;
+
+	find_cpus(state);
+	if (!state->outcome->samples++ || sample->time < state->first_ns)
+		state->first_ns = sample->time;
+	if (sample->time > state->last_ns)
+		state->last_ns = sample->time;
+	return perf_collector_take(state->collector, sample);
+}
+
 static int
 take_sample(struct recorded_state *state, const struct record *record, uint32_t number)
 {
@@ -67,16 +81,11 @@ take_sample(struct recorded_state *state, const struct record *record, uint32_t 
 		state->outcome->others++;
 		return 0;
 	}
-	find_cpus(state);
-	if (!state->outcome->samples++ || record->time < state->first_ns)
-		state->first_ns = record->time;
-	if (record->time > state->last_ns)
-		state->last_ns = record->time;
 	if (events[number].layout.sample_type & PERF_SAMPLE_CPU)
-		return perf_collector_take(state->collector, record);
+		return take_access(state, record);
 	sample = *record;
-	sample.sample.cpu = UINT32_MAX;
-	return perf_collector_take(state->collector, &sample);
+	sample.sample.cpu = RECORD_NO_CPU;
+	return take_access(state, &sample);
 }
 
 /* With the build-id that the recording lists for the file: so names are those of the file that was recorded. */
@@ -99,12 +108,19 @@ take_mapping(struct recorded_state *state, const struct record *record)
 	return perf_collector_take(state->collector, &mapping);
 }
 
-/* A record, in the order of time. */
+/* A record, in the order of time: what SPE sampled before it comes first. */
 static int
 take(void *context, const struct record *record, uint32_t event)
 {
 	struct recorded_state *state = context;
+	int err = 0;
 
+	if (state->areas && record->time)
+		err = spe_areas_take(state->areas, record->time, take_access, state);
+	if (state->areas && !err)
+		err = spe_areas_follow(state->areas, record);
+	if (err)
+		return err;
 	switch (record->type) {
 	case RECORD_SAMPLE:
 		return take_sample(state, record, event);
@@ -122,18 +138,29 @@ kind_of(const struct recorded_state *state, bool has_directory)
 {
 	size_t count;
 	const struct perf_data_event *events = perf_data_events(state->recording.data, &count);
-	bool with_addresses = false, is_spe = false, is_monotonic = true;
+	bool with_addresses = false, is_monotonic = true;
 
 	for (size_t i = 0; i < count; i++) {
-		is_spe |= events[i].name && strncmp(events[i].name, ARM_SPE, strlen(ARM_SPE)) == 0;
 		if (!has_addresses(&events[i]))
 			continue;
 		with_addresses = true;
 		is_monotonic &= events[i].attr.use_clockid && events[i].attr.clockid == CLOCK_MONOTONIC;
 	}
+	if (state->areas && !with_addresses)
+		return state->outcome->spe.timeless ? RECORDED_SPE_NO_TIME : RECORDED_ACCESSES;
 	if (!with_addresses)
-		return is_spe ? RECORDED_SPE : RECORDED_NO_ADDRESSES;
+		return perf_data_auxtrace(state->recording.data)->type == PERF_DATA_ARM_SPE ? RECORDED_SPE_PIPE
+		                                                                            : RECORDED_NO_ADDRESSES;
 	return has_directory && !is_monotonic ? RECORDED_OTHER_CLOCK : RECORDED_ACCESSES;
+}
+
+/* Whether the event names the source of samples. */
+static bool
+is_source(const struct recorded_state *state, const struct perf_data_event *event)
+{
+	if (state->areas && event->attr.type == spe_areas_event_type(state->areas))
+		return true;
+	return has_addresses(event) && event->attr.type != PERF_TYPE_SOFTWARE;
 }
 
 static int
@@ -148,7 +175,7 @@ name_source(struct recorded_state *state)
 	for (size_t i = 0; i < count && at < sizeof(text); i++) {
 		const char *name = events[i].name && *events[i].name ? events[i].name : "accesses";
 
-		if (!has_addresses(&events[i]) || events[i].attr.type == PERF_TYPE_SOFTWARE || named++ >= NAMES_SHOWN)
+		if (!is_source(state, &events[i]) || named++ >= NAMES_SHOWN)
 			continue;
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %.100s", named > 1 ? "," : "", name);
 	}
@@ -195,6 +222,13 @@ read_all(struct recorded_state *state, const struct recorded_request *request)
 	state->collector = err ? NULL : perf_collector_new(&outcome->profile, &options);
 	if (!state->collector || !state->build_ids)
 		return -ENOMEM;
+	err = spe_areas_find(request->fd, &state->areas);
+	if (err)
+		return err;
+	if (state->areas && (request->directory || !spe_areas_has_clock_of_records(state->areas))) {
+		outcome->kind = request->directory ? RECORDED_SPE_OBJECTS : RECORDED_SPE_OTHER_CLOCK;
+		return -EINVAL;
+	}
 	err = recording_open(&state->recording, request->fd, take, state, &outcome->fault);
 	if (err)
 		return err;
@@ -202,6 +236,12 @@ read_all(struct recorded_state *state, const struct recorded_request *request)
 	outcome->fault = perf_data_fault(state->recording.data);
 	if (result && result != -DCPI_EDAMAGED)
 		return result;
+	if (state->areas) {
+		err = spe_areas_take(state->areas, UINT64_MAX, take_access, state);
+		outcome->spe = spe_areas_counts(state->areas);
+	}
+	if (err)
+		return err;
 	outcome->kind = kind_of(state, request->directory);
 	if (outcome->kind == RECORDED_OTHER_CLOCK)
 		return -EINVAL;
@@ -221,6 +261,7 @@ recorded_read(const struct recorded_request *request, struct recorded_outcome *o
 	state->outcome = outcome;
 	err = read_all(state, request);
 	perf_collector_free(state->collector);
+	spe_areas_free(state->areas);
 	recording_close(&state->recording);
 	build_ids_free(state->build_ids);
 	free(state);

@@ -1,5 +1,6 @@
 /*
- * recorded.h - the memory profile of a recording of perf: samples of accesses by `perf mem` or `perf c2c`
+ * recorded.h - the memory profile of a recording of perf: samples of accesses by `perf mem` or `perf c2c`, or what
+ * Arm's SPE wrote
  *
  * Nothing in the file is trusted. Fuzzed by tests/fuzz/mem_import_fuzz.c. Memory grows with the number of processes and
  * of different objects; samples beyond a limit are thinned.
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dcpi-tools/mem/spe_areas.h"
 #include "memory/data_source.h"
 #include "memory/memory_profile.h"
 #include "profile/epoch.h"
@@ -20,10 +22,14 @@
 
 /* What a recording without such samples has instead. */
 enum recorded_kind {
-	RECORDED_ACCESSES, /* its events sample addresses of data */
+	RECORDED_ACCESSES, /* its events sample addresses of data, or Arm's SPE does */
 	RECORDED_NO_ADDRESSES,
-	RECORDED_SPE,         /* what Arm's SPE wrote, which perf has to decode first */
 	RECORDED_OTHER_CLOCK, /* its times are not those of the objects in the directory */
+	/* Arm's SPE sampled, but: */
+	RECORDED_SPE_PIPE,        /* only a file has its records in the order of time */
+	RECORDED_SPE_NO_TIME,     /* they have no times, or no one can say which */
+	RECORDED_SPE_OTHER_CLOCK, /* their times are not those of the recording's other records */
+	RECORDED_SPE_OBJECTS,     /* their times are not those of the objects in the directory */
 };
 
 struct recorded_request {
@@ -35,6 +41,7 @@ struct recorded_request {
 struct recorded_outcome {
 	struct memory_profile profile;    /* if samples > 0 */
 	struct data_source_counts counts; /* of all samples with addresses */
+	struct spe_areas_counts spe;      /* of Arm's SPE */
 	enum recorded_kind kind;
 	uint64_t samples, others;     /* others: of events without addresses, which are left out */
 	uint64_t unmapped;            /* mappings for which there was no room: what is there is not known */
@@ -44,8 +51,9 @@ struct recorded_outcome {
 };
 
 /*
- * 0; -DCPI_EDAMAGED with outcome->fault: what came before is in the outcome; -EINVAL: RECORDED_OTHER_CLOCK; -ENOMEM,
- * -errno of the directory, or as recording_open() and recording_read(). Call recorded_fini() in any case.
+ * 0; -DCPI_EDAMAGED with outcome->fault: what came before is in the outcome; -EINVAL: outcome->kind says why it cannot
+ * be read; -ENOMEM, -errno of the directory, or as recording_open() and recording_read(). Call recorded_fini() in any
+ * case.
  */
 int recorded_read(const struct recorded_request *request, struct recorded_outcome *outcome);
 void recorded_fini(struct recorded_outcome *outcome);

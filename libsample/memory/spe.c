@@ -117,7 +117,7 @@ source_by_code(uint16_t source)
 	case SOURCE_SYSTEM_CACHE:
 		return LEVEL(L3) | PERF_MEM_S(SNOOP, HIT);
 	case SOURCE_REMOTE:
-		return PERF_MEM_S(LVL, REM_CCE1) | PERF_MEM_S(LVLNUM, ANY_CACHE) | PERF_MEM_S(REMOTE, REMOTE) |
+		return PERF_MEM_S(LVL, NA) | PERF_MEM_S(LVLNUM, NA) | PERF_MEM_S(REMOTE, REMOTE) |
 		       PERF_MEM_S(SNOOPX, PEER);
 	case SOURCE_DRAM:
 		return PERF_MEM_S(LVL, LOC_RAM) | PERF_MEM_S(LVL, HIT) | PERF_MEM_S(LVLNUM, RAM) |
@@ -127,20 +127,23 @@ source_by_code(uint16_t source)
 	}
 }
 
+/*
+ * A load that missed the last level of this socket is one of memory. Of another socket's, events do not say whether it
+ * was memory or a cache there: it is taken for memory, which is where a remedy would begin.
+ */
 static uint64_t
 source_by_events(uint64_t events, bool is_store)
 {
-	const uint64_t remote = events & SPE_EVENT_REMOTE ? PERF_MEM_S(LVL, REM_CCE1) : 0;
+	const uint64_t remote = events & SPE_EVENT_REMOTE ? PERF_MEM_S(REMOTE, REMOTE) : 0;
 
 	if (events & SPE_EVENT_LLC_MISS)
-		return PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, MISS) | remote |
-		       (is_store || remote ? 0 : PERF_MEM_S(LVLNUM, RAM));
+		return PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, MISS) | remote | (is_store ? 0 : PERF_MEM_S(LVLNUM, RAM));
 	if (events & SPE_EVENT_LLC_ACCESS)
-		return PERF_MEM_S(LVL, L3) | PERF_MEM_S(LVL, HIT) | remote;
+		return LEVEL(L3) | remote;
 	if (events & SPE_EVENT_L1_MISS)
 		return PERF_MEM_S(LVL, L1) | PERF_MEM_S(LVL, MISS) | remote;
 	if (events & SPE_EVENT_L1_ACCESS)
-		return PERF_MEM_S(LVL, L1) | PERF_MEM_S(LVL, HIT) | remote;
+		return LEVEL(L1) | remote;
 	return remote;
 }
 

@@ -76,8 +76,9 @@ bool spe_is_atomic(const struct spe_record *record); /* reads and writes, as LDA
 /*
  * What served a load or store, as union perf_mem_data_src; 0: it is neither. `midr` names the processor's model, 0: not
  * known. Models that have the codes of Arm's Neoverse N1 say so by these, of loads alone; of others, the events say
- * which caches missed. As perf has both (tools/perf/util/arm-spe.c of linux), with two things more: atomics are marked
- * as locked, and a load that missed the last level and is of this socket is one of memory.
+ * which caches missed. As perf 6.1 has both (tools/perf/util/arm-spe.c of linux), with two things more: atomics are
+ * marked as locked, and events give the newer number of the level (mem_lvl_num), too, which of a load that missed the
+ * last level is memory.
  */
 uint64_t spe_data_source(const struct spe_record *record, uint64_t midr);
 

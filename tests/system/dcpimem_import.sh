@@ -1,6 +1,6 @@
 #!/bin/bash
-# dcpimem import: of recordings of perf mem and perf c2c, the counts are those of perf's own reports; what threads share
-# falsely has its name and its verdict; bad input gets a sentence
+# dcpimem import: of recordings of perf mem and perf c2c, and of what Arm's SPE wrote, the counts are those of perf's own
+# reports; what threads share falsely has its name and its verdict; bad input gets a sentence
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
@@ -142,6 +142,76 @@ look_at_written()
 		"$(verdict "$scratch/nodeless.json" on_one_node) $(verdict "$scratch/nodeless.json" thread_counts)"
 }
 
+# Accesses as perf decodes them, in its order: process/thread [CPU] time address data-source weight instruction.
+perf_accesses()
+{
+	perf script --itrace=M --ns -F pid,tid,cpu,time,ip,addr,weight,data_src -i "$1" 2>"$scratch/perf.errors" |
+		awk '{ print $1, $2, $3, $4, $5, $(NF - 1), $NF }'
+}
+
+# look_at_spe KIND [by-events]: a model that says by events what served an access has levels' numbers, too, which perf 6.1
+# leaves out of the data source.
+look_at_spe()
+{
+	local file=$scratch/$1.data columns=1-7 atomics
+
+	atomics=$("$recorder" "$1" "$file")
+	check_equal "a recording as of $1 is written" 0 $?
+	[ -z "${2-}" ] || columns=1-4,6-7
+	perf_accesses "$file" >"$scratch/perf.accesses"
+	check "$1: perf decodes it" test "$(wc -l <"$scratch/perf.accesses")" -gt 10000
+	check_equal "$1: threads, times, addresses and sources of accesses are as perf has them" \
+		"$(cut -d ' ' -f $columns "$scratch/perf.accesses" | md5sum)" \
+		"$("$build/tests/system/show_accesses" "$file" | cut -d ' ' -f $columns | md5sum)"
+	check_equal "$1: counts are those of perf c2c report, but for atomics" "$(c2c_counts "$file" | grep -v ^locked)" \
+		"$(our_counts "$file" | grep -v ^locked)"
+	check_equal "$1: there are 30 of them" 30 "$(our_counts "$file" | wc -l)"
+	check_equal "$1: atomics are locked" "locked ${atomics:-0}" "$(our_counts "$file" | grep ^locked)"
+	check_equal "$1: the weight is that of perf report --mem-mode" \
+		"$(perf report --mem-mode --itrace=M --stdio -i "$file" 2>"$scratch/perf.errors" |
+			awk '/^# Total weight :/ { sum += $NF } END { print sum }')" \
+		"$(import --json "$file" 2>&1 | jq .served_by.weight)"
+}
+
+look_at_bad_spe()
+{
+	local file=$scratch/spe.data at
+
+	check 'a recording whose ticks have no time is written' "$recorder" spe-timeless "$scratch/timeless.data"
+	import "$scratch/timeless.data" >"$scratch/out" 2>&1
+	check_equal 'it has no accesses' 4 $?
+	check_equal 'and that is said' 1 "$(grep -c "timeless.data: what Arm's SPE wrote has no times, or nothing says" "$scratch/out")"
+	check_equal 'records of SPE cannot be put in order from a pipe' \
+		"dcpimem: standard input: it has what Arm's SPE wrote, which comes in the order of time from a file alone: write the pipe to a file, and import that" \
+		"$(perf inject -i "$file" 2>"$scratch/perf.errors" -o - | import - 2>&1)"
+	import --objects "$scratch/objects" "$file" >"$scratch/out" 2>&1
+	check_equal 'nor go with objects, which have another clock' 2 $?
+	check_equal 'which is said' 1 "$(grep -c "times of Arm's SPE are not those of the objects" "$scratch/out")"
+	# four bytes that are no packets, instead of the context of one record
+	cp "$file" "$scratch/scratched.data"
+	at=$(grep -abo -m 1 $'\x71\x39\xbc\xbe' "$file" | head -n 1 | cut -d : -f 1)
+	printf '\377\377\377\377' | dd of="$scratch/scratched.data" bs=1 seek=$((at + 9 + 16)) conv=notrunc status=none
+	import --json --output "$scratch/scratched.json" "$scratch/scratched.data" 2>"$scratch/scratched.errors"
+	check_equal 'a damaged record of SPE costs itself' "$(our_counts "$file" | awk '$1 == "samples" { print $2 - 1 }')" \
+		"$(jq .served_by.samples "$scratch/scratched.json")"
+	check_equal 'and is counted' 1 "$(grep -c '1 damaged records of Arm' "$scratch/scratched.errors")"
+	head -c 400000 "$file" >"$scratch/cut.data"
+	import --json --output "$scratch/cut.json" "$scratch/cut.data" 2>"$scratch/out"
+	check_equal 'of a recording that is cut' 3 $?
+	check_equal 'counts what is there' true "$(jq '.served_by.samples > 4000 and .served_by.samples < 7000' "$scratch/cut.json")"
+}
+
+look_at_spe_verdicts()
+{
+	import --json --output "$scratch/spe.json" "$scratch/spe.data"
+	check_equal "Neoverse's SPE: words of threads in one line are to be padded" pad "$(verdict "$scratch/spe.json" thread_counts)"
+	check_equal 'a word that all read is to be split off' split "$(verdict "$scratch/spe.json" shared_state)"
+	import --json --output "$scratch/spe-events.json" "$scratch/spe-events.data"
+	check_equal "other models' SPE: what is on one node is to be interleaved" interleave \
+		"$(verdict "$scratch/spe-events.json" on_one_node)"
+	check_equal 'what is on all nodes is not' nothing "$(verdict "$scratch/spe-events.json" on_all_nodes)"
+}
+
 look_at_database()
 {
 	local file=$scratch/intel.data
@@ -200,6 +270,12 @@ if command -v perf >"$scratch/out"; then
 	fi
 	look_at_database
 	look_at_bad_input
+	look_at_spe spe
+	look_at_spe spe-all
+	look_at_spe spe-events by-events
+	look_at_spe spe-events-all by-events
+	look_at_spe_verdicts
+	look_at_bad_spe
 else
 	skip 'counts as perf has them' 'there is no perf'
 fi

@@ -8,6 +8,10 @@
  *   arm     what perf makes of the records of SPE, on two nodes
  *   all     every operation with each level, snoop, lock, distance and block, on two nodes
  *   plain   cycles, without addresses
+ *   spe     records of SPE themselves, of Neoverse N1, with the thread in each
+ *   spe-events  those of a model that says by events which caches missed; records of switches say which thread ran
+ *   spe-all, spe-events-all  every operation with each event and data source; the number of atomics is printed
+ *   spe-timeless  those of spe, and nothing that says what time a tick is
  * With a third argument, no nodes are described. The format: tools/perf/Documentation/perf.data-file-format.txt of
  * linux.
  */
@@ -67,8 +71,24 @@ struct recording_kind {
 	const char *events[2]; /* of loads; of stores, if it has one of its own */
 	uint64_t configs[2];
 	uint32_t type;
+	/* what served an access: as a sample has it, or, with `is_spe`, as CODE() and EVENTS() have it
+	 */
 	uint64_t own_hit, own_store, transfer, far_transfer, local, remote;
+	bool is_spe, has_context, is_timeless;
 };
+
+#define CODE(code)     ((uint64_t)(code) << 16 | EVENTS(0x16)) /* the operation is below */
+#define EVENTS(events) ((uint64_t)(events) << 32)
+#define SPE_TYPE       31
+#define SPE_EVENT                                                                                                      \
+	{                                                                                                              \
+		"arm_spe_0/ts_enable=1,load_filter=1,store_filter=1/", NULL                                            \
+	}
+#define NEOVERSE_N1 "Neoverse-N1", "0x00000000413fd0c1", "aarch64"
+#define THUNDERX2   "ThunderX2 99xx", "0x00000000431f0af1", "aarch64"
+/* retired, and: L1 access 0x04, L1 refill 0x08, TLB access 0x10, LLC access 0x100, LLC miss 0x200, remote 0x400 */
+#define BY_CODE   CODE(0x0), CODE(0x0), CODE(0xa), CODE(0xd), CODE(0xe), CODE(0xd)
+#define BY_EVENTS EVENTS(0x16), EVENTS(0x16), EVENTS(0x11e), EVENTS(0x71e), EVENTS(0x31e), EVENTS(0x71e)
 
 static const struct recording_kind kinds[] = {
 	{"intel",
@@ -146,6 +166,25 @@ static const struct recording_kind kinds[] = {
          0,
          0,
          0},
+	{"spe", NEOVERSE_N1, 2, 0, SPE_EVENT, {0x600000001, 0}, SPE_TYPE, BY_CODE, true, true, false},
+	{"spe-timeless", NEOVERSE_N1, 2, 0, SPE_EVENT, {0x600000001, 0}, SPE_TYPE, BY_CODE, true, true, true},
+	{"spe-all", NEOVERSE_N1, 2, 0, SPE_EVENT, {0x600000001, 0}, SPE_TYPE, BY_CODE, true, true, false},
+	{"spe-events", THUNDERX2, 2, 0, SPE_EVENT, {0x600000001, 0}, SPE_TYPE, BY_EVENTS, true, false, false},
+	{"spe-events-all", THUNDERX2, 2, 0, SPE_EVENT, {0x600000001, 0}, SPE_TYPE, BY_EVENTS, true, false, false},
+};
+
+/* Where SPE of a CPU writes: the area goes round, and perf copies what is new. */
+#define AREAS       8
+#define AREA_ROOM   ((size_t)1 << 16)
+#define TICK_NS     40
+#define TIME_ZERO   UINT64_C(500000000) /* ns at tick 0 */
+#define PIECES_ROOM 4096
+
+struct written_area {
+	uint8_t bytes[AREA_ROOM]; /* those that are not in the file yet */
+	size_t size;
+	uint64_t offset; /* of the first of them */
+	unsigned thread; /* that ran last, and 1; 0: none */
 };
 
 /* The file, as it grows. */
@@ -156,6 +195,10 @@ struct mem_recording {
 	size_t size, record;
 	uint64_t now;
 	unsigned samples;
+	unsigned atomics;
+	struct written_area areas[AREAS]; /* of SPE, by CPU */
+	struct perf_file_section pieces[PIECES_ROOM];
+	size_t piece_count;
 };
 
 static void
@@ -301,11 +344,141 @@ cpu_of(const struct mem_recording *file, unsigned thread)
 	return thread % file->kind->nodes * PER_NODE + thread / file->kind->nodes % PER_NODE;
 }
 
+/* ---- records of SPE, after the Arm Architecture Reference Manual ---- */
+
+struct spe_access {
+	unsigned thread;
+	uint64_t address;
+	uint8_t class, operation;
+	unsigned event_bytes; /* 1, 2, 4, 8 */
+	uint64_t events;
+	uint16_t source;
+	bool has_wide_source, is_kernel, has_physical;
+	uint16_t cycles;
+};
+
+static void
+put_packet(struct written_area *area, uint8_t header, uint64_t payload, size_t size)
+{
+	area->bytes[area->size++] = header;
+	for (size_t i = 0; i < size; i++)
+		area->bytes[area->size++] = (uint8_t)(payload >> 8 * i);
+}
+
+/* Who runs on the CPU from half a step ago on: 0 is the idle thread. */
+static void
+put_switch(struct mem_recording *file, unsigned cpu, uint32_t from, uint32_t to)
+{
+	begin_record(file, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT);
+	put_u32(file, to ? (uint32_t)getpid() : 0);
+	put_u32(file, to);
+	put_u32(file, from ? (uint32_t)getpid() : 0);
+	put_u32(file, from);
+	put_u64(file, file->now - STEP_NS / 2);
+	put_u64(file, 1);
+	put_u64(file, cpu);
+	end_record(file);
+}
+
+/* What the areas have that is not in the file. */
+static void
+put_areas(struct mem_recording *file)
+{
+	for (unsigned cpu = 0; cpu < AREAS; cpu++) {
+		struct written_area *area = &file->areas[cpu];
+		size_t begin;
+
+		if (!area->size)
+			continue;
+		begin_record(file, PERF_RECORD_AUX, 0);
+		put_u64(file, area->offset);
+		put_u64(file, area->size);
+		put_u64(file, 0);
+		put_identity(file);
+		end_record(file);
+		if (file->piece_count == PIECES_ROOM)
+			fail("there are too many pieces");
+		begin = file->size;
+		begin_record(file, 71, 0);
+		put_u64(file, area->size);
+		put_u64(file, area->offset);
+		put_u64(file, 0);
+		put_u32(file, cpu);
+		put_u32(file, UINT32_MAX);
+		put_u32(file, cpu);
+		put_u32(file, 0);
+		end_record(file);
+		/* perf lists its records, without the bytes that follow them */
+		file->pieces[file->piece_count++] = (struct perf_file_section){begin, file->size - begin};
+		put(file, area->bytes, area->size);
+		area->offset += area->size;
+		area->size = 0;
+	}
+}
+
+static void __attribute__((noinline)) access_by_spe(struct mem_recording *file, const struct spe_access *access)
+{
+	const unsigned cpu = cpu_of(file, access->thread);
+	const uint64_t pc = access->is_kernel ? UINT64_C(0xc0ff800010081000)
+	                                      : UINT64_C(1) << 63 | ((uint64_t)(uintptr_t)access_by_spe + 4);
+	const uint32_t tid = (uint32_t)getpid() + access->thread;
+	struct written_area *area = &file->areas[cpu];
+	unsigned events = 0;
+
+	file->now += STEP_NS;
+	if (!file->kind->has_context && area->thread != access->thread + 1) {
+		put_switch(file, cpu, area->thread ? (uint32_t)getpid() + area->thread - 1 : 0, tid);
+		area->thread = access->thread + 1;
+	}
+	while (1U << events < access->event_bytes)
+		events++;
+	put_packet(area, 0xb0, pc, 8);
+	if (file->kind->has_context)
+		put_packet(area, 0x65, tid, 4);
+	put_packet(area, (uint8_t)(0x42 | events << 4), access->events, access->event_bytes);
+	put_packet(area, 0x48 | access->class, access->operation, 1);
+	put_packet(area, 0x99, access->cycles / 2, 2);
+	put_packet(area, 0x98, access->cycles, 2);
+	put_packet(area, 0xb2, access->address, 8);
+	put_packet(area, 0x9a, 1, 2);
+	put_packet(area, access->has_wide_source ? 0x53 : 0x43, access->source, access->has_wide_source ? 2 : 1);
+	if (access->has_physical)
+		put_packet(area, 0xb3, UINT64_C(1) << 63 | access->address % 65536, 8);
+	put_packet(area, 0x71, (file->now - TIME_ZERO) / TICK_NS, 8);
+	while (area->size % 64)
+		put_packet(area, 0, 0, 0);
+	/* the idle thread runs for a while */
+	if (!file->kind->has_context && file->samples % 7 == 0) {
+		file->now += STEP_NS;
+		put_switch(file, cpu, tid, 0);
+		area->thread = 0;
+	}
+	if (++file->samples % ROUND == 0) {
+		put_areas(file);
+		put_round(file);
+	}
+}
+
+/* ---- accesses ---- */
+
 static void __attribute__((noinline))
 access_memory(struct mem_recording *file, unsigned thread, uint64_t address, uint64_t source, uint32_t cycles)
 {
 	const bool has_two = file->kind->events[1], is_store = source & STORE;
 
+	if (file->kind->is_spe) {
+		access_by_spe(file, &(const struct spe_access){
+					    .thread = thread,
+					    .address = address,
+					    .class = 1,
+					    .operation = is_store,
+					    .event_bytes = 2,
+					    .events = source >> 32,
+					    .source = source >> 16 & 0xf,
+					    .cycles = (uint16_t)cycles,
+				    });
+		return;
+	}
 	file->now += STEP_NS;
 	begin_record(file, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	put_u64(file, (uint64_t)(uintptr_t)access_memory + 1);
@@ -434,6 +607,42 @@ do_everything(struct mem_recording *file)
 #undef EACH
 }
 
+/* Each operation with each event and data source, from memory that is mapped and that is not. */
+static void
+do_everything_by_spe(struct mem_recording *file)
+{
+	static const uint8_t operations[] = {0x00, 0x01, 0x04, 0x05, 0x06, 0x07, 0x0a, 0x0b, 0x12, 0x13, 0x16, 0x1e,
+	                                     0x10, 0x11, 0x14, 0x15, 0x20, 0x21, 0x25, 0x30, 0x08, 0x0c, 0x88, 0x89};
+	uint32_t random = 1;
+
+	for (unsigned i = 0; i < 65536; i++) {
+		struct spe_access access = {.thread = i % THREADS, .class = 1, .event_bytes = 2};
+
+		random = (random * 1664525 + 1013904223) >> 1;
+		access.operation = operations[random / 16 % sizeof(operations)];
+		access.event_bytes = 1U << random / 1024 % 4;
+		access.events = (random / 4096 * UINT64_C(0x9e3779b97f4a7c15)) >>
+		                (64 - 8 * (access.event_bytes < 4 ? access.event_bytes : 4));
+		access.source = i % 16;
+		access.has_wide_source = random / 64 % 2;
+		access.has_physical = random / 128 % 2;
+		access.cycles = random % 5 ? (uint16_t)(random % 4000) : 0;
+		access.is_kernel = random % 19 == 0;
+		access.address = address_of(own_data) + random / 64 % ARRAY_BYTES;
+		if (random % 17 == 0)
+			access.address = 0;
+		else if (random % 13 == 0)
+			access.address = 64; /* where nothing is mapped */
+		/* perf 6.1 takes conditional branches for loads, and indirect ones for stores: these are neither */
+		if (random % 11 == 0) {
+			access.class = random % 2 ? 0 : 2;
+			access.operation = 0;
+		}
+		file->atomics += access.class == 1 && (access.operation & 0xe2) == 2 && access.operation & 4;
+		access_by_spe(file, &access);
+	}
+}
+
 /* ---- the file ---- */
 
 static void
@@ -448,6 +657,7 @@ put_attr(struct mem_recording *file, unsigned event)
 		.sample_type = kind->weight_field
 	                               ? SAMPLE_FIELDS | kind->weight_field
 	                               : SAMPLE_FIELDS & ~(uint64_t)(PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC),
+		.context_switch = kind->is_spe && !kind->has_context,
 		.read_format = PERF_FORMAT_ID,
 		.sample_id_all = 1,
 		.precise_ip = 2,
@@ -456,8 +666,8 @@ put_attr(struct mem_recording *file, unsigned event)
 		.mmap_data = event == 0,
 		.comm = event == 0,
 		.comm_exec = event == 0,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
+		.use_clockid = !kind->is_spe,
+		.clockid = kind->is_spe ? 0 : CLOCK_MONOTONIC,
 	};
 
 	put(file, &attr, sizeof(attr));
@@ -518,6 +728,10 @@ put_feature(struct mem_recording *file, unsigned feature, unsigned event_count)
 	case 12:
 		put_events(file, event_count);
 		return;
+	case 18: /* where the pieces of areas are */
+		put_u64(file, file->piece_count);
+		put(file, file->pieces, file->piece_count * sizeof(*file->pieces));
+		return;
 	default:
 		put_nodes(file);
 		return;
@@ -528,8 +742,15 @@ put_feature(struct mem_recording *file, unsigned feature, unsigned event_count)
 static void
 put_features(struct mem_recording *file, unsigned event_count, struct perf_file_header *header)
 {
-	static const unsigned features[] = {3, 4, 6, 7, 8, 9, 12, 14};
-	const size_t count = sizeof(features) / sizeof(*features) - !file->has_nodes, table = file->size;
+	static const unsigned all[] = {3, 4, 6, 7, 8, 9, 12, 14, 18};
+	const size_t table = file->size;
+	unsigned features[sizeof(all) / sizeof(*all)];
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		if ((all[i] != 14 || file->has_nodes) && (all[i] != 18 || file->kind->is_spe))
+			features[count++] = all[i];
+	}
 
 	for (size_t i = 0; i < 2 * count; i++)
 		put_u64(file, 0);
@@ -540,6 +761,38 @@ put_features(struct mem_recording *file, unsigned event_count, struct perf_file_
 		section.size = file->size - section.offset;
 		memcpy(file->bytes + table + i * sizeof(section), &section, sizeof(section));
 		header->features[0] |= UINT64_C(1) << features[i];
+	}
+}
+
+/* How the areas are read, and of whom the threads are. */
+static void
+put_spe(struct mem_recording *file)
+{
+	if (!file->kind->is_timeless) {
+		begin_record(file, 79, 0);
+		put_u64(file, 24);
+		put_u64(file, (uint64_t)TICK_NS << 24);
+		put_u64(file, TIME_ZERO);
+		put_u64(file, 0);
+		put_u64(file, UINT64_MAX);
+		put_u64(file, 1); /* the time at tick 0 is known, and the counter has 64 bits */
+		end_record(file);
+	}
+	begin_record(file, 70, 0);
+	put_u32(file, 4); /* SPE */
+	put_u32(file, 0);
+	put_u64(file, SPE_TYPE);
+	put_u64(file, 1); /* an area for each CPU */
+	end_record(file);
+	for (unsigned thread = 1; thread < THREADS; thread++) {
+		begin_record(file, PERF_RECORD_FORK, 0);
+		put_u32(file, (uint32_t)getpid());
+		put_u32(file, (uint32_t)getpid());
+		put_u32(file, (uint32_t)getpid() + thread);
+		put_u32(file, (uint32_t)getpid());
+		put_u64(file, file->now);
+		put_identity(file);
+		end_record(file);
 	}
 }
 
@@ -562,15 +815,20 @@ make(struct mem_recording *file)
 	header.attrs.size = header.data.offset = file->size;
 	header.attrs.size -= header.attrs.offset;
 	put_name(file);
+	if (file->kind->is_spe)
+		put_spe(file);
 	put_mappings(file);
 	if (strcmp(file->kind->name, "all") == 0) {
 		do_everything(file);
-	} else if (file->kind->weight_field) {
+	} else if (strstr(file->kind->name, "-all")) {
+		do_everything_by_spe(file);
+	} else if (file->kind->weight_field || file->kind->is_spe) {
 		share_falsely(file);
 		use_nodes(file);
 	} else {
 		access_memory(file, 0, 0, 0, 0);
 	}
+	put_areas(file);
 	put_round(file);
 	header.data.size = file->size - header.data.offset;
 	put_features(file, event_count, &header);
@@ -580,13 +838,17 @@ make(struct mem_recording *file)
 int
 main(int argc, char **argv)
 {
-	struct mem_recording file = {.bytes = malloc(ROOM), .now = UINT64_C(1000000000), .has_nodes = argc == 3};
+	static struct mem_recording file;
 	FILE *stream;
+
+	file.bytes = malloc(ROOM);
+	file.now = UINT64_C(1000000000);
+	file.has_nodes = argc == 3;
 
 	for (size_t i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(*kinds); i++)
 		file.kind = strcmp(kinds[i].name, argv[1]) == 0 ? &kinds[i] : file.kind;
 	if (!file.kind || !file.bytes) {
-		fputs("usage: mem_recording intel|amd|arm|all|plain FILE [without-nodes]\n", stderr);
+		fputs("usage: mem_recording KIND FILE [without-nodes]\n", stderr);
 		return 2;
 	}
 	make(&file);
@@ -594,5 +856,7 @@ main(int argc, char **argv)
 	if (!stream || fwrite(file.bytes, file.size, 1, stream) != 1 || fclose(stream))
 		fail(argv[2]);
 	free(file.bytes);
+	if (file.atomics)
+		printf("%u\n", file.atomics);
 	return 0;
 }
