@@ -47,7 +47,7 @@ collect(struct native_state *state, uint64_t horizon)
 	if (!state->error)
 		state->error = source_drain(&state->source, horizon, take, state->collector);
 	if (!state->error && horizon != UINT64_MAX)
-		state->error = perf_collector_advance(state->collector, horizon);
+		state->error = perf_collector_advance(state->collector, horizon - state->source.behind_ns);
 }
 
 static void

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/small_file.h"
 #include "dcpi-tools/common/message.h"
+#include "dcpi-tools/mem/spe_live.h"
 
 #define SYSFS         "/sys"
 #define BALANCING     "/proc/sys/kernel/numa_balancing"
@@ -24,7 +25,10 @@
 #define RING_PAGES_LO 16
 #define PMU_PERIOD    10007  /* loads, or stores: a prime keeps no step with loops */
 #define IBS_PERIOD    500000 /* operations, a multiple of 16, as IBS takes it */
-#define THREAD_PASSES 3      /* over the threads of a process, which may make others meanwhile */
+#define SPE_PERIOD    65536  /* operations, a multiple of 256, as SPE takes it; it varies it by itself (jitter) */
+#define SPE_BEHIND_NS UINT64_C(1000000000) /* an area is handed over when a page is full, or its thread leaves */
+#define SPE_DEVICE    SYSFS "/bus/event_source/devices/" SPE_LIVE_DEVICE
+#define THREAD_PASSES 3 /* over the threads of a process, which may make others meanwhile */
 
 #define SAMPLE_FIELDS                                                                                                  \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |             \
@@ -121,6 +125,11 @@ find_pmu(struct sample_source *source)
 		source->is_of_machine = true;
 		source->period = IBS_PERIOD;
 	}
+	if (!source->event_count && add_event(source, SPE_LIVE_EVENT)) {
+		source->is_spe = true;
+		source->period = SPE_PERIOD;
+		source->behind_ns = SPE_BEHIND_NS;
+	}
 	if (source->event_count)
 		source->kind = SOURCE_PMU;
 	return source->event_count;
@@ -158,15 +167,16 @@ source_choose(enum access_source kind, const struct node_cpus *cpus, struct samp
 	if (kind != SOURCE_FAULTS && find_pmu(source))
 		return STATUS_OK;
 	if (kind == SOURCE_PMU) {
-		message_print(NULL, "this machine has no PMU that samples data addresses (Intel's PEBS, AMD's IBS): "
-		                    "--source faults samples pages, --machine NAME emulates a machine");
+		message_print(NULL, "this machine has no PMU that samples data addresses (Intel's PEBS, AMD's IBS, "
+		                    "Arm's SPE): --source faults samples pages, --machine NAME emulates a machine");
 		return STATUS_FAILURE;
 	}
 	if (kind == SOURCE_CHOOSE && cpus->nodes == 1) {
 		message_print(
 			NULL,
-			"this machine has no PMU that samples data addresses (Intel's PEBS, AMD's IBS), and one "
-			"NUMA node, where no access is remote: --machine NAME runs the program as on another one");
+			"this machine has no PMU that samples data addresses (Intel's PEBS, AMD's IBS, Arm's SPE), "
+			"and one NUMA node, where no access is remote: --machine NAME runs the program as on another "
+			"one");
 		return STATUS_FAILURE;
 	}
 	source->kind = SOURCE_FAULTS;
@@ -191,7 +201,11 @@ attr_of(const struct sample_source *source, size_t event, bool at_exec, uint64_t
 		.config1 = encoding->config1,
 		.config2 = encoding->config2,
 		.sample_period = source->period,
-		.sample_type = SAMPLE_FIELDS | (source->kind == SOURCE_PMU ? PERF_SAMPLE_DATA_SRC | weight_field : 0),
+		.sample_type =
+			SAMPLE_FIELDS |
+			(source->kind == SOURCE_PMU && !source->is_spe ? PERF_SAMPLE_DATA_SRC | weight_field : 0),
+		.context_switch = source->is_spe,
+		.aux_watermark = source->is_spe ? (uint32_t)sysconf(_SC_PAGESIZE) : 0,
 		.precise_ip = source->precise,
 		.disabled = at_exec && !source->is_of_machine,
 		.enable_on_exec = at_exec && !source->is_of_machine,
@@ -247,10 +261,19 @@ open_event(const struct sample_source *source, size_t event, pid_t pid, int cpu,
 static int
 add_ring(struct sample_source *source, struct sampled_cpu *cpu, const struct record_layout *layout)
 {
-	for (size_t pages = RING_PAGES; !cpu->ring; pages /= 2) {
+	/* with an area beside it, it has switches and mappings alone */
+	for (size_t pages = source->is_spe ? RING_PAGES_LO : RING_PAGES; !cpu->ring; pages /= 2) {
 		cpu->ring = ring_new(cpu->fds[0], pages);
 		if (!cpu->ring && (errno != EPERM || pages <= RING_PAGES_LO))
 			return -errno;
+	}
+	for (size_t pages = RING_PAGES; source->is_spe; pages /= 2) {
+		const int err = ring_map_aux(cpu->ring, cpu->fds[0], pages);
+
+		if (!err)
+			break;
+		if (err != -EPERM || pages <= RING_PAGES_LO)
+			return err;
 	}
 	return merge_add(source->merge, cpu->ring, layout, cpu->number);
 }
@@ -339,10 +362,16 @@ static int
 list_cpus(struct sample_source *source)
 {
 	uint32_t *list;
-	const int count = cpu_list_read(SYSFS "/devices/system/cpu/online", &list);
+	const int count =
+		cpu_list_read(source->is_spe ? SPE_DEVICE "/cpumask" : SYSFS "/devices/system/cpu/online", &list);
 
 	if (count < 0)
 		return count;
+	source->spe = source->is_spe ? spe_live_new(SYSFS, list, (size_t)count) : NULL;
+	if (source->is_spe && !source->spe) {
+		free(list);
+		return -ENOMEM;
+	}
 	source->cpus = calloc((size_t)count, sizeof(*source->cpus));
 	for (int i = 0; i < count && source->cpus; i++)
 		source->cpus[i].number = list[i];
@@ -365,6 +394,10 @@ cannot_open(const struct sample_source *source, int err)
 		return message_cannot(what, "sample it", err,
 		                      "'ulimit -n' is too small: a descriptor for each thread "
 		                      "and CPU is needed");
+	if (err == -EBUSY && source->is_spe)
+		return message_cannot(
+			what, "sample it", err,
+			"another profiler samples by SPE, which serves either all processes or single ones");
 	if ((err == -EACCES || err == -EPERM) && small_file_read_number(&paranoid, "%s", PARANOID) == 0) {
 		message_print(what,
 		              "this user may not sample it (kernel.perf_event_paranoid is %lld): run it as root, or "
@@ -410,14 +443,45 @@ source_close(struct sample_source *source)
 		free(cpu->fds);
 	}
 	merge_free(source->merge);
+	if (source->spe)
+		source->lost += spe_live_lost(source->spe);
+	spe_live_free(source->spe);
 	free(source->cpus);
+	source->spe = NULL;
 	source->cpus = NULL;
 	source->cpu_count = 0;
 	source->merge = NULL;
 }
 
+/* What SPE's records go through. */
+struct spe_drain {
+	struct sample_source *source;
+	merge_sink *sink;
+	void *context;
+};
+
+static int
+take_of_spe(void *context, uint32_t number, const struct record *record)
+{
+	const struct spe_drain *drain = context;
+	struct sample_source *source = drain->source;
+
+	for (size_t i = 0; i < source->cpu_count; i++) {
+		if (source->cpus[i].number == number && (record->type == RECORD_AUX || record->type == RECORD_RUNNING))
+			return spe_live_take(source->spe, i, source->cpus[i].ring, record, drain->sink, drain->context);
+	}
+	return drain->sink(drain->context, number, record);
+}
+
 int
 source_drain(struct sample_source *source, uint64_t horizon, merge_sink *sink, void *context)
 {
-	return source->merge ? merge_drain(source->merge, horizon, sink, context) : 0;
+	struct spe_drain drain = {source, sink, context};
+
+	if (!source->merge)
+		return 0;
+	if (!source->spe)
+		return merge_drain(source->merge, horizon, sink, context);
+	spe_live_set_time(source->spe);
+	return merge_drain(source->merge, horizon, take_of_spe, &drain);
 }

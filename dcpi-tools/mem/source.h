@@ -2,9 +2,9 @@
  * source.h - samples of accesses on this machine: by its PMU, or by the faults of NUMA balancing
  *
  * A PMU that samples data addresses says which level served a load, how long it took, and whether another core had
- * modified the line: Intel's load latency and stores (PEBS), AMD's IBS. Where there is none, Linux's NUMA balancing
- * takes pages away from processes, a part of their memory after the other, and sees by the fault who accesses a page
- * next; each such fault is a sample with its address, without a time.
+ * modified the line: Intel's load latency and stores (PEBS), AMD's IBS, Arm's SPE (spe_live.h). Where there is none,
+ * Linux's NUMA balancing takes pages away from processes, a part of their memory after the other, and sees by the fault
+ * who accesses a page next; each such fault is a sample with its address, without a time.
  *
  * Thread rule: one thread.
  */
@@ -53,13 +53,16 @@ struct sample_source {
 	struct event_encoding encodings[SOURCE_EVENTS];
 	char names[SOURCE_EVENTS][EVENT_NAME_SIZE];
 	bool is_of_machine; /* the PMU cannot count for one process: all are sampled, and others left out */
+	bool is_spe;        /* samples come in auxiliary areas */
+	uint64_t behind_ns; /* a sample may be so much older than others that came before */
 	uint8_t precise;
 	uint64_t period;
 	/* while it is open */
 	struct sampled_cpu *cpus;
 	size_t cpu_count;
 	struct merge *merge;
-	uint64_t lost; /* records for which the rings had no room, and damaged ones */
+	struct spe_live *spe; /* NULL: it is not SPE */
+	uint64_t lost;        /* records for which the rings had no room, and damaged ones */
 };
 
 /*

@@ -20,6 +20,9 @@ struct ring {
 	uint8_t *bounce;       /* a record that wraps, in one piece */
 	size_t bounce_size;    /* no record is larger than it */
 	size_t mapping_length; /* 0: the memory is somebody else's */
+	uint8_t *aux;          /* NULL: none */
+	size_t aux_size;       /* a power of two */
+	bool owns_aux;
 };
 
 /* Bytes of a ring of `pages` with its header; 0 when `pages` is no power of two or too large. */
@@ -95,6 +98,8 @@ ring_free(struct ring *ring)
 {
 	if (!ring)
 		return;
+	if (ring->owns_aux)
+		munmap(ring->aux, ring->aux_size);
 	if (ring->mapping_length)
 		munmap(ring->header, ring->mapping_length);
 	free(ring->bounce);
@@ -295,4 +300,53 @@ ring_take_skipped(struct ring *ring)
 
 	ring->skipped = 0;
 	return skipped;
+}
+
+/* ---- the auxiliary area ---- */
+
+void
+ring_over_aux(struct ring *ring, void *memory, size_t size)
+{
+	ring->aux = memory;
+	ring->aux_size = size;
+}
+
+/* Its place in the descriptor is behind the ring; the kernel takes it from the header. */
+int
+ring_map_aux(struct ring *ring, int fd, size_t pages)
+{
+	const size_t size = pages * page_size_get();
+	void *memory;
+
+	ring->header->aux_offset = ring->mapping_length;
+	ring->header->aux_size = size;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)ring->mapping_length);
+	if (memory == MAP_FAILED)
+		return -errno;
+	ring_over_aux(ring, memory, size);
+	ring->owns_aux = true;
+	return 0;
+}
+
+size_t
+ring_aux_size(const struct ring *ring)
+{
+	return ring->aux_size;
+}
+
+void
+ring_copy_aux(const struct ring *ring, uint64_t offset, size_t size, void *bytes)
+{
+	const size_t position = offset & (ring->aux_size - 1);
+	const size_t first = ring->aux_size - position < size ? ring->aux_size - position : size;
+
+	memcpy(bytes, ring->aux + position, first);
+	memcpy((uint8_t *)bytes + first, ring->aux, size - first);
+}
+
+/* The release orders our reads of the area before the hardware may write over them. */
+void
+ring_publish_aux(struct ring *ring, uint64_t end)
+{
+	__atomic_store_n(&ring->header->aux_tail, end, __ATOMIC_RELEASE);
 }

@@ -56,4 +56,22 @@ bool ring_next_file(struct ring *ring, struct ring_file *file);
 
 uint64_t ring_take_skipped(struct ring *ring); /* damaged records since the last call */
 
+/* ---- the auxiliary area beside a ring, into which hardware writes; RECORD_AUX says what is new there ---- */
+
+/*
+ * Map an area of `pages` (a power of two) for `fd`, from which the ring was made. 0; -EOPNOTSUPP: the event has none;
+ * -EPERM and -ENOMEM as ring_new(); or another -errno.
+ */
+int ring_map_aux(struct ring *ring, int fd, size_t pages);
+
+/* An area in memory, of `size` bytes (a power of two): for tests. */
+void ring_over_aux(struct ring *ring, void *memory, size_t size);
+
+size_t ring_aux_size(const struct ring *ring); /* 0: there is none */
+
+/* Copy the `size` bytes at `offset` (since the area was made), at most ring_aux_size(). */
+void ring_copy_aux(const struct ring *ring, uint64_t offset, size_t size, void *bytes);
+
+void ring_publish_aux(struct ring *ring, uint64_t end); /* free what is before `end` for the hardware */
+
 #endif

@@ -1,4 +1,4 @@
-/* Tests of dcpi-tools/mem/source.h: the nodes that a machine's sysfs names. */
+/* Tests of dcpi-tools/mem/source.h: the nodes that a machine's sysfs names, and the event of Arm's SPE there. */
 #include "dcpi-tools/mem/source.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dcpi-tools/mem/spe_live.h"
 #include "tests/unit/test.h"
 
 static char sysfs[] = "/tmp/dcpi-sysfs.XXXXXX";
@@ -93,6 +94,24 @@ a_kernel_without_nodes_has_one(void **state)
 	assert_int_equal(cpus.node[0], 0);
 }
 
+/* Fields as drivers/perf/arm_spe_pmu.c of linux has them in format/. */
+static void
+the_event_of_spe_filters_loads_and_stores_with_times(void **state)
+{
+	struct event_encoding encoding;
+	char why[EVENT_NOTE_SIZE];
+
+	(void)state;
+	put("bus/event_source/devices/arm_spe_0/type", "31\n");
+	put("bus/event_source/devices/arm_spe_0/format/ts_enable", "config:0\n");
+	put("bus/event_source/devices/arm_spe_0/format/jitter", "config:16\n");
+	put("bus/event_source/devices/arm_spe_0/format/load_filter", "config:33\n");
+	put("bus/event_source/devices/arm_spe_0/format/store_filter", "config:34\n");
+	assert_int_equal(event_encode(sysfs, SPE_LIVE_EVENT, &encoding, why, sizeof(why)), 0);
+	assert_int_equal(encoding.type, 31);
+	assert_int_equal(encoding.config, 0x600010001);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -102,6 +121,7 @@ main(void)
 		TEST(cpus_have_their_nodes),
 		TEST(a_node_of_memory_alone_has_its_number),
 		TEST(a_kernel_without_nodes_has_one),
+		TEST(the_event_of_spe_filters_loads_and_stores_with_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,6 +343,26 @@ a_descriptor_that_is_no_event_is_refused(void **state)
 	assert_int_equal(errno, EBADF);
 }
 
+static void
+a_piece_of_an_auxiliary_area_may_lie_around_its_end(void **state)
+{
+	struct fake_ring fake;
+	char area[16] = "efghijklmnopabcd", bytes[8];
+
+	(void)state;
+	fake_ring_init(&fake, 0);
+	assert_int_equal(ring_aux_size(fake.ring), 0);
+	ring_over_aux(fake.ring, area, sizeof(area));
+	assert_int_equal(ring_aux_size(fake.ring), 16);
+	ring_copy_aux(fake.ring, 16 + 12, 8, bytes);
+	assert_memory_equal(bytes, "abcdefgh", 8);
+	ring_copy_aux(fake.ring, 4, 8, bytes);
+	assert_memory_equal(bytes, "ijklmnop", 8);
+	ring_publish_aux(fake.ring, 36);
+	assert_int_equal(fake.header->aux_tail, 36);
+	fake_ring_fini(&fake);
+}
+
 int
 main(void)
 {
@@ -363,6 +383,7 @@ main(void)
 		cmocka_unit_test(a_head_further_than_the_ring_is_long_is_not_believed),
 		cmocka_unit_test(page_counts_that_are_no_power_of_two_are_refused),
 		cmocka_unit_test(a_descriptor_that_is_no_event_is_refused),
+		cmocka_unit_test(a_piece_of_an_auxiliary_area_may_lie_around_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
