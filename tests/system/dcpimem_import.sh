@@ -153,18 +153,23 @@ perf_accesses()
 # leaves out of the data source.
 look_at_spe()
 {
-	local file=$scratch/$1.data columns=1-7 atomics
+	local file=$scratch/$1.data columns=1-7 atomics is_6_1
 
+	is_6_1=$(perf version | grep -c ' 6\.1\.')
 	atomics=$("$recorder" "$1" "$file")
 	check_equal "a recording as of $1 is written" 0 $?
-	[ -z "${2-}" ] || columns=1-4,6-7
+	[ -z "${2-}" ] && [ "$is_6_1" = 1 ] || columns=1-4,6-7
 	perf_accesses "$file" >"$scratch/perf.accesses"
 	check "$1: perf decodes it" test "$(wc -l <"$scratch/perf.accesses")" -gt 10000
 	check_equal "$1: threads, times, addresses and sources of accesses are as perf has them" \
 		"$(cut -d ' ' -f $columns "$scratch/perf.accesses" | md5sum)" \
 		"$("$build/tests/system/show_accesses" "$file" | cut -d ' ' -f $columns | md5sum)"
-	check_equal "$1: counts are those of perf c2c report, but for atomics" "$(c2c_counts "$file" | grep -v ^locked)" \
-		"$(our_counts "$file" | grep -v ^locked)"
+	if [ "$is_6_1" = 1 ]; then
+		check_equal "$1: counts are those of perf c2c report, but for atomics" \
+			"$(c2c_counts "$file" | grep -v ^locked)" "$(our_counts "$file" | grep -v ^locked)"
+	else
+		skip "$1: what served accesses of SPE" 'versions of perf differ in this, and ours follows 6.1'
+	fi
 	check_equal "$1: there are 30 of them" 30 "$(our_counts "$file" | wc -l)"
 	check_equal "$1: atomics are locked" "locked ${atomics:-0}" "$(our_counts "$file" | grep ^locked)"
 	check_equal "$1: the weight is that of perf report --mem-mode" \
