@@ -311,6 +311,7 @@ $(SHOW_ACCESSES): $(BUILD)/obj/tests/system/show_accesses.o $(MEM_OBJECTS) $(IMP
 		$(CTL_OBJECTS) $(X_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
+$(SHOW_ACCESSES): LIBS_TOOLS += $(LIBS_MEM)
 workloads: $(SHOW_ACCESSES)
 
 # The flow graphs of any program.
@@ -464,6 +465,7 @@ $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objec
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
 $(BUILD)/tests/fuzz/mem_import_fuzz: $(MEM_OBJECTS)
+$(BUILD)/tests/fuzz/mem_import_fuzz: LIBS_TOOLS += $(LIBS_MEM)
 $(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/command.c emulator/setup.c)
 $(BUILD)/tests/fuzz/archive_fuzz: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/fuzz/archive_fuzz: LIBS_TOOLS += -larchive
