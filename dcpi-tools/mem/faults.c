@@ -69,13 +69,19 @@ leave_out_first_faults(struct memory_profile *profile, uint64_t page_bytes)
 static void
 mark_line(struct memory_access *accesses, size_t count)
 {
+	uint32_t thread = MEMORY_NOTHING;
 	bool is_hot = false, is_shared = false;
 
 	for (size_t i = 0; i < count; i++) {
+		if (accesses[i].level == MEMORY_WATCHED)
+			continue;
 		is_hot |= accesses[i].level == MEMORY_CACHE && accesses[i].cycles;
-		is_shared |= accesses[i].thread != accesses[0].thread;
+		is_shared |= thread != MEMORY_NOTHING && accesses[i].thread != thread;
+		thread = accesses[i].thread;
 	}
 	for (size_t i = 0; i < count && is_hot && is_shared; i++) {
+		if (accesses[i].level == MEMORY_WATCHED)
+			continue;
 		accesses[i].flags |= MEMORY_TRANSFER;
 		accesses[i].cost = 1;
 	}
@@ -106,6 +112,8 @@ faults_finish(struct memory_profile *profile, uint64_t page_bytes, uint64_t line
 		return;
 	leave_out_first_faults(profile, page_bytes);
 	mark_hot_lines(profile, line_bytes);
-	for (size_t i = 0; i < profile->access_count; i++)
-		profile->totals.busy_cycles += profile->accesses[i].weight;
+	for (size_t i = 0; i < profile->access_count; i++) {
+		if (profile->accesses[i].level != MEMORY_WATCHED)
+			profile->totals.busy_cycles += profile->accesses[i].weight;
+	}
 }

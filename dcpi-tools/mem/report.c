@@ -304,6 +304,8 @@ mem_evidence_counts(const struct memory_evidence *evidence, struct mem_count cou
 		{"to_unknown", evidence->to_node[MEMORY_NODE_HERE] + evidence->to_node[MEMORY_NODE_AWAY]},
 		{"threads", evidence->threads},
 		{"samples", evidence->samples},
+		{"watched_words", evidence->late_watched},
+		{"late_writes", evidence->late_written},
 	};
 
 	memcpy(counts, all, sizeof(all));

@@ -63,7 +63,7 @@ struct mem_count {
 	const char *name;
 	uint64_t count;
 };
-#define MEM_COUNTS 17
+#define MEM_COUNTS 19
 void mem_evidence_counts(const struct memory_evidence *evidence, struct mem_count counts[MEM_COUNTS]);
 
 /* ---- how each report begins ---- */

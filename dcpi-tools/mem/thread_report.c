@@ -12,7 +12,7 @@
 static void
 add_to_thread(struct mem_thread_row *row, const struct memory_access *access)
 {
-	if (access->level == MEMORY_OWN)
+	if (access->level == MEMORY_OWN || access->level == MEMORY_WATCHED)
 		return;
 	row->accesses += access->weight;
 	row->cycles += (uint64_t)access->weight * access->cost;

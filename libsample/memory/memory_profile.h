@@ -43,8 +43,10 @@ enum memory_level {
 	MEMORY_DRAM = 1,       /* memory of `page_node` */
 	MEMORY_PREFETCHED = 2, /* a prefetcher had fetched it, from memory or the last level: first use */
 	MEMORY_OWN = 3, /* another cache of the core's own: it costs nothing, and tells who uses which byte of a line */
+	MEMORY_WATCHED =
+		4, /* no access: a word of this page was watched for writes, each of which is an access beside it */
 };
-#define MEMORY_LEVELS 4
+#define MEMORY_LEVELS 5
 
 /* Bits of memory_access.flags. Stored: never renumber. */
 #define MEMORY_STORE    1 /* it wrote, as atomic updates do, too */

@@ -1,6 +1,7 @@
 #include "memory/verdict.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@
 #define REMOTE_LEAST   20  /* of what memory serves: is remote */
 #define SINGLE_USER    85  /* of the accesses that memory serves: from one node, or by one thread */
 #define READ_MOSTLY    3   /* of the accesses since a second node came: stores */
-#define WRITTEN        3   /* samples of stores since then: where few are known */
+#define SURELY_READ    1   /* of the words that were watched since then: written, at most, by the rule of three */
+#define RULE_OF_THREE  3   /* words more than were seen to be written may be, of those that were watched (95 %) */
 #define COPY_PASSES    2   /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
 #define SEVERAL_NODES  10  /* of a thread's accesses: from another node than most */
 #define SPLIT_SHARED   10  /* of falsely shared cycles: bytes that several threads read and nobody writes */
@@ -127,6 +129,7 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->late += more->late;
 	sum->late_stores += more->late_stores;
 	sum->late_written += more->late_written;
+	sum->late_watched += more->late_watched;
 	sum->pages += more->pages;
 	sum->threads = more->threads > sum->threads ? more->threads : sum->threads;
 	for (unsigned i = 0; i < MEMORY_NODES_MAX; i++) {
@@ -379,12 +382,16 @@ count_since_others(const struct memory_report *report, struct memory_member *mem
 	const struct memory_object *object = &report->profile->objects[member->object];
 	const unsigned first_node = memory_member_access(report, member, 0)->node;
 	bool others = false, nodes = false;
+	uint64_t since = UINT64_MAX;
 
 	for (uint32_t i = 0; i < member->count; i++) {
 		const struct memory_access *access = memory_member_access(report, member, i);
 
 		others |= access->thread != object->thread;
-		nodes |= i >= first && access->node != first_node;
+		if (!nodes && i >= first && access->node != first_node) {
+			nodes = true;
+			since = access->time_ns;
+		}
 		if (access->thread == object->thread) {
 			member->evidence.by_maker += access->weight;
 			member->evidence.before_others += others ? 0 : access->weight;
@@ -395,6 +402,9 @@ count_since_others(const struct memory_report *report, struct memory_member *mem
 			member->evidence.late_written += access->flags & MEMORY_STORE ? 1 : 0;
 		}
 	}
+	for (uint32_t i = 0; i < member->watched; i++)
+		member->evidence.late_watched +=
+			memory_member_access(report, member, member->count + i)->time_ns >= since;
 }
 
 /* Whether several processes have threads, and those of this object's that access anything would fit on one node. */
@@ -430,17 +440,30 @@ pays_copies(const struct memory_report *report, const struct memory_member *memb
 
 /*
  * Whether it is read alone since it was filled, or nearly so. Of most faults it is not known what their thread did
- * next: some words are watched, and each that is written counts.
+ * next: random words of its pages are watched, and of those that were not watched as many may be written. So too few
+ * words that were watched do not prove that it is read alone.
  */
 static bool
 is_read_mostly(const struct memory_report *report, const struct memory_evidence *evidence)
 {
 	if (report->profile->totals.counts)
-		return evidence->late_written < WRITTEN;
+		return ((uint64_t)evidence->late_written + RULE_OF_THREE) * 100 <=
+		       (uint64_t)evidence->late_watched * SURELY_READ;
 	return !is_share(evidence->late_stores, evidence->late, READ_MOSTLY);
 }
 
-/* The placement that fits who uses the object, from which nodes, and where its memory is. */
+/* Whether it is neither known to be read alone since it was filled, nor known to be written. */
+static bool
+is_thin(const struct memory_report *report, const struct memory_evidence *evidence)
+{
+	return report->profile->totals.counts && evidence->late_written < RULE_OF_THREE &&
+	       !is_read_mostly(report, evidence);
+}
+
+/*
+ * The placement that fits who uses the object, from which nodes, and where its memory is. What is written must not have
+ * copies, but what is read may be spread: that is the advice where it is not known which it is.
+ */
 static enum memory_verdict
 place(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
 {
@@ -564,9 +587,12 @@ compare_order(const void *a, const void *b, void *context)
 {
 	const struct memory_access *accesses = context;
 	const uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+	const bool is_watched = accesses[one].level == MEMORY_WATCHED;
 
 	if (accesses[one].object != accesses[other].object)
 		return accesses[one].object < accesses[other].object ? -1 : 1;
+	if (is_watched != (accesses[other].level == MEMORY_WATCHED))
+		return is_watched ? 1 : -1;
 	return (one > other) - (one < other);
 }
 
@@ -683,12 +709,17 @@ make_members(struct memory_report *report)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->access_count; i++) {
 		report->order[i] = (uint32_t)i;
-		report->is_user[profile->accesses[i].thread] = true;
+		report->is_user[profile->accesses[i].thread] |= profile->accesses[i].level != MEMORY_WATCHED;
 	}
 	qsort_r(report->order, profile->access_count, sizeof(*report->order), compare_order, profile->accesses);
 	for (size_t i = 0; i < profile->access_count; i++) {
 		const struct memory_access *access = &profile->accesses[report->order[i]];
 
+		if (access->level == MEMORY_WATCHED) {
+			if (member && member->object == access->object)
+				member->watched++;
+			continue;
+		}
 		if (!member || member->object != access->object) {
 			member = ARRAY_APPEND(report->objects, report->object_count, room);
 			if (!member)
@@ -758,6 +789,19 @@ percent(uint64_t part, uint64_t whole)
 	return whole ? (unsigned)(((unsigned __int128)part * 100 + whole / 2) / whole) : 0;
 }
 
+/* Append how to learn whether an object is written, where that is not known. */
+static void
+explain_thin(const struct memory_report *report, const struct memory_evidence *evidence, char *text, size_t size)
+{
+	const size_t length = strlen(text);
+
+	if (is_thin(report, evidence))
+		snprintf(text + length, size - length,
+		         "; whether it is written is not known, for %" PRIu32 " words of it were watched, %" PRIu32
+		         " of them written: a longer run may show that it is read alone, and copies fit",
+		         evidence->late_watched, evidence->late_written);
+}
+
 /* Why something has no verdict. */
 static void
 explain_nothing(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
@@ -766,6 +810,9 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 
 	if (!is_share(group->cost_cycles, report->base_cycles, WORTH))
 		snprintf(text, size, "it costs too little");
+	else if (evidence->samples < WORTH_SAMPLES)
+		snprintf(text, size, "it has %" PRIu32 " samples, which are too few: a longer run has more",
+		         evidence->samples);
 	else if (is_small(report, group))
 		snprintf(text, size, "it is so small that caches may serve it");
 	else if (evidence->transfer_cycles > evidence->excess_cycles)
@@ -775,10 +822,13 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 		snprintf(text, size,
 		         "%u %% of the accesses to its memory are remote, and on which nodes threads ran is not known",
 		         percent(evidence->used_remote, evidence->used));
-	else
+	else {
 		snprintf(text, size,
 		         "%u %% of the accesses to its memory are remote, and no placement makes them fewer",
 		         percent(evidence->used_remote, evidence->used));
+		if (is_share(evidence->used_remote, evidence->used, REMOTE_LEAST))
+			explain_thin(report, evidence, text, size);
+	}
 }
 
 #define COLLIDING_OBJECTS 16 /* of a group, whose members the sentence lists */
@@ -827,6 +877,14 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 
 	switch (group->verdict) {
 	case VERDICT_REPLICATE:
+		if (report->profile->totals.counts) {
+			snprintf(text, size,
+			         "once filled it is read (%" PRIu32 " words of it were watched, %" PRIu32
+			         " were written), and %u %% of the accesses to its memory are remote: give each node a "
+			         "copy",
+			         evidence->late_watched, evidence->late_written, remote);
+			return;
+		}
 		snprintf(text, size,
 		         "once filled it is read (%u %% stores), "
 		         "and %u %% of the accesses to its memory are remote: give each node a copy",
@@ -835,9 +893,9 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 	case VERDICT_INTERLEAVE:
 		most = most_on_a_node(evidence->from_node, evidence->to_node, evidence->memory, &node);
 		snprintf(text, size,
-		         "threads of all nodes read and write it, "
-		         "and %u %% of its memory is that of node %u: spread its pages",
-		         percent(most.part, most.whole), node);
+		         "threads of all nodes %s it, and %u %% of its memory is that of node %u: spread its pages",
+		         is_thin(report, evidence) ? "use" : "read and write", percent(most.part, most.whole), node);
+		explain_thin(report, evidence, text, size);
 		return;
 	case VERDICT_LOCAL:
 		snprintf(text, size,

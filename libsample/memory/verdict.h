@@ -49,6 +49,7 @@ struct memory_evidence {
 	uint64_t used, used_remote;       /* of `memory` and `remote`: since the object was filled */
 	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */
 	uint32_t late_written;            /* samples of these stores */
+	uint32_t late_watched;            /* since then: random words of its pages that were watched for writes */
 	uint64_t from_node[MEMORY_NODES_MAX], to_node[MEMORY_NODES_MAX];
 	uint64_t pages;   /* that were accessed; only where totals.counts */
 	uint32_t threads; /* that accessed an object of the group; the most of one object */
@@ -72,6 +73,7 @@ struct memory_group {
 struct memory_member {
 	uint32_t object;             /* of the profile */
 	uint32_t first, count;       /* of memory_report.order */
+	uint32_t watched;            /* of memory_report.order, behind these: MEMORY_WATCHED */
 	enum memory_verdict verdict; /* by its own accesses, however few */
 	uint64_t cost_cycles;
 	uint32_t turns; /* how often its only user's node changes, with VERDICT_MIGRATE */
@@ -82,8 +84,8 @@ struct memory_report {
 	const struct memory_profile *profile;
 	struct memory_group *groups;   /* by what they cost, the most first */
 	struct memory_member *objects; /* those of a group are together, by cost */
-	uint32_t *order;               /* accesses, by object, then by time */
-	bool *is_user;                 /* by thread: it has accesses */
+	uint32_t *order; /* accesses, by object, then by time; MEMORY_WATCHED ones of an object at its end */
+	bool *is_user;   /* by thread: it has accesses */
 	size_t group_count, object_count;
 	struct memory_evidence all;
 	uint64_t base_cycles; /* of which costs are shares: busy cycles; where those are not known, of all samples */

@@ -118,6 +118,25 @@ a_line_that_is_written_seldom_is_not_waited_for(void **state)
 	assert_int_equal(flags_of_writer(*state, 0, 1, 0x38), MEMORY_STORE);
 }
 
+/* That a word was watched is no access of the thread whose fault was the reason. */
+static void
+what_was_watched_waits_for_nothing(void **state)
+{
+	struct memory_profile *profile = *state;
+
+	add(profile, 1, 0, 0x30, MEMORY_CACHE, 1);
+	add(profile, 2, 1, 0x38, MEMORY_WATCHED, 0);
+	faults_finish(profile, PAGE, LINE);
+	assert_int_equal(profile->accesses[0].flags, MEMORY_STORE);
+	assert_int_equal(profile->totals.busy_cycles, 1);
+	add(profile, 3, 2, 0x38, MEMORY_CACHE, 0);
+	faults_finish(profile, PAGE, LINE);
+	assert_int_equal(profile->access_count, 3);
+	assert_int_equal(profile->accesses[0].flags, MEMORY_STORE | MEMORY_TRANSFER);
+	assert_int_equal(profile->accesses[1].flags, 0);
+	assert_int_equal(profile->accesses[1].cost, 0);
+}
+
 static void
 nothing_stays_nothing(void **state)
 {
@@ -142,6 +161,7 @@ main(void)
 		TEST(the_next_line_is_not_waited_for),
 		TEST(a_line_of_one_thread_is_not_waited_for),
 		TEST(a_line_that_is_written_seldom_is_not_waited_for),
+		TEST(what_was_watched_waits_for_nothing),
 		TEST(nothing_stays_nothing),
 	};
 

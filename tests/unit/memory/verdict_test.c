@@ -144,6 +144,101 @@ what_is_written_once_and_read_by_all_nodes_is_replicated(void **state)
 	assert_verdict(fixture, VERDICT_REPLICATE);
 }
 
+/*
+ * Faults of all nodes, and then that random words of its pages were watched, of which `written` were written: all that
+ * is known without a PMU. Those that were watched before the second node came say nothing.
+ */
+static void
+use_by_faults(struct object_verdict_fixture *fixture, bool is_spread, unsigned watched_before, unsigned watched,
+              unsigned written)
+{
+	const uint32_t object = make_object(fixture, "makeTable", 4096 * 256, MAIN);
+	struct memory_totals *totals = &fixture->profile.totals;
+
+	totals->counts = 1;
+	totals->page_bytes = 4096;
+	totals->local_cycles = 0;
+	totals->busy_cycles = 8000;
+	for (unsigned i = 0; i < watched_before; i++) {
+		use_memory(fixture, object, 0, i * 4096, 0)->cost = 0;
+		use_memory(fixture, object, 0, i * 4096, 0)->level = MEMORY_WATCHED;
+	}
+	for (unsigned i = 0; i < 8000; i++) {
+		struct memory_access *access =
+			use_memory(fixture, object, i % THREADS, i * 4096, is_spread ? i / THREADS % 2 : 0);
+
+		access->cycles = access->cost = access->node != access->page_node;
+	}
+	for (unsigned i = 0; i < watched; i++)
+		use_memory(fixture, object, i % THREADS, i * 4096, 0)->level = MEMORY_WATCHED;
+	for (unsigned i = 0; i < written; i++) {
+		struct memory_access *access = use_memory(fixture, object, i % THREADS, i * 4096, 0);
+
+		access->level = MEMORY_CACHE;
+		access->flags = MEMORY_STORE;
+		access->cost = 0;
+	}
+}
+
+static void
+assert_sentence(struct object_verdict_fixture *fixture, enum memory_verdict verdict, const char *part, bool is_there)
+{
+	char text[512];
+
+	assert_verdict(fixture, verdict);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], text, sizeof(text));
+	if ((strstr(text, part) != NULL) != is_there)
+		fail_msg("%s", text);
+}
+
+/* 300 words, none of them written: no more than 3 of 300, which is 1 %, are written (the rule of three). */
+static void
+of_faults_copies_need_words_that_were_watched_and_not_written(void **state)
+{
+	use_by_faults(*state, false, 0, 300, 0);
+	assert_sentence(*state, VERDICT_REPLICATE, "300 words of it were watched, 0 were written", true);
+}
+
+static void
+of_faults_too_few_words_that_were_watched_are_no_proof(void **state)
+{
+	use_by_faults(*state, false, 100, 299, 0);
+	assert_sentence(*state, VERDICT_INTERLEAVE, "a longer run", true);
+}
+
+static void
+of_faults_some_words_that_were_written_need_more_that_were_not(void **state)
+{
+	use_by_faults(*state, false, 0, 499, 2);
+	assert_sentence(*state, VERDICT_INTERLEAVE, "a longer run", true);
+}
+
+static void
+of_faults_words_that_were_written_are_proof(void **state)
+{
+	use_by_faults(*state, false, 0, 300, 3);
+	assert_sentence(*state, VERDICT_INTERLEAVE, "a longer run", false);
+}
+
+static void
+of_faults_what_is_spread_has_no_copies_without_proof(void **state)
+{
+	use_by_faults(*state, true, 0, 299, 0);
+	assert_sentence(*state, VERDICT_NOTHING, "a longer run", true);
+}
+
+static void
+few_samples_are_too_few(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t counters = make_object(fixture, "makeCounters", 64, MAIN);
+
+	fixture->profile.totals.busy_cycles = 100;
+	for (unsigned i = 0; i < 15; i++)
+		share(fixture, counters, i % THREADS, i % THREADS * 8, true);
+	assert_sentence(fixture, VERDICT_NOTHING, "15 samples, which are too few", true);
+}
+
 /* A copy reads all of it from the other node once: whoever reads it once from there gains nothing. */
 static void
 a_copy_has_to_pay(void **state)
@@ -506,6 +601,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_written_once_and_read_by_all_nodes_is_replicated),
+		TEST(of_faults_copies_need_words_that_were_watched_and_not_written),
+		TEST(of_faults_too_few_words_that_were_watched_are_no_proof),
+		TEST(of_faults_some_words_that_were_written_need_more_that_were_not),
+		TEST(of_faults_words_that_were_written_are_proof),
+		TEST(of_faults_what_is_spread_has_no_copies_without_proof),
+		TEST(few_samples_are_too_few),
 		TEST(a_copy_has_to_pay),
 		TEST(what_all_nodes_write_is_interleaved),
 		TEST(what_is_spread_already_stays),
