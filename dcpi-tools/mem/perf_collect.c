@@ -277,7 +277,7 @@ perf_collector_new(struct memory_profile *profile, const struct perf_collector_o
 	collector->names = names_new(profile);
 	collector->images = image_table_new();
 	if (options->source == SOURCE_FAULTS && options->is_live && options->watches)
-		collector->trials = word_trials_new(line_bytes_of(collector));
+		collector->trials = word_trials_new(line_bytes_of(collector), collector->page_bytes);
 	collector->kernel = process_map_new(0);
 	if (collector->history && options->directory)
 		collector->logs = logs_new(collector->history, profile, options->directory, false, &processes);
@@ -757,7 +757,10 @@ perf_collector_advance(struct perf_collector *collector, uint64_t horizon)
 	return advance(collector, horizon, false);
 }
 
-/* Faults do not say what their access was: the instruction does. */
+/*
+ * Faults do not say what their access was: the instruction does. What watchpoints saw was at another instruction, and
+ * whether it wrote is known.
+ */
 static int
 name_places(struct perf_collector *collector)
 {
@@ -780,7 +783,7 @@ name_places(struct perf_collector *collector)
 	for (size_t i = 0; i < profile->access_count && !err; i++) {
 		struct memory_access *access = &profile->accesses[i];
 
-		access->flags |= writes[access->place] ? MEMORY_STORE : 0;
+		access->flags |= access->level == MEMORY_DRAM && writes[access->place] ? MEMORY_STORE : 0;
 		access->place = named[access->place];
 	}
 	free(named);

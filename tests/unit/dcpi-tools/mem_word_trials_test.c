@@ -14,15 +14,18 @@
 #include "tests/unit/test.h"
 
 #define LINE    64
+#define PAGE    4096
 #define WORDS   (LINE / 8)
 #define WRITERS 2
 #define ROUNDS  2000
 #define PROCESS 5 /* any number */
 
-/* Writers have a word of it each; the others are only read. */
+/* Writers have a word of it each, a reader reads another. */
 static _Alignas(LINE) atomic_ullong line[WORDS];
 static _Alignas(LINE) atomic_ullong seldom, unused;
 static atomic_bool is_over;
+
+#define READ_WORD 5
 
 struct word_writer {
 	pthread_t thread;
@@ -33,7 +36,8 @@ struct word_writer {
 /* What was handed on. */
 struct writes {
 	uint32_t often[WORDS]; /* by word: who wrote it often */
-	unsigned seldom, unused, wrong;
+	uint32_t used[WORDS];  /* who read or wrote it last */
+	unsigned seldom, unused, wrong, watched;
 };
 
 static void *
@@ -53,8 +57,18 @@ take(void *context, uint32_t process, const struct access_sample *sample)
 	struct writes *writes = context;
 	const uint64_t first = (uint64_t)(uintptr_t)line, at = sample->address;
 
-	writes->wrong += process != PROCESS || sample->level != MEMORY_CACHE || !(sample->flags & MEMORY_STORE) ||
-	                 sample->cost || !sample->weight;
+	writes->wrong += process != PROCESS || sample->cost || !sample->weight;
+	if (sample->level == MEMORY_WATCHED) {
+		writes->wrong += sample->flags || sample->cycles;
+		writes->watched++;
+		return 0;
+	}
+	writes->wrong += sample->level != MEMORY_CACHE;
+	if (!(sample->flags & MEMORY_STORE)) {
+		writes->wrong += at < first || at >= first + LINE || sample->cycles;
+		writes->used[at % LINE / 8] = sample->tid;
+		return 0;
+	}
 	if (at >= first && at < first + LINE && sample->cycles)
 		writes->often[(at - first) / 8] = sample->tid;
 	else if (at >= first && at < first + LINE)
@@ -62,8 +76,45 @@ take(void *context, uint32_t process, const struct access_sample *sample)
 	else if (at == (uint64_t)(uintptr_t)&seldom)
 		writes->seldom += sample->cycles ? 1000 : 1;
 	else
-		writes->unused++;
+		writes->unused += at == (uint64_t)(uintptr_t)&unused;
 	return 0;
+}
+
+static void *
+read_word(void *data)
+{
+	struct word_writer *reader = data;
+
+	reader->tid = (unsigned)syscall(SYS_gettid);
+	while (!is_over)
+		(void)atomic_load_explicit(&line[READ_WORD], memory_order_relaxed);
+	return NULL;
+}
+
+/* The writers, and the reader behind them, until end_threads(). */
+static struct word_writer threads[WRITERS + 1];
+
+static void
+begin_threads(void)
+{
+	is_over = false;
+	for (unsigned i = 0; i <= WRITERS; i++) {
+		threads[i].tid = 0;
+		threads[i].word = i * 3;
+		assert_int_equal(
+			pthread_create(&threads[i].thread, NULL, i < WRITERS ? write_words : read_word, &threads[i]),
+			0);
+		while (!threads[i].tid)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+static void
+end_threads(void)
+{
+	is_over = true;
+	for (unsigned i = 0; i <= WRITERS; i++)
+		pthread_join(threads[i].thread, NULL);
 }
 
 static struct access_sample
@@ -102,13 +153,13 @@ rest(void)
 
 /*
  * The word of the first writer is known by its fault; that of the second, beside it, is found because the first one is
- * written often. A word that the test writes now and then is not one of those, and one that nobody writes is none.
+ * written often, and who reads a word of that line, too. A word that the test writes now and then is not one of those,
+ * and one that nobody writes is none.
  */
 static void
 words_that_are_written_are_found(void **state)
 {
-	static struct word_writer writers[WRITERS];
-	struct word_trials *trials = word_trials_new(LINE);
+	struct word_trials *trials = word_trials_new(LINE, PAGE);
 	struct writes writes = {.wrong = 0};
 	struct access_sample sample;
 	bool is_found = false;
@@ -119,13 +170,8 @@ words_that_are_written_are_found(void **state)
 		skip_because(obstacle());
 	}
 	assert_non_null(trials);
-	for (unsigned i = 0; i < WRITERS; i++) {
-		writers[i].word = i * 3;
-		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_words, &writers[i]), 0);
-	}
-	while (!writers[0].tid || !writers[1].tid)
-		rest();
-	sample = sample_of(&line[0], writers[0].tid);
+	begin_threads();
+	sample = sample_of(&line[0], threads[0].tid);
 	word_trials_sample(trials, PROCESS, (uint32_t)getpid(), &sample, false);
 	sample = sample_of(&seldom, (unsigned)getpid());
 	word_trials_sample(trials, PROCESS, (uint32_t)getpid(), &sample, false);
@@ -135,14 +181,15 @@ words_that_are_written_are_found(void **state)
 		assert_int_equal(word_trials_next(trials, take, &writes), 0);
 		seldom++;
 		rest();
-		is_found = writes.often[0] && writes.often[3] && writes.seldom;
+		is_found =
+			writes.often[0] && writes.often[3] && writes.seldom && writes.used[READ_WORD] && writes.watched;
 	}
-	is_over = true;
-	for (unsigned i = 0; i < WRITERS; i++)
-		pthread_join(writers[i].thread, NULL);
+	end_threads();
 	word_trials_free(trials);
-	assert_int_equal(writes.often[0], writers[0].tid);
-	assert_int_equal(writes.often[3], writers[1].tid);
+	assert_int_equal(writes.often[0], threads[0].tid);
+	assert_int_equal(writes.often[3], threads[1].tid);
+	assert_int_equal(writes.used[READ_WORD], threads[WRITERS].tid);
+	assert_true(writes.watched > 0);
 	assert_in_range(writes.seldom, 1, 999);
 	assert_int_equal(writes.unused, 0);
 	assert_int_equal(writes.wrong, 0);
@@ -150,10 +197,41 @@ words_that_are_written_are_found(void **state)
 		assert_true(i == 0 || i == 3 || !writes.often[i]);
 }
 
+/* One thread after the other has a fault in the line, at a word that nobody writes: its words take turns. */
+static void
+lines_of_several_threads_are_watched_word_by_word(void **state)
+{
+	struct word_trials *trials = word_trials_new(LINE, PAGE);
+	struct writes writes = {.wrong = 0};
+	struct access_sample sample;
+
+	(void)state;
+	if (obstacle()) {
+		word_trials_free(trials);
+		skip_because(obstacle());
+	}
+	assert_non_null(trials);
+	begin_threads();
+	for (unsigned i = 0; i < WRITERS; i++) {
+		sample = sample_of(&line[READ_WORD], threads[i].tid);
+		word_trials_sample(trials, PROCESS, (uint32_t)getpid(), &sample, true);
+	}
+	for (unsigned i = 0; i < ROUNDS && (!writes.often[0] || !writes.often[3]); i++) {
+		assert_int_equal(word_trials_next(trials, take, &writes), 0);
+		rest();
+	}
+	end_threads();
+	word_trials_free(trials);
+	assert_int_equal(writes.often[0], threads[0].tid);
+	assert_int_equal(writes.often[3], threads[1].tid);
+	assert_int_equal(writes.watched, 0); /* no page of recent samples is known */
+	assert_int_equal(writes.wrong, 0);
+}
+
 static void
 first_faults_are_no_reason_for_a_trial(void **state)
 {
-	struct word_trials *trials = word_trials_new(LINE);
+	struct word_trials *trials = word_trials_new(LINE, PAGE);
 	const struct access_sample sample = sample_of(&seldom, (unsigned)getpid());
 	struct writes writes = {.wrong = 0};
 
@@ -173,6 +251,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_that_are_written_are_found),
+		cmocka_unit_test(lines_of_several_threads_are_watched_word_by_word),
 		cmocka_unit_test(first_faults_are_no_reason_for_a_trial),
 	};
 
