@@ -806,6 +806,7 @@ static const char *const level_texts[MEMORY_LEVELS] = {
 	[MEMORY_DRAM] = "memory",
 	[MEMORY_PREFETCHED] = "prefetched",
 	[MEMORY_OWN] = "own",
+	[MEMORY_WATCHED] = "watched",
 };
 
 static const struct memory_access *

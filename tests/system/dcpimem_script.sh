@@ -37,7 +37,8 @@ observe migrate -- "$build/workloads/objects/patterns" migrate plain 8 100000 16
 
 # shellcheck disable=SC2016 # jq's
 evidence='["accesses", "stores", "cycles", "memory", "remote", "excess_cycles", "transfers", "transfer_cycles", "false_cycles",
-	"avoidable_by_pinning", "avoidable_by_allocation", "by_maker", "before_others", "threads", "samples"]'
+	"avoidable_by_pinning", "avoidable_by_allocation", "by_maker", "before_others", "threads", "samples",
+	"watched_words", "late_writes"]'
 for epoch in pad queue migrate; do # of script() and shown()
 	check_equal "$epoch: objects have the counts of the report" \
 		"$(shown objects --each --limit 100000 | jq -r ".objects[] | . as \$object |
