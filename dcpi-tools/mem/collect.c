@@ -311,15 +311,16 @@ static int
 take_all(struct collector *collector, bool is_ended)
 {
 	const uint64_t behind = QUANTA * collector->setup->quantum_cycles;
-	uint64_t horizon, latest;
+	/* from before this round: while it reads one ring after the other, threads go on, and the first rings lack that
+	 */
+	const uint64_t latest = access_history_latest(collector->history);
+	const uint64_t horizon = is_ended ? UINT64_MAX : latest > behind ? latest - behind : 0;
 	int err = run_directory_each_file(collector->directory, RECORD_PREFIX, see_record, collector);
 
 	if (!err)
 		err = logs_look(collector->logs);
 	if (!err)
 		err = take_rings(collector);
-	latest = access_history_latest(collector->history);
-	horizon = is_ended ? UINT64_MAX : latest > behind ? latest - behind : 0;
 	if (!err)
 		err = logs_take(collector->logs, horizon, is_ended);
 	for (size_t i = 0; i < collector->process_count && !err; i++) {
