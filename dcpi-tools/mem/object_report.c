@@ -44,6 +44,8 @@ mem_find(const struct memory_report *report, const char *name, const struct memo
 			count = 1;
 			break;
 		}
+		if (found && strcmp(found->name, text) == 0)
+			continue; /* one place allocates for several callers: the object that costs most is the first */
 		*similar = text;
 		found = group;
 		count++;
