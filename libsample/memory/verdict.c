@@ -9,24 +9,27 @@
 #include "base/array.h"
 
 /* What makes a verdict. Shares are in percent. */
-#define WORTH          1   /* of the run that an object must cost, */
-#define WORTH_SAMPLES  16  /* and samples that it must have, */
-#define WORTH_PAGES_KB 512 /* and, where a page is all that is known, KiB of pages: caches may serve fewer */
-#define MOST_FALSE     50  /* of the cycles of transfers: for bytes that nobody else wrote */
-#define MOST_FAR       50  /* of the cycles of transfers: from another node */
-#define REMOTE_LEAST   20  /* of what memory serves: is remote */
-#define SINGLE_USER    85  /* of the accesses that memory serves: from one node, or by one thread */
-#define READ_MOSTLY    3   /* of the accesses since a second node came: stores */
-#define SURELY_READ    1   /* of the words that were watched since then: written, at most, by the rule of three */
-#define RULE_OF_THREE  3   /* words more than were seen to be written may be, of those that were watched (95 %) */
-#define COPY_PASSES    2   /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
-#define SEVERAL_NODES  10  /* of a thread's accesses: from another node than most */
-#define SPLIT_SHARED   10  /* of falsely shared cycles: bytes that several threads read and nobody writes */
-#define PHASES         16  /* into which the life of an object is cut, each with as many samples */
-#define PHASE_SINGLE   90  /* of a phase: from one node */
-#define PHASE_SWITCHES 8   /* from node to node, at most */
-#define PHASE_NODE     25  /* of the phases that another node than the first must have */
-#define FIRST_PASSES   2   /* over an object, by the thread that made it, before others came: that fills it */
+#define WORTH          1    /* of the run that an object must cost, */
+#define WORTH_SAMPLES  16   /* and samples that it must have, */
+#define WORTH_PAGES_KB 512  /* and, where a page is all that is known, KiB of pages: caches may serve fewer */
+#define MOST_FALSE     50   /* of the cycles of transfers: for bytes that nobody else wrote */
+#define MOST_FAR       50   /* of the cycles of transfers: from another node */
+#define REMOTE_LEAST   20   /* of what memory serves: is remote */
+#define SINGLE_USER    85   /* of the accesses that memory serves: from one node, or by one thread */
+#define READ_MOSTLY    3    /* of the accesses since a second node came: stores */
+#define SURELY_READ    1    /* of the words that were watched since then: written, at most, by the rule of three */
+#define RULE_OF_THREE  3    /* words more than were seen to be written may be, of those that were watched (95 %) */
+#define COPY_PASSES    2    /* over an object, that a node reads from elsewhere, at least, for a copy to pay */
+#define SEVERAL_NODES  10   /* of a thread's accesses: from another node than most */
+#define SPLIT_SHARED   10   /* of falsely shared cycles: bytes that several threads read and nobody writes */
+#define PHASES         16   /* into which the life of an object is cut, each with as many samples */
+#define PHASE_SINGLE   90   /* of a phase: from one node */
+#define PHASE_SWITCHES 8    /* from node to node, at most */
+#define PHASE_NODE     25   /* of the phases that another node than the first must have */
+#define FIRST_PASSES   2    /* over an object, by the thread that made it, before others came: that fills it */
+#define PARTS_MOST     256  /* into which an object is cut to find whether nodes use parts of it of their own, */
+#define PART_SAMPLES   16   /* each with so many samples on average, */
+#define PART_BYTES     4096 /* and at least a page of this size */
 
 static const char *const verdict_texts[VERDICTS] = {
 	[VERDICT_NOTHING] = "nothing",
@@ -122,6 +125,7 @@ add_evidence(struct memory_evidence *sum, const struct memory_evidence *more)
 	sum->remote += more->remote;
 	sum->avoidable_by_pinning += more->avoidable_by_pinning;
 	sum->avoidable_by_allocation += more->avoidable_by_allocation;
+	sum->of_parts += more->of_parts;
 	sum->by_maker += more->by_maker;
 	sum->before_others += more->before_others;
 	sum->used += more->used;
@@ -460,6 +464,47 @@ is_thin(const struct memory_report *report, const struct memory_evidence *eviden
 	       !is_read_mostly(report, evidence);
 }
 
+static bool
+has_one_node(const struct user_list *list)
+{
+	return is_share(list->from_node[most_of(list->from_node)], list->memory, SINGLE_USER);
+}
+
+/*
+ * Whether each node uses a part of the object that others leave alone, as where threads have a share of an array each:
+ * it is cut into pieces, and what memory serves of most of them goes to one node. 1, 0 or -ENOMEM.
+ */
+static int
+has_parts(const struct memory_report *report, const struct memory_member *member, const struct user_list *list)
+{
+	const struct memory_object *object = &report->profile->objects[member->object];
+	const uint64_t page = report->profile->totals.page_bytes ? report->profile->totals.page_bytes : PART_BYTES;
+	const uint64_t begin = object->address / page, pages = (object->address + object->size - 1) / page - begin + 1;
+	uint64_t(*from_node)[MEMORY_NODES_MAX], count = (member->count - list->first_use) / PART_SAMPLES, single = 0;
+
+	count = count < pages ? count : pages;
+	count = count < PARTS_MOST ? count : PARTS_MOST;
+	if (!object->size || count < 2)
+		return 0;
+	from_node = calloc(count, sizeof(*from_node));
+	if (!from_node)
+		return -ENOMEM;
+	for (uint32_t i = list->first_use; i < member->count; i++) {
+		const struct memory_access *access = memory_member_access(report, member, i);
+		const uint64_t at = (object->address + access->offset) / page - begin;
+
+		if (memory_access_is_of_memory(access) && at < pages)
+			from_node[(unsigned __int128)at * count / pages][access->node] += access->weight;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t sum = sum_of(from_node[i]);
+
+		single += is_share(from_node[i][most_of(from_node[i])], sum, SINGLE_USER) ? sum : 0;
+	}
+	free(from_node);
+	return is_share(single, list->memory, SINGLE_USER);
+}
+
 /*
  * The placement that fits who uses the object, from which nodes, and where its memory is. What is written must not have
  * copies, but what is read may be spread: that is the advice where it is not known which it is.
@@ -481,10 +526,12 @@ place(const struct memory_report *report, const struct memory_member *member, co
 		return VERDICT_MIGRATE;
 	if (is_share(user->memory, list->memory, SINGLE_USER) && has_moved(user))
 		return VERDICT_PIN;
-	if (is_share(list->from_node[from], list->memory, SINGLE_USER))
+	if (has_one_node(list))
 		return from != to ? VERDICT_LOCAL : VERDICT_NOTHING;
 	if (fits_on_a_node(report, member))
 		return VERDICT_PIN;
+	if (evidence->of_parts)
+		return VERDICT_LOCAL;
 	if (is_read_mostly(report, evidence))
 		return pays_copies(report, member, list) ? VERDICT_REPLICATE : VERDICT_NOTHING;
 	/* a node serves more than one and a half times its equal share */
@@ -559,12 +606,15 @@ judge(const struct memory_report *report, struct memory_member *member)
 	struct memory_evidence *evidence = &member->evidence;
 	struct user_list list = {.first_use = first_use(report, member)};
 	uint64_t of_shared;
-	int err = list_users(report, member, &list);
+	int err = list_users(report, member, &list), parts = 0;
 
 	if (!err)
 		err = count_pages(report, member);
 	if (!err)
 		err = sum_false(report, member, &of_shared);
+	if (!err && list.remote && !has_one_node(&list))
+		parts = has_parts(report, member, &list);
+	err = parts < 0 ? parts : err;
 	if (!err) {
 		count_since_others(report, member, list.first_use);
 		evidence->threads = (uint32_t)list.count;
@@ -572,8 +622,10 @@ judge(const struct memory_report *report, struct memory_member *member)
 		evidence->used_remote = list.remote;
 		for (size_t i = 0; i < list.count; i++)
 			evidence->avoidable_by_pinning += has_moved(&list.users[i]) ? list.users[i].remote : 0;
-		if (is_share(list.from_node[most_of(list.from_node)], list.memory, SINGLE_USER))
+		if (has_one_node(&list) || parts)
 			evidence->avoidable_by_allocation = list.remote;
+		if (parts)
+			evidence->of_parts = list.remote;
 		decide(report, member, &list, of_shared);
 	}
 	free(list.users);
@@ -898,6 +950,14 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 		explain_thin(report, evidence, text, size);
 		return;
 	case VERDICT_LOCAL:
+		if (evidence->of_parts * 2 > evidence->used_remote) {
+			snprintf(text, size,
+			         "each node uses parts of it of its own, "
+			         "and %u %% of the accesses to its memory are remote: "
+			         "let each thread be the first to write the part that it uses",
+			         remote);
+			return;
+		}
 		snprintf(text, size,
 		         "one node alone uses it, and %u %% of the accesses to its memory are remote: "
 		         "let the thread that uses it allocate it and write it first",

@@ -44,7 +44,8 @@ struct memory_evidence {
 	uint64_t transfers, transfer_cycles, far_cycles; /* far_cycles: of lines of another node's cores */
 	uint64_t false_cycles; /* of transfers for bytes that no other thread wrote, in lines that are contended */
 	uint64_t avoidable_by_pinning;    /* remote, by threads that have run on several nodes */
-	uint64_t avoidable_by_allocation; /* remote, of an object that one node uses */
+	uint64_t avoidable_by_allocation; /* remote, of an object that one node uses, or parts of which one node each */
+	uint64_t of_parts;                /* these of objects with parts */
 	uint64_t by_maker, before_others; /* by the thread that made it; of these, before any other thread came */
 	uint64_t used, used_remote;       /* of `memory` and `remote`: since the object was filled */
 	uint64_t late, late_stores;       /* since a second node came: accesses, and stores of them */

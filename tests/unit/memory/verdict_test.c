@@ -347,6 +347,56 @@ what_one_thread_of_another_node_uses_is_allocated_there(void **state)
 	assert_int_equal(fixture->report.groups[0].evidence.avoidable_by_allocation, 4000);
 }
 
+/* Each thread reads and writes an eighth of it again and again, but for one page, which all of them read. */
+static void
+what_threads_have_parts_of_is_written_first_by_each(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint64_t part = UINT64_C(4096) * 4;
+	const uint32_t points = make_object(fixture, "makePoints", part * THREADS, MAIN);
+	char why[256];
+
+	fill(fixture, points);
+	for (unsigned i = 0; i < 16000; i++) {
+		const uint64_t offset = i % 16 == 15 ? 0 : i % THREADS * part + i / THREADS * 64 % part;
+
+		use_memory(fixture, points, i % THREADS, offset, 0)->flags = i % 5 ? 0 : MEMORY_STORE;
+	}
+	assert_verdict(fixture, VERDICT_LOCAL);
+	assert_int_equal(fixture->report.groups[0].evidence.avoidable_by_allocation, 8000);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why,
+	                    "each node uses parts of it of its own, and 50 % of the accesses to its memory are remote: "
+	                    "let each thread be the first to write the part that it uses");
+}
+
+/* All threads use each page, of as many. */
+static void
+what_has_no_parts_is_interleaved(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint64_t size = UINT64_C(4096) * 4 * THREADS;
+	const uint32_t points = make_object(fixture, "makePoints", size, MAIN);
+
+	fill(fixture, points);
+	for (unsigned i = 0; i < 16000; i++)
+		use_memory(fixture, points, i % THREADS, i * 64, 0)->flags = i % 5 ? 0 : MEMORY_STORE;
+	assert_verdict(fixture, VERDICT_INTERLEAVE);
+	assert_int_equal(fixture->report.groups[0].evidence.avoidable_by_allocation, 0);
+}
+
+/* Accesses so few that each page has one: who uses a page alone is not known. */
+static void
+few_accesses_show_no_parts(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t points = make_object(fixture, "makePoints", UINT64_C(4096) * 4000, MAIN);
+
+	for (unsigned i = 0; i < 4000; i++)
+		use_memory(fixture, points, i % THREADS, i * UINT64_C(4096), 0)->flags = i % 5 ? 0 : MEMORY_STORE;
+	assert_verdict(fixture, VERDICT_INTERLEAVE);
+}
+
 /* The thread that uses it began beside it, and went to the other node. */
 static void
 a_thread_that_moved_is_pinned(void **state)
@@ -615,6 +665,9 @@ main(void)
 		TEST(no_placement_is_named_where_nodes_of_threads_are_not_known),
 		TEST(stores_into_own_caches_tell_who_writes_a_byte),
 		TEST(what_one_thread_of_another_node_uses_is_allocated_there),
+		TEST(what_threads_have_parts_of_is_written_first_by_each),
+		TEST(what_has_no_parts_is_interleaved),
+		TEST(few_accesses_show_no_parts),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
 		TEST(threads_of_a_process_that_share_lines_are_pinned),
