@@ -1079,8 +1079,29 @@ time_of_futex_change(struct clock *clock, unsigned vcpu)
 }
 
 /*
+ * When a thread continues that has slept on the host: not before the others, which have run since. If none of them runs
+ * now, as in a server that has done all that was asked of it, not before what the last one did.
+ */
+static uint64_t
+time_of_others(const struct clock *clock, unsigned vcpu)
+{
+	const unsigned highest = atomic_load(&clock->highest);
+	uint64_t time = quantum_slowest(clock->quantum, vcpu);
+
+	if (time != QUANTUM_NONE)
+		return time;
+	time = 0;
+	for (unsigned i = 0; i < highest; i++) {
+		const uint64_t now = atomic_load(&clock->threads[i].now);
+
+		time = i != vcpu && now > time ? now : time;
+	}
+	return time;
+}
+
+/*
  * When a thread continues that was away: at the time of the thread that woke it, or at its deadline; otherwise, if it
- * has slept on the host, not before all other threads, which have run since.
+ * has slept on the host, at that of the others.
  */
 static uint64_t
 time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
@@ -1108,7 +1129,7 @@ time_of_return(struct clock *clock, unsigned vcpu, int64_t result)
 	if (woken == QUANTUM_NONE && pending->waits_for_futex && result == -EAGAIN)
 		woken = time_of_futex_change(clock, vcpu);
 	if (woken == QUANTUM_NONE && !pending->is_alone && host_thread_sleep_count() != pending->sleeps)
-		woken = quantum_slowest(clock->quantum, vcpu);
+		woken = time_of_others(clock, vcpu);
 	if (woken == QUANTUM_NONE || woken < pending->began)
 		return pending->began;
 	return woken < deadline ? woken : deadline;

@@ -259,6 +259,23 @@ a_thread_that_joins_late_continues_when_the_other_has_ended(void **state)
 	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES);
 }
 
+/* Both wait for clients of a server; the other one has served until 90000. */
+static void
+a_thread_that_slept_continues_after_what_others_did_before_they_slept(void **state)
+{
+	static const struct timespec moment = {.tv_nsec = 2000000};
+	struct clock_fixture *fixture = *state;
+
+	clock_thread_begin(fixture->clock, 0, NULL);
+	clock_thread_begin(fixture->clock, 1, NULL);
+	begin(fixture, 0, 500, SYS_epoll_wait, 9, 0, 1, UINT64_MAX);
+	begin(fixture, 1, 90000, SYS_epoll_wait, 9, 0, 1, UINT64_MAX);
+	nanosleep(&moment, NULL);
+	clock_call_ended(fixture->clock, 0, 500, 1, &fixture->step);
+	assert_int_equal(fixture->step.now, 90000 + CALL_CYCLES);
+	assert_int_equal(fixture->step.blocked_cycles, 90000 - 500);
+}
+
 static void
 the_guest_finds_the_target_s_processors(void **state)
 {
@@ -578,6 +595,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_woken_thread_continues_at_its_waker_s_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thread_that_joins_late_continues_when_the_other_has_ended, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_slept_continues_after_what_others_did_before_they_slept,
+	                                        setup, teardown),
 		cmocka_unit_test_setup_teardown(a_joining_thread_continues_when_the_other_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_guest_finds_the_target_s_processors, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_thousand_processors_need_a_larger_mask, setup, teardown),
