@@ -15,9 +15,9 @@ const struct exec_follow_calls *
 exec_follow_calls_of(const char *target)
 {
 	static const struct exec_follow_calls calls[] = {
-		{"x86_64", EM_X86_64, 59, 322, 9, 11, 25, 56},
-		{"aarch64", EM_AARCH64, 221, 281, 222, 215, 216, 220},
-		{"riscv64", EM_RISCV, 221, 281, 222, 215, 216, 220},
+		{"x86_64", EM_X86_64, 59, 322, 9, 11, 25, 56, 105, 113, 117},
+		{"aarch64", EM_AARCH64, 221, 281, 222, 215, 216, 220, 146, 145, 147},
+		{"riscv64", EM_RISCV, 221, 281, 222, 215, 216, 220, 146, 145, 147},
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)

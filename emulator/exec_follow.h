@@ -20,6 +20,7 @@ struct exec_follow_calls {
 	int64_t execve, execveat;
 	int64_t mmap, munmap, mremap;
 	int64_t clone;
+	int64_t setuid, setreuid, setresuid;
 };
 
 const struct exec_follow_calls *exec_follow_calls_of(const char *target); /* NULL: unknown target */

@@ -103,6 +103,20 @@ guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flag
 	return number == guest->follow.calls->clone && (flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM;
 }
 
+bool
+guest_call_sets_user(const struct guest *guest, int64_t number, const uint64_t arguments[3], uid_t *user)
+{
+	const struct exec_follow_calls *calls = guest->follow.calls;
+
+	if (number == calls->setuid)
+		*user = (uid_t)arguments[0];
+	else if (number == calls->setreuid || number == calls->setresuid)
+		*user = (uid_t)arguments[1]; /* the effective one */
+	else
+		return false;
+	return *user != (uid_t)-1; /* it stays */
+}
+
 void
 guest_thread_began(struct guest *guest)
 {

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "emulator/exec_follow.h"
 #include "emulator/mapped_code.h"
@@ -62,6 +63,9 @@ void guest_call_ended(struct guest *guest, unsigned vcpu, int64_t number, int64_
 
 /* Whether this system call begins a thread. */
 bool guest_call_makes_thread(const struct guest *guest, int64_t number, uint64_t flags);
+
+/* Whether this system call is to make the process another user's, of whom it then has the rights: *user. */
+bool guest_call_sets_user(const struct guest *guest, int64_t number, const uint64_t arguments[3], uid_t *user);
 
 /* The plugin has done all that a new thread needs: its parent's clone() may return. Any thread. */
 void guest_thread_began(struct guest *guest);

@@ -1,7 +1,9 @@
 #include "emulator/process_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +185,43 @@ process_file_fork(struct process_file *file, uint64_t start_cycles)
 	if (err)
 		leave(file);
 	return err;
+}
+
+/*
+ * Whether a file was given. Other users may make files in the directory of root's runs, also a second name of a file of
+ * root's elsewhere: that one must not become theirs.
+ */
+static bool
+give_file(int directory, const char *name, uid_t user)
+{
+	const int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	bool is_given;
+
+	if (fd < 0)
+		return false;
+	is_given = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	           status.st_nlink == 1 && fchown(fd, user, (gid_t)-1) == 0;
+	close(fd);
+	return is_given;
+}
+
+void
+process_file_give(const struct process_file *file, uid_t user)
+{
+	const struct dirent *entry;
+	char mark[32];
+	DIR *files;
+
+	if (geteuid() != 0 || user == 0)
+		return;
+	files = opendir(file->directory);
+	snprintf(mark, sizeof(mark), ".%d.", (int)getpid());
+	while (files && (entry = readdir(files)))
+		if (strstr(entry->d_name, mark))
+			(void)give_file(dirfd(files), entry->d_name, user); /* if not, its next thread says so */
+	if (files)
+		closedir(files);
 }
 
 int

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "emulator/code_log.h"
 #include "process/context_table.h"
@@ -64,6 +65,12 @@ int process_file_add_vcpu(struct process_file *file, unsigned vcpu);
  * translated code. 0, or -errno: from now on records go to private memory and are lost.
  */
 int process_file_fork(struct process_file *file, uint64_t start_cycles);
+
+/*
+ * The process is about to become `user`: give it its files in the directory, this one and those of its tracker, which
+ * are opened again by their names. Nothing happens unless it is root.
+ */
+void process_file_give(const struct process_file *file, uid_t user);
 
 /*
  * Add an image; images are numbered from 1. `file` is a struct process_file, untyped for mapped_code_new(). 0 or

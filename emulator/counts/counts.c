@@ -75,12 +75,15 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
            uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
 	const uint64_t arguments[] = {a1, a2, a3, a4, a5};
+	uid_t user;
 
 	(void)id;
 	(void)vcpu;
 	(void)a6;
 	(void)a7;
 	(void)a8;
+	if (guest_call_sets_user(&state.guest, number, arguments, &user))
+		process_file_give(counting_file(state.counting), user);
 	guest_call_began(&state.guest, number, arguments);
 }
 

@@ -119,6 +119,7 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 		.arguments = {a1, a2, a3, a4, a5, a6},
 		.base = guest_base(&state.guest),
 	};
+	uid_t user;
 
 	(void)id;
 	(void)a7;
@@ -136,6 +137,8 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	moving.from = a1;
 	moving.bytes = a2 < a3 ? a2 : a3;
 	thread_call_began(calling, &call);
+	if (guest_call_sets_user(&state.guest, number, call.arguments, &user))
+		process_file_give(recording_file(state.timing.recording), user);
 	guest_call_began(&state.guest, number, call.arguments);
 	if (guest_call_makes_thread(&state.guest, number, a1)) {
 		if (state.timing.memory)

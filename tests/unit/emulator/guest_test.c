@@ -17,10 +17,11 @@
 
 #include "emulator/guest.h"
 
-#define EXECVE_X86_64 59
-#define CLONE_X86_64  56
-#define MMAP_X86_64   9
-#define CLONE_X86_64  56
+#define EXECVE_X86_64    59
+#define CLONE_X86_64     56
+#define MMAP_X86_64      9
+#define SETUID_X86_64    105
+#define SETRESUID_X86_64 117
 
 struct image_notes {
 	unsigned images, not_followed;
@@ -237,6 +238,24 @@ a_program_that_leaves_the_emulator_is_told_of(void **state)
 }
 
 static void
+the_user_that_a_process_becomes_is_the_effective_one(void **state)
+{
+	const uint64_t arguments[3] = {1, 2, 3}, stays[3] = {1, UINT32_MAX, 3};
+	struct image_notes notes = {0};
+	struct guest *guest = make_guest("x86_64", &notes);
+	uid_t user = 0;
+
+	(void)state;
+	assert_true(guest_call_sets_user(guest, SETUID_X86_64, arguments, &user));
+	assert_int_equal(user, 1);
+	assert_true(guest_call_sets_user(guest, SETRESUID_X86_64, arguments, &user));
+	assert_int_equal(user, 2);
+	assert_false(guest_call_sets_user(guest, SETRESUID_X86_64, stays, &user));
+	assert_false(guest_call_sets_user(guest, MMAP_X86_64, arguments, &user));
+	end_guest(guest);
+}
+
+static void
 handle(int signal)
 {
 	(void)signal;
@@ -302,6 +321,7 @@ main(void)
 		cmocka_unit_test(what_is_mapped_later_is_found_when_the_call_has_ended),
 		cmocka_unit_test(a_thread_has_begun_when_its_clone_returns),
 		cmocka_unit_test(a_program_that_leaves_the_emulator_is_told_of),
+		cmocka_unit_test(the_user_that_a_process_becomes_is_the_effective_one),
 		cmocka_unit_test(what_was_ignored_is_so_again_once),
 		cmocka_unit_test(faults_are_left_alone),
 	};

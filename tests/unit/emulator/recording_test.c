@@ -6,11 +6,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "emulator/record/recording.h"
 #include "tests/remove_tree.h"
+
+#define NOBODY 65534
 
 struct recording_fixture {
 	char directory[64];
@@ -282,6 +285,47 @@ what_is_mapped_stays_when_a_virtual_cpu_before_it_is_added(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
+/* Becomes nobody's; whether a virtual CPU can be added then, and another name of a file of root's stays root's. */
+static bool
+adds_as_nobody(struct recording_fixture *fixture, const char *kept)
+{
+	char name[128];
+	struct stat status;
+
+	recording_before_fork(fixture->recording);
+	if (recording_fork(fixture->recording, 0))
+		return false;
+	snprintf(name, sizeof(name), "%s/objects.%d.7", fixture->directory, (int)getpid());
+	if (link(kept, name))
+		return false;
+	process_file_give(recording_file(fixture->recording), NOBODY);
+	if (stat(name, &status) || status.st_uid != 0)
+		return false;
+	return setuid(NOBODY) == 0 && recording_add_vcpu(fixture->recording, 1);
+}
+
+static void
+a_process_of_root_that_becomes_another_user_s_has_threads(void **state)
+{
+	struct recording_fixture *fixture = *state;
+	char kept[128];
+	int status, fd;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		skip();
+	snprintf(kept, sizeof(kept), "%s/kept", fixture->directory);
+	fd = open(kept, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(chmod(fixture->directory, 01733), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(adds_as_nobody(fixture, kept) ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -298,6 +342,7 @@ main(void)
 		TEST(a_child_records_for_itself_from_its_parents_clock_on),
 		TEST(without_a_directory_the_child_records_nowhere),
 		TEST(what_is_mapped_stays_when_a_virtual_cpu_before_it_is_added),
+		TEST(a_process_of_root_that_becomes_another_user_s_has_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
