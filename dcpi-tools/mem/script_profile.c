@@ -802,11 +802,8 @@ thread_text(lua_State *state)
 /* ---- accesses ---- */
 
 static const char *const level_texts[MEMORY_LEVELS] = {
-	[MEMORY_CACHE] = "cache",
-	[MEMORY_DRAM] = "memory",
-	[MEMORY_PREFETCHED] = "prefetched",
-	[MEMORY_OWN] = "own",
-	[MEMORY_WATCHED] = "watched",
+	[MEMORY_CACHE] = "cache", [MEMORY_DRAM] = "memory",     [MEMORY_PREFETCHED] = "prefetched",
+	[MEMORY_OWN] = "own",     [MEMORY_WATCHED] = "watched",
 };
 
 static const struct memory_access *
