@@ -163,9 +163,9 @@ use_by_faults(struct object_verdict_fixture *fixture, bool is_spread, unsigned w
 		use_memory(fixture, object, 0, i * 4096, 0)->cost = 0;
 		use_memory(fixture, object, 0, i * 4096, 0)->level = MEMORY_WATCHED;
 	}
-	for (unsigned i = 0; i < 8000; i++) {
-		struct memory_access *access =
-			use_memory(fixture, object, i % THREADS, i * 4096, is_spread ? i / THREADS % 2 : 0);
+	for (unsigned i = 0; i < 8000; i++) { /* each thread comes to each page in turn */
+		struct memory_access *access = use_memory(fixture, object, i % THREADS, (i + i / 256) % 256 * 4096,
+		                                          is_spread ? i / THREADS % 2 : 0);
 
 		access->cycles = access->cost = access->node != access->page_node;
 	}
