@@ -5,10 +5,18 @@
 # out at the end by `take_out`.
 #
 # With huge pages, Linux marks 2 MiB at once, and the first access to them is all that is seen: objects here are too small
-# for that. The rest is as Linux has it by default: it marks the pages of a process each second of its time, later less often.
+# for that.
 out=/tmp/out
 mkdir $out
 echo never >/sys/kernel/mm/transparent_hugepage/enabled
+mount -t debugfs debug /sys/kernel/debug
+
+# mark_each MS - Linux marks the pages of a process each second of its time, and later less often, up to a minute: now each MS,
+# as dcpimem(1) says that root can have it
+mark_each()
+{
+	echo "$1" >/sys/kernel/debug/sched/numa_balancing/scan_period_max_ms
+}
 
 # observe NAME COMMAND... - what dcpimem reports is in NAME.json, what it and the command said in NAME.out and NAME.err, the
 # status in NAME.status

@@ -18,8 +18,11 @@ guest_of_pmu=(-accel tcg -icount 'shift=2,sleep=off' -smp 2 -m 1024) # counts a 
 guest_of_one_node=(-accel tcg -icount 'shift=2,sleep=off' -smp 6 -m 1024)
 # CPUs 0 to 2 are of node 0, 3 to 5 of node 1, and half of the memory of each. Threads that run at once (thread=multi) would
 # wait for each other at each hinting fault, of which each makes all CPUs forget an address: for milliseconds where the host
-# has fewer CPUs, or others use them.
+# has fewer CPUs, or others use them. With -icount CPUs take turns, each until the next timer expires: that is the tick, of
+# 4 ms, so an interrupt that a CPU sends to another, as setting a watchpoint does, would be answered after up to 20 ms. A
+# network filter between nothing and nothing has a timer of each 50 us.
 guest_of_two_nodes=("${guest_of_one_node[@]}"
+	-netdev 'hubport,id=turns,hubid=0' -object 'filter-buffer,id=turn,netdev=turns,interval=50'
 	-object 'memory-backend-ram,id=m0,size=512M' -numa 'node,nodeid=0,cpus=0-2,memdev=m0'
 	-object 'memory-backend-ram,id=m1,size=512M' -numa 'node,nodeid=1,cpus=3-5,memdev=m1')
 

@@ -26,7 +26,7 @@ guests_end "$results" "${guests[@]}" "$started"
 # faults POLICY FILTER - of what hinting_faults said
 faults()
 {
-	jq -r "$2" "$results/patterns/faults_$1"
+	jq -r "$2" "$results/controls/faults_$1"
 }
 
 # percent_of POLICY PART WHOLE
@@ -68,25 +68,25 @@ ran()
 		'.nodes == 2 and .lost_samples == 0 and .untracked == 0 and .seconds > 2' "$report"
 	figure "$2: $(sed -n 's/ s$//p' "$results/$1/$2.err") s, $(jq -r '"\(.counted) faults, \(.sampled) of repeated use" +
 		([.objects[] | select(.kind == "heap")][:1] | map("; \(.object): \(.evidence.samples), from nodes " +
-			"\(.evidence.from_nodes), to \(.evidence.to_nodes): \(.verdict)") | join("")) +
+			"\(.evidence.from_nodes), to \(.evidence.to_nodes), \(.evidence.late_writes) writes and " +
+			"\(.evidence.watched_words) watched words since a second node came: \(.verdict)") | join("")) +
 		"; \(.lost_events) events of objects lost"' "$report")"
 }
 
-# found NAME OBJECT - it is the first with a verdict, and its pages are known to be where the thread that touched them first was
-found()
-{
-	ran patterns "$1" || return 1
-	check_equal "$1: object" "$2" \
-		"$(jq -r '[.objects[] | select(.verdict != "nothing") | .object | sub("[+].*"; "")] | first' "$report")"
-	check_at_least "$1: accesses to pages of node 0, percent" 85 "$(jq --arg object "$2" \
-		'[.objects[] | select(.object | startswith($object))] | first | .evidence.to_nodes | .[0] / add * 100' "$report")"
-}
-
-# verdict NAME OBJECT
+# verdict NAME OBJECT - this object is the only one with a verdict, which is NAME
 verdict()
 {
-	found "$1" "$2" || return
-	check_equal "$1: verdict" "$1" "$(jq -r '[.objects[] | select(.verdict != "nothing") | .verdict] | first' "$report")"
+	ran patterns "$1" || return 1
+	check_equal "$1: object and verdict" "$2 $1" \
+		"$(jq -r '.objects[] | select(.verdict != "nothing") | "\(.object | sub("[+].*"; "")) \(.verdict)"' "$report")"
+}
+
+# placed NAME OBJECT - verdict, and its pages are known to be where the thread that touched them first was
+placed()
+{
+	verdict "$@" || return
+	check_at_least "$1: accesses to pages of node 0, percent" 85 "$(jq --arg object "$2" \
+		'[.objects[] | select(.object | startswith($object))] | first | .evidence.to_nodes | .[0] / add * 100' "$report")"
 }
 
 # nothing NAME
@@ -105,14 +105,14 @@ refuses()
 	check_equal "$2: the program did not run" '' "$(cat "$results/$1/$2.out")"
 }
 
-verdict local make_buffer
-verdict migrate make_block
-# Some pages move before the tracker has bound them, where a guest's CPUs take turns; and whether words are written depends
-# on watchpoints, which tell nothing where a guest's time is the number of its instructions. So these are not judged.
-for name in replicate interleave pin; do
-	ran patterns $name
-done
-for name in stream private cached counter padded queue churn once rare replicated phases; do
+placed replicate make_matrix
+placed interleave make_points
+placed local make_buffer
+placed pin make_pool
+placed migrate make_block
+verdict pad make_counters
+verdict split make_session
+for name in stream private cached spread counter padded queue churn once rare replicated phases; do
 	nothing $name
 done
 refuses patterns off "is off: 'sysctl kernel.numa_balancing=1'"
