@@ -89,6 +89,6 @@ object_event_apply(struct object_map *map, const struct object_log_event *event,
 	case OBJECT_UNMAPPED:
 		return unmap(map, event, ended, context);
 	default:
-		return make(map, event, made, ended, context);
+		return made ? make(map, event, made, ended, context) : 0;
 	}
 }

@@ -41,7 +41,7 @@ decode(const uint8_t *bytes, size_t size, size_t step, struct spe_decoder *decod
 			if (spe_sample(record, record->time & 1 ? 0x413fd0c1 : 0, &sample)) {
 				struct data_source_access access;
 
-				require(sample.sample.data_source);
+				require(sample.sample.data_source != 0);
 				(void)data_source_access(sample.sample.data_source, &access);
 			}
 		}
