@@ -691,19 +691,18 @@ is_small(const struct memory_report *report, const struct memory_group *group)
 static void
 judge_group(const struct memory_report *report, struct memory_group *group)
 {
-	uint64_t costs[VERDICTS] = {0}, all = 0;
+	uint64_t costs[VERDICTS] = {0};
 	enum memory_verdict most = VERDICT_NOTHING;
 
 	for (uint32_t i = 0; i < group->object_count; i++) {
 		const struct memory_member *member = &report->objects[group->first_object + i];
 
 		costs[member->verdict] += member->cost_cycles;
-		all += member->cost_cycles;
 	}
 	for (unsigned i = 0; i < VERDICTS; i++)
 		most = costs[i] > costs[most] ? i : most;
 	group->verdict = VERDICT_NOTHING;
-	group->cost_cycles = all;
+	group->cost_cycles = group->evidence.excess_cycles + group->evidence.transfer_cycles;
 	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES ||
 	    (most != VERDICT_PAD && most != VERDICT_SPLIT && is_small(report, group)) ||
 	    !is_share(costs[most], report->base_cycles, WORTH))

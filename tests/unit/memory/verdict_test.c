@@ -397,6 +397,24 @@ few_accesses_show_no_parts(void **state)
 	assert_verdict(fixture, VERDICT_INTERLEAVE);
 }
 
+/* Locks that all nodes take, of which memory is seldom asked: spreading their pages would gain next to nothing. */
+static void
+what_nothing_helps_costs_what_threads_wait_for_it(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t locks = make_object(fixture, "makeLocks", 64 * 8, MAIN);
+	char why[256];
+
+	for (unsigned i = 0; i < 1000; i++)
+		share(fixture, locks, i % THREADS, i / THREADS % 8 * 64, true);
+	for (unsigned i = 0; i < 80; i++)
+		use_memory(fixture, locks, i % THREADS, i / THREADS % 8 * 64, 0)->flags = MEMORY_STORE;
+	assert_verdict(fixture, VERDICT_NOTHING);
+	assert_true(fixture->report.groups[0].cost_cycles >= 1000 * LOCAL);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why, "threads wait for what others wrote there: no placement helps, fewer accesses would");
+}
+
 /* The thread that uses it began beside it, and went to the other node. */
 static void
 a_thread_that_moved_is_pinned(void **state)
@@ -668,6 +686,7 @@ main(void)
 		TEST(what_threads_have_parts_of_is_written_first_by_each),
 		TEST(what_has_no_parts_is_interleaved),
 		TEST(few_accesses_show_no_parts),
+		TEST(what_nothing_helps_costs_what_threads_wait_for_it),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
 		TEST(threads_of_a_process_that_share_lines_are_pinned),
