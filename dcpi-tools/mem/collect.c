@@ -20,6 +20,12 @@
 
 #define READ_AT_ONCE 1024 /* accesses of a ring */
 #define QUANTA       4    /* by which a thread may be behind the one that is ahead */
+#define ROUNDS       50   /* without an access, after which a thread that is farther behind is not waited for */
+
+/* Up to when the accesses of a virtual CPU are known, and in which round that was found. */
+struct collected_ring {
+	uint64_t time, round;
+};
 
 /* A process and program that is emulated. */
 struct collected_process {
@@ -28,8 +34,10 @@ struct collected_process {
 	uint32_t number; /* the history's, and the profile's */
 	uint32_t parent; /* likewise, of who forked it; MEMORY_NOTHING: it has executed its program itself */
 	struct process_map *map;
-	uint64_t base; /* of its memory */
-	bool is_stale; /* the map may be read again, if an address is not in it */
+	uint64_t base;                /* of its memory */
+	bool is_stale;                /* the map may be read again, if an address is not in it */
+	struct collected_ring *rings; /* of its virtual CPUs */
+	size_t ring_count;
 };
 
 /* An instruction of a process, with the number that accesses have for it in the history. */
@@ -48,6 +56,7 @@ struct collector {
 	size_t process_count, process_room;
 	struct logs *logs;
 	struct numbers places; /* key: the process, its instruction */
+	uint64_t round;        /* number of the poll */
 };
 
 static void
@@ -136,6 +145,7 @@ collector_free(struct collector *collector)
 	for (size_t i = 0; i < collector->process_count; i++) {
 		close(collector->processes[i].fd);
 		process_map_free(collector->processes[i].map);
+		free(collector->processes[i].rings);
 	}
 	free(collector->processes);
 	logs_free(collector->logs);
@@ -263,6 +273,7 @@ take_ring(struct collector *collector, struct collected_process *process, unsign
 			return 0;
 		for (uint64_t i = 0; i < count && !err; i++)
 			err = take_access(collector, process, &accesses[i]);
+		process->rings[vcpu] = (struct collected_ring){accesses[count - 1].time, collector->round};
 		read += count;
 		if (pwrite(process->fd, &read, sizeof(read),
 		           (off_t)(ring_of(vcpu) + offsetof(struct record_access_head, read))) < 0)
@@ -288,10 +299,49 @@ ask_for_weight(struct collector *collector)
 	}
 }
 
+/* One for each virtual CPU. 0 or -ENOMEM. */
+static int
+add_rings(struct collected_process *process)
+{
+	const size_t count = process->header.vcpu_count;
+	struct collected_ring *rings;
+
+	if (count <= process->ring_count)
+		return 0;
+	rings = realloc(process->rings, count * sizeof(*rings));
+	if (!rings)
+		return -ENOMEM;
+	memset(rings + process->ring_count, 0, (count - process->ring_count) * sizeof(*rings));
+	process->rings = rings;
+	process->ring_count = count;
+	return 0;
+}
+
+/* The least time up to which the accesses of a virtual CPU are known, of those that had some lately. */
+static uint64_t
+time_of_slowest(const struct collector *collector)
+{
+	uint64_t slowest = UINT64_MAX;
+
+	for (size_t i = 0; i < collector->process_count; i++) {
+		const struct collected_process *process = &collector->processes[i];
+
+		for (size_t k = 0; k < process->ring_count; k++) {
+			const struct collected_ring *ring = &process->rings[k];
+
+			if (ring->round && collector->round - ring->round < ROUNDS && ring->time < slowest)
+				slowest = ring->time;
+		}
+	}
+	return slowest;
+}
+
 static int
 take_rings(struct collector *collector)
 {
 	int err = 0;
+
+	collector->round++;
 
 	for (size_t i = 0; i < collector->process_count && !err; i++) {
 		struct collected_process *process = &collector->processes[i];
@@ -301,26 +351,34 @@ take_rings(struct collector *collector)
 			continue;
 		process->header.vcpu_count = header.vcpu_count;
 		process->header.log_size = header.log_size;
+		err = add_rings(process);
 		for (unsigned vcpu = 0; vcpu < header.vcpu_count && !err; vcpu++)
 			err = take_ring(collector, process, vcpu);
 	}
 	return err;
 }
 
+/*
+ * Read what came, and apply what nothing earlier can follow. A thread that runs is no more than a quantum behind what
+ * was known before this round; while it reads one ring after the other, threads go on. Threads of a server may be far
+ * behind one that slept for a second: of what is later than their last accesses nothing is applied, as long as they
+ * have some.
+ */
 static int
 take_all(struct collector *collector, bool is_ended)
 {
 	const uint64_t behind = QUANTA * collector->setup->quantum_cycles;
-	/* from before this round: while it reads one ring after the other, threads go on, and the first rings lack that
-	 */
 	const uint64_t latest = access_history_latest(collector->history);
-	const uint64_t horizon = is_ended ? UINT64_MAX : latest > behind ? latest - behind : 0;
+	uint64_t horizon = latest > behind ? latest - behind : 0, slowest;
 	int err = run_directory_each_file(collector->directory, RECORD_PREFIX, see_record, collector);
 
 	if (!err)
 		err = logs_look(collector->logs);
 	if (!err)
 		err = take_rings(collector);
+	slowest = time_of_slowest(collector);
+	horizon = slowest < horizon ? slowest : horizon;
+	horizon = is_ended ? UINT64_MAX : horizon;
 	if (!err)
 		err = logs_take(collector->logs, horizon, is_ended);
 	for (size_t i = 0; i < collector->process_count && !err; i++) {

@@ -58,37 +58,76 @@ record_access_at(const char *directory, unsigned vcpu, uint64_t number, uint64_t
 	close(fd);
 }
 
+struct collect_fixture {
+	struct memory_profile profile;
+	struct collector *collector;
+	struct setup setup;
+	char directory[64];
+};
+
+static int
+setup(void **state)
+{
+	static const struct record_header header = {.magic = RECORD_MAGIC, .vcpu_count = 2, .pid = 1};
+	struct collect_fixture *fixture = calloc(1, sizeof(*fixture));
+
+	*state = fixture;
+	if (!fixture || memory_profile_init(&fixture->profile))
+		return -1;
+	setup_init(&fixture->setup, 1);
+	fixture->setup.machine = (struct machine){.cores = 2, .nodes = 1, .clock_mhz = 1000, .line_bytes = 64};
+	record_made_directory(fixture->directory);
+	record_made_file(fixture->directory, RECORD_PREFIX "1.0", &header, NULL);
+	fixture->collector = collector_new(&fixture->profile, &fixture->setup, fixture->directory, 1000);
+	return fixture->collector ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	struct collect_fixture *fixture = *state;
+
+	collector_free(fixture->collector);
+	memory_profile_fini(&fixture->profile);
+	record_made_remove(fixture->directory);
+	free(fixture);
+	return 0;
+}
+
 /* While the second ring was read, its thread went on, and the first one's with it: what the latter did meanwhile is
  * found in the next round. */
 static void
 threads_that_go_on_while_rings_are_read_are_not_late(void **state)
 {
-	const struct record_header header = {.magic = RECORD_MAGIC, .vcpu_count = 2, .pid = 1};
-	struct memory_profile profile;
-	struct collector *collector;
-	struct setup setup;
-	char directory[64];
+	struct collect_fixture *fixture = *state;
+	const uint64_t quantum = fixture->setup.quantum_cycles;
 
-	(void)state;
-	setup_init(&setup, 1);
-	setup.machine = (struct machine){.cores = 2, .nodes = 1, .clock_mhz = 1000, .line_bytes = 64};
-	record_made_directory(directory);
-	record_made_file(directory, RECORD_PREFIX "1.0", &header, NULL);
-	assert_int_equal(memory_profile_init(&profile), 0);
-	collector = collector_new(&profile, &setup, directory, 1000);
-	assert_non_null(collector);
-	record_access_at(directory, 0, 0, 1000);
-	record_access_at(directory, 1, 0, 1000 + 100 * setup.quantum_cycles);
-	assert_int_equal(collector_poll(collector), 0);
-	record_access_at(directory, 0, 1, 1000 + 50 * setup.quantum_cycles);
-	record_access_at(directory, 1, 1, 1000 + 101 * setup.quantum_cycles);
-	assert_int_equal(collector_poll(collector), 0);
-	assert_int_equal(collector_finish(collector), 0);
-	assert_int_equal(profile.totals.late_events, 0);
-	assert_int_equal(profile.access_count, 4);
-	collector_free(collector);
-	memory_profile_fini(&profile);
-	record_made_remove(directory);
+	record_access_at(fixture->directory, 0, 0, 1000);
+	record_access_at(fixture->directory, 1, 0, 1000 + 100 * quantum);
+	assert_int_equal(collector_poll(fixture->collector), 0);
+	record_access_at(fixture->directory, 0, 1, 1000 + 50 * quantum);
+	record_access_at(fixture->directory, 1, 1, 1000 + 101 * quantum);
+	assert_int_equal(collector_poll(fixture->collector), 0);
+	assert_int_equal(collector_finish(fixture->collector), 0);
+	assert_int_equal(fixture->profile.totals.late_events, 0);
+	assert_int_equal(fixture->profile.access_count, 4);
+}
+
+/* A server's first thread serves; its second one woke up after it had slept for long. */
+static void
+threads_are_not_late_that_are_far_behind_one_that_slept(void **state)
+{
+	struct collect_fixture *fixture = *state;
+	const uint64_t quantum = fixture->setup.quantum_cycles;
+
+	record_access_at(fixture->directory, 0, 0, 1000);
+	record_access_at(fixture->directory, 1, 0, 1000 + 10000 * quantum);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(collector_poll(fixture->collector), 0);
+	record_access_at(fixture->directory, 0, 1, 1000 + 50 * quantum);
+	assert_int_equal(collector_poll(fixture->collector), 0);
+	assert_int_equal(collector_finish(fixture->collector), 0);
+	assert_int_equal(fixture->profile.totals.late_events, 0);
 }
 
 int
@@ -96,7 +135,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_record_of_impossibly_many_processors_is_left_out),
-		cmocka_unit_test(threads_that_go_on_while_rings_are_read_are_not_late),
+		cmocka_unit_test_setup_teardown(threads_that_go_on_while_rings_are_read_are_not_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_are_not_late_that_are_far_behind_one_that_slept, setup,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
