@@ -7,6 +7,7 @@
 
 #define CONTENDED  8  /* times that a line goes from thread to thread, at least, among samples */
 #define FEW        16 /* a thread that uses a byte less than a 16th as often as the most frequent one does not count */
+#define ALONG      2  /* how often a thread asks for other bytes of the line, times this, is at least as often */
 #define BYTE_USERS 64 /* threads that are distinguished, of one byte */
 
 static int
@@ -18,27 +19,62 @@ compare_bytes(const void *a, const void *b)
 	return (one->offset > other->offset) - (one->offset < other->offset);
 }
 
-/* What one thread did with one byte. */
+/* What one thread did with one byte, or with several. */
 struct byte_user {
 	uint32_t thread;
 	uint64_t reads, writes;
 };
+
+struct byte_users {
+	struct byte_user users[BYTE_USERS];
+	size_t count;
+};
+
+/* NULL: there are too many. */
+static struct byte_user *
+find_byte_user(struct byte_users *users, uint32_t thread)
+{
+	size_t at = 0;
+
+	while (at < users->count && users->users[at].thread != thread)
+		at++;
+	if (at == BYTE_USERS)
+		return NULL;
+	if (at == users->count)
+		users->users[users->count++] = (struct byte_user){.thread = thread};
+	return &users->users[at];
+}
+
+/* Add accesses to those that their threads have. */
+static void
+add_byte_users(struct byte_users *users, const struct memory_access *const *accesses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct byte_user *user = find_byte_user(users, accesses[i]->thread);
+
+		if (user && accesses[i]->flags & MEMORY_STORE)
+			user->writes += accesses[i]->weight;
+		else if (user)
+			user->reads += accesses[i]->weight;
+	}
+}
 
 /*
  * How many threads read the byte or, with `writes`, wrote it at least a FEW-th as often as `most`: 0, 1, or 2 for
  * several. *one: the last of them.
  */
 static uint32_t
-count_users(const struct byte_user *users, size_t count, bool writes, uint64_t most, uint32_t *one)
+count_users(const struct byte_users *users, bool writes, uint64_t most, uint32_t *one)
 {
 	uint32_t several = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t done = writes ? users[i].writes : users[i].reads;
+	for (size_t i = 0; i < users->count; i++) {
+		const struct byte_user *user = &users->users[i];
+		const uint64_t done = writes ? user->writes : user->reads;
 
 		if (!done || done * FEW < most)
 			continue;
-		*one = users[i].thread;
+		*one = user->thread;
 		several++;
 	}
 	return several < 2 ? several : 2;
@@ -53,31 +89,20 @@ sum_byte(const struct memory_access *const *accesses, size_t count)
 {
 	struct shared_byte byte = {.offset = accesses[0]->offset, .thread = MEMORY_NOTHING};
 	uint32_t reader = MEMORY_NOTHING, writer = MEMORY_NOTHING;
-	struct byte_user users[BYTE_USERS];
-	size_t user_count = 0;
+	struct byte_users users;
 	uint64_t most = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct memory_access *access = accesses[i];
-		size_t at = 0;
-
-		if (access->flags & MEMORY_TRANSFER)
-			byte.cycles += (uint64_t)access->weight * access->cost;
-		while (at < user_count && users[at].thread != access->thread)
-			at++;
-		if (at == BYTE_USERS)
-			continue;
-		if (at == user_count)
-			users[user_count++] = (struct byte_user){.thread = access->thread};
-		if (access->flags & MEMORY_STORE)
-			users[at].writes += access->weight;
-		else
-			users[at].reads += access->weight;
-		most = users[at].writes > most ? users[at].writes : most;
-		most = users[at].reads > most ? users[at].reads : most;
+	users.count = 0;
+	add_byte_users(&users, accesses, count);
+	for (size_t i = 0; i < count; i++)
+		byte.cycles +=
+			accesses[i]->flags & MEMORY_TRANSFER ? (uint64_t)accesses[i]->weight * accesses[i]->cost : 0;
+	for (size_t i = 0; i < users.count; i++) {
+		most = users.users[i].writes > most ? users.users[i].writes : most;
+		most = users.users[i].reads > most ? users.users[i].reads : most;
 	}
-	byte.readers = count_users(users, user_count, false, most, &reader);
-	byte.writers = count_users(users, user_count, true, most, &writer);
+	byte.readers = count_users(&users, false, most, &reader);
+	byte.writers = count_users(&users, true, most, &writer);
 	/* one thread writes it and another reads it: shared truly, as if there were two writers */
 	if (byte.writers == 1 && (byte.readers > 1 || (byte.readers == 1 && reader != writer)))
 		byte.writers = 2;
@@ -123,6 +148,32 @@ compare_lines(const void *a, const void *b, void *context)
 	return one < other ? -1 : one > other; /* accesses of the profile ascend by time */
 }
 
+/*
+ * Whether most of what is waited for a byte, in `count` accesses, is waited by threads that ask for truly shared bytes
+ * of the line about as often (`shared`): they would wait for these if the byte was elsewhere. The kind of a mutex,
+ * which is read before its lock is taken, is such a byte; so is what the lock protects.
+ */
+static bool
+goes_along(const struct memory_access *const *accesses, size_t count, struct byte_users *shared)
+{
+	uint64_t along = 0, all = 0;
+	struct byte_users users;
+
+	users.count = 0;
+	add_byte_users(&users, accesses, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct byte_user *own = find_byte_user(&users, accesses[i]->thread);
+		const struct byte_user *too = own ? find_byte_user(shared, accesses[i]->thread) : NULL;
+		const uint64_t cycles = (uint64_t)accesses[i]->weight * accesses[i]->cost;
+
+		if (!(accesses[i]->flags & MEMORY_TRANSFER))
+			continue;
+		all += cycles;
+		along += too && (too->reads + too->writes) * ALONG >= own->reads + own->writes ? cycles : 0;
+	}
+	return along * 2 > all;
+}
+
 /* Append the bytes of one line, to which `count` accesses are, in the order of time. */
 static int
 add_line(const struct memory_access **in_time, size_t count, struct shared_byte **bytes, size_t *byte_count,
@@ -130,8 +181,10 @@ add_line(const struct memory_access **in_time, size_t count, struct shared_byte 
 {
 	const bool contended = is_contended(in_time, count);
 	const size_t first = *byte_count;
+	struct byte_users shared;
 	bool is_written = false;
 
+	shared.count = 0;
 	qsort(in_time, count, sizeof(*in_time), compare_bytes);
 	for (size_t i = 0, next; i < count; i = next) {
 		struct shared_byte *byte = ARRAY_APPEND(*bytes, *byte_count, *room);
@@ -142,9 +195,16 @@ add_line(const struct memory_access **in_time, size_t count, struct shared_byte 
 			;
 		*byte = sum_byte(in_time + i, next - i);
 		is_written |= byte->writers > 0;
+		if (byte->writers > 1)
+			add_byte_users(&shared, in_time + i, next - i);
 	}
-	for (size_t i = first; i < *byte_count; i++)
-		(*bytes)[i].is_false = contended && is_written && (*bytes)[i].cycles && (*bytes)[i].writers < 2;
+	for (size_t i = 0, at = first, next; i < count && contended && is_written; i = next, at++) {
+		struct shared_byte *byte = &(*bytes)[at];
+
+		for (next = i + 1; next < count && in_time[next]->offset == in_time[i]->offset; next++)
+			;
+		byte->is_false = byte->cycles && byte->writers < 2 && !goes_along(in_time + i, next - i, &shared);
+	}
 	return 0;
 }
 

@@ -2,7 +2,8 @@
  * shared_bytes.h - which bytes of an object threads wait for, as other cores have their line: truly or falsely shared
  *
  * A line is shared falsely if it goes from thread to thread again and again, and the bytes that a thread asked for were
- * written by no other one: cores take the line from each other for data that they do not share.
+ * written by no other one: cores take the line from each other for data that they do not share. Bytes of a line that a
+ * thread asks for together with truly shared ones are not: it would wait for those wherever the bytes were.
  *
  * Thread rule: any number of threads may read one profile.
  */

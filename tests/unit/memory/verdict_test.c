@@ -397,6 +397,22 @@ few_accesses_show_no_parts(void **state)
 	assert_verdict(fixture, VERDICT_INTERLEAVE);
 }
 
+/* Each thread reads the kind of a mutex, then takes its lock, which others write: apart, they would wait for the lock.
+ */
+static void
+what_is_read_beside_a_shared_word_is_not_split(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t mutex = make_object(fixture, "mutex", 40, MAIN);
+
+	for (unsigned i = 0; i < 2000; i++) {
+		share(fixture, mutex, i / 2 % THREADS, 16, false);
+		share(fixture, mutex, i / 2 % THREADS, 0, true);
+	}
+	assert_verdict(fixture, VERDICT_NOTHING);
+	assert_int_equal(fixture->report.groups[0].evidence.false_cycles, 0);
+}
+
 /* Locks that all nodes take, of which memory is seldom asked: spreading their pages would gain next to nothing. */
 static void
 what_nothing_helps_costs_what_threads_wait_for_it(void **state)
@@ -686,6 +702,7 @@ main(void)
 		TEST(what_threads_have_parts_of_is_written_first_by_each),
 		TEST(what_has_no_parts_is_interleaved),
 		TEST(few_accesses_show_no_parts),
+		TEST(what_is_read_beside_a_shared_word_is_not_split),
 		TEST(what_nothing_helps_costs_what_threads_wait_for_it),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
