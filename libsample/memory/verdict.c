@@ -866,6 +866,12 @@ explain_nothing(const struct memory_report *report, const struct memory_group *g
 		         evidence->samples);
 	else if (is_small(report, group))
 		snprintf(text, size, "it is so small that caches may serve it");
+	else if (evidence->transfer_cycles > evidence->excess_cycles &&
+	         is_share(evidence->far_cycles, evidence->transfer_cycles, MOST_FAR))
+		snprintf(text, size,
+		         "threads wait for what others wrote there, %u %% of that for cores of another node: "
+		         "fewer accesses would help, or threads on one node",
+		         percent(evidence->far_cycles, evidence->transfer_cycles));
 	else if (evidence->transfer_cycles > evidence->excess_cycles)
 		snprintf(text, size,
 		         "threads wait for what others wrote there: no placement helps, fewer accesses would");

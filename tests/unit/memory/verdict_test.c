@@ -431,6 +431,24 @@ what_nothing_helps_costs_what_threads_wait_for_it(void **state)
 	assert_string_equal(why, "threads wait for what others wrote there: no placement helps, fewer accesses would");
 }
 
+/* One process alone: its threads may be on all nodes for their memory, so pin is no verdict. */
+static void
+waiting_for_other_nodes_is_named(void **state)
+{
+	struct object_verdict_fixture *fixture = *state;
+	const uint32_t lock = make_object(fixture, "lock", 64, MAIN);
+	char why[256];
+
+	for (unsigned i = 0; i < 1000; i++) {
+		share(fixture, lock, i % THREADS, 0, true);
+		fixture->profile.accesses[i].flags |= i % 4 ? MEMORY_FAR : 0;
+	}
+	assert_verdict(fixture, VERDICT_NOTHING);
+	memory_group_explain(&fixture->report, &fixture->report.groups[0], why, sizeof(why));
+	assert_string_equal(why, "threads wait for what others wrote there, 75 % of that for cores of another node: "
+	                         "fewer accesses would help, or threads on one node");
+}
+
 /* The thread that uses it began beside it, and went to the other node. */
 static void
 a_thread_that_moved_is_pinned(void **state)
@@ -704,6 +722,7 @@ main(void)
 		TEST(few_accesses_show_no_parts),
 		TEST(what_is_read_beside_a_shared_word_is_not_split),
 		TEST(what_nothing_helps_costs_what_threads_wait_for_it),
+		TEST(waiting_for_other_nodes_is_named),
 		TEST(a_thread_that_moved_is_pinned),
 		TEST(threads_of_a_process_that_fit_on_a_node_are_pinned),
 		TEST(threads_of_a_process_that_share_lines_are_pinned),
