@@ -84,8 +84,12 @@ thread_began(qemu_plugin_id_t id, unsigned vcpu)
 	guest_thread_began(&state.guest);
 	if (!err)
 		return;
-	dprintf(STDERR_FILENO, "dcpiemu: thread %u of process %d cannot be emulated: %s\n", vcpu + 1, (int)getpid(),
+	dprintf(STDERR_FILENO, "dcpiemu: thread %u of process %d cannot be emulated: %s", vcpu + 1, (int)getpid(),
 	        strerror(-err));
+	if (err == -EACCES)
+		dprintf(STDERR_FILENO, " (user %u may not reach %s: set TMPDIR to a directory that it may enter)",
+		        (unsigned)geteuid(), state.guest.started.directory);
+	dprintf(STDERR_FILENO, "\n");
 	abort();
 }
 

@@ -1,5 +1,5 @@
 /*
- * objects.h - what the programs share that use objects of memory in known ways (patterns.c, controls.c)
+ * objects.h - what the programs share that use objects of memory in known ways
  *
  * A crew is the threads of a program, each pinned to a processor of its own: they are spread evenly over the processors
  * that the program may use, those of one node beside each other. What a crew computes depends on the arguments alone.
@@ -168,17 +168,15 @@ make_vector(uint64_t seed)
 
 /* ---- its life ---- */
 
-/* THREADS LOOPS MIB of `argv`, from the fourth on; false: the numbers are wrong. */
+/* False: there cannot be so many threads. */
 static inline bool
-crew_init(struct crew *crew, int argc, char **argv, size_t loops, size_t mib)
+crew_init(struct crew *crew, size_t threads)
 {
-	crew->threads = (unsigned)argument(argc, argv, 3, 8);
-	crew->loops = argument(argc, argv, 4, loops);
-	crew->bytes = argument(argc, argv, 5, mib) << 20;
+	if (threads < 1 || threads > CREW_MAX)
+		return false;
+	crew->threads = (unsigned)threads;
 	crew->process_count = 1;
 	crew->worker_count = crew->threads;
-	if (crew->threads < 1 || crew->threads > CREW_MAX || !crew->loops || !crew->bytes)
-		return false;
 	crew_find_cpus(crew);
 	for (unsigned i = 0; i < SETTINGS; i++)
 		crew->settings[i] = make_setting(i);
@@ -451,8 +449,12 @@ crew_main(struct crew *crew, int argc, char **argv, const struct program_mode *m
 			mode = &modes[i];
 	}
 	crew->is_other = argc > 2 && strcmp(argv[2], other) == 0;
-	if (!mode || (!crew->is_other && strcmp(argv[2], "plain") != 0) ||
-	    !crew_init(crew, argc, argv, mode->loops, mode->mib)) {
+	if (mode) {
+		crew->loops = argument(argc, argv, 4, mode->loops);
+		crew->bytes = argument(argc, argv, 5, mode->mib) << 20;
+	}
+	if (!mode || (!crew->is_other && strcmp(argv[2], "plain") != 0) || !crew->loops || !crew->bytes ||
+	    !crew_init(crew, argument(argc, argv, 3, 8))) {
 		fprintf(stderr, "NAME plain|%s [THREADS [LOOPS [MIB]]] [time], with a NAME of\n", other);
 		for (size_t i = 0; i < count; i++)
 			fprintf(stderr, " %s", modes[i].name);
