@@ -242,7 +242,7 @@ $(addprefix $(BUILD)/tests/unit/dcpi-tools/,counts_read_test emulated_profile_te
 
 EMU_TESTS := record_read emu_command sweep emulation_report emulated_profile calibrate chase machines
 $(EMU_TESTS:%=$(BUILD)/tests/unit/dcpi-tools/%_test): $(EMU_OBJECTS)
-MEM_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test names_test perf_collect_test script_profile_test source_test \
+MEM_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults_test format_test names_test perf_collect_test script_profile_test source_test \
 	spe_areas_test spe_live_test word_trials_test)
 $(MEM_TESTS): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 $(MEM_TESTS): LIBS_TOOLS += $(LIBS_MEM)

@@ -26,11 +26,11 @@ mem_size_format(uint64_t bytes, char text[MEM_TEXT_SIZE])
 		return text;
 	}
 	size /= 1024;
-	while (size >= 1024 && unit + 1 < ARRAY_COUNT(units)) {
+	while (size >= 1023.5 && unit + 1 < ARRAY_COUNT(units)) {
 		size /= 1024;
 		unit++;
 	}
-	snprintf(text, MEM_TEXT_SIZE, "%.3g %s", size, units[unit]);
+	snprintf(text, MEM_TEXT_SIZE, size < 999.5 ? "%.3g %s" : "%.0f %s", size, units[unit]); /* up to 1023 */
 	return text;
 }
 
