@@ -663,7 +663,7 @@ FIELD(object_process,
                                             process_of(profile, object_at(profile, number)->process)->name)))
 FIELD(object_pid, lua_pushinteger(state, process_of(profile, object_at(profile, number)->process)->pid))
 FIELD(object_verdict, lua_pushstring(state, verdict_text(row_of(profile, number).verdict)))
-FIELD(object_cost, lua_pushnumber(state, memory_report_share(profile->report, member_at(profile, number)->cost_cycles)))
+FIELD(object_cost, lua_pushnumber(state, memory_report_share(profile->report, row_of(profile, number).cost_cycles)))
 FIELD(object_evidence, push_evidence(state, profile->report, &member_at(profile, number)->evidence))
 
 static const struct script_field object_fields[] = {
