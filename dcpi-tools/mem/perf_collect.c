@@ -1,6 +1,5 @@
 #include "dcpi-tools/mem/perf_collect.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "memory/numbers.h"
 #include "process/hash.h"
 #include "process/image_table.h"
+#include "process/proc.h"
 
 #define PAGES_MAX   1048576 /* whose nodes are remembered */
 #define REFRESH_NS  SECOND_NS
@@ -321,22 +321,19 @@ is_trackers_name(const char *name)
 static int
 leave_out_running(struct perf_collector *collector, uint32_t pid)
 {
-	char path[64], name[NAME_BYTES];
-	struct dirent *entry;
-	DIR *tasks;
-	int err = 0;
+	pid_t *threads = NULL;
+	size_t room = 0;
+	const ssize_t count = proc_list_threads((pid_t)pid, &threads, &room);
+	int err = count == -ENOMEM ? -ENOMEM : 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	tasks = opendir(path);
-	while (tasks && !err && (entry = readdir(tasks))) {
-		const uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+	for (ssize_t i = 0; i < count && !err; i++) {
+		char name[NAME_BYTES];
 
-		if (tid && !small_file_read(name, sizeof(name), "/proc/%u/task/%u/comm", pid, tid) &&
-		    is_trackers_name(name) && numbers_of(&collector->ours, tid, 0) == NUMBER_NONE)
+		if (!small_file_read(name, sizeof(name), "/proc/%u/task/%d/comm", pid, (int)threads[i]) &&
+		    is_trackers_name(name) && numbers_of(&collector->ours, (uint32_t)threads[i], 0) == NUMBER_NONE)
 			err = -ENOMEM;
 	}
-	if (tasks)
-		closedir(tasks);
+	free(threads);
 	return err;
 }
 
@@ -509,8 +506,7 @@ take_comm(struct perf_collector *collector, const struct record *record)
 	const struct perf_process *process = find_pid(collector, record->pid);
 	uint32_t name;
 
-	if (record->pid != record->tid &&
-	    (strcmp(record->comm.name, OBJECT_LOG_BINDER) == 0 || strcmp(record->comm.name, OBJECT_LOG_KEEPER) == 0))
+	if (record->pid != record->tid && is_trackers_name(record->comm.name))
 		return leave_out_thread(collector, record->tid);
 	if (record->pid != record->tid || !is_wanted(collector, record->pid))
 		return 0;

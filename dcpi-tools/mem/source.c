@@ -1,6 +1,5 @@
 #include "dcpi-tools/mem/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/small_file.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/mem/spe_live.h"
+#include "process/proc.h"
 
 #define SYSFS         "/sys"
 #define BALANCING     "/proc/sys/kernel/numa_balancing"
@@ -317,44 +317,49 @@ open_thread(struct sample_source *source, pid_t tid)
 	return 0;
 }
 
+struct listed_threads {
+	pid_t *threads;
+	size_t room;
+	ssize_t count; /* negative: an error */
+};
+
+static bool
+has_thread(const struct listed_threads *list, pid_t tid)
+{
+	ssize_t left = list->count;
+
+	while (left > 0 && list->threads[left - 1] != tid)
+		left--;
+	return left > 0;
+}
+
 /* All threads of a process that are there; those that they make are inherited. 0, -ESRCH, -ENOMEM, -errno. */
 static int
 open_threads(struct sample_source *source, pid_t pid)
 {
-	char path[64];
-	pid_t *known = NULL;
-	size_t count = 0, room = 0;
+	struct listed_threads lists[2] = {{NULL, 0, 0},
+	                                  {NULL, 0, 0}}; /* of this pass and of the one before, in turns */
 	int err = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	for (int pass = 0; pass < THREAD_PASSES && !err; pass++) {
-		DIR *tasks = opendir(path);
-		const struct dirent *entry;
+		struct listed_threads *now = &lists[pass % 2];
+		const struct listed_threads *before = &lists[(pass + 1) % 2];
 
-		if (!tasks)
-			err = errno == ENOENT ? -ESRCH : -errno;
-		while (tasks && !err && (entry = readdir(tasks))) {
-			const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-			pid_t *place;
-			bool is_known = tid <= 0;
+		now->count = proc_list_threads(pid, &now->threads, &now->room);
+		err = now->count < 0 ? (int)now->count : 0;
+		for (ssize_t i = 0; i < now->count && !err; i++) {
+			const pid_t tid = now->threads[i];
 
-			for (size_t i = 0; i < count && !is_known; i++)
-				is_known = known[i] == tid;
-			if (is_known)
-				continue;
-			place = ARRAY_APPEND(known, count, room);
-			err = place ? open_thread(source, tid) : -ENOMEM;
-			if (place)
-				*place = tid;
+			if (!has_thread(before, tid))
+				err = open_thread(source, tid);
 			if (err == -ESRCH && tid != pid)
 				err = 0;
 		}
-		if (tasks)
-			closedir(tasks);
 		if (source->is_of_machine)
 			break;
 	}
-	free(known);
+	free(lists[0].threads);
+	free(lists[1].threads);
 	return err;
 }
 

@@ -1,6 +1,5 @@
 #include "dcpi-tools/mem/word_trials.h"
 
-#include <dirent.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "memory/numbers.h"
+#include "process/proc.h"
 
 #define OFTEN          256                /* writes of a thread, after which its watchpoint is off; they are often */
 #define OFTEN_NS       UINT64_C(20000000) /* if the thread ran no longer than this meanwhile */
@@ -83,6 +83,8 @@ struct word_trials {
 	size_t next_line[2]; /* of those that are not hot; of hot ones */
 	struct watched_word *watched;
 	size_t watched_count, watched_room;
+	pid_t *tids; /* of a process that is being watched */
+	size_t tid_room;
 	uint64_t armed_ns, took_ns; /* when they were set; how long it took to remove those before, and to set these */
 	struct numbers threads;     /* that had samples */
 	uint8_t *nodes;             /* by these: on which the last one was */
@@ -110,6 +112,7 @@ word_trials_free(struct word_trials *trials)
 	while (trials->watched_count > 0)
 		close(trials->watched[--trials->watched_count].fd);
 	free(trials->watched);
+	free(trials->tids);
 	numbers_fini(&trials->threads);
 	free(trials->nodes);
 	free(trials);
@@ -227,26 +230,12 @@ watch(struct word_trials *trials, uint32_t thread, size_t trial)
 static bool
 watch_threads(struct word_trials *trials, uint32_t pid, size_t trial, uint64_t end_ns)
 {
-	const struct dirent *entry;
-	bool is_whole = true;
-	unsigned count = 0;
-	char path[64];
-	DIR *tasks;
+	const ssize_t count = proc_list_threads((pid_t)pid, &trials->tids, &trials->tid_room);
+	bool is_whole = count > 0 && count <= THREADS_MAX;
 
-	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		const unsigned long thread = strtoul(entry->d_name, NULL, 10);
-
-		if (!thread)
-			continue;
-		is_whole &= count++ < THREADS_MAX && monotonic_ns() < end_ns && watch(trials, (uint32_t)thread, trial);
-		if (!is_whole)
-			break;
-	}
-	if (tasks)
-		closedir(tasks);
-	return is_whole && count;
+	for (ssize_t i = 0; i < count && i < THREADS_MAX && (i == 0 || is_whole); i++)
+		is_whole &= monotonic_ns() < end_ns && watch(trials, (uint32_t)trials->tids[i], trial);
+	return is_whole;
 }
 
 /* What one thread did with the word. 0, or what `write` returned. */

@@ -1,6 +1,5 @@
 #include "dcpi-tools/x/stopped_thread.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/clock.h"
+#include "process/proc.h"
 
 #define SPIN_NS          (200 * UINT64_C(1000)) /* nearly all have stopped by then */
 #define PATIENCE_NS      (100 * UINT64_C(1000000))
@@ -26,7 +25,6 @@
 #define RESTART_NO_HAND  (-514) /* the kernel's: begin again, unless a handler runs */
 #define RESTARTS(result) ((result) <= -512 && (result) >= -516)
 #define EVENT_OF(status) ((unsigned)(status) >> 16)
-#define THREADS_MAX      65536
 #define TRACER           "TracerPid:"
 
 /* A file of the thread in /proc. False when there is nothing in it. */
@@ -67,40 +65,11 @@ running_state(pid_t pid, pid_t tid)
 	return end[2];
 }
 
-/* How many threads there are, or -errno. */
-static ssize_t
-list_threads(struct running *running, pid_t pid)
-{
-	const struct dirent *entry;
-	char name[64];
-	size_t count = 0;
-	DIR *tasks;
-
-	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
-	tasks = opendir(name);
-	if (!tasks)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while ((entry = readdir(tasks)) && count < THREADS_MAX) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		pid_t *grown;
-
-		if (tid <= 0)
-			continue;
-		grown = array_grow(running->threads, &running->capacity, count + 1, sizeof(*grown));
-		if (!grown)
-			break;
-		running->threads = grown;
-		grown[count++] = tid;
-	}
-	closedir(tasks);
-	return (ssize_t)count;
-}
-
 /* Threads are tried in a random order until one runs: each that runs is equally likely. */
 pid_t
 running_choose(struct running *running, pid_t pid, uint64_t (*draw)(void *context), void *context)
 {
-	const ssize_t count = list_threads(running, pid);
+	const ssize_t count = proc_list_threads(pid, &running->threads, &running->capacity);
 	size_t dead = 0;
 
 	for (size_t left = count > 0 ? (size_t)count : 0; left > 0; left--) {

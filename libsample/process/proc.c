@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO: the machine's own */
@@ -500,6 +501,34 @@ parse_pid(const char *name, uint32_t *pid)
 		return false;
 	*pid = (uint32_t)value;
 	return true;
+}
+
+ssize_t
+proc_list_threads(pid_t pid, pid_t **threads, size_t *room)
+{
+	const struct dirent *entry;
+	size_t count = 0;
+	ssize_t result = 0;
+	char name[32];
+	DIR *directory;
+
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
+	directory = opendir(name);
+	if (!directory)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (result >= 0 && (entry = readdir(directory))) {
+		uint32_t tid;
+		pid_t *place;
+
+		if (!parse_pid(entry->d_name, &tid))
+			continue;
+		place = ARRAY_APPEND(*threads, count, *room);
+		if (place)
+			*place = (pid_t)tid;
+		result = place ? (ssize_t)count : -ENOMEM;
+	}
+	closedir(directory);
+	return result;
 }
 
 /* The maps file of a main thread that has ended is empty, while other threads of its process still use the mappings. */

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "process/mapped_file.h"
 #include "stream/record.h"
@@ -69,6 +70,12 @@ uint64_t proc_stat_ticks(uint64_t monotonic_ns); /* the inverse of proc_stat_mon
  * `procfs` does not say.
  */
 bool proc_text_is_nested(const char *procfs);
+
+/*
+ * The threads of process `pid`, in an array of *room elements that is the caller's and grows. Their number; -ESRCH: it
+ * is gone; -ENOMEM, -errno.
+ */
+ssize_t proc_list_threads(pid_t pid, pid_t **threads, size_t *room);
 
 /* ---- what processes have mapped ---- */
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "process/build_id.h"
 #include "process/proc.h"
 
@@ -667,10 +669,47 @@ a_pid_namespace_is_known_by_its_number(void **state)
 	}
 }
 
+/* ---- threads ---- */
+
+static void *
+wait_at(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	pthread_barrier_wait(barrier);
+	return NULL;
+}
+
+static void
+all_threads_are_listed_and_more_of_them_need_more_room(void **state)
+{
+	pthread_t threads[40];
+	pthread_barrier_t barrier;
+	pid_t *tids = NULL;
+	size_t room = 0;
+
+	(void)state;
+	assert_int_equal(proc_list_threads(getpid(), &tids, &room), 1);
+	assert_int_equal(tids[0], getpid());
+	pthread_barrier_init(&barrier, NULL, ARRAY_COUNT(threads) + 1);
+	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_at, &barrier), 0);
+	pthread_barrier_wait(&barrier);
+	assert_int_equal(proc_list_threads(getpid(), &tids, &room), ARRAY_COUNT(threads) + 1);
+	assert_true(room > ARRAY_COUNT(threads));
+	assert_int_not_equal(tids[ARRAY_COUNT(threads)], 0);
+	pthread_barrier_wait(&barrier);
+	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&barrier);
+	assert_int_equal(proc_list_threads(INT32_MAX, &tids, &room), -ESRCH);
+	free(tids);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_threads_are_listed_and_more_of_them_need_more_room),
 		cmocka_unit_test(a_line_is_read_field_by_field),
 		cmocka_unit_test(a_line_without_a_path_has_an_empty_one),
 		cmocka_unit_test(spaces_and_newlines_in_a_path_stay),
