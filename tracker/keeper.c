@@ -19,7 +19,6 @@
 #define SEGMENTS_MAX   4096 /* a hundred million objects */
 #define PAUSE_NS       10000000L
 #define BEHIND_NS      UINT64_C(2000000) /* by which a thread may be late to write an event */
-#define NO_LEAF        0
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -156,39 +155,44 @@ horizon(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec - BEHIND_NS;
 }
 
-/* 0, or an error after which the log is not to be read any more. */
+/* 0, or an error of reading the log; without memory, an event is lost. */
 static int
 take(void)
 {
 	const uint64_t until = horizon();
-	size_t lost = 0;
-	int err = object_log_reader_take(keeper.reader, until, false, take_event, keeper.live);
+	const int err = object_log_reader_take(keeper.reader, until, false, take_event, keeper.live);
+	const size_t lost = live_objects_advance(keeper.live, until) + (err == -ENOMEM);
 
-	(void)live_objects_advance(keeper.live, until, &lost);
 	__atomic_fetch_add(&keeper.file->lost, lost, __ATOMIC_RELAXED);
-	return err == -ENOMEM ? 0 : err;
+	return err;
 }
 
-static bool
+/* 0, -ENOMEM, or -EPROTO: the program has overwritten the log's header. */
+static int
 prepare(void)
 {
 	const struct object_leaves leaves = {take_leaf, give_leaf, NULL};
 	uint64_t size;
 
 	if (keeper.reader)
-		return true;
+		return 0;
 	keeper.file = log_file(&size);
 	if (!keeper.live)
 		keeper.live = live_objects_new(&leaves);
-	keeper.reader = keeper.live ? object_log_reader_new_keeper(keeper.file, size, log_has_room) : NULL;
-	return keeper.reader != NULL;
+	if (!keeper.live)
+		return -ENOMEM;
+	keeper.reader = object_log_reader_new_keeper(keeper.file, size, log_has_room);
+	return keeper.reader ? 0 : -errno;
 }
 
+/* As prepare() and take(). */
 static int
 pass(void)
 {
-	int err = 0;
+	int err = prepare();
 
+	if (err)
+		return err;
 	__atomic_fetch_add(&keeper.file->pass, 1, __ATOMIC_SEQ_CST);
 	if (may_change())
 		err = take();
@@ -200,18 +204,18 @@ static void *
 run(void *data)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int err;
 
 	(void)data;
 	log_ignore_thread();
 	prctl(PR_SET_NAME, OBJECT_LOG_KEEPER);
-	for (;;) {
-		log_wait_until_filling();
-		if (prepare() && pass())
-			break;
-		if (log_is_filling()) /* another reader takes its time */
+	do {
+		if (log_is_filling()) /* still, after a pass: another reader takes its time */
 			nanosleep(&pause, NULL);
-	}
-	__atomic_store_n(&keeper.file->has_keeper, 0, __ATOMIC_RELEASE); /* the program has overwritten its log */
+		log_wait_until_filling();
+		err = pass();
+	} while (!err || err == -ENOMEM);
+	log_keep_not(); /* the program has overwritten its log */
 	return NULL;
 }
 

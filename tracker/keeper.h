@@ -5,7 +5,7 @@
  * alive, which it has in a file (memory/live_objects.h). So a process may run for any time before dcpimem reads its
  * log, and again afterwards. It sleeps otherwise.
  *
- * Thread rule: from the constructor, but for keeper_wake().
+ * Thread rule: from the constructor.
  */
 #ifndef DCPI_TRACKER_KEEPER_H
 #define DCPI_TRACKER_KEEPER_H

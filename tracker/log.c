@@ -96,8 +96,8 @@ static enum object_log_clock clock_used;
 static uint64_t short_time; /* in `clock_used` */
 static pthread_key_t thread_end;
 static bool has_thread_end;
-static bool keeps; /* a thread of the process reads the file, too */
-static uint32_t keeper_sleeps;
+static bool keeps;             /* a thread of the process reads the file, too: the keeper */
+static uint32_t keeper_sleeps; /* 1, until somebody wakes it */
 
 /*
  * Call chains by their return addresses: the upper 48 bits are a hash of these and of the file's generation, the lower
@@ -464,7 +464,10 @@ log_is_filling(void)
 	               CHUNKS_FILLING;
 }
 
-/* It says that it sleeps before it looks whether it may, and threads look whether it sleeps after they took a chunk. */
+/*
+ * The keeper sets `keeper_sleeps` before it looks at the chunks; a thread takes a chunk before it looks at
+ * `keeper_sleeps`. So one of them sees what the other did, and the keeper does not sleep while the file is filling.
+ */
 static void
 wake_keeper(void)
 {

@@ -127,8 +127,9 @@ compare_times(const void *a, const void *b)
 	return (one->order > other->order) - (one->order < other->order);
 }
 
+/* Beginnings whose ends have come. */
 static void
-leave_out_over(struct live_objects *live)
+leave_out_dead(struct live_objects *live)
 {
 	size_t kept = 0;
 
@@ -139,7 +140,7 @@ leave_out_over(struct live_objects *live)
 	live->count = kept;
 }
 
-/* Those that wait on were not many: what is later than a moment ago. */
+/* After those that wait have moved: by address. They are few, of the last moment. */
 static void
 number_waiting(struct live_objects *live)
 {
@@ -162,17 +163,16 @@ apply(struct live_objects *live, const struct held_event *waiting)
 	return object_event_apply(live->map, &waiting->event, makes ? &made : NULL, NULL, NULL);
 }
 
-int
-live_objects_advance(struct live_objects *live, uint64_t horizon, size_t *lost)
+size_t
+live_objects_advance(struct live_objects *live, uint64_t horizon)
 {
-	size_t done = 0;
+	size_t done = 0, lost = 0;
 
-	*lost = 0;
-	leave_out_over(live);
+	leave_out_dead(live);
 	if (live->count > 1)
 		qsort(live->waiting, live->count, sizeof(*live->waiting), compare_times);
 	for (; done < live->count && live->waiting[done].event.time <= horizon; done++)
-		*lost += apply(live, &live->waiting[done]) != 0;
+		lost += apply(live, &live->waiting[done]) != 0;
 	live->count -= done;
 	if (live->count) {
 		memmove(live->waiting, live->waiting + done, live->count * sizeof(*live->waiting));
@@ -182,7 +182,7 @@ live_objects_advance(struct live_objects *live, uint64_t horizon, size_t *lost)
 		live->room = 0;
 	}
 	number_waiting(live);
-	return *lost ? -ENOMEM : 0;
+	return lost;
 }
 
 /* ---- reading ---- */
@@ -214,7 +214,9 @@ int
 live_objects_read(int fd, live_objects_visit *visit, void *context)
 {
 	struct object_leaf *leaves = malloc(READ_LEAVES * sizeof(*leaves));
-	struct live_objects_header header;
+	struct {
+		uint64_t magic, leaf_bytes; /* as in live_objects_header */
+	} header;
 	struct stat status;
 	ssize_t got = 0;
 	int err = leaves ? 0 : -ENOMEM;
@@ -224,7 +226,7 @@ live_objects_read(int fd, live_objects_visit *visit, void *context)
 	if (!err && ((size_t)got < sizeof(header) || header.magic != LIVE_OBJECTS_MAGIC ||
 	             header.leaf_bytes != sizeof(*leaves) || !S_ISREG(status.st_mode)))
 		err = -EPROTO;
-	for (off_t offset = sizeof(header); !err && offset < status.st_size; offset += got) {
+	for (off_t offset = sizeof(struct live_objects_header); !err && offset < status.st_size; offset += got) {
 		got = pread(fd, leaves, READ_LEAVES * sizeof(*leaves), offset);
 		if (got < 0)
 			err = -errno;

@@ -25,11 +25,11 @@
 
 struct live_objects_header {
 	uint64_t magic;
-	uint64_t leaf_bytes; /* of a leaf; leaves follow up to the end of the file */
-	uint8_t padding[4096 - 2 * 8];
+	uint64_t leaf_bytes;            /* of a leaf; leaves follow up to the end of the file */
+	uint8_t padding[65536 - 2 * 8]; /* what follows is mapped: it begins at a page, also where pages have 64 KiB */
 };
 
-_Static_assert(sizeof(struct live_objects_header) == sizeof(struct object_leaf), "leaves begin at a page");
+_Static_assert(sizeof(struct live_objects_header) == 65536, "leaves begin at a page");
 
 struct live_objects;
 
@@ -41,10 +41,10 @@ void live_objects_free(struct live_objects *live); /* NULL is allowed */
 int live_objects_event(struct live_objects *live, uint32_t tid, const struct object_log_event *event);
 
 /*
- * Apply the events up to `horizon`, in the order of time: nothing earlier comes any more. -ENOMEM: `lost` of them had
- * no room; all are done with.
+ * Apply the events up to `horizon`, in the order of time: nothing earlier comes any more. How many of them are lost,
+ * because there was no room for what they make.
  */
-int live_objects_advance(struct live_objects *live, uint64_t horizon, size_t *lost);
+size_t live_objects_advance(struct live_objects *live, uint64_t horizon);
 
 const struct object_map *live_objects_map(const struct live_objects *live);
 

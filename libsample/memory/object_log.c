@@ -56,7 +56,7 @@ struct object_log_reader {
 	bool can_write;
 	bool is_beside; /* header.beside is ours */
 	bool has_begun; /* to read, and not only to copy what lives */
-	bool has_other; /* of a keeper: somebody reads beside it */
+	bool has_other; /* somebody reads beside this keeper */
 	uint32_t site_max, chunk_count;
 	enum object_log_clock clock;
 	uint64_t began, began_ns, now, now_ns; /* two moments, by the file's clock and by ours */
@@ -239,33 +239,44 @@ object_log_reader_has_live(const struct object_log_reader *reader)
 	return reader->role == READS_BESIDE;
 }
 
+/* What a new reader is made of, which is freed if that is an error. */
+static struct object_log_reader *
+begin_reader(struct object_log_reader *reader)
+{
+	int err = read_header(reader);
+
+	if (!err)
+		err = make_places(reader);
+	if (!err)
+		return reader;
+	object_log_reader_free(reader);
+	errno = -err;
+	return NULL;
+}
+
 struct object_log_reader *
 object_log_reader_new(int fd)
 {
 	struct object_log_reader *reader = calloc(1, sizeof(*reader));
-	int err;
+	int error;
 
 	if (!reader)
 		return NULL;
 	reader->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	err = reader->fd < 0 ? -errno : read_header(reader);
-	if (!err) {
-		reader->can_write = (fcntl(reader->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-		err = make_places(reader);
-	}
-	if (err) {
+	if (reader->fd < 0) {
+		error = errno;
 		object_log_reader_free(reader);
-		errno = -err;
+		errno = error;
 		return NULL;
 	}
-	return reader;
+	reader->can_write = (fcntl(reader->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+	return begin_reader(reader);
 }
 
 struct object_log_reader *
 object_log_reader_new_keeper(void *file, uint64_t size, object_log_has_room *has_room)
 {
 	struct object_log_reader *reader = calloc(1, sizeof(*reader));
-	int err;
 
 	if (!reader)
 		return NULL;
@@ -275,15 +286,7 @@ object_log_reader_new_keeper(void *file, uint64_t size, object_log_has_room *has
 	reader->has_room = has_room;
 	reader->role = READS_FOR_PROCESS;
 	reader->can_write = true;
-	err = read_header(reader);
-	if (!err)
-		err = make_places(reader);
-	if (err) {
-		object_log_reader_free(reader);
-		errno = -err;
-		return NULL;
-	}
-	return reader;
+	return begin_reader(reader);
 }
 
 void
@@ -446,7 +449,7 @@ clear_chunk(struct object_log_reader *reader, uint32_t at)
 	return reader->given_back - reader->known_given_back < GIVE_BACK ? 0 : count_given_back(reader);
 }
 
-/* Of a keeper: whether nobody else will read the chunk. */
+/* The keeper asks whether nobody else will read the chunk. */
 static bool
 is_read_by_all(const struct object_log_reader *reader, uint32_t at)
 {
@@ -474,7 +477,7 @@ give_back(struct object_log_reader *reader, uint32_t at)
 	return is_read_by_all(reader, at) ? clear_chunk(reader, at) : 0;
 }
 
-/* Of a keeper: give back what the other one has read since, or will not read any more. */
+/* The keeper gives back what the other reader has read since, or will not read any more. */
 static int
 give_back_later(struct object_log_reader *reader)
 {
