@@ -120,8 +120,6 @@ static const struct table_column object_columns[] = {
 struct mem_row
 mem_row_of(const struct memory_report *report, const struct memory_group *group, const struct memory_member *member)
 {
-	const bool is_nothing = group->verdict == VERDICT_NOTHING || (member && member->verdict == VERDICT_NOTHING);
-
 	if (!member)
 		return (struct mem_row){group,       NULL, &group->evidence, group->verdict, group->cost_cycles,
 		                        group->bytes};
@@ -129,9 +127,8 @@ mem_row_of(const struct memory_report *report, const struct memory_group *group,
 		.group = group,
 		.member = member,
 		.evidence = &member->evidence,
-		.verdict = is_nothing ? VERDICT_NOTHING : member->verdict,
-		.cost_cycles = is_nothing ? member->evidence.excess_cycles + member->evidence.transfer_cycles
-	                                  : member->cost_cycles,
+		.verdict = member->verdict,
+		.cost_cycles = member->cost_cycles,
 		.size = report->profile->objects[member->object].size,
 	};
 }

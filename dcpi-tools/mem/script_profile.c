@@ -19,18 +19,32 @@
 
 /* ---- the indices ---- */
 
+/* What a script sees as an access: not the words of faults' pages that were watched. */
+static bool
+is_access(const struct memory_profile *source, size_t number)
+{
+	return source->accesses[number].level != MEMORY_WATCHED;
+}
+
 /* A counting sort: accesses are in the order of time, and stay in it. */
 static void
-order_by_thread(struct script_profile *profile)
+order_accesses(struct script_profile *profile)
 {
 	const struct memory_profile *source = profile->report->profile;
 
-	for (size_t i = 0; i < source->access_count; i++)
+	for (size_t i = 0; i < source->access_count; i++) {
+		if (!is_access(source, i))
+			continue;
+		profile->in_time[profile->access_count++] = (uint32_t)i;
 		profile->first[source->accesses[i].thread + 1]++;
+	}
 	for (size_t i = 0; i < source->thread_count; i++)
 		profile->first[i + 1] += profile->first[i];
-	for (size_t i = 0; i < source->access_count; i++)
-		profile->order[profile->first[source->accesses[i].thread]++] = (uint32_t)i;
+	for (size_t i = 0; i < profile->access_count; i++) {
+		const uint32_t number = profile->in_time[i];
+
+		profile->order[profile->first[source->accesses[number].thread]++] = number;
+	}
 	memmove(profile->first + 1, profile->first, source->thread_count * sizeof(*profile->first));
 	profile->first[0] = 0;
 }
@@ -49,11 +63,12 @@ script_profile_init(struct script_profile *profile, const struct memory_report *
 		.members = calloc(source->object_count + 1, sizeof(*profile->members)),
 		.groups = calloc(report->object_count + 1, sizeof(*profile->groups)),
 		.listed = calloc(report->object_count + 1, sizeof(*profile->listed)),
+		.in_time = calloc(source->access_count + 1, sizeof(*profile->in_time)),
 		.order = calloc(source->access_count + 1, sizeof(*profile->order)),
 		.first = calloc(source->thread_count + 1, sizeof(*profile->first)),
 	};
-	if (!profile->threads || !profile->members || !profile->groups || !profile->listed || !profile->order ||
-	    !profile->first)
+	if (!profile->threads || !profile->members || !profile->groups || !profile->listed || !profile->in_time ||
+	    !profile->order || !profile->first)
 		return -ENOMEM;
 	for (size_t i = 0; i < source->object_count; i++)
 		profile->members[i] = MEMORY_NOTHING;
@@ -66,7 +81,7 @@ script_profile_init(struct script_profile *profile, const struct memory_report *
 			profile->members[report->objects[i].object] = i;
 		}
 	}
-	order_by_thread(profile);
+	order_accesses(profile);
 	return 0;
 }
 
@@ -77,6 +92,7 @@ script_profile_fini(struct script_profile *profile)
 	free(profile->members);
 	free(profile->groups);
 	free(profile->listed);
+	free(profile->in_time);
 	free(profile->order);
 	free(profile->first);
 	memset(profile, 0, sizeof(*profile));
@@ -406,34 +422,43 @@ profile_groups(lua_State *state)
 static int
 profile_accesses(lua_State *state)
 {
+	const struct script_profile *profile = profile_of(state);
+
 	check_value(state, 1, CLASS_PROFILE);
-	return push_range(state, CLASS_ACCESS, NULL, 0, profile_of(state)->report->profile->access_count);
+	return push_range(state, CLASS_ACCESS, profile->in_time, 0, profile->access_count);
 }
 
 static int
 profile_threads(lua_State *state)
 {
-	const struct memory_profile *profile = profile_of(state)->report->profile;
-	const struct script_walk walk = {
-		.class = CLASS_THREAD, .end = (uint32_t)profile->access_count, .of = thread_of_access};
+	const struct script_profile *profile = profile_of(state);
+	const struct script_walk walk = {.class = CLASS_THREAD,
+	                                 .numbers = profile->in_time,
+	                                 .end = (uint32_t)profile->access_count,
+	                                 .of = thread_of_access};
 
 	check_value(state, 1, CLASS_PROFILE);
-	return push_walk(state, &walk, profile->thread_count);
+	return push_walk(state, &walk, profile->report->profile->thread_count);
 }
 
-/* The group that a name names, and the object in it, as `dcpimem object` finds them; nil: there is none. */
-static int
-profile_group(lua_State *state)
+/* The group that argument 2 names, and the object in it, as `dcpimem object` finds them. NULL: there is none. */
+static const struct memory_group *
+find_named(lua_State *state, const struct memory_member **member)
 {
-	const struct memory_report *report = profile_of(state)->report;
-	const struct memory_member *member;
-	const struct memory_group *group;
 	const char *similar;
 
 	check_value(state, 1, CLASS_PROFILE);
-	group = mem_find(report, luaL_checkstring(state, 2), &member, &similar);
+	return mem_find(profile_of(state)->report, luaL_checkstring(state, 2), member, &similar);
+}
+
+static int
+profile_group(lua_State *state)
+{
+	const struct memory_member *member;
+	const struct memory_group *group = find_named(state, &member);
+
 	if (group)
-		push_value(state, CLASS_GROUP, (uint32_t)(group - report->groups));
+		push_value(state, CLASS_GROUP, (uint32_t)(group - profile_of(state)->report->groups));
 	else
 		lua_pushnil(state);
 	return 1;
@@ -442,15 +467,12 @@ profile_group(lua_State *state)
 static int
 profile_object(lua_State *state)
 {
-	const struct memory_report *report = profile_of(state)->report;
 	const struct memory_member *member;
-	const struct memory_group *group;
-	const char *similar;
+	const struct memory_group *group = find_named(state, &member);
 
-	check_value(state, 1, CLASS_PROFILE);
-	group = mem_find(report, luaL_checkstring(state, 2), &member, &similar);
 	if (group)
-		push_value(state, CLASS_OBJECT, member ? (uint32_t)(member - report->objects) : group->first_object);
+		push_value(state, CLASS_OBJECT,
+		           member ? (uint32_t)(member - profile_of(state)->report->objects) : group->first_object);
 	else
 		lua_pushnil(state);
 	return 1;
@@ -802,8 +824,10 @@ thread_text(lua_State *state)
 /* ---- accesses ---- */
 
 static const char *const level_texts[MEMORY_LEVELS] = {
-	[MEMORY_CACHE] = "cache", [MEMORY_DRAM] = "memory",     [MEMORY_PREFETCHED] = "prefetched",
-	[MEMORY_OWN] = "own",     [MEMORY_WATCHED] = "watched",
+	[MEMORY_CACHE] = "cache",
+	[MEMORY_DRAM] = "memory",
+	[MEMORY_PREFETCHED] = "prefetched",
+	[MEMORY_OWN] = "own",
 };
 
 static const struct memory_access *
@@ -812,7 +836,7 @@ access_at(const struct script_profile *profile, uint32_t number)
 	return &profile->report->profile->accesses[number];
 }
 
-/* From 1 on, in the order of time. */
+/* Ascending in the order of time. */
 FIELD(access_number, lua_pushinteger(state, (lua_Integer)number + 1))
 FIELD(access_time, push_seconds(state, access_at(profile, number)->time_ns))
 FIELD(access_object, push_value(state, CLASS_OBJECT, member_of_access(profile, number)))

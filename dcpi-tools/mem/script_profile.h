@@ -27,7 +27,8 @@ struct script_profile {
 	uint32_t *members;                 /* by object of the profile: of memory_report.objects; MEMORY_NOTHING */
 	uint32_t *groups;                  /* by memory_report.objects: of memory_report.groups */
 	uint32_t *listed;                  /* of memory_report.objects, group by group */
-	uint32_t *order;                   /* accesses, by thread, then by time */
+	uint32_t *in_time, access_count;   /* accesses that scripts see, by time */
+	uint32_t *order;                   /* these, by thread, then by time */
 	uint32_t *first;                   /* by thread: of `order`; one more at the end */
 };
 

@@ -209,14 +209,6 @@ begin_object(struct access_history *history, const struct pending *pending, stru
 	return object_map_cut(process->regions, object->address, object->size, NULL, NULL);
 }
 
-static int
-forget_regions(const struct history_process *process, const struct object_log_event *event)
-{
-	const uint64_t room = UINT64_MAX - 1 - event->address, size = event->size < room ? event->size : room;
-
-	return object_map_cut(process->regions, event->address, size, NULL, NULL);
-}
-
 /* What has accesses has the largest size that it ever had. */
 static void
 enlarge_sampled(const struct access_history *history, const struct history_process *process, uint64_t address)
@@ -253,7 +245,7 @@ apply_event(struct access_history *history, const struct pending *pending)
 		return err ? err : object_event_apply(ending.process->objects, event, &object, end_sampled, &ending);
 	}
 	if (event->kind == OBJECT_UNMAPPED && event->size)
-		err = forget_regions(ending.process, event);
+		err = object_map_cut(ending.process->regions, event->address, event->size, NULL, NULL);
 	if (!err)
 		err = object_event_apply(ending.process->objects, event, NULL, end_sampled, &ending);
 	if (!err && event->kind == OBJECT_RESIZED)

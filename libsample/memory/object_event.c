@@ -42,10 +42,8 @@ end_object(struct object_map *map, uint64_t address, object_map_ended *ended, vo
 static int
 unmap(struct object_map *map, const struct object_log_event *event, object_map_ended *ended, void *context)
 {
-	const uint64_t room = UINT64_MAX - 1 - event->address, size = event->size < room ? event->size : room;
-
 	if (event->size)
-		return object_map_cut(map, event->address, size, ended, context);
+		return object_map_cut(map, event->address, event->size, ended, context);
 	end_object(map, event->address, ended, context); /* all that shmat() mapped */
 	return 0;
 }

@@ -461,7 +461,7 @@ object_map_resize(struct object_map *map, uint64_t address, uint64_t size, objec
 int
 object_map_cut(struct object_map *map, uint64_t address, uint64_t size, object_map_ended *ended, void *context)
 {
-	const uint64_t end = address + size;
+	const uint64_t room = UINT64_MAX - 1 - address, end = address + (size < room ? size : room);
 	struct object before = {.size = 0}, behind = {.size = 0};
 	struct object_place place;
 	int err = 0;

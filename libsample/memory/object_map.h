@@ -60,7 +60,8 @@ int object_map_resize(struct object_map *map, uint64_t address, uint64_t size, o
 
 /*
  * End the objects that begin from `address` to before `address + size`; of an object that is there in part, what is
- * outside stays: in front as the object that it was, behind as an object of its own. 0 or -ENOMEM.
+ * outside stays: in front as the object that it was, behind as an object of its own. A size beyond all memory is cut.
+ * 0 or -ENOMEM.
  */
 int object_map_cut(struct object_map *map, uint64_t address, uint64_t size, object_map_ended *ended, void *context);
 

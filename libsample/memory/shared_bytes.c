@@ -30,19 +30,15 @@ struct byte_users {
 	size_t count;
 };
 
-/* NULL: there are too many. */
-static struct byte_user *
-find_byte_user(struct byte_users *users, uint32_t thread)
+/* NULL: the thread is not among them. */
+static const struct byte_user *
+find_byte_user(const struct byte_users *users, uint32_t thread)
 {
-	size_t at = 0;
-
-	while (at < users->count && users->users[at].thread != thread)
-		at++;
-	if (at == BYTE_USERS)
-		return NULL;
-	if (at == users->count)
-		users->users[users->count++] = (struct byte_user){.thread = thread};
-	return &users->users[at];
+	for (size_t i = 0; i < users->count; i++) {
+		if (users->users[i].thread == thread)
+			return &users->users[i];
+	}
+	return NULL;
 }
 
 /* Add accesses to those that their threads have. */
@@ -50,12 +46,17 @@ static void
 add_byte_users(struct byte_users *users, const struct memory_access *const *accesses, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct byte_user *user = find_byte_user(users, accesses[i]->thread);
+		const struct byte_user *known = find_byte_user(users, accesses[i]->thread);
+		const size_t at = known ? (size_t)(known - users->users) : users->count;
 
-		if (user && accesses[i]->flags & MEMORY_STORE)
-			user->writes += accesses[i]->weight;
-		else if (user)
-			user->reads += accesses[i]->weight;
+		if (at == BYTE_USERS)
+			continue; /* there are too many threads */
+		if (!known)
+			users->users[users->count++] = (struct byte_user){.thread = accesses[i]->thread};
+		if (accesses[i]->flags & MEMORY_STORE)
+			users->users[at].writes += accesses[i]->weight;
+		else
+			users->users[at].reads += accesses[i]->weight;
 	}
 }
 
@@ -154,7 +155,7 @@ compare_lines(const void *a, const void *b, void *context)
  * which is read before its lock is taken, is such a byte; so is what the lock protects.
  */
 static bool
-goes_along(const struct memory_access *const *accesses, size_t count, struct byte_users *shared)
+goes_along(const struct memory_access *const *accesses, size_t count, const struct byte_users *shared)
 {
 	uint64_t along = 0, all = 0;
 	struct byte_users users;

@@ -541,6 +541,13 @@ place(const struct memory_report *report, const struct memory_member *member, co
 	return VERDICT_NOTHING;
 }
 
+/* What threads wait for accesses to it and for its lines: what the remedy of one verdict could gain is a part of it. */
+static uint64_t
+waited_cycles(const struct memory_evidence *evidence)
+{
+	return evidence->excess_cycles + evidence->transfer_cycles;
+}
+
 static void
 decide(const struct memory_report *report, struct memory_member *member, const struct user_list *list,
        uint64_t of_shared)
@@ -548,7 +555,7 @@ decide(const struct memory_report *report, struct memory_member *member, const s
 	const struct memory_evidence *evidence = &member->evidence;
 
 	member->verdict = VERDICT_NOTHING;
-	member->cost_cycles = evidence->excess_cycles + evidence->transfer_cycles;
+	member->cost_cycles = waited_cycles(evidence);
 	if (evidence->false_cycles > evidence->excess_cycles &&
 	    is_share(evidence->false_cycles, evidence->transfer_cycles, MOST_FALSE)) {
 		member->verdict =
@@ -687,6 +694,19 @@ is_small(const struct memory_report *report, const struct memory_group *group)
 	       group->evidence.pages * unit_bytes(report->profile) < WORTH_PAGES_KB * UINT64_C(1024);
 }
 
+/* The group has no verdict, and so none of its objects has. */
+static void
+drop_verdicts(const struct memory_report *report, const struct memory_group *group)
+{
+	struct memory_member *members = report->objects + group->first_object;
+
+	for (uint32_t i = 0; i < group->object_count; i++) {
+		members[i].verdict = VERDICT_NOTHING;
+		members[i].cost_cycles = waited_cycles(&members[i].evidence);
+	}
+	qsort_r(members, group->object_count, sizeof(*members), compare_members, (void *)report->profile);
+}
+
 /* The verdict of most of what its objects cost, if that is worth anything. */
 static void
 judge_group(const struct memory_report *report, struct memory_group *group)
@@ -701,12 +721,14 @@ judge_group(const struct memory_report *report, struct memory_group *group)
 	}
 	for (unsigned i = 0; i < VERDICTS; i++)
 		most = costs[i] > costs[most] ? i : most;
-	group->verdict = VERDICT_NOTHING;
-	group->cost_cycles = group->evidence.excess_cycles + group->evidence.transfer_cycles;
 	if (most == VERDICT_NOTHING || group->evidence.samples < WORTH_SAMPLES ||
 	    (most != VERDICT_PAD && most != VERDICT_SPLIT && is_small(report, group)) ||
-	    !is_share(costs[most], report->base_cycles, WORTH))
+	    !is_share(costs[most], report->base_cycles, WORTH)) {
+		group->verdict = VERDICT_NOTHING;
+		group->cost_cycles = waited_cycles(&group->evidence);
+		drop_verdicts(report, group);
 		return;
+	}
 	group->verdict = most;
 	group->cost_cycles = costs[most];
 }
@@ -923,6 +945,23 @@ explain_members(const struct memory_report *report, const struct memory_group *g
 	free(cycles);
 }
 
+/* `remote`: percent of the accesses to its memory. */
+static void
+explain_replicate(const struct memory_report *report, const struct memory_evidence *evidence, unsigned remote,
+                  char *text, size_t size)
+{
+	if (report->profile->totals.counts)
+		snprintf(text, size,
+		         "once filled it is read (%" PRIu32 " words of it were watched, %" PRIu32
+		         " were written), and %u %% of the accesses to its memory are remote: give each node a copy",
+		         evidence->late_watched, evidence->late_written, remote);
+	else
+		snprintf(text, size,
+		         "once filled it is read (%u %% stores), "
+		         "and %u %% of the accesses to its memory are remote: give each node a copy",
+		         percent(evidence->late_stores, evidence->late), remote);
+}
+
 void
 memory_group_explain(const struct memory_report *report, const struct memory_group *group, char *text, size_t size)
 {
@@ -934,18 +973,7 @@ memory_group_explain(const struct memory_report *report, const struct memory_gro
 
 	switch (group->verdict) {
 	case VERDICT_REPLICATE:
-		if (report->profile->totals.counts) {
-			snprintf(text, size,
-			         "once filled it is read (%" PRIu32 " words of it were watched, %" PRIu32
-			         " were written), and %u %% of the accesses to its memory are remote: give each node a "
-			         "copy",
-			         evidence->late_watched, evidence->late_written, remote);
-			return;
-		}
-		snprintf(text, size,
-		         "once filled it is read (%u %% stores), "
-		         "and %u %% of the accesses to its memory are remote: give each node a copy",
-		         percent(evidence->late_stores, evidence->late), remote);
+		explain_replicate(report, evidence, remote, text, size);
 		return;
 	case VERDICT_INTERLEAVE:
 		most = most_on_a_node(evidence->from_node, evidence->to_node, evidence->memory, &node);

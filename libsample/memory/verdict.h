@@ -75,7 +75,7 @@ struct memory_member {
 	uint32_t object;             /* of the profile */
 	uint32_t first, count;       /* of memory_report.order */
 	uint32_t watched;            /* of memory_report.order, behind these: MEMORY_WATCHED */
-	enum memory_verdict verdict; /* by its own accesses, however few */
+	enum memory_verdict verdict; /* by its own accesses, however few; of a group without one: VERDICT_NOTHING */
 	uint64_t cost_cycles;
 	uint32_t turns; /* how often its only user's node changes, with VERDICT_MIGRATE */
 	struct memory_evidence evidence;

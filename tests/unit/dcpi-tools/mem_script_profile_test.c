@@ -228,6 +228,28 @@ objects_and_groups_begin_with_what_costs_most(void **state)
 	              "table 1 64: 1; make+0x10 2 64: 1 2;  table#1 make+0x10#1 make+0x10#2");
 }
 
+/* Of a run by faults: words that were watched, one of them of an object that nobody was seen to access. */
+static void
+a_word_that_was_watched_is_no_access(void **state)
+{
+	struct script_fixture *fixture = *state;
+	struct memory_profile *source = &fixture->source;
+
+	*memory_profile_add_object(source) = (struct memory_object){.address = 0x3000, .size = 32, .number = 3};
+	for (uint32_t object = 0; object < 4; object += 3)
+		add_access(fixture, &(struct memory_access){.object = object, .level = MEMORY_WATCHED, .weight = 1});
+	assert_script(fixture,
+	              "local text = ''\n"
+	              "for access in profile:accesses() do text = text .. access.object.name .. ' ' end\n"
+	              "for thread in profile:threads() do\n"
+	              "  for access in thread:accesses() do text = text .. access.level .. ' ' end\n"
+	              "  for object in thread:objects() do text = text .. object.bytes .. ' ' end\n"
+	              "end\n"
+	              "return text",
+	              "table#1 table#1 make+0x10#2 make+0x10#1 table#1 "
+	              "memory prefetched 64 memory own cache 64 32 32 ");
+}
+
 static void
 an_object_has_its_life_and_its_counts(void **state)
 {
@@ -425,6 +447,7 @@ main(void)
 		TEST(an_object_has_its_accesses_in_the_order_of_time),
 		TEST(a_thread_has_its_accesses_and_objects_in_the_order_of_time),
 		TEST(objects_and_groups_begin_with_what_costs_most),
+		TEST(a_word_that_was_watched_is_no_access),
 		TEST(an_object_has_its_life_and_its_counts),
 		TEST(an_access_has_what_was_sampled),
 		TEST(names_of_instructions_are_escaped),

@@ -117,6 +117,7 @@ a_cut_leaves_what_is_outside(void **state)
 	assert_int_equal(object_map_find(stage->map, 1999)->address, 1400);
 	assert_int_equal(stage->ended, 1); /* the one whose beginning went */
 	assert_int_equal(object_map_cut(stage->map, 0, 5000, count_ended, stage), 0);
+	assert_int_equal(object_map_cut(stage->map, 5000, UINT64_MAX, count_ended, stage), 0);
 	assert_int_equal(stage->ended, 3);
 	assert_int_equal(object_map_count(stage->map), 0);
 }
