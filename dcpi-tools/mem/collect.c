@@ -22,9 +22,11 @@
 #define QUANTA       4    /* by which a thread may be behind the one that is ahead */
 #define ROUNDS       50   /* without an access, after which a thread that is farther behind is not waited for */
 
-/* Up to when the accesses of a virtual CPU are known, and in which round that was found. */
+/* What is known of a virtual CPU's accesses. */
 struct collected_ring {
-	uint64_t time, round;
+	uint64_t time, round; /* of the last one, and in which round that was found */
+	uint64_t before;      /* the time when this round began */
+	bool is_away;         /* its thread was in a system call when the ring was read */
 };
 
 /* A process and program that is emulated. */
@@ -260,6 +262,8 @@ take_ring(struct collector *collector, struct collected_process *process, unsign
 	written = head.written;
 	read = head.read;
 	process->base = head.base ? head.base : process->base;
+	process->rings[vcpu].before = process->rings[vcpu].time;
+	process->rings[vcpu].is_away = head.is_away;
 	if (written - read > RECORD_ACCESSES)
 		read = written - RECORD_ACCESSES;
 	while (read != written && !err) {
@@ -273,7 +277,8 @@ take_ring(struct collector *collector, struct collected_process *process, unsign
 			return 0;
 		for (uint64_t i = 0; i < count && !err; i++)
 			err = take_access(collector, process, &accesses[i]);
-		process->rings[vcpu] = (struct collected_ring){accesses[count - 1].time, collector->round};
+		process->rings[vcpu].time = accesses[count - 1].time;
+		process->rings[vcpu].round = collector->round;
 		read += count;
 		if (pwrite(process->fd, &read, sizeof(read),
 		           (off_t)(ring_of(vcpu) + offsetof(struct record_access_head, read))) < 0)
@@ -317,7 +322,11 @@ add_rings(struct collected_process *process)
 	return 0;
 }
 
-/* The least time up to which the accesses of a virtual CPU are known, of those that had some lately. */
+/*
+ * The least time up to which the accesses of a virtual CPU were known when this round began, of those that run and had
+ * some lately. A thread that was away when its ring was read comes back no earlier: it continues when the slowest that
+ * runs does, which has gone on since the round before.
+ */
 static uint64_t
 time_of_slowest(const struct collector *collector)
 {
@@ -329,8 +338,8 @@ time_of_slowest(const struct collector *collector)
 		for (size_t k = 0; k < process->ring_count; k++) {
 			const struct collected_ring *ring = &process->rings[k];
 
-			if (ring->round && collector->round - ring->round < ROUNDS && ring->time < slowest)
-				slowest = ring->time;
+			if (ring->before && !ring->is_away && collector->round - ring->round < ROUNDS)
+				slowest = ring->before < slowest ? ring->before : slowest;
 		}
 	}
 	return slowest;
@@ -361,8 +370,8 @@ take_rings(struct collector *collector)
 /*
  * Read what came, and apply what nothing earlier can follow. A thread that runs is no more than a quantum behind what
  * was known before this round; while it reads one ring after the other, threads go on. Threads of a server may be far
- * behind one that slept for a second: of what is later than their last accesses nothing is applied, as long as they
- * have some.
+ * behind one that slept for a second: of what is later than the last accesses of those that run nothing is applied, as
+ * long as they have some.
  */
 static int
 take_all(struct collector *collector, bool is_ended)

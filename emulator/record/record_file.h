@@ -113,7 +113,8 @@ struct record_access_head {
 	uint64_t counted; /* accesses, sampled or not */
 	uint64_t lost;    /* samples: the reader did not come */
 	uint64_t base;    /* of the guest's memory: its address 0 is there in the emulator's process */
-	uint64_t reserved[2];
+	uint64_t is_away; /* 1: in a system call; the thread continues no earlier than the slowest that runs then */
+	uint64_t reserved;
 };
 
 struct record_accesses {

@@ -288,6 +288,14 @@ thread_step(struct thread *thread, const struct clock_step *step)
 	thread_set_limit(thread);
 }
 
+/* Who reads accesses in the order of time need not wait for this thread. */
+static void
+set_away(struct thread *thread, uint64_t is_away)
+{
+	if (thread->timing->setup->access_period)
+		__atomic_store_n(&thread->record->accesses.head.is_away, is_away, __ATOMIC_RELEASE);
+}
+
 void
 thread_call_began(struct thread *thread, const struct clock_call *call)
 {
@@ -297,6 +305,7 @@ thread_call_began(struct thread *thread, const struct clock_call *call)
 	thread->call = block->first + block->count - 1u;
 	thread_publish(thread);
 	clock_call_began(thread->timing->clock, thread->vcpu, thread_clock(thread), call);
+	set_away(thread, 1);
 }
 
 /*
@@ -346,6 +355,7 @@ thread_call_ended(struct thread *thread, int64_t result)
 {
 	struct clock_step step;
 
+	set_away(thread, 0);
 	clock_call_ended(thread->timing->clock, thread->vcpu, thread_clock(thread), result, &step);
 	thread_step(thread, &step);
 	core_restart(thread);

@@ -536,20 +536,38 @@ compare_pending(const void *a, const void *b)
 	return (one->sequence > other->sequence) - (one->sequence < other->sequence);
 }
 
+/* Move those up to `horizon` to the front, in any order: only they are sorted, each once. How many they are. */
+static size_t
+gather_ready(struct access_history *history, uint64_t horizon)
+{
+	size_t ready = 0;
+
+	for (size_t i = 0; i < history->pending_count; i++) {
+		struct pending pending;
+
+		if (history->pending[i].time > horizon)
+			continue;
+		pending = history->pending[ready];
+		history->pending[ready++] = history->pending[i];
+		history->pending[i] = pending;
+	}
+	return ready;
+}
+
 int
 access_history_advance(struct access_history *history, uint64_t horizon)
 {
-	size_t done = 0;
+	const size_t ready = gather_ready(history, horizon), left = history->pending_count - ready;
+	const size_t moved = left < ready ? left : ready;
 	int err = 0;
 
-	if (history->pending_count > 1)
-		qsort(history->pending, history->pending_count, sizeof(*history->pending), compare_pending);
-	for (; done < history->pending_count && history->pending[done].time <= horizon && !err; done++)
-		err = apply(history, &history->pending[done]);
-	if (done)
-		memmove(history->pending, history->pending + done,
-		        (history->pending_count - done) * sizeof(*history->pending));
-	history->pending_count -= done;
+	if (ready > 1)
+		qsort(history->pending, ready, sizeof(*history->pending), compare_pending);
+	for (size_t i = 0; i < ready && !err; i++)
+		err = apply(history, &history->pending[i]);
+	/* those behind fill the places in front: they are in no order */
+	memcpy(history->pending, history->pending + history->pending_count - moved, moved * sizeof(*history->pending));
+	history->pending_count = left;
 	if (horizon > history->applied)
 		history->applied = horizon;
 	return err;

@@ -130,12 +130,49 @@ threads_are_not_late_that_are_far_behind_one_that_slept(void **state)
 	assert_int_equal(fixture->profile.totals.late_events, 0);
 }
 
+/* The plugin says that the thread of a virtual CPU is in a system call. */
+static void
+set_away(const char *directory, unsigned vcpu)
+{
+	const uint64_t is_away = 1;
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" RECORD_PREFIX "1.0", directory);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &is_away, sizeof(is_away),
+	                        (off_t)(RECORD_VCPU_OFFSET(vcpu) + offsetof(struct record_vcpu, accesses) +
+	                                offsetof(struct record_access_head, is_away))),
+	                 sizeof(is_away));
+	close(fd);
+}
+
+/* As before, but the first thread waits: it will not come back before the other one. If it did, that would be late. */
+static void
+a_thread_in_a_system_call_is_not_waited_for(void **state)
+{
+	struct collect_fixture *fixture = *state;
+	const uint64_t quantum = fixture->setup.quantum_cycles;
+
+	record_access_at(fixture->directory, 0, 0, 1000);
+	record_access_at(fixture->directory, 1, 0, 1000 + 10000 * quantum);
+	set_away(fixture->directory, 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(collector_poll(fixture->collector), 0);
+	record_access_at(fixture->directory, 0, 1, 1000 + 50 * quantum);
+	assert_int_equal(collector_poll(fixture->collector), 0);
+	assert_int_equal(collector_finish(fixture->collector), 0);
+	assert_int_equal(fixture->profile.totals.late_events, 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_record_of_impossibly_many_processors_is_left_out),
 		cmocka_unit_test_setup_teardown(threads_that_go_on_while_rings_are_read_are_not_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_in_a_system_call_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_are_not_late_that_are_far_behind_one_that_slept, setup,
 	                                        teardown),
 	};
