@@ -566,7 +566,8 @@ access_history_advance(struct access_history *history, uint64_t horizon)
 	for (size_t i = 0; i < ready && !err; i++)
 		err = apply(history, &history->pending[i]);
 	/* those behind fill the places in front: they are in no order */
-	memcpy(history->pending, history->pending + history->pending_count - moved, moved * sizeof(*history->pending));
+	if (moved)
+		memcpy(history->pending, history->pending + history->pending_count - moved, moved * sizeof(*history->pending));
 	history->pending_count = left;
 	if (horizon > history->applied)
 		history->applied = horizon;
