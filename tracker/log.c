@@ -807,11 +807,11 @@ set_remedy(struct object_log_header *file, const struct object_log_event *event)
 }
 
 static __attribute__((noinline)) void
-end_remedy(const void *address)
+end_remedy(const void *address, size_t size)
 {
 	const int error = errno;
 
-	syscall(OBJECT_LOG_REMEDY_CALL, address, 0, OBJECT_REMEDY_NONE);
+	syscall(OBJECT_LOG_REMEDY_CALL, address, size, OBJECT_REMEDY_NONE);
 	errno = error;
 }
 
@@ -868,7 +868,7 @@ void
 log_died(const void *address, uint64_t time)
 {
 	if (__builtin_expect(remedies != NULL, 0))
-		end_remedy(address);
+		end_remedy(address, 0);
 	if (!take_back((uint64_t)(uintptr_t)address, time))
 		log_changed(OBJECT_DIED, address, 0, time);
 	else if (++self.short_lived == COUNT_EACH)
@@ -878,6 +878,8 @@ log_died(const void *address, uint64_t time)
 void
 log_changed(enum object_log_kind kind, const void *address, size_t size, uint64_t time)
 {
+	if (__builtin_expect(remedies != NULL, 0) && kind == OBJECT_UNMAPPED)
+		end_remedy(address, size);
 	write_event(state->file, &(struct object_log_event){
 					 .time = time,
 					 .address = (uint64_t)(uintptr_t)address,

@@ -140,12 +140,22 @@ check_model(const struct argp_state *state, struct command_request *request)
 	}
 }
 
+static const char *
+name_of(int key)
+{
+	for (const struct argp_option *entry = entries; entry->name || entry->doc; entry++)
+		if (entry->key == key)
+			return entry->name;
+	return NULL;
+}
+
 static error_t
 parse_model(int key, char *text, struct argp_state *state)
 {
 	struct command_request *request = state->input;
 	struct setup *setup = &request->setup;
 
+	request->modelled = key >= KEY_MODEL && key <= KEY_PREFIX ? name_of(key) : request->modelled;
 	switch (key) {
 	case KEY_MODEL:
 		take_model(state, setup, text);

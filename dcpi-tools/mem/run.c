@@ -40,7 +40,8 @@ struct mem_run {
 	struct mem_trial trials[VERDICTS];
 	size_t trial_count;
 	char directory[PATH_MAX], tracker[PATH_MAX];
-	int error; /* of the collector; 0: none */
+	int program_status; /* as waitpid(2) gives it */
+	int error;          /* of the collector; 0: none */
 };
 
 static int
@@ -133,6 +134,7 @@ finish(void *context, const struct emulation_outcome *outcome)
 	struct mem_run *run = context;
 	struct memory_totals *totals = &run->profile.totals;
 
+	run->program_status = outcome->run.status;
 	if (!run->error)
 		run->error = collector_finish(run->collector);
 	if (!run->error)
@@ -161,8 +163,11 @@ remedy_of(enum memory_verdict verdict)
 	return remedies[verdict];
 }
 
-/* Add what the group's remedy applies to: its allocation site, by its hashes, or the addresses of its variables. */
-static void
+/*
+ * Add what the group's remedy applies to: its allocation site, by its hashes, or the addresses of its variables. False:
+ * the list has no room for all.
+ */
+static bool
 add_group(const struct mem_run *run, const struct memory_report *report, const struct memory_group *group,
           struct object_remedy_list *list)
 {
@@ -172,23 +177,25 @@ add_group(const struct mem_run *run, const struct memory_report *report, const s
 
 	if (kind == OBJECT_REMEDY_PIN) {
 		list->pins = true;
-		return;
+		return true;
 	}
 	if (group->site != MEMORY_NOTHING) {
 		count = collector_site_hashes(run->collector, group->site, hashes,
 		                              OBJECT_REMEDIES_MAX - list->site_count);
 		for (size_t i = 0; i < count; i++)
 			list->sites[list->site_count++] = (struct object_remedy_site){.hash = hashes[i], .kind = kind};
-		return;
+		return list->site_count < OBJECT_REMEDIES_MAX;
 	}
-	for (uint32_t i = 0; i < group->object_count && list->range_count < OBJECT_REMEDIES_MAX; i++) {
+	for (uint32_t i = 0; i < group->object_count && group->kind == MEMORY_STATIC; i++) {
 		const struct memory_member *member = &report->objects[group->first_object + i];
 		const struct memory_object *object = &report->profile->objects[member->object];
 
-		if (group->kind == MEMORY_STATIC)
-			list->ranges[list->range_count++] =
-				(struct object_remedy_range){object->address, object->size, kind};
+		if (list->range_count == OBJECT_REMEDIES_MAX)
+			return false;
+		list->ranges[list->range_count++] =
+			(struct object_remedy_range){object->address, object->size, kind};
 	}
+	return true;
 }
 
 /* What is copied to other nodes before the objects of this verdict are where their users are. */
@@ -212,9 +219,12 @@ copied_bytes(const struct memory_report *report, enum memory_verdict verdict)
 	return bytes;
 }
 
-/* Run the program once more, with the remedy of all objects that have this verdict. */
+/*
+ * Run the program once more, with the remedy of all objects that have this verdict. A trial that cannot be made was
+ * said by a message, and *asked tells whether the user ended it.
+ */
 static int
-run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before)
+run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before, bool *asked)
 {
 	const struct mem_run_request *request = run->request;
 	struct object_remedy_list *list = calloc(1, sizeof(*list));
@@ -224,6 +234,7 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 	struct emulation_request emulation = emulation_of(&request->once);
 	struct mem_trial *result = &run->trials[run->trial_count++];
 	struct emulation_outcome outcome;
+	bool is_partial = false;
 	double copying;
 	int status;
 
@@ -239,40 +250,54 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 	setup.access_period = 0; /* nobody reads samples */
 	list->magic = OBJECT_REMEDY_MAGIC;
 	for (size_t i = 0; i < report->group_count; i++) {
-		if (report->groups[i].verdict == verdict)
-			add_group(run, report, &report->groups[i], list);
+		if (report->groups[i].verdict == verdict && !add_group(run, report, &report->groups[i], list))
+			is_partial = true;
 	}
+	if (is_partial)
+		message_print(verdict_text(verdict), "tried for %d allocation sites and %d variables at most: not for all",
+		              OBJECT_REMEDIES_MAX, OBJECT_REMEDIES_MAX);
 	if (!list->site_count && !list->range_count && !list->pins) {
 		result->missing = "this can only be tried for objects of the heap, mappings and variables";
 		free(list);
 		return STATUS_OK;
 	}
 	status = emulation_run(&emulation, &outcome);
-	if (!status && outcome.run.asked)
+	*asked = outcome.run.asked;
+	if (!status && *asked)
 		status = STATUS_FAILURE;
+	if (!status && outcome.run.status != run->program_status) {
+		result->missing = "the program ended otherwise with it: what it took cannot be compared";
+		status = STATUS_FAILURE;
+	}
 	if (!status)
 		status = copy_cost_measure(&emulation, copied_bytes(report, verdict), verdict == VERDICT_MIGRATE,
 		                           &copying);
 	if (!status)
 		result->seconds = emulation_seconds(&request->once.common.setup, &outcome) + copying;
+	else if (!result->missing)
+		result->missing = *asked ? "the run with it was ended" : "the run with it failed";
 	emulation_fini(&outcome);
 	free(list);
 	return status;
 }
 
+/* STATUS_OK, or an exit status if a trial could not be made: the report says which. */
 static int
 run_trials(struct mem_run *run, const struct memory_report *report, double before)
 {
 	unsigned done = 0;
 	int status = STATUS_OK;
+	bool asked = false;
 
-	for (size_t i = 0; i < report->group_count && !status; i++) {
+	for (size_t i = 0; i < report->group_count && !asked; i++) {
 		const enum memory_verdict verdict = report->groups[i].verdict;
+		int failed;
 
 		if (verdict == VERDICT_NOTHING || done & 1U << verdict || !(run->request->tried & 1U << verdict))
 			continue;
 		done |= 1U << verdict;
-		status = run_trial(run, report, verdict, before);
+		failed = run_trial(run, report, verdict, before, &asked);
+		status = failed ? failed : status;
 	}
 	return status;
 }
@@ -307,6 +332,9 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "--try goes with --machine NAME: an emulated machine alone can have remedies");
 	else if (request->once.threads)
 		argp_error(state, "--threads goes with --machine NAME: it chooses from that machine's cores");
+	else if (request->once.common.modelled)
+		argp_error(state, "--%s goes with --machine NAME: it says how that machine is emulated",
+		           request->once.common.modelled);
 	if (request->once.machine && request->source)
 		argp_error(state, "--source is of this machine: it does not go with --machine");
 	if (!(request->once.common.setup.parts & SETUP_CACHES))
@@ -341,15 +369,16 @@ static const struct command_line line = {
 	.check = check,
 };
 
+/* *status: of trials. */
 static int
-print_report(struct mem_run *run, struct atomic_file *file)
+print_report(struct mem_run *run, struct atomic_file *file, int *status)
 {
 	const struct mem_run_request *request = run->request;
 	struct memory_report report;
 	int err = memory_report_init(&report, &run->profile);
 
-	if (!err && request->tried && run_trials(run, &report, (double)run->profile.totals.elapsed_ns / 1e9))
-		err = -ECANCELED;
+	if (!err && request->tried)
+		*status = run_trials(run, &report, (double)run->profile.totals.elapsed_ns / 1e9);
 	if (!err)
 		err = mem_objects_print(&report,
 		                        &(struct mem_view){
@@ -389,13 +418,14 @@ begin_run(struct mem_run_request *request, struct mem_run *run, struct atomic_fi
 static int
 end_run(const struct mem_run_request *request, struct mem_run *run, bool has_profile, struct atomic_file *file)
 {
-	int err = 0;
+	int err = 0, tried = STATUS_OK, written;
 
 	if (!has_profile)
 		err = -ECANCELED;
 	else if (!request->once.common.is_quiet || request->once.output)
-		err = print_report(run, file);
-	return command_close_report(&request->once, file, err);
+		err = print_report(run, file, &tried);
+	written = command_close_report(&request->once, file, err);
+	return written ? written : tried;
 }
 
 static int

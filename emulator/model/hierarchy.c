@@ -417,7 +417,7 @@ hierarchy_traffic(const struct hierarchy *hierarchy)
 	return traffic;
 }
 
-void
+bool
 memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_t size, enum object_remedy kind)
 {
 	struct remedies *remedies;
@@ -431,8 +431,9 @@ memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_
 		__atomic_store_n(&system->remedies, remedies, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&system->lock);
-	if (remedies && kind != OBJECT_REMEDY_PIN)
-		remedies_set(remedies, address, size, kind);
+	if (kind == OBJECT_REMEDY_PIN || (!remedies && kind == OBJECT_REMEDY_NONE))
+		return true;
+	return remedies && remedies_set(remedies, address, size, kind);
 }
 
 unsigned

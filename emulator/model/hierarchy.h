@@ -81,9 +81,9 @@ void memory_system_after_fork(struct memory_system *system);
 
 /*
  * From now on accesses to this object are served as if the remedy had been applied (remedy.h). Lines of it that cores
- * have stay where they are.
+ * have stay where they are. False: there is no room for it.
  */
-void memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_t size, enum object_remedy kind);
+bool memory_system_set_remedy(struct memory_system *system, uint64_t address, uint64_t size, enum object_remedy kind);
 
 /*
  * Make the hierarchy of core `core` of the target, from 0 on. Its data filter is in `room`, the caller's memory, if

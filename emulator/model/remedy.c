@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_MAX   4096
+#define RANGES_MAX   65536
 #define WORD_SHIFT   3
 #define SPREAD_BASE  (UINT64_C(0x6f) << 40) /* of words with lines of their own: no program has mappings there */
 #define SPREAD_BYTES (UINT64_C(1) << 40)    /* for all objects */
@@ -28,8 +28,9 @@ struct remedies {
 	unsigned nodes, page_shift, line_shift;
 	pthread_mutex_t lock; /* of what follows, pages too */
 	uint32_t count;
-	uint64_t spread;                        /* bytes behind SPREAD_BASE that words were given */
-	struct remedy_range ranges[RANGES_MAX]; /* ascending, disjoint */
+	uint64_t spread;             /* bytes behind SPREAD_BASE that words were given */
+	struct remedy_range *ranges; /* ascending, disjoint */
+	uint32_t room;
 };
 
 struct remedies *
@@ -53,6 +54,7 @@ remedies_free(struct remedies *remedies)
 		return;
 	for (uint32_t i = 0; i < remedies->count; i++)
 		free(remedies->ranges[i].pages);
+	free(remedies->ranges);
 	pthread_mutex_destroy(&remedies->lock);
 	free(remedies);
 }
@@ -118,30 +120,64 @@ prepare(struct remedies *remedies, struct remedy_range *range)
 	}
 }
 
-void
+/* Room for one range more. False: there is none. */
+static bool
+make_room(struct remedies *remedies)
+{
+	const uint32_t room = remedies->room ? 2 * remedies->room : 64;
+	struct remedy_range *grown;
+
+	if (remedies->count < remedies->room)
+		return true;
+	grown = room <= RANGES_MAX ? realloc(remedies->ranges, room * sizeof(*grown)) : NULL;
+	if (!grown)
+		return false;
+	remedies->ranges = grown;
+	remedies->room = room;
+	return true;
+}
+
+/* Under the lock. */
+static bool
+add_range(struct remedies *remedies, struct remedy_range range)
+{
+	const uint32_t at = find_place(remedies, range.start);
+
+	while (at < remedies->count && remedies->ranges[at].start < range.end)
+		remove_range(remedies, at); /* its end was missed */
+	if (!make_room(remedies) || !prepare(remedies, &range))
+		return false;
+	memmove(&remedies->ranges[at + 1], &remedies->ranges[at], (remedies->count - at) * sizeof(range));
+	remedies->ranges[at] = range;
+	remedies->count++;
+	return true;
+}
+
+/* Under the lock: those that begin in [start, end). */
+static void
+end_ranges(struct remedies *remedies, uint64_t start, uint64_t end)
+{
+	uint32_t at = find_place(remedies, start);
+
+	at += at < remedies->count && remedies->ranges[at].start < start;
+	while (at < remedies->count && remedies->ranges[at].start < end)
+		remove_range(remedies, at);
+}
+
+bool
 remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum object_remedy kind)
 {
-	struct remedy_range range = {.start = address, .end = address + size, .kind = kind};
-	uint32_t at;
+	bool has_room = true;
 
-	if (size > UINT64_MAX - address)
-		return;
+	if (size >= UINT64_MAX - address)
+		return false;
 	pthread_mutex_lock(&remedies->lock);
-	at = find_place(remedies, address);
-	if (kind == OBJECT_REMEDY_NONE) {
-		if (at < remedies->count && remedies->ranges[at].start == address)
-			remove_range(remedies, at);
-	} else if (size) {
-		while (at < remedies->count && remedies->ranges[at].start < range.end)
-			remove_range(remedies, at); /* its end was missed */
-		if (remedies->count < RANGES_MAX && prepare(remedies, &range)) {
-			memmove(&remedies->ranges[at + 1], &remedies->ranges[at],
-			        (remedies->count - at) * sizeof(range));
-			remedies->ranges[at] = range;
-			remedies->count++;
-		}
-	}
+	if (kind == OBJECT_REMEDY_NONE)
+		end_ranges(remedies, address, address + (size ? size : 1));
+	else if (size)
+		has_room = add_range(remedies, (struct remedy_range){address, address + size, kind, 0, NULL});
 	pthread_mutex_unlock(&remedies->lock);
+	return has_room;
 }
 
 /* Under the lock: the range that has `address`; NULL: none has. */

@@ -22,10 +22,10 @@ struct remedies *remedies_new(unsigned nodes, unsigned page_shift, unsigned line
 void remedies_free(struct remedies *remedies); /* NULL is allowed */
 
 /*
- * From now on the `size` bytes at `address` have the remedy `kind`; OBJECT_REMEDY_NONE: what begins there has none. One
- * for which there is no room is left as it is.
+ * From now on the `size` bytes at `address` have the remedy `kind`; OBJECT_REMEDY_NONE: what begins there, or at the
+ * address if size is 0, has none. False: there is no room for it, 65,536 have one, and it is left as it is.
  */
-void remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum object_remedy kind);
+bool remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum object_remedy kind);
 
 /*
  * Where the byte at `address` is: itself, or, in an object whose threads are to have lines of their own, where it would

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,20 @@ tell_time(unsigned vcpu, uint64_t address)
 	thread->record->accesses.head.base = guest_base(&state.guest);
 }
 
+/* What has no room is said once: what the trial reports is too little then. */
+static void
+set_remedy(uint64_t address, uint64_t size, enum object_remedy kind)
+{
+	static atomic_bool is_said;
+
+	if (memory_system_set_remedy(state.timing.memory, address, size, kind) || atomic_exchange(&is_said, true))
+		return;
+	dprintf(STDERR_FILENO,
+	        "dcpiemu: objects of process %d are left without the remedy that is tried: "
+	        "too many have it at once, or one is too large\n",
+	        (int)getpid());
+}
+
 /* As the emulator calls it. */
 static void
 /* NOLINTNEXTLINE(readability-function-size) */
@@ -134,7 +149,7 @@ call_began(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint
 	}
 	if (number == OBJECT_LOG_REMEDY_CALL) {
 		if (state.timing.memory)
-			memory_system_set_remedy(state.timing.memory, a1, a2, (enum object_remedy)a3);
+			set_remedy(a1, a2, (enum object_remedy)a3);
 		return;
 	}
 	calling = timing_thread(&state.timing, vcpu);

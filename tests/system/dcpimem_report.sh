@@ -194,6 +194,21 @@ check_equal 'a remedy is tried, and is faster' 'pad true' "$(jq -r '.tried[] | "
 check_equal 'the program printed once' 1 "$(wc -l <"$scratch/out")"
 observe 2 --no-db --try split -- "$build/workloads/objects/patterns" pad plain 2 50000 1
 check_equal 'another remedy is not tried' null "$(jq .tried "$report")"
+
+# cannot_try COMMAND SENTENCE WHY - try a remedy of a program that does COMMAND first, which $scratch/again tells that it ran
+cannot_try()
+{
+	rm -f "$scratch/again"
+	cp /bin/dash "$scratch/shell"
+	observe 2 --no-db --try pad -- "$scratch/shell" -c "$1; : >'$scratch/again'; exec '$build/workloads/objects/patterns' pad plain 2 50000 1"
+	check_equal "$2: status" 1 $?
+	check_equal "$2: the report is there" pad "$(jq -r '.objects | max_by(.cost).verdict' "$report")"
+	check_equal "$2: it says why" "$3" "$(jq -r '.tried[0].missing' "$report")"
+}
+
+cannot_try "rm '$scratch/shell'" 'a program that is gone cannot be tried' 'the run with it failed'
+cannot_try "test ! -e '$scratch/again' || exit 3" 'a program that ends otherwise is not compared' \
+	'the program ended otherwise with it: what it took cannot be compared'
 check_fails 'there is no such verdict' 2 "there is no verdict 'fold'" dcpimem run --machine e5-2699v3 --try fold -- true
 
 # copy_seconds THREADS BYTES - what copying so much to all other nodes takes on four nodes
@@ -252,6 +267,7 @@ refused 'no command' 2 'Usage'
 refused 'no such command' 2 "there is no command 'objets'" objets
 refused 'a remedy without an emulated machine' 2 '--try goes with --machine' run --try all -- true
 refused 'cores without an emulated machine' 2 '--threads goes with --machine' run --threads 2 -- true
+refused 'how a machine is emulated, and none is' 2 '--seed goes with --machine' run --quantum 1000 --seed 2 -- true
 refused 'a source of an emulated machine' 2 '--source is of this machine' run --machine e5-2699v3 --source pmu -- true
 refused 'no such source' 2 "there is no source 'ibs'" run --source ibs -- true
 refused 'no process' 2 'which process' record

@@ -121,7 +121,7 @@ words_of_many_objects_get_lines_of_their_own(void **state)
 static void
 an_object_too_large_for_lines_of_words_is_left(void **state)
 {
-	remedies_set(*state, OBJECT, UINT64_C(1) << 40, OBJECT_REMEDY_SPREAD);
+	assert_false(remedies_set(*state, OBJECT, UINT64_C(1) << 40, OBJECT_REMEDY_SPREAD));
 	assert_true(remedies_address(*state, OBJECT + 8) == OBJECT + 8);
 	remedies_set(*state, OBJECT, UINT64_C(1) << 61, OBJECT_REMEDY_SPREAD);
 	assert_true(remedies_address(*state, OBJECT + 8) == OBJECT + 8);
@@ -157,10 +157,23 @@ a_new_object_takes_the_place_of_those_before(void **state)
 static void
 there_is_an_end_to_them(void **state)
 {
-	for (uint64_t i = 0; i < 10000; i++)
-		remedies_set(*state, OBJECT + i * 64, 64, OBJECT_REMEDY_REPLICATE);
+	for (uint64_t i = 0; i < 65536; i++)
+		assert_true(remedies_set(*state, OBJECT + i * 64, 64, OBJECT_REMEDY_REPLICATE));
+	assert_false(remedies_set(*state, OBJECT + UINT64_C(65536) * 64, 64, OBJECT_REMEDY_REPLICATE));
 	assert_int_equal(remedies_node(*state, OBJECT, 3, 0), 3);
-	assert_int_equal(remedies_node(*state, OBJECT + 9999 * 64, 3, 0), 0);
+	assert_int_equal(remedies_node(*state, OBJECT + UINT64_C(65535) * 64, 3, 0), 3);
+	assert_int_equal(remedies_node(*state, OBJECT + UINT64_C(65536) * 64, 3, 0), 0);
+}
+
+/* What munmap() takes away: the objects that begin there, not those before and behind. */
+static void
+pages_that_are_taken_away_have_no_remedy(void **state)
+{
+	for (unsigned i = 0; i < 6; i++)
+		remedies_set(*state, OBJECT + i * PAGE + 64, PAGE, OBJECT_REMEDY_REPLICATE);
+	remedies_set(*state, OBJECT + PAGE, 3 * PAGE, OBJECT_REMEDY_NONE);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(remedies_node(*state, OBJECT + i * PAGE + 64, 3, 0), i < 1 || i > 3 ? 3 : 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -180,6 +193,7 @@ main(void)
 		TEST(an_object_that_ends_has_no_remedy_any_more),
 		TEST(a_new_object_takes_the_place_of_those_before),
 		TEST(there_is_an_end_to_them),
+		TEST(pages_that_are_taken_away_have_no_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
