@@ -24,6 +24,7 @@
 #define CHUNKS_FILLING (CHUNKS / 4 * 3)
 #define KNOWN_SITES    32768u
 #define KNOWN_FRAMES   32768u
+#define CHAINS         2048u
 #define WALK_BITS      10 /* for the words of a frame that is known */
 #define WALK_WORDS     ((1u << WALK_BITS) - 2)
 #define WALK_MASK      ((1u << WALK_BITS) - 1)
@@ -111,6 +112,23 @@ static uint64_t known_sites[KNOWN_SITES];
  * frame has.
  */
 static uint64_t known_frames[KNOWN_FRAMES];
+
+/*
+ * Call chains as they were found last, by the place of their innermost frame: where their return addresses are, and
+ * which. If the same are still there, so is the chain. They are read at once, where walk() must know each frame before
+ * it finds the next. A thread that replaces a chain makes `version` odd meanwhile; one that finds it odd looks
+ * elsewhere.
+ */
+struct chain {
+	uint32_t version, generation;
+	uint32_t site;
+	uint16_t count;
+	uint16_t places[OBJECT_LOG_FRAMES]; /* in words, from `frame` on; the first has none */
+	uintptr_t frame;
+	uint64_t frames[OBJECT_LOG_FRAMES];
+};
+
+static struct chain chains[CHAINS];
 
 /* ---- the clock ---- */
 
@@ -573,7 +591,8 @@ struct unwinding {
 	bool is_outside;
 	unsigned count;
 	uint64_t frames[OBJECT_LOG_FRAMES];
-	uintptr_t stack[OBJECT_LOG_FRAMES]; /* stack pointers of these, when what they called has returned */
+	uintptr_t stack[OBJECT_LOG_FRAMES]; /* stack pointers of these, when what they called has returned; or, by
+	                                       walk(), where these were read */
 };
 
 static _Unwind_Reason_Code
@@ -623,6 +642,13 @@ learn_frames(const struct unwinding *unwinding)
 	}
 }
 
+/* Where the stack that has `stack` ends, as far as it is known. */
+static inline uintptr_t
+stack_end(uintptr_t stack)
+{
+	return stack >= self.stack && stack < self.stack_end ? self.stack_end : stack | (PAGE - 1);
+}
+
 /*
  * The call chain behind `caller`, whose frame begins at `stack`, as far as the frames are known: false if there may be
  * more of it. It reads nothing beyond the thread's stack: a frame may not have the size that is known, if other code is
@@ -632,17 +658,17 @@ static inline bool
 walk(struct unwinding *unwinding, const void *caller, uintptr_t stack)
 {
 	uint64_t address = (uint64_t)(uintptr_t)caller;
-	uintptr_t end = stack | (PAGE - 1);
+	const uintptr_t end = stack_end(stack);
+	uintptr_t place = stack;
 	unsigned count = 0;
 
 	unwinding->caller = caller;
 	unwinding->is_outside = false;
-	if (stack >= self.stack && stack < self.stack_end)
-		end = self.stack_end;
 	for (;;) {
 		const uint64_t known = __atomic_load_n(known_frame(address), __ATOMIC_RELAXED),
 			       back = known >> WALK_BITS & WALK_MASK;
 
+		unwinding->stack[count] = place;
 		unwinding->frames[count++] = address;
 		unwinding->count = count;
 		if (count == OBJECT_LOG_FRAMES)
@@ -652,7 +678,8 @@ walk(struct unwinding *unwinding, const void *caller, uintptr_t stack)
 			return false;
 		if (back == WALK_ENDS)
 			return true;
-		address = ((const uint64_t *)stack)[-(ptrdiff_t)back];
+		place = stack - back * sizeof(uint64_t);
+		address = *(const uint64_t *)place;
 	}
 }
 
@@ -711,18 +738,66 @@ unwind_site(struct object_log_header *file, struct unwinding *unwinding)
 	return site;
 }
 
+static inline struct chain *
+chain_at(const void *caller, uintptr_t frame)
+{
+	return &chains[((uintptr_t)caller ^ frame >> 3) * HASH_FACTOR >> 32 & (CHAINS - 1)];
+}
+
+/* Whether it is the chain that is there now: then *site is its site. */
+static inline bool
+is_there(const struct chain *chain, const void *caller, uintptr_t frame, uint32_t *site)
+{
+	const uint32_t version = __atomic_load_n(&chain->version, __ATOMIC_ACQUIRE);
+	const unsigned count = chain->count;
+	uint64_t differs = 0;
+
+	if (version & 1 || chain->frame != frame || chain->frames[0] != (uint64_t)(uintptr_t)caller ||
+	    chain->generation != generation || count - 1 >= OBJECT_LOG_FRAMES)
+		return false;
+	if (frame + chain->places[count - 1] * sizeof(uint64_t) >= stack_end(frame))
+		return false;
+	for (unsigned i = 1; i < count; i++)
+		differs |= chain->frames[i] ^ ((const uint64_t *)frame)[chain->places[i]];
+	*site = chain->site;
+	atomic_thread_fence(memory_order_acquire);
+	return !differs && __atomic_load_n(&chain->version, __ATOMIC_RELAXED) == version;
+}
+
+/* `unwinding` is by walk(). */
+static void
+remember(struct chain *chain, uintptr_t frame, const struct unwinding *unwinding, uint32_t site)
+{
+	uint32_t version = __atomic_load_n(&chain->version, __ATOMIC_RELAXED) & ~1U;
+
+	if (unwinding->stack[unwinding->count - 1] - frame > UINT16_MAX * sizeof(uint64_t) ||
+	    !__atomic_compare_exchange_n(&chain->version, &version, version + 1, false, __ATOMIC_ACQUIRE,
+	                                 __ATOMIC_RELAXED))
+		return;
+	atomic_thread_fence(memory_order_release);
+	chain->generation = generation;
+	chain->site = site;
+	chain->count = (uint16_t)unwinding->count;
+	chain->frame = frame;
+	for (unsigned i = 0; i < unwinding->count; i++) {
+		chain->places[i] = (uint16_t)((unwinding->stack[i] - frame) / sizeof(uint64_t));
+		chain->frames[i] = unwinding->frames[i];
+	}
+	__atomic_store_n(&chain->version, version + 2, __ATOMIC_RELEASE);
+}
+
 /*
  * Unwinding takes a microsecond. So the chain is followed by what is known of the frames from unwinding them before.
  * Behind a frame whose size varies it is taken for what it was with a stack of the same depth: such calls nearly always
  * came there in the same way. One of 1024 chains is unwound again, and counted if it differs.
  */
-static uint32_t
-find_site(struct object_log_header *file, const void *caller, const void *frame)
+static __attribute__((noinline)) uint32_t
+look_up_site(struct object_log_header *file, const void *caller, uintptr_t frame, struct chain *chain)
 {
 	struct unwinding unwinding;
-	const bool is_whole = walk(&unwinding, caller, (uintptr_t)frame);
-	uint64_t key = hash_of(unwinding.frames, unwinding.count) +
-	               (is_whole ? generation : generation + (uintptr_t)frame) * HASH_FACTOR;
+	const bool is_whole = walk(&unwinding, caller, frame);
+	uint64_t key =
+		hash_of(unwinding.frames, unwinding.count) + (is_whole ? generation : generation + frame) * HASH_FACTOR;
 	uint64_t *known, found;
 	uint32_t site;
 	bool is_known;
@@ -731,16 +806,33 @@ find_site(struct object_log_header *file, const void *caller, const void *frame)
 	known = &known_sites[key >> 20 & (KNOWN_SITES - 1)];
 	found = __atomic_load_n(known, __ATOMIC_RELAXED);
 	is_known = !((found ^ key) >> 16);
-	if (__builtin_expect(is_known && ++self.lookups % CHECK_EACH, 1)) {
+	if (__builtin_expect(is_known && self.lookups % CHECK_EACH, 1)) {
 		site = found & 0xffff;
 	} else {
-		site = is_whole && !is_known ? enter_site(file, &unwinding) : unwind_site(file, &unwinding);
+		if (is_whole && !is_known) {
+			site = enter_site(file, &unwinding);
+		} else {
+			site = unwind_site(file, &unwinding);
+			walk(&unwinding, caller, frame);
+		}
 		__atomic_store_n(known, (key & ~UINT64_C(0xffff)) | site, __ATOMIC_RELAXED);
 		if (is_known) {
 			__atomic_fetch_add(&file->checked, 1, __ATOMIC_RELAXED);
 			__atomic_fetch_add(&file->wrong, (found & 0xffff) != site, __ATOMIC_RELAXED);
 		}
 	}
+	remember(chain, frame, &unwinding, site);
+	return site;
+}
+
+static inline uint32_t
+find_site(struct object_log_header *file, const void *caller, const void *frame)
+{
+	struct chain *chain = chain_at(caller, (uintptr_t)frame);
+	uint32_t site;
+
+	if (__builtin_expect(++self.lookups % CHECK_EACH == 0 || !is_there(chain, caller, (uintptr_t)frame, &site), 0))
+		site = look_up_site(file, caller, (uintptr_t)frame, chain);
 	if (__builtin_expect(site == OBJECT_LOG_NO_SITE, 0))
 		__atomic_fetch_add(&file->unnamed, 1, __ATOMIC_RELAXED);
 	return site;

@@ -192,8 +192,7 @@ add_group(const struct mem_run *run, const struct memory_report *report, const s
 
 		if (list->range_count == OBJECT_REMEDIES_MAX)
 			return false;
-		list->ranges[list->range_count++] =
-			(struct object_remedy_range){object->address, object->size, kind};
+		list->ranges[list->range_count++] = (struct object_remedy_range){object->address, object->size, kind};
 	}
 	return true;
 }
@@ -224,7 +223,8 @@ copied_bytes(const struct memory_report *report, enum memory_verdict verdict)
  * said by a message, and *asked tells whether the user ended it.
  */
 static int
-run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before, bool *asked)
+run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before,
+          bool *asked)
 {
 	const struct mem_run_request *request = run->request;
 	struct object_remedy_list *list = calloc(1, sizeof(*list));
@@ -254,7 +254,8 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 			is_partial = true;
 	}
 	if (is_partial)
-		message_print(verdict_text(verdict), "tried for %d allocation sites and %d variables at most: not for all",
+		message_print(verdict_text(verdict),
+		              "tried for %d allocation sites and %d variables at most: not for all",
 		              OBJECT_REMEDIES_MAX, OBJECT_REMEDIES_MAX);
 	if (!list->site_count && !list->range_count && !list->pins) {
 		result->missing = "this can only be tried for objects of the heap, mappings and variables";

@@ -567,7 +567,8 @@ access_history_advance(struct access_history *history, uint64_t horizon)
 		err = apply(history, &history->pending[i]);
 	/* those behind fill the places in front: they are in no order */
 	if (moved)
-		memcpy(history->pending, history->pending + history->pending_count - moved, moved * sizeof(*history->pending));
+		memcpy(history->pending, history->pending + history->pending_count - moved,
+		       moved * sizeof(*history->pending));
 	history->pending_count = left;
 	if (horizon > history->applied)
 		history->applied = horizon;
