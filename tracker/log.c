@@ -91,7 +91,8 @@ static struct object_log_header *mapped; /* the file, in a child the parent's un
 static uint32_t generation;              /* counts the files that were made */
 static char directory[4096];             /* for files; a child may have another environment */
 static char file_path[sizeof(directory) + 64];
-static uint32_t made_pid, made_number;            /* in the file's name */
+static uint32_t made_pid, made_number;            /* in the file's name, in a child the parent's until it has its own */
+static uint64_t forked;                           /* the process, or the parent of such a child; 0: not known */
 static const struct object_remedy_list *remedies; /* in the emulator; NULL: none */
 static enum object_log_clock clock_used;
 static uint64_t short_time; /* in `clock_used` */
@@ -353,14 +354,18 @@ make_file(void)
 	if (!file)
 		return NULL;
 	file->size = FILE_SIZE;
+	file->began_ns = monotonic_ns();
+	file->began = log_now();
+	file->parent_pid = made_pid;
+	file->parent_number = made_number;
+	file->forked = forked ? forked : file->began;
+	forked = 0;
 	made_pid = file->pid = pid;
 	made_number = file->number = number;
 	file->site_max = SITES;
 	file->chunk_count = CHUNKS;
 	file->clock = clock_used;
 	file->has_keeper = keeps;
-	file->began_ns = monotonic_ns();
-	file->began = log_now();
 	__atomic_store_n(&file->magic, OBJECT_LOG_MAGIC, __ATOMIC_RELEASE);
 	return file;
 }
@@ -403,6 +408,8 @@ static void
 begin_child(void)
 {
 	memset(state, 0, sizeof(*state));
+	if (!forked && made_pid)
+		forked = log_now();
 }
 
 /* Whether a part of the file has room on the disk, or gets it now. `bits` says which have. */

@@ -15,12 +15,17 @@
 #include "dcpi-tools/emulated/run_directory.h"
 #include "memory/live_objects.h"
 #include "memory/numbers.h"
+#include "memory/object_event.h"
+#include "memory/object_map.h"
+
+#define ANCESTORS_MAX 64
 
 struct log_file {
 	struct object_log_reader *reader;
 	int pid, number;
 	uint32_t process; /* the history's; MEMORY_NOTHING: not known yet */
 	bool is_broken;
+	bool is_ancestors; /* another process's, from which `process` has objects; it is read no further */
 };
 
 /* A call chain of a log. */
@@ -41,6 +46,7 @@ struct logs {
 	struct log_site *sites; /* by these numbers */
 	size_t site_count, site_room;
 	uint32_t of_log;                  /* which of the logs is being read */
+	unsigned orphans;                 /* processes whose parents' logs are gone */
 	unsigned read_elsewhere, damaged; /* logs that were left out, or are read no further */
 };
 
@@ -75,25 +81,43 @@ logs_free(struct logs *logs)
 
 /* ---- files ---- */
 
+/* The file of a process whose name begins so. -1: errno. */
+static int
+open_file(const struct logs *logs, const char *prefix, int pid, int number, int flags)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s%d.%d", logs->directory, prefix, pid, number);
+	return open(path, flags | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* NULL: errno. */
+static struct object_log_reader *
+open_log(const struct logs *logs, int pid, int number, int flags)
+{
+	const int fd = open_file(logs, OBJECT_LOG_PREFIX, pid, number, flags);
+	struct object_log_reader *reader = fd < 0 ? NULL : object_log_reader_new(fd);
+	const int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return reader;
+}
+
 static int
 see_log(void *context, const struct run_file *file)
 {
 	struct logs *logs = context;
 	struct object_log_reader *reader;
 	struct log_file *log;
-	char path[PATH_MAX + 64];
-	int fd;
 
 	for (size_t i = 0; i < logs->count; i++) {
-		if (logs->logs[i].pid == file->pid && logs->logs[i].number == file->number)
+		if (logs->logs[i].pid == file->pid && logs->logs[i].number == file->number &&
+		    !logs->logs[i].is_ancestors)
 			return 0;
 	}
-	/* also to write: chunks that were read are given back */
-	snprintf(path, sizeof(path), "%s/" OBJECT_LOG_PREFIX "%d.%d", logs->directory, file->pid, file->number);
-	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	reader = fd < 0 ? NULL : object_log_reader_new(fd);
-	if (fd >= 0)
-		close(fd);
+	reader = open_log(logs, file->pid, file->number, O_RDWR); /* chunks that were read are given back */
 	if (!reader)
 		return errno == ENOMEM ? -ENOMEM : 0; /* it is being made, or is none */
 	if ((object_log_reader_clock(reader) == OBJECT_CLOCK_TARGET) != logs->is_target) {
@@ -174,21 +198,123 @@ find_process(const struct logs *logs, const struct log_file *log)
 	return logs->processes.find(logs->processes.context, log->pid, began);
 }
 
-/* What the process has kept of its log. Without a file of it, that is nothing yet. */
+/* What a process has kept of its log. Without a file of it, that is nothing yet. */
 static int
-take_live(struct logs *logs, const struct log_file *log)
+take_live(const struct logs *logs, const struct log_file *log, live_objects_visit *visit, void *context)
 {
-	char path[PATH_MAX + 64];
-	int fd, err;
+	const int fd = open_file(logs, LIVE_OBJECTS_PREFIX, log->pid, log->number, O_RDONLY);
+	int err;
 
-	snprintf(path, sizeof(path), "%s/" LIVE_OBJECTS_PREFIX "%d.%d", logs->directory, log->pid, log->number);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	err = live_objects_read(fd, take_event, logs);
+	err = live_objects_read(fd, visit, context);
 	close(fd);
 	return err;
 }
+
+/* ---- objects that a process has from its parent ---- */
+
+struct inheritance {
+	struct logs *logs;
+	uint64_t forked; /* CLOCK_MONOTONIC, ns */
+	int err;
+};
+
+static int
+keep_live(void *context, uint32_t tid, const struct object_log_event *event)
+{
+	return live_objects_event(context, tid, event);
+}
+
+/* Stacks and thread-local memory are those of threads that the child does not have. */
+static void
+inherit_object(void *context, const struct object *object)
+{
+	struct inheritance *inheritance = context;
+	const struct object_log_event event = object_event_of(object);
+
+	if (!inheritance->err && object->born <= inheritance->forked &&
+	    (object->kind == OBJECT_BORN || object->kind == OBJECT_MAPPED))
+		inheritance->err = take_event(inheritance->logs, object->tid, &event);
+}
+
+/* What lives now in a process, of which `reader` is the log: 0, or an error of reading it. */
+static int
+read_live(const struct logs *logs, struct object_log_reader *reader, const struct log_file *log,
+          struct live_objects *live)
+{
+	int err = object_log_reader_claim(reader);
+
+	if (!err && object_log_reader_has_live(reader))
+		err = take_live(logs, log, keep_live, live);
+	if (!err)
+		err = object_log_reader_take(reader, UINT64_MAX, false, keep_live, live);
+	live_objects_advance(live, UINT64_MAX);
+	return err;
+}
+
+/* `reader` is of the log of who forked it at `forked`, whose objects are the history's from now on. 0 or -ENOMEM. */
+static int
+take_from_parent(struct logs *logs, struct object_log_reader *reader, uint64_t forked)
+{
+	struct inheritance inheritance = {.logs = logs, .forked = forked};
+	struct live_objects *live = live_objects_new(NULL);
+	int err = live ? read_live(logs, reader, &logs->logs[logs->of_log], live) : -ENOMEM;
+
+	logs->read_elsewhere += err == -EBUSY;
+	logs->damaged += err && err != -EBUSY && err != -ENOMEM;
+	if (live)
+		object_map_each(live_objects_map(live), inherit_object, &inheritance);
+	live_objects_free(live);
+	return err == -ENOMEM ? err : inheritance.err;
+}
+
+/* For the names of its call chains; it is read only, so its process does not wait for us. */
+static int
+add_ancestor(struct logs *logs, int pid, int number, uint32_t process)
+{
+	struct object_log_reader *reader = open_log(logs, pid, number, O_RDONLY);
+	struct log_file *log = reader ? ARRAY_APPEND(logs->logs, logs->count, logs->room) : NULL;
+
+	if (!log) {
+		object_log_reader_free(reader);
+		return -ENOMEM;
+	}
+	*log = (struct log_file){
+		.reader = reader, .pid = pid, .number = number, .process = process, .is_ancestors = true};
+	logs->of_log = (uint32_t)logs->count - 1;
+	return 0;
+}
+
+/*
+ * The objects that the process which wrote a log has from who forked it, and that one from its own parent, which come
+ * first. What ended there since the fork is not known any more: the process may have it yet. 0 or -ENOMEM.
+ */
+static int
+inherit(struct logs *logs, const struct object_log_reader *child, uint32_t process, unsigned generation)
+{
+	struct object_log_reader *reader;
+	uint32_t pid, number;
+	uint64_t forked;
+	int err;
+
+	if (generation == ANCESTORS_MAX || !object_log_reader_parent(child, &pid, &number, &forked))
+		return 0;
+	reader = open_log(logs, (int)pid, (int)number, O_RDWR);
+	if (!reader) {
+		logs->orphans += errno != ENOMEM;
+		return errno == ENOMEM ? -ENOMEM : 0;
+	}
+	err = inherit(logs, reader, process, generation + 1);
+	if (!err)
+		err = add_ancestor(logs, (int)pid, (int)number, process);
+	if (!err)
+		err = take_from_parent(logs, reader, forked);
+	object_log_reader_free(reader);
+	return err;
+}
+
+/* ---- logs of processes that are known ---- */
 
 /* A log whose process is known now. It is left out if another one reads it. */
 static int
@@ -200,10 +326,15 @@ begin_log(struct logs *logs, uint32_t number)
 	log->is_broken = err;
 	logs->read_elsewhere += err == -EBUSY;
 	logs->damaged += err && err != -EBUSY;
+	if (err)
+		return 0;
+	if (!logs->is_target && logs->processes.parent(logs->processes.context, log->process) == MEMORY_NOTHING)
+		err = inherit(logs, log->reader, log->process, 0);
+	log = &logs->logs[number];
 	logs->of_log = number;
 	if (err || !object_log_reader_has_live(log->reader))
-		return 0;
-	err = take_live(logs, log);
+		return err;
+	err = take_live(logs, log, take_event, logs);
 	logs->damaged += err && err != -ENOMEM;
 	return err == -ENOMEM ? err : 0;
 }
@@ -232,7 +363,7 @@ logs_take(struct logs *logs, uint64_t horizon, bool is_ended)
 		struct log_file *log = &logs->logs[i];
 		int err;
 
-		if (log->process == MEMORY_NOTHING || log->is_broken)
+		if (log->process == MEMORY_NOTHING || log->is_broken || log->is_ancestors)
 			continue;
 		logs->of_log = (uint32_t)i;
 		err = object_log_reader_take(log->reader, horizon, is_ended, take_event, logs);
@@ -348,7 +479,7 @@ logs_add_totals(const struct logs *logs, struct memory_totals *totals)
 	for (size_t i = 0; i < logs->count; i++) {
 		struct object_log_counts counts;
 
-		if (object_log_reader_counts(logs->logs[i].reader, &counts))
+		if (logs->logs[i].is_ancestors || object_log_reader_counts(logs->logs[i].reader, &counts))
 			continue;
 		totals->short_lived += counts.short_lived;
 		totals->lost_events += counts.lost;
@@ -364,6 +495,10 @@ logs_say_faults(const struct logs *logs)
 		              "another dcpimem reads the objects of %u process%s: they have no names here; "
 		              "wait for its end",
 		              logs->read_elsewhere, logs->read_elsewhere == 1 ? "" : "es");
+	if (logs->orphans)
+		message_print(
+			logs->directory, "the log of who forked %u process%s is gone: what %s from there has no names",
+			logs->orphans, logs->orphans == 1 ? "" : "es", logs->orphans == 1 ? "it has" : "they have");
 	if (logs->damaged)
 		message_print(logs->directory,
 		              "%u log%s of objects %s damaged, perhaps by the program: what it made after that has no "

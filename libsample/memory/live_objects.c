@@ -194,14 +194,7 @@ visit_leaf(const struct object_leaf *leaf, live_objects_visit *visit, void *cont
 
 	for (uint32_t i = 0; !err && i < leaf->count; i++) {
 		const struct object *object = &leaf->objects[i];
-		const struct object_log_event event = {
-			.time = object->born,
-			.address = object->address,
-			.size = object->size,
-			.site = object->site,
-			.cpu = object->node,
-			.kind = (uint8_t)object->kind,
-		};
+		const struct object_log_event event = object_event_of(object);
 
 		if (object->kind > OBJECT_THREAD_LOCAL || !object_event_makes(&event))
 			return -EPROTO;

@@ -30,6 +30,19 @@ object_event_object(const struct object_log_event *event, uint32_t tid, struct o
 	return object->address < UINT64_MAX - object->size;
 }
 
+struct object_log_event
+object_event_of(const struct object *object)
+{
+	return (struct object_log_event){
+		.time = object->born,
+		.address = object->address,
+		.size = object->size,
+		.site = object->site,
+		.cpu = object->node,
+		.kind = (uint8_t)object->kind,
+	};
+}
+
 static void
 end_object(struct object_map *map, uint64_t address, object_map_ended *ended, void *context)
 {

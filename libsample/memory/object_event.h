@@ -22,6 +22,9 @@ bool object_event_ends(const struct object_log_event *event);
  */
 bool object_event_object(const struct object_log_event *event, uint32_t tid, struct object *object);
 
+/* The event that made the object; its kind is one of enum object_log_kind. */
+struct object_log_event object_event_of(const struct object *object);
+
 /*
  * Change the map; `made` is the object of an event that makes one, else NULL. `ended` (may be NULL) is called for those
  * that end. What ends or changes an object that began after the event is left out. 0 or -ENOMEM.

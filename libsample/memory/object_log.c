@@ -60,6 +60,8 @@ struct object_log_reader {
 	uint32_t site_max, chunk_count;
 	enum object_log_clock clock;
 	uint64_t began, began_ns, now, now_ns; /* two moments, by the file's clock and by ours */
+	uint32_t parent_pid, parent_number;    /* as in the header, */
+	uint64_t forked;                       /* and this */
 	uint64_t found;                        /* chunks that were taken and found, or given back before us */
 	uint64_t given_back, known_given_back; /* and what the file says */
 	struct log_place *places;              /* [chunk_count] */
@@ -145,6 +147,9 @@ read_header(struct object_log_reader *reader)
 	reader->clock = header.clock;
 	reader->began = header.began;
 	reader->began_ns = header.began_ns;
+	reader->parent_pid = header.parent_pid;
+	reader->parent_number = header.parent_number;
+	reader->forked = header.forked;
 	reader->found = reader->given_back = reader->known_given_back = header.given_back;
 	if (header.has_keeper && reader->role == READS_ALONE)
 		reader->role = READS_BESIDE;
@@ -315,6 +320,15 @@ uint64_t
 object_log_reader_began(const struct object_log_reader *reader)
 {
 	return reader->began;
+}
+
+bool
+object_log_reader_parent(const struct object_log_reader *reader, uint32_t *pid, uint32_t *number, uint64_t *forked)
+{
+	*pid = reader->parent_pid;
+	*number = reader->parent_number;
+	*forked = object_log_reader_time(reader, reader->forked);
+	return reader->parent_pid != 0;
 }
 
 uint64_t

@@ -155,11 +155,14 @@ struct object_log_header {
 	uint64_t lost;            /* events for which the ring had no room */
 	uint64_t unnamed;         /* objects for whose call chain the table had no room */
 	uint64_t checked,
-		wrong;       /* call chains that were looked up by place, unwound again to check that; that differed */
-	uint32_t has_keeper; /* a thread of the process reads the file, too */
-	uint32_t pass;       /* odd while that changes which objects live */
-	uint32_t beside;     /* enum object_log_beside */
-	uint8_t padding[4096 - 14 * 8 - 3 * 4];
+		wrong; /* call chains that were looked up by place, unwound again to check that; that differed */
+	uint32_t parent_pid,
+		parent_number; /* of the log of who forked the process; 0: it has executed a program itself */
+	uint64_t forked;       /* `clock` when it was; what the parent made before is the process's, too */
+	uint32_t has_keeper;   /* a thread of the process reads the file, too */
+	uint32_t pass;         /* odd while that changes which objects live */
+	uint32_t beside;       /* enum object_log_beside */
+	uint8_t padding[4096 - 16 * 8 - 3 * 4];
 };
 
 /* The counter of OBJECT_CLOCK_COUNTER. */
@@ -234,6 +237,13 @@ bool object_log_reader_has_live(const struct object_log_reader *reader);
 
 enum object_log_clock object_log_reader_clock(const struct object_log_reader *reader);
 uint64_t object_log_reader_began(const struct object_log_reader *reader); /* the file, by its own clock */
+
+/*
+ * Whether fork() made the process, and its parent had a log: that one's pid and number, and when, as
+ * object_log_reader_time() has it.
+ */
+bool object_log_reader_parent(const struct object_log_reader *reader, uint32_t *pid, uint32_t *number,
+                              uint64_t *forked);
 
 /*
  * `time` is of an event or of the header's `began`. The rate of a counter is that from the file's beginning to now. If

@@ -11,7 +11,7 @@ mkdir "$logs"
 # start COMMAND... - $process
 start()
 {
-	"$@" >/dev/null 2>"$scratch/errors" &
+	"$@" >"$scratch/printed" 2>"$scratch/errors" &
 	process=$!
 }
 
@@ -78,6 +78,25 @@ of_a_process()
 	end
 }
 
+# of_child HOW - of a process that has the object from the parent of its parent
+of_child()
+{
+	local parent
+
+	start env DCPI_OBJECTS="$logs" LD_PRELOAD="$build/lib/dcpi/libdcpi-objects.so" "$program" "$1"
+	parent=$process
+	sleep 2
+	process=$(cat "$scratch/printed")
+	check "$1: dcpimem records a child of a child" record 2
+	check_equal '... and knows the object that was there before it' 'make_pages char[]' "$(named)"
+	check_equal '... and has nothing to say' '' "$(cat "$scratch/said")"
+	rm "$logs"/*."$parent".*
+	check "$1: it records again" record 1
+	check_equal '... and says that the log of who forked it is gone' 1 \
+		"$(grep -c 'the log of who forked 1 process is gone: what it has from there has no names' "$scratch/said")"
+	end
+}
+
 of_another()
 {
 	start "$program"
@@ -93,6 +112,10 @@ if [ -z "$before" ] || ! echo 1 >"$balancing"; then
 	skip 'a process that runs is recorded' 'NUMA balancing cannot be turned on here'
 else
 	of_a_process
+	for how in waits daemon; do
+		echo 1 >"$balancing"
+		of_child $how
+	done
 	echo 1 >"$balancing"
 	of_another
 fi

@@ -408,6 +408,26 @@ times_of_a_counter_become_ns(void **state)
 }
 
 static void
+a_child_names_its_parents_log(void **state)
+{
+	struct object_log_stage *stage = *state;
+	uint32_t pid = 1, number = 1;
+	uint64_t forked = 1;
+
+	assert_false(object_log_reader_parent(stage->reader, &pid, &number, &forked));
+	stage->header->parent_pid = 70;
+	stage->header->parent_number = 3;
+	stage->header->forked = 4711;
+	stage->header->clock = OBJECT_CLOCK_MONOTONIC;
+	object_log_reader_free(stage->reader);
+	stage->reader = object_log_reader_new(stage->fd);
+	assert_true(object_log_reader_parent(stage->reader, &pid, &number, &forked));
+	assert_int_equal(pid, 70);
+	assert_int_equal(number, 3);
+	assert_int_equal(forked, 4711);
+}
+
+static void
 expect_no_reader(struct object_log_stage *stage, int error)
 {
 	assert_null(object_log_reader_new(stage->fd));
@@ -693,6 +713,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(frames_are_those_of_the_site_and_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_are_those_of_the_header, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(times_of_a_counter_become_ns, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_child_names_its_parents_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_file_that_is_not_complete_is_tried_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_header_that_contradicts_itself_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_chunk_that_contradicts_itself_is_refused, set_up, tear_down),
