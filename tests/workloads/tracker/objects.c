@@ -28,6 +28,7 @@
 #define BEGIN_PAGES 1234 /* lengths of mappings that say when it begins and ends: show_objects.c */
 #define END_PAGES   1235
 #define CHAIN_SIZE  777777 /* its frames are printed, too */
+#define STEADY_WORK 540    /* steps of a random number for each object */
 #define LIVES_MAX   65536
 #define KEPT_SIZE   100001
 #define SMALL       300
@@ -608,7 +609,7 @@ mode_steady(unsigned thousands)
 	for (unsigned i = 0; i < thousands * 1000; i++) {
 		free(objects[i % 1000]);
 		objects[i % 1000] = malloc(16 + random_below(&seed, SMALL));
-		for (unsigned k = 0; k < 330; k++)
+		for (unsigned k = 0; k < STEADY_WORK; k++)
 			seed = seed * 1664525 + 1013904223;
 	}
 }
