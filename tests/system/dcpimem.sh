@@ -85,6 +85,7 @@ gains local $xeon 25
 gains pin $opteron 25
 gains pin $xeon 25
 gains migrate $opteron 25
-gains replicate $opteron 70 # too fast by a seventh
+gains replicate $opteron 25
+gains replicate $xeon 25
 
 [ $failures = 0 ]

@@ -58,7 +58,7 @@ struct crew {
 	void (*work)(struct worker *worker);
 	char *settings[SETTINGS];
 	char *log;
-	uint64_t *copies[CREW_NODES]; /* of a matrix */
+	uint64_t *copies[CREW_NODES]; /* of a matrix; the first node's may be the matrix */
 	volatile uint64_t *counters;  /* one of each worker */
 	size_t counter_bytes;         /* from one to the next */
 };
@@ -283,7 +283,7 @@ make_copy(size_t bytes)
 	return get_aligned(PAGE, bytes);
 }
 
-/* The workers of a node make its copy of the matrix; returns it. */
+/* The workers of a node make its copy of the matrix, if that is not the matrix itself; returns it. */
 static inline const uint64_t *
 copy_matrix(struct worker *worker, const uint64_t *matrix)
 {
@@ -294,7 +294,7 @@ copy_matrix(struct worker *worker, const uint64_t *matrix)
 	if (worker->number == first && !crew->copies[node])
 		crew->copies[node] = make_copy(crew->bytes);
 	crew_meet(worker);
-	for (size_t i = worker->number - first; i < rows; i += count)
+	for (size_t i = worker->number - first; i < rows && crew->copies[node] != matrix; i += count)
 		memcpy(&crew->copies[node][i * ROW_WORDS], &matrix[i * ROW_WORDS], ROW_WORDS * sizeof(*matrix));
 	crew_meet(worker);
 	return crew->copies[node];

@@ -3,8 +3,8 @@
  *
  * patterns NAME plain|remedied [THREADS [LOOPS [MIB]]] [time]
  *
- * replicate: make_matrix() is written once by the main thread, then read by all threads. Remedied: each node has a
- * copy.
+ * replicate: make_matrix() is written once by the main thread, then read by all threads. Remedied: each other node has
+ * a copy.
  *
  * interleave: make_points() is touched first by the main thread, then read and written by all threads, in blocks that
  * others have next. Remedied: all threads touch the pages first, in turn.
@@ -49,6 +49,7 @@ replicate(void)
 {
 	matrix = make_matrix(crew.bytes);
 	fill_matrix(matrix, crew.bytes);
+	crew.copies[0] = matrix; /* the main thread is on the first node */
 	return crew_run(&crew, use_matrix);
 }
 
