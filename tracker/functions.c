@@ -409,7 +409,11 @@ munmap(void *address, size_t length)
 {
 	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
-	const int result = FIND(munmap) ? next.munmap(address, length) : -1;
+	int result;
+
+	if (is_outermost)
+		log_unmapping(address, whole_pages(length));
+	result = FIND(munmap) ? next.munmap(address, length) : -1;
 
 	if (is_outermost && result == 0)
 		log_changed(OBJECT_UNMAPPED, address, whole_pages(length), time);
@@ -428,6 +432,8 @@ mremap(void *old, size_t old_length, size_t length, int flags, ...)
 	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))
 		wanted = va_arg(arguments, void *);
 	va_end(arguments);
+	if (is_outermost && !(flags & MREMAP_DONTUNMAP) && old_length)
+		log_unmapping(old, whole_pages(old_length));
 	if (FIND(mremap))
 		mapped = next.mremap(old, old_length, length, flags, wanted);
 	if (is_outermost && mapped != MAP_FAILED) {
@@ -457,7 +463,11 @@ shmdt(const void *address)
 {
 	const bool is_outermost ENTER;
 	const uint64_t time = is_outermost ? log_now() : 0;
-	const int result = FIND(shmdt) ? next.shmdt(address) : -1;
+	int result;
+
+	if (is_outermost)
+		log_unmapping(address, 0);
+	result = FIND(shmdt) ? next.shmdt(address) : -1;
 
 	if (is_outermost && result == 0)
 		log_changed(OBJECT_UNMAPPED, address, 0, time);

@@ -93,6 +93,7 @@ static char directory[4096];             /* for files; a child may have another 
 static char file_path[sizeof(directory) + 64];
 static uint32_t made_pid, made_number;            /* in the file's name, in a child the parent's until it has its own */
 static uint64_t forked;                           /* the process, or the parent of such a child; 0: not known */
+static uint64_t forks;                            /* when the process forked last */
 static const struct object_remedy_list *remedies; /* in the emulator; NULL: none */
 static enum object_log_clock clock_used;
 static uint64_t short_time; /* in `clock_used` */
@@ -115,10 +116,10 @@ static uint64_t known_sites[KNOWN_SITES];
 static uint64_t known_frames[KNOWN_FRAMES];
 
 /*
- * Call chains as they were found last, by the place of their innermost frame: where their return addresses are, and
- * which. If the same are still there, so is the chain. They are read at once, where walk() must know each frame before
- * it finds the next. A thread that replaces a chain makes `version` odd meanwhile; one that finds it odd looks
- * elsewhere.
+ * A cache of call chains, by the place of their innermost frame: where their return addresses are, and which. If the
+ * same are still there, so is the chain. They are read at once, where walk() must know each frame before it finds the
+ * next. Each entry has a sequence lock: a thread that replaces it makes `version` odd meanwhile, and one that reads it
+ * follows the chain if that is odd, or has changed.
  */
 struct chain {
 	uint32_t version, generation;
@@ -409,7 +410,14 @@ begin_child(void)
 {
 	memset(state, 0, sizeof(*state));
 	if (!forked && made_pid)
-		forked = log_now();
+		forked = forks;
+}
+
+/* Before a fork, not in the child, which may run later than what its parent does next. */
+static void
+prepare_fork(void)
+{
+	forks = made_pid ? log_now() : 0;
 }
 
 /* Whether a part of the file has room on the disk, or gets it now. `bits` says which have. */
@@ -753,19 +761,22 @@ chain_at(const void *caller, uintptr_t frame)
 
 /* Whether it is the chain that is there now: then *site is its site. */
 static inline bool
-is_there(const struct chain *chain, const void *caller, uintptr_t frame, uint32_t *site)
+chain_hit(const struct chain *chain, const void *caller, uintptr_t frame, uint32_t *site)
 {
 	const uint32_t version = __atomic_load_n(&chain->version, __ATOMIC_ACQUIRE);
-	const unsigned count = chain->count;
+	const unsigned count = __atomic_load_n(&chain->count, __ATOMIC_RELAXED);
+	const size_t room = (stack_end(frame) - frame) / sizeof(uint64_t); /* in words */
 	uint64_t differs = 0;
 
 	if (version & 1 || chain->frame != frame || chain->frames[0] != (uint64_t)(uintptr_t)caller ||
 	    chain->generation != generation || count - 1 >= OBJECT_LOG_FRAMES)
 		return false;
-	if (frame + chain->places[count - 1] * sizeof(uint64_t) >= stack_end(frame))
-		return false;
-	for (unsigned i = 1; i < count; i++)
-		differs |= chain->frames[i] ^ ((const uint64_t *)frame)[chain->places[i]];
+	for (unsigned i = 1; i < count; i++) {
+		const uint16_t place = __atomic_load_n(&chain->places[i], __ATOMIC_RELAXED);
+
+		/* nothing beyond the stack is read, even if another thread replaces the entry now */
+		differs |= chain->frames[i] ^ ((const uint64_t *)frame)[place < room ? place : 0];
+	}
 	*site = chain->site;
 	atomic_thread_fence(memory_order_acquire);
 	return !differs && __atomic_load_n(&chain->version, __ATOMIC_RELAXED) == version;
@@ -773,12 +784,11 @@ is_there(const struct chain *chain, const void *caller, uintptr_t frame, uint32_
 
 /* `unwinding` is by walk(). */
 static void
-remember(struct chain *chain, uintptr_t frame, const struct unwinding *unwinding, uint32_t site)
+chain_store(struct chain *chain, uintptr_t frame, const struct unwinding *unwinding, uint32_t site)
 {
 	uint32_t version = __atomic_load_n(&chain->version, __ATOMIC_RELAXED) & ~1U;
 
-	if (unwinding->stack[unwinding->count - 1] - frame > UINT16_MAX * sizeof(uint64_t) ||
-	    !__atomic_compare_exchange_n(&chain->version, &version, version + 1, false, __ATOMIC_ACQUIRE,
+	if (!__atomic_compare_exchange_n(&chain->version, &version, version + 1, false, __ATOMIC_ACQUIRE,
 	                                 __ATOMIC_RELAXED))
 		return;
 	atomic_thread_fence(memory_order_release);
@@ -828,7 +838,7 @@ look_up_site(struct object_log_header *file, const void *caller, uintptr_t frame
 			__atomic_fetch_add(&file->wrong, (found & 0xffff) != site, __ATOMIC_RELAXED);
 		}
 	}
-	remember(chain, frame, &unwinding, site);
+	chain_store(chain, frame, &unwinding, site);
 	return site;
 }
 
@@ -838,7 +848,7 @@ find_site(struct object_log_header *file, const void *caller, const void *frame)
 	struct chain *chain = chain_at(caller, (uintptr_t)frame);
 	uint32_t site;
 
-	if (__builtin_expect(++self.lookups % CHECK_EACH == 0 || !is_there(chain, caller, (uintptr_t)frame, &site), 0))
+	if (__builtin_expect(++self.lookups % CHECK_EACH == 0 || !chain_hit(chain, caller, (uintptr_t)frame, &site), 0))
 		site = look_up_site(file, caller, (uintptr_t)frame, chain);
 	if (__builtin_expect(site == OBJECT_LOG_NO_SITE, 0))
 		__atomic_fetch_add(&file->unnamed, 1, __ATOMIC_RELAXED);
@@ -977,14 +987,19 @@ log_died(const void *address, uint64_t time)
 void
 log_changed(enum object_log_kind kind, const void *address, size_t size, uint64_t time)
 {
-	if (__builtin_expect(remedies != NULL, 0) && kind == OBJECT_UNMAPPED)
-		end_remedy(address, size);
 	write_event(state->file, &(struct object_log_event){
 					 .time = time,
 					 .address = (uint64_t)(uintptr_t)address,
 					 .size = size,
 					 .kind = (uint8_t)kind,
 				 });
+}
+
+void
+log_unmapping(const void *address, size_t size)
+{
+	if (__builtin_expect(remedies != NULL, 0))
+		end_remedy(address, size);
 }
 
 void
@@ -1043,6 +1058,6 @@ log_open_beside(const char *prefix, int flags)
 void
 log_begin_process(void)
 {
-	pthread_atfork(NULL, NULL, begin_child);
+	pthread_atfork(prepare_fork, NULL, begin_child);
 	has_thread_end = pthread_key_create(&thread_end, end_thread) == 0;
 }

@@ -39,6 +39,9 @@ void log_born(enum object_log_kind kind, const void *address, size_t size, const
 void log_died(const void *address, uint64_t time);
 void log_changed(enum object_log_kind kind, const void *address, size_t size, uint64_t time);
 
+/* Before a mapping is taken away: another thread may have one there at once. size 0: what begins at the address. */
+void log_unmapping(const void *address, size_t size);
+
 /* Where the calling thread's stack is; without this it is not known, and a call chain may be one that was there before.
  */
 void log_set_stack(const void *stack, size_t size);

@@ -155,7 +155,8 @@ parse_model(int key, char *text, struct argp_state *state)
 	struct command_request *request = state->input;
 	struct setup *setup = &request->setup;
 
-	request->modelled = key >= KEY_MODEL && key <= KEY_PREFIX ? name_of(key) : request->modelled;
+	if (key >= KEY_MODEL && key <= KEY_PREFIX)
+		request->model_option = name_of(key);
 	switch (key) {
 	case KEY_MODEL:
 		take_model(state, setup, text);

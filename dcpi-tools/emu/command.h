@@ -27,8 +27,8 @@ struct command_request {
 	struct options options;
 	struct setup setup; /* without machine, pipeline and threads; setup_init() comes before the options */
 	const char *cpu, *prefix;
-	bool events_chosen;   /* by --event: only those */
-	const char *modelled; /* the last option given that says what is modelled and how; NULL: none */
+	bool events_chosen;       /* by --event: only those */
+	const char *model_option; /* the last option given that says what is modelled and how; NULL: none */
 	const char *label;
 	bool without_database, is_quiet;
 	char **command;

@@ -159,7 +159,8 @@ pass_result(void *context)
 }
 
 static int
-measure(const struct emulation_request *like, uint64_t bytes, bool is_single, int pipe_ends[2], double *seconds)
+measure(const struct emulation_request *like, uint64_t bytes, bool is_single, int pipe_ends[2], double *seconds,
+        bool *asked)
 {
 	char self[PATH_MAX], number[32], text[64] = "";
 	char *const command[] = {self, COPY_COST_COMMAND, number, is_single ? "1" : NULL, NULL};
@@ -183,6 +184,9 @@ measure(const struct emulation_request *like, uint64_t bytes, bool is_single, in
 	setup.access_period = 0;
 	snprintf(number, sizeof(number), "%" PRIu64, bytes);
 	status = emulation_run(&request, &outcome);
+	*asked = outcome.run.asked;
+	if (!status && *asked)
+		status = STATUS_FAILURE;
 	emulation_fini(&outcome);
 	close(pipe_ends[1]);
 	pipe_ends[1] = -1;
@@ -192,7 +196,7 @@ measure(const struct emulation_request *like, uint64_t bytes, bool is_single, in
 }
 
 int
-copy_cost_measure(const struct emulation_request *like, uint64_t bytes, bool is_single, double *seconds)
+copy_cost_measure(const struct emulation_request *like, uint64_t bytes, bool is_single, double *seconds, bool *asked)
 {
 	const uint64_t measured = bytes < BYTES_MAX ? bytes : BYTES_MAX;
 	int pipe_ends[2], status;
@@ -202,7 +206,7 @@ copy_cost_measure(const struct emulation_request *like, uint64_t bytes, bool is_
 		return STATUS_OK;
 	if (pipe(pipe_ends) < 0)
 		return message_cannot(NULL, "measure what copying takes", -errno, NULL);
-	status = measure(like, measured, is_single, pipe_ends, seconds);
+	status = measure(like, measured, is_single, pipe_ends, seconds, asked);
 	*seconds *= (double)bytes / (double)measured;
 	close(pipe_ends[0]);
 	if (pipe_ends[1] >= 0)

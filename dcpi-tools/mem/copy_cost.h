@@ -20,6 +20,7 @@ int mem_copy_cost_main(int argc, char **argv);
  * one thread of each, or one on each of its cores. `like`: how the program was run. STATUS_OK, or an exit status after
  * a message.
  */
-int copy_cost_measure(const struct emulation_request *like, uint64_t bytes, bool is_single, double *seconds);
+int copy_cost_measure(const struct emulation_request *like, uint64_t bytes, bool is_single, double *seconds,
+                      bool *asked);
 
 #endif

@@ -18,8 +18,6 @@
 #include "memory/object_event.h"
 #include "memory/object_map.h"
 
-#define ANCESTORS_MAX 64
-
 struct log_file {
 	struct object_log_reader *reader;
 	int pid, number;
@@ -46,7 +44,7 @@ struct logs {
 	struct log_site *sites; /* by these numbers */
 	size_t site_count, site_room;
 	uint32_t of_log;                  /* which of the logs is being read */
-	unsigned orphans;                 /* processes whose parents' logs are gone */
+	unsigned parents_missing;         /* logs of parents that are not there */
 	unsigned read_elsewhere, damaged; /* logs that were left out, or are read no further */
 };
 
@@ -171,19 +169,27 @@ number_of_site(struct logs *logs, uint32_t log, uint32_t site)
 	return number;
 }
 
+/* Give the event's site its number in the history. False: no memory. */
+static bool
+number_event(struct logs *logs, struct object_log_event *event)
+{
+	uint32_t number;
+
+	if (event->site == OBJECT_LOG_NO_SITE)
+		return true;
+	number = number_of_site(logs, logs->of_log, event->site);
+	event->site = number + 1;
+	return number != MEMORY_NOTHING;
+}
+
 static int
 take_event(void *context, uint32_t tid, const struct object_log_event *event)
 {
 	struct logs *logs = context;
 	struct object_log_event taken = *event;
 
-	if (taken.site != OBJECT_LOG_NO_SITE) {
-		const uint32_t number = number_of_site(logs, logs->of_log, taken.site);
-
-		if (number == MEMORY_NOTHING)
-			return -ENOMEM;
-		taken.site = number + 1;
-	}
+	if (!number_event(logs, &taken))
+		return -ENOMEM;
 	return access_history_event(logs->history, logs->logs[logs->of_log].process, tid, &taken);
 }
 
@@ -214,104 +220,164 @@ take_live(const struct logs *logs, const struct log_file *log, live_objects_visi
 
 /* ---- objects that a process has from its parent ---- */
 
+/* What lives in the ancestors of a process, the oldest's first; its sites have the numbers of the history. */
 struct inheritance {
 	struct logs *logs;
-	uint64_t forked; /* CLOCK_MONOTONIC, ns */
+	struct live_objects *live;
+	uint64_t forked; /* CLOCK_MONOTONIC, ns: what the ancestor does later is not the process's */
+	uint32_t process;
 	int err;
 };
 
+/* Stacks and thread-local memory are those of threads that the child does not have. */
 static int
-keep_live(void *context, uint32_t tid, const struct object_log_event *event)
+keep_event(void *context, uint32_t tid, const struct object_log_event *event)
 {
-	return live_objects_event(context, tid, event);
+	const struct inheritance *inheritance = context;
+	struct object_log_event kept = *event;
+
+	if (event->time > inheritance->forked || event->kind == OBJECT_STACK || event->kind == OBJECT_THREAD_LOCAL)
+		return 0;
+	if (!number_event(inheritance->logs, &kept))
+		return -ENOMEM;
+	return live_objects_event(inheritance->live, tid, &kept);
 }
 
-/* Stacks and thread-local memory are those of threads that the child does not have. */
 static void
-inherit_object(void *context, const struct object *object)
+give_object(void *context, const struct object *object)
 {
 	struct inheritance *inheritance = context;
 	const struct object_log_event event = object_event_of(object);
 
-	if (!inheritance->err && object->born <= inheritance->forked &&
-	    (object->kind == OBJECT_BORN || object->kind == OBJECT_MAPPED))
-		inheritance->err = take_event(inheritance->logs, object->tid, &event);
+	if (!inheritance->err)
+		inheritance->err =
+			access_history_event(inheritance->logs->history, inheritance->process, object->tid, &event);
 }
 
-/* What lives now in a process, of which `reader` is the log: 0, or an error of reading it. */
-static int
-read_live(const struct logs *logs, struct object_log_reader *reader, const struct log_file *log,
-          struct live_objects *live)
+static bool
+is_read_by_us(const struct logs *logs, int pid, int number)
 {
-	int err = object_log_reader_claim(reader);
+	for (size_t i = 0; i < logs->count; i++) {
+		const struct log_file *log = &logs->logs[i];
+
+		if (log->pid == pid && log->number == number && log->process != MEMORY_NOTHING && !log->is_ancestors)
+			return true;
+	}
+	return false;
+}
+
+/* What a log cannot be read for is counted, and said at the end. Returns -ENOMEM or 0. */
+static int
+count_fault(struct logs *logs, int err)
+{
+	if (err == -ENOMEM)
+		return err;
+	logs->read_elsewhere += err == -EBUSY;
+	logs->parents_missing += err == -ENOENT;
+	logs->damaged += err && err != -EBUSY && err != -ENOENT;
+	return 0;
+}
+
+/*
+ * Take what lived in an ancestor when the next one was forked. A log that we read already, too, has one reader: it is
+ * read without asking, so of what changes meanwhile some may come twice.
+ */
+static int
+read_ancestor(struct inheritance *inheritance, struct object_log_reader *reader)
+{
+	struct logs *logs = inheritance->logs;
+	const struct log_file *log = &logs->logs[logs->of_log];
+	int err = is_read_by_us(logs, log->pid, log->number) ? 0 : object_log_reader_claim(reader);
 
 	if (!err && object_log_reader_has_live(reader))
-		err = take_live(logs, log, keep_live, live);
+		err = take_live(logs, log, keep_event, inheritance);
 	if (!err)
-		err = object_log_reader_take(reader, UINT64_MAX, false, keep_live, live);
-	live_objects_advance(live, UINT64_MAX);
-	return err;
+		err = object_log_reader_take(reader, UINT64_MAX, false, keep_event, inheritance);
+	live_objects_advance(inheritance->live, UINT64_MAX);
+	return count_fault(logs, err);
 }
 
-/* `reader` is of the log of who forked it at `forked`, whose objects are the history's from now on. 0 or -ENOMEM. */
+/* For the names of its call chains; it is read only, so its process does not wait for us. 0 or an error. */
 static int
-take_from_parent(struct logs *logs, struct object_log_reader *reader, uint64_t forked)
+add_ancestor(struct inheritance *inheritance, int pid, int number)
 {
-	struct inheritance inheritance = {.logs = logs, .forked = forked};
-	struct live_objects *live = live_objects_new(NULL);
-	int err = live ? read_live(logs, reader, &logs->logs[logs->of_log], live) : -ENOMEM;
-
-	logs->read_elsewhere += err == -EBUSY;
-	logs->damaged += err && err != -EBUSY && err != -ENOMEM;
-	if (live)
-		object_map_each(live_objects_map(live), inherit_object, &inheritance);
-	live_objects_free(live);
-	return err == -ENOMEM ? err : inheritance.err;
-}
-
-/* For the names of its call chains; it is read only, so its process does not wait for us. */
-static int
-add_ancestor(struct logs *logs, int pid, int number, uint32_t process)
-{
+	struct logs *logs = inheritance->logs;
 	struct object_log_reader *reader = open_log(logs, pid, number, O_RDONLY);
-	struct log_file *log = reader ? ARRAY_APPEND(logs->logs, logs->count, logs->room) : NULL;
+	struct log_file *log;
 
+	if (!reader)
+		return -errno;
+	log = ARRAY_APPEND(logs->logs, logs->count, logs->room);
 	if (!log) {
 		object_log_reader_free(reader);
 		return -ENOMEM;
 	}
 	*log = (struct log_file){
-		.reader = reader, .pid = pid, .number = number, .process = process, .is_ancestors = true};
+		.reader = reader, .pid = pid, .number = number, .process = inheritance->process, .is_ancestors = true};
 	logs->of_log = (uint32_t)logs->count - 1;
 	return 0;
 }
 
 /*
- * The objects that the process which wrote a log has from who forked it, and that one from its own parent, which come
- * first. What ended there since the fork is not known any more: the process may have it yet. 0 or -ENOMEM.
+ * The parent of the process that wrote a log, after its own parent. An older log has a smaller time at its beginning:
+ * so files that name each other end this, and another process that has the parent's pid is none. 0 or -ENOMEM.
  */
 static int
-inherit(struct logs *logs, const struct object_log_reader *child, uint32_t process, unsigned generation)
+take_parent(struct inheritance *inheritance, const struct object_log_reader *child)
 {
+	struct logs *logs = inheritance->logs;
 	struct object_log_reader *reader;
 	uint32_t pid, number;
 	uint64_t forked;
 	int err;
 
-	if (generation == ANCESTORS_MAX || !object_log_reader_parent(child, &pid, &number, &forked))
+	if (!object_log_reader_parent(child, &pid, &number, &forked))
 		return 0;
-	reader = open_log(logs, (int)pid, (int)number, O_RDWR);
-	if (!reader) {
-		logs->orphans += errno != ENOMEM;
-		return errno == ENOMEM ? -ENOMEM : 0;
+	reader = open_log(logs, (int)pid, (int)number, is_read_by_us(logs, (int)pid, (int)number) ? O_RDONLY : O_RDWR);
+	if (!reader)
+		return count_fault(logs, -errno);
+	if (object_log_reader_clock(reader) != object_log_reader_clock(child) ||
+	    object_log_reader_began(reader) >= object_log_reader_began(child)) {
+		object_log_reader_free(reader);
+		return count_fault(logs, -ENOENT);
 	}
-	err = inherit(logs, reader, process, generation + 1);
-	if (!err)
-		err = add_ancestor(logs, (int)pid, (int)number, process);
-	if (!err)
-		err = take_from_parent(logs, reader, forked);
+	err = take_parent(inheritance, reader);
+	inheritance->forked = object_log_reader_time(reader, forked);
+	if (!err) {
+		const int added = add_ancestor(inheritance, (int)pid, (int)number);
+
+		err = added ? count_fault(logs, added) : read_ancestor(inheritance, reader);
+	}
 	object_log_reader_free(reader);
 	return err;
+}
+
+/*
+ * The objects that the process which wrote a log has from its parents. What one has ended since its child's fork, and
+ * its log does not say any more, the child may have yet; what a child ended before we read its log, it seems to have.
+ * 0 or -ENOMEM.
+ */
+static int
+inherit(struct logs *logs, const struct log_file *log)
+{
+	struct inheritance inheritance = {.logs = logs, .process = log->process, .live = live_objects_new(NULL)};
+	int err = inheritance.live ? take_parent(&inheritance, log->reader) : -ENOMEM;
+
+	if (!err)
+		object_map_each(live_objects_map(inheritance.live), give_object, &inheritance);
+	live_objects_free(inheritance.live);
+	return err ? err : inheritance.err;
+}
+
+/* Whether the process has executed another program since. */
+static bool
+is_of_former_program(const struct logs *logs, const struct log_file *log)
+{
+	for (size_t i = 0; i < logs->count; i++) {
+		if (logs->logs[i].pid == log->pid && logs->logs[i].number > log->number)
+			return true;
+	}
+	return false;
 }
 
 /* ---- logs of processes that are known ---- */
@@ -328,8 +394,9 @@ begin_log(struct logs *logs, uint32_t number)
 	logs->damaged += err && err != -EBUSY;
 	if (err)
 		return 0;
-	if (!logs->is_target && logs->processes.parent(logs->processes.context, log->process) == MEMORY_NOTHING)
-		err = inherit(logs, log->reader, log->process, 0);
+	if (!logs->is_target && logs->processes.parent(logs->processes.context, log->process) == MEMORY_NOTHING &&
+	    !is_of_former_program(logs, log))
+		err = inherit(logs, log);
 	log = &logs->logs[number];
 	logs->of_log = number;
 	if (err || !object_log_reader_has_live(log->reader))
@@ -495,10 +562,10 @@ logs_say_faults(const struct logs *logs)
 		              "another dcpimem reads the objects of %u process%s: they have no names here; "
 		              "wait for its end",
 		              logs->read_elsewhere, logs->read_elsewhere == 1 ? "" : "es");
-	if (logs->orphans)
-		message_print(
-			logs->directory, "the log of who forked %u process%s is gone: what %s from there has no names",
-			logs->orphans, logs->orphans == 1 ? "" : "es", logs->orphans == 1 ? "it has" : "they have");
+	if (logs->parents_missing)
+		message_print(logs->directory, "the log of %s is gone: what %s from before the fork has no names",
+		              logs->parents_missing == 1 ? "a parent" : "parents",
+		              logs->parents_missing == 1 ? "its child has" : "their children have");
 	if (logs->damaged)
 		message_print(logs->directory,
 		              "%u log%s of objects %s damaged, perhaps by the program: what it made after that has no "

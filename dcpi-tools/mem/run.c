@@ -180,11 +180,12 @@ add_group(const struct mem_run *run, const struct memory_report *report, const s
 		return true;
 	}
 	if (group->site != MEMORY_NOTHING) {
-		count = collector_site_hashes(run->collector, group->site, hashes,
-		                              OBJECT_REMEDIES_MAX - list->site_count);
+		count = collector_site_hashes(run->collector, group->site, hashes, OBJECT_REMEDIES_MAX);
+		if (count > OBJECT_REMEDIES_MAX - list->site_count)
+			return false;
 		for (size_t i = 0; i < count; i++)
 			list->sites[list->site_count++] = (struct object_remedy_site){.hash = hashes[i], .kind = kind};
-		return list->site_count < OBJECT_REMEDIES_MAX;
+		return true;
 	}
 	for (uint32_t i = 0; i < group->object_count && group->kind == MEMORY_STATIC; i++) {
 		const struct memory_member *member = &report->objects[group->first_object + i];
@@ -219,8 +220,8 @@ copied_bytes(const struct memory_report *report, enum memory_verdict verdict)
 }
 
 /*
- * Run the program once more, with the remedy of all objects that have this verdict. A trial that cannot be made was
- * said by a message, and *asked tells whether the user ended it.
+ * Run the program once more, with the remedy of all objects that have this verdict. STATUS_OK, or an exit status if it
+ * could not be tried: the report says why. *asked: whether the user ended it.
  */
 static int
 run_trial(struct mem_run *run, const struct memory_report *report, enum memory_verdict verdict, double before,
@@ -234,11 +235,11 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 	struct emulation_request emulation = emulation_of(&request->once);
 	struct mem_trial *result = &run->trials[run->trial_count++];
 	struct emulation_outcome outcome;
-	bool is_partial = false;
+	bool is_partial = false, ended_otherwise = false;
 	double copying;
 	int status;
 
-	*result = (struct mem_trial){.verdict = verdict, .before = before};
+	*result = (struct mem_trial){.verdict = verdict, .before = before, .missing = "there is no memory for it"};
 	if (!list)
 		return message_cannot(NULL, "try a remedy", -ENOMEM, NULL);
 	memcpy(trial.tracker, run->tracker, sizeof(trial.tracker));
@@ -269,14 +270,17 @@ run_trial(struct mem_run *run, const struct memory_report *report, enum memory_v
 	if (!status && outcome.run.status != run->program_status) {
 		result->missing = "the program ended otherwise with it: what it took cannot be compared";
 		status = STATUS_FAILURE;
+		ended_otherwise = true;
 	}
 	if (!status)
 		status = copy_cost_measure(&emulation, copied_bytes(report, verdict), verdict == VERDICT_MIGRATE,
-		                           &copying);
-	if (!status)
+		                           &copying, asked);
+	if (!status) {
+		result->missing = NULL;
 		result->seconds = emulation_seconds(&request->once.common.setup, &outcome) + copying;
-	else if (!result->missing)
+	} else if (!ended_otherwise) {
 		result->missing = *asked ? "the run with it was ended" : "the run with it failed";
+	}
 	emulation_fini(&outcome);
 	free(list);
 	return status;
@@ -333,9 +337,9 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "--try goes with --machine NAME: an emulated machine alone can have remedies");
 	else if (request->once.threads)
 		argp_error(state, "--threads goes with --machine NAME: it chooses from that machine's cores");
-	else if (request->once.common.modelled)
+	else if (request->once.common.model_option)
 		argp_error(state, "--%s goes with --machine NAME: it says how that machine is emulated",
-		           request->once.common.modelled);
+		           request->once.common.model_option);
 	if (request->once.machine && request->source)
 		argp_error(state, "--source is of this machine: it does not go with --machine");
 	if (!(request->once.common.setup.parts & SETUP_CACHES))

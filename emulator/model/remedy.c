@@ -153,14 +153,16 @@ add_range(struct remedies *remedies, struct remedy_range range)
 	return true;
 }
 
-/* Under the lock: those that begin in [start, end). */
+/* Under the lock: those that are within `size` bytes; 0: the one that begins there. */
 static void
-end_ranges(struct remedies *remedies, uint64_t start, uint64_t end)
+end_ranges(struct remedies *remedies, uint64_t start, uint64_t size)
 {
 	uint32_t at = find_place(remedies, start);
 
 	at += at < remedies->count && remedies->ranges[at].start < start;
-	while (at < remedies->count && remedies->ranges[at].start < end)
+	if (!size && at < remedies->count && remedies->ranges[at].start == start)
+		remove_range(remedies, at);
+	while (at < remedies->count && remedies->ranges[at].end <= start + size)
 		remove_range(remedies, at);
 }
 
@@ -173,7 +175,7 @@ remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum ob
 		return false;
 	pthread_mutex_lock(&remedies->lock);
 	if (kind == OBJECT_REMEDY_NONE)
-		end_ranges(remedies, address, address + (size ? size : 1));
+		end_ranges(remedies, address, size);
 	else if (size)
 		has_room = add_range(remedies, (struct remedy_range){address, address + size, kind, 0, NULL});
 	pthread_mutex_unlock(&remedies->lock);

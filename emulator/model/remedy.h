@@ -22,8 +22,9 @@ struct remedies *remedies_new(unsigned nodes, unsigned page_shift, unsigned line
 void remedies_free(struct remedies *remedies); /* NULL is allowed */
 
 /*
- * From now on the `size` bytes at `address` have the remedy `kind`; OBJECT_REMEDY_NONE: what begins there, or at the
- * address if size is 0, has none. False: there is no room for it, 65,536 have one, and it is left as it is.
+ * From now on the `size` bytes at `address` have the remedy `kind`; OBJECT_REMEDY_NONE: what is there as a
+ * whole, or begins there if size is 0, has none. False: there is no room for it, 65,536 have one, and it is left as it
+ * is.
  */
 bool remedies_set(struct remedies *remedies, uint64_t address, uint64_t size, enum object_remedy kind);
 

@@ -327,7 +327,7 @@ object_log_reader_parent(const struct object_log_reader *reader, uint32_t *pid, 
 {
 	*pid = reader->parent_pid;
 	*number = reader->parent_number;
-	*forked = object_log_reader_time(reader, reader->forked);
+	*forked = reader->forked;
 	return reader->parent_pid != 0;
 }
 

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OBJECT_LOG_MAGIC UINT64_C(0x3173746a626f6364) /* "dcobjts1" */
+#define OBJECT_LOG_MAGIC UINT64_C(0x3273746a626f6364) /* "dcobjts2" */
 /* In the tracker's environment: where it makes its file; and, if it is to keep pages on their nodes (tracker/pages.c)
  */
 #define OBJECT_LOG_DIRECTORY "DCPI_OBJECTS"
@@ -156,12 +156,11 @@ struct object_log_header {
 	uint64_t unnamed;         /* objects for whose call chain the table had no room */
 	uint64_t checked,
 		wrong; /* call chains that were looked up by place, unwound again to check that; that differed */
-	uint32_t parent_pid,
-		parent_number; /* of the log of who forked the process; 0: it has executed a program itself */
-	uint64_t forked;       /* `clock` when it was; what the parent made before is the process's, too */
-	uint32_t has_keeper;   /* a thread of the process reads the file, too */
-	uint32_t pass;         /* odd while that changes which objects live */
-	uint32_t beside;       /* enum object_log_beside */
+	uint32_t parent_pid, parent_number; /* of the parent's log, if fork() made the process; else 0 */
+	uint64_t forked;                    /* `clock` when it was; what the parent made before is the process's, too */
+	uint32_t has_keeper;                /* a thread of the process reads the file, too */
+	uint32_t pass;                      /* odd while that changes which objects live */
+	uint32_t beside;                    /* enum object_log_beside */
 	uint8_t padding[4096 - 16 * 8 - 3 * 4];
 };
 
@@ -239,8 +238,8 @@ enum object_log_clock object_log_reader_clock(const struct object_log_reader *re
 uint64_t object_log_reader_began(const struct object_log_reader *reader); /* the file, by its own clock */
 
 /*
- * Whether fork() made the process, and its parent had a log: that one's pid and number, and when, as
- * object_log_reader_time() has it.
+ * Whether fork() made the process, and its parent had a log: that one's pid and number, and when, by the clock of both
+ * logs.
  */
 bool object_log_reader_parent(const struct object_log_reader *reader, uint32_t *pid, uint32_t *number,
                               uint64_t *forked);

@@ -5,7 +5,8 @@
  * second are made and end. It never ends by itself.
  *
  * With an argument a child of a child does so, with the object that the first process made: "waits": its parents wait
- * for it, and make and end objects, too; "daemon": they end. It prints its pid.
+ * for it; "daemon": they end. It prints its pid. It also touches pages that it maps where make_ended() was, which the
+ * child had from the first process and ended, and where its waiting parent has make_later(), made after the fork.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,8 +24,10 @@
 #define SMALL   1000
 #define AT_ONCE 10000
 
-static __attribute__((noinline)) char *
-make_pages(void)
+static char *ended, *later; /* objects that the last child does not have */
+
+static inline __attribute__((always_inline)) char *
+get_pages(void)
 {
 	char *pages = aligned_alloc(PAGE, BYTES);
 
@@ -32,22 +36,83 @@ make_pages(void)
 	return pages;
 }
 
-/* The process goes on in a child. */
+static __attribute__((noinline)) char *
+make_pages(void)
+{
+	char *pages = get_pages();
+
+	__asm__ volatile("" : "+r"(pages));
+	return pages;
+}
+
+static __attribute__((noinline)) char *
+make_ended(void)
+{
+	char *pages = get_pages();
+
+	__asm__ volatile("" : "+r"(pages));
+	return pages;
+}
+
+static __attribute__((noinline)) char *
+make_later(void)
+{
+	char *pages = get_pages();
+
+	__asm__ volatile("" : "+r"(pages));
+	return pages;
+}
+
+/* What is mapped there is not the tracker's business. */
+static void
+map_without_tracker(char *address)
+{
+	if (syscall(SYS_mmap, address, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    -1)
+		abort();
+}
+
+/* The process goes on in a child, and tells it where its next object is. */
 static void
 become_child(bool waits)
 {
-	const pid_t child = fork();
+	int ends[2];
+	pid_t child;
 
-	if (child < 0)
+	if (pipe(ends) || (child = fork()) < 0)
 		abort();
-	if (child == 0)
+	if (child == 0) {
+		if (read(ends[0], &later, sizeof(later)) != sizeof(later))
+			abort();
 		return;
-	while (waits && waitpid(child, NULL, WNOHANG) == 0) {
-		for (unsigned i = 0; i < SMALL; i++)
-			free(calloc(1, BYTES / SMALL));
-		usleep(10000);
 	}
+	later = make_later();
+	if (write(ends[1], &later, sizeof(later)) != sizeof(later))
+		abort();
+	if (waits)
+		waitpid(child, NULL, 0);
 	_exit(0);
+}
+
+static void
+become_grandchild(bool waits)
+{
+	ended = make_ended();
+	become_child(waits);
+	free(ended);
+	become_child(waits);
+	map_without_tracker(ended);
+	if (later != ended)
+		map_without_tracker(later);
+	dprintf(1, "%d\n", (int)getpid());
+}
+
+static void
+touch_again(char *pages)
+{
+	madvise(pages, BYTES, MADV_DONTNEED);
+	for (unsigned page = 0; page < BYTES / PAGE; page++)
+		((volatile char *)pages)[(size_t)page * PAGE] = 1;
 }
 
 int
@@ -57,20 +122,18 @@ main(int argc, char **argv)
 	static char *small[SMALL];
 	char *volatile pages = make_pages();
 
-	for (unsigned i = 0; i < 2 && argc > 1; i++) {
-		become_child(strcmp(argv[1], "waits") == 0);
-		small[i] = malloc(100);
-	}
 	if (argc > 1)
-		dprintf(1, "%d\n", (int)getpid());
-	for (unsigned i = 2; pages; i++) {
+		become_grandchild(strcmp(argv[1], "waits") == 0);
+	for (unsigned i = 0; pages; i++) {
 		free(small[i % SMALL]);
 		small[i % SMALL] = malloc(16 + i % 300);
 		if (i % AT_ONCE)
 			continue;
-		madvise(pages, BYTES, MADV_DONTNEED);
-		for (unsigned page = 0; page < BYTES / PAGE; page++)
-			pages[(size_t)page * PAGE] = 1;
+		touch_again(pages);
+		if (ended)
+			touch_again(ended);
+		if (later != ended)
+			touch_again(later);
 		nanosleep(&pause, NULL);
 	}
 	return 1;
