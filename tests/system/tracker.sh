@@ -233,7 +233,7 @@ harm()
 		check "... and what is there can be read" "$shows" "$disk"
 		umount "$disk"
 	done
-	mount -t tmpfs -o size=17m,mode=1777 tmpfs "$disk" 2>/dev/null &&
+	mount -t tmpfs -o size=13m,mode=1777 tmpfs "$disk" 2>/dev/null &&
 		check_equal 'a disk that has no room for what lives costs only that' '0 1' \
 			"$(DCPI_OBJECTS_READ='' LD_PRELOAD=$tracker DCPI_OBJECTS=$disk "$objects" steady 4000 >"$scratch/out" 2>&1
 				echo $?) $("$shows" "$disk" | grep -c ': ok .* lost [1-9]')"
