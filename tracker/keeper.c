@@ -81,6 +81,8 @@ add_segment(uint64_t segment)
 	}
 	if (header)
 		munmap(header, sizeof(*header));
+	if (is_first && !part)
+		(void)!ftruncate(fd, 0); /* an empty file says that it has nothing */
 	close(fd);
 	keeper.segments[segment] = part;
 	return part != NULL;

@@ -216,6 +216,10 @@ live_objects_read(int fd, live_objects_visit *visit, void *context)
 
 	if (!err && (fstat(fd, &status) || (got = pread(fd, &header, sizeof(header), 0)) < 0))
 		err = -errno;
+	if (!err && status.st_size == 0) {
+		free(leaves);
+		return 0; /* there was no room for it on the disk */
+	}
 	if (!err && ((size_t)got < sizeof(header) || header.magic != LIVE_OBJECTS_MAGIC ||
 	             header.leaf_bytes != sizeof(*leaves) || !S_ISREG(status.st_mode)))
 		err = -EPROTO;

@@ -52,8 +52,8 @@ const struct object_map *live_objects_map(const struct live_objects *live);
 typedef int live_objects_visit(void *context, uint32_t tid, const struct object_log_event *event);
 
 /*
- * Visit each object of a process's file once; of one that changes meanwhile, some perhaps twice. Nothing in it is
- * trusted: kinds are those of enum object_log_kind that make an object.
+ * Visit each object of a process's file once; of one that changes meanwhile, some perhaps twice. An empty file has
+ * none. Nothing in it is trusted: kinds are those of enum object_log_kind that make an object.
  *
  * 0; what a visit ended with; -EPROTO: it is no such file, or damaged; -ENOMEM; of fstat(), pread().
  */

@@ -309,6 +309,8 @@ a_file_that_ends_within_a_leaf_is_damaged(void **state)
 	assert_int_equal(live_objects_read(fd, see_slot, stage), 0);
 	assert_int_equal(ftruncate(fd, 10), 0);
 	assert_int_equal(live_objects_read(fd, see_slot, stage), -EPROTO);
+	assert_int_equal(ftruncate(fd, 0), 0); /* there was no room for it */
+	assert_int_equal(live_objects_read(fd, see_slot, stage), 0);
 	close(fd);
 }
 
