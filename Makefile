@@ -37,7 +37,7 @@ unitdir ?= /lib/systemd/system
 sysusersdir ?= /usr/lib/sysusers.d
 tmpfilesdir ?= /usr/lib/tmpfiles.d
 
-ROOMS := base event stream tally process unwind memory profile image code machine analysis api salvage control
+ROOMS := base event stream tally process unwind memory profile image code machine analysis locality api salvage control
 DAEMON_ROOMS := base event stream tally process unwind memory profile control
 
 # What each room needs from outside. The daemon must not link what image/ and code/ need.
@@ -54,6 +54,7 @@ LIBS_image := -ldw -lelf -llzma -liberty
 LIBS_code := -Wl,--push-state,--no-as-needed -lcapstone -Wl,--pop-state -lZydis -lZycore -lm
 LIBS_machine :=
 LIBS_analysis := -llbfgs -lm -lpthread
+LIBS_locality :=
 LIBS_api :=
 LIBS_salvage :=
 LIBS_control := -ljansson
@@ -97,11 +98,12 @@ LIBS_CAPTURE := -lseccomp
 include scripts/library.mk
 include scripts/emulator.mk
 include scripts/tracker.mk
+include scripts/locality.mk
 
 .PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks bench-tracker benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: programs $(PLUGINS) $(TRACKER) libraries manuals
+all: programs $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) libraries manuals
 
 # Without what emulators load, what other programs link, and what people read.
 programs: $(PROGRAMS) $(REPLICA) $(CAPTURE)
@@ -195,6 +197,8 @@ IMPORT_OBJECTS := $(call objects,$(call sources,dcpi-tools/import))
 $(BUILD)/bin/dcpimport: $(IMPORT_OBJECTS)
 $(BUILD)/bin/dcpimem: $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 $(BUILD)/bin/dcpimem: LIBS_TOOLS += $(LIBS_MEM)
+LOC_OBJECTS := $(call objects,$(call sources,dcpi-tools/loc)) $(EMULATED_OBJECTS)
+$(BUILD)/bin/dcpiloc: $(LOC_OBJECTS)
 TOPSTALLS_OBJECTS := $(call objects,$(call sources,dcpi-tools/topstalls))
 $(BUILD)/bin/dcpitopstalls: $(TOPSTALLS_OBJECTS)
 STATS_OBJECTS := $(call objects,$(call sources,dcpi-tools/stats))
@@ -451,7 +455,7 @@ bench-tracker: all workloads
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz access_type_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \
-	run_time_code_fuzz salvage_fuzz unwind_build_fuzz memory_profile_fuzz object_log_fuzz spe_fuzz)
+	run_time_code_fuzz salvage_fuzz unwind_build_fuzz memory_profile_fuzz object_log_fuzz spe_fuzz locality_record_fuzz)
 $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))

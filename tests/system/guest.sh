@@ -30,7 +30,7 @@ guest_of_two_nodes=("${guest_of_one_node[@]}"
 guest_packages()
 {
 	printf '%s\n' linux-image-arm64 busybox-static libstdc++6
-	sed -n 's/^build: //p' "$top/scripts/packages" | tr ' ' '\n' | grep -e '-dev$'
+	sed -n 's/^build: //p' "$top/scripts/packages" | tr ' ' '\n' | grep -e '^[^|]*-dev$'
 }
 
 # An apt of its own that knows only arm64 and has nothing installed but what a kernel is installed with; sources and keys

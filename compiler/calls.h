@@ -1,0 +1,46 @@
+/*
+ * calls.h - what a program that was compiled with pass.cc calls
+ *
+ * Each thread has a countdown. While it is not negative, nothing is called. A loop that is entered subtracts the
+ * references that it is about to make; one whose references are not known subtracts those of each iteration.
+ *
+ * Thread rule: any thread; also in signal handlers.
+ */
+#ifndef DCPI_COMPILER_CALLS_H
+#define DCPI_COMPILER_CALLS_H
+
+/* For the compiler: the names of what is below. */
+#define CALL_LEFT   "dcpi_locality_left"
+#define CALL_LOOP   "dcpi_locality_loop"
+#define CALL_STREAM "dcpi_locality_stream"
+#define CALL_GATHER "dcpi_locality_gather"
+#define CALL_TOUCH  "dcpi_locality_touch"
+#define CALL_SYNC   "dcpi_locality_sync"
+
+#ifndef __cplusplus
+#include <stddef.h>
+#include <sys/types.h>
+
+extern _Thread_local ssize_t dcpi_locality_left;
+
+/* A loop is entered that `text` describes (locality/record.h), for so many iterations. Its references follow. */
+void dcpi_locality_loop(const char *text, size_t iterations);
+
+/* A reference of it: the address of the first iteration, and how much later that of the next is. */
+void dcpi_locality_stream(unsigned number, const void *base, ssize_t step);
+
+/*
+ * A reference to base + coefficient * i, where i are what is at `index`, index + index_step and so on: integers of so
+ * many bytes, with a sign if that is negative.
+ */
+void dcpi_locality_gather(unsigned number, const char *base, ssize_t coefficient, const char *index, ssize_t index_step,
+                          int index_bytes);
+
+/* A reference to `address`, of the loop that `text` describes; nothing is recorded outside a burst. */
+void dcpi_locality_touch(const char *text, unsigned number, const void *address);
+
+/* A loop of which each reference says its address has counted down to `left`, which is negative: how to go on. */
+ssize_t dcpi_locality_sync(ssize_t left);
+#endif
+
+#endif

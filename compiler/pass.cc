@@ -1,0 +1,765 @@
+/*
+ * pass.cc - a plugin for GCC: what it knows of loops and their references is given to the run-time library
+ *
+ * It runs behind the vectoriser, in the compilers of C, C++ and Fortran. Of a loop whose number of iterations is known
+ * when it is entered, and whose references all have a base and a stride, or an index that is read from such a reference
+ * (a gather or scatter), it writes these where the loop is entered. Of other loops each reference says its address. All
+ * of that is behind a countdown of the thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction
+ * and a branch where it is entered, or one of each an iteration.
+ *
+ * The texts that describe loops are in the program, and locality/record.h says how they look. This is the only file in
+ * C++, as the headers of GCC are.
+ */
+#include "gcc-plugin.h"
+#include "plugin-version.h"
+
+#include "config.h"
+#include "system.h"
+#include "coretypes.h"
+#include "backend.h"
+#include "tree.h"
+#include "gimple.h"
+#include "tree-pass.h"
+#include "ssa.h"
+#include "gimple-pretty-print.h"
+#include "fold-const.h"
+#include "gimplify.h"
+#include "gimple-iterator.h"
+#include "gimplify-me.h"
+#include "cfgloop.h"
+#include "tree-cfg.h"
+#include "tree-into-ssa.h"
+#include "tree-ssa-loop.h"
+#include "tree-ssa-loop-niter.h"
+#include "tree-ssa-loop-manip.h"
+#include "tree-chrec.h"
+#include "tree-scalar-evolution.h"
+#include "tree-data-ref.h"
+#include "tree-affine.h"
+#include "dominance.h"
+#include "stringpool.h"
+#include "attribs.h"
+#include "diagnostic-core.h"
+#include "context.h"
+#include "cgraph.h"
+#include "varasm.h"
+
+#include "compiler/calls.h"
+
+#pragma GCC visibility push(default)
+int plugin_is_GPL_compatible;
+#pragma GCC visibility pop
+
+namespace
+{
+
+const unsigned REFERENCES_MAX = 64; /* of a loop: others are not described */
+
+/* ---- what is called ---- */
+
+struct callees {
+	tree left, loop, stream, gather, touch, sync;
+};
+
+callees callee;
+
+tree
+declare(const char *name, tree type)
+{
+	tree function = build_fn_decl(name, type);
+
+	TREE_NOTHROW(function) = 1;
+	DECL_ATTRIBUTES(function) = tree_cons(get_identifier("leaf"), NULL_TREE, DECL_ATTRIBUTES(function));
+	return function;
+}
+
+void
+declare_callees()
+{
+	const tree text = build_pointer_type(char_type_node);
+
+	callee.left = build_decl(UNKNOWN_LOCATION, VAR_DECL, get_identifier(CALL_LEFT), ssizetype);
+	TREE_PUBLIC(callee.left) = DECL_EXTERNAL(callee.left) = DECL_ARTIFICIAL(callee.left) = 1;
+	TREE_ADDRESSABLE(callee.left) = TREE_USED(callee.left) = 1;
+	set_decl_tls_model(callee.left, TLS_MODEL_INITIAL_EXEC);
+	varpool_node::get_create(callee.left);
+	callee.loop = declare(CALL_LOOP, build_function_type_list(void_type_node, text, sizetype, NULL_TREE));
+	callee.stream = declare(CALL_STREAM, build_function_type_list(void_type_node, unsigned_type_node, ptr_type_node,
+	                                                              ssizetype, NULL_TREE));
+	callee.gather = declare(CALL_GATHER,
+	                        build_function_type_list(void_type_node, unsigned_type_node, ptr_type_node, ssizetype,
+	                                                 ptr_type_node, ssizetype, integer_type_node, NULL_TREE));
+	callee.touch = declare(CALL_TOUCH, build_function_type_list(void_type_node, text, unsigned_type_node,
+	                                                            ptr_type_node, NULL_TREE));
+	callee.sync = declare(CALL_SYNC, build_function_type_list(ssizetype, ssizetype, NULL_TREE));
+}
+
+/* ---- what is known of references ---- */
+
+struct reference {
+	gimple *statement;
+	tree address; /* of this access */
+	tree name;    /* of what is accessed: a declaration or an identifier; NULL_TREE: it has none */
+	tree member;
+	unsigned size, line;
+	bool reads, writes, conditional, affine;
+	tree base, step;             /* affine */
+	tree index_base, index_step; /* gathers: base + coefficient * what is there */
+	HOST_WIDE_INT coefficient;   /* 0: it is none */
+	int index_bytes;             /* negative: it has a sign */
+};
+
+struct described {
+	class loop *loop;
+	location_t where;
+	tree iterations; /* NULL_TREE: not known at its entry */
+	bool by_entry;   /* what is known at the entry is all of it */
+	bool calls;      /* it calls functions, which may count, too */
+	auto_vec<reference> references;
+	unsigned left_out;
+};
+
+tree
+name_of_pointer(tree pointer)
+{
+	for (unsigned i = 0; pointer && i < 8; i++) {
+		gimple *definition;
+
+		if (TREE_CODE(pointer) == ADDR_EXPR)
+			return get_base_address(TREE_OPERAND(pointer, 0));
+		if (TREE_CODE(pointer) != SSA_NAME)
+			return NULL_TREE;
+		if (SSA_NAME_VAR(pointer) && DECL_NAME(SSA_NAME_VAR(pointer)) &&
+		    !DECL_ARTIFICIAL(SSA_NAME_VAR(pointer)))
+			return SSA_NAME_VAR(pointer);
+		definition = SSA_NAME_DEF_STMT(pointer);
+		if (gimple_code(definition) == GIMPLE_PHI)
+			pointer = gimple_phi_arg_def(definition, 0);
+		else if (is_gimple_assign(definition))
+			pointer = gimple_assign_rhs1(definition);
+		else
+			return NULL_TREE;
+	}
+	return NULL_TREE;
+}
+
+void
+name_reference(reference *found, tree ref, tree affine_base)
+{
+	tree base = ref;
+
+	for (; handled_component_p(base); base = TREE_OPERAND(base, 0))
+		if (TREE_CODE(base) == COMPONENT_REF && !found->member && DECL_NAME(TREE_OPERAND(base, 1)))
+			found->member = DECL_NAME(TREE_OPERAND(base, 1));
+	if (DECL_P(base))
+		found->name = base;
+	else if (TREE_CODE(base) == MEM_REF || TREE_CODE(base) == TARGET_MEM_REF)
+		found->name = name_of_pointer(TREE_OPERAND(base, 0));
+	if (!found->name && affine_base)
+		found->name = name_of_pointer(affine_base);
+}
+
+bool
+has_step(data_reference_p access)
+{
+	return DR_BASE_ADDRESS(access) && DR_OFFSET(access) && DR_STEP(access) &&
+	       !chrec_contains_undetermined(DR_STEP(access));
+}
+
+tree
+base_of(data_reference_p access)
+{
+	tree offset = fold_build2(PLUS_EXPR, sizetype, fold_convert(sizetype, unshare_expr(DR_OFFSET(access))),
+	                          fold_convert(sizetype, unshare_expr(DR_INIT(access))));
+
+	return fold_build_pointer_plus(unshare_expr(DR_BASE_ADDRESS(access)), offset);
+}
+
+/* What a conversion, or several, are of. */
+tree
+without_conversions(tree value)
+{
+	for (;;) {
+		gimple *definition;
+
+		while (CONVERT_EXPR_P(value))
+			value = TREE_OPERAND(value, 0);
+		if (TREE_CODE(value) != SSA_NAME)
+			return value;
+		definition = SSA_NAME_DEF_STMT(value);
+		if (!is_gimple_assign(definition) || !CONVERT_EXPR_CODE_P(gimple_assign_rhs_code(definition)) ||
+		    TREE_CODE(gimple_assign_rhs1(definition)) != SSA_NAME)
+			return value;
+		value = gimple_assign_rhs1(definition);
+	}
+}
+
+/* A sum of what does not change in the loop, and of a multiple of one value that is loaded in it. */
+bool
+find_index(class loop *loop, tree ref, reference *found, gimple **load)
+{
+	aff_tree sum;
+	hash_map<tree, name_expansion *> *cache = NULL;
+	unsigned varying = 0, at = 0;
+	tree value = NULL_TREE;
+
+	tree_to_aff_combination_expand(build_fold_addr_expr(unshare_expr(ref)), sizetype, &sum, &cache);
+	free_affine_expand_cache(&cache);
+	if (sum.rest)
+		return false;
+	for (unsigned i = 0; i < sum.n; i++) {
+		const tree element = without_conversions(sum.elts[i].val);
+
+		if (TREE_CODE(element) != SSA_NAME) {
+			if (!is_gimple_min_invariant(element))
+				return false;
+			continue;
+		}
+		if (SSA_NAME_IS_DEFAULT_DEF(element) ||
+		    !flow_bb_inside_loop_p(loop, gimple_bb(SSA_NAME_DEF_STMT(element))))
+			continue;
+		varying++;
+		at = i;
+		value = element;
+	}
+	if (varying != 1 || !wi::fits_shwi_p(sum.elts[at].coef))
+		return false;
+	*load = SSA_NAME_DEF_STMT(value);
+	if (!is_gimple_assign(*load) || !gimple_assign_load_p(*load) || !INTEGRAL_TYPE_P(TREE_TYPE(value)))
+		return false;
+	found->coefficient = sum.elts[at].coef.to_shwi();
+	found->index_bytes = (int)int_size_in_bytes(TREE_TYPE(value));
+	if (!TYPE_UNSIGNED(TREE_TYPE(value)))
+		found->index_bytes = -found->index_bytes;
+	aff_combination_remove_elt(&sum, at);
+	found->base = aff_combination_to_tree(&sum);
+	return found->coefficient != 0;
+}
+
+void
+find_gather(class loop *loop, tree ref, reference *found)
+{
+	vec<data_reference_p> loads = vNULL;
+	gimple *load = NULL;
+
+	if (!find_index(loop, ref, found, &load)) {
+		found->coefficient = 0;
+		return;
+	}
+	find_data_references_in_stmt(loop, load, &loads);
+	if (loads.length() == 1 && has_step(loads[0])) {
+		found->index_base = base_of(loads[0]);
+		found->index_step = unshare_expr(DR_STEP(loads[0]));
+	} else {
+		found->coefficient = 0;
+	}
+	free_data_refs(loads);
+}
+
+/* Its address can be taken where it is: no bit field, no register, nothing the compiler made for itself. */
+bool
+has_address(tree ref)
+{
+	tree base = get_base_address(ref);
+
+	if (TREE_CODE(ref) == COMPONENT_REF && DECL_BIT_FIELD(TREE_OPERAND(ref, 1)))
+		return false;
+	if (TREE_CODE(ref) == BIT_FIELD_REF || TREE_CODE(ref) == REALPART_EXPR || TREE_CODE(ref) == IMAGPART_EXPR)
+		return false;
+	return base && !(DECL_P(base) && (DECL_HARD_REGISTER(base) || is_gimple_reg(base)));
+}
+
+void
+add_reference(described *loop, gimple *statement, data_reference_p access)
+{
+	reference found = {};
+	const tree ref = DR_REF(access);
+	const HOST_WIDE_INT size = int_size_in_bytes(TREE_TYPE(ref));
+	const expanded_location where = expand_location(gimple_location(statement));
+
+	if (size <= 0 || !has_address(ref) || loop->references.length() == REFERENCES_MAX) {
+		loop->left_out++;
+		return;
+	}
+	mark_addressable(get_base_address(ref));
+	found.statement = statement;
+	found.address = build_fold_addr_expr(unshare_expr(ref));
+	found.size = (unsigned)size;
+	found.line = where.line;
+	found.reads = DR_IS_READ(access);
+	found.writes = !found.reads;
+	found.affine = has_step(access);
+	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement));
+	name_reference(&found, ref, found.affine ? DR_BASE_ADDRESS(access) : NULL_TREE);
+	if (found.affine) {
+		found.base = base_of(access);
+		found.step = unshare_expr(DR_STEP(access));
+	} else {
+		find_gather(loop->loop, ref, &found);
+	}
+	loop->by_entry &= found.affine || found.coefficient != 0;
+	loop->references.safe_push(found);
+}
+
+void
+look_at_statement(described *loop, gimple *statement)
+{
+	vec<data_reference_p> accesses = vNULL;
+
+	if (is_gimple_debug(statement) || gimple_clobber_p(statement))
+		return;
+	if (is_gimple_call(statement)) {
+		loop->calls |= !gimple_call_internal_p(statement) && !gimple_call_builtin_p(statement, BUILT_IN_NORMAL);
+		return;
+	}
+	if (!gimple_vuse(statement))
+		return;
+	/* with the loop itself as the nest: what is found holds at its entry */
+	find_data_references_in_stmt(loop->loop, statement, &accesses);
+	for (unsigned i = 0; i < accesses.length(); i++) {
+		if (stmt_ends_bb_p(statement))
+			loop->left_out++; /* it may throw: nothing can be put behind it in its block */
+		else
+			add_reference(loop, statement, accesses[i]);
+	}
+	free_data_refs(accesses);
+}
+
+location_t
+where_is(class loop *loop)
+{
+	const edge exit = single_exit(loop);
+	const gimple_stmt_iterator end = gsi_last_nondebug_bb(exit ? exit->src : loop->header);
+	gimple *last = gsi_end_p(end) ? NULL : gsi_stmt(end);
+
+	if (last && gimple_code(last) == GIMPLE_COND && gimple_location(last) != UNKNOWN_LOCATION)
+		return gimple_location(last);
+	for (gimple_stmt_iterator at = gsi_start_bb(loop->header); !gsi_end_p(at); gsi_next(&at))
+		if (!is_gimple_debug(gsi_stmt(at)) && gimple_location(gsi_stmt(at)) != UNKNOWN_LOCATION)
+			return gimple_location(gsi_stmt(at));
+	return UNKNOWN_LOCATION;
+}
+
+/* NULL: there is nothing to say of it. */
+described *
+look_at_loop(class loop *loop)
+{
+	described *found = new described();
+	basic_block *blocks = get_loop_body_in_dom_order(loop);
+	const tree latches = number_of_latch_executions(loop);
+
+	found->loop = loop;
+	found->where = where_is(loop);
+	found->by_entry = latches && latches != chrec_dont_know && !chrec_contains_undetermined(latches) &&
+	                  !loop->inner && !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
+	for (unsigned i = 0; i < loop->num_nodes; i++) {
+		if (blocks[i]->loop_father != loop)
+			continue;
+		for (gimple_stmt_iterator at = gsi_start_bb(blocks[i]); !gsi_end_p(at); gsi_next(&at))
+			look_at_statement(found, gsi_stmt(at));
+	}
+	free(blocks);
+	if (found->by_entry)
+		found->iterations =
+			fold_build2(PLUS_EXPR, sizetype, fold_convert(sizetype, unshare_expr(latches)), size_one_node);
+	if (!found->references.is_empty())
+		return found;
+	delete found;
+	return NULL;
+}
+
+/* ---- texts ---- */
+
+const char *
+text_of_name(tree name)
+{
+	if (name && DECL_P(name))
+		name = DECL_NAME(name);
+	return name && TREE_CODE(name) == IDENTIFIER_NODE ? IDENTIFIER_POINTER(name) : "";
+}
+
+tree
+describe(const described *loop)
+{
+	const expanded_location where = expand_location(loop->where);
+	const char *function = IDENTIFIER_POINTER(DECL_NAME(cfun->decl));
+	char line[512];
+	auto_vec<char> text;
+
+	/* a clone's name has a suffix behind a dot */
+	snprintf(line, sizeof(line), "%.*s\t%s\t%d\t%u\t%c\t%u", (int)strcspn(function, "."), function,
+	         where.file ? where.file : "", where.line, loop_depth(loop->loop), loop->by_entry ? 'e' : 'a',
+	         loop->left_out);
+	for (const char *at = line; *at; at++)
+		text.safe_push(*at);
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference &ref = loop->references[i];
+		const char *member = text_of_name(ref.member);
+
+		snprintf(line, sizeof(line), "\n%c%c\t%u\t%u\t%s%s%s",
+		         ref.reads && ref.writes ? 'B'
+		         : ref.reads             ? 'R'
+		                                 : 'W',
+		         ref.coefficient ? 'g'
+		         : ref.affine    ? 's'
+		                         : 'i',
+		         ref.size, ref.line, text_of_name(ref.name), *member ? "." : "", member);
+		for (const char *at = line; *at; at++)
+			text.safe_push(*at);
+	}
+	text.safe_push('\0');
+	return build_string_literal(text.length(), text.address());
+}
+
+/* ---- what is written into the function ---- */
+
+tree
+value_of(tree expression, tree type, gimple_seq *statements)
+{
+	gimple_seq added = NULL;
+	const tree value = force_gimple_operand(fold_convert(type, unshare_expr(expression)), &added, true, NULL_TREE);
+
+	gimple_seq_add_seq(statements, added);
+	return value;
+}
+
+void
+add_call(gimple_seq *statements, gcall *call, location_t where)
+{
+	gimple_set_location(call, where);
+	gimple_seq_add_stmt(statements, call);
+}
+
+/* What the loop is, and then each of its references. */
+gimple_seq
+calls_at_entry(const described *loop, tree text, tree iterations)
+{
+	gimple_seq statements = NULL;
+
+	add_call(&statements, gimple_build_call(callee.loop, 2, text, iterations), loop->where);
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference &ref = loop->references[i];
+		const tree number = build_int_cst(unsigned_type_node, i),
+			   base = value_of(ref.base, ptr_type_node, &statements);
+		gcall *call;
+
+		if (ref.affine) {
+			call = gimple_build_call(callee.stream, 3, number, base,
+			                         value_of(ref.step, ssizetype, &statements));
+		} else {
+			const tree index = value_of(ref.index_base, ptr_type_node, &statements),
+				   step = value_of(ref.index_step, ssizetype, &statements);
+
+			call = gimple_build_call(callee.gather, 6, number, base, ssize_int(ref.coefficient), index,
+			                         step, build_int_cst(integer_type_node, ref.index_bytes));
+		}
+		add_call(&statements, call, gimple_location(ref.statement));
+	}
+	return statements;
+}
+
+/* left = `left` - `by`; the last statement. */
+gimple *
+count_down(gimple_seq *statements, tree by, tree *left)
+{
+	const tree before = make_ssa_name(ssizetype), after = make_ssa_name(ssizetype);
+	gimple *store = gimple_build_assign(callee.left, after);
+
+	gimple_seq_add_stmt(statements, gimple_build_assign(before, callee.left));
+	gimple_seq_add_stmt(statements, gimple_build_assign(after, MINUS_EXPR, before, by));
+	gimple_seq_add_stmt(statements, store);
+	*left = after;
+	return store;
+}
+
+basic_block
+add_rare_block(basic_block block, gimple *last, tree left)
+{
+	return insert_cond_bb(block, last,
+	                      gimple_build_cond(LT_EXPR, left, build_int_cst(ssizetype, 0), NULL_TREE, NULL_TREE),
+	                      profile_probability::very_unlikely());
+}
+
+void
+write_entry(const described *loop, tree text)
+{
+	gimple_seq counting = NULL;
+	const tree iterations = value_of(loop->iterations, sizetype, &counting), left_by = make_ssa_name(ssizetype);
+	gimple *last;
+	basic_block block;
+	gimple_stmt_iterator at;
+	tree left, count = value_of(iterations, ssizetype, &counting);
+
+	gimple_seq_add_stmt(&counting, gimple_build_assign(left_by, MULT_EXPR, count,
+	                                                   build_int_cst(ssizetype, loop->references.length())));
+	last = count_down(&counting, left_by, &left);
+	block = split_edge(loop_preheader_edge(loop->loop));
+	at = gsi_start_bb(block);
+	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
+	block = add_rare_block(block, last, left);
+	at = gsi_after_labels(block);
+	gsi_insert_seq_before(&at, calls_at_entry(loop, text, iterations), GSI_SAME_STMT);
+}
+
+/* The place behind all of a block, but for what ends it. NULL: it is empty. */
+gimple *
+last_to_follow(basic_block block)
+{
+	gimple_stmt_iterator at = gsi_last_nondebug_bb(block);
+
+	if (!gsi_end_p(at) && stmt_ends_bb_p(gsi_stmt(at)))
+		gsi_prev_nondebug(&at);
+	return gsi_end_p(at) ? NULL : gsi_stmt(at);
+}
+
+/* Calls with the addresses of references from `first` on, as far as they are in the block; *next is behind those. */
+gimple_seq
+touches_in(const described *loop, tree text, basic_block block, unsigned first, unsigned *next)
+{
+	gimple_seq touches = NULL;
+	unsigned i = first;
+
+	for (; i < loop->references.length() && gimple_bb(loop->references[i].statement) == block; i++) {
+		const reference &ref = loop->references[i];
+		const tree address = value_of(ref.address, ptr_type_node, &touches);
+
+		add_call(&touches,
+		         gimple_build_call(callee.touch, 3, text, build_int_cst(unsigned_type_node, i), address),
+		         gimple_location(ref.statement));
+	}
+	*next = i;
+	return touches;
+}
+
+/* Each block with references says their addresses, if `left` is negative there; NULL_TREE: it is loaded for that. */
+void
+write_touches(const described *loop, tree text, tree left)
+{
+	unsigned next = 0;
+
+	while (next < loop->references.length()) {
+		const basic_block block = gimple_bb(loop->references[next].statement);
+		gimple *last = last_to_follow(block);
+		const gimple_seq touches = touches_in(loop, text, block, next, &next);
+		gimple_stmt_iterator at;
+		basic_block rare;
+		tree here = left;
+
+		if (!here) {
+			gimple *load;
+
+			here = make_ssa_name(ssizetype);
+			load = gimple_build_assign(here, callee.left);
+			at = gsi_for_stmt(last);
+			gsi_insert_after(&at, load, GSI_SAME_STMT);
+			last = load;
+		}
+		rare = add_rare_block(block, last, here);
+		at = gsi_after_labels(rare);
+		gsi_insert_seq_before(&at, touches, GSI_SAME_STMT);
+	}
+}
+
+/*
+ * Count an iteration down from what `before` is, behind `place`; NULL: before all others of the header. Rarely the
+ * library says how to go on, and `touches` come. Returns the countdown behind that.
+ */
+tree
+count_iteration(const described *loop, tree before, gimple *place, gimple_seq touches)
+{
+	const tree after = make_ssa_name(ssizetype), synced = make_ssa_name(ssizetype), left = make_ssa_name(ssizetype);
+	gimple *count =
+		gimple_build_assign(after, MINUS_EXPR, before, build_int_cst(ssizetype, loop->references.length()));
+	gimple_stmt_iterator at = place ? gsi_for_stmt(place) : gsi_after_labels(loop->loop->header);
+	gcall *call = gimple_build_call(callee.sync, 1, after);
+	basic_block rare;
+	gphi *joined;
+	edge from;
+	edge_iterator each;
+
+	if (place)
+		gsi_insert_after(&at, count, GSI_SAME_STMT);
+	else
+		gsi_insert_before(&at, count, GSI_SAME_STMT);
+	rare = add_rare_block(gimple_bb(count), count, after);
+	gimple_call_set_lhs(call, synced);
+	gimple_set_location(call, loop->where);
+	at = gsi_after_labels(rare);
+	gsi_insert_before(&at, call, GSI_SAME_STMT);
+	gsi_insert_seq_before(&at, touches, GSI_SAME_STMT);
+	joined = create_phi_node(left, single_succ(rare));
+	FOR_EACH_EDGE(from, each, single_succ(rare)->preds)
+	add_phi_arg(joined, from->src == rare ? synced : after, from, UNKNOWN_LOCATION);
+	return left;
+}
+
+/* The block that has all references, and that each iteration passes. NULL: there is none. */
+basic_block
+only_block(const described *loop)
+{
+	const basic_block block = gimple_bb(loop->references[0].statement);
+
+	for (unsigned i = 1; i < loop->references.length(); i++)
+		if (gimple_bb(loop->references[i].statement) != block)
+			return NULL;
+	return dominated_by_p(CDI_DOMINATORS, loop->loop->latch, block) ? block : NULL;
+}
+
+/*
+ * The countdown of a loop that calls nothing is in a register: taken at its entry, counted in its header, and given
+ * back at its exits. If all references are in one block, it is counted there, with one branch.
+ */
+void
+write_register_countdown(const described *loop, tree text)
+{
+	const basic_block block = only_block(loop);
+	const tree first = make_ssa_name(ssizetype);
+	gphi *carried = create_phi_node(make_ssa_name(ssizetype), loop->loop->header);
+	gimple_seq touches = NULL;
+	gimple *place = NULL;
+	unsigned next;
+	tree left;
+
+	if (block) {
+		place = last_to_follow(block);
+		touches = touches_in(loop, text, block, 0, &next);
+	}
+	left = count_iteration(loop, gimple_phi_result(carried), place, touches);
+	gsi_insert_on_edge_immediate(loop_preheader_edge(loop->loop), gimple_build_assign(first, callee.left));
+	add_phi_arg(carried, first, loop_preheader_edge(loop->loop), UNKNOWN_LOCATION);
+	add_phi_arg(carried, left, loop_latch_edge(loop->loop), UNKNOWN_LOCATION);
+	/* the block that ended the loop may be another one by now */
+	auto_vec<edge> exits = get_loop_exit_edges(loop->loop);
+
+	for (unsigned i = 0; i < exits.length(); i++) {
+		const bool is_counted =
+			dominated_by_p(CDI_DOMINATORS, exits[i]->src, gimple_bb(SSA_NAME_DEF_STMT(left)));
+
+		if (!(exits[i]->flags & EDGE_COMPLEX))
+			gsi_insert_on_edge_immediate(
+				exits[i],
+				gimple_build_assign(callee.left, is_counted ? left : gimple_phi_result(carried)));
+	}
+	if (!block)
+		write_touches(loop, text, left);
+}
+
+/* It calls functions, which may count, too: the countdown stays in memory. */
+void
+write_memory_countdown(const described *loop, tree text)
+{
+	gimple_stmt_iterator at = gsi_after_labels(loop->loop->header);
+	const tree before = make_ssa_name(ssizetype);
+	gimple *load = gimple_build_assign(before, callee.left);
+	tree left;
+
+	gsi_insert_before(&at, load, GSI_SAME_STMT);
+	left = count_iteration(loop, before, load, NULL);
+	at = gsi_after_labels(gimple_bb(SSA_NAME_DEF_STMT(left)));
+	gsi_insert_before(&at, gimple_build_assign(callee.left, left), GSI_SAME_STMT);
+	write_touches(loop, text, NULL_TREE);
+}
+
+bool
+may_count_in_register(const described *loop)
+{
+	const basic_block header = loop->loop->header;
+
+	return !loop->calls && !(loop_preheader_edge(loop->loop)->flags & EDGE_COMPLEX) &&
+	       !bb_has_abnormal_pred(header);
+}
+
+void
+write_loop(const described *loop)
+{
+	const tree text = describe(loop);
+
+	if (loop->by_entry)
+		write_entry(loop, text);
+	else if (loop->loop->inner)
+		write_touches(loop, text, NULL_TREE); /* the loops in it count */
+	else if (may_count_in_register(loop))
+		write_register_countdown(loop, text);
+	else
+		write_memory_countdown(loop, text);
+}
+
+/* ---- the pass ---- */
+
+const pass_data locality_data = {
+	GIMPLE_PASS, "dcpilocality", OPTGROUP_LOOP, TV_NONE, PROP_cfg | PROP_ssa, 0, 0, 0, TODO_cleanup_cfg,
+};
+
+class locality_pass : public gimple_opt_pass
+{
+      public:
+	locality_pass(gcc::context *context) : gimple_opt_pass(locality_data, context)
+	{
+	}
+
+	bool gate(function *function) final override
+	{
+		return !lookup_attribute("no_instrument_function", DECL_ATTRIBUTES(function->decl)) && !seen_error();
+	}
+
+	unsigned int execute(function *function) final override;
+};
+
+unsigned int
+locality_pass::execute(function *function)
+{
+	const bool had_evolutions = scev_initialized_p();
+	auto_vec<described *> loops;
+
+	if (number_of_loops(function) <= 1)
+		return 0;
+	if (!had_evolutions) {
+		loop_optimizer_init(LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
+		scev_initialize();
+	}
+	calculate_dominance_info(CDI_DOMINATORS);
+	if (!callee.left)
+		declare_callees();
+	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {
+		described *found = look_at_loop(loop);
+
+		if (found)
+			loops.safe_push(found);
+	}
+	/* all is known before the first is written: writing makes other blocks of the loops around it */
+	for (unsigned i = 0; i < loops.length(); i++) {
+		write_loop(loops[i]);
+		delete loops[i];
+	}
+	if (!had_evolutions) {
+		scev_finalize();
+		loop_optimizer_finalize();
+	}
+	if (loops.is_empty())
+		return 0;
+	scev_reset();
+	mark_virtual_operands_for_renaming(function);
+	if (loops_state_satisfies_p(LOOP_CLOSED_SSA))
+		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa_only_virtuals);
+	return TODO_update_ssa_only_virtuals;
+}
+
+} // namespace
+
+__attribute__((visibility("default"))) int
+plugin_init(struct plugin_name_args *arguments, struct plugin_gcc_version *version)
+{
+	struct register_pass_info info;
+
+	if (!plugin_default_version_check(version, &gcc_version)) {
+		fprintf(stderr, "%s: this is for GCC %s, and GCC %s compiles: 'dcpiloc --cflags' names the right one\n",
+		        arguments->full_name, gcc_version.basever, version->basever);
+		return 1;
+	}
+	info.pass = new locality_pass(g);
+	info.reference_pass_name = "vect";
+	info.ref_pass_instance_number = 1;
+	info.pos_op = PASS_POS_INSERT_AFTER;
+	register_callback(arguments->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &info);
+	return 0;
+}

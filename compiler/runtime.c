@@ -1,0 +1,407 @@
+/*
+ * runtime.c - what programs that were compiled with pass.cc link: it writes their record (locality/record.h)
+ *
+ * Nothing here waits, takes a lock, or allocates: it runs in any thread, and in handlers of signals. What interrupts it
+ * in its own thread is not recorded.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compiler/calls.h"
+#include "locality/record.h"
+
+#define PUBLIC       __attribute__((visibility("default")))
+#define FIRST_BURST  ((ssize_t)4 << 20) /* references: short programs are recorded whole */
+#define BURST        ((ssize_t)512 << 10)
+#define FIRST_WORDS  (512u << 10) /* of events: a burst ends also when it has so many */
+#define BURST_WORDS  (256u << 10)
+#define PAUSE        ((ssize_t)48 << 20) /* references between bursts; twice as many after each */
+#define PAUSE_BURSTS 4                   /* so many, so that the file is enough for months */
+#define PAUSES_MAX   24
+#define NEVER        (SSIZE_MAX / 2)
+#define TEXTS_KNOWN  16384u /* loops that are looked up without searching; a power of two */
+#define FILES_MAX    1000
+#define GATHER_WORDS 64u /* of a gather at least, if it has so many indices */
+#define FILE_SIZE                                                                                                      \
+	(sizeof(struct locality_header) + LOCALITY_TEXT_BYTES + (size_t)LOCALITY_CHUNKS * LOCALITY_CHUNK_BYTES)
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+#define NO_TEXT     UINT32_MAX
+
+PUBLIC _Thread_local ssize_t dcpi_locality_left __attribute__((tls_model("initial-exec")));
+
+/* Of a thread. */
+static _Thread_local struct {
+	struct locality_chunk *chunk;
+	uint32_t generation; /* of the file that has the chunk */
+	uint32_t text;       /* of the loop that was entered last */
+	size_t iterations;   /* of it */
+	ssize_t began;       /* the countdown when the burst began, */
+	ssize_t paused;      /* from where it counted down before that */
+	uint32_t words;      /* of the burst's events */
+	uint32_t bursts;     /* that have begun */
+	bool is_inside, is_recording;
+} self __attribute__((tls_model("initial-exec")));
+
+static struct locality_header *file; /* NULL: there is none */
+static uint32_t generation = 1, is_opening, is_off;
+
+/* Texts that are in the file: the address of the program's, and their place there. Set once, while a slot is 0. */
+static struct {
+	const char *text;
+	uint32_t place, generation;
+} known[TEXTS_KNOWN];
+
+/* ---- the file ---- */
+
+/* Only we may write to it: others must not be able to put a link there. */
+static bool
+is_ours(const char *directory)
+{
+	struct stat status;
+
+	return lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+	       !(status.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* False: there is none. */
+static bool
+find_directory(char *directory, size_t size)
+{
+	const char *named = secure_getenv(LOCALITY_DIRECTORY);
+
+	if (named)
+		return *named && (size_t)snprintf(directory, size, "%s", named) < size;
+	snprintf(directory, size, LOCALITY_DEFAULT_DIRECTORY, (unsigned)geteuid());
+	return (mkdir(directory, 0700) == 0 || errno == EEXIST) && is_ours(directory);
+}
+
+static struct locality_header *
+map_file(const char *path)
+{
+	const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	void *mapped = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (ftruncate(fd, FILE_SIZE) == 0)
+		mapped = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (mapped != MAP_FAILED)
+		return mapped;
+	unlink(path);
+	return NULL;
+}
+
+static struct locality_header *
+make_file(void)
+{
+	char directory[1024], path[1100];
+	struct locality_header *made = NULL;
+	struct timespec now;
+	ssize_t length;
+	unsigned number = 0;
+
+	if (!find_directory(directory, sizeof(directory)))
+		return NULL;
+	for (; number < FILES_MAX && !made; number++) {
+		snprintf(path, sizeof(path), "%s/" LOCALITY_PREFIX "%d.%u", directory, (int)getpid(), number);
+		made = map_file(path);
+		if (!made && errno != EEXIST)
+			return NULL;
+	}
+	if (!made)
+		return NULL;
+	clock_gettime(CLOCK_REALTIME, &now);
+	made->size = FILE_SIZE;
+	made->pid = (uint32_t)getpid();
+	made->number = number - 1;
+	made->began_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	length = readlink("/proc/self/exe", made->program, sizeof(made->program) - 1);
+	made->program[length > 0 ? length : 0] = '\0';
+	__atomic_store_n(&made->magic, LOCALITY_MAGIC, __ATOMIC_RELEASE);
+	return made;
+}
+
+/* NULL: there is none, or another thread makes it now. */
+static struct locality_header *
+the_file(void)
+{
+	struct locality_header *found = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
+
+	if (found || __atomic_load_n(&is_off, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&is_opening, 1, __ATOMIC_ACQUIRE))
+		return found;
+	found = make_file();
+	__atomic_store_n(&is_off, !found, __ATOMIC_RELAXED);
+	__atomic_store_n(&file, found, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_opening, 0, __ATOMIC_RELEASE);
+	return found;
+}
+
+/* The child of a fork has a file of its own. What is mapped is its parent's, which goes on to write there. */
+static void
+begin_child(void)
+{
+	if (file)
+		munmap(file, FILE_SIZE);
+	file = NULL;
+	is_opening = is_off = 0;
+	generation++;
+	self.is_recording = self.is_inside = false;
+	dcpi_locality_left = -1;
+}
+
+/* Before there are other threads, which would not wait for the file. */
+static __attribute__((constructor)) void
+begin_process(void)
+{
+	pthread_atfork(NULL, NULL, begin_child);
+	(void)the_file();
+}
+
+/* ---- texts ---- */
+
+static uint32_t
+add_text(struct locality_header *into, const char *text)
+{
+	const size_t length = strnlen(text, LOCALITY_TEXT_BYTES);
+	const uint32_t bytes = (uint32_t)((sizeof(struct locality_text) + length + 1 + 7) & ~(size_t)7);
+	uint32_t place = __atomic_load_n(&into->text_bytes, __ATOMIC_RELAXED);
+	struct locality_text *added;
+
+	do {
+		if (bytes > LOCALITY_TEXT_BYTES - place) {
+			__atomic_fetch_add(&into->texts_lost, 1, __ATOMIC_RELAXED);
+			return NO_TEXT;
+		}
+	} while (!__atomic_compare_exchange_n(&into->text_bytes, &place, place + bytes, true, __ATOMIC_RELAXED,
+	                                      __ATOMIC_RELAXED));
+	added = (struct locality_text *)(void *)((char *)(into + 1) + place);
+	memcpy(added->text, text, length);
+	__atomic_store_n(&added->bytes, bytes, __ATOMIC_RELEASE);
+	return place / 8;
+}
+
+/*
+ * Where the text is in the file. It is added by who first finds a free place for it here; two threads that do so at
+ * once add it twice, which readers do not mind.
+ */
+static uint32_t
+place_of(struct locality_header *into, const char *text)
+{
+	const uint32_t first = (uint32_t)(((uintptr_t)text * HASH_FACTOR) >> 40);
+	uint32_t place;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		const uint32_t at = (first + i) % TEXTS_KNOWN;
+		const char *there = __atomic_load_n(&known[at].text, __ATOMIC_ACQUIRE);
+
+		if (there == text && known[at].generation == generation)
+			return known[at].place;
+	}
+	place = add_text(into, text);
+	for (uint32_t i = 0; i < 8 && place != NO_TEXT; i++) {
+		const uint32_t at = (first + i) % TEXTS_KNOWN;
+		const char *nothing = NULL;
+
+		if (!__atomic_compare_exchange_n(&known[at].text, &nothing, (const char *)known, false,
+		                                 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+		    known[at].generation == generation)
+			continue;
+		known[at].place = place;
+		known[at].generation = generation;
+		__atomic_store_n(&known[at].text, text, __ATOMIC_RELEASE);
+		break;
+	}
+	return place;
+}
+
+/* ---- events ---- */
+
+static struct locality_chunk *
+take_chunk(struct locality_header *from)
+{
+	const uint32_t taken = __atomic_fetch_add(&from->taken, 1, __ATOMIC_RELAXED);
+	struct locality_chunk *chunk =
+		(struct locality_chunk *)(void *)((char *)(from + 1) + LOCALITY_TEXT_BYTES) + taken % LOCALITY_CHUNKS;
+
+	if (taken >= LOCALITY_CHUNKS) {
+		__atomic_store_n(&from->taken, LOCALITY_CHUNKS + 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	chunk->tid = (uint32_t)syscall(SYS_gettid);
+	chunk->number = taken + 1;
+	return chunk;
+}
+
+/* Room for an event of so many words; NULL: there is none any more. */
+static uint64_t *
+room_for(struct locality_header *into, uint32_t words)
+{
+	if (!self.chunk || self.generation != generation || LOCALITY_WORDS - self.chunk->used < words) {
+		self.chunk = take_chunk(into);
+		self.generation = generation;
+	}
+	return self.chunk ? self.chunk->words + self.chunk->used : NULL;
+}
+
+static void
+end_event(uint32_t words)
+{
+	self.words += words;
+	__atomic_store_n(&self.chunk->used, self.chunk->used + words, __ATOMIC_RELEASE);
+}
+
+static void
+write_event(struct locality_header *into, const uint64_t *words, uint32_t count)
+{
+	uint64_t *room = room_for(into, count);
+
+	if (!room)
+		return;
+	memcpy(room, words, count * sizeof(*words));
+	end_event(count);
+}
+
+/* ---- bursts ---- */
+
+/* The countdown is `left`, and negative. The file, if something is to be recorded; else NULL. */
+static struct locality_header *
+begin(ssize_t left)
+{
+	struct locality_header *into;
+
+	if (self.is_inside)
+		return NULL;
+	self.is_inside = true;
+	into = the_file();
+	if (into && !self.is_recording) {
+		const uint64_t skipped = (uint64_t)(self.paused - left);
+
+		self.bursts++;
+		self.words = 0;
+		self.is_recording = true;
+		self.began = left;
+		write_event(into, (uint64_t[]){locality_event_word(LOCALITY_BURST, 0, 0), skipped}, 2);
+	}
+	return into;
+}
+
+/* Returns the countdown from now on. */
+static ssize_t
+end(struct locality_header *into, ssize_t left)
+{
+	const uint32_t pauses = self.bursts / PAUSE_BURSTS;
+
+	self.is_inside = false;
+	if (!into && !__atomic_load_n(&is_off, __ATOMIC_RELAXED))
+		return left; /* another thread makes the file */
+	if (into && self.chunk && self.began - left < (self.bursts > 1 ? BURST : FIRST_BURST) &&
+	    self.words < (self.bursts > 1 ? BURST_WORDS : FIRST_WORDS))
+		return left;
+	self.is_recording = false;
+	self.paused = into && self.chunk ? PAUSE << (pauses < PAUSES_MAX ? pauses : PAUSES_MAX) : NEVER;
+	return self.paused;
+}
+
+/* ---- what the program calls ---- */
+
+PUBLIC void
+dcpi_locality_loop(const char *text, size_t iterations)
+{
+	struct locality_header *into = begin(dcpi_locality_left);
+
+	self.text = NO_TEXT;
+	if (into) {
+		self.text = place_of(into, text);
+		self.iterations = iterations;
+		if (self.text != NO_TEXT)
+			write_event(into, (uint64_t[]){locality_event_word(LOCALITY_LOOP, 0, self.text), iterations},
+			            2);
+	}
+	dcpi_locality_left = end(into, dcpi_locality_left);
+}
+
+/* A reference belongs to the loop before it, also when the burst has ended with that. */
+static bool
+begin_reference(void)
+{
+	if (self.is_inside || self.text == NO_TEXT || !file)
+		return false;
+	self.is_inside = true;
+	return true;
+}
+
+PUBLIC void
+dcpi_locality_stream(unsigned number, const void *base, ssize_t step)
+{
+	if (!begin_reference())
+		return;
+	write_event(file,
+	            (uint64_t[]){locality_event_word(LOCALITY_STREAM, number, self.text), (uint64_t)(uintptr_t)base,
+	                         (uint64_t)step},
+	            3);
+	self.is_inside = false;
+}
+
+PUBLIC void
+dcpi_locality_gather(unsigned number, const char *base, ssize_t coefficient, const char *index, ssize_t index_step,
+                     int index_bytes)
+{
+	const uint32_t bytes = (uint32_t)(index_bytes < 0 ? -index_bytes : index_bytes), head = 4;
+	uint32_t room, count;
+	uint64_t *words;
+
+	if (!begin_reference())
+		return;
+	words = room_for(file, GATHER_WORDS);
+	if (words && bytes <= 8) {
+		char *indices = (char *)(words + head);
+
+		room = (uint32_t)(LOCALITY_WORDS - self.chunk->used - head) * 8 / bytes;
+		count = self.iterations < room ? (uint32_t)self.iterations : room;
+		words[0] = locality_event_word(LOCALITY_GATHER, number, self.text);
+		words[1] = (uint64_t)(uintptr_t)base;
+		words[2] = (uint64_t)coefficient;
+		words[3] = (uint64_t)(uint8_t)(int8_t)index_bytes << 56 | count;
+		for (uint32_t i = 0; i < count; i++)
+			memcpy(indices + (size_t)i * bytes, index + (ssize_t)i * index_step, bytes);
+		end_event(head + (count * bytes + 7) / 8);
+	}
+	self.is_inside = false;
+}
+
+PUBLIC void
+dcpi_locality_touch(const char *text, unsigned number, const void *address)
+{
+	uint32_t place;
+
+	if (self.is_inside || !self.is_recording || !file)
+		return;
+	self.is_inside = true;
+	place = place_of(file, text);
+	if (place != NO_TEXT)
+		write_event(
+			file,
+			(uint64_t[]){locality_event_word(LOCALITY_TOUCH, number, place), (uint64_t)(uintptr_t)address},
+			2);
+	self.is_inside = false;
+}
+
+PUBLIC ssize_t
+dcpi_locality_sync(ssize_t left)
+{
+	return end(begin(left), left);
+}

@@ -1,0 +1,226 @@
+/*
+ * dcpiloc - how local the references of a program's loops are
+ *
+ * The compiler says what it knows of loops (compiler/pass.cc), the program what it entered (compiler/runtime.c). What
+ * that means is in libsample/locality/, and man/dcpiloc.1.scd describes it.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "dcpi-tools/common/message.h"
+#include "dcpi-tools/common/options.h"
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/text.h"
+#include "dcpi-tools/emulated/run_directory.h"
+#include "dcpi-tools/loc/flags.h"
+#include "dcpi-tools/loc/profile.h"
+#include "dcpi-tools/loc/report.h"
+#include "locality/record.h"
+
+const char *argp_program_version = "dcpiloc " DCPI_VERSION;
+
+struct dcpiloc_request {
+	struct options options;
+	struct loc_view view;
+	const char *directory;
+	const char **files;
+	size_t file_count, file_room;
+	bool compiler_flags, linker_flags;
+};
+
+static void
+take_file(void *member, char *text, struct argp_state *state)
+{
+	struct dcpiloc_request *request = member;
+	const char **added = ARRAY_APPEND(request->files, request->file_count, request->file_room);
+
+	if (!added)
+		argp_failure(state, STATUS_FAILURE, 0, "memory ended");
+	else
+		*added = text;
+}
+
+static void
+check(void *checked, struct argp_state *state)
+{
+	const struct dcpiloc_request *request = checked;
+
+	if (request->directory && request->file_count)
+		argp_error(state, "either files or --directory");
+}
+
+static const struct option_row rows[] = {
+	OPTION_HEADING(1, "What is shown:"),
+	OPTION_TEXT(1, "loop", "LOOP", struct dcpiloc_request, view.loop,
+                    "Only this loop, with each of its references: FILE:LINE, or a function's loops"),
+	OPTION_COUNT(1, "limit", "N", struct dcpiloc_request, view.limit,
+                     "At most N loops (those with a thousandth of the references)"),
+	OPTION_TEXT(1, "directory", "DIR", struct dcpiloc_request, directory,
+                    "The records in DIR ($DCPI_LOCALITY, or /tmp/dcpi-locality-UID)"),
+	OPTION_HEADING(2, "How programs are built:"),
+	OPTION_TRUE(2, "cflags", 0, struct dcpiloc_request, compiler_flags,
+                    "Print the options for $CC (gcc) when it compiles"),
+	OPTION_TRUE(2, "libs", 0, struct dcpiloc_request, linker_flags, "Print the options for the linker"),
+	OPTION_HEADING(3, "How it is shown:"),
+	OPTION_ARGUMENT(0, take_file),
+	OPTION_END,
+};
+
+static const struct command_line line = {
+	.rows = rows,
+	.arguments = "[RECORD]...",
+	.doc = "Show how local the references of a program's loops are, by what its compiler knew and what it "
+	       "entered.\v"
+	       "The program must have been compiled with `dcpiloc --cflags` and linked with `dcpiloc --libs`. "
+	       "See dcpiloc(1).",
+	.shared = SHARED_OUTPUT,
+	.options = offsetof(struct dcpiloc_request, options),
+	.check = check,
+};
+
+/* ---- records ---- */
+
+/* STATUS_OK, or an exit status after a message. */
+static int
+add_file(struct loc_profile *profile, const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : loc_profile_add(profile, fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (err == -EPROTO) {
+		message_print(path, "it is no record of a program's loops, or damaged");
+		return STATUS_FAILURE;
+	}
+	if (err == -EAGAIN) {
+		message_print(path, "it has nothing yet: its program begins now, or ended at once");
+		return STATUS_FAILURE;
+	}
+	return err ? message_cannot(path, "read it", err, NULL) : STATUS_OK;
+}
+
+struct adding_all {
+	struct loc_profile *profile;
+	const char *directory;
+	int status;
+};
+
+static int
+add_seen(void *context, const struct run_file *file)
+{
+	struct adding_all *adding = context;
+	char path[PATH_MAX];
+	int status;
+
+	snprintf(path, sizeof(path), "%s/" LOCALITY_PREFIX "%d.%d", adding->directory, file->pid, file->number);
+	status = add_file(adding->profile, path);
+	adding->status = adding->status ? adding->status : status;
+	return 0;
+}
+
+/* Some records may be damaged: the others are shown, and the exit status says it. */
+static int
+add_all(struct loc_profile *profile, const struct dcpiloc_request *request)
+{
+	char by_default[64];
+	struct adding_all adding = {.profile = profile, .directory = request->directory};
+	int err;
+
+	for (size_t i = 0; i < request->file_count; i++) {
+		const int status = add_file(profile, request->files[i]);
+
+		adding.status = adding.status ? adding.status : status;
+	}
+	if (request->file_count)
+		return adding.status;
+	if (!adding.directory)
+		adding.directory = getenv(LOCALITY_DIRECTORY);
+	if (!adding.directory || !*adding.directory) {
+		snprintf(by_default, sizeof(by_default), LOCALITY_DEFAULT_DIRECTORY, (unsigned)geteuid());
+		adding.directory = by_default;
+	}
+	err = run_directory_each_file(adding.directory, LOCALITY_PREFIX, add_seen, &adding);
+	if (err && err != -ENOENT)
+		return message_cannot(adding.directory, "read the records there", err, NULL);
+	if (!profile->record_count && !adding.status) {
+		message_print(adding.directory,
+		              "there is no record: compile a program with the flags of 'dcpiloc --cflags' and 'dcpiloc "
+		              "--libs', and run it");
+		return STATUS_FAILURE;
+	}
+	return adding.status;
+}
+
+/* ---- the report ---- */
+
+static int
+print(const struct loc_profile *profile, const struct dcpiloc_request *request)
+{
+	struct output output;
+	int err, closed;
+
+	output_open(&output, request->options.color, request->options.pager && request->options.format == FORMAT_TEXT);
+	err = request->options.format == FORMAT_JSON ? loc_print_json(profile, &request->view, output.stream)
+	                                             : loc_print_text(profile, &request->view, &output);
+	closed = output_close(&output);
+	err = err ? err : closed;
+	return err ? message_cannot("standard output", "write the report", err, NULL) : STATUS_OK;
+}
+
+static bool
+has_loop(const struct loc_profile *profile, const char *name)
+{
+	for (size_t i = 0; i < profile->loop_count; i++) {
+		if (loc_loop_is_called(&profile->loops[i], name))
+			return true;
+	}
+	return false;
+}
+
+static int
+report(const struct dcpiloc_request *request)
+{
+	struct loc_profile profile;
+	int status, printed = STATUS_OK;
+
+	loc_profile_init(&profile);
+	status = add_all(&profile, request);
+	loc_profile_finish(&profile);
+	if (profile.record_count && request->view.loop && !has_loop(&profile, request->view.loop)) {
+		message_print(request->view.loop, "no loop or function that ran is called so: dcpiloc lists them");
+		printed = STATUS_USAGE;
+	} else if (profile.record_count) {
+		printed = print(&profile, request);
+	}
+	loc_profile_fini(&profile);
+	return printed ? printed : status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct dcpiloc_request request = {.files = NULL};
+	int status;
+
+	text_init();
+	status = command_line_read(&line, &request, argc, argv);
+	if (!status && (request.compiler_flags || request.linker_flags)) {
+		status = request.compiler_flags ? loc_print_compiler_flags() : STATUS_OK;
+		if (!status && request.linker_flags)
+			status = loc_print_linker_flags();
+	} else if (!status) {
+		status = report(&request);
+	}
+	free(request.files);
+	options_fini(&request.options);
+	return status;
+}

@@ -1,0 +1,268 @@
+#include "dcpi-tools/loc/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* A record that is being added. */
+struct adding {
+	struct loc_profile *profile;
+	const struct locality_record *record;
+	struct locality_window *window;
+	size_t *loops;                /* of the profile, by the record's, + 1; 0: not known yet */
+	struct last_reference *lasts; /* by the record's loops and references */
+	size_t *first_last;           /* of each of the record's loops */
+};
+
+/* The last address of a reference, and whether the one before belongs to the same entry of its loop. */
+struct last_reference {
+	uint64_t address;
+	bool is_known;
+};
+
+void
+loc_profile_init(struct loc_profile *profile)
+{
+	*profile = (struct loc_profile){.records = NULL};
+}
+
+void
+loc_profile_fini(struct loc_profile *profile)
+{
+	for (size_t i = 0; i < profile->loop_count; i++)
+		free(profile->loops[i].references);
+	for (size_t i = 0; i < profile->record_count; i++)
+		locality_record_free(profile->records[i]);
+	free(profile->loops);
+	free(profile->records);
+}
+
+/* ---- loops ---- */
+
+static bool
+is_same_reference(const struct locality_reference *a, const struct locality_reference *b)
+{
+	return a->access == b->access && a->kind == b->kind && a->bytes == b->bytes && a->line == b->line &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+static bool
+is_same_loop(const struct locality_loop *a, const struct locality_loop *b)
+{
+	if (a->line != b->line || a->depth != b->depth || a->left_out != b->left_out || a->by_entry != b->by_entry ||
+	    a->count != b->count || strcmp(a->function, b->function) != 0 || strcmp(a->file, b->file) != 0)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++) {
+		if (!is_same_reference(&a->references[i], &b->references[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_same_program(const struct loc_profile *profile, size_t record, const struct locality_record *other)
+{
+	return strcmp(locality_record_program(profile->records[record]), locality_record_program(other)) == 0;
+}
+
+/* NULL: no memory. */
+static struct loc_loop *
+add_loop(struct loc_profile *profile, const struct locality_loop *loop)
+{
+	struct loc_reference *references = calloc(loop->count + 1, sizeof(*references));
+	struct loc_loop *added =
+		references ? ARRAY_APPEND(profile->loops, profile->loop_count, profile->loop_room) : NULL;
+
+	if (!added) {
+		free(references);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < loop->count; i++)
+		references[i].low = UINT64_MAX;
+	*added = (struct loc_loop){.loop = loop, .record = profile->record_count - 1, .references = references};
+	return added;
+}
+
+/* NULL: no memory. */
+static struct loc_loop *
+loop_of(struct adding *adding, size_t number)
+{
+	struct loc_profile *profile = adding->profile;
+	const struct locality_loop *loop = locality_record_loop(adding->record, number);
+
+	for (size_t i = 0; i < profile->loop_count && !adding->loops[number]; i++) {
+		if (is_same_loop(profile->loops[i].loop, loop) &&
+		    is_same_program(profile, profile->loops[i].record, adding->record))
+			adding->loops[number] = i + 1;
+	}
+	if (!adding->loops[number]) {
+		if (!add_loop(profile, loop))
+			return NULL;
+		adding->loops[number] = profile->loop_count;
+	}
+	return &profile->loops[adding->loops[number] - 1];
+}
+
+/* ---- references ---- */
+
+static int
+begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
+{
+	struct adding *adding = context;
+
+	(void)tid;
+	locality_window_begin(adding->window, is_first);
+	adding->profile->skipped += is_first ? 0 : skipped;
+	memset(adding->lasts, 0,
+	       adding->first_last[locality_record_loop_count(adding->record)] * sizeof(*adding->lasts));
+	return 0;
+}
+
+static int
+enter(void *context, size_t number, uint64_t iterations)
+{
+	struct adding *adding = context;
+	struct loc_loop *loop = loop_of(adding, number);
+
+	if (!loop)
+		return -ENOMEM;
+	loop->entries++;
+	loop->iterations += iterations;
+	loop->count += iterations * loop->loop->count;
+	for (uint32_t i = 0; i < loop->loop->count; i++)
+		adding->lasts[adding->first_last[number] + i].is_known = false;
+	return 0;
+}
+
+/* The stride that more than half of them have, if there is one: a majority vote (Boyer and Moore, 1981). */
+static void
+take_stride(struct loc_reference *reference, int64_t stride)
+{
+	if (reference->strided && stride == reference->stride) {
+		reference->strided++;
+	} else if (reference->strided) {
+		reference->strided--;
+	} else {
+		reference->stride = stride;
+		reference->strided = 1;
+	}
+}
+
+static void
+add_score(struct locality_score *sum, const struct locality_score *score)
+{
+	sum->references += score->references;
+	sum->judged += score->judged;
+	sum->spatial += score->spatial;
+	sum->temporal += score->temporal;
+}
+
+static int
+refer(void *context, size_t number, uint32_t at, uint64_t address)
+{
+	struct adding *adding = context;
+	struct loc_loop *loop = loop_of(adding, number);
+	struct last_reference *last = &adding->lasts[adding->first_last[number] + at];
+	struct locality_score score = {0};
+	struct loc_reference *reference;
+
+	if (!loop)
+		return -ENOMEM;
+	reference = &loop->references[at];
+	locality_window_add(adding->window, address, &score);
+	add_score(&reference->score, &score);
+	add_score(&loop->score, &score);
+	loop->count += !loop->loop->by_entry;
+	reference->low = address < reference->low ? address : reference->low;
+	reference->high = address > reference->high ? address : reference->high;
+	if (last->is_known)
+		take_stride(reference, (int64_t)(address - last->address));
+	*last = (struct last_reference){address, true};
+	return 0;
+}
+
+/* ---- records ---- */
+
+static int
+make_room(struct adding *adding)
+{
+	const size_t count = locality_record_loop_count(adding->record);
+	size_t references = 0;
+
+	adding->window = locality_window_new();
+	adding->loops = calloc(count + 1, sizeof(*adding->loops));
+	adding->first_last = calloc(count + 1, sizeof(*adding->first_last));
+	if (!adding->window || !adding->loops || !adding->first_last)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		adding->first_last[i] = references;
+		references += locality_record_loop(adding->record, i)->count;
+	}
+	adding->first_last[count] = references;
+	adding->lasts = calloc(references + 1, sizeof(*adding->lasts));
+	return adding->lasts ? 0 : -ENOMEM;
+}
+
+int
+loc_profile_add(struct loc_profile *profile, int fd)
+{
+	struct adding adding = {.profile = profile};
+	const struct locality_visitor visitor = {begin, enter, refer, &adding};
+	struct locality_record **place, *record;
+	int err = locality_record_read(fd, &record);
+
+	if (err)
+		return err;
+	place = ARRAY_APPEND(profile->records, profile->record_count, profile->record_room);
+	if (!place) {
+		locality_record_free(record);
+		return -ENOMEM;
+	}
+	*place = record;
+	adding.record = record;
+	err = make_room(&adding);
+	if (!err)
+		err = locality_record_visit(record, &visitor);
+	profile->is_full |= locality_record_is_full(record);
+	profile->damaged += err == -EPROTO;
+	locality_window_free(adding.window);
+	free(adding.loops);
+	free(adding.first_last);
+	free(adding.lasts);
+	return err == -EPROTO ? 0 : err;
+}
+
+static int
+compare_loops(const void *a, const void *b)
+{
+	const struct loc_loop *one = a, *other = b;
+
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+/* The program's scores: of its loops, by how often each refers. */
+void
+loc_profile_finish(struct loc_profile *profile)
+{
+	double judged = 0;
+
+	profile->spatial = profile->temporal = 0;
+	for (size_t i = 0; i < profile->loop_count; i++) {
+		const struct loc_loop *loop = &profile->loops[i];
+
+		profile->count += loop->count;
+		profile->left_out += loop->loop->left_out;
+		profile->spatial += locality_spatial(&loop->score) * (double)loop->count;
+		if (loop->score.judged) {
+			judged += (double)loop->count;
+			profile->temporal += locality_temporal(&loop->score) * (double)loop->count;
+		}
+	}
+	if (profile->count)
+		profile->spatial /= (double)profile->count;
+	profile->temporal = judged > 0 ? profile->temporal / judged : -1;
+	if (profile->loop_count > 1)
+		qsort(profile->loops, profile->loop_count, sizeof(*profile->loops), compare_loops);
+}

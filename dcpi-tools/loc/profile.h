@@ -1,0 +1,55 @@
+/*
+ * profile.h - what the records of programs say of their loops, together: how often, where, how local
+ *
+ * A loop is the same if its text is (locality/record.h): of several runs of a program, too.
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_LOC_PROFILE_H
+#define DCPI_TOOLS_LOC_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "locality/record_read.h"
+#include "locality/scores.h"
+
+struct loc_reference {
+	struct locality_score score;
+	uint64_t low, high; /* the first addresses of its references; low > high: there are none */
+	int64_t stride;     /* bytes to the next iteration's, of most of them */
+	uint64_t strided;   /* how many have it, at least */
+};
+
+struct loc_loop {
+	const struct locality_loop *loop;
+	size_t record;       /* which has its text */
+	uint64_t entries;    /* 0: its references say their addresses, and it is not known */
+	uint64_t iterations; /* of all entries; likewise */
+	uint64_t count;      /* of references, also those that were not looked at one by one */
+	struct locality_score score;
+	struct loc_reference *references; /* [loop->count] */
+};
+
+struct loc_profile {
+	struct locality_record **records;
+	size_t record_count, record_room;
+	struct loc_loop *loops; /* most references first, after loc_profile_finish() */
+	size_t loop_count, loop_room;
+	uint64_t count;           /* of references */
+	uint64_t skipped;         /* references of loops between bursts */
+	uint64_t left_out;        /* references of these loops that are not described, as the program's text has them */
+	bool is_full;             /* a record had no room for more */
+	size_t damaged;           /* records that were read up to a fault */
+	double spatial, temporal; /* of all references; temporal -1: not known */
+};
+
+void loc_profile_init(struct loc_profile *profile);
+void loc_profile_fini(struct loc_profile *profile);
+
+/* Add what is in a file. 0; an error of locality_record_read(). What was before a fault in its events is added. */
+int loc_profile_add(struct loc_profile *profile, int fd);
+
+void loc_profile_finish(struct loc_profile *profile);
+
+#endif

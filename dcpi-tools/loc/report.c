@@ -1,0 +1,394 @@
+#include "dcpi-tools/loc/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "dcpi-tools/common/json.h"
+#include "dcpi-tools/common/table.h"
+#include "dcpi-tools/common/text.h"
+
+#define LEAST_SHARE   0.001
+#define KINDS_SIZE    160
+#define SIZE_SIZE     32
+#define PERCENT       100.0
+#define KIB           1024.0
+#define MAJORITY(all) ((all) / 2)
+
+/* ---- words ---- */
+
+enum stride_class {
+	STRIDE_ITSELF,    /* the same address again */
+	STRIDE_NEXT,      /* the element beside */
+	STRIDE_FAR,       /* another one, always as far */
+	STRIDE_INDEX,     /* by an index that is read */
+	STRIDE_IRREGULAR, /* no stride that most have */
+	STRIDE_CLASSES
+};
+
+static const char *const class_names[STRIDE_CLASSES] = {"stride 0", "stride 1", "strided", "by index", "irregular"};
+
+static enum stride_class
+class_of(const struct locality_reference *text, const struct loc_reference *reference)
+{
+	const int64_t bytes = text->bytes;
+
+	if (text->kind == 'g')
+		return STRIDE_INDEX;
+	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references) / 2)
+		return STRIDE_IRREGULAR;
+	if (reference->stride == 0)
+		return STRIDE_ITSELF;
+	return reference->stride == bytes || reference->stride == -bytes ? STRIDE_NEXT : STRIDE_FAR;
+}
+
+/* "3 stride 1, 2 by index" */
+static const char *
+format_kinds(const struct loc_loop *loop, char text[KINDS_SIZE])
+{
+	uint32_t counts[STRIDE_CLASSES] = {0};
+	int length = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < loop->loop->count; i++)
+		counts[class_of(&loop->loop->references[i], &loop->references[i])]++;
+	for (unsigned i = 0; i < STRIDE_CLASSES; i++) {
+		if (counts[i])
+			length += snprintf(text + length, KINDS_SIZE - (size_t)length, "%s%" PRIu32 " %s",
+			                   length ? ", " : "", counts[i], class_names[i]);
+	}
+	return text;
+}
+
+static const char *
+format_bytes(uint64_t bytes, char text[SIZE_SIZE])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double size = (double)bytes;
+	unsigned unit = 0;
+
+	for (; size >= KIB && unit < 4; unit++)
+		size /= KIB;
+	snprintf(text, SIZE_SIZE, size < 10 && unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	return text;
+}
+
+/* From the first byte that was referred to, to the last one. */
+static uint64_t
+range_of(const struct locality_reference *text, const struct loc_reference *reference)
+{
+	return reference->low > reference->high ? 0 : reference->high - reference->low + text->bytes;
+}
+
+/* The sum of those of its references, of the same name only once. */
+static uint64_t
+footprint_of(const struct loc_loop *loop)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < loop->loop->count; i++) {
+		const struct loc_reference *reference = &loop->references[i];
+		bool is_inside = false;
+
+		for (uint32_t k = 0; k < loop->loop->count && !is_inside; k++) {
+			const struct loc_reference *other = &loop->references[k];
+
+			is_inside = k != i && other->low <= reference->low && other->high >= reference->high &&
+			            (k < i || other->low < reference->low || other->high > reference->high);
+		}
+		sum += is_inside ? 0 : range_of(&loop->loop->references[i], reference);
+	}
+	return sum;
+}
+
+bool
+loc_loop_is_called(const struct loc_loop *loop, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	const char *file = loop->loop->file;
+	size_t length;
+
+	if (strcmp(loop->loop->function, name) == 0)
+		return true;
+	if (!colon || strtoul(colon + 1, NULL, 10) != loop->loop->line)
+		return false;
+	length = (size_t)(colon - name);
+	if (strlen(file) > length && file[strlen(file) - length - 1] == '/')
+		file += strlen(file) - length;
+	return strlen(file) == length && strncmp(file, name, length) == 0;
+}
+
+static double
+share_of(const struct loc_profile *profile, const struct loc_loop *loop)
+{
+	return profile->count ? (double)loop->count / (double)profile->count : 0;
+}
+
+static bool
+is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t at, size_t shown)
+{
+	if (view->loop)
+		return loc_loop_is_called(&profile->loops[at], view->loop);
+	return view->limit ? shown < view->limit : !shown || share_of(profile, &profile->loops[at]) >= LEAST_SHARE;
+}
+
+/* ---- text ---- */
+
+static void
+print_head(const struct loc_profile *profile, const struct output *output)
+{
+	const size_t records = profile->record_count;
+	char time[TIME_TEXT_SIZE];
+
+	(void)text_print(locality_record_program(profile->records[0]), output->stream);
+	if (records == 1)
+		fprintf(output->stream, ", process %" PRIu32 " of %s\n", locality_record_pid(profile->records[0]),
+		        time_format(locality_record_began(profile->records[0]), time));
+	else
+		fprintf(output->stream, " and others, %zu records\n", records);
+	fprintf(output->stream, "%" PRIu64 " references of %zu loop%s are recorded", profile->count,
+	        profile->loop_count, text_plural(profile->loop_count));
+	if (profile->skipped)
+		fprintf(output->stream, ", of %" PRIu64, profile->count + profile->skipped);
+	fprintf(output->stream, ". All together: spatial %.3f, temporal ", profile->spatial);
+	if (profile->temporal >= 0)
+		fprintf(output->stream, "%.3f", profile->temporal);
+	else
+		fputs("not known", output->stream);
+	fprintf(output->stream, " (words of %d bytes, reuse within %d addresses)\n", LOCALITY_WORD_BYTES,
+	        (int)LOCALITY_REUSE_MAX);
+}
+
+static void
+add_temporal(struct table *table, const struct locality_score *score)
+{
+	if (score->judged)
+		table_format(table, STYLE_PLAIN, "%.3f", locality_temporal(score));
+	else
+		table_text(table, STYLE_PLAIN, "-");
+}
+
+static void
+add_place(struct table *table, const char *file, uint32_t line)
+{
+	if (*file && line)
+		table_format(table, STYLE_PLAIN, "%s:%" PRIu32, text_basename(file), line);
+	else
+		table_text(table, STYLE_PLAIN, "[no line]");
+}
+
+static void
+add_loop_row(const struct loc_profile *profile, const struct loc_loop *loop, struct table *table)
+{
+	char kinds[KINDS_SIZE], size[SIZE_SIZE];
+
+	table_format(table, STYLE_PLAIN, "%.1f %%", PERCENT * share_of(profile, loop));
+	if (loop->entries) {
+		table_format(table, STYLE_PLAIN, "%" PRIu64, loop->entries);
+		table_format(table, STYLE_PLAIN, "%.1f", (double)loop->iterations / (double)loop->entries);
+	} else {
+		table_text(table, STYLE_PLAIN, "-");
+		table_text(table, STYLE_PLAIN, "-");
+	}
+	table_format(table, STYLE_PLAIN, "%.3f", locality_spatial(&loop->score));
+	add_temporal(table, &loop->score);
+	table_text(table, STYLE_PLAIN, format_bytes(footprint_of(loop), size));
+	table_text(table, STYLE_PLAIN, loop->loop->function);
+	add_place(table, loop->loop->file, loop->loop->line);
+	table_text(table, STYLE_PLAIN, format_kinds(loop, kinds));
+}
+
+static int
+print_loops(const struct loc_profile *profile, const struct loc_view *view, const struct output *output)
+{
+	static const struct table_column columns[] = {
+		{.heading = "refs", .align = TABLE_RIGHT},
+		{.heading = "entries", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "iterations", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "spatial", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "temporal", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "range", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "function", .gap = 2, .cut = TABLE_CUT_END, .max_width = 32},
+		{.heading = "loop", .gap = 2, .cut = TABLE_CUT_START},
+		{.heading = "references", .gap = 2},
+	};
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	size_t shown = 0;
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->loop_count; i++) {
+		if (is_shown(profile, view, i, shown)) {
+			add_loop_row(profile, &profile->loops[i], table);
+			shown++;
+		}
+	}
+	fputs("\n", output->stream);
+	err = table_print(table, output, true);
+	table_free(table);
+	return err;
+}
+
+static const char *
+access_text(char access)
+{
+	return access == 'R' ? "read" : access == 'W' ? "write" : "both";
+}
+
+static void
+add_reference_row(const struct loc_loop *loop, uint32_t at, struct table *table)
+{
+	const struct locality_reference *text = &loop->loop->references[at];
+	const struct loc_reference *reference = &loop->references[at];
+	const enum stride_class class = class_of(text, reference);
+	char size[SIZE_SIZE];
+
+	table_text(table, STYLE_PLAIN, access_text(text->access));
+	table_format(table, STYLE_PLAIN, "%" PRIu32, text->bytes);
+	if (class == STRIDE_INDEX || class == STRIDE_IRREGULAR)
+		table_text(table, STYLE_PLAIN, class_names[class]);
+	else
+		table_format(table, STYLE_PLAIN, "%" PRId64, reference->stride);
+	table_format(table, STYLE_PLAIN, "%.3f", locality_spatial(&reference->score));
+	add_temporal(table, &reference->score);
+	table_text(table, STYLE_PLAIN, format_bytes(range_of(text, reference), size));
+	if (reference->low <= reference->high)
+		table_format(table, STYLE_PLAIN, "0x%" PRIx64, reference->low);
+	else
+		table_text(table, STYLE_PLAIN, "-");
+	add_place(table, loop->loop->file, text->line);
+	table_text(table, STYLE_PLAIN, *text->name ? text->name : "[no name]");
+}
+
+static int
+print_references(const struct loc_loop *loop, const struct output *output)
+{
+	static const struct table_column columns[] = {
+		{.heading = "access"},
+		{.heading = "bytes", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "stride", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "spatial", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "temporal", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "range", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "from", .gap = 2},
+		{.heading = "line", .gap = 2, .cut = TABLE_CUT_START},
+		{.heading = "name", .gap = 2, .cut = TABLE_CUT_END},
+	};
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < loop->loop->count; i++)
+		add_reference_row(loop, i, table);
+	fputs("\n", output->stream);
+	err = table_print(table, output, true);
+	table_free(table);
+	if (loop->loop->left_out)
+		fprintf(output->stream, "%" PRIu32 " reference%s of the loop %s not described.\n", loop->loop->left_out,
+		        text_plural(loop->loop->left_out), loop->loop->left_out == 1 ? "is" : "are");
+	return err;
+}
+
+static void
+print_missing(const struct loc_profile *profile, const struct output *output)
+{
+	if (profile->left_out)
+		fprintf(output->stream,
+		        "Missing: %" PRIu64 " references in the text of these loops are not described\n",
+		        profile->left_out);
+	if (profile->is_full)
+		fputs("Missing: what came after a record was full\n", output->stream);
+	if (profile->damaged)
+		fprintf(output->stream, "Missing: what is behind a fault in %zu record%s\n", profile->damaged,
+		        text_plural(profile->damaged));
+}
+
+int
+loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct output *output)
+{
+	int err;
+
+	print_head(profile, output);
+	err = print_loops(profile, view, output);
+	for (size_t i = 0; i < profile->loop_count && view->loop && !err; i++) {
+		if (loc_loop_is_called(&profile->loops[i], view->loop))
+			err = print_references(&profile->loops[i], output);
+	}
+	print_missing(profile, output);
+	return err;
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+temporal_json(const struct locality_score *score)
+{
+	return score->judged ? json_real(locality_temporal(score)) : json_null();
+}
+
+static json_t *
+reference_json(const struct loc_loop *loop, uint32_t at)
+{
+	const struct locality_reference *text = &loop->loop->references[at];
+	const struct loc_reference *reference = &loop->references[at];
+	const enum stride_class class = class_of(text, reference);
+	json_t *stride = class == STRIDE_INDEX || class == STRIDE_IRREGULAR
+	                         ? json_null()
+	                         : json_integer((json_int_t)reference->stride);
+
+	return json_pack("{s:s, s:I, s:s, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "access", access_text(text->access),
+	                 "bytes", (json_int_t)text->bytes, "class", class_names[class], "stride", stride, "references",
+	                 json_count(reference->score.references), "spatial", locality_spatial(&reference->score),
+	                 "temporal", temporal_json(&reference->score), "range", json_count(range_of(text, reference)),
+	                 "line", (json_int_t)text->line, "name", json_shown(text->name));
+}
+
+static json_t *
+loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
+{
+	json_t *references = json_array();
+	int failed = !references;
+
+	for (uint32_t i = 0; i < loop->loop->count; i++)
+		failed |= json_array_append_new(references, reference_json(loop, i));
+	return json_kept(json_pack("{s:o, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "function",
+	                           json_shown(loop->loop->function), "file", json_shown(loop->loop->file), "line",
+	                           (json_int_t)loop->loop->line, "depth", (json_int_t)loop->loop->depth, "share",
+	                           share_of(profile, loop), "references", json_count(loop->count), "entries",
+	                           json_count(loop->entries), "iterations", json_count(loop->iterations), "spatial",
+	                           locality_spatial(&loop->score), "temporal", temporal_json(&loop->score), "range",
+	                           json_count(footprint_of(loop)), "left_out", (json_int_t)loop->loop->left_out,
+	                           "streams", references),
+	                 failed);
+}
+
+int
+loc_print_json(const struct loc_profile *profile, const struct loc_view *view, FILE *stream)
+{
+	json_t *loops = json_array();
+	int failed = !loops;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < profile->loop_count; i++) {
+		if (!is_shown(profile, view, i, shown))
+			continue;
+		failed |= json_array_append_new(loops, loop_json(profile, &profile->loops[i]));
+		shown++;
+	}
+	return json_print_exact(
+		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o}", "schema", "dcpiloc/1",
+	                            "program", json_shown(locality_record_program(profile->records[0])), "records",
+	                            (json_int_t)profile->record_count, "references", json_count(profile->count),
+	                            "skipped", json_count(profile->skipped), "word_bytes",
+	                            (json_int_t)LOCALITY_WORD_BYTES, "reuse_max", (json_int_t)LOCALITY_REUSE_MAX,
+	                            "spatial", profile->spatial, "temporal",
+	                            profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
+	                            profile->is_full, "loops", loops),
+	                  failed),
+		stream);
+}

@@ -1,0 +1,27 @@
+/*
+ * report.h - what dcpiloc prints of loops and their references
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_TOOLS_LOC_REPORT_H
+#define DCPI_TOOLS_LOC_REPORT_H
+
+#include <stdio.h>
+
+#include "dcpi-tools/common/output.h"
+#include "dcpi-tools/loc/profile.h"
+
+/* What is shown. */
+struct loc_view {
+	const char *loop; /* only loops that are called so: loc_loop_is_called(); NULL: all */
+	size_t limit;     /* loops at most; 0: those with a thousandth of the references */
+};
+
+/* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
+bool loc_loop_is_called(const struct loc_loop *loop, const char *name);
+
+/* Each: 0, -ENOMEM, or the stream's error. */
+int loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct output *output);
+int loc_print_json(const struct loc_profile *profile, const struct loc_view *view, FILE *stream);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * record.h - the file in which a program that was compiled with compiler/pass.cc leaves what it entered
+ *
+ * The run-time library (compiler/runtime.c) maps it, shared: what was written is there however the process ends.
+ *
+ *   locality_header
+ *   texts          LOCALITY_TEXT_BYTES: entries, struct locality_text
+ *   locality_chunk[LOCALITY_CHUNKS]
+ *
+ * A thread records in bursts: all that it refers to for a while, then nothing until its countdown has ended. A burst is
+ * a sequence of events, in chunks of the thread by their numbers. An event is words of 64 bits; the first has its kind
+ * (8 bits from bit 0), the reference's number (16 bits from bit 8), and the place of its loop's text in the texts, in
+ * units of 8 bytes (32 bits from bit 32).
+ *
+ *   LOCALITY_BURST   references that the thread has made since the last burst
+ *   LOCALITY_LOOP    iterations; the loop's references follow, each as one of the next two
+ *   LOCALITY_STREAM  address of the first iteration, step
+ *   LOCALITY_GATHER  address for an index of 0, coefficient, count of indices | bytes of one << 56 (as calls.h, 8
+ * bits), indices, filled up to whole words; perhaps fewer than there are iterations LOCALITY_TOUCH   address
+ *
+ * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
+ * 'a' (each reference says its address), references that are left out; then one of each reference: 'R', 'W' or 'B' (it
+ * reads and writes) with 's' (stream), 'g' (gather) or 'i' (irregular), bytes, line, and its name. Tabs are between.
+ */
+#ifndef DCPI_LOCALITY_RECORD_H
+#define DCPI_LOCALITY_RECORD_H
+
+#include <stdint.h>
+
+#define LOCALITY_DIRECTORY         "DCPI_LOCALITY"         /* environment: where records are made; empty: nowhere */
+#define LOCALITY_PREFIX            "locality."             /* of a file's name: then the pid, '.' and a number */
+#define LOCALITY_DEFAULT_DIRECTORY "/tmp/dcpi-locality-%u" /* without that, of a user */
+#define LOCALITY_MAGIC             UINT64_C(0x31636f6c69706364)
+#define LOCALITY_TEXT_BYTES        (1u << 20)
+#define LOCALITY_CHUNKS            512u
+#define LOCALITY_CHUNK_BYTES       65536u
+#define LOCALITY_WORDS             ((LOCALITY_CHUNK_BYTES - 32) / 8)
+
+enum locality_event {
+	LOCALITY_BURST = 1,
+	LOCALITY_LOOP,
+	LOCALITY_STREAM,
+	LOCALITY_GATHER,
+	LOCALITY_TOUCH,
+};
+
+struct locality_header {
+	uint64_t magic, size;
+	uint32_t pid, number;
+	uint64_t began_ns;   /* since 1970 */
+	uint32_t text_bytes; /* of texts that are used */
+	uint32_t taken;      /* chunks; more than LOCALITY_CHUNKS: some had no room */
+	uint32_t texts_lost; /* loops whose text had no room */
+	uint32_t reserved;
+	char program[2048]; /* path, 0-terminated */
+	uint8_t padding[4096 - 2096];
+};
+
+struct locality_text {
+	uint32_t bytes; /* of all of it, a multiple of 8; set last */
+	uint32_t reserved;
+	char text[]; /* 0-terminated */
+};
+
+struct locality_chunk {
+	uint32_t number; /* from 1 on, as they were taken */
+	uint32_t tid;
+	uint32_t used; /* words, of whole events */
+	uint32_t reserved;
+	uint64_t reserved_too[2];
+	uint64_t words[LOCALITY_WORDS];
+};
+
+static inline uint64_t
+locality_event_word(enum locality_event kind, unsigned number, uint32_t text)
+{
+	return (uint64_t)kind | (uint64_t)(number & 0xffff) << 8 | (uint64_t)text << 32;
+}
+
+_Static_assert(sizeof(struct locality_header) == 4096, "texts begin at a page");
+_Static_assert(sizeof(struct locality_chunk) == LOCALITY_CHUNK_BYTES, "chunks begin at pages");
+
+#endif

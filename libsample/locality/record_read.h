@@ -1,0 +1,72 @@
+/*
+ * record_read.h - read the file that a program left (locality/record.h), and what it referred to
+ *
+ * Nothing in the file is trusted: the program may have overwritten it, or write to it now. What is read is copied, then
+ * checked, and references are bounded.
+ *
+ * Thread rule: one thread at a time for a record.
+ */
+#ifndef DCPI_LOCALITY_RECORD_READ_H
+#define DCPI_LOCALITY_RECORD_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct locality_reference {
+	char access;      /* 'R' reads, 'W' writes, 'B' both */
+	char kind;        /* 's' stream, 'g' gather or scatter, 'i' irregular */
+	uint32_t bytes;   /* of an access */
+	uint32_t line;    /* 0: not known */
+	const char *name; /* of what is referred to, "" if it has none */
+};
+
+struct locality_loop {
+	const char *function, *file; /* file: "" if it is not known */
+	uint32_t line, depth;        /* depth: 1 for an outermost loop */
+	uint32_t left_out;           /* references that are not described */
+	bool by_entry;               /* its references are known when it is entered; else each says its address */
+	uint32_t count;
+	struct locality_reference *references;
+};
+
+struct locality_record;
+
+/*
+ * `fd` is not kept. 0; -EAGAIN: it is not complete yet, or its process ended before it was; -EPROTO: it is no such
+ * file, or damaged; -ENOMEM; of fstat(), pread().
+ */
+int locality_record_read(int fd, struct locality_record **record);
+void locality_record_free(struct locality_record *record); /* NULL is allowed */
+
+const char *locality_record_program(const struct locality_record *record); /* its path; "": not known */
+uint32_t locality_record_pid(const struct locality_record *record);
+uint64_t locality_record_began(const struct locality_record *record); /* since 1970, ns */
+
+/* What had no room: the program referred to more than is here; loops whose text had none. */
+bool locality_record_is_full(const struct locality_record *record);
+uint32_t locality_record_texts_lost(const struct locality_record *record);
+
+size_t locality_record_loop_count(const struct locality_record *record);
+const struct locality_loop *locality_record_loop(const struct locality_record *record, size_t loop);
+
+/* What is called for what a thread did, in its order; one thread after the other. Each: 0, or an error that ends it. */
+struct locality_visitor {
+	/* A burst begins, `skipped` references after the last one ended. is_first: of the thread. */
+	int (*begin)(void *context, uint32_t tid, uint64_t skipped, bool is_first);
+	/* A loop whose references are known then is entered. */
+	int (*enter)(void *context, size_t loop, uint64_t iterations);
+	int (*refer)(void *context, size_t loop, uint32_t reference, uint64_t address);
+	void *context;
+};
+
+/*
+ * References of a loop that was entered are visited iteration by iteration. Those beyond LOCALITY_VISITS_MAX of a
+ * record are not visited, though loops are: enter() has all iterations.
+ *
+ * 0, what a visit ended with, -ENOMEM, or -EPROTO: the rest of the thread's events is damaged.
+ */
+#define LOCALITY_VISITS_MAX (UINT64_C(1) << 26)
+int locality_record_visit(const struct locality_record *record, const struct locality_visitor *visitor);
+
+#endif

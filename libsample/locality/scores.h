@@ -1,0 +1,51 @@
+/*
+ * scores.h - spatial and temporal locality of a sequence of references
+ *
+ * By Weinberg, McCracken, Strohmaier and Snavely, "Quantifying Locality in the Memory Access Patterns of HPC
+ * Applications", SC'05:
+ *
+ *   spatial   mean of 1 / stride, where a stride is the least distance to one of the 32 addresses before, in words of 8
+ *             bytes, rounded up; 0 if the address itself is among them
+ *   temporal  mean of (L - i) / L, where L is log2 of LOCALITY_REUSE_MAX, and i of 2^i < d <= 2^(i+1) with the reuse
+ *             distance d: how many other addresses were referred to since this one was (i is 0 for d up to 2); 0 if d
+ * is more than LOCALITY_REUSE_MAX, or the address is new
+ *
+ * Addresses are those of the first byte: a reference to another part of a word is one to another address.
+ *
+ * Thread rule: one thread.
+ */
+#ifndef DCPI_LOCALITY_SCORES_H
+#define DCPI_LOCALITY_SCORES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOCALITY_REUSE_BITS 16
+#define LOCALITY_REUSE_MAX  (UINT32_C(1) << LOCALITY_REUSE_BITS)
+#define LOCALITY_WORD_BYTES 8
+
+/* Sums, of references of one kind. */
+struct locality_score {
+	uint64_t references; /* each has a stride */
+	uint64_t judged;     /* those whose reuse distance is known */
+	double spatial, temporal;
+};
+
+/* What was referred to lately. */
+struct locality_window;
+
+struct locality_window *locality_window_new(void);         /* NULL: no memory */
+void locality_window_free(struct locality_window *window); /* NULL is allowed */
+
+/*
+ * A sequence begins. is_whole: nothing was referred to before, so an address that is new was never referred to. Else
+ * reuse distances are judged when more than LOCALITY_REUSE_MAX addresses are known.
+ */
+void locality_window_begin(struct locality_window *window, bool is_whole);
+
+void locality_window_add(struct locality_window *window, uint64_t address, struct locality_score *score);
+
+double locality_spatial(const struct locality_score *score);  /* 0 to 1; 0 without references */
+double locality_temporal(const struct locality_score *score); /* 0 to 1; -1: no reuse distance is known */
+
+#endif

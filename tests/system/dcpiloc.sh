@@ -1,0 +1,159 @@
+#!/bin/bash
+# dcpiloc: programs that GCC compiled with the plugin do what they do without it, at each level of optimization, and say how
+# local the references of their loops are; records are there however programs end; bad input gets a sentence
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+sources=$top/tests/workloads/locality
+export DCPI_LOCALITY=$scratch/records
+report=$scratch/report
+mkdir "$DCPI_LOCALITY" "$scratch/plain"
+
+if ! dcpiloc --cflags >"$scratch/cflags" 2>"$scratch/err"; then
+	skip 'programs are compiled with the plugin' "$(cat "$scratch/err")"
+	exit 0
+fi
+read -ra cflags <"$scratch/cflags"
+read -ra libs < <(dcpiloc --libs)
+
+# compile COMPILER SOURCE OPTION... - $scratch/program with the plugin, $scratch/plain/program without
+compile()
+{
+	"$1" "${@:3}" -o "$scratch/plain/program" "$sources/$2" -lpthread 2>"$scratch/err" &&
+		"$1" "${@:3}" "${cflags[@]}" -o "$scratch/program" "$sources/$2" "${libs[@]}" -lpthread 2>>"$scratch/err"
+}
+
+# observe ARGUMENT... - run the program, whose record alone is shown in $report; its status and output are those without
+observe()
+{
+	local expected status
+
+	rm -f "$DCPI_LOCALITY"/*
+	expected=$("$scratch/plain/program" "$@" 2>/dev/null; echo $?)
+	status=$("$scratch/program" "$@" 2>/dev/null; echo $?)
+	[ "$expected" = "$status" ] || not_ok "$* does what it does without the plugin" "$expected" "$status"
+	dcpiloc --json --limit 1000 >"$report" 2>"$scratch/err"
+}
+
+# of LOOP FILTER - of the function's loop with most references
+of()
+{
+	jq -r --arg function "$1" "[.loops[] | select(.function == \$function)] | max_by(.references) | $2" "$report"
+}
+
+# close SENTENCE EXPECTED FOUND WITHIN
+close()
+{
+	check "$1: $3 is $2 within $4" awk -v e="$2" -v f="$3" -v w="$4" 'BEGIN { exit !(f - e <= w && e - f <= w) }'
+}
+
+# ---- what is known of loops ----
+
+compile gcc kernels.c -O2 -g || not_ok 'a program in C is compiled with the plugin' "$(cat "$scratch/err")"
+observe add 1000 20
+check_equal 'a loop that adds: how often, how long, what it refers to' '20 20000 60000 e 3' \
+	"$(of add '"\(.entries) \(.iterations) \(.references) \(if .entries > 0 then "e" else "a" end) \(.streams | length)"')"
+check_equal '... each the element beside' '8 stride 1,8 stride 1,8 stride 1' "$(of add '[.streams[] | "\(.stride) \(.class)"] | join(",")')"
+check_equal '... how far' '8000 8000 8000' "$(of add '[.streams[].range] | join(" ")')"
+check_equal '... where' "$(grep -n 'c\[i\] = a\[i\] + b\[i\];' "$sources/kernels.c" | cut -d: -f1)" "$(of add '.streams[0].line')"
+check_equal '... and what' 'a b c' "$(of add '[.streams[].name] | sort | join(" ")')"
+close '... as spatial as can be' 1 "$(of add .spatial)" 0.001
+# 3,000 addresses again in each round but the first: i is 11
+close '... and as temporal as the arrays are large' "$(awk 'BEGIN { print 19 / 20 * 5 / 16 }')" "$(of add .temporal)" 0.001
+observe add 100000 1
+close 'a loop that never comes back is not temporal' 0 "$(of add .temporal)" 0.001
+
+observe random 100000
+check_equal 'places of a table at random: each says its address' '0 irregular' "$(of update '"\(.entries) \([.streams[].class] | unique | join(" "))"')"
+close '... not spatial' 0 "$(of update .spatial)" 0.01
+observe sparse 1000
+check_equal 'a sparse matrix: two streams and what they index' 'by index,stride 1,stride 1' "$(of multiply '[.streams[].class] | sort | join(",")')"
+check_equal '... once for each row' '1000 11' "$(of multiply '"\(.entries) \(.iterations / .entries)"')"
+observe columns 200
+check_equal 'a matrix down its columns: the stride is a row' '1600 strided' "$(of sum_columns '.streams[0] | "\(.stride) \(.class)"')"
+close '... not spatial' 0.005 "$(of sum_columns .spatial)" 0.001
+observe chase 5000
+check_equal 'a list: its members are irregular' 'irregular irregular next value' \
+	"$(of chase '([.streams[].class] | join(" ")) + " " + ([.streams[].name | sub(".*[.]"; "")] | sort | join(" "))')"
+check_equal '... each of them' 10000 "$(of chase .references)"
+observe search 1000 3
+check_equal 'a loop that may end early says each address up to there' '1506 4' "$(of find '"\(.references) \(.streams[0].stride)"')"
+observe members 1000
+check_equal 'a member of structures' '32 strided .mass' "$(of weigh '.streams[0] | "\(.stride) \(.class) .\(.name | sub(".*[.]"; ""))"')"
+close '... is four words from the next' 0.25 "$(of weigh .spatial)" 0.001
+observe add 100000000 1
+check_equal 'a loop of which a part is recorded has all its references' '300000000 true' "$(of add '"\(.references) \(.spatial > 0.99)"')"
+
+# ---- however programs end, and in all threads and processes ----
+
+observe threads 1000
+check_equal 'four threads' '4 4000' "$(of add '"\(.entries) \(.iterations)"')"
+observe fork 1000
+check_equal 'a child has a record of its own' '2 3' "$(jq -r .records "$report") $(of add .entries)"
+observe segv 1000
+check_equal 'a program that a signal ended has its record' 1 "$(of add .entries)"
+observe exit 1000
+check_equal 'one that _exit() ended, too' 1 "$(of add .entries)"
+observe jump 1000
+check_equal 'a loop that longjmp() left' true "$(of jump_out '[.streams[] | select(.name | test("numbers"))][0].references | . >= 500 and . <= 501')"
+observe goto 1000
+check 'jumps between loops are left alone' [ -s "$report" ]
+
+# ---- each level, and other languages ----
+
+for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' '-O2 -fnon-call-exceptions' '-O2 -fchecking'; do
+	# shellcheck disable=SC2086 # words
+	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
+	for name in add random sparse columns chase search members threads fork segv exit jump goto; do
+		observe $name 300 2
+	done
+	check "$level: programs do what they do without" [ -x "$scratch/program" ]
+done
+compile g++ throws.cc -O2 -g || not_ok 'a program in C++ is compiled' "$(cat "$scratch/err")"
+observe
+check_equal 'a loop that exceptions leave' true "$(of sum_until '(.references > 0)')"
+if command -v gfortran >/dev/null; then
+	compile gfortran sparse.f90 -O2 -g || not_ok 'a program in Fortran is compiled' "$(cat "$scratch/err")"
+	observe
+	check_equal 'a loop of Fortran: two streams, read and written by index' 'by index,by index,stride 1,stride 1' \
+		"$(of sparse '[.streams[].class] | sort | join(",")' | head -n 1)"
+	check_equal '... with its line' "$(grep -n 'do k = colstr' "$sources/sparse.f90" | cut -d: -f1)" \
+		"$(jq -r '[.loops[] | select(any(.streams[]; .class == "by index"))][0].line' "$report")"
+	check_equal '... by rows, a matrix that is kept by columns' 512 \
+		"$(jq -r '[.loops[].streams[] | select(.class == "strided") | .stride] | max' "$report")"
+else
+	skip 'a loop of Fortran' 'gfortran is not installed'
+fi
+
+# ---- for a reader ----
+
+compile gcc kernels.c -O2 -g
+observe sparse 1000
+check 'a table' dcpiloc
+check_equal '... has the loop' 1 "$(dcpiloc | grep -c 'multiply .*kernels.c:.*2 stride 1, 1 by index')"
+line=$(of multiply .line)
+check_equal 'one loop, by its line, with its references' 3 "$(dcpiloc --loop "kernels.c:$line" | grep -c 'kernels.c:[0-9]*  [a-z]')"
+check_equal '... by its whole path' "$(dcpiloc --loop "kernels.c:$line")" "$(dcpiloc --loop "$sources/kernels.c:$line")"
+check_at_least 'all of a function' 6 "$(dcpiloc --loop multiply | grep -c 'kernels.c:[0-9]*  [a-z]')"
+
+# ---- what goes wrong ----
+
+check_fails 'a loop that is none' 2 'no loop or function that ran is called so' dcpiloc --loop nowhere.c:1
+check_fails 'no records' 1 'there is no record' dcpiloc --directory "$scratch/plain"
+check_fails 'no such directory' 1 'there is no record' dcpiloc --directory "$scratch/nowhere"
+check_fails 'a file that is no record' 1 'it is no record' dcpiloc "$sources/kernels.c"
+: >"$scratch/empty"
+check_fails 'an empty one' 1 'it has nothing yet' dcpiloc "$scratch/empty"
+check_fails 'files and a directory' 2 'either files or --directory' dcpiloc --directory "$scratch" "$scratch/empty"
+printf '#!/bin/sh\necho 4\n' >"$scratch/old"
+chmod +x "$scratch/old"
+check_fails 'a compiler for which there is no plugin' 1 'there is no plugin for GCC 4' env CC="$scratch/old" dcpiloc --cflags
+check_fails 'a compiler that is none' 1 'it does not say its version' env CC=/bin/false dcpiloc --cflags
+record=$(echo "$DCPI_LOCALITY"/*)
+head -c 100000 "$record" >"$scratch/cut"
+check_fails 'a record that is cut' 1 'it is no record of a program' dcpiloc "$scratch/cut"
+check_equal 'a program without a directory for its record runs' "$("$scratch/plain/program" add) 0" \
+	"$(DCPI_LOCALITY=$scratch/nowhere "$scratch/program" add) $?"
+check_equal 'with an empty one it leaves none' "$(find "$DCPI_LOCALITY" -type f | wc -l)" \
+	"$(DCPI_LOCALITY='' "$scratch/program" add >/dev/null; find "$DCPI_LOCALITY" -type f | wc -l)"
+
+[ $failures = 0 ]
