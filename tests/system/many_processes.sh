@@ -45,6 +45,7 @@ kill "$busy"
 check 'what was counted is written' dcpictl --db "$db" flush
 check_at_least 'a program that ran already has its samples' 100 \
 	"$(dcpiprof --db "$db" --comm busy --json | jq '.events[0].selected')"
+figure "$(status_of .totals.samples) samples, $(status_of .totals.unknown) unknown: $(status_of '[.events[].unknown]' | tr -d ' \n')"
 check_at_most 'percent of all samples are unknown' 1 "$(status_of '100 * .totals.unknown / .totals.samples')"
 kill "$many"
 stop "$daemon"
