@@ -100,7 +100,7 @@ include scripts/emulator.mk
 include scripts/tracker.mk
 include scripts/locality.mk
 
-.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks bench-tracker benches soak growth workloads manuals clean
+.PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks bench-tracker bench-locality benches soak growth workloads manuals clean
 .SECONDARY:
 
 all: programs $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) libraries manuals
@@ -121,6 +121,7 @@ help:
 	@echo 'make bench-web        how long pages take on a month of samples into docs/benchmarks.md'
 	@echo 'make bench-stacks     what call stacks cost beside perf into docs/benchmarks.md'
 	@echo 'make bench-tracker    what recording memory objects costs beside heaptrack into docs/benchmarks.md'
+	@echo 'make bench-locality   what dcpiloc costs programs beside cachegrind into docs/benchmarks.md'
 	@echo 'make growth           a year of samples of a large machine into docs/benchmarks.md'
 	@echo 'make accuracy         estimated beside exact frequencies of 16 programs (20 minutes) into docs/accuracy.md'
 	@echo 'make emulated-accuracy  what is inferred of emulated programs beside the truth (a minute) into docs/accuracy.md'
@@ -448,6 +449,10 @@ bench-web: all workloads
 # What call stacks cost, beside perf's; fifteen minutes on a quiet machine.
 bench-stacks: all workloads
 	bench/stacks --write docs/benchmarks.md
+
+# What describing loops costs programs, beside cachegrind; some minutes.
+bench-locality: all
+	bench/locality --write docs/benchmarks.md
 
 # What recording memory objects costs, beside heaptrack; some minutes.
 bench-tracker: all workloads

@@ -102,7 +102,9 @@ struct reference {
 	tree name;    /* of what is accessed: a declaration or an identifier; NULL_TREE: it has none */
 	tree member;
 	unsigned size, line;
-	bool reads, writes, conditional, affine;
+	bool reads, writes, affine;
+	bool conditional;            /* not each iteration has it */
+	bool behind_exit;            /* the last iteration has it not */
 	tree base, step;             /* affine */
 	tree index_base, index_step; /* gathers: base + coefficient * what is there */
 	HOST_WIDE_INT coefficient;   /* 0: it is none */
@@ -113,6 +115,7 @@ struct described {
 	class loop *loop;
 	location_t where;
 	tree iterations; /* NULL_TREE: not known at its entry */
+	edge exit;       /* NULL: it has several */
 	bool by_entry;   /* what is known at the entry is all of it */
 	bool calls;      /* it calls functions, which may count, too */
 	auto_vec<reference> references;
@@ -290,6 +293,8 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	found.writes = !found.reads;
 	found.affine = has_step(access);
 	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement));
+	found.behind_exit = loop->exit && loop->exit->src != gimple_bb(statement) &&
+	                    dominated_by_p(CDI_DOMINATORS, gimple_bb(statement), loop->exit->src);
 	name_reference(&found, ref, found.affine ? DR_BASE_ADDRESS(access) : NULL_TREE);
 	if (found.affine) {
 		found.base = base_of(access);
@@ -297,7 +302,9 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	} else {
 		find_gather(loop->loop, ref, &found);
 	}
-	loop->by_entry &= found.affine || found.coefficient != 0;
+	loop->by_entry &= (found.affine || found.coefficient != 0) && !found.conditional;
+	if (!loop->references.is_empty()) /* all are as often */
+		loop->by_entry &= found.behind_exit == loop->references[0].behind_exit;
 	loop->references.safe_push(found);
 }
 
@@ -350,8 +357,10 @@ look_at_loop(class loop *loop)
 
 	found->loop = loop;
 	found->where = where_is(loop);
-	found->by_entry = latches && latches != chrec_dont_know && !chrec_contains_undetermined(latches) &&
-	                  !loop->inner && !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
+	found->exit = single_exit(loop);
+	found->by_entry = found->exit && latches && latches != chrec_dont_know &&
+	                  !chrec_contains_undetermined(latches) && !loop->inner &&
+	                  !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
 	for (unsigned i = 0; i < loop->num_nodes; i++) {
 		if (blocks[i]->loop_father != loop)
 			continue;
@@ -359,13 +368,16 @@ look_at_loop(class loop *loop)
 			look_at_statement(found, gsi_stmt(at));
 	}
 	free(blocks);
-	if (found->by_entry)
-		found->iterations =
-			fold_build2(PLUS_EXPR, sizetype, fold_convert(sizetype, unshare_expr(latches)), size_one_node);
-	if (!found->references.is_empty())
-		return found;
-	delete found;
-	return NULL;
+	if (found->references.is_empty()) {
+		delete found;
+		return NULL;
+	}
+	if (found->by_entry) {
+		found->iterations = fold_convert(sizetype, unshare_expr(latches));
+		if (!found->references[0].behind_exit)
+			found->iterations = fold_build2(PLUS_EXPR, sizetype, found->iterations, size_one_node);
+	}
+	return found;
 }
 
 /* ---- texts ---- */
@@ -383,7 +395,7 @@ describe(const described *loop)
 {
 	const expanded_location where = expand_location(loop->where);
 	const char *function = IDENTIFIER_POINTER(DECL_NAME(cfun->decl));
-	char line[512];
+	char line[8192]; /* with a path */
 	auto_vec<char> text;
 
 	/* a clone's name has a suffix behind a dot */

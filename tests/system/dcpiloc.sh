@@ -107,6 +107,13 @@ for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' 
 		observe $name 300 2
 	done
 	check "$level: programs do what they do without" [ -x "$scratch/program" ]
+	# 300 elements of three arrays, twice, by vectors or one by one
+	observe add 300 2
+	case $level in
+	-O0) check_equal "$level: without an optimizer nothing is described" 1 "$(grep -c 'there is no record' "$scratch/err")" ;;
+	*) check_equal "$level: each element is referred to" 14400 \
+		"$(jq '[.loops[] | select(.function == "add") | .iterations * ([.streams[].bytes] | add)] | add' "$report")" ;;
+	esac
 done
 compile g++ throws.cc -O2 -g || not_ok 'a program in C++ is compiled' "$(cat "$scratch/err")"
 observe
