@@ -478,10 +478,12 @@ shmdt(const void *address)
 static void
 record_break(char *before, char *after, uint64_t time, const void *caller, const void *frame)
 {
-	if (after > before)
+	if (after > before) {
 		log_born(OBJECT_MAPPED, before, (size_t)(after - before), caller, frame);
-	else if (after < before)
+	} else if (after < before) {
+		log_unmapping(after, (size_t)(before - after));
 		log_changed(OBJECT_UNMAPPED, after, (size_t)(before - after), time);
+	}
 }
 
 PUBLIC void *

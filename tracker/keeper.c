@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mapped_room.h"
 #include "memory/live_objects.h"
 #include "tracker/log.h"
 
@@ -19,9 +20,6 @@
 #define SEGMENTS_MAX   4096 /* a hundred million objects */
 #define PAUSE_NS       10000000L
 #define BEHIND_NS      UINT64_C(2000000) /* by which a thread may be late to write an event */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static own_thread_create *create_thread;
 

@@ -19,6 +19,8 @@
 #include <cpuid.h>
 #endif
 
+#include "base/mapped_room.h"
+
 #define SITES          65536u
 #define CHUNKS         4096u /* 16 MiB */
 #define CHUNKS_FILLING (CHUNKS / 4 * 3)
@@ -48,9 +50,6 @@
 #define CHUNKS_SIZE    (sizeof(struct object_log_chunk) * CHUNKS)
 #define FILE_SIZE      (FIRST_SIZE + SITES_SIZE + CHUNKS_SIZE)
 #define LOG_TLS        __attribute__((tls_model("initial-exec")))
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 _Static_assert(sizeof(struct object_log_chunk) == PAGE, "a chunk is a page");
 
@@ -210,24 +209,12 @@ log_now(void)
 
 /* ---- the file ---- */
 
-/*
- * Give a part of the file room on the disk: by mapping it, or, where advice does nothing, as in emulators and in Linux
- * before 5.14, by the file's name. False: there is none.
- */
+/* Give a part of the file room on the disk. False: there is none. */
 static bool
 reserve(const void *address, size_t bytes)
 {
-	bool has_room;
-	int fd;
-
-	if (!state->reserves_by_file)
-		return syscall(SYS_madvise, address, bytes, MADV_POPULATE_WRITE) == 0;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, file_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	has_room = syscall(SYS_fallocate, fd, 0, (const char *)address - (const char *)mapped, bytes) == 0;
-	syscall(SYS_close, fd);
-	return has_room;
+	return mapped_room(&state->reserves_by_file, address, bytes, file_path,
+	                   (uint64_t)((const char *)address - (const char *)mapped));
 }
 
 /* Map the file at `file_path`, which is made. False: errno. */
@@ -245,18 +232,11 @@ map_file(void)
 		address = syscall(SYS_mmap, NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	syscall(SYS_close, fd);
 	if (address != -1) {
-		bool has_room;
-
 		mapped = (void *)address;
 		/* a huge page would be cleared for the first event of a short program: 4 ms */
 		syscall(SYS_madvise, address, FILE_SIZE, MADV_NOHUGEPAGE);
 		state->reserves_by_file = clock_used == OBJECT_CLOCK_TARGET;
-		has_room = reserve(mapped, FIRST_SIZE);
-		if (!has_room && !state->reserves_by_file && errno == EINVAL) {
-			state->reserves_by_file = true;
-			has_room = reserve(mapped, FIRST_SIZE);
-		}
-		if (has_room)
+		if (reserve(mapped, FIRST_SIZE))
 			return true;
 		syscall(SYS_munmap, address, FILE_SIZE);
 		mapped = NULL;
