@@ -23,20 +23,23 @@
 
 extern _Thread_local ssize_t dcpi_locality_left;
 
-/* A loop is entered that `text` describes (locality/record.h), for so many iterations. Its references follow. */
+/*
+ * A loop is entered that `text` describes (locality/record.h), for so many iterations. A call for each of its
+ * references follows; a handler of a signal may come between them, with loops of its own.
+ */
 void dcpi_locality_loop(const char *text, size_t iterations);
 
-/* A reference of it: the address of the first iteration, and how much later that of the next is. */
-void dcpi_locality_stream(unsigned number, const void *base, ssize_t step);
+/* A reference of that loop: the address of the first iteration, and how much later that of the next is. */
+void dcpi_locality_stream(const char *text, unsigned number, const void *base, ssize_t step);
 
 /*
- * A reference to base + coefficient * i, where i are what is at `index`, index + index_step and so on: integers of so
- * many bytes, with a sign if that is negative.
+ * A reference of that loop to base + coefficient * i, where i are the integers at `index`, index + index_step and so
+ * on, one for each iteration: of so many bytes, with a sign if that is negative.
  */
-void dcpi_locality_gather(unsigned number, const char *base, ssize_t coefficient, const char *index, ssize_t index_step,
-                          int index_bytes);
+void dcpi_locality_gather(const char *text, unsigned number, size_t iterations, const char *base, ssize_t coefficient,
+                          const char *index, ssize_t index_step, int index_bytes);
 
-/* A reference to `address`, of the loop that `text` describes; nothing is recorded outside a burst. */
+/* A reference to `address`, of the loop that `text` describes. Outside a burst it is not recorded. */
 void dcpi_locality_touch(const char *text, unsigned number, const void *address);
 
 /* A loop of which each reference says its address has counted down to `left`, which is negative: how to go on. */

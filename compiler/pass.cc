@@ -84,11 +84,11 @@ declare_callees()
 	set_decl_tls_model(callee.left, TLS_MODEL_INITIAL_EXEC);
 	varpool_node::get_create(callee.left);
 	callee.loop = declare(CALL_LOOP, build_function_type_list(void_type_node, text, sizetype, NULL_TREE));
-	callee.stream = declare(CALL_STREAM, build_function_type_list(void_type_node, unsigned_type_node, ptr_type_node,
-	                                                              ssizetype, NULL_TREE));
-	callee.gather = declare(CALL_GATHER,
-	                        build_function_type_list(void_type_node, unsigned_type_node, ptr_type_node, ssizetype,
-	                                                 ptr_type_node, ssizetype, integer_type_node, NULL_TREE));
+	callee.stream = declare(CALL_STREAM, build_function_type_list(void_type_node, text, unsigned_type_node,
+	                                                              ptr_type_node, ssizetype, NULL_TREE));
+	callee.gather = declare(CALL_GATHER, build_function_type_list(void_type_node, text, unsigned_type_node,
+	                                                              sizetype, ptr_type_node, ssizetype, ptr_type_node,
+	                                                              ssizetype, integer_type_node, NULL_TREE));
 	callee.touch = declare(CALL_TOUCH, build_function_type_list(void_type_node, text, unsigned_type_node,
 	                                                            ptr_type_node, NULL_TREE));
 	callee.sync = declare(CALL_SYNC, build_function_type_list(ssizetype, ssizetype, NULL_TREE));
@@ -102,7 +102,8 @@ struct reference {
 	tree name;    /* of what is accessed: a declaration or an identifier; NULL_TREE: it has none */
 	tree member;
 	unsigned size, line;
-	bool reads, writes, affine;
+	bool writes; /* else it reads */
+	bool affine;
 	bool conditional;            /* not each iteration has it */
 	bool behind_exit;            /* the last iteration has it not */
 	tree base, step;             /* affine */
@@ -259,7 +260,7 @@ find_gather(class loop *loop, tree ref, reference *found)
 	free_data_refs(loads);
 }
 
-/* Its address can be taken where it is: no bit field, no register, nothing the compiler made for itself. */
+/* Whether it is in memory, and its address is that of a byte: it is no bit field, no part of a value in a register. */
 bool
 has_address(tree ref)
 {
@@ -289,8 +290,7 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	found.address = build_fold_addr_expr(unshare_expr(ref));
 	found.size = (unsigned)size;
 	found.line = where.line;
-	found.reads = DR_IS_READ(access);
-	found.writes = !found.reads;
+	found.writes = DR_IS_WRITE(access);
 	found.affine = has_step(access);
 	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement));
 	found.behind_exit = loop->exit && loop->exit->src != gimple_bb(statement) &&
@@ -332,10 +332,10 @@ look_at_statement(described *loop, gimple *statement)
 	free_data_refs(accesses);
 }
 
+/* The line of the condition that ends it; `exit` is NULL if there are several. */
 location_t
-where_is(class loop *loop)
+where_is(class loop *loop, edge exit)
 {
-	const edge exit = single_exit(loop);
 	const gimple_stmt_iterator end = gsi_last_nondebug_bb(exit ? exit->src : loop->header);
 	gimple *last = gsi_end_p(end) ? NULL : gsi_stmt(end);
 
@@ -356,8 +356,8 @@ look_at_loop(class loop *loop)
 	const tree latches = number_of_latch_executions(loop);
 
 	found->loop = loop;
-	found->where = where_is(loop);
 	found->exit = single_exit(loop);
+	found->where = where_is(loop, found->exit);
 	found->by_entry = found->exit && latches && latches != chrec_dont_know &&
 	                  !chrec_contains_undetermined(latches) && !loop->inner &&
 	                  !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
@@ -408,10 +408,7 @@ describe(const described *loop)
 		const reference &ref = loop->references[i];
 		const char *member = text_of_name(ref.member);
 
-		snprintf(line, sizeof(line), "\n%c%c\t%u\t%u\t%s%s%s",
-		         ref.reads && ref.writes ? 'B'
-		         : ref.reads             ? 'R'
-		                                 : 'W',
+		snprintf(line, sizeof(line), "\n%c%c\t%u\t%u\t%s%s%s", ref.writes ? 'W' : 'R',
 		         ref.coefficient ? 'g'
 		         : ref.affine    ? 's'
 		                         : 'i',
@@ -456,14 +453,15 @@ calls_at_entry(const described *loop, tree text, tree iterations)
 		gcall *call;
 
 		if (ref.affine) {
-			call = gimple_build_call(callee.stream, 3, number, base,
+			call = gimple_build_call(callee.stream, 4, text, number, base,
 			                         value_of(ref.step, ssizetype, &statements));
 		} else {
 			const tree index = value_of(ref.index_base, ptr_type_node, &statements),
 				   step = value_of(ref.index_step, ssizetype, &statements);
 
-			call = gimple_build_call(callee.gather, 6, number, base, ssize_int(ref.coefficient), index,
-			                         step, build_int_cst(integer_type_node, ref.index_bytes));
+			call = gimple_build_call(callee.gather, 8, text, number, iterations, base,
+			                         ssize_int(ref.coefficient), index, step,
+			                         build_int_cst(integer_type_node, ref.index_bytes));
 		}
 		add_call(&statements, call, gimple_location(ref.statement));
 	}
@@ -586,8 +584,6 @@ count_iteration(const described *loop, tree before, gimple *place, gimple_seq to
 	gcall *call = gimple_build_call(callee.sync, 1, after);
 	basic_block rare;
 	gphi *joined;
-	edge from;
-	edge_iterator each;
 
 	if (place)
 		gsi_insert_after(&at, count, GSI_SAME_STMT);
@@ -600,8 +596,11 @@ count_iteration(const described *loop, tree before, gimple *place, gimple_seq to
 	gsi_insert_before(&at, call, GSI_SAME_STMT);
 	gsi_insert_seq_before(&at, touches, GSI_SAME_STMT);
 	joined = create_phi_node(left, single_succ(rare));
-	FOR_EACH_EDGE(from, each, single_succ(rare)->preds)
-	add_phi_arg(joined, from->src == rare ? synced : after, from, UNKNOWN_LOCATION);
+	for (unsigned i = 0; i < EDGE_COUNT(gimple_bb(joined)->preds); i++) {
+		const edge from = EDGE_PRED(gimple_bb(joined), i);
+
+		add_phi_arg(joined, from->src == rare ? synced : after, from, UNKNOWN_LOCATION);
+	}
 	return left;
 }
 
@@ -656,7 +655,7 @@ write_register_countdown(const described *loop, tree text)
 		write_touches(loop, text, left);
 }
 
-/* It calls functions, which may count, too: the countdown stays in memory. */
+/* The countdown of a loop that calls functions stays in memory: these may count, too. */
 void
 write_memory_countdown(const described *loop, tree text)
 {

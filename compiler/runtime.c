@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mapped_room.h"
 #include "compiler/calls.h"
 #include "locality/record.h"
 
@@ -27,9 +28,10 @@
 #define BURST        ((ssize_t)512 << 10)
 #define FIRST_WORDS  (512u << 10) /* of events: a burst ends also when it has so many */
 #define BURST_WORDS  (256u << 10)
-#define PAUSE        ((ssize_t)48 << 20) /* references between bursts; twice as many after each */
-#define PAUSE_BURSTS 4                   /* so many, so that the file is enough for months */
+#define PAUSE        ((ssize_t)48 << 20) /* references between bursts */
+#define PAUSE_BURSTS 4                   /* after so many, pauses are twice as long: the file is enough for months */
 #define PAUSES_MAX   24
+#define PAGE         4096u
 #define NEVER        (SSIZE_MAX / 2)
 #define TEXTS_KNOWN  16384u /* loops that are looked up without searching; a power of two */
 #define FILES_MAX    1000
@@ -41,20 +43,21 @@
 
 PUBLIC _Thread_local ssize_t dcpi_locality_left __attribute__((tls_model("initial-exec")));
 
-/* Of a thread. */
+/* What a thread records. */
 static _Thread_local struct {
 	struct locality_chunk *chunk;
 	uint32_t generation; /* of the file that has the chunk */
-	uint32_t text;       /* of the loop that was entered last */
-	size_t iterations;   /* of it */
 	ssize_t began;       /* the countdown when the burst began, */
 	ssize_t paused;      /* from where it counted down before that */
 	uint32_t words;      /* of the burst's events */
 	uint32_t bursts;     /* that have begun */
-	bool is_inside, is_recording;
+	bool is_inside;      /* it is here: a handler that interrupts it records nothing */
+	bool is_recording;   /* in a burst */
 } self __attribute__((tls_model("initial-exec")));
 
 static struct locality_header *file; /* NULL: there is none */
+static char file_path[1100];
+static bool reserves_by_file; /* mapped_room.h */
 static uint32_t generation = 1, is_opening, is_off;
 
 /* Texts that are in the file: the address of the program's, and their place there. Set once, while a slot is 0. */
@@ -98,16 +101,30 @@ map_file(const char *path)
 	if (ftruncate(fd, FILE_SIZE) == 0)
 		mapped = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	if (mapped != MAP_FAILED)
+	if (mapped != MAP_FAILED && mapped_room(&reserves_by_file, mapped, sizeof(struct locality_header), path, 0))
 		return mapped;
+	if (mapped != MAP_FAILED)
+		munmap(mapped, FILE_SIZE);
 	unlink(path);
+	errno = ENOSPC;
 	return NULL;
+}
+
+/* Room on the disk for what is to be written. False: there is none. */
+static bool
+has_room(const struct locality_header *into, const void *from, size_t bytes)
+{
+	const uint64_t first = (uint64_t)((const char *)from - (const char *)into) & ~(uint64_t)(PAGE - 1),
+		       end = (uint64_t)((const char *)from - (const char *)into) + bytes;
+
+	return mapped_room(&reserves_by_file, (const char *)into + first,
+	                   (end - first + PAGE - 1) & ~(size_t)(PAGE - 1), file_path, first);
 }
 
 static struct locality_header *
 make_file(void)
 {
-	char directory[1024], path[1100];
+	char directory[1024];
 	struct locality_header *made = NULL;
 	struct timespec now;
 	ssize_t length;
@@ -116,8 +133,8 @@ make_file(void)
 	if (!find_directory(directory, sizeof(directory)))
 		return NULL;
 	for (; number < FILES_MAX && !made; number++) {
-		snprintf(path, sizeof(path), "%s/" LOCALITY_PREFIX "%d.%u", directory, (int)getpid(), number);
-		made = map_file(path);
+		snprintf(file_path, sizeof(file_path), "%s/" LOCALITY_PREFIX "%d.%u", directory, (int)getpid(), number);
+		made = map_file(file_path);
 		if (!made && errno != EEXIST)
 			return NULL;
 	}
@@ -189,6 +206,10 @@ add_text(struct locality_header *into, const char *text)
 	} while (!__atomic_compare_exchange_n(&into->text_bytes, &place, place + bytes, true, __ATOMIC_RELAXED,
 	                                      __ATOMIC_RELAXED));
 	added = (struct locality_text *)(void *)((char *)(into + 1) + place);
+	if (!has_room(into, added, bytes)) {
+		__atomic_fetch_add(&into->texts_lost, 1, __ATOMIC_RELAXED);
+		return NO_TEXT;
+	}
 	memcpy(added->text, text, length);
 	__atomic_store_n(&added->bytes, bytes, __ATOMIC_RELEASE);
 	return place / 8;
@@ -237,7 +258,7 @@ take_chunk(struct locality_header *from)
 	struct locality_chunk *chunk =
 		(struct locality_chunk *)(void *)((char *)(from + 1) + LOCALITY_TEXT_BYTES) + taken % LOCALITY_CHUNKS;
 
-	if (taken >= LOCALITY_CHUNKS) {
+	if (taken >= LOCALITY_CHUNKS || !has_room(from, chunk, sizeof(*chunk))) {
 		__atomic_store_n(&from->taken, LOCALITY_CHUNKS + 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -277,35 +298,28 @@ write_event(struct locality_header *into, const uint64_t *words, uint32_t count)
 
 /* ---- bursts ---- */
 
-/* The countdown is `left`, and negative. The file, if something is to be recorded; else NULL. */
+/* The countdown is `left`, and negative. The file, if there is one: then a burst has begun. */
 static struct locality_header *
 begin(ssize_t left)
 {
-	struct locality_header *into;
+	struct locality_header *into = the_file();
 
-	if (self.is_inside)
-		return NULL;
-	self.is_inside = true;
-	into = the_file();
-	if (into && !self.is_recording) {
-		const uint64_t skipped = (uint64_t)(self.paused - left);
-
-		self.bursts++;
-		self.words = 0;
-		self.is_recording = true;
-		self.began = left;
-		write_event(into, (uint64_t[]){locality_event_word(LOCALITY_BURST, 0, 0), skipped}, 2);
-	}
+	if (!into || self.is_recording)
+		return into;
+	self.bursts++;
+	self.words = 0;
+	self.is_recording = true;
+	self.began = left;
+	write_event(into, (uint64_t[]){locality_event_word(LOCALITY_BURST, 0, 0), (uint64_t)(self.paused - left)}, 2);
 	return into;
 }
 
 /* Returns the countdown from now on. */
 static ssize_t
-end(struct locality_header *into, ssize_t left)
+end(const struct locality_header *into, ssize_t left)
 {
 	const uint32_t pauses = self.bursts / PAUSE_BURSTS;
 
-	self.is_inside = false;
 	if (!into && !__atomic_load_n(&is_off, __ATOMIC_RELAXED))
 		return left; /* another thread makes the file */
 	if (into && self.chunk && self.began - left < (self.bursts > 1 ? BURST : FIRST_BURST) &&
@@ -318,90 +332,105 @@ end(struct locality_header *into, ssize_t left)
 
 /* ---- what the program calls ---- */
 
+/* An event of a loop, whose first word is made here. */
+static void
+write_loop_event(struct locality_header *into, enum locality_event kind, const char *text, unsigned number,
+                 uint64_t *words, uint32_t count)
+{
+	const uint32_t place = place_of(into, text);
+
+	if (place == NO_TEXT)
+		return;
+	words[0] = locality_event_word(kind, number, place);
+	write_event(into, words, count);
+}
+
 PUBLIC void
 dcpi_locality_loop(const char *text, size_t iterations)
 {
-	struct locality_header *into = begin(dcpi_locality_left);
+	struct locality_header *into;
 
-	self.text = NO_TEXT;
-	if (into) {
-		self.text = place_of(into, text);
-		self.iterations = iterations;
-		if (self.text != NO_TEXT)
-			write_event(into, (uint64_t[]){locality_event_word(LOCALITY_LOOP, 0, self.text), iterations},
-			            2);
-	}
-	dcpi_locality_left = end(into, dcpi_locality_left);
-}
-
-/* A reference belongs to the loop before it, also when the burst has ended with that. */
-static bool
-begin_reference(void)
-{
-	if (self.is_inside || self.text == NO_TEXT || !file)
-		return false;
-	self.is_inside = true;
-	return true;
-}
-
-PUBLIC void
-dcpi_locality_stream(unsigned number, const void *base, ssize_t step)
-{
-	if (!begin_reference())
+	if (self.is_inside)
 		return;
-	write_event(file,
-	            (uint64_t[]){locality_event_word(LOCALITY_STREAM, number, self.text), (uint64_t)(uintptr_t)base,
-	                         (uint64_t)step},
-	            3);
+	self.is_inside = true;
+	into = begin(dcpi_locality_left);
+	if (into)
+		write_loop_event(into, LOCALITY_LOOP, text, 0, (uint64_t[]){0, iterations}, 2);
+	dcpi_locality_left = end(into, dcpi_locality_left);
 	self.is_inside = false;
 }
 
+/* The references of a loop are recorded though the burst has ended with it: so it has all. */
 PUBLIC void
-dcpi_locality_gather(unsigned number, const char *base, ssize_t coefficient, const char *index, ssize_t index_step,
-                     int index_bytes)
+dcpi_locality_stream(const char *text, unsigned number, const void *base, ssize_t step)
+{
+	struct locality_header *into = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
+
+	if (self.is_inside || !into)
+		return;
+	self.is_inside = true;
+	write_loop_event(into, LOCALITY_STREAM, text, number,
+	                 (uint64_t[]){0, (uint64_t)(uintptr_t)base, (uint64_t)step}, 3);
+	self.is_inside = false;
+}
+
+static void
+write_gather(struct locality_header *into, uint64_t first, size_t iterations, const char *base, ssize_t coefficient,
+             const char *index, ssize_t index_step, int index_bytes)
 {
 	const uint32_t bytes = (uint32_t)(index_bytes < 0 ? -index_bytes : index_bytes), head = 4;
+	uint64_t *words = room_for(into, GATHER_WORDS);
 	uint32_t room, count;
-	uint64_t *words;
 
-	if (!begin_reference())
+	if (!words)
 		return;
-	words = room_for(file, GATHER_WORDS);
-	if (words && bytes <= 8) {
-		char *indices = (char *)(words + head);
+	room = (uint32_t)(LOCALITY_WORDS - self.chunk->used - head) * 8 / bytes;
+	count = iterations < room ? (uint32_t)iterations : room;
+	words[0] = first;
+	words[1] = (uint64_t)(uintptr_t)base;
+	words[2] = (uint64_t)coefficient;
+	words[3] = (uint64_t)(uint8_t)(int8_t)index_bytes << 56 | count;
+	for (uint32_t i = 0; i < count; i++)
+		memcpy((char *)(words + head) + (size_t)i * bytes, index + (ssize_t)i * index_step, bytes);
+	end_event(head + (count * bytes + 7) / 8);
+}
 
-		room = (uint32_t)(LOCALITY_WORDS - self.chunk->used - head) * 8 / bytes;
-		count = self.iterations < room ? (uint32_t)self.iterations : room;
-		words[0] = locality_event_word(LOCALITY_GATHER, number, self.text);
-		words[1] = (uint64_t)(uintptr_t)base;
-		words[2] = (uint64_t)coefficient;
-		words[3] = (uint64_t)(uint8_t)(int8_t)index_bytes << 56 | count;
-		for (uint32_t i = 0; i < count; i++)
-			memcpy(indices + (size_t)i * bytes, index + (ssize_t)i * index_step, bytes);
-		end_event(head + (count * bytes + 7) / 8);
-	}
+PUBLIC void
+dcpi_locality_gather(const char *text, unsigned number, size_t iterations, const char *base, ssize_t coefficient,
+                     const char *index, ssize_t index_step, int index_bytes)
+{
+	struct locality_header *into = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
+	uint32_t place;
+
+	if (self.is_inside || !into)
+		return;
+	self.is_inside = true;
+	place = place_of(into, text);
+	if (place != NO_TEXT)
+		write_gather(into, locality_event_word(LOCALITY_GATHER, number, place), iterations, base, coefficient,
+		             index, index_step, index_bytes);
 	self.is_inside = false;
 }
 
 PUBLIC void
 dcpi_locality_touch(const char *text, unsigned number, const void *address)
 {
-	uint32_t place;
+	struct locality_header *into = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
 
-	if (self.is_inside || !self.is_recording || !file)
+	if (self.is_inside || !self.is_recording || !into)
 		return;
 	self.is_inside = true;
-	place = place_of(file, text);
-	if (place != NO_TEXT)
-		write_event(
-			file,
-			(uint64_t[]){locality_event_word(LOCALITY_TOUCH, number, place), (uint64_t)(uintptr_t)address},
-			2);
+	write_loop_event(into, LOCALITY_TOUCH, text, number, (uint64_t[]){0, (uint64_t)(uintptr_t)address}, 2);
 	self.is_inside = false;
 }
 
 PUBLIC ssize_t
 dcpi_locality_sync(ssize_t left)
 {
-	return end(begin(left), left);
+	if (self.is_inside)
+		return left;
+	self.is_inside = true;
+	left = end(begin(left), left);
+	self.is_inside = false;
+	return left;
 }

@@ -12,7 +12,7 @@ $(LOCALITY_PASS): compiler/pass.cc compiler/calls.h
 	$(patsubst %gcc,%g++,$(CC)) -std=gnu++17 -Wall -Wextra -O2 -fPIC -fvisibility=hidden -fno-rtti -fno-exceptions -shared \
 		-I. -isystem $(GCC_HEADERS) -o $@ $<
 
-$(LOCALITY_LIBRARY): compiler/runtime.c compiler/calls.h libsample/locality/record.h
+$(LOCALITY_LIBRARY): compiler/runtime.c compiler/calls.h libsample/base/mapped_room.h libsample/locality/record.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(WARNINGS) -O2 -fPIC -fvisibility=hidden $(CPPFLAGS) -D_GNU_SOURCE -Ilibsample -I. -shared \
 		-Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $< -lpthread

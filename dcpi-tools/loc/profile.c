@@ -226,6 +226,7 @@ loc_profile_add(struct loc_profile *profile, int fd)
 	if (!err)
 		err = locality_record_visit(record, &visitor);
 	profile->is_full |= locality_record_is_full(record);
+	profile->texts_lost += locality_record_texts_lost(record);
 	profile->damaged += err == -EPROTO;
 	locality_window_free(adding.window);
 	free(adding.loops);

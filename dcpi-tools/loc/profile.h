@@ -39,7 +39,8 @@ struct loc_profile {
 	uint64_t count;           /* of references */
 	uint64_t skipped;         /* references of loops between bursts */
 	uint64_t left_out;        /* references of these loops that are not described, as the program's text has them */
-	bool is_full;             /* a record had no room for more */
+	uint64_t texts_lost;      /* loops whose text had no room in a record */
+	bool is_full;             /* a record, or its disk, had no room for more */
 	size_t damaged;           /* records that were read up to a fault */
 	double spatial, temporal; /* of all references; temporal -1: not known */
 };

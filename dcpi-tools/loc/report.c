@@ -236,7 +236,7 @@ print_loops(const struct loc_profile *profile, const struct loc_view *view, cons
 static const char *
 access_text(char access)
 {
-	return access == 'R' ? "read" : access == 'W' ? "write" : "both";
+	return access == 'R' ? "read" : "write";
 }
 
 static void
@@ -302,7 +302,10 @@ print_missing(const struct loc_profile *profile, const struct output *output)
 		        "Missing: %" PRIu64 " references in the text of these loops are not described\n",
 		        profile->left_out);
 	if (profile->is_full)
-		fputs("Missing: what came after a record was full\n", output->stream);
+		fputs("Missing: what came after a record, or its disk, was full\n", output->stream);
+	if (profile->texts_lost)
+		fprintf(output->stream, "Missing: %" PRIu64 " loops, for whose text a record had no room\n",
+		        profile->texts_lost);
 	if (profile->damaged)
 		fprintf(output->stream, "Missing: what is behind a fault in %zu record%s\n", profile->damaged,
 		        text_plural(profile->damaged));
@@ -381,14 +384,15 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, F
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o}", "schema", "dcpiloc/1",
-	                            "program", json_shown(locality_record_program(profile->records[0])), "records",
-	                            (json_int_t)profile->record_count, "references", json_count(profile->count),
-	                            "skipped", json_count(profile->skipped), "word_bytes",
+		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o}", "schema",
+	                            "dcpiloc/1", "program", json_shown(locality_record_program(profile->records[0])),
+	                            "records", (json_int_t)profile->record_count, "references",
+	                            json_count(profile->count), "skipped", json_count(profile->skipped), "word_bytes",
 	                            (json_int_t)LOCALITY_WORD_BYTES, "reuse_max", (json_int_t)LOCALITY_REUSE_MAX,
 	                            "spatial", profile->spatial, "temporal",
 	                            profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
-	                            profile->is_full, "loops", loops),
+	                            profile->is_full, "texts_lost", json_count(profile->texts_lost), "damaged",
+	                            (json_int_t)profile->damaged, "loops", loops),
 	                  failed),
 		stream);
 }

@@ -15,12 +15,14 @@
  *   LOCALITY_BURST   references that the thread has made since the last burst
  *   LOCALITY_LOOP    iterations; the loop's references follow, each as one of the next two
  *   LOCALITY_STREAM  address of the first iteration, step
- *   LOCALITY_GATHER  address for an index of 0, coefficient, count of indices | bytes of one << 56 (as calls.h, 8
- * bits), indices, filled up to whole words; perhaps fewer than there are iterations LOCALITY_TOUCH   address
+ *   LOCALITY_GATHER  address for an index of 0, coefficient, a word of how many indices there are (32 bits from bit 0)
+ *                    and of how many bytes one is (8 bits from bit 56; negative: it has a sign), indices, filled up to
+ *                    whole words; perhaps fewer than there are iterations
+ *   LOCALITY_TOUCH   address
  *
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
- * 'a' (each reference says its address), references that are left out; then one of each reference: 'R', 'W' or 'B' (it
- * reads and writes) with 's' (stream), 'g' (gather) or 'i' (irregular), bytes, line, and its name. Tabs are between.
+ * 'a' (each reference says its address), references that are left out; then one of each reference: 'R' (it
+ * reads) or 'W', with 's' (stream), 'g' (gather or scatter) or 'i' (irregular), bytes, line, name. Tabs are between.
  */
 #ifndef DCPI_LOCALITY_RECORD_H
 #define DCPI_LOCALITY_RECORD_H

@@ -13,13 +13,16 @@
 #define NO_LOOP        SIZE_MAX
 #define VISITS_OF_LOOP (UINT64_C(1) << 22) /* of one that is entered: the burst ends in it */
 
+struct placed_loop {
+	struct locality_loop loop;
+	uint32_t place; /* of its text, in units of 8 bytes */
+};
+
 struct locality_record {
 	struct locality_header header;
-	char *texts; /* LOCALITY_TEXT_BYTES, and a 0 */
-	uint32_t text_bytes;
-	struct locality_loop *loops;
-	uint32_t *places; /* of their texts, in units of 8 bytes, ascending */
-	size_t loop_count, loop_room, place_count, place_room;
+	char *texts;               /* header.text_bytes, and a 0 */
+	struct placed_loop *loops; /* by their places, ascending */
+	size_t loop_count, loop_room;
 	struct locality_chunk *chunks;
 	uint32_t chunk_count;
 };
@@ -52,7 +55,7 @@ read_reference(char *line, struct locality_reference *reference)
 {
 	const char *kind = take_word(&line, '\t');
 
-	if (strlen(kind) != 2 || !strchr("RWB", kind[0]) || !strchr("sgi", kind[1]))
+	if (strlen(kind) != 2 || !strchr("RW", kind[0]) || !strchr("sgi", kind[1]))
 		return false;
 	reference->access = kind[0];
 	reference->kind = kind[1];
@@ -94,16 +97,12 @@ read_text(char *text, struct locality_loop *loop)
 static int
 add_loop(struct locality_record *record, char *text, uint32_t place)
 {
-	struct locality_loop *loop = ARRAY_APPEND(record->loops, record->loop_count, record->loop_room);
-	uint32_t *at = loop ? ARRAY_APPEND(record->places, record->place_count, record->place_room) : NULL;
+	struct placed_loop *added = ARRAY_APPEND(record->loops, record->loop_count, record->loop_room);
 
-	if (!loop)
+	if (!added)
 		return -ENOMEM;
-	*loop = (struct locality_loop){.references = NULL};
-	if (!at)
-		return -ENOMEM;
-	*at = place / 8;
-	return read_text(text, loop);
+	*added = (struct placed_loop){.place = place / 8};
+	return read_text(text, &added->loop);
 }
 
 /* A text that is being written ends them: those behind it are not known. */
@@ -113,13 +112,13 @@ read_texts(struct locality_record *record)
 	uint32_t place = 0;
 	int err = 0;
 
-	while (!err && record->text_bytes - place > sizeof(struct locality_text)) {
+	while (!err && record->header.text_bytes - place > sizeof(struct locality_text)) {
 		struct locality_text text;
 
 		memcpy(&text, record->texts + place, sizeof(text));
 		if (!text.bytes)
 			break;
-		if (text.bytes % 8 || text.bytes <= sizeof(text) || text.bytes > record->text_bytes - place)
+		if (text.bytes % 8 || text.bytes <= sizeof(text) || text.bytes > record->header.text_bytes - place)
 			return -EPROTO;
 		record->texts[place + text.bytes - 1] = '\0';
 		err = add_loop(record, record->texts + place + sizeof(text), place);
@@ -132,17 +131,9 @@ read_texts(struct locality_record *record)
 static size_t
 find_loop(const struct locality_record *record, uint32_t place)
 {
-	size_t low = 0, high = record->place_count;
+	const size_t at = ARRAY_LOWER_BOUND(record->loops, record->loop_count, place, place);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (record->places[middle] < place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < record->loop_count && record->places[low] == place ? low : NO_LOOP;
+	return at < record->loop_count && record->loops[at].place == place ? at : NO_LOOP;
 }
 
 /* ---- the file ---- */
@@ -184,13 +175,12 @@ read_parts(int fd, struct locality_record *record)
 	const uint32_t taken = record->header.taken;
 	int err;
 
-	record->text_bytes = record->header.text_bytes;
 	record->chunk_count = taken < LOCALITY_CHUNKS ? taken : LOCALITY_CHUNKS;
-	record->texts = calloc(1, record->text_bytes + 1);
+	record->texts = calloc(1, record->header.text_bytes + 1);
 	record->chunks = calloc(record->chunk_count + 1, sizeof(*record->chunks));
 	if (!record->texts || !record->chunks)
 		return -ENOMEM;
-	err = read_at(fd, record->texts, record->text_bytes, sizeof(record->header));
+	err = read_at(fd, record->texts, record->header.text_bytes, sizeof(record->header));
 	if (!err)
 		err = read_at(fd, record->chunks, record->chunk_count * sizeof(*record->chunks),
 		              sizeof(record->header) + LOCALITY_TEXT_BYTES);
@@ -231,9 +221,8 @@ locality_record_free(struct locality_record *record)
 	if (!record)
 		return;
 	for (size_t i = 0; i < record->loop_count; i++)
-		free(record->loops[i].references);
+		free(record->loops[i].loop.references);
 	free(record->loops);
-	free(record->places);
 	free(record->texts);
 	free(record->chunks);
 	free(record);
@@ -278,7 +267,7 @@ locality_record_loop_count(const struct locality_record *record)
 const struct locality_loop *
 locality_record_loop(const struct locality_record *record, size_t loop)
 {
-	return &record->loops[loop];
+	return &record->loops[loop].loop;
 }
 
 /* ---- events ---- */
@@ -360,7 +349,7 @@ add_sequence(struct record_visit *visit, size_t loop, const struct sequence *seq
 {
 	if (loop != visit->loop)
 		return 0; /* its loop was entered before there was room */
-	if (sequence->reference >= visit->record->loops[loop].count || visit->count == REFERENCES_MAX)
+	if (sequence->reference >= visit->record->loops[loop].loop.count || visit->count == REFERENCES_MAX)
 		return -EPROTO;
 	visit->sequences[visit->count++] = *sequence;
 	return 0;
@@ -424,7 +413,7 @@ take_loop_event(struct record_visit *visit, const uint64_t *words)
 		sequence.indices = (const char *)(words + 4);
 		return add_sequence(visit, loop, &sequence);
 	default:
-		if (reference >= visit->record->loops[loop].count)
+		if (reference >= visit->record->loops[loop].loop.count)
 			return -EPROTO;
 		if (!visit->left)
 			return 0;

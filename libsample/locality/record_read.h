@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct locality_reference {
-	char access;      /* 'R' reads, 'W' writes, 'B' both */
+	char access;      /* 'R' reads, 'W' writes */
 	char kind;        /* 's' stream, 'g' gather or scatter, 'i' irregular */
 	uint32_t bytes;   /* of an access */
 	uint32_t line;    /* 0: not known */

@@ -7,8 +7,8 @@
  *   spatial   mean of 1 / stride, where a stride is the least distance to one of the 32 addresses before, in words of 8
  *             bytes, rounded up; 0 if the address itself is among them
  *   temporal  mean of (L - i) / L, where L is log2 of LOCALITY_REUSE_MAX, and i of 2^i < d <= 2^(i+1) with the reuse
- *             distance d: how many other addresses were referred to since this one was (i is 0 for d up to 2); 0 if d
- * is more than LOCALITY_REUSE_MAX, or the address is new
+ *             distance d: how many other addresses were referred to since this one was (i is 0 for d up to 2); 0 for
+ *             distances of more than LOCALITY_REUSE_MAX, and for new addresses
  *
  * Addresses are those of the first byte: a reference to another part of a word is one to another address.
  *

@@ -148,7 +148,7 @@ a_text_says_what_the_loop_is(void **state)
 	struct record_stage *stage = *state;
 	const struct locality_loop *loop;
 
-	add_text(stage, "other\t\t0\t1\ta\t0\nBi\t1\t0\t");
+	add_text(stage, "other\t\t0\t1\ta\t0\nWi\t1\t0\t");
 	add_text(stage, text);
 	assert_int_equal(visit(stage), 0);
 	assert_string_equal(locality_record_program(stage->record), "/bin/program");
@@ -157,7 +157,7 @@ a_text_says_what_the_loop_is(void **state)
 	loop = locality_record_loop(stage->record, 0);
 	assert_string_equal(loop->file, "");
 	assert_false(loop->by_entry);
-	assert_int_equal(loop->references[0].access, 'B');
+	assert_int_equal(loop->references[0].access, 'W');
 	assert_string_equal(loop->references[0].name, "");
 	loop = locality_record_loop(stage->record, 1);
 	assert_string_equal(loop->function, "add");

@@ -6,7 +6,8 @@
  * add: c[i] = a[i] + b[i]. random: places of a table at random. sparse: a matrix in compressed rows times a vector.
  * columns: a matrix, down its columns. chase: a list. search: a loop that may end early. members: one member of
  * structures. threads: `add` in four threads. fork: `add` in a child, and then in its parent. segv: `add`, then a
- * fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps between loops.
+ * fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps between loops. signals:
+ * `sparse`, while a timer's handler has a loop of its own.
  *
  * Prints a number that depends on all results.
  */
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -357,14 +359,39 @@ interpret_all(void)
 	return value;
 }
 
+static double handled[3][64];
+
+static void
+handle(int signal)
+{
+	(void)signal;
+	add(handled[0], handled[1], handled[2], 64);
+}
+
+static uint64_t
+multiply_beside_signals(void)
+{
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	uint64_t sum;
+
+	signal(SIGALRM, handle);
+	setitimer(ITIMER_REAL, &often, NULL);
+	sum = multiply_all();
+	setitimer(ITIMER_REAL, &never, NULL);
+	return sum;
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*run)(void);
 } kernels[] = {
-	{"add", add_all},        {"random", update_all},  {"sparse", multiply_all}, {"columns", sum_all_columns},
-	{"chase", chase_all},    {"search", find_all},    {"members", weigh_all},   {"threads", add_in_threads},
-	{"fork", add_in_child},  {"segv", add_and_fault}, {"exit", add_and_end},    {"jump", jump_all},
-	{"goto", interpret_all},
+	{"add", add_all},         {"random", update_all},
+	{"sparse", multiply_all}, {"columns", sum_all_columns},
+	{"chase", chase_all},     {"search", find_all},
+	{"members", weigh_all},   {"threads", add_in_threads},
+	{"fork", add_in_child},   {"segv", add_and_fault},
+	{"exit", add_and_end},    {"jump", jump_all},
+	{"goto", interpret_all},  {"signals", multiply_beside_signals},
 };
 
 int
