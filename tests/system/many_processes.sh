@@ -24,8 +24,8 @@ may_sample_or_skip 'dcpid is ready within a second with 10,000 processes' || exi
 	exit 0
 }
 
-# Processes are read in the order of their numbers, and what one did before that is unknown, up to a second of it. So those that
-# do something here come first: numbers that begin anew between them and the others would make them last.
+# Processes are read in the order of their numbers. A sample waits until its process is read; a call stack does not, and is
+# unknown. So what runs comes first here: numbers that begin anew between it and the others would make it the last.
 [ "$(cat /proc/sys/kernel/pid_max)" -gt 100000 ] || echo 2000 2>/dev/null >/proc/sys/kernel/ns_last_pid
 # Runs from before dcpid, as the others do, and is sampled at once; its text is its own.
 build_of_its_own "$build/workloads/shares" "$scratch/busy"
