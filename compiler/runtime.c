@@ -4,9 +4,12 @@
  * Nothing here waits, takes a lock, or allocates: it runs in any thread, and in handlers of signals. What interrupts it
  * in its own thread is not recorded.
  */
+#include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -188,6 +191,107 @@ begin_process(void)
 	(void)the_file();
 }
 
+/* ---- builds ---- */
+
+/* A program or library that is mapped, as its program headers say. */
+struct mapped_object {
+	ElfW(Addr) bias; /* of its addresses, to those in the file */
+	const ElfW(Phdr) * segments;
+	unsigned count;
+};
+
+/* False: the address is in none, or its headers are not mapped. */
+static bool
+find_object(const void *address, struct mapped_object *object)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE /* glibc 2.35: it takes no lock, and signal handlers may call it */
+	struct dl_find_object found;
+	const ElfW(Ehdr) * header;
+
+	if (_dl_find_object((void *)(uintptr_t)address, &found))
+		return false;
+	header = found.dlfo_map_start;
+	if ((size_t)((const char *)found.dlfo_map_end - (const char *)header) < PAGE ||
+	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    header->e_phoff > PAGE || header->e_phnum > (PAGE - header->e_phoff) / sizeof(ElfW(Phdr)))
+		return false;
+	*object = (struct mapped_object){
+		found.dlfo_link_map->l_addr,
+		(const ElfW(Phdr) *)(const void *)((const char *)header + header->e_phoff),
+		header->e_phnum,
+	};
+	return true;
+#else
+	(void)address;
+	(void)object;
+	return false;
+#endif
+}
+
+/* Whether all of a segment is in one that is loaded and can be read. */
+static bool
+is_mapped(const struct mapped_object *object, const ElfW(Phdr) * segment)
+{
+	for (unsigned i = 0; i < object->count; i++) {
+		const ElfW(Phdr) *loaded = &object->segments[i];
+
+		if (loaded->p_type == PT_LOAD && loaded->p_flags & PF_R && segment->p_vaddr >= loaded->p_vaddr &&
+		    segment->p_vaddr - loaded->p_vaddr <= loaded->p_filesz &&
+		    segment->p_filesz <= loaded->p_filesz - (segment->p_vaddr - loaded->p_vaddr))
+			return true;
+	}
+	return false;
+}
+
+/* Its size; 0: there is none in these notes. */
+static uint32_t
+find_build_id(const char *notes, size_t size, uint8_t build_id[LOCALITY_BUILD_ID_MAX])
+{
+	static const char owner[4] = "GNU";
+	ElfW(Nhdr) note;
+
+	while (size >= sizeof(note) + sizeof(owner)) {
+		size_t described, whole;
+
+		memcpy(&note, notes, sizeof(note));
+		if (note.n_namesz > size || note.n_descsz > size)
+			return 0;
+		described = sizeof(note) + (((size_t)note.n_namesz + 3) & ~(size_t)3);
+		if (described + note.n_descsz > size)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(owner) &&
+		    memcmp(notes + sizeof(note), owner, sizeof(owner)) == 0 && note.n_descsz <= LOCALITY_BUILD_ID_MAX) {
+			memcpy(build_id, notes + described, note.n_descsz);
+			return note.n_descsz;
+		}
+		whole = described + (((size_t)note.n_descsz + 3) & ~(size_t)3);
+		if (whole > size)
+			return 0; /* the last is not padded */
+		notes += whole;
+		size -= whole;
+	}
+	return 0;
+}
+
+/* The build-id of the program or library that has the text. Its size; 0: it has none. */
+static uint32_t
+build_id_of(const char *text, uint8_t build_id[LOCALITY_BUILD_ID_MAX])
+{
+	struct mapped_object object;
+	uint32_t size = 0;
+
+	if (!find_object(text, &object))
+		return 0;
+	for (unsigned i = 0; i < object.count && !size; i++) {
+		const ElfW(Phdr) *segment = &object.segments[i];
+
+		if (segment->p_type == PT_NOTE && is_mapped(&object, segment))
+			size = find_build_id((const char *)(object.bias + segment->p_vaddr), segment->p_filesz,
+			                     build_id);
+	}
+	return size;
+}
+
 /* ---- texts ---- */
 
 static uint32_t
@@ -211,6 +315,7 @@ add_text(struct locality_header *into, const char *text)
 		return NO_TEXT;
 	}
 	memcpy(added->text, text, length);
+	added->build_id_size = build_id_of(text, added->build_id);
 	__atomic_store_n(&added->bytes, bytes, __ATOMIC_RELEASE);
 	return place / 8;
 }

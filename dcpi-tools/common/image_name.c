@@ -23,12 +23,18 @@
 #define HOTTEST_NAMED 3 /* images that a complaint names */
 
 const char *
-build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE])
+build_id_text(const uint8_t *build_id, size_t size, char text[BUILD_ID_TEXT_SIZE])
 {
 	text[0] = '\0';
-	for (size_t i = 0; i < image->build_id_size && i < BUILD_ID_SIZE_MAX; i++)
-		snprintf(text + 2 * i, 3, "%02x", image->build_id[i]);
+	for (size_t i = 0; i < size && i < BUILD_ID_SIZE_MAX; i++)
+		snprintf(text + 2 * i, 3, "%02x", build_id[i]);
 	return text;
+}
+
+const char *
+build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE])
+{
+	return build_id_text(image->build_id, image->build_id_size, text);
 }
 
 struct image_titled {

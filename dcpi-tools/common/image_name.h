@@ -14,6 +14,7 @@
 #define BUILD_ID_TEXT_SIZE (2 * BUILD_ID_SIZE_MAX + 1)
 
 /* The build-id as hexadecimal digits into `text`, which it returns; "" when there is none. */
+const char *build_id_text(const uint8_t *build_id, size_t size, char text[BUILD_ID_TEXT_SIZE]);
 const char *build_id_format(const struct image *image, char text[BUILD_ID_TEXT_SIZE]);
 
 /*

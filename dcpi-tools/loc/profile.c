@@ -52,7 +52,8 @@ static bool
 is_same_loop(const struct locality_loop *a, const struct locality_loop *b)
 {
 	if (a->line != b->line || a->depth != b->depth || a->left_out != b->left_out || a->by_entry != b->by_entry ||
-	    a->count != b->count || strcmp(a->function, b->function) != 0 || strcmp(a->file, b->file) != 0)
+	    a->count != b->count || strcmp(a->function, b->function) != 0 || strcmp(a->file, b->file) != 0 ||
+	    a->build_id_size != b->build_id_size || memcmp(a->build_id, b->build_id, a->build_id_size) != 0)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++) {
 		if (!is_same_reference(&a->references[i], &b->references[i]))

@@ -1,7 +1,7 @@
 /*
  * profile.h - what the records of programs say of their loops, together: how often, where, how local
  *
- * A loop is the same if its text is (locality/record.h): of several runs of a program, too.
+ * A loop is the same if its text and its build are (locality/record.h): of several runs of a program, too.
  * Thread rule: one thread.
  */
 #ifndef DCPI_TOOLS_LOC_PROFILE_H

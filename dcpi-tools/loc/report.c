@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "dcpi-tools/common/image_name.h"
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
@@ -355,18 +356,20 @@ static json_t *
 loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
 {
 	json_t *references = json_array();
+	char build_id[BUILD_ID_TEXT_SIZE];
 	int failed = !references;
 
 	for (uint32_t i = 0; i < loop->loop->count; i++)
 		failed |= json_array_append_new(references, reference_json(loop, i));
-	return json_kept(json_pack("{s:o, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "function",
-	                           json_shown(loop->loop->function), "file", json_shown(loop->loop->file), "line",
-	                           (json_int_t)loop->loop->line, "depth", (json_int_t)loop->loop->depth, "share",
-	                           share_of(profile, loop), "references", json_count(loop->count), "entries",
-	                           json_count(loop->entries), "iterations", json_count(loop->iterations), "spatial",
-	                           locality_spatial(&loop->score), "temporal", temporal_json(&loop->score), "range",
-	                           json_count(footprint_of(loop)), "left_out", (json_int_t)loop->loop->left_out,
-	                           "streams", references),
+	return json_kept(json_pack("{s:o, s:s, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "function",
+	                           json_shown(loop->loop->function), "build_id",
+	                           build_id_text(loop->loop->build_id, loop->loop->build_id_size, build_id), "file",
+	                           json_shown(loop->loop->file), "line", (json_int_t)loop->loop->line, "depth",
+	                           (json_int_t)loop->loop->depth, "share", share_of(profile, loop), "references",
+	                           json_count(loop->count), "entries", json_count(loop->entries), "iterations",
+	                           json_count(loop->iterations), "spatial", locality_spatial(&loop->score), "temporal",
+	                           temporal_json(&loop->score), "range", json_count(footprint_of(loop)), "left_out",
+	                           (json_int_t)loop->loop->left_out, "streams", references),
 	                 failed);
 }
 

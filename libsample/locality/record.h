@@ -32,11 +32,12 @@
 #define LOCALITY_DIRECTORY         "DCPI_LOCALITY"         /* environment: where records are made; empty: nowhere */
 #define LOCALITY_PREFIX            "locality."             /* of a file's name: then the pid, '.' and a number */
 #define LOCALITY_DEFAULT_DIRECTORY "/tmp/dcpi-locality-%u" /* without that, of a user */
-#define LOCALITY_MAGIC             UINT64_C(0x31636f6c69706364)
+#define LOCALITY_MAGIC             UINT64_C(0x32636f6c69706364)
 #define LOCALITY_TEXT_BYTES        (1u << 20)
 #define LOCALITY_CHUNKS            512u
 #define LOCALITY_CHUNK_BYTES       65536u
 #define LOCALITY_WORDS             ((LOCALITY_CHUNK_BYTES - 32) / 8)
+#define LOCALITY_BUILD_ID_MAX      20u
 
 enum locality_event {
 	LOCALITY_BURST = 1,
@@ -59,7 +60,9 @@ struct locality_header {
 };
 
 struct locality_text {
-	uint32_t bytes; /* of all of it, a multiple of 8; set last */
+	uint32_t bytes;         /* of all of it, a multiple of 8; set last */
+	uint32_t build_id_size; /* 0: the program or library that has the loop was linked without one */
+	uint8_t build_id[LOCALITY_BUILD_ID_MAX];
 	uint32_t reserved;
 	char text[]; /* 0-terminated */
 };
@@ -80,6 +83,7 @@ locality_event_word(enum locality_event kind, unsigned number, uint32_t text)
 }
 
 _Static_assert(sizeof(struct locality_header) == 4096, "texts begin at a page");
+_Static_assert(sizeof(struct locality_text) % 8 == 0, "texts are in units of 8 bytes");
 _Static_assert(sizeof(struct locality_chunk) == LOCALITY_CHUNK_BYTES, "chunks begin at pages");
 
 #endif

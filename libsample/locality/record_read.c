@@ -1,6 +1,7 @@
 #include "locality/record_read.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,14 +96,18 @@ read_text(char *text, struct locality_loop *loop)
 }
 
 static int
-add_loop(struct locality_record *record, char *text, uint32_t place)
+add_loop(struct locality_record *record, char *text, uint32_t place, uint32_t build_id_size)
 {
 	struct placed_loop *added = ARRAY_APPEND(record->loops, record->loop_count, record->loop_room);
+	int err;
 
 	if (!added)
 		return -ENOMEM;
 	*added = (struct placed_loop){.place = place / 8};
-	return read_text(text, &added->loop);
+	err = read_text(text, &added->loop);
+	added->loop.build_id = (const uint8_t *)record->texts + place + offsetof(struct locality_text, build_id);
+	added->loop.build_id_size = build_id_size;
+	return err;
 }
 
 /* A text that is being written ends them: those behind it are not known. */
@@ -118,10 +123,11 @@ read_texts(struct locality_record *record)
 		memcpy(&text, record->texts + place, sizeof(text));
 		if (!text.bytes)
 			break;
-		if (text.bytes % 8 || text.bytes <= sizeof(text) || text.bytes > record->header.text_bytes - place)
+		if (text.bytes % 8 || text.bytes <= sizeof(text) || text.bytes > record->header.text_bytes - place ||
+		    text.build_id_size > LOCALITY_BUILD_ID_MAX)
 			return -EPROTO;
 		record->texts[place + text.bytes - 1] = '\0';
-		err = add_loop(record, record->texts + place + sizeof(text), place);
+		err = add_loop(record, record->texts + place + sizeof(text), place, text.build_id_size);
 		place += text.bytes;
 	}
 	return err;

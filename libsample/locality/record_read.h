@@ -25,6 +25,8 @@ struct locality_loop {
 	const char *function, *file; /* file: "" if it is not known */
 	uint32_t line, depth;        /* depth: 1 for an outermost loop */
 	uint32_t left_out;           /* references that are not described */
+	const uint8_t *build_id;     /* of the program or library that has the loop */
+	uint32_t build_id_size;      /* 1 to LOCALITY_BUILD_ID_MAX (record.h), or 0: it has none */
 	bool by_entry;               /* its references are known when it is entered; else each says its address */
 	uint32_t count;
 	struct locality_reference *references;

@@ -38,7 +38,8 @@ enter(void *context, size_t loop, uint64_t iterations)
 	const struct record_replay *replay = context;
 
 	(void)iterations;
-	if (loop >= locality_record_loop_count(replay->record))
+	if (loop >= locality_record_loop_count(replay->record) ||
+	    locality_record_loop(replay->record, loop)->build_id_size > LOCALITY_BUILD_ID_MAX)
 		abort();
 	return 0;
 }

@@ -92,6 +92,32 @@ close '... is four words from the next' 0.25 "$(of weigh .spatial)" 0.001
 observe add 100000000 1
 check_equal 'a loop of which a part is recorded has all its references' '300000000 true' "$(of add '"\(.references) \(.spatial > 0.99)"')"
 
+# ---- of which build ----
+
+# build_ids - of the loops in all records, each once
+build_ids()
+{
+	dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" | jq -r '[.loops[].build_id] | unique | join(" ")'
+}
+
+rm -f "$DCPI_LOCALITY"/*
+for id in 0x0123456789abcdef0123 0xff 0x0123456789abcdef0123456789abcdef01234567 none; do
+	compile gcc kernels.c -O2 -g "-Wl,--build-id=$id" || not_ok "a program is linked with the build-id $id" "$(cat "$scratch/err")"
+	"$scratch/program" add >"$scratch/out"
+done
+check_equal 'loops of four builds of a program, one without a build-id' \
+	' 0123456789abcdef0123 0123456789abcdef0123456789abcdef01234567 ff' "$(build_ids)"
+check_equal '... are four loops' 4 "$(dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" | jq '[.loops[] | select(.function == "add")] | length')"
+check_equal '... of the same build, one' 4 "$("$scratch/program" add >"$scratch/out"
+	dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" | jq '[.loops[] | select(.function == "add")] | length')"
+rm -f "$DCPI_LOCALITY"/*
+check 'a library is compiled' gcc -O2 "${cflags[@]}" -fPIC -shared -Dmain=run_kernels -Wl,--build-id=0xaa -o "$scratch/libkernels.so" \
+	"$sources/kernels.c" "${libs[@]}"
+printf 'int run_kernels(int, char **); int main(int count, char **words) { return run_kernels(count, words); }\n' >"$scratch/user.c"
+check '... and a program that uses it' gcc -o "$scratch/user" "$scratch/user.c" -Wl,--build-id=0xbb "-Wl,-rpath,$scratch" "$scratch/libkernels.so"
+"$scratch/user" add >"$scratch/out"
+check_equal 'the loops of a library have its build-id' aa "$(build_ids)"
+
 # ---- however programs end, and in all threads and processes ----
 
 observe threads 1000

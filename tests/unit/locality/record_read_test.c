@@ -286,7 +286,7 @@ what_contradicts_itself_is_refused(void **state)
 	stage->record = NULL;
 	stage->header->text_bytes = LOCALITY_TEXT_BYTES + 8;
 	assert_int_equal(visit(stage), -EPROTO);
-	stage->header->text_bytes = 16;
+	stage->header->text_bytes = sizeof(struct locality_text) + 8;
 	assert_int_equal(visit(stage), -EPROTO); /* the text is longer */
 	stage->header->magic--;
 	assert_int_equal(visit(stage), -EPROTO);
@@ -294,6 +294,28 @@ what_contradicts_itself_is_refused(void **state)
 	assert_int_equal(visit(stage), -EAGAIN);
 	assert_int_equal(ftruncate(stage->fd, 0), 0);
 	assert_int_equal(visit(stage), -EAGAIN);
+}
+
+/* A text belongs to what the program was linked from then, or to a library; one without a build-id to none. */
+static void
+a_text_says_of_which_build_it_is(void **state)
+{
+	struct record_stage *stage = *state;
+	struct locality_text *first = (struct locality_text *)(void *)(stage->header + 1);
+	const struct locality_loop *loop;
+
+	add_text(stage, text);
+	add_text(stage, text);
+	first->build_id_size = 3;
+	memcpy(first->build_id, "\1\2\3", 3);
+	assert_int_equal(visit(stage), 0);
+	loop = locality_record_loop(stage->record, 0);
+	assert_int_equal(loop->build_id_size, 3);
+	assert_memory_equal(loop->build_id, "\1\2\3", 3);
+	assert_int_equal(locality_record_loop(stage->record, 1)->build_id_size, 0);
+	locality_record_free(stage->record);
+	first->build_id_size = LOCALITY_BUILD_ID_MAX + 1;
+	assert_int_equal(visit(stage), -EPROTO);
 }
 
 static void
@@ -311,13 +333,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_text_says_what_the_loop_is),
-		TEST(references_come_iteration_by_iteration),
-		TEST(a_gather_may_end_early),
-		TEST(threads_follow_one_another),
-		TEST(what_is_visited_is_bounded),
-		TEST(what_contradicts_itself_is_refused),
-		TEST(a_text_that_is_damaged_is_refused),
+		TEST(a_text_says_what_the_loop_is),     TEST(references_come_iteration_by_iteration),
+		TEST(a_gather_may_end_early),           TEST(threads_follow_one_another),
+		TEST(what_is_visited_is_bounded),       TEST(what_contradicts_itself_is_refused),
+		TEST(a_text_says_of_which_build_it_is), TEST(a_text_that_is_damaged_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
