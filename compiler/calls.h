@@ -11,6 +11,8 @@
 
 /* For the compiler: the names of what is below. */
 #define CALL_LEFT   "dcpi_locality_left"
+#define CALL_NEST   "dcpi_locality_nest"
+#define CALL_PART   "dcpi_locality_part"
 #define CALL_LOOP   "dcpi_locality_loop"
 #define CALL_STREAM "dcpi_locality_stream"
 #define CALL_GATHER "dcpi_locality_gather"
@@ -22,6 +24,21 @@
 #include <sys/types.h>
 
 extern _Thread_local ssize_t dcpi_locality_left;
+
+/*
+ * A nest of `levels` loops is entered, each with the next one as the only loop in it: so many iterations of each, of
+ * the outermost first; as many as LOCALITY_LEVELS are passed. `text` describes the innermost. A call for each reference
+ * of these loops follows.
+ */
+void dcpi_locality_nest(const char *text, unsigned levels, size_t first, size_t second, size_t third, size_t fourth);
+
+/*
+ * A reference of the nest, of the loop that `text` describes: the address of the first iteration of all, and by how
+ * much an iteration of each loop changes it, of the outermost first. `which`: its number (16 bits from bit 0), and its
+ * level as record.h has it (from bit 16 on).
+ */
+void dcpi_locality_part(const char *text, unsigned which, const void *base, ssize_t first, ssize_t second,
+                        ssize_t third, ssize_t fourth);
 
 /*
  * A loop is entered that `text` describes (locality/record.h), for so many iterations. A call for each of its

@@ -53,12 +53,15 @@ int plugin_is_GPL_compatible;
 namespace
 {
 
-const unsigned REFERENCES_MAX = 64; /* of a loop: others are not described */
+const unsigned REFERENCES_MAX = 64;   /* of a loop: others are not described */
+const unsigned LEVELS_MAX = 4;        /* of a nest, as calls.h has it */
+const unsigned BEHIND = 128;          /* in a level, as record.h has it */
+const unsigned EXPRESSION_DEPTH = 12; /* of what is calculated outside a loop */
 
 /* ---- what is called ---- */
 
 struct callees {
-	tree left, loop, stream, gather, touch, sync;
+	tree left, nest, part, loop, stream, gather, touch, sync;
 };
 
 callees callee;
@@ -83,6 +86,11 @@ declare_callees()
 	TREE_ADDRESSABLE(callee.left) = TREE_USED(callee.left) = 1;
 	set_decl_tls_model(callee.left, TLS_MODEL_INITIAL_EXEC);
 	varpool_node::get_create(callee.left);
+	callee.nest = declare(CALL_NEST, build_function_type_list(void_type_node, text, unsigned_type_node, sizetype,
+	                                                          sizetype, sizetype, sizetype, NULL_TREE));
+	callee.part =
+		declare(CALL_PART, build_function_type_list(void_type_node, text, unsigned_type_node, ptr_type_node,
+	                                                    ssizetype, ssizetype, ssizetype, ssizetype, NULL_TREE));
 	callee.loop = declare(CALL_LOOP, build_function_type_list(void_type_node, text, sizetype, NULL_TREE));
 	callee.stream = declare(CALL_STREAM, build_function_type_list(void_type_node, text, unsigned_type_node,
 	                                                              ptr_type_node, ssizetype, NULL_TREE));
@@ -119,6 +127,7 @@ struct described {
 	edge exit;       /* NULL: it has several */
 	bool by_entry;   /* what is known at the entry is all of it */
 	bool calls;      /* it calls functions, which may count, too */
+	bool in_nest;    /* what it refers to is known where a loop around it is entered */
 	auto_vec<reference> references;
 	unsigned left_out;
 };
@@ -347,7 +356,6 @@ where_is(class loop *loop, edge exit)
 	return UNKNOWN_LOCATION;
 }
 
-/* NULL: there is nothing to say of it. */
 described *
 look_at_loop(class loop *loop)
 {
@@ -368,15 +376,301 @@ look_at_loop(class loop *loop)
 			look_at_statement(found, gsi_stmt(at));
 	}
 	free(blocks);
-	if (found->references.is_empty()) {
-		delete found;
-		return NULL;
-	}
+	if (found->references.is_empty())
+		found->by_entry = false;
 	if (found->by_entry) {
 		found->iterations = fold_convert(sizetype, unshare_expr(latches));
 		if (!found->references[0].behind_exit)
 			found->iterations = fold_build2(PLUS_EXPR, sizetype, found->iterations, size_one_node);
 	}
+	return found;
+}
+
+/* ---- nests ---- */
+
+/* A reference of a nest. */
+struct nest_part {
+	const described *loop;
+	unsigned number, level; /* level: from 0 on */
+	bool behind;            /* the loop within its loop */
+	tree base, steps[LEVELS_MAX];
+};
+
+/* Loops, each with the next as the only one in it, of which all is known where the first is entered. */
+struct nest {
+	auto_vec<described *> loops;
+	tree iterations[LEVELS_MAX];
+	auto_vec<nest_part> parts;
+};
+
+tree outside(const class loop *loop, tree value, unsigned depth);
+
+/*
+ * What the operation is of values from outside the loop. Signed numbers are calculated as unsigned ones: there, they
+ * may overflow, in an iteration that the program never comes to.
+ */
+tree
+operation_outside(const class loop *loop, tree_code code, tree type, tree left, tree right, unsigned depth)
+{
+	const bool wraps = INTEGRAL_TYPE_P(type) && !TYPE_OVERFLOW_WRAPS(type);
+	const tree counted = wraps ? unsigned_type_for(type) : type;
+
+	left = outside(loop, left, depth);
+	right = right ? outside(loop, right, depth) : NULL_TREE;
+	switch (code) {
+	case PLUS_EXPR:
+	case MINUS_EXPR:
+	case MULT_EXPR:
+		if (!left || !right || !INTEGRAL_TYPE_P(type))
+			return NULL_TREE;
+		return fold_convert(
+			type, fold_build2(code, counted, fold_convert(counted, left), fold_convert(counted, right)));
+	case NEGATE_EXPR:
+		if (!left || !INTEGRAL_TYPE_P(type))
+			return NULL_TREE;
+		return fold_convert(type, fold_build1(code, counted, fold_convert(counted, left)));
+	case POINTER_PLUS_EXPR:
+	case BIT_AND_EXPR:
+	case BIT_IOR_EXPR:
+	case BIT_XOR_EXPR:
+	case RSHIFT_EXPR:
+	case MIN_EXPR:
+	case MAX_EXPR:
+		return left && right ? fold_build2(code, type, left, right) : NULL_TREE;
+	CASE_CONVERT:
+		return left && (INTEGRAL_TYPE_P(TREE_TYPE(left)) || POINTER_TYPE_P(TREE_TYPE(left)))
+		               ? fold_convert(type, left)
+		               : NULL_TREE;
+	default:
+		return NULL_TREE;
+	}
+}
+
+/* What a value is by others from outside the loop, where it can be calculated too; NULL_TREE: it is not known there. */
+tree
+outside(const class loop *loop, tree value, unsigned depth)
+{
+	gimple *definition;
+
+	if (is_gimple_min_invariant(value))
+		return value;
+	if (depth == EXPRESSION_DEPTH || !(INTEGRAL_TYPE_P(TREE_TYPE(value)) || POINTER_TYPE_P(TREE_TYPE(value))))
+		return NULL_TREE;
+	depth++;
+	if (UNARY_CLASS_P(value))
+		return operation_outside(loop, TREE_CODE(value), TREE_TYPE(value), TREE_OPERAND(value, 0), NULL_TREE,
+		                         depth);
+	if (BINARY_CLASS_P(value))
+		return operation_outside(loop, TREE_CODE(value), TREE_TYPE(value), TREE_OPERAND(value, 0),
+		                         TREE_OPERAND(value, 1), depth);
+	if (TREE_CODE(value) != SSA_NAME || SSA_NAME_OCCURS_IN_ABNORMAL_PHI(value))
+		return NULL_TREE;
+	definition = SSA_NAME_DEF_STMT(value);
+	if (SSA_NAME_IS_DEFAULT_DEF(value) || !flow_bb_inside_loop_p(loop, gimple_bb(definition)))
+		return value;
+	if (!is_gimple_assign(definition) || gimple_num_ops(definition) > 3)
+		return NULL_TREE;
+	return operation_outside(loop, gimple_assign_rhs_code(definition), TREE_TYPE(value),
+	                         gimple_assign_rhs1(definition), gimple_assign_rhs2(definition), depth);
+}
+
+/* The block before the inner loop; `entry` becomes the edge by which a condition leads to it, NULL: it always does. */
+basic_block
+way_into(class loop *inner, const class loop *around, edge *entry)
+{
+	basic_block block = loop_preheader_edge(inner)->src;
+
+	*entry = NULL;
+	for (unsigned i = 0; i < 4; i++) {
+		if (dominated_by_p(CDI_DOMINATORS, around->latch, block))
+			return block;
+		if (*entry || !single_pred_p(block))
+			return NULL;
+		if (!single_succ_p(single_pred(block)))
+			*entry = single_pred_edge(block);
+		block = single_pred(block);
+		if (block->loop_father != around)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* 1 if the edge is taken, else 0, by values from outside the loop; NULL_TREE: it is not known there. */
+tree
+condition_outside(const class loop *loop, edge taken)
+{
+	gimple *last = gsi_stmt(gsi_last_bb(taken->src));
+	tree left, right;
+	tree_code code;
+
+	if (!last || gimple_code(last) != GIMPLE_COND || !INTEGRAL_TYPE_P(TREE_TYPE(gimple_cond_lhs(last))))
+		return NULL_TREE;
+	left = outside(loop, gimple_cond_lhs(last), 0);
+	right = outside(loop, gimple_cond_rhs(last), 0);
+	if (!left || !right)
+		return NULL_TREE;
+	code = gimple_cond_code(last);
+	if (taken->flags & EDGE_FALSE_VALUE)
+		code = invert_tree_comparison(code, false);
+	return fold_convert(sizetype, fold_build2(code, boolean_type_node, left, right));
+}
+
+/* How often the loop at a level runs when the one around it does, by values from outside the nest. */
+tree
+iterations_outside(const nest *nest, unsigned level)
+{
+	const class loop *outermost = nest->loops[0]->loop;
+	const described *loop = nest->loops[level];
+	const tree latches = number_of_latch_executions(loop->loop);
+	bool behind_exit = false;
+	edge entry;
+	tree count, condition = size_one_node;
+
+	if (!latches || latches == chrec_dont_know || chrec_contains_undetermined(latches))
+		return NULL_TREE;
+	count = outside(outermost, latches, 0);
+	if (!count)
+		return NULL_TREE;
+	if (!loop->references.is_empty())
+		behind_exit = loop->references[0].behind_exit;
+	else if (level + 1 < nest->loops.length())
+		behind_exit = loop->exit->src != way_into(nest->loops[level + 1]->loop, loop->loop, &entry) &&
+		              dominated_by_p(CDI_DOMINATORS, loop_preheader_edge(nest->loops[level + 1]->loop)->src,
+		                             loop->exit->src);
+	count = fold_convert(sizetype, count);
+	if (!behind_exit)
+		count = fold_build2(PLUS_EXPR, sizetype, count, size_one_node);
+	if (level > 0) {
+		if (!way_into(loop->loop, nest->loops[level - 1]->loop, &entry))
+			return NULL_TREE;
+		if (entry)
+			condition = condition_outside(outermost, entry);
+		if (!condition)
+			return NULL_TREE;
+	}
+	return fold_build2(MULT_EXPR, sizetype, count, condition);
+}
+
+/* Where a reference begins, and its steps in each level. False: that is not known outside the nest. */
+bool
+find_part(const nest *nest, unsigned level, unsigned number, nest_part *part)
+{
+	const class loop *outermost = nest->loops[0]->loop;
+	const reference &ref = nest->loops[level]->references[number];
+	tree evolution = fold_convert(sizetype, ref.base);
+
+	*part = {};
+	part->loop = nest->loops[level];
+	part->number = number;
+	part->level = level;
+	part->steps[level] = outside(outermost, ref.step, 0);
+	if (!part->steps[level])
+		return false;
+	if (level > 0) {
+		class loop *around = nest->loops[level - 1]->loop;
+
+		evolution = instantiate_scev(loop_preheader_edge(outermost), around,
+		                             analyze_scalar_evolution(around, evolution));
+	}
+	for (unsigned i = level; i-- > 0;) {
+		part->steps[i] = size_zero_node;
+		if (evolution && TREE_CODE(evolution) == POLYNOMIAL_CHREC &&
+		    CHREC_VARIABLE(evolution) == (unsigned)nest->loops[i]->loop->num) {
+			part->steps[i] = tree_contains_chrecs(CHREC_RIGHT(evolution), NULL)
+			                         ? NULL_TREE
+			                         : outside(outermost, CHREC_RIGHT(evolution), 0);
+			evolution = CHREC_LEFT(evolution);
+		}
+		if (!part->steps[i])
+			return false;
+	}
+	if (!evolution || tree_contains_chrecs(evolution, NULL))
+		return false;
+	part->base = outside(outermost, evolution, 0);
+	return part->base != NULL_TREE;
+}
+
+/* The references of a level, all or none of them before the loop in it or all behind its loop's exit. */
+bool
+find_parts(nest *nest, unsigned level)
+{
+	const described *loop = nest->loops[level];
+	const bool is_innermost = level + 1 == nest->loops.length();
+	basic_block way = NULL;
+	edge entry;
+	nest_part part;
+
+	if (!is_innermost)
+		way = way_into(nest->loops[level + 1]->loop, loop->loop, &entry);
+	if (!is_innermost && !way)
+		return false;
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference &ref = loop->references[i];
+
+		if (!ref.affine || ref.conditional || ref.behind_exit != loop->references[0].behind_exit ||
+		    !find_part(nest, level, i, &part))
+			return false;
+		part.behind = way && !dominated_by_p(CDI_DOMINATORS, way, gimple_bb(ref.statement));
+		nest->parts.safe_push(part);
+	}
+	return true;
+}
+
+/* Whether all of these loops is known where the first is entered; then the nest is complete. */
+bool
+complete_nest(nest *nest)
+{
+	const described *outermost = nest->loops[0];
+
+	if (outermost->calls || !outermost->exit || (loop_preheader_edge(outermost->loop)->flags & EDGE_COMPLEX))
+		return false;
+	nest->parts.truncate(0);
+	for (unsigned i = 0; i < nest->loops.length(); i++) {
+		nest->iterations[i] = iterations_outside(nest, i);
+		if (!nest->iterations[i] || !find_parts(nest, i))
+			return false;
+	}
+	return true;
+}
+
+described *
+described_as(const vec<described *> &loops, const class loop *loop)
+{
+	for (unsigned i = 0; i < loops.length(); i++)
+		if (loops[i]->loop == loop)
+			return loops[i];
+	return NULL;
+}
+
+/* The loops around an innermost one, as far out as all is known. NULL: it is alone. */
+nest *
+look_at_nest(const vec<described *> &loops, described *innermost)
+{
+	nest *found = NULL;
+	auto_vec<described *> inward;
+
+	if (!innermost->by_entry || innermost->calls || innermost->loop->inner)
+		return NULL;
+	inward.safe_push(innermost);
+	while (inward.length() < LEVELS_MAX) {
+		const class loop *around = loop_outer(inward.last()->loop);
+		nest *tried;
+
+		if (!loop_outer(around) || around->inner->next || !described_as(loops, around))
+			break;
+		inward.safe_push(described_as(loops, around));
+		tried = new nest();
+		for (unsigned i = inward.length(); i-- > 0;)
+			tried->loops.safe_push(inward[i]);
+		if (!complete_nest(tried)) {
+			delete tried;
+			break;
+		}
+		delete found;
+		found = tried;
+	}
+	for (unsigned i = 0; found && i < found->loops.length(); i++)
+		found->loops[i]->in_nest = found->loops[i]->by_entry = true;
 	return found;
 }
 
@@ -509,6 +803,74 @@ write_entry(const described *loop, tree text)
 	block = add_rare_block(block, last, left);
 	at = gsi_after_labels(block);
 	gsi_insert_seq_before(&at, calls_at_entry(loop, text, iterations), GSI_SAME_STMT);
+}
+
+/* References that the nest makes, of all its loops; `iterations`: of each. */
+tree
+references_of(const nest *nest, const tree *iterations)
+{
+	tree sum = size_zero_node, times = size_one_node;
+
+	for (unsigned i = 0; i < nest->loops.length(); i++) {
+		times = fold_build2(MULT_EXPR, sizetype, times, iterations[i]);
+		sum = fold_build2(
+			PLUS_EXPR, sizetype, sum,
+			fold_build2(MULT_EXPR, sizetype, times, size_int(nest->loops[i]->references.length())));
+	}
+	return sum;
+}
+
+/* What the nest is, and then each of its references. */
+gimple_seq
+calls_at_nest(const nest *nest, const tree *texts, const tree *iterations)
+{
+	const unsigned levels = nest->loops.length();
+	gimple_seq statements = NULL;
+	tree passed[LEVELS_MAX];
+
+	for (unsigned i = 0; i < LEVELS_MAX; i++)
+		passed[i] = i < levels ? iterations[i] : size_zero_node;
+	add_call(&statements,
+	         gimple_build_call(callee.nest, 6, texts[levels - 1], build_int_cst(unsigned_type_node, levels),
+	                           passed[0], passed[1], passed[2], passed[3]),
+	         nest->loops[0]->where);
+	for (unsigned i = 0; i < nest->parts.length(); i++) {
+		const nest_part &part = nest->parts[i];
+		const tree base = value_of(part.base, ptr_type_node, &statements);
+		unsigned which;
+
+		for (unsigned k = 0; k < LEVELS_MAX; k++)
+			passed[k] = k <= part.level ? value_of(part.steps[k], ssizetype, &statements) : ssize_int(0);
+		which = part.number | (part.level + 1) << 16 | (part.behind ? BEHIND << 16 : 0);
+		add_call(&statements,
+		         gimple_build_call(callee.part, 7, texts[part.level], build_int_cst(unsigned_type_node, which),
+		                           base, passed[0], passed[1], passed[2], passed[3]),
+		         gimple_location(part.loop->references[part.number].statement));
+	}
+	return statements;
+}
+
+void
+write_nest(const nest *nest)
+{
+	gimple_seq counting = NULL;
+	tree texts[LEVELS_MAX], iterations[LEVELS_MAX], left, count;
+	gimple *last;
+	basic_block block;
+	gimple_stmt_iterator at;
+
+	for (unsigned i = 0; i < nest->loops.length(); i++) {
+		texts[i] = describe(nest->loops[i]);
+		iterations[i] = value_of(nest->iterations[i], sizetype, &counting);
+	}
+	count = value_of(references_of(nest, iterations), ssizetype, &counting);
+	last = count_down(&counting, count, &left);
+	block = split_edge(loop_preheader_edge(nest->loops[0]->loop));
+	at = gsi_start_bb(block);
+	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
+	block = add_rare_block(block, last, left);
+	at = gsi_after_labels(block);
+	gsi_insert_seq_before(&at, calls_at_nest(nest, texts, iterations), GSI_SAME_STMT);
 }
 
 /* The place behind all of a block, but for what ends it. NULL: it is empty. */
@@ -721,6 +1083,8 @@ locality_pass::execute(function *function)
 {
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
+	auto_vec<nest *> nests;
+	bool writes = false;
 
 	if (number_of_loops(function) <= 1)
 		return 0;
@@ -731,22 +1095,31 @@ locality_pass::execute(function *function)
 	calculate_dominance_info(CDI_DOMINATORS);
 	if (!callee.left)
 		declare_callees();
-	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {
-		described *found = look_at_loop(loop);
+	for (auto loop : loops_list(function, LI_FROM_INNERMOST))
+		loops.safe_push(look_at_loop(loop));
+	for (unsigned i = 0; i < loops.length(); i++) {
+		nest *found = look_at_nest(loops, loops[i]);
 
 		if (found)
-			loops.safe_push(found);
+			nests.safe_push(found);
 	}
 	/* all is known before the first is written: writing makes other blocks of the loops around it */
+	for (unsigned i = 0; i < nests.length(); i++)
+		write_nest(nests[i]);
 	for (unsigned i = 0; i < loops.length(); i++) {
-		write_loop(loops[i]);
-		delete loops[i];
+		writes |= !loops[i]->references.is_empty();
+		if (!loops[i]->in_nest && !loops[i]->references.is_empty())
+			write_loop(loops[i]);
 	}
+	for (unsigned i = 0; i < nests.length(); i++)
+		delete nests[i];
+	for (unsigned i = 0; i < loops.length(); i++)
+		delete loops[i];
 	if (!had_evolutions) {
 		scev_finalize();
 		loop_optimizer_finalize();
 	}
-	if (loops.is_empty())
+	if (!writes)
 		return 0;
 	scev_reset();
 	mark_virtual_operands_for_renaming(function);

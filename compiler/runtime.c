@@ -440,13 +440,13 @@ end(const struct locality_header *into, ssize_t left)
 /* An event of a loop, whose first word is made here. */
 static void
 write_loop_event(struct locality_header *into, enum locality_event kind, const char *text, unsigned number,
-                 uint64_t *words, uint32_t count)
+                 unsigned level, uint64_t *words, uint32_t count)
 {
 	const uint32_t place = place_of(into, text);
 
 	if (place == NO_TEXT)
 		return;
-	words[0] = locality_event_word(kind, number, place);
+	words[0] = locality_event_word(kind, number, place) | locality_level_word(level);
 	write_event(into, words, count);
 }
 
@@ -460,8 +460,41 @@ dcpi_locality_loop(const char *text, size_t iterations)
 	self.is_inside = true;
 	into = begin(dcpi_locality_left);
 	if (into)
-		write_loop_event(into, LOCALITY_LOOP, text, 0, (uint64_t[]){0, iterations}, 2);
+		write_loop_event(into, LOCALITY_LOOP, text, 0, 0, (uint64_t[]){0, iterations}, 2);
 	dcpi_locality_left = end(into, dcpi_locality_left);
+	self.is_inside = false;
+}
+
+PUBLIC void
+dcpi_locality_nest(const char *text, unsigned levels, size_t first, size_t second, size_t third, size_t fourth)
+{
+	struct locality_header *into;
+
+	if (self.is_inside)
+		return;
+	self.is_inside = true;
+	into = begin(dcpi_locality_left);
+	if (into)
+		write_loop_event(into, LOCALITY_NEST, text, 0, levels, (uint64_t[]){0, first, second, third, fourth},
+		                 1 + levels);
+	dcpi_locality_left = end(into, dcpi_locality_left);
+	self.is_inside = false;
+}
+
+PUBLIC void
+dcpi_locality_part(const char *text, unsigned which, const void *base, ssize_t first, ssize_t second, ssize_t third,
+                   ssize_t fourth)
+{
+	struct locality_header *into = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
+	const unsigned level = which >> 16;
+
+	if (self.is_inside || !into)
+		return;
+	self.is_inside = true;
+	write_loop_event(into, LOCALITY_PART, text, which & 0xffff, level,
+	                 (uint64_t[]){0, (uint64_t)(uintptr_t)base, (uint64_t)first, (uint64_t)second, (uint64_t)third,
+	                              (uint64_t)fourth},
+	                 2 + level % LOCALITY_BEHIND);
 	self.is_inside = false;
 }
 
@@ -474,7 +507,7 @@ dcpi_locality_stream(const char *text, unsigned number, const void *base, ssize_
 	if (self.is_inside || !into)
 		return;
 	self.is_inside = true;
-	write_loop_event(into, LOCALITY_STREAM, text, number,
+	write_loop_event(into, LOCALITY_STREAM, text, number, 0,
 	                 (uint64_t[]){0, (uint64_t)(uintptr_t)base, (uint64_t)step}, 3);
 	self.is_inside = false;
 }
@@ -525,7 +558,7 @@ dcpi_locality_touch(const char *text, unsigned number, const void *address)
 	if (self.is_inside || !self.is_recording || !into)
 		return;
 	self.is_inside = true;
-	write_loop_event(into, LOCALITY_TOUCH, text, number, (uint64_t[]){0, (uint64_t)(uintptr_t)address}, 2);
+	write_loop_event(into, LOCALITY_TOUCH, text, number, 0, (uint64_t[]){0, (uint64_t)(uintptr_t)address}, 2);
 	self.is_inside = false;
 }
 

@@ -121,34 +121,50 @@ begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
 	return 0;
 }
 
-static int
-enter(void *context, size_t number, uint64_t iterations)
-{
-	struct adding *adding = context;
-	struct loc_loop *loop = loop_of(adding, number);
-
-	if (!loop)
-		return -ENOMEM;
-	loop->entries++;
-	loop->iterations += iterations;
-	loop->count += iterations * loop->loop->count;
-	for (uint32_t i = 0; i < loop->loop->count; i++)
-		adding->lasts[adding->first_last[number] + i].is_known = false;
-	return 0;
-}
-
 /* The stride that more than half of them have, if there is one: a majority vote (Boyer and Moore, 1981). */
 static void
-take_stride(struct loc_reference *reference, int64_t stride)
+take_stride(struct loc_reference *reference, int64_t stride, uint64_t times)
 {
-	if (reference->strided && stride == reference->stride) {
-		reference->strided++;
-	} else if (reference->strided) {
-		reference->strided--;
+	if (stride == reference->stride) {
+		reference->strided += times;
+	} else if (reference->strided >= times) {
+		reference->strided -= times;
 	} else {
 		reference->stride = stride;
-		reference->strided = 1;
+		reference->strided = times - reference->strided;
 	}
+}
+
+/* What a loop of the nest did is known from the nest; how far apart its references are, from their steps. */
+static int
+enter(void *context, const struct locality_nest *nest)
+{
+	struct adding *adding = context;
+	uint64_t entries = 1;
+
+	for (uint32_t i = 0; i < nest->levels; i++) {
+		const uint64_t times = locality_nest_times(nest, i);
+		struct loc_loop *loop = nest->loops[i] == LOCALITY_NO_LOOP ? NULL : loop_of(adding, nest->loops[i]);
+
+		if (!loop && nest->loops[i] != LOCALITY_NO_LOOP)
+			return -ENOMEM;
+		if (loop) {
+			loop->entries += entries;
+			loop->iterations += times;
+			loop->count += times * loop->loop->count;
+		}
+		entries = times;
+	}
+	for (uint32_t i = 0; i < nest->count; i++) {
+		const struct locality_part *part = &nest->parts[i];
+
+		const uint64_t iterations = nest->iterations[part->level];
+
+		if (!part->indices && iterations)
+			take_stride(&loop_of(adding, part->loop)->references[part->reference], part->steps[part->level],
+			            iterations - 1);
+	}
+	return 0;
 }
 
 static void
@@ -178,8 +194,8 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 	loop->count += !loop->loop->by_entry;
 	reference->low = address < reference->low ? address : reference->low;
 	reference->high = address > reference->high ? address : reference->high;
-	if (last->is_known)
-		take_stride(reference, (int64_t)(address - last->address));
+	if (last->is_known && !loop->loop->by_entry)
+		take_stride(reference, (int64_t)(address - last->address), 1);
 	*last = (struct last_reference){address, true};
 	return 0;
 }

@@ -9,8 +9,8 @@
  *
  * A thread records in bursts: all that it refers to for a while, then nothing until its countdown has ended. A burst is
  * a sequence of events, in chunks of the thread by their numbers. An event is words of 64 bits; the first has its kind
- * (8 bits from bit 0), the reference's number (16 bits from bit 8), and the place of its loop's text in the texts, in
- * units of 8 bytes (32 bits from bit 32).
+ * (8 bits from bit 0), the reference's number (16 bits from bit 8), a level (8 bits from bit 24), and the place of its
+ * loop's text in the texts, in units of 8 bytes (32 bits from bit 32).
  *
  *   LOCALITY_BURST   references that the thread has made since the last burst
  *   LOCALITY_LOOP    iterations; the loop's references follow, each as one of the next two
@@ -19,6 +19,11 @@
  *                    and of how many bytes one is (8 bits from bit 56; negative: it has a sign), indices, filled up to
  *                    whole words; perhaps fewer than there are iterations
  *   LOCALITY_TOUCH   address
+ *   LOCALITY_NEST    a nest of loops, each with the next as the only one in it; the level: how many; iterations of each
+ *                    when it is entered, outermost first; the nest's references follow, each as the next
+ *   LOCALITY_PART    of the loop at that level, from 1 on, of the nest; address of the first iteration of all; steps of
+ *                    the levels up to this one, outermost first. With 128 added to the level it comes behind the loop
+ *                    within its loop, else before it
  *
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
  * 'a' (each reference says its address), references that are left out; then one of each reference: 'R' (it
@@ -38,6 +43,8 @@
 #define LOCALITY_CHUNK_BYTES       65536u
 #define LOCALITY_WORDS             ((LOCALITY_CHUNK_BYTES - 32) / 8)
 #define LOCALITY_BUILD_ID_MAX      20u
+#define LOCALITY_LEVELS            4u   /* of a nest */
+#define LOCALITY_BEHIND            128u /* in a level */
 
 enum locality_event {
 	LOCALITY_BURST = 1,
@@ -45,6 +52,8 @@ enum locality_event {
 	LOCALITY_STREAM,
 	LOCALITY_GATHER,
 	LOCALITY_TOUCH,
+	LOCALITY_NEST,
+	LOCALITY_PART,
 };
 
 struct locality_header {
@@ -80,6 +89,12 @@ static inline uint64_t
 locality_event_word(enum locality_event kind, unsigned number, uint32_t text)
 {
 	return (uint64_t)kind | (uint64_t)(number & 0xffff) << 8 | (uint64_t)text << 32;
+}
+
+static inline uint64_t
+locality_level_word(unsigned level)
+{
+	return (uint64_t)(level & 0xff) << 24;
 }
 
 _Static_assert(sizeof(struct locality_header) == 4096, "texts begin at a page");

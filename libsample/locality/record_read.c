@@ -11,8 +11,10 @@
 #include "locality/record.h"
 
 #define REFERENCES_MAX 64 /* of a loop: as the compiler writes them */
-#define NO_LOOP        SIZE_MAX
+#define PARTS_MAX      (LOCALITY_LEVELS * REFERENCES_MAX)
+#define NO_LOOP        LOCALITY_NO_LOOP
 #define VISITS_OF_LOOP (UINT64_C(1) << 22) /* of one that is entered: the burst ends in it */
+#define STEPS_ALLOWED  4096                /* iterations of a nest without a reference */
 
 struct placed_loop {
 	struct locality_loop loop;
@@ -276,88 +278,164 @@ locality_record_loop(const struct locality_record *record, size_t loop)
 	return &record->loops[loop].loop;
 }
 
-/* ---- events ---- */
-
-/* A reference of a loop that was entered. */
-struct sequence {
-	uint32_t reference;
-	uint64_t base;
-	uint64_t step;       /* of a gather its coefficient */
-	const char *indices; /* NULL: it is a stream */
-	uint64_t count;      /* of indices */
-	int bytes;           /* of an index; negative: with a sign */
-};
-
-struct record_visit {
-	const struct locality_record *record;
-	const struct locality_visitor *visitor;
-	size_t loop; /* that was entered, and whose references are not visited yet; NO_LOOP: none */
-	uint64_t iterations, left;
-	struct sequence sequences[REFERENCES_MAX];
-	uint32_t count;
-	uint32_t tid;
-	bool has_begun;
-};
+/* ---- nests ---- */
 
 static uint64_t
-index_at(const struct sequence *sequence, uint64_t at)
+index_at(const struct locality_part *part, uint64_t at)
 {
-	const unsigned bytes = (unsigned)abs(sequence->bytes);
+	const unsigned bytes = (unsigned)abs(part->index_bytes);
 	uint64_t value = 0;
 
-	memcpy(&value, sequence->indices + at * bytes, bytes);
-	if (sequence->bytes < 0 && bytes < 8 && value >> (8 * bytes - 1))
+	memcpy(&value, part->indices + at * bytes, bytes);
+	if (part->index_bytes < 0 && bytes < 8 && value >> (8 * bytes - 1))
 		value |= UINT64_MAX << 8 * bytes;
 	return value;
 }
 
-static int
-visit_iteration(struct record_visit *visit, uint64_t iteration)
+uint64_t
+locality_nest_times(const struct locality_nest *nest, uint32_t level)
 {
+	uint64_t times = 1;
+
+	for (uint32_t i = 0; i <= level; i++)
+		if (__builtin_mul_overflow(times, nest->iterations[i], &times))
+			return UINT64_MAX;
+	return times;
+}
+
+struct nest_replay {
+	const struct locality_nest *nest;
+	int (*refer)(void *context, const struct locality_part *part, uint64_t address);
+	void *context;
+	uint64_t left;
+	uint64_t at[LOCALITY_LEVELS]; /* iteration of each level */
+};
+
+static int
+replay_part(struct nest_replay *replay, const struct locality_part *part)
+{
+	uint64_t address = part->base;
+
+	if (part->indices && replay->at[part->level] >= part->count)
+		return 0; /* it had no room for more */
+	for (uint32_t i = 0; i <= part->level; i++) {
+		const uint64_t times =
+			part->indices && i == part->level ? index_at(part, replay->at[i]) : replay->at[i];
+
+		address += times * (uint64_t)part->steps[i];
+	}
+	replay->left--;
+	return replay->refer(replay->context, part, address);
+}
+
+/* The parts of a level that are before the loop within, or behind it. */
+static int
+replay_parts(struct nest_replay *replay, uint32_t level, bool is_behind)
+{
+	const struct locality_nest *nest = replay->nest;
 	int err = 0;
 
-	for (uint32_t i = 0; i < visit->count && !err; i++) {
-		const struct sequence *sequence = &visit->sequences[i];
-		uint64_t times = iteration;
-
-		if (sequence->indices && iteration >= sequence->count)
-			continue; /* it had no room for more */
-		if (sequence->indices)
-			times = index_at(sequence, iteration);
-		err = visit->visitor->refer(visit->visitor->context, visit->loop, sequence->reference,
-		                            sequence->base + times * sequence->step);
+	for (uint32_t i = 0; i < nest->count && replay->left && !err; i++) {
+		if (nest->parts[i].level == level && nest->parts[i].is_behind == is_behind)
+			err = replay_part(replay, &nest->parts[i]);
 	}
 	return err;
 }
 
-/* Visit the references of the loop that was entered last. */
-static int
-finish_loop(struct record_visit *visit)
+int
+locality_nest_replay(const struct locality_nest *nest, uint64_t most,
+                     int (*refer)(void *context, const struct locality_part *part, uint64_t address), void *context)
 {
-	uint64_t most = visit->left < VISITS_OF_LOOP ? visit->left : VISITS_OF_LOOP;
+	struct nest_replay replay = {.nest = nest, .refer = refer, .context = context, .left = most};
+	uint32_t level = 0;
 	int err = 0;
 
-	if (visit->loop != NO_LOOP && visit->count) {
-		most /= visit->count;
-		most = most < visit->iterations ? most : visit->iterations;
-		visit->left -= most * visit->count;
-		for (uint64_t i = 0; i < most && !err; i++)
-			err = visit_iteration(visit, i);
+	if (!nest->count)
+		return 0;
+	/* down into the loops, and up again when one has ended; those that refer to nothing could run for ever */
+	for (uint64_t steps = 0; replay.left && !err && steps < 2 * most + STEPS_ALLOWED; steps++) {
+		if (replay.at[level] == nest->iterations[level]) {
+			if (level == 0)
+				break;
+			replay.at[level] = 0;
+			level--;
+			err = replay_parts(&replay, level, true);
+			replay.at[level]++;
+			continue;
+		}
+		err = replay_parts(&replay, level, false);
+		if (level + 1 < nest->levels)
+			level++;
+		else
+			replay.at[level]++;
 	}
-	visit->loop = NO_LOOP;
-	visit->count = 0;
 	return err;
 }
 
-/* A reference of the loop that was entered. 0 or -EPROTO. */
+/* ---- events ---- */
+
+struct record_visit {
+	const struct locality_record *record;
+	const struct locality_visitor *visitor;
+	bool is_entered; /* a nest, whose references are not visited yet */
+	struct locality_nest nest;
+	struct locality_part parts[PARTS_MAX];
+	uint64_t left;
+	uint32_t tid;
+	bool has_begun;
+};
+
 static int
-add_sequence(struct record_visit *visit, size_t loop, const struct sequence *sequence)
+visit_part(void *context, const struct locality_part *part, uint64_t address)
 {
-	if (loop != visit->loop)
+	struct record_visit *visit = context;
+
+	visit->left--;
+	return visit->visitor->refer(visit->visitor->context, part->loop, part->reference, address);
+}
+
+/* Visit the references of the nest that was entered last. */
+static int
+finish_nest(struct record_visit *visit)
+{
+	const uint64_t most = visit->left < VISITS_OF_LOOP ? visit->left : VISITS_OF_LOOP;
+	int err = 0;
+
+	if (visit->is_entered)
+		err = visit->visitor->enter(visit->visitor->context, &visit->nest);
+	if (visit->is_entered && !err && visit->visitor->refer)
+		err = locality_nest_replay(&visit->nest, most, visit_part, visit);
+	visit->is_entered = false;
+	return err;
+}
+
+static void
+enter_nest(struct record_visit *visit, size_t loop, uint32_t levels, const uint64_t *iterations)
+{
+	visit->is_entered = true;
+	visit->nest = (struct locality_nest){.levels = levels, .parts = visit->parts};
+	for (uint32_t i = 0; i < levels; i++) {
+		visit->nest.iterations[i] = iterations[i];
+		visit->nest.loops[i] = i + 1 == levels ? loop : LOCALITY_NO_LOOP;
+	}
+}
+
+/* A reference of the nest that was entered. 0 or -EPROTO. */
+static int
+add_part(struct record_visit *visit, const struct locality_part *part)
+{
+	struct locality_nest *nest = &visit->nest;
+
+	if (!visit->is_entered)
 		return 0; /* its loop was entered before there was room */
-	if (sequence->reference >= visit->record->loops[loop].loop.count || visit->count == REFERENCES_MAX)
+	if (part->level >= nest->levels || nest->count == PARTS_MAX ||
+	    part->reference >= visit->record->loops[part->loop].loop.count)
 		return -EPROTO;
-	visit->sequences[visit->count++] = *sequence;
+	if (nest->loops[part->level] == LOCALITY_NO_LOOP)
+		nest->loops[part->level] = part->loop;
+	if (nest->loops[part->level] != part->loop)
+		return 0; /* likewise */
+	visit->parts[nest->count++] = *part;
 	return 0;
 }
 
@@ -370,16 +448,20 @@ bytes_of_index(uint64_t word)
 	return bytes > INT8_MAX ? bytes - 256 : bytes;
 }
 
+static unsigned
+level_of(uint64_t word)
+{
+	return word >> 24 & (LOCALITY_BEHIND - 1);
+}
+
 /* Words of an event, 0: it is none, or is not whole. */
 static uint32_t
 length_of(const uint64_t *words, uint32_t left)
 {
-	static const uint32_t lengths[] = {[LOCALITY_BURST] = 2,
-	                                   [LOCALITY_LOOP] = 2,
-	                                   [LOCALITY_STREAM] = 3,
-	                                   [LOCALITY_GATHER] = 4,
-	                                   [LOCALITY_TOUCH] = 2};
-	const unsigned kind = (unsigned)(words[0] & 0xff);
+	static const uint32_t lengths[] = {
+		[LOCALITY_BURST] = 2, [LOCALITY_LOOP] = 2, [LOCALITY_STREAM] = 3, [LOCALITY_GATHER] = 4,
+		[LOCALITY_TOUCH] = 2, [LOCALITY_NEST] = 1, [LOCALITY_PART] = 2};
+	const unsigned kind = (unsigned)(words[0] & 0xff), level = level_of(words[0]);
 	uint64_t length = kind < ARRAY_COUNT(lengths) ? lengths[kind] : 0;
 
 	if (length > left)
@@ -392,55 +474,80 @@ length_of(const uint64_t *words, uint32_t left)
 			return 0;
 		length += (count * (unsigned)abs(bytes) + 7) / 8;
 	}
+	if (kind == LOCALITY_NEST || kind == LOCALITY_PART) {
+		if (!level || level > LOCALITY_LEVELS)
+			return 0;
+		length += level;
+	}
 	return length <= left ? (uint32_t)length : 0;
 }
 
 static int
-take_loop_event(struct record_visit *visit, const uint64_t *words)
+take_reference(struct record_visit *visit, const uint64_t *words, size_t loop)
 {
-	const size_t loop = find_loop(visit->record, (uint32_t)(words[0] >> 32));
-	const uint32_t reference = words[0] >> 8 & 0xffff;
-	struct sequence sequence = {.reference = reference, .base = words[1]};
+	struct locality_part part = {.loop = loop, .reference = words[0] >> 8 & 0xffff, .base = words[1]};
 
-	if (loop == NO_LOOP)
-		return 0; /* its text is not here yet */
 	switch (words[0] & 0xff) {
-	case LOCALITY_LOOP:
-		visit->loop = loop;
-		visit->iterations = words[1];
-		return visit->visitor->enter(visit->visitor->context, loop, words[1]);
-	case LOCALITY_STREAM:
-		sequence.step = words[2];
-		return add_sequence(visit, loop, &sequence);
+	case LOCALITY_PART:
+		part.level = level_of(words[0]) - 1;
+		part.is_behind = words[0] >> 24 & LOCALITY_BEHIND;
+		for (uint32_t i = 0; i <= part.level; i++)
+			part.steps[i] = (int64_t)words[2 + i];
+		break;
 	case LOCALITY_GATHER:
-		sequence.step = words[2];
-		sequence.bytes = bytes_of_index(words[3]);
-		sequence.count = words[3] & 0xffffffff;
-		sequence.indices = (const char *)(words + 4);
-		return add_sequence(visit, loop, &sequence);
+		part.index_bytes = bytes_of_index(words[3]);
+		part.count = words[3] & 0xffffffff;
+		part.indices = (const char *)(words + 4);
+		part.steps[0] = (int64_t)words[2];
+		break;
 	default:
-		if (reference >= visit->record->loops[loop].loop.count)
-			return -EPROTO;
-		if (!visit->left)
-			return 0;
-		visit->left--;
-		return visit->visitor->refer(visit->visitor->context, loop, reference, words[1]);
+		part.steps[0] = (int64_t)words[2];
+		break;
 	}
+	return add_part(visit, &part);
+}
+
+static int
+take_touch(struct record_visit *visit, const uint64_t *words, size_t loop)
+{
+	const uint32_t reference = words[0] >> 8 & 0xffff;
+
+	if (reference >= visit->record->loops[loop].loop.count)
+		return -EPROTO;
+	if (!visit->left || !visit->visitor->refer)
+		return 0;
+	visit->left--;
+	return visit->visitor->refer(visit->visitor->context, loop, reference, words[1]);
 }
 
 static int
 take_event(struct record_visit *visit, const uint64_t *words)
 {
 	const unsigned kind = (unsigned)(words[0] & 0xff);
+	const size_t loop = kind == LOCALITY_BURST ? NO_LOOP : find_loop(visit->record, (uint32_t)(words[0] >> 32));
 	int err = 0;
 
-	if (kind != LOCALITY_STREAM && kind != LOCALITY_GATHER)
-		err = finish_loop(visit);
-	if (err || kind != LOCALITY_BURST)
-		return err ? err : take_loop_event(visit, words);
-	err = visit->visitor->begin(visit->visitor->context, visit->tid, words[1], !visit->has_begun);
-	visit->has_begun = true;
-	return err;
+	if (kind != LOCALITY_STREAM && kind != LOCALITY_GATHER && kind != LOCALITY_PART)
+		err = finish_nest(visit);
+	if (!err && kind == LOCALITY_BURST) {
+		err = visit->visitor->begin(visit->visitor->context, visit->tid, words[1], !visit->has_begun);
+		visit->has_begun = true;
+		return err;
+	}
+	if (err || loop == NO_LOOP)
+		return err; /* its text is not here yet */
+	switch (kind) {
+	case LOCALITY_LOOP:
+		enter_nest(visit, loop, 1, words + 1);
+		return 0;
+	case LOCALITY_NEST:
+		enter_nest(visit, loop, level_of(words[0]), words + 1);
+		return 0;
+	case LOCALITY_TOUCH:
+		return take_touch(visit, words, loop);
+	default:
+		return take_reference(visit, words, loop);
+	}
 }
 
 static int
@@ -461,20 +568,19 @@ visit_chunk(struct record_visit *visit, const struct locality_chunk *chunk)
 int
 locality_record_visit(const struct locality_record *record, const struct locality_visitor *visitor)
 {
-	struct record_visit visit = {
-		.record = record, .visitor = visitor, .loop = NO_LOOP, .left = LOCALITY_VISITS_MAX};
+	struct record_visit visit = {.record = record, .visitor = visitor, .left = LOCALITY_VISITS_MAX};
 	int err = 0;
 
 	for (uint32_t i = 0; i < record->chunk_count && !err; i++) {
 		const struct locality_chunk *chunk = &record->chunks[i];
 
 		if (chunk->tid != visit.tid || i == 0) {
-			err = finish_loop(&visit);
+			err = finish_nest(&visit);
 			visit.tid = chunk->tid;
 			visit.has_begun = false;
 		}
 		if (!err)
 			err = visit_chunk(&visit, chunk);
 	}
-	return err ? err : finish_loop(&visit);
+	return err ? err : finish_nest(&visit);
 }

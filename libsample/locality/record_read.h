@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "locality/record.h"
+
 struct locality_reference {
 	char access;      /* 'R' reads, 'W' writes */
 	char kind;        /* 's' stream, 'g' gather or scatter, 'i' irregular */
@@ -52,19 +54,53 @@ uint32_t locality_record_texts_lost(const struct locality_record *record);
 size_t locality_record_loop_count(const struct locality_record *record);
 const struct locality_loop *locality_record_loop(const struct locality_record *record, size_t loop);
 
+/* A reference of a nest. */
+struct locality_part {
+	size_t loop;
+	uint32_t reference;
+	uint32_t level;                 /* of its loop, from 0 on */
+	bool is_behind;                 /* the loop within its loop; else it comes before that */
+	uint64_t base;                  /* address of the first iteration of all; of a gather, for an index of 0 */
+	int64_t steps[LOCALITY_LEVELS]; /* of the levels up to its own, bytes; of a gather the last is its coefficient
+	                                 */
+	const char *indices;            /* of a gather; NULL: it is none */
+	uint64_t count;                 /* of indices: perhaps fewer than iterations */
+	int index_bytes;                /* of one; negative: with a sign */
+};
+
+/* Loops whose references are known when the first is entered, each with the next as the only one in it. */
+struct locality_nest {
+	uint32_t levels;                      /* 1 to LOCALITY_LEVELS */
+	size_t loops[LOCALITY_LEVELS];        /* outermost first; LOCALITY_NO_LOOP: one without references */
+	uint64_t iterations[LOCALITY_LEVELS]; /* of each, when it is entered */
+	uint32_t count;
+	struct locality_part *parts; /* by level, and by their numbers */
+};
+
+#define LOCALITY_NO_LOOP SIZE_MAX
+
+/* How often its loop at `level` ran in all; the largest number if it is larger. */
+uint64_t locality_nest_times(const struct locality_nest *nest, uint32_t level);
+
+/* Called for each reference of a nest, in its order, the first `most` of them. 0, or what `refer` ended with. */
+int locality_nest_replay(const struct locality_nest *nest, uint64_t most,
+                         int (*refer)(void *context, const struct locality_part *part, uint64_t address),
+                         void *context);
+
 /* What is called for what a thread did, in its order; one thread after the other. Each: 0, or an error that ends it. */
 struct locality_visitor {
 	/* A burst begins, `skipped` references after the last one ended. is_first: of the thread. */
 	int (*begin)(void *context, uint32_t tid, uint64_t skipped, bool is_first);
-	/* A loop whose references are known then is entered. */
-	int (*enter)(void *context, size_t loop, uint64_t iterations);
+	/* Loops whose references are known then are entered. The nest is there during the call only. */
+	int (*enter)(void *context, const struct locality_nest *nest);
+	/* NULL: not called. */
 	int (*refer)(void *context, size_t loop, uint32_t reference, uint64_t address);
 	void *context;
 };
 
 /*
- * References of a loop that was entered are visited iteration by iteration. Those beyond LOCALITY_VISITS_MAX of a
- * record are not visited, though loops are: enter() has all iterations.
+ * References of a nest that was entered are visited in their order. Those beyond LOCALITY_VISITS_MAX of a record are
+ * not visited, though nests are: enter() has all iterations.
  *
  * 0, what a visit ended with, -ENOMEM, or -EPROTO: the rest of the thread's events is damaged.
  */

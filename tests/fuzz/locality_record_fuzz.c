@@ -33,14 +33,18 @@ begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
 }
 
 static int
-enter(void *context, size_t loop, uint64_t iterations)
+enter(void *context, const struct locality_nest *nest)
 {
 	const struct record_replay *replay = context;
 
-	(void)iterations;
-	if (loop >= locality_record_loop_count(replay->record) ||
-	    locality_record_loop(replay->record, loop)->build_id_size > LOCALITY_BUILD_ID_MAX)
-		abort();
+	for (uint32_t i = 0; i < nest->count; i++) {
+		const struct locality_part *part = &nest->parts[i];
+
+		if (part->loop >= locality_record_loop_count(replay->record) || part->level >= nest->levels ||
+		    part->reference >= locality_record_loop(replay->record, part->loop)->count ||
+		    locality_record_loop(replay->record, part->loop)->build_id_size > LOCALITY_BUILD_ID_MAX)
+			abort();
+	}
 	return 0;
 }
 

@@ -89,6 +89,16 @@ check_equal 'a loop that may end early says each address up to there' '1506 4' "
 observe members 1000
 check_equal 'a member of structures' '32 strided .mass' "$(of weigh '.streams[0] | "\(.stride) \(.class) .\(.name | sub(".*[.]"; ""))"')"
 close '... is four words from the next' 0.25 "$(of weigh .spatial)" 0.001
+observe dense 40
+check_equal 'a matrix times a matrix: known where the outermost loop is entered' '1600 64000 128000 e' \
+	"$(of multiply_dense '"\(.entries) \(.iterations) \(.references) \(if .entries > 0 then "e" else "a" end)"')"
+check_equal '... a row, a column, and what is written behind them' '320 8 8' \
+	"$(jq -r '[.loops[] | select(.function == "multiply_dense") | .streams[].stride] | sort_by(-.) | join(" ")' "$report")"
+check_equal '... for each row' '40 1600' \
+	"$(jq -r '.loops[] | select(.function == "multiply_dense" and .streams[0].access == "write") | "\(.entries) \(.iterations)"' "$report")"
+observe ragged
+# rows times elements: 9 * (0 + 0 + 1 + 5 + 2), whatever the bounds are of loops that never run
+check_equal 'loops that run never are as often as they run' 72 "$(of sum_ragged '.references')"
 observe add 100000000 1
 check_equal 'a loop of which a part is recorded has all its references' '300000000 true' "$(of add '"\(.references) \(.spatial > 0.99)"')"
 
@@ -143,7 +153,7 @@ for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' 
 	# shellcheck disable=SC2086 # words
 	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
-	for name in add random sparse columns chase search members threads fork segv exit jump goto signals; do
+	for name in add random sparse columns chase search members dense ragged threads fork segv exit jump goto signals; do
 		is_same $name 300 2 || unlike+=" $name"
 	done
 	check_equal "$level: which programs do not do what they do without the plugin" '' "$unlike"

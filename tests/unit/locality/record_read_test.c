@@ -99,13 +99,13 @@ see_begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
 }
 
 static int
-see_enter(void *context, size_t loop, uint64_t iterations)
+see_enter(void *context, const struct locality_nest *nest)
 {
 	struct record_stage *stage = context;
 
 	stage->seen[stage->count].what = 'e';
-	stage->seen[stage->count].loop = loop;
-	stage->seen[stage->count++].value = iterations;
+	stage->seen[stage->count].loop = nest->loops[nest->levels - 1];
+	stage->seen[stage->count++].value = locality_nest_times(nest, nest->levels - 1);
 	return stage->count < SEEN_MAX ? 0 : -EINTR;
 }
 
@@ -218,6 +218,49 @@ a_gather_may_end_early(void **state)
 	assert_seen(stage, 3, 'r', 0, BASE + 8);
 }
 
+/* Two loops: the inner one reads, and behind it the outer one writes. */
+static void
+a_nest_runs_in_its_order(void **state)
+{
+	struct record_stage *stage = *state;
+	const uint32_t outer = add_text(stage, "sum\t/a.c\t1\t1\te\t0\nWs\t8\t3\tc\nRs\t8\t1\td"),
+		       inner = add_text(stage, "sum\t/a.c\t2\t2\te\t0\nRs\t8\t2\ta");
+	static const uint64_t expected[] = {3, 0, 100, 1000, 0, 3, 1, 101, 1010, 8};
+
+	(void)inner;
+	ADD(stage, 0, locality_event_word(LOCALITY_NEST, 0, inner) | locality_level_word(2), 2, 2);
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 1, outer) | locality_level_word(1), 3, 0);
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 0, outer) | locality_level_word(1 | LOCALITY_BEHIND), 1000,
+	    10);
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 0, inner) | locality_level_word(2), 0, 1, 100);
+	assert_int_equal(visit(stage), 0);
+	assert_int_equal(stage->count, 1 + 8);
+	assert_seen(stage, 0, 'e', 1, 4);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(stage->seen[1 + i].value, expected[i < 4 ? i : i + 1]);
+	assert_int_equal(stage->seen[1].loop, 0);
+	assert_int_equal(stage->seen[2].loop, 1);
+}
+
+/* Inner loops that never run, and one whose loops refer to nothing, end. */
+static void
+a_nest_without_references_ends(void **state)
+{
+	struct record_stage *stage = *state;
+	const uint32_t outer = add_text(stage, "sum\t/a.c\t1\t1\te\t0\nWs\t8\t3\tc"),
+		       inner = add_text(stage, "sum\t/a.c\t2\t2\te\t0\nRs\t8\t2\ta");
+
+	ADD(stage, 0, locality_event_word(LOCALITY_NEST, 0, inner) | locality_level_word(2), 3, 0);
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 0, outer) | locality_level_word(1), BASE, 8);
+	ADD(stage, 0, locality_event_word(LOCALITY_NEST, 0, inner) | locality_level_word(2), UINT64_MAX, 0);
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 0, inner) | locality_level_word(2), BASE, 8, 8);
+	assert_int_equal(visit(stage), 0);
+	assert_int_equal(stage->count, 5);
+	assert_seen(stage, 0, 'e', 1, 0);
+	assert_seen(stage, 3, 'r', 0, BASE + 16);
+	assert_seen(stage, 4, 'e', 1, 0);
+}
+
 /* Chunks of two threads, in the order of their numbers; what one entered does not go on in the other. */
 static void
 threads_follow_one_another(void **state)
@@ -278,6 +321,15 @@ what_contradicts_itself_is_refused(void **state)
 	ADD(stage, 0, locality_event_word(LOCALITY_STREAM, 2, place), BASE, 8); /* the loop has two */
 	assert_int_equal(visit(stage), -EPROTO);
 	locality_record_free(stage->record);
+	stage->chunks[0].used = 2;
+	ADD(stage, 0, locality_event_word(LOCALITY_PART, 0, place) | locality_level_word(2), BASE, 8,
+	    8); /* it has one */
+	assert_int_equal(visit(stage), -EPROTO);
+	locality_record_free(stage->record);
+	stage->chunks[0].used = 0;
+	ADD(stage, 0, locality_event_word(LOCALITY_NEST, 0, place) | locality_level_word(5), 1, 1, 1, 1, 1);
+	assert_int_equal(visit(stage), -EPROTO);
+	locality_record_free(stage->record);
 	stage->chunks[0].used = 0;
 	ADD(stage, 0, locality_event_word(LOCALITY_TOUCH, 0, place + 1), BASE); /* no text begins there */
 	assert_int_equal(visit(stage), 0);
@@ -334,7 +386,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_text_says_what_the_loop_is),     TEST(references_come_iteration_by_iteration),
-		TEST(a_gather_may_end_early),           TEST(threads_follow_one_another),
+		TEST(a_gather_may_end_early),           TEST(a_nest_runs_in_its_order),
+		TEST(a_nest_without_references_ends),   TEST(threads_follow_one_another),
 		TEST(what_is_visited_is_bounded),       TEST(what_contradicts_itself_is_refused),
 		TEST(a_text_says_of_which_build_it_is), TEST(a_text_that_is_damaged_is_refused),
 	};

@@ -5,7 +5,8 @@
  *
  * add: c[i] = a[i] + b[i]. random: places of a table at random. sparse: a matrix in compressed rows times a vector.
  * columns: a matrix, down its columns. chase: a list. search: a loop that may end early. members: one member of
- * structures. threads: `add` in four threads. fork: `add` in a child, and then in its parent. segv: `add`, then a
+ * structures. dense: a matrix times a matrix. ragged: rows of which none, some or all have elements, by the bounds of a
+ * nest. threads: `add` in four threads. fork: `add` in a child, and then in its parent. segv: `add`, then a
  * fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps between loops. signals:
  * `sparse`, while a timer's handler has a loop of its own.
  *
@@ -246,6 +247,63 @@ weigh_all(void)
 	return (uint64_t)sum;
 }
 
+NOINLINE static void
+multiply_dense(size_t rows, size_t inner, size_t columns, double *restrict c, const double *a, const double *b)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < columns; j++) {
+			double sum = 0;
+
+			for (size_t k = 0; k < inner; k++)
+				sum += a[i * inner + k] * b[k * columns + j];
+			c[i * columns + j] = sum;
+		}
+}
+
+static uint64_t
+multiply_all_dense(void)
+{
+	double *a = get(size * size * sizeof(*a)), *b = get(size * size * sizeof(*b)),
+	       *c = get(size * size * sizeof(*c));
+	uint64_t sum;
+
+	a[1] = 2;
+	b[size] = 3;
+	for (size_t i = 0; i < rounds; i++)
+		multiply_dense(size, size, size, c, a, b);
+	sum = (uint64_t)c[0];
+	free(a);
+	free(b);
+	free(c);
+	return sum;
+}
+
+NOINLINE static int
+sum_ragged(const int *numbers, int rows, int from, int to, int stride)
+{
+	int sum = 0;
+
+	for (int i = 0; i < rows; i++)
+		for (int j = from; j < to; j++)
+			sum += numbers[i * stride + j];
+	return sum;
+}
+
+/* The inner loop runs never, once, and for negative bounds; the outer one never. */
+static uint64_t
+sum_all_ragged(void)
+{
+	static const int bounds[][3] = {{9, 0, 0}, {9, 5, 3}, {9, 0, 1}, {9, 2, 7}, {0, 0, 9}, {-3, 0, 9}, {9, -2, 0}};
+	int *numbers = get(256 * sizeof(*numbers)), sum = 0;
+
+	for (int i = 0; i < 256; i++)
+		numbers[i] = i;
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		sum = sum * 31 + sum_ragged(numbers + 16, bounds[i][0], bounds[i][1], bounds[i][2], 16);
+	free(numbers);
+	return (uint64_t)sum;
+}
+
 static void *
 run_thread(void *data)
 {
@@ -385,13 +443,14 @@ static const struct {
 	const char *name;
 	uint64_t (*run)(void);
 } kernels[] = {
-	{"add", add_all},         {"random", update_all},
-	{"sparse", multiply_all}, {"columns", sum_all_columns},
-	{"chase", chase_all},     {"search", find_all},
-	{"members", weigh_all},   {"threads", add_in_threads},
-	{"fork", add_in_child},   {"segv", add_and_fault},
-	{"exit", add_and_end},    {"jump", jump_all},
-	{"goto", interpret_all},  {"signals", multiply_beside_signals},
+	{"add", add_all},           {"random", update_all},
+	{"sparse", multiply_all},   {"columns", sum_all_columns},
+	{"chase", chase_all},       {"search", find_all},
+	{"members", weigh_all},     {"dense", multiply_all_dense},
+	{"ragged", sum_all_ragged}, {"threads", add_in_threads},
+	{"fork", add_in_child},     {"segv", add_and_fault},
+	{"exit", add_and_end},      {"jump", jump_all},
+	{"goto", interpret_all},    {"signals", multiply_beside_signals},
 };
 
 int
