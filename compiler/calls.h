@@ -26,11 +26,11 @@
 extern _Thread_local ssize_t dcpi_locality_left;
 
 /*
- * A nest of `levels` loops is entered, each with the next one as the only loop in it: so many iterations of each, of
- * the outermost first; as many as LOCALITY_LEVELS are passed. `text` describes the innermost. A call for each reference
- * of these loops follows.
+ * A nest of loops is entered, each with the next one as the only loop in it: so many iterations of each, of the
+ * outermost first. `text` describes the innermost. `which`: how many loops (from bit 16 on), and what each carries, as
+ * record.h has it. A call for each reference of these loops follows.
  */
-void dcpi_locality_nest(const char *text, unsigned levels, size_t first, size_t second, size_t third, size_t fourth);
+void dcpi_locality_nest(const char *text, unsigned which, size_t first, size_t second, size_t third, size_t fourth);
 
 /*
  * A reference of the nest, of the loop that `text` describes: the address of the first iteration of all, and by how

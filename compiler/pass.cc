@@ -53,9 +53,12 @@ int plugin_is_GPL_compatible;
 namespace
 {
 
-const unsigned REFERENCES_MAX = 64;   /* of a loop: others are not described */
-const unsigned LEVELS_MAX = 4;        /* of a nest, as calls.h has it */
-const unsigned BEHIND = 128;          /* in a level, as record.h has it */
+const unsigned REFERENCES_MAX = 64; /* of a loop: others are not described */
+const unsigned LEVELS_MAX = 4;      /* of a nest, as calls.h has it */
+const unsigned BEHIND = 128;        /* in a level, as record.h has it */
+/* What a loop's iterations hand on to the next in registers, as record.h has it. */
+const unsigned CARRIES_SUMS = 1, CARRIES_OTHER = 2;
+const unsigned CARRIED_MAX = 32;      /* values that one becomes in an iteration */
 const unsigned EXPRESSION_DEPTH = 12; /* of what is calculated outside a loop */
 
 /* ---- what is called ---- */
@@ -123,11 +126,12 @@ struct reference {
 struct described {
 	class loop *loop;
 	location_t where;
-	tree iterations; /* NULL_TREE: not known at its entry */
-	edge exit;       /* NULL: it has several */
-	bool by_entry;   /* what is known at the entry is all of it */
-	bool calls;      /* it calls functions, which may count, too */
-	bool in_nest;    /* what it refers to is known where a loop around it is entered */
+	tree iterations;  /* NULL_TREE: not known at its entry */
+	edge exit;        /* NULL: it has several */
+	bool by_entry;    /* what is known at the entry is all of it */
+	bool calls;       /* it calls functions, which may count, too */
+	unsigned carries; /* CARRIES_... */
+	bool in_nest;     /* what it refers to is known where a loop around it is entered */
 	auto_vec<reference> references;
 	unsigned left_out;
 };
@@ -341,6 +345,114 @@ look_at_statement(described *loop, gimple *statement)
 	free_data_refs(accesses);
 }
 
+/* ---- what iterations hand on ---- */
+
+/* The operation, if the order of its operands does not matter, but for rounding; a difference is a sum. */
+tree_code
+reduction_of(const gimple *statement)
+{
+	const tree_code code = is_gimple_assign(statement) ? gimple_assign_rhs_code(statement) : ERROR_MARK;
+
+	switch (code) {
+	case MINUS_EXPR:
+		return PLUS_EXPR;
+	case PLUS_EXPR:
+	case MULT_EXPR:
+	case MIN_EXPR:
+	case MAX_EXPR:
+	case BIT_AND_EXPR:
+	case BIT_IOR_EXPR:
+	case BIT_XOR_EXPR:
+		return code;
+	default:
+		return ERROR_MARK;
+	}
+}
+
+/* A value `from` the iteration before is used: what becomes of it there is added to `values`, if only sums do so. */
+bool
+take_use(gimple *use, tree from, tree_code *operation, vec<tree> *values)
+{
+	tree becomes;
+
+	if (gimple_code(use) == GIMPLE_PHI) {
+		becomes = gimple_phi_result(use);
+	} else {
+		const tree_code code = reduction_of(use);
+
+		if (code == ERROR_MARK || (*operation != ERROR_MARK && code != *operation) ||
+		    (gimple_assign_rhs_code(use) == MINUS_EXPR && gimple_assign_rhs1(use) != from) ||
+		    (gimple_assign_rhs1(use) == gimple_assign_rhs2(use)))
+			return false;
+		*operation = code;
+		becomes = gimple_assign_lhs(use);
+	}
+	if (!values->contains(becomes))
+		values->safe_push(becomes);
+	return values->length() <= CARRIED_MAX;
+}
+
+/* Whether what the iteration before left is used for nothing but one sum, or another such operation. */
+bool
+is_reduction(const class loop *loop, gphi *carried)
+{
+	auto_vec<tree> values;
+	tree_code operation = ERROR_MARK;
+
+	values.safe_push(gimple_phi_result(carried));
+	for (unsigned i = 0; i < values.length(); i++) {
+		imm_use_iterator at;
+		use_operand_p used;
+
+		FOR_EACH_IMM_USE_FAST(used, at, values[i])
+		{
+			gimple *use = USE_STMT(used);
+
+			if (is_gimple_debug(use) || !flow_bb_inside_loop_p(loop, gimple_bb(use)))
+				continue;
+			if (!take_use(use, values[i], &operation, &values))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Whether each iteration adds the same: what vectors have in place of an induction variable. */
+bool
+is_induction(const class loop *loop, gphi *carried)
+{
+	const tree next = gimple_phi_arg_def(carried, loop_latch_edge(loop)->dest_idx);
+	gimple *step = TREE_CODE(next) == SSA_NAME ? SSA_NAME_DEF_STMT(next) : NULL;
+	tree added;
+
+	if (!step || reduction_of(step) != PLUS_EXPR || gimple_assign_rhs1(step) != gimple_phi_result(carried))
+		return false;
+	added = gimple_assign_rhs2(step);
+	return is_gimple_min_invariant(added) ||
+	       (TREE_CODE(added) == SSA_NAME &&
+	        (SSA_NAME_IS_DEFAULT_DEF(added) || !flow_bb_inside_loop_p(loop, gimple_bb(SSA_NAME_DEF_STMT(added)))));
+}
+
+unsigned
+carries_of(class loop *loop)
+{
+	unsigned carries = 0;
+
+	for (gphi_iterator at = gsi_start_phis(loop->header); !gsi_end_p(at); gsi_next(&at)) {
+		const tree value = gimple_phi_result(at.phi());
+		tree evolution;
+
+		if (virtual_operand_p(value))
+			continue;
+		evolution = analyze_scalar_evolution(loop, value);
+		if (is_induction(loop, at.phi()) || (evolution && !chrec_contains_undetermined(evolution) &&
+		                                     evolution_function_is_affine_in_loop(evolution, loop->num)))
+			continue;
+		carries |= is_reduction(loop, at.phi()) ? CARRIES_SUMS : CARRIES_OTHER;
+	}
+	return carries;
+}
+
 /* The line of the condition that ends it; `exit` is NULL if there are several. */
 location_t
 where_is(class loop *loop, edge exit)
@@ -376,6 +488,7 @@ look_at_loop(class loop *loop)
 			look_at_statement(found, gsi_stmt(at));
 	}
 	free(blocks);
+	found->carries = carries_of(loop) | (found->left_out ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
 	if (found->by_entry) {
@@ -551,13 +664,130 @@ iterations_outside(const nest *nest, unsigned level)
 	return fold_build2(MULT_EXPR, sizetype, count, condition);
 }
 
+/* What a value is in the first iteration of a loop, and by how much each iteration changes it. */
+struct evolution {
+	tree base, step; /* of the value's type, addresses as sizes; base NULL_TREE: it is not known */
+	bool wraps;      /* it may wrap around where it is narrower than an address */
+};
+
+const evolution unknown = {NULL_TREE, NULL_TREE, false};
+
+evolution evolve(class loop *loop, tree value, unsigned depth);
+
+evolution
+make_evolution(tree type, tree base, tree step, bool wraps)
+{
+	wraps |= TYPE_OVERFLOW_WRAPS(type) && TYPE_PRECISION(type) < TYPE_PRECISION(sizetype);
+	return {fold_convert(type, base), fold_convert(type, step), wraps && !integer_zerop(step)};
+}
+
+/* As the compiler has it: that knows by the iterations whether a number wraps around. */
+evolution
+evolve_as_analyzed(class loop *loop, tree type, tree value)
+{
+	const tree chrec = analyze_scalar_evolution(loop, value);
+
+	if (!chrec || TREE_CODE(chrec) != POLYNOMIAL_CHREC || CHREC_VARIABLE(chrec) != (unsigned)loop->num ||
+	    tree_contains_chrecs(CHREC_LEFT(chrec), NULL) || tree_contains_chrecs(CHREC_RIGHT(chrec), NULL) ||
+	    chrec_contains_undetermined(chrec))
+		return unknown;
+	return make_evolution(type, CHREC_LEFT(chrec), CHREC_RIGHT(chrec), false);
+}
+
+evolution
+evolve_two(tree_code code, tree type, evolution one, evolution other)
+{
+	const bool wraps = one.wraps || other.wraps;
+
+	one = make_evolution(type, one.base, one.step, false);
+	other = make_evolution(type, other.base, other.step, false);
+	switch (code) {
+	case POINTER_PLUS_EXPR:
+		code = PLUS_EXPR;
+		/* fall through */
+	case PLUS_EXPR:
+	case MINUS_EXPR:
+		return make_evolution(type, fold_build2(code, type, one.base, other.base),
+		                      fold_build2(code, type, one.step, other.step), wraps);
+	case MULT_EXPR:
+		if (!integer_zerop(one.step))
+			std::swap(one, other);
+		if (!integer_zerop(one.step))
+			return unknown;
+		return make_evolution(type, fold_build2(code, type, one.base, other.base),
+		                      fold_build2(code, type, one.base, other.step), wraps);
+	default:
+		return unknown;
+	}
+}
+
+evolution
+evolve_operation(class loop *loop, tree_code code, tree type, tree left, tree right, unsigned depth)
+{
+	evolution one, other;
+
+	if (POINTER_TYPE_P(type))
+		type = sizetype;
+	if (!left || !INTEGRAL_TYPE_P(type))
+		return unknown;
+	one = evolve(loop, left, depth);
+	if (!one.base)
+		return unknown;
+	if (CONVERT_EXPR_CODE_P(code)) {
+		/* a narrow number that may wrap around is no sequence for a wide one */
+		if (one.wraps && TYPE_PRECISION(type) > TYPE_PRECISION(TREE_TYPE(one.base)))
+			return evolve_as_analyzed(loop, type, fold_convert(type, left));
+		return make_evolution(type, one.base, one.step, one.wraps);
+	}
+	if (!right)
+		return unknown;
+	other = evolve(loop, right, depth);
+	return other.base ? evolve_two(code, type, one, other) : unknown;
+}
+
+evolution
+evolve_name(class loop *loop, tree name, unsigned depth)
+{
+	gimple *definition = SSA_NAME_DEF_STMT(name);
+	const tree type = POINTER_TYPE_P(TREE_TYPE(name)) ? sizetype : TREE_TYPE(name);
+
+	if (SSA_NAME_IS_DEFAULT_DEF(name) || !flow_bb_inside_loop_p(loop, gimple_bb(definition)))
+		return make_evolution(type, name, build_int_cst(type, 0), false);
+	if (gimple_code(definition) == GIMPLE_PHI)
+		return gimple_bb(definition) == loop->header ? evolve_as_analyzed(loop, type, name) : unknown;
+	if (!is_gimple_assign(definition) || gimple_num_ops(definition) > 3)
+		return unknown;
+	return evolve_operation(loop, gimple_assign_rhs_code(definition), TREE_TYPE(name),
+	                        gimple_assign_rhs1(definition), gimple_assign_rhs2(definition), depth);
+}
+
+evolution
+evolve(class loop *loop, tree value, unsigned depth)
+{
+	const tree type = POINTER_TYPE_P(TREE_TYPE(value)) ? sizetype : TREE_TYPE(value);
+
+	if (depth == EXPRESSION_DEPTH || !INTEGRAL_TYPE_P(type))
+		return unknown;
+	if (is_gimple_min_invariant(value))
+		return make_evolution(type, value, build_int_cst(type, 0), false);
+	if (TREE_CODE(value) == SSA_NAME)
+		return evolve_name(loop, value, depth + 1);
+	if (UNARY_CLASS_P(value))
+		return evolve_operation(loop, TREE_CODE(value), TREE_TYPE(value), TREE_OPERAND(value, 0), NULL_TREE,
+		                        depth + 1);
+	if (BINARY_CLASS_P(value))
+		return evolve_operation(loop, TREE_CODE(value), TREE_TYPE(value), TREE_OPERAND(value, 0),
+		                        TREE_OPERAND(value, 1), depth + 1);
+	return unknown;
+}
+
 /* Where a reference begins, and its steps in each level. False: that is not known outside the nest. */
 bool
 find_part(const nest *nest, unsigned level, unsigned number, nest_part *part)
 {
 	const class loop *outermost = nest->loops[0]->loop;
 	const reference &ref = nest->loops[level]->references[number];
-	tree evolution = fold_convert(sizetype, ref.base);
+	evolution at_entry = {ref.base, ref.step, false};
 
 	*part = {};
 	part->loop = nest->loops[level];
@@ -566,27 +796,15 @@ find_part(const nest *nest, unsigned level, unsigned number, nest_part *part)
 	part->steps[level] = outside(outermost, ref.step, 0);
 	if (!part->steps[level])
 		return false;
-	if (level > 0) {
-		class loop *around = nest->loops[level - 1]->loop;
-
-		evolution = instantiate_scev(loop_preheader_edge(outermost), around,
-		                             analyze_scalar_evolution(around, evolution));
-	}
 	for (unsigned i = level; i-- > 0;) {
-		part->steps[i] = size_zero_node;
-		if (evolution && TREE_CODE(evolution) == POLYNOMIAL_CHREC &&
-		    CHREC_VARIABLE(evolution) == (unsigned)nest->loops[i]->loop->num) {
-			part->steps[i] = tree_contains_chrecs(CHREC_RIGHT(evolution), NULL)
-			                         ? NULL_TREE
-			                         : outside(outermost, CHREC_RIGHT(evolution), 0);
-			evolution = CHREC_LEFT(evolution);
-		}
+		at_entry = evolve(nest->loops[i]->loop, at_entry.base, 0);
+		if (!at_entry.base)
+			return false;
+		part->steps[i] = outside(outermost, at_entry.step, 0);
 		if (!part->steps[i])
 			return false;
 	}
-	if (!evolution || tree_contains_chrecs(evolution, NULL))
-		return false;
-	part->base = outside(outermost, evolution, 0);
+	part->base = outside(outermost, at_entry.base, 0);
 	return part->base != NULL_TREE;
 }
 
@@ -826,18 +1044,20 @@ calls_at_nest(const nest *nest, const tree *texts, const tree *iterations)
 {
 	const unsigned levels = nest->loops.length();
 	gimple_seq statements = NULL;
+	unsigned which = levels << 16;
 	tree passed[LEVELS_MAX];
 
 	for (unsigned i = 0; i < LEVELS_MAX; i++)
 		passed[i] = i < levels ? iterations[i] : size_zero_node;
+	for (unsigned i = 0; i < levels; i++)
+		which |= nest->loops[i]->carries << 2 * i;
 	add_call(&statements,
-	         gimple_build_call(callee.nest, 6, texts[levels - 1], build_int_cst(unsigned_type_node, levels),
+	         gimple_build_call(callee.nest, 6, texts[levels - 1], build_int_cst(unsigned_type_node, which),
 	                           passed[0], passed[1], passed[2], passed[3]),
 	         nest->loops[0]->where);
 	for (unsigned i = 0; i < nest->parts.length(); i++) {
 		const nest_part &part = nest->parts[i];
 		const tree base = value_of(part.base, ptr_type_node, &statements);
-		unsigned which;
 
 		for (unsigned k = 0; k < LEVELS_MAX; k++)
 			passed[k] = k <= part.level ? value_of(part.steps[k], ssizetype, &statements) : ssize_int(0);

@@ -466,7 +466,7 @@ dcpi_locality_loop(const char *text, size_t iterations)
 }
 
 PUBLIC void
-dcpi_locality_nest(const char *text, unsigned levels, size_t first, size_t second, size_t third, size_t fourth)
+dcpi_locality_nest(const char *text, unsigned which, size_t first, size_t second, size_t third, size_t fourth)
 {
 	struct locality_header *into;
 
@@ -475,8 +475,8 @@ dcpi_locality_nest(const char *text, unsigned levels, size_t first, size_t secon
 	self.is_inside = true;
 	into = begin(dcpi_locality_left);
 	if (into)
-		write_loop_event(into, LOCALITY_NEST, text, 0, levels, (uint64_t[]){0, first, second, third, fourth},
-		                 1 + levels);
+		write_loop_event(into, LOCALITY_NEST, text, which & 0xffff, which >> 16,
+		                 (uint64_t[]){0, first, second, third, fourth}, 1 + (which >> 16));
 	dcpi_locality_left = end(into, dcpi_locality_left);
 	self.is_inside = false;
 }

@@ -19,8 +19,10 @@
  *                    and of how many bytes one is (8 bits from bit 56; negative: it has a sign), indices, filled up to
  *                    whole words; perhaps fewer than there are iterations
  *   LOCALITY_TOUCH   address
- *   LOCALITY_NEST    a nest of loops, each with the next as the only one in it; the level: how many; iterations of each
- *                    when it is entered, outermost first; the nest's references follow, each as the next
+ *   LOCALITY_NEST    a nest of loops, each with the next as the only one in it; the level: how many; the number: what
+ *                    each carries from one iteration to the next in registers, LOCALITY_CARRIES_..., two bits each;
+ *                    iterations of each when it is entered, outermost first; the nest's references follow, each as
+ *                    the next
  *   LOCALITY_PART    of the loop at that level, from 1 on, of the nest; address of the first iteration of all; steps of
  *                    the levels up to this one, outermost first. With 128 added to the level it comes behind the loop
  *                    within its loop, else before it
@@ -45,6 +47,9 @@
 #define LOCALITY_BUILD_ID_MAX      20u
 #define LOCALITY_LEVELS            4u   /* of a nest */
 #define LOCALITY_BEHIND            128u /* in a level */
+
+#define LOCALITY_CARRIES_SUMS  1u /* sums, or what else has another order for another rounding only */
+#define LOCALITY_CARRIES_OTHER 2u /* or it has references that are not described */
 
 enum locality_event {
 	LOCALITY_BURST = 1,

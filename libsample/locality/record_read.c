@@ -410,12 +410,13 @@ finish_nest(struct record_visit *visit)
 }
 
 static void
-enter_nest(struct record_visit *visit, size_t loop, uint32_t levels, const uint64_t *iterations)
+enter_nest(struct record_visit *visit, size_t loop, uint32_t levels, const uint64_t *words)
 {
 	visit->is_entered = true;
 	visit->nest = (struct locality_nest){.levels = levels, .parts = visit->parts};
 	for (uint32_t i = 0; i < levels; i++) {
-		visit->nest.iterations[i] = iterations[i];
+		visit->nest.iterations[i] = words[1 + i];
+		visit->nest.carries[i] = (words[0] >> (8 + 2 * i)) & 3;
 		visit->nest.loops[i] = i + 1 == levels ? loop : LOCALITY_NO_LOOP;
 	}
 }
@@ -538,10 +539,10 @@ take_event(struct record_visit *visit, const uint64_t *words)
 		return err; /* its text is not here yet */
 	switch (kind) {
 	case LOCALITY_LOOP:
-		enter_nest(visit, loop, 1, words + 1);
+		enter_nest(visit, loop, 1, words);
 		return 0;
 	case LOCALITY_NEST:
-		enter_nest(visit, loop, level_of(words[0]), words + 1);
+		enter_nest(visit, loop, level_of(words[0]), words);
 		return 0;
 	case LOCALITY_TOUCH:
 		return take_touch(visit, words, loop);

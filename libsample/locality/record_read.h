@@ -73,6 +73,7 @@ struct locality_nest {
 	uint32_t levels;                      /* 1 to LOCALITY_LEVELS */
 	size_t loops[LOCALITY_LEVELS];        /* outermost first; LOCALITY_NO_LOOP: one without references */
 	uint64_t iterations[LOCALITY_LEVELS]; /* of each, when it is entered */
+	uint8_t carries[LOCALITY_LEVELS];     /* LOCALITY_CARRIES_...: of a nest of one loop it is not known, and 0 */
 	uint32_t count;
 	struct locality_part *parts; /* by level, and by their numbers */
 };
