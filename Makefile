@@ -103,7 +103,7 @@ include scripts/locality.mk
 .PHONY: all help programs units fuzzers bench pipeline-cost-figures capture-cost-figures bench-emulator bench-web bench-stacks bench-tracker bench-locality benches soak growth workloads manuals clean
 .SECONDARY:
 
-all: programs $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) libraries manuals
+all: programs $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) $(LOCALITY_SOURCE_PASS) libraries manuals
 
 # Without what emulators load, what other programs link, and what people read.
 programs: $(PROGRAMS) $(REPLICA) $(CAPTURE)

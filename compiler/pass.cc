@@ -7,6 +7,9 @@
  * of that is behind a countdown of the thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction
  * and a branch where it is entered, or one of each an iteration.
  *
+ * Loaded by a name that ends in "-source", it runs behind `ssa` instead: before anything is inlined or optimized,
+ * without optimization too. Then it also writes which basic blocks a function has, and where calls of it begin.
+ *
  * The texts that describe loops are in the program, and locality/record.h says how they look. This is the only file in
  * C++, as the headers of GCC are.
  */
@@ -60,6 +63,7 @@ const unsigned BEHIND = 128;        /* in a level, as record.h has it */
 const unsigned CARRIES_SUMS = 1, CARRIES_OTHER = 2;
 const unsigned CARRIED_MAX = 32;      /* values that one becomes in an iteration */
 const unsigned EXPRESSION_DEPTH = 12; /* of what is calculated outside a loop */
+const char SOURCE_NAME[] = "-source"; /* ends the plugin's name that looks at the source */
 
 /* ---- what is called ---- */
 
@@ -68,6 +72,12 @@ struct callees {
 };
 
 callees callee;
+
+/* The collector of GCC keeps what it can reach from here. */
+const struct ggc_root_tab callee_roots[] = {
+	{&callee, sizeof(callee) / sizeof(tree), sizeof(tree), gt_ggc_mx_tree_node, gt_pch_nx_tree_node},
+	LAST_GGC_ROOT_TAB,
+};
 
 tree
 declare(const char *name, tree type)
@@ -105,7 +115,7 @@ declare_callees()
 	callee.sync = declare(CALL_SYNC, build_function_type_list(ssizetype, ssizetype, NULL_TREE));
 }
 
-/* ---- what is known of references ---- */
+/* ---- what is known of loops and references ---- */
 
 struct reference {
 	gimple *statement;
@@ -113,7 +123,8 @@ struct reference {
 	tree name;    /* of what is accessed: a declaration or an identifier; NULL_TREE: it has none */
 	tree member;
 	unsigned size, line;
-	bool writes; /* else it reads */
+	unsigned block; /* its number, where blocks have one */
+	bool writes;    /* else it reads */
 	bool affine;
 	bool conditional;            /* not each iteration has it */
 	bool behind_exit;            /* the last iteration has it not */
@@ -134,7 +145,71 @@ struct described {
 	bool in_nest;     /* what it refers to is known where a loop around it is entered */
 	auto_vec<reference> references;
 	unsigned left_out;
+	tree latches;                        /* how often it goes on; NULL_TREE: not known at its entry */
+	unsigned header, preheader, counted; /* where blocks have numbers; `counted` runs as often as the event says */
 };
+
+/* ---- basic blocks of the source ---- */
+
+/*
+ * Numbers of a function's basic blocks: 0 is where it begins, 1 where it ends, then those of its text, and behind
+ * these, from `count` on, those that the loop optimizer made for itself.
+ */
+struct numbering {
+	bool is_on;
+	unsigned count;
+	auto_vec<unsigned> numbers; /* by indices */
+};
+
+const unsigned BLOCKS_MAX = 4096; /* of a function: the edges of one with more are not written */
+
+numbering numbered;
+
+void
+number_blocks(const function *function)
+{
+	numbered.count = 0;
+	numbered.numbers.truncate(0);
+	numbered.numbers.safe_grow_cleared(last_basic_block_for_fn(function));
+	numbered.numbers[ENTRY_BLOCK] = numbered.count++;
+	numbered.numbers[EXIT_BLOCK] = numbered.count++;
+	for (basic_block block = ENTRY_BLOCK_PTR_FOR_FN(function)->next_bb; block != EXIT_BLOCK_PTR_FOR_FN(function);
+	     block = block->next_bb)
+		numbered.numbers[block->index] = numbered.count++;
+}
+
+bool
+has_statements(basic_block block)
+{
+	const gimple_stmt_iterator first = gsi_start_nondebug_after_labels_bb(block);
+
+	return !gsi_end_p(first);
+}
+
+/* A header that was split has its statements in the new block, and its number goes with them. */
+void
+number_new_blocks(const function *function)
+{
+	const unsigned old = numbered.numbers.length();
+
+	numbered.numbers.safe_grow_cleared(last_basic_block_for_fn(function));
+	for (unsigned i = old; i < numbered.numbers.length(); i++) {
+		const basic_block block = BASIC_BLOCK_FOR_FN(function, i);
+
+		numbered.numbers[i] = numbered.count + i - old;
+		if (block && has_statements(block) && single_pred_p(block) &&
+		    single_pred(block)->index >= NUM_FIXED_BLOCKS && !has_statements(single_pred(block)))
+			std::swap(numbered.numbers[i], numbered.numbers[single_pred(block)->index]);
+	}
+}
+
+unsigned
+number_of(basic_block block)
+{
+	return numbered.is_on ? numbered.numbers[block->index] : 0;
+}
+
+/* ---- what is known of references ---- */
 
 tree
 name_of_pointer(tree pointer)
@@ -303,6 +378,7 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	found.address = build_fold_addr_expr(unshare_expr(ref));
 	found.size = (unsigned)size;
 	found.line = where.line;
+	found.block = number_of(gimple_bb(statement));
 	found.writes = DR_IS_WRITE(access);
 	found.affine = has_step(access);
 	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement));
@@ -468,19 +544,55 @@ where_is(class loop *loop, edge exit)
 	return UNKNOWN_LOCATION;
 }
 
+bool
+is_countable(tree value)
+{
+	return (INTEGRAL_TYPE_P(TREE_TYPE(value)) || POINTER_TYPE_P(TREE_TYPE(value))) &&
+	       !(TREE_CODE(value) == SSA_NAME && SSA_NAME_OCCURS_IN_ABNORMAL_PHI(value));
+}
+
+/*
+ * Fortran's front end compares, and then asks whether that was true. Where nothing is optimized yet, nobody has made
+ * one condition of that, and the loop optimizer counts iterations only of such.
+ */
+void
+compare_at_exit(edge exit)
+{
+	gcond *last = safe_dyn_cast<gcond *>(last_stmt(exit->src));
+	gimple *comparison;
+	tree_code code;
+
+	if (!last || TREE_CODE(gimple_cond_lhs(last)) != SSA_NAME || !integer_zerop(gimple_cond_rhs(last)) ||
+	    (gimple_cond_code(last) != NE_EXPR && gimple_cond_code(last) != EQ_EXPR))
+		return;
+	comparison = SSA_NAME_DEF_STMT(gimple_cond_lhs(last));
+	if (!is_gimple_assign(comparison) || TREE_CODE_CLASS(gimple_assign_rhs_code(comparison)) != tcc_comparison ||
+	    !is_countable(gimple_assign_rhs1(comparison)) || !is_countable(gimple_assign_rhs2(comparison)))
+		return;
+	code = gimple_assign_rhs_code(comparison);
+	if (gimple_cond_code(last) == EQ_EXPR)
+		code = invert_tree_comparison(code, false);
+	gimple_cond_set_condition(last, code, gimple_assign_rhs1(comparison), gimple_assign_rhs2(comparison));
+	update_stmt(last);
+}
+
 described *
 look_at_loop(class loop *loop)
 {
 	described *found = new described();
 	basic_block *blocks = get_loop_body_in_dom_order(loop);
-	const tree latches = number_of_latch_executions(loop);
+	tree latches;
 
 	found->loop = loop;
 	found->exit = single_exit(loop);
+	if (numbered.is_on && found->exit)
+		compare_at_exit(found->exit);
+	latches = number_of_latch_executions(loop);
 	found->where = where_is(loop, found->exit);
-	found->by_entry = found->exit && latches && latches != chrec_dont_know &&
-	                  !chrec_contains_undetermined(latches) && !loop->inner &&
-	                  !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
+	if (found->exit && latches && latches != chrec_dont_know && !chrec_contains_undetermined(latches) &&
+	    !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX))
+		found->latches = latches;
+	found->by_entry = found->latches && !loop->inner;
 	for (unsigned i = 0; i < loop->num_nodes; i++) {
 		if (blocks[i]->loop_father != loop)
 			continue;
@@ -488,9 +600,15 @@ look_at_loop(class loop *loop)
 			look_at_statement(found, gsi_stmt(at));
 	}
 	free(blocks);
+	/* what is called may not return, and indices behind that may be no memory of the program */
+	for (unsigned i = 0; i < found->references.length(); i++)
+		found->by_entry &= !found->calls || !found->references[i].coefficient;
 	found->carries = carries_of(loop) | (found->left_out ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
+	found->header = number_of(loop->header);
+	found->preheader = number_of(loop_preheader_edge(loop)->src);
+	found->counted = found->by_entry ? found->references[0].block : number_of(loop->latch);
 	if (found->by_entry) {
 		found->iterations = fold_convert(sizetype, unshare_expr(latches));
 		if (!found->references[0].behind_exit)
@@ -889,6 +1007,9 @@ look_at_nest(const vec<described *> &loops, described *innermost)
 	}
 	for (unsigned i = 0; found && i < found->loops.length(); i++)
 		found->loops[i]->in_nest = found->loops[i]->by_entry = true;
+	for (unsigned i = 0; found && i < found->loops.length(); i++)
+		if (!found->loops[i]->references.is_empty())
+			found->loops[i]->counted = found->loops[i]->references[0].block;
 	return found;
 }
 
@@ -900,6 +1021,69 @@ text_of_name(tree name)
 	if (name && DECL_P(name))
 		name = DECL_NAME(name);
 	return name && TREE_CODE(name) == IDENTIFIER_NODE ? IDENTIFIER_POINTER(name) : "";
+}
+
+void
+add_text(vec<char> *text, const char *added)
+{
+	for (; *added; added++)
+		text->safe_push(*added);
+}
+
+/* Two functions of a file may have one name; these names are unique. */
+const char *
+name_of_function()
+{
+	return IDENTIFIER_POINTER(DECL_ASSEMBLER_NAME(cfun->decl));
+}
+
+/* Which function it is of, and in which of its basic blocks the loop and its references are. */
+void
+add_blocks(vec<char> *text, const described *loop)
+{
+	char number[64];
+
+	add_text(text, "\nB\t");
+	add_text(text, name_of_function());
+	snprintf(number, sizeof(number), "\t%u\t%u\t%u\t", loop->header, loop->preheader, loop->counted);
+	add_text(text, number);
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		snprintf(number, sizeof(number), "%s%u", i ? "," : "", loop->references[i].block);
+		add_text(text, number);
+	}
+}
+
+void
+add_edges(vec<char> *text, basic_block from)
+{
+	char numbers[64];
+
+	for (unsigned i = 0; i < EDGE_COUNT(from->succs); i++) {
+		snprintf(numbers, sizeof(numbers), "%u>%u ", number_of(from), number_of(EDGE_SUCC(from, i)->dest));
+		add_text(text, numbers);
+	}
+}
+
+/* How many basic blocks a function has, and from which to which it may go. */
+tree
+describe_function(const function *function)
+{
+	const expanded_location where = expand_location(DECL_SOURCE_LOCATION(function->decl));
+	const char *name = IDENTIFIER_POINTER(DECL_NAME(function->decl));
+	const bool has_edges = last_basic_block_for_fn(function) <= (int)BLOCKS_MAX;
+	auto_vec<char> text;
+	char line[8192]; /* with a path */
+
+	snprintf(line, sizeof(line), "%.*s\t%s\t%d\t0\tf\t0\nB\t", (int)strcspn(name, "."), name,
+	         where.file ? where.file : "", where.line);
+	add_text(&text, line);
+	add_text(&text, name_of_function());
+	snprintf(line, sizeof(line), "\t%u\t", numbered.count);
+	add_text(&text, line);
+	for (basic_block block = ENTRY_BLOCK_PTR_FOR_FN(function); has_edges && block; block = block->next_bb)
+		add_edges(&text, block);
+	text.safe_push('\0');
+	return build_string_literal(text.length(), text.address());
 }
 
 tree
@@ -914,8 +1098,9 @@ describe(const described *loop)
 	snprintf(line, sizeof(line), "%.*s\t%s\t%d\t%u\t%c\t%u", (int)strcspn(function, "."), function,
 	         where.file ? where.file : "", where.line, loop_depth(loop->loop), loop->by_entry ? 'e' : 'a',
 	         loop->left_out);
-	for (const char *at = line; *at; at++)
-		text.safe_push(*at);
+	add_text(&text, line);
+	if (numbered.is_on)
+		add_blocks(&text, loop);
 	for (unsigned i = 0; i < loop->references.length(); i++) {
 		const reference &ref = loop->references[i];
 		const char *member = text_of_name(ref.member);
@@ -925,8 +1110,7 @@ describe(const described *loop)
 		         : ref.affine    ? 's'
 		                         : 'i',
 		         ref.size, ref.line, text_of_name(ref.name), *member ? "." : "", member);
-		for (const char *at = line; *at; at++)
-			text.safe_push(*at);
+		add_text(&text, line);
 	}
 	text.safe_push('\0');
 	return build_string_literal(text.length(), text.address());
@@ -995,10 +1179,10 @@ count_down(gimple_seq *statements, tree by, tree *left)
 }
 
 basic_block
-add_rare_block(basic_block block, gimple *last, tree left)
+add_rare_block(basic_block block, gimple *last, tree left, int below = 0)
 {
 	return insert_cond_bb(block, last,
-	                      gimple_build_cond(LT_EXPR, left, build_int_cst(ssizetype, 0), NULL_TREE, NULL_TREE),
+	                      gimple_build_cond(LT_EXPR, left, build_int_cst(ssizetype, below), NULL_TREE, NULL_TREE),
 	                      profile_probability::very_unlikely());
 }
 
@@ -1262,11 +1446,35 @@ may_count_in_register(const described *loop)
 	       !bb_has_abnormal_pred(header);
 }
 
+/*
+ * On an edge: an event of a text that counts no references. A thread that begins has counted none, and records what it
+ * does from there on.
+ */
+void
+write_event(edge where, tree text, tree iterations)
+{
+	const basic_block block = split_edge(where);
+	gimple_stmt_iterator at = gsi_start_bb(block);
+	gimple_seq statements = NULL;
+	const tree left = make_ssa_name(ssizetype);
+	gimple *load = gimple_build_assign(left, callee.left);
+	const tree count = value_of(iterations, sizetype, &statements);
+	basic_block rare;
+
+	gsi_insert_after(&at, load, GSI_NEW_STMT);
+	rare = add_rare_block(block, load, left, 1);
+	gimple_seq_add_stmt(&statements, gimple_build_call(callee.loop, 2, text, count));
+	at = gsi_after_labels(rare);
+	gsi_insert_seq_before(&at, statements, GSI_SAME_STMT);
+}
+
 void
 write_loop(const described *loop)
 {
 	const tree text = describe(loop);
 
+	if (numbered.is_on && !loop->by_entry && loop->latches)
+		write_event(loop_preheader_edge(loop->loop), text, loop->latches);
 	if (loop->by_entry)
 		write_entry(loop, text);
 	else if (loop->loop->inner)
@@ -1304,14 +1512,19 @@ locality_pass::execute(function *function)
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
 	auto_vec<nest *> nests;
+	tree text = NULL_TREE;
 	bool writes = false;
 
 	if (number_of_loops(function) <= 1)
 		return 0;
+	if (numbered.is_on)
+		number_blocks(function);
 	if (!had_evolutions) {
 		loop_optimizer_init(LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
 		scev_initialize();
 	}
+	if (numbered.is_on)
+		number_new_blocks(function);
 	calculate_dominance_info(CDI_DOMINATORS);
 	if (!callee.left)
 		declare_callees();
@@ -1324,13 +1537,20 @@ locality_pass::execute(function *function)
 			nests.safe_push(found);
 	}
 	/* all is known before the first is written: writing makes other blocks of the loops around it */
+	for (unsigned i = 0; i < loops.length(); i++)
+		writes |= !loops[i]->references.is_empty();
+	if (numbered.is_on && writes)
+		text = describe_function(function);
 	for (unsigned i = 0; i < nests.length(); i++)
 		write_nest(nests[i]);
 	for (unsigned i = 0; i < loops.length(); i++) {
-		writes |= !loops[i]->references.is_empty();
 		if (!loops[i]->in_nest && !loops[i]->references.is_empty())
 			write_loop(loops[i]);
+		else if (!loops[i]->in_nest && text && loops[i]->latches)
+			write_event(loop_preheader_edge(loops[i]->loop), describe(loops[i]), loops[i]->latches);
 	}
+	if (text)
+		write_event(single_succ_edge(ENTRY_BLOCK_PTR_FOR_FN(function)), text, size_one_node);
 	for (unsigned i = 0; i < nests.length(); i++)
 		delete nests[i];
 	for (unsigned i = 0; i < loops.length(); i++)
@@ -1353,6 +1573,7 @@ locality_pass::execute(function *function)
 __attribute__((visibility("default"))) int
 plugin_init(struct plugin_name_args *arguments, struct plugin_gcc_version *version)
 {
+	const size_t length = strlen(arguments->base_name);
 	struct register_pass_info info;
 
 	if (!plugin_default_version_check(version, &gcc_version)) {
@@ -1360,10 +1581,15 @@ plugin_init(struct plugin_name_args *arguments, struct plugin_gcc_version *versi
 		        arguments->full_name, gcc_version.basever, version->basever);
 		return 1;
 	}
+	/* GCC takes no arguments for plugins with a '-' in their names: the file has another name */
+	numbered.is_on = length >= strlen(SOURCE_NAME) &&
+	                 strcmp(arguments->base_name + length - strlen(SOURCE_NAME), SOURCE_NAME) == 0;
 	info.pass = new locality_pass(g);
-	info.reference_pass_name = "vect";
+	info.reference_pass_name = numbered.is_on ? "ssa" : "vect";
 	info.ref_pass_instance_number = 1;
 	info.pos_op = PASS_POS_INSERT_AFTER;
 	register_callback(arguments->base_name, PLUGIN_PASS_MANAGER_SETUP, NULL, &info);
+	register_callback(arguments->base_name, PLUGIN_REGISTER_GGC_ROOTS, NULL,
+	                  const_cast<struct ggc_root_tab *>(callee_roots));
 	return 0;
 }

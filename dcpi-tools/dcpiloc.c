@@ -33,7 +33,7 @@ struct dcpiloc_request {
 	const char *directory;
 	const char **files;
 	size_t file_count, file_room;
-	bool compiler_flags, linker_flags;
+	bool compiler_flags, linker_flags, by_source;
 };
 
 static void
@@ -55,6 +55,8 @@ check(void *checked, struct argp_state *state)
 
 	if (request->directory && request->file_count)
 		argp_error(state, "either files or --directory");
+	if (request->by_source && !request->compiler_flags)
+		argp_error(state, "--source is for --cflags: reports say by themselves what the compiler looked at");
 }
 
 static const struct option_row rows[] = {
@@ -68,6 +70,9 @@ static const struct option_row rows[] = {
 	OPTION_HEADING(2, "How programs are built:"),
 	OPTION_TRUE(2, "cflags", 0, struct dcpiloc_request, compiler_flags,
                     "Print the options for $CC (gcc) when it compiles"),
+	OPTION_TRUE(2, "source", 0, struct dcpiloc_request, by_source,
+                    "With --cflags: describe the loops of the source, not those that the optimizer made, and basic "
+                    "blocks"),
 	OPTION_TRUE(2, "libs", 0, struct dcpiloc_request, linker_flags, "Print the options for the linker"),
 	OPTION_HEADING(3, "How it is shown:"),
 	OPTION_ARGUMENT(0, take_file),
@@ -214,7 +219,7 @@ main(int argc, char **argv)
 	text_init();
 	status = command_line_read(&line, &request, argc, argv);
 	if (!status && (request.compiler_flags || request.linker_flags)) {
-		status = request.compiler_flags ? loc_print_compiler_flags() : STATUS_OK;
+		status = request.compiler_flags ? loc_print_compiler_flags(request.by_source) : STATUS_OK;
 		if (!status && request.linker_flags)
 			status = loc_print_linker_flags();
 	} else if (!status) {

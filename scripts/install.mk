@@ -17,7 +17,7 @@ install: all
 		$(includedir)/libsample $(libdir)/pkgconfig)
 	$(INSTALL_PROGRAM) $(BUILD)/bin/dcpid $(DESTDIR)$(sbindir)
 	$(INSTALL_PROGRAM) $(addprefix $(BUILD)/bin/,$(TOOLS)) $(DESTDIR)$(bindir)
-	$(INSTALL_DATA) $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) $(DESTDIR)$(plugindir)
+	$(INSTALL_DATA) $(PLUGINS) $(TRACKER) $(LOCALITY_LIBRARY) $(LOCALITY_PASS) $(LOCALITY_SOURCE_PASS) $(DESTDIR)$(plugindir)
 	$(INSTALL_PROGRAM) $(REPLICA) $(CAPTURE) $(DESTDIR)$(plugindir)
 	$(INSTALL_DATA) $(LIBSAMPLE_SHARED) $(LIBSAMPLE_STATIC) $(DESTDIR)$(libdir)
 	ln -sf $(notdir $(LIBSAMPLE_SHARED)) $(DESTDIR)$(libdir)/libsample.so

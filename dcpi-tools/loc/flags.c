@@ -33,7 +33,7 @@ version_of_compiler(const char *compiler)
 }
 
 int
-loc_print_compiler_flags(void)
+loc_print_compiler_flags(bool by_source)
 {
 	const char *compiler = getenv("CC");
 	char name[64], path[PATH_MAX];
@@ -44,7 +44,7 @@ loc_print_compiler_flags(void)
 	version = version_of_compiler(compiler);
 	if (!version)
 		return STATUS_FAILURE;
-	snprintf(name, sizeof(name), "dcpi-locality-gcc%u.so", version);
+	snprintf(name, sizeof(name), "dcpi-locality-gcc%u%s.so", version, by_source ? "-source" : "");
 	if (child_find_installed(name, path)) {
 		message_print(compiler, "there is no plugin for GCC %u (%s): CC names another compiler", version, path);
 		return STATUS_FAILURE;

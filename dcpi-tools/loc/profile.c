@@ -6,6 +6,8 @@
 
 #include "base/array.h"
 
+#define MAJORITY(all) ((all) / 2)
+
 /* A record that is being added. */
 struct adding {
 	struct loc_profile *profile;
@@ -52,8 +54,10 @@ static bool
 is_same_loop(const struct locality_loop *a, const struct locality_loop *b)
 {
 	if (a->line != b->line || a->depth != b->depth || a->left_out != b->left_out || a->by_entry != b->by_entry ||
-	    a->count != b->count || strcmp(a->function, b->function) != 0 || strcmp(a->file, b->file) != 0 ||
-	    a->build_id_size != b->build_id_size || memcmp(a->build_id, b->build_id, a->build_id_size) != 0)
+	    a->count != b->count || a->is_function != b->is_function || a->header != b->header ||
+	    strcmp(a->unique_name, b->unique_name) != 0 || strcmp(a->function, b->function) != 0 ||
+	    strcmp(a->file, b->file) != 0 || a->build_id_size != b->build_id_size ||
+	    memcmp(a->build_id, b->build_id, a->build_id_size) != 0)
 		return false;
 	for (uint32_t i = 0; i < a->count; i++) {
 		if (!is_same_reference(&a->references[i], &b->references[i]))
@@ -151,7 +155,7 @@ enter(void *context, const struct locality_nest *nest)
 		if (loop) {
 			loop->entries += entries;
 			loop->iterations += times;
-			loop->count += times * loop->loop->count;
+			loop->count += loop->loop->by_entry ? times * loop->loop->count : 0;
 		}
 		entries = times;
 	}
@@ -272,6 +276,7 @@ loc_profile_finish(struct loc_profile *profile)
 
 		profile->count += loop->count;
 		profile->left_out += loop->loop->left_out;
+		profile->function_count += loop->loop->is_function;
 		profile->spatial += locality_spatial(&loop->score) * (double)loop->count;
 		if (loop->score.judged) {
 			judged += (double)loop->count;
@@ -283,4 +288,18 @@ loc_profile_finish(struct loc_profile *profile)
 	profile->temporal = judged > 0 ? profile->temporal / judged : -1;
 	if (profile->loop_count > 1)
 		qsort(profile->loops, profile->loop_count, sizeof(*profile->loops), compare_loops);
+}
+
+enum stride_class
+loc_stride_class(const struct locality_reference *text, const struct loc_reference *reference)
+{
+	const int64_t bytes = text->bytes;
+
+	if (text->kind == 'g')
+		return STRIDE_INDEX;
+	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references) / 2)
+		return STRIDE_IRREGULAR;
+	if (reference->stride == 0)
+		return STRIDE_ITSELF;
+	return reference->stride == bytes || reference->stride == -bytes ? STRIDE_NEXT : STRIDE_FAR;
 }

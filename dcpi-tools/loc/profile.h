@@ -31,11 +31,21 @@ struct loc_loop {
 	struct loc_reference *references; /* [loop->count] */
 };
 
+enum stride_class {
+	STRIDE_ITSELF,    /* the same address again */
+	STRIDE_NEXT,      /* the element beside */
+	STRIDE_FAR,       /* another one, always as far */
+	STRIDE_INDEX,     /* by an index that is read */
+	STRIDE_IRREGULAR, /* no stride that most have */
+	STRIDE_CLASSES
+};
+
 struct loc_profile {
 	struct locality_record **records;
 	size_t record_count, record_room;
 	struct loc_loop *loops; /* most references first, after loc_profile_finish() */
 	size_t loop_count, loop_room;
+	size_t function_count;    /* of them: calls of functions, which are no loops */
 	uint64_t count;           /* of references */
 	uint64_t skipped;         /* references of loops between bursts */
 	uint64_t left_out;        /* references of these loops that are not described, as the program's text has them */
@@ -52,5 +62,7 @@ void loc_profile_fini(struct loc_profile *profile);
 int loc_profile_add(struct loc_profile *profile, int fd);
 
 void loc_profile_finish(struct loc_profile *profile);
+
+enum stride_class loc_stride_class(const struct locality_reference *text, const struct loc_reference *reference);
 
 #endif

@@ -11,40 +11,17 @@
 #include "dcpi-tools/common/json.h"
 #include "dcpi-tools/common/table.h"
 #include "dcpi-tools/common/text.h"
+#include "dcpi-tools/loc/functions.h"
 
-#define LEAST_SHARE   0.001
-#define KINDS_SIZE    160
-#define SIZE_SIZE     32
-#define PERCENT       100.0
-#define KIB           1024.0
-#define MAJORITY(all) ((all) / 2)
+#define LEAST_SHARE 0.001
+#define KINDS_SIZE  160
+#define SIZE_SIZE   32
+#define PERCENT     100.0
+#define KIB         1024.0
 
 /* ---- words ---- */
 
-enum stride_class {
-	STRIDE_ITSELF,    /* the same address again */
-	STRIDE_NEXT,      /* the element beside */
-	STRIDE_FAR,       /* another one, always as far */
-	STRIDE_INDEX,     /* by an index that is read */
-	STRIDE_IRREGULAR, /* no stride that most have */
-	STRIDE_CLASSES
-};
-
 static const char *const class_names[STRIDE_CLASSES] = {"stride 0", "stride 1", "strided", "by index", "irregular"};
-
-static enum stride_class
-class_of(const struct locality_reference *text, const struct loc_reference *reference)
-{
-	const int64_t bytes = text->bytes;
-
-	if (text->kind == 'g')
-		return STRIDE_INDEX;
-	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references) / 2)
-		return STRIDE_IRREGULAR;
-	if (reference->stride == 0)
-		return STRIDE_ITSELF;
-	return reference->stride == bytes || reference->stride == -bytes ? STRIDE_NEXT : STRIDE_FAR;
-}
 
 /* "3 stride 1, 2 by index" */
 static const char *
@@ -55,7 +32,7 @@ format_kinds(const struct loc_loop *loop, char text[KINDS_SIZE])
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < loop->loop->count; i++)
-		counts[class_of(&loop->loop->references[i], &loop->references[i])]++;
+		counts[loc_stride_class(&loop->loop->references[i], &loop->references[i])]++;
 	for (unsigned i = 0; i < STRIDE_CLASSES; i++) {
 		if (counts[i])
 			length += snprintf(text + length, KINDS_SIZE - (size_t)length, "%s%" PRIu32 " %s",
@@ -131,6 +108,8 @@ share_of(const struct loc_profile *profile, const struct loc_loop *loop)
 static bool
 is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t at, size_t shown)
 {
+	if (profile->loops[at].loop->is_function)
+		return false;
 	if (view->loop)
 		return loc_loop_is_called(&profile->loops[at], view->loop);
 	return view->limit ? shown < view->limit : !shown || share_of(profile, &profile->loops[at]) >= LEAST_SHARE;
@@ -141,6 +120,7 @@ is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t 
 static void
 print_head(const struct loc_profile *profile, const struct output *output)
 {
+	const size_t loops = profile->loop_count - profile->function_count;
 	const size_t records = profile->record_count;
 	char time[TIME_TEXT_SIZE];
 
@@ -150,8 +130,8 @@ print_head(const struct loc_profile *profile, const struct output *output)
 		        time_format(locality_record_began(profile->records[0]), time));
 	else
 		fprintf(output->stream, " and others, %zu records\n", records);
-	fprintf(output->stream, "%" PRIu64 " references of %zu loop%s are recorded", profile->count,
-	        profile->loop_count, text_plural(profile->loop_count));
+	fprintf(output->stream, "%" PRIu64 " references of %zu loop%s are recorded", profile->count, loops,
+	        text_plural(loops));
 	if (profile->skipped)
 		fprintf(output->stream, ", of %" PRIu64, profile->count + profile->skipped);
 	fprintf(output->stream, ". All together: spatial %.3f, temporal ", profile->spatial);
@@ -234,10 +214,107 @@ print_loops(const struct loc_profile *profile, const struct loc_view *view, cons
 	return err;
 }
 
+/* ---- functions, where the compiler looked at the source ---- */
+
+static bool
+is_function_shown(const struct loc_profile *profile, const struct loc_view *view, const struct loc_function *function,
+                  size_t shown)
+{
+	if (view->loop)
+		return loc_loop_is_called(function->text, view->loop);
+	return view->limit ? shown < view->limit : function->references >= LEAST_SHARE * (double)profile->count;
+}
+
+/* "1 stride 0, 2 random", as the classes are few. */
+static const char *
+format_classes(const struct loc_function *function, char text[KINDS_SIZE])
+{
+	const uint32_t random = function->classes[STRIDE_INDEX] + function->classes[STRIDE_IRREGULAR];
+	int length = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < STRIDE_INDEX; i++) {
+		if (function->classes[i])
+			length += snprintf(text + length, KINDS_SIZE - (size_t)length, "%s%" PRIu32 " %s",
+			                   length ? ", " : "", function->classes[i], class_names[i]);
+	}
+	if (random)
+		snprintf(text + length, KINDS_SIZE - (size_t)length, "%s%" PRIu32 " random", length ? ", " : "",
+		         random);
+	return text;
+}
+
+static void
+add_function_row(const struct loc_function *function, struct table *table)
+{
+	const struct locality_loop *text = function->text->loop;
+	char kinds[KINDS_SIZE];
+
+	table_format(table, STYLE_PLAIN, "%" PRIu64, function->text->entries);
+	table_format(table, STYLE_PLAIN, "%" PRIu32, text->blocks);
+	if (function->known == text->blocks)
+		table_format(table, STYLE_PLAIN, "%.0f:%.0f:%.0f", function->least, function->mean, function->most);
+	else
+		table_format(table, STYLE_PLAIN, "%.0f:%.0f:%.0f of %" PRIu32, function->least, function->mean,
+		             function->most, function->known);
+	table_format(table, STYLE_PLAIN, "%.3f", function->spatial);
+	table_format(table, STYLE_PLAIN, "%.3f", function->by_stride);
+	if (function->temporal < 0)
+		table_text(table, STYLE_PLAIN, "-");
+	else
+		table_format(table, STYLE_PLAIN, "%.3f", function->temporal);
+	table_text(table, STYLE_PLAIN, text->function);
+	add_place(table, text->file, text->line);
+	table_text(table, STYLE_PLAIN, format_classes(function, kinds));
+}
+
+static int
+print_functions(const struct loc_profile *profile, const struct loc_view *view, const struct output *output)
+{
+	static const struct table_column columns[] = {
+		{.heading = "calls", .align = TABLE_RIGHT},
+		{.heading = "blocks", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "frequency", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "spatial", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "by stride", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "temporal", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "function", .gap = 2, .cut = TABLE_CUT_END, .max_width = 32},
+		{.heading = "place", .gap = 2, .cut = TABLE_CUT_START},
+		{.heading = "references", .gap = 2},
+	};
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct loc_functions functions = {.functions = NULL};
+	size_t shown = 0;
+	int err = table ? loc_functions_init(&functions, profile) : -ENOMEM;
+
+	for (size_t i = 0; i < functions.count && !err; i++) {
+		if (is_function_shown(profile, view, &functions.functions[i], shown)) {
+			add_function_row(&functions.functions[i], table);
+			shown++;
+		}
+	}
+	if (shown)
+		fputs("\n", output->stream);
+	if (shown && !err)
+		err = table_print(table, output, true);
+	loc_functions_fini(&functions);
+	table_free(table);
+	return err;
+}
+
+/* ---- references ---- */
+
 static const char *
 access_text(char access)
 {
 	return access == 'R' ? "read" : "write";
+}
+
+/* Whether basic blocks have numbers there. */
+static bool
+has_blocks(const struct loc_loop *loop)
+{
+	return *loop->loop->unique_name != '\0';
 }
 
 static void
@@ -245,7 +322,7 @@ add_reference_row(const struct loc_loop *loop, uint32_t at, struct table *table)
 {
 	const struct locality_reference *text = &loop->loop->references[at];
 	const struct loc_reference *reference = &loop->references[at];
-	const enum stride_class class = class_of(text, reference);
+	const enum stride_class class = loc_stride_class(text, reference);
 	char size[SIZE_SIZE];
 
 	table_text(table, STYLE_PLAIN, access_text(text->access));
@@ -263,6 +340,8 @@ add_reference_row(const struct loc_loop *loop, uint32_t at, struct table *table)
 		table_text(table, STYLE_PLAIN, "-");
 	add_place(table, loop->loop->file, text->line);
 	table_text(table, STYLE_PLAIN, *text->name ? text->name : "[no name]");
+	if (has_blocks(loop))
+		table_format(table, STYLE_PLAIN, "%" PRIu32, text->block);
 }
 
 static int
@@ -278,8 +357,9 @@ print_references(const struct loc_loop *loop, const struct output *output)
 		{.heading = "from", .gap = 2},
 		{.heading = "line", .gap = 2, .cut = TABLE_CUT_START},
 		{.heading = "name", .gap = 2, .cut = TABLE_CUT_END},
+		{.heading = "block", .gap = 2, .align = TABLE_RIGHT},
 	};
-	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *table = table_new(columns, sizeof(columns) / sizeof(columns[0]) - !has_blocks(loop));
 	int err;
 
 	if (!table)
@@ -319,8 +399,10 @@ loc_print_text(const struct loc_profile *profile, const struct loc_view *view, c
 
 	print_head(profile, output);
 	err = print_loops(profile, view, output);
+	if (!err)
+		err = print_functions(profile, view, output);
 	for (size_t i = 0; i < profile->loop_count && view->loop && !err; i++) {
-		if (loc_loop_is_called(&profile->loops[i], view->loop))
+		if (is_shown(profile, view, i, 0))
 			err = print_references(&profile->loops[i], output);
 	}
 	print_missing(profile, output);
@@ -340,16 +422,17 @@ reference_json(const struct loc_loop *loop, uint32_t at)
 {
 	const struct locality_reference *text = &loop->loop->references[at];
 	const struct loc_reference *reference = &loop->references[at];
-	const enum stride_class class = class_of(text, reference);
+	const enum stride_class class = loc_stride_class(text, reference);
 	json_t *stride = class == STRIDE_INDEX || class == STRIDE_IRREGULAR
 	                         ? json_null()
 	                         : json_integer((json_int_t)reference->stride);
 
-	return json_pack("{s:s, s:I, s:s, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "access", access_text(text->access),
+	return json_pack("{s:s, s:I, s:s, s:o, s:o, s:f, s:o, s:o, s:I, s:o, s:o}", "access", access_text(text->access),
 	                 "bytes", (json_int_t)text->bytes, "class", class_names[class], "stride", stride, "references",
 	                 json_count(reference->score.references), "spatial", locality_spatial(&reference->score),
 	                 "temporal", temporal_json(&reference->score), "range", json_count(range_of(text, reference)),
-	                 "line", (json_int_t)text->line, "name", json_shown(text->name));
+	                 "line", (json_int_t)text->line, "name", json_shown(text->name), "block",
+	                 has_blocks(loop) ? json_integer((json_int_t)text->block) : json_null());
 }
 
 static json_t *
@@ -373,6 +456,49 @@ loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
 	                 failed);
 }
 
+static json_t *
+function_json(const struct loc_function *function)
+{
+	const struct locality_loop *text = function->text->loop;
+	json_t *frequencies = json_array();
+	int failed = !frequencies;
+
+	for (uint32_t i = 0; i < text->blocks; i++)
+		failed |= json_array_append_new(
+			frequencies, function->frequencies[i] < 0 ? json_null() : json_real(function->frequencies[i]));
+	return json_kept(
+		json_pack("{s:o, s:o, s:I, s:o, s:I, s:o, s:{s:f, s:f, s:f, s:I}, s:{s:I, s:I, s:I, s:I}, s:f, s:f, "
+	                  "s:f, s:o}",
+	                  "function", json_shown(text->function), "file", json_shown(text->file), "line",
+	                  (json_int_t)text->line, "calls", json_count(function->text->entries), "basic_blocks",
+	                  (json_int_t)text->blocks, "frequencies", frequencies, "frequency", "min", function->least,
+	                  "mean", function->mean, "max", function->most, "known", (json_int_t)function->known,
+	                  "classes", "stride_0", (json_int_t)function->classes[STRIDE_ITSELF], "stride_1",
+	                  (json_int_t)function->classes[STRIDE_NEXT], "strided",
+	                  (json_int_t)function->classes[STRIDE_FAR], "random",
+	                  (json_int_t)function->classes[STRIDE_INDEX] + (json_int_t)function->classes[STRIDE_IRREGULAR],
+	                  "references", function->references, "spatial", function->spatial, "by_stride",
+	                  function->by_stride, "temporal",
+	                  function->temporal < 0 ? json_null() : json_real(function->temporal)),
+		failed);
+}
+
+/* NULL: no memory. */
+static json_t *
+functions_json(const struct loc_profile *profile, const struct loc_view *view)
+{
+	struct loc_functions functions;
+	json_t *shown = json_array();
+	int failed = !shown || loc_functions_init(&functions, profile);
+
+	for (size_t i = 0; shown && i < functions.count; i++)
+		if (is_function_shown(profile, view, &functions.functions[i], json_array_size(shown)))
+			failed |= json_array_append_new(shown, function_json(&functions.functions[i]));
+	if (shown)
+		loc_functions_fini(&functions);
+	return json_kept(shown, failed);
+}
+
 int
 loc_print_json(const struct loc_profile *profile, const struct loc_view *view, FILE *stream)
 {
@@ -387,7 +513,7 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, F
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o}", "schema",
+		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o}", "schema",
 	                            "dcpiloc/1", "program", json_shown(locality_record_program(profile->records[0])),
 	                            "records", (json_int_t)profile->record_count, "references",
 	                            json_count(profile->count), "skipped", json_count(profile->skipped), "word_bytes",
@@ -395,7 +521,8 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, F
 	                            "spatial", profile->spatial, "temporal",
 	                            profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
 	                            profile->is_full, "texts_lost", json_count(profile->texts_lost), "damaged",
-	                            (json_int_t)profile->damaged, "loops", loops),
+	                            (json_int_t)profile->damaged, "loops", loops, "functions",
+	                            functions_json(profile, view)),
 	                  failed),
 		stream);
 }

@@ -30,6 +30,14 @@
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
  * 'a' (each reference says its address), references that are left out; then one of each reference: 'R' (it
  * reads) or 'W', with 's' (stream), 'g' (gather or scatter) or 'i' (irregular), bytes, line, name. Tabs are between.
+ *
+ * Where the compiler looked at the source, the basic blocks of functions have numbers: 0 is where one begins, 1 where
+ * it ends; those from the function's count on are empty, and the compiler's. A loop's second line is then 'B', the
+ * unique name of its function, the numbers of its header, of the block before it, and of one that runs as often as
+ * events of the loop say, and those of its references' blocks, with ',' between. Loops with 'a' have such events, too,
+ * if their iterations are known when they are entered. A function itself is a text whose depth is 0, with 'f'; an event
+ * of it is a call. Its second line is 'B', its unique name, how many basic blocks it has, and from which to which it
+ * may go, each as "2>3 ".
  */
 #ifndef DCPI_LOCALITY_RECORD_H
 #define DCPI_LOCALITY_RECORD_H

@@ -65,14 +65,60 @@ read_reference(char *line, struct locality_reference *reference)
 	reference->bytes = take_number(&line);
 	reference->line = take_number(&line);
 	reference->name = line;
+	reference->block = LOCALITY_NO_BLOCK;
 	return true;
 }
 
-/* 0, -EPROTO, -ENOMEM. */
+/* Of a function: its blocks, and from which to which it may go. 0, -EPROTO, -ENOMEM. */
+static int
+read_edges(char *line, struct locality_loop *loop)
+{
+	size_t room = 0, count = 0;
+
+	loop->blocks = take_number(&line);
+	while (*line) {
+		struct locality_edge *added = ARRAY_APPEND(loop->edges, count, room);
+		char *word = (char *)take_word(&line, ' ');
+
+		if (!added)
+			return -ENOMEM;
+		added->from = (uint32_t)strtoul(take_word(&word, '>'), NULL, 10);
+		added->to = (uint32_t)strtoul(word, NULL, 10);
+		if (added->from >= LOCALITY_BLOCKS_MAX || added->to >= LOCALITY_BLOCKS_MAX)
+			return -EPROTO;
+	}
+	loop->edge_count = (uint32_t)count;
+	return loop->blocks && loop->blocks <= LOCALITY_BLOCKS_MAX ? 0 : -EPROTO;
+}
+
+/* Of a loop: its blocks; those of its references are *of_references. False: they are none. */
+static bool
+read_blocks(char *line, struct locality_loop *loop, char **of_references)
+{
+	loop->header = take_number(&line);
+	loop->preheader = take_number(&line);
+	loop->counted = take_number(&line);
+	*of_references = line;
+	return loop->header < LOCALITY_BLOCKS_MAX && loop->preheader < LOCALITY_BLOCKS_MAX &&
+	       loop->counted < LOCALITY_BLOCKS_MAX;
+}
+
+static bool
+place_references(char *blocks, struct locality_loop *loop)
+{
+	for (uint32_t i = 0; i < loop->count; i++) {
+		loop->references[i].block = (uint32_t)strtoul(take_word(&blocks, ','), NULL, 10);
+		if (loop->references[i].block >= LOCALITY_BLOCKS_MAX)
+			return false;
+	}
+	return true;
+}
+
+/* 0, -EPROTO, -ENOMEM. What it has is freed with the record. */
 static int
 read_text(char *text, struct locality_loop *loop)
 {
-	char *line = text;
+	char *line = text, *of_references = NULL;
 	size_t room = 0, count = 0;
 
 	text += strcspn(text, "\n");
@@ -82,8 +128,20 @@ read_text(char *text, struct locality_loop *loop)
 	loop->file = take_word(&line, '\t');
 	loop->line = take_number(&line);
 	loop->depth = take_number(&line);
-	loop->by_entry = *take_word(&line, '\t') == 'e';
+	loop->by_entry = *line == 'e';
+	loop->is_function = *take_word(&line, '\t') == 'f';
 	loop->left_out = take_number(&line);
+	loop->unique_name = "";
+	if (text[0] == 'B' && text[1] == '\t') {
+		line = (char *)take_word(&text, '\n') + 2;
+		loop->unique_name = take_word(&line, '\t');
+		if (loop->is_function)
+			return read_edges(line, loop);
+		if (!read_blocks(line, loop, &of_references))
+			return -EPROTO;
+	}
+	if (loop->is_function)
+		return -EPROTO;
 	while (*text && count < REFERENCES_MAX) {
 		struct locality_reference *added = ARRAY_APPEND(loop->references, count, room);
 
@@ -94,7 +152,7 @@ read_text(char *text, struct locality_loop *loop)
 			return -EPROTO;
 	}
 	loop->count = (uint32_t)count;
-	return 0;
+	return !of_references || place_references(of_references, loop) ? 0 : -EPROTO;
 }
 
 static int
@@ -228,8 +286,10 @@ locality_record_free(struct locality_record *record)
 {
 	if (!record)
 		return;
-	for (size_t i = 0; i < record->loop_count; i++)
+	for (size_t i = 0; i < record->loop_count; i++) {
 		free(record->loops[i].loop.references);
+		free(record->loops[i].loop.edges);
+	}
 	free(record->loops);
 	free(record->texts);
 	free(record->chunks);

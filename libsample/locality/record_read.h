@@ -15,11 +15,20 @@
 
 #include "locality/record.h"
 
+#define LOCALITY_NO_BLOCK   UINT32_MAX
+#define LOCALITY_BLOCKS_MAX 16384u /* numbers of basic blocks are less */
+
+/* A function may go from one of its basic blocks to another one. */
+struct locality_edge {
+	uint32_t from, to;
+};
+
 struct locality_reference {
 	char access;      /* 'R' reads, 'W' writes */
 	char kind;        /* 's' stream, 'g' gather or scatter, 'i' irregular */
 	uint32_t bytes;   /* of an access */
 	uint32_t line;    /* 0: not known */
+	uint32_t block;   /* its number; LOCALITY_NO_BLOCK: blocks have none */
 	const char *name; /* of what is referred to, "" if it has none */
 };
 
@@ -32,6 +41,13 @@ struct locality_loop {
 	bool by_entry;               /* its references are known when it is entered; else each says its address */
 	uint32_t count;
 	struct locality_reference *references;
+	const char *unique_name;    /* of its function; "": blocks have no numbers, and of these the rest is 0 */
+	uint32_t header, preheader; /* its first block, and the one before it */
+	uint32_t counted;           /* a block that runs as often as the loop is said to iterate */
+	bool is_function;           /* it is a function, each call as a loop that is entered, and no loop */
+	uint32_t blocks;            /* of a function */
+	uint32_t edge_count;        /* of a function; 0: they are not known */
+	struct locality_edge *edges;
 };
 
 struct locality_record;
@@ -92,7 +108,8 @@ int locality_nest_replay(const struct locality_nest *nest, uint64_t most,
 struct locality_visitor {
 	/* A burst begins, `skipped` references after the last one ended. is_first: of the thread. */
 	int (*begin)(void *context, uint32_t tid, uint64_t skipped, bool is_first);
-	/* Loops whose references are known then are entered. The nest is there during the call only. */
+	/* Loops whose references, or at least their iterations, are known then are entered; or a function is called,
+	   which is as a loop without references. The nest is there during the call only. */
 	int (*enter)(void *context, const struct locality_nest *nest);
 	/* NULL: not called. */
 	int (*refer)(void *context, size_t loop, uint32_t reference, uint64_t address);
