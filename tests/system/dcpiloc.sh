@@ -149,7 +149,9 @@ check_at_least '... and has the handler'\''s' 2 "$(of add .entries)"
 
 # ---- each level, and other languages ----
 
-for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' '-O2 -fnon-call-exceptions' '-O2 -fchecking'; do
+# with a heap of nothing the compiler collects its garbage before each pass
+for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' '-O2 -fnon-call-exceptions' '-O2 -fchecking' \
+	'-O2 --param ggc-min-expand=0 --param ggc-min-heapsize=0'; do
 	# shellcheck disable=SC2086 # words
 	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
