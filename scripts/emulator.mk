@@ -1,19 +1,23 @@
-# What QEMU's emulators load: counts for dcpix, timing for dcpiemu. Found beside the programs, as ../lib/dcpi/ from where
+# What QEMU's emulators load: counts for dcpix, timing for dcpiemu, trace for dcpiloc. Found beside the programs, as ../lib/dcpi/ from where
 # they are. The parts of them that do not call the emulator are tested by tests/unit/emulator/ and read by the tools.
 
-PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so $(if $(wildcard emulator/timing/plugin.c),$(BUILD)/lib/dcpi/dcpi-timing.so)
+PLUGINS := $(BUILD)/lib/dcpi/dcpi-counts.so $(if $(wildcard emulator/timing/plugin.c),$(BUILD)/lib/dcpi/dcpi-timing.so) \
+	$(BUILD)/lib/dcpi/dcpi-trace.so
 
 plugin_objects = $(patsubst %.c,$(BUILD)/plugin/%.o,$(1))
 COUNTS_SOURCES := $(call sources,emulator) $(call sources,emulator/counts) $(X86_ENCODING) \
 	$(addprefix libsample/process/,build_id.c mapped_file.c proc.c)
+TRACE_SOURCES := $(call sources,emulator) $(call sources,emulator/locality) $(X86_ENCODING) \
+	$(addprefix libsample/process/,build_id.c mapped_file.c proc.c) $(addprefix libsample/locality/,line_set.c scores.c)
 TIMING_PARTS := $(foreach f,block model clock record timing,$(call sources,emulator/$(f)))
 TIMING_ROOMS := $(call up_to,$(ROOMS),machine)
 TIMING_INNER := $(BUILD)/plugin/rooms.a
 
 # Those that call the emulator are linked nowhere else.
-EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/timing/instrument.c emulator/timing/plugin.c
+EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/locality/trace.c \
+	emulator/timing/instrument.c emulator/timing/plugin.c
 EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sources,emulator) $(call sources,emulator/counts) \
-	$(TIMING_PARTS)))
+	$(call sources,emulator/locality) $(TIMING_PARTS)))
 
 # What is done at each access crosses files: optimized as a whole, programs are emulated an eighth faster. Two fields that
 # are written at once are read one by one a moment later, for which the host waits: a twentieth. In one partition,
@@ -26,6 +30,10 @@ $(BUILD)/plugin/%.o: %.c
 		-D_GNU_SOURCE -DDCPI_VERSION='"$(VERSION)"' $(DIRECTORIES) -Ilibsample -I. -MMD -MP -c -o $@ $<
 
 $(BUILD)/lib/dcpi/dcpi-counts.so: $(call plugin_objects,$(COUNTS_SOURCES))
+	@mkdir -p $(@D)
+	$(CC) $(PLUGIN_FLAGS) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
+
+$(BUILD)/lib/dcpi/dcpi-trace.so: $(call plugin_objects,$(TRACE_SOURCES))
 	@mkdir -p $(@D)
 	$(CC) $(PLUGIN_FLAGS) -shared -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) -o $@ $^
 

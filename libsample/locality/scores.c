@@ -17,6 +17,7 @@
  */
 struct locality_window {
 	bool is_whole;
+	uint32_t warmed; /* references since it began, up to LOCALITY_WARM_REFERENCES */
 	uint64_t near[NEAR];
 	unsigned near_count, near_next;
 	uint32_t used, next, oldest; /* slots */
@@ -201,13 +202,21 @@ take_stride(struct locality_window *window, uint64_t address)
 }
 
 void
-locality_window_add(struct locality_window *window, uint64_t address, struct locality_score *score)
+locality_window_pass(struct locality_window *window, uint64_t address, struct locality_score *score)
 {
-	const bool is_judged = window->is_whole || window->used == KEPT;
-	const uint32_t distance = refer(window, address);
-
 	score->references++;
 	score->spatial += take_stride(window, address);
+}
+
+void
+locality_window_add(struct locality_window *window, uint64_t address, struct locality_score *score)
+{
+	const bool is_judged =
+		window->is_whole || window->used == KEPT || window->warmed == LOCALITY_WARM_REFERENCES;
+	const uint32_t distance = refer(window, address);
+
+	locality_window_pass(window, address, score);
+	window->warmed += window->warmed < LOCALITY_WARM_REFERENCES;
 	if (!is_judged)
 		return;
 	score->judged++;

@@ -39,11 +39,17 @@ void locality_window_free(struct locality_window *window); /* NULL is allowed */
 
 /*
  * A sequence begins. is_whole: nothing was referred to before, so an address that is new was never referred to. Else
- * reuse distances are judged when more than LOCALITY_REUSE_MAX addresses are known.
+ * reuse distances are judged when more than LOCALITY_REUSE_MAX addresses are known, or after LOCALITY_WARM_REFERENCES:
+ * then few that come for the first time were referred to before, and farther away than the number of addresses that are
+ * known, so at most log2 of LOCALITY_REUSE_MAX / that number is missing of their L - i.
  */
+#define LOCALITY_WARM_REFERENCES (4 * LOCALITY_REUSE_MAX)
 void locality_window_begin(struct locality_window *window, bool is_whole);
 
 void locality_window_add(struct locality_window *window, uint64_t address, struct locality_score *score);
+
+/* Like locality_window_add(), but reuse distances do not count it: locality_window_begin() comes before others do. */
+void locality_window_pass(struct locality_window *window, uint64_t address, struct locality_score *score);
 
 double locality_spatial(const struct locality_score *score);  /* 0 to 1; 0 without references */
 double locality_temporal(const struct locality_score *score); /* 0 to 1; -1: no reuse distance is known */

@@ -1,0 +1,62 @@
+/*
+ * tracing.h - what one process refers to, added up in a file that outlives it (trace_file.h)
+ *
+ * Each thread has a window of the addresses that it referred to lately (locality/scores.h), which is private memory.
+ * After a fork the child has a file of its own, with everything at zero, and nothing was referred to before.
+ *
+ * Thread rule: each virtual CPU on its own thread; threads begin and end, and images and blocks are added, one at a
+ * time.
+ */
+#ifndef DCPI_EMULATOR_TRACING_H
+#define DCPI_EMULATOR_TRACING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process_file;
+struct tracing;
+
+/* Whose code a block is. */
+enum trace_code {
+	TRACE_PROGRAM, /* of the program and its libraries */
+	TRACE_LINKER,  /* the dynamic linker's: it comes before any function that is called for the first time */
+	TRACE_LIBRARY, /* the run-time library's, with which the program writes its record */
+};
+
+/*
+ * Trace into a new file in `directory`, for a process with this name. Of each thread's first `exact` references, reuse
+ * distances are exact. NULL and errno.
+ */
+struct tracing *tracing_new(const char *directory, const char *comm, uint64_t exact);
+void tracing_free(struct tracing *tracing); /* the file stays; NULL is allowed */
+
+/* The file, to add images and blocks, and to count what has no room. */
+struct process_file *tracing_file(struct tracing *tracing);
+
+/* In the child of a fork, before anything is traced. 0; -errno: nothing is traced. */
+int tracing_fork(struct tracing *tracing);
+
+/* `thread_pointer`: where the thread's own variables end; 0: not known. 0, or -errno: the thread is not traced. */
+int tracing_begin_thread(struct tracing *tracing, unsigned vcpu, uint64_t thread_pointer);
+void tracing_set_thread_pointer(struct tracing *tracing, unsigned vcpu, uint64_t thread_pointer);
+void tracing_end_thread(struct tracing *tracing, unsigned vcpu);
+
+/* A block of this image begins. */
+void tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t image, enum trace_code code);
+
+/* An instruction begins whose access the emulator may split: its parts that follow one another are one reference. */
+void tracing_execute(struct tracing *tracing, unsigned vcpu, uint32_t instruction);
+
+struct trace_access {
+	uint64_t address; /* of the program */
+	const void *host; /* where that is in the emulator */
+	uint32_t bytes;
+	bool is_store;
+};
+
+void tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t instruction, const struct trace_access *access);
+
+/* The run-time library writes: so it becomes known where its variables are in a thread's memory. */
+void tracing_library_stores(struct tracing *tracing, unsigned vcpu, uint64_t address);
+
+#endif
