@@ -20,9 +20,11 @@
 #include "dcpi-tools/common/output.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emulated/run_directory.h"
+#include "dcpi-tools/loc/exact.h"
 #include "dcpi-tools/loc/flags.h"
 #include "dcpi-tools/loc/profile.h"
 #include "dcpi-tools/loc/report.h"
+#include "emulator/locality/trace_file.h"
 #include "locality/record.h"
 
 const char *argp_program_version = "dcpiloc " DCPI_VERSION;
@@ -34,14 +36,22 @@ struct dcpiloc_request {
 	const char **files;
 	size_t file_count, file_room;
 	bool compiler_flags, linker_flags, by_source;
+	bool is_exact;
+	struct loc_exact_request exact;
 };
 
+/* A record; behind --exact, a program and its arguments. */
 static void
-take_file(void *member, char *text, struct argp_state *state)
+take_argument(void *member, char *text, struct argp_state *state)
 {
 	struct dcpiloc_request *request = member;
-	const char **added = ARRAY_APPEND(request->files, request->file_count, request->file_room);
+	const char **added;
 
+	if (request->is_exact) {
+		request->exact.command = options_program(state);
+		return;
+	}
+	added = ARRAY_APPEND(request->files, request->file_count, request->file_room);
 	if (!added)
 		argp_failure(state, STATUS_FAILURE, 0, "memory ended");
 	else
@@ -57,6 +67,12 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "either files or --directory");
 	if (request->by_source && !request->compiler_flags)
 		argp_error(state, "--source is for --cflags: reports say by themselves what the compiler looked at");
+	if (request->is_exact && !request->exact.command)
+		argp_error(state, "which program? dcpiloc --exact -- PROGRAM [ARGUMENT]...");
+	if (request->is_exact && request->directory)
+		argp_error(state, "--exact shows the record that its program leaves; --directory is for others");
+	if (!request->is_exact && request->exact.output)
+		argp_error(state, "--output is for --exact");
 }
 
 static const struct option_row rows[] = {
@@ -67,6 +83,12 @@ static const struct option_row rows[] = {
                      "At most N loops (those with a thousandth of the references)"),
 	OPTION_TEXT(1, "directory", "DIR", struct dcpiloc_request, directory,
                     "The records in DIR ($DCPI_LOCALITY, or /tmp/dcpi-locality-UID)"),
+	OPTION_HEADING(4, "Beside all addresses of a run:"),
+	OPTION_TRUE(4, "exact", 0, struct dcpiloc_request, is_exact,
+                    "Run PROGRAM under an emulator, and show its record beside its whole address trace"),
+	OPTION_DOUBLE(4, "exact-millions", "N", struct dcpiloc_request, exact.millions, 0, 1e9,
+                      "Sample reuse distances behind N million references of a thread (100)"),
+	OPTION_REPORT_FILE(4, struct dcpiloc_request, exact.output),
 	OPTION_HEADING(2, "How programs are built:"),
 	OPTION_TRUE(2, "cflags", 0, struct dcpiloc_request, compiler_flags,
                     "Print the options for $CC (gcc) when it compiles"),
@@ -75,19 +97,20 @@ static const struct option_row rows[] = {
                     "blocks"),
 	OPTION_TRUE(2, "libs", 0, struct dcpiloc_request, linker_flags, "Print the options for the linker"),
 	OPTION_HEADING(3, "How it is shown:"),
-	OPTION_ARGUMENT(0, take_file),
+	OPTION_ARGUMENT(0, take_argument),
 	OPTION_END,
 };
 
 static const struct command_line line = {
 	.rows = rows,
-	.arguments = "[RECORD]...",
+	.arguments = "[RECORD]...\n--exact [--] PROGRAM [ARGUMENT]...",
 	.doc = "Show how local the references of a program's loops are, by what its compiler knew and what it "
 	       "entered.\v"
 	       "The program must have been compiled with `dcpiloc --cflags` and linked with `dcpiloc --libs`. "
 	       "See dcpiloc(1).",
 	.shared = SHARED_OUTPUT,
 	.options = offsetof(struct dcpiloc_request, options),
+	.in_order = true,
 	.check = check,
 };
 
@@ -185,7 +208,7 @@ static bool
 has_loop(const struct loc_profile *profile, const char *name)
 {
 	for (size_t i = 0; i < profile->loop_count; i++) {
-		if (loc_loop_is_called(&profile->loops[i], name))
+		if (loc_is_called(profile->loops[i].loop, name))
 			return true;
 	}
 	return false;
@@ -199,7 +222,10 @@ report(const struct dcpiloc_request *request)
 
 	loc_profile_init(&profile);
 	status = add_all(&profile, request);
-	loc_profile_finish(&profile);
+	if (loc_profile_finish(&profile)) {
+		loc_profile_fini(&profile);
+		return message_cannot(NULL, "count the lines of loops", -ENOMEM, NULL);
+	}
 	if (profile.record_count && request->view.loop && !has_loop(&profile, request->view.loop)) {
 		message_print(request->view.loop, "no loop or function that ran is called so: dcpiloc lists them");
 		printed = STATUS_USAGE;
@@ -213,7 +239,7 @@ report(const struct dcpiloc_request *request)
 int
 main(int argc, char **argv)
 {
-	struct dcpiloc_request request = {.files = NULL};
+	struct dcpiloc_request request = {.exact = {.millions = TRACE_EXACT / 1e6}};
 	int status;
 
 	text_init();
@@ -222,6 +248,11 @@ main(int argc, char **argv)
 		status = request.compiler_flags ? loc_print_compiler_flags(request.by_source) : STATUS_OK;
 		if (!status && request.linker_flags)
 			status = loc_print_linker_flags();
+	} else if (!status && request.is_exact) {
+		request.exact.loop = request.view.loop;
+		request.exact.limit = request.view.limit;
+		request.exact.json = request.options.format == FORMAT_JSON;
+		status = loc_exact(&request.exact);
 	} else if (!status) {
 		status = report(&request);
 	}

@@ -14,10 +14,10 @@ TIMING_ROOMS := $(call up_to,$(ROOMS),machine)
 TIMING_INNER := $(BUILD)/plugin/rooms.a
 
 # Those that call the emulator are linked nowhere else.
-EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/locality/trace.c \
-	emulator/timing/instrument.c emulator/timing/plugin.c
+EMULATOR_ENTRIES := emulator/translation.c emulator/counts/counts.c emulator/timing/instrument.c \
+	emulator/timing/plugin.c
 EMULATOR_OBJECTS := $(call objects,$(filter-out $(EMULATOR_ENTRIES),$(call sources,emulator) $(call sources,emulator/counts) \
-	$(call sources,emulator/locality) $(TIMING_PARTS)))
+	$(TIMING_PARTS)))
 
 # What is done at each access crosses files: optimized as a whole, programs are emulated an eighth faster. Two fields that
 # are written at once are read one by one a moment later, for which the host waits: a twentieth. In one partition,
@@ -50,6 +50,8 @@ $(BUILD)/lib/dcpi/dcpi-timing.so: $(call plugin_objects,$(call sources,emulator)
 $(BUILD)/tests/unit/emulator/%: $(BUILD)/obj/tests/unit/emulator/%.o $(EMULATOR_OBJECTS) $(call archives,$(TIMING_ROOMS))
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call room_libs,$(TIMING_ROOMS)) -lcmocka -lpthread
+
+$(BUILD)/tests/unit/emulator/tracing_test: $(call objects,emulator/locality/tracing.c) $(call archive,locality)
 
 # How fast blocks are prepared.
 $(addprefix $(BUILD)/bench/,blocks_bench model_bench): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(EMULATOR_OBJECTS) $(call archives,$(ROOMS))

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "dcpi-tools/loc/cover.h"
+
+#define LINES_MAX  (UINT32_C(1) << 22) /* of all loops; more are sampled */
+#define WORDS_MAX  64                  /* of a reference: vectors have 8 */
+#define COVERS_MAX (UINT64_C(1) << 27) /* lines of streams that are added one by one */
 
 #define MAJORITY(all) ((all) / 2)
 
@@ -16,6 +21,7 @@ struct adding {
 	size_t *loops;                /* of the profile, by the record's, + 1; 0: not known yet */
 	struct last_reference *lasts; /* by the record's loops and references */
 	size_t *first_last;           /* of each of the record's loops */
+	uint64_t skipped, accesses;   /* before the burst, and in it */
 };
 
 /* The last address of a reference, and whether the one before belongs to the same entry of its loop. */
@@ -27,7 +33,7 @@ struct last_reference {
 void
 loc_profile_init(struct loc_profile *profile)
 {
-	*profile = (struct loc_profile){.records = NULL};
+	*profile = (struct loc_profile){.covers_left = COVERS_MAX};
 }
 
 void
@@ -39,6 +45,8 @@ loc_profile_fini(struct loc_profile *profile)
 		locality_record_free(profile->records[i]);
 	free(profile->loops);
 	free(profile->records);
+	line_set_fini(&profile->lines);
+	free(profile->keys);
 }
 
 /* ---- loops ---- */
@@ -72,6 +80,15 @@ is_same_program(const struct loc_profile *profile, size_t record, const struct l
 	return strcmp(locality_record_program(profile->records[record]), locality_record_program(other)) == 0;
 }
 
+/* The file may have any number of bytes. */
+static uint32_t
+words_of(const struct locality_reference *reference)
+{
+	const uint32_t words = locality_words(reference->bytes);
+
+	return words < WORDS_MAX ? words : WORDS_MAX;
+}
+
 /* NULL: no memory. */
 static struct loc_loop *
 add_loop(struct loc_profile *profile, const struct locality_loop *loop)
@@ -84,9 +101,14 @@ add_loop(struct loc_profile *profile, const struct locality_loop *loop)
 		free(references);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < loop->count; i++)
+	*added = (struct loc_loop){.loop = loop,
+	                           .record = profile->record_count - 1,
+	                           .owner = (uint32_t)(profile->loop_count - 1),
+	                           .references = references};
+	for (uint32_t i = 0; i < loop->count; i++) {
 		references[i].low = UINT64_MAX;
-	*added = (struct loc_loop){.loop = loop, .record = profile->record_count - 1, .references = references};
+		added->words += words_of(&loop->references[i]);
+	}
 	return added;
 }
 
@@ -112,12 +134,37 @@ loop_of(struct adding *adding, size_t number)
 
 /* ---- references ---- */
 
+/* What was skipped before the burst was as what is in it. */
+static void
+end_burst(struct adding *adding)
+{
+	const struct loc_profile *profile = adding->profile;
+	const double scale = adding->accesses ? 1 + (double)adding->skipped / (double)adding->accesses : 1;
+
+	for (size_t i = 0; i < profile->loop_count; i++) {
+		profile->loops[i].estimated += (double)profile->loops[i].in_burst * scale;
+		profile->loops[i].in_burst = 0;
+	}
+	adding->accesses = 0;
+}
+
+static void
+count(struct adding *adding, struct loc_loop *loop, uint64_t accesses, uint64_t words)
+{
+	loop->count += words;
+	loop->in_burst += words;
+	loop->accesses += accesses;
+	adding->accesses += accesses;
+}
+
 static int
 begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
 {
 	struct adding *adding = context;
 
 	(void)tid;
+	end_burst(adding);
+	adding->skipped = is_first ? 0 : skipped;
 	locality_window_begin(adding->window, is_first);
 	adding->profile->skipped += is_first ? 0 : skipped;
 	memset(adding->lasts, 0,
@@ -155,18 +202,23 @@ enter(void *context, const struct locality_nest *nest)
 		if (loop) {
 			loop->entries += entries;
 			loop->iterations += times;
-			loop->count += loop->loop->by_entry ? times * loop->loop->count : 0;
+			if (loop->loop->by_entry)
+				count(adding, loop, times * loop->loop->count, times * loop->words);
 		}
 		entries = times;
 	}
 	for (uint32_t i = 0; i < nest->count; i++) {
 		const struct locality_part *part = &nest->parts[i];
-
 		const uint64_t iterations = nest->iterations[part->level];
+		struct loc_loop *loop = loop_of(adding, part->loop);
 
-		if (!part->indices && iterations)
-			take_stride(&loop_of(adding, part->loop)->references[part->reference], part->steps[part->level],
-			            iterations - 1);
+		if (!loop)
+			return -ENOMEM;
+		if (part->indices || !iterations)
+			continue;
+		take_stride(&loop->references[part->reference], part->steps[part->level], iterations - 1);
+		cover_part(nest, part, loop->loop->references[part->reference].bytes, &adding->profile->lines,
+		           loop->owner, &adding->profile->covers_left);
 	}
 	return 0;
 }
@@ -192,10 +244,14 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 	if (!loop)
 		return -ENOMEM;
 	reference = &loop->references[at];
-	locality_window_add(adding->window, address, &score);
+	for (uint32_t i = 0; i < words_of(&loop->loop->references[at]); i++)
+		locality_window_add(adding->window, address + (uint64_t)i * LOCALITY_WORD_BYTES, &score);
 	add_score(&reference->score, &score);
 	add_score(&loop->score, &score);
-	loop->count += !loop->loop->by_entry;
+	if (!loop->loop->by_entry)
+		count(adding, loop, 1, score.references);
+	if (loop->loop->references[at].kind != 's' || !loop->loop->by_entry) /* others are covered when it is entered */
+		line_set_add(&adding->profile->lines, loop->owner, address, loop->loop->references[at].bytes);
 	reference->low = address < reference->low ? address : reference->low;
 	reference->high = address > reference->high ? address : reference->high;
 	if (last->is_known && !loop->loop->by_entry)
@@ -212,6 +268,12 @@ make_room(struct adding *adding)
 	const size_t count = locality_record_loop_count(adding->record);
 	size_t references = 0;
 
+	if (!adding->profile->keys) {
+		adding->profile->keys = calloc(1, sizeof(struct line_keys) + LINES_MAX * sizeof(uint64_t));
+		if (!adding->profile->keys)
+			return -ENOMEM;
+		line_set_init(&adding->profile->lines, adding->profile->keys, LINES_MAX);
+	}
 	adding->window = locality_window_new();
 	adding->loops = calloc(count + 1, sizeof(*adding->loops));
 	adding->first_last = calloc(count + 1, sizeof(*adding->first_last));
@@ -246,6 +308,7 @@ loc_profile_add(struct loc_profile *profile, int fd)
 	err = make_room(&adding);
 	if (!err)
 		err = locality_record_visit(record, &visitor);
+	end_burst(&adding);
 	profile->is_full |= locality_record_is_full(record);
 	profile->texts_lost += locality_record_texts_lost(record);
 	profile->damaged += err == -EPROTO;
@@ -264,30 +327,72 @@ compare_loops(const void *a, const void *b)
 	return (one->count < other->count) - (one->count > other->count);
 }
 
+int
+loc_profile_count_lines(const struct loc_profile *profile, const uint32_t *groups, size_t group_count, uint64_t *lines)
+{
+	const struct line_keys *kept = profile->keys;
+	uint64_t *keys;
+
+	if (!kept)
+		return 0;
+	keys = malloc(kept->count * sizeof(*keys) + 1);
+	if (!keys)
+		return -ENOMEM;
+	memcpy(keys, kept->keys, kept->count * sizeof(*keys));
+	line_keys_count(keys, kept->count, kept->halvings, groups, profile->loop_count, group_count, lines);
+	free(keys);
+	return 0;
+}
+
+static int
+count_lines(struct loc_profile *profile)
+{
+	uint32_t *groups = calloc(profile->loop_count + 1, sizeof(*groups));
+	uint64_t *lines = calloc(profile->loop_count + 1, sizeof(*lines));
+	int err = groups && lines ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < profile->loop_count && !err; i++)
+		groups[i] = (uint32_t)i;
+	if (!err)
+		err = loc_profile_count_lines(profile, groups, profile->loop_count, lines);
+	for (size_t i = 0; i < profile->loop_count && !err; i++)
+		profile->loops[i].lines = lines[profile->loops[i].owner];
+	free(groups);
+	free(lines);
+	return err;
+}
+
 /* The program's scores: of its loops, by how often each refers. */
-void
+int
 loc_profile_finish(struct loc_profile *profile)
 {
 	double judged = 0;
 
+	profile->estimated = 0;
 	profile->spatial = profile->temporal = 0;
 	for (size_t i = 0; i < profile->loop_count; i++) {
 		const struct loc_loop *loop = &profile->loops[i];
 
 		profile->count += loop->count;
+		profile->accesses += loop->accesses;
 		profile->left_out += loop->loop->left_out;
 		profile->function_count += loop->loop->is_function;
-		profile->spatial += locality_spatial(&loop->score) * (double)loop->count;
+		profile->estimated += loop->estimated;
+		profile->spatial += locality_spatial(&loop->score) * loop->estimated;
 		if (loop->score.judged) {
-			judged += (double)loop->count;
-			profile->temporal += locality_temporal(&loop->score) * (double)loop->count;
+			judged += loop->estimated;
+			profile->temporal += locality_temporal(&loop->score) * loop->estimated;
 		}
 	}
-	if (profile->count)
-		profile->spatial /= (double)profile->count;
+	if (profile->estimated > 0)
+		profile->spatial /= profile->estimated;
+	if (profile->accesses)
+		profile->skipped =
+			(uint64_t)((double)profile->skipped * ((double)profile->count / (double)profile->accesses));
 	profile->temporal = judged > 0 ? profile->temporal / judged : -1;
 	if (profile->loop_count > 1)
 		qsort(profile->loops, profile->loop_count, sizeof(*profile->loops), compare_loops);
+	return count_lines(profile);
 }
 
 enum stride_class
@@ -297,7 +402,7 @@ loc_stride_class(const struct locality_reference *text, const struct loc_referen
 
 	if (text->kind == 'g')
 		return STRIDE_INDEX;
-	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references) / 2)
+	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references / words_of(text)) / 2)
 		return STRIDE_IRREGULAR;
 	if (reference->stride == 0)
 		return STRIDE_ITSELF;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "locality/line_set.h"
 #include "locality/record_read.h"
 #include "locality/scores.h"
 
@@ -24,9 +25,15 @@ struct loc_reference {
 struct loc_loop {
 	const struct locality_loop *loop;
 	size_t record;       /* which has its text */
+	uint32_t owner;      /* of lines in the profile's */
+	uint64_t lines;      /* of 64 bytes that it refers to, as far as that is recorded; after loc_profile_finish() */
 	uint64_t entries;    /* 0: its references say their addresses, and it is not known */
 	uint64_t iterations; /* of all entries; likewise */
-	uint64_t count;      /* of references, also those that were not looked at one by one */
+	uint64_t count;      /* of references by words (scores.h), also those that were not looked at one by one */
+	uint64_t accesses;   /* likewise, but not by words */
+	uint32_t words;      /* of an iteration */
+	uint64_t in_burst;   /* of `count`, in the burst that is being added */
+	double estimated;    /* references by words, also between bursts: what is skipped is as the burst behind it */
 	struct locality_score score;
 	struct loc_reference *references; /* [loop->count] */
 };
@@ -47,12 +54,17 @@ struct loc_profile {
 	size_t loop_count, loop_room;
 	size_t function_count;    /* of them: calls of functions, which are no loops */
 	uint64_t count;           /* of references */
-	uint64_t skipped;         /* references of loops between bursts */
+	uint64_t accesses;        /* that these references are made by */
+	uint64_t skipped;         /* references of loops between bursts, estimated by these two */
+	double estimated;         /* of all loops */
 	uint64_t left_out;        /* references of these loops that are not described, as the program's text has them */
 	uint64_t texts_lost;      /* loops whose text had no room in a record */
 	bool is_full;             /* a record, or its disk, had no room for more */
 	size_t damaged;           /* records that were read up to a fault */
 	double spatial, temporal; /* of all references; temporal -1: not known */
+	struct line_set lines;    /* by owners */
+	struct line_keys *keys;   /* its memory; NULL before the first record */
+	uint64_t covers_left;     /* lines of streams that may still be added one by one */
 };
 
 void loc_profile_init(struct loc_profile *profile);
@@ -61,7 +73,15 @@ void loc_profile_fini(struct loc_profile *profile);
 /* Add what is in a file. 0; an error of locality_record_read(). What was before a fault in its events is added. */
 int loc_profile_add(struct loc_profile *profile, int fd);
 
-void loc_profile_finish(struct loc_profile *profile);
+/* 0 or -ENOMEM: then no lines are known. */
+int loc_profile_finish(struct loc_profile *profile);
+
+/*
+ * How many lines groups of loops refer to: `groups` has that of each loop, by owner, as line_keys_count() has it. 0 or
+ * -ENOMEM.
+ */
+int loc_profile_count_lines(const struct loc_profile *profile, const uint32_t *groups, size_t group_count,
+                            uint64_t *lines);
 
 enum stride_class loc_stride_class(const struct locality_reference *text, const struct loc_reference *reference);
 

@@ -15,7 +15,6 @@
 
 #define LEAST_SHARE 0.001
 #define KINDS_SIZE  160
-#define SIZE_SIZE   32
 #define PERCENT     100.0
 #define KIB         1024.0
 
@@ -41,8 +40,8 @@ format_kinds(const struct loc_loop *loop, char text[KINDS_SIZE])
 	return text;
 }
 
-static const char *
-format_bytes(uint64_t bytes, char text[SIZE_SIZE])
+const char *
+loc_format_bytes(uint64_t bytes, char text[LOC_SIZE_TEXT])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double size = (double)bytes;
@@ -50,7 +49,7 @@ format_bytes(uint64_t bytes, char text[SIZE_SIZE])
 
 	for (; size >= KIB && unit < 4; unit++)
 		size /= KIB;
-	snprintf(text, SIZE_SIZE, size < 10 && unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
+	snprintf(text, LOC_SIZE_TEXT, size < 10 && unit ? "%.1f %s" : "%.0f %s", size, units[unit]);
 	return text;
 }
 
@@ -83,15 +82,15 @@ footprint_of(const struct loc_loop *loop)
 }
 
 bool
-loc_loop_is_called(const struct loc_loop *loop, const char *name)
+loc_is_called(const struct locality_loop *loop, const char *name)
 {
 	const char *colon = strrchr(name, ':');
-	const char *file = loop->loop->file;
+	const char *file = loop->file;
 	size_t length;
 
-	if (strcmp(loop->loop->function, name) == 0)
+	if (strcmp(loop->function, name) == 0)
 		return true;
-	if (!colon || strtoul(colon + 1, NULL, 10) != loop->loop->line)
+	if (!colon || strtoul(colon + 1, NULL, 10) != loop->line)
 		return false;
 	length = (size_t)(colon - name);
 	if (strlen(file) > length && file[strlen(file) - length - 1] == '/')
@@ -111,7 +110,7 @@ is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t 
 	if (profile->loops[at].loop->is_function)
 		return false;
 	if (view->loop)
-		return loc_loop_is_called(&profile->loops[at], view->loop);
+		return loc_is_called(profile->loops[at].loop, view->loop);
 	return view->limit ? shown < view->limit : !shown || share_of(profile, &profile->loops[at]) >= LEAST_SHARE;
 }
 
@@ -164,7 +163,7 @@ add_place(struct table *table, const char *file, uint32_t line)
 static void
 add_loop_row(const struct loc_profile *profile, const struct loc_loop *loop, struct table *table)
 {
-	char kinds[KINDS_SIZE], size[SIZE_SIZE];
+	char kinds[KINDS_SIZE], size[LOC_SIZE_TEXT];
 
 	table_format(table, STYLE_PLAIN, "%.1f %%", PERCENT * share_of(profile, loop));
 	if (loop->entries) {
@@ -176,7 +175,7 @@ add_loop_row(const struct loc_profile *profile, const struct loc_loop *loop, str
 	}
 	table_format(table, STYLE_PLAIN, "%.3f", locality_spatial(&loop->score));
 	add_temporal(table, &loop->score);
-	table_text(table, STYLE_PLAIN, format_bytes(footprint_of(loop), size));
+	table_text(table, STYLE_PLAIN, loc_format_bytes(loop->lines * LINE_SET_BYTES, size));
 	table_text(table, STYLE_PLAIN, loop->loop->function);
 	add_place(table, loop->loop->file, loop->loop->line);
 	table_text(table, STYLE_PLAIN, format_kinds(loop, kinds));
@@ -191,7 +190,7 @@ print_loops(const struct loc_profile *profile, const struct loc_view *view, cons
 		{.heading = "iterations", .gap = 2, .align = TABLE_RIGHT},
 		{.heading = "spatial", .gap = 2, .align = TABLE_RIGHT},
 		{.heading = "temporal", .gap = 2, .align = TABLE_RIGHT},
-		{.heading = "range", .gap = 2, .align = TABLE_RIGHT},
+		{.heading = "footprint", .gap = 2, .align = TABLE_RIGHT},
 		{.heading = "function", .gap = 2, .cut = TABLE_CUT_END, .max_width = 32},
 		{.heading = "loop", .gap = 2, .cut = TABLE_CUT_START},
 		{.heading = "references", .gap = 2},
@@ -221,7 +220,7 @@ is_function_shown(const struct loc_profile *profile, const struct loc_view *view
                   size_t shown)
 {
 	if (view->loop)
-		return loc_loop_is_called(function->text, view->loop);
+		return loc_is_called(function->text->loop, view->loop);
 	return view->limit ? shown < view->limit : function->references >= LEAST_SHARE * (double)profile->count;
 }
 
@@ -323,7 +322,7 @@ add_reference_row(const struct loc_loop *loop, uint32_t at, struct table *table)
 	const struct locality_reference *text = &loop->loop->references[at];
 	const struct loc_reference *reference = &loop->references[at];
 	const enum stride_class class = loc_stride_class(text, reference);
-	char size[SIZE_SIZE];
+	char size[LOC_SIZE_TEXT];
 
 	table_text(table, STYLE_PLAIN, access_text(text->access));
 	table_format(table, STYLE_PLAIN, "%" PRIu32, text->bytes);
@@ -333,7 +332,7 @@ add_reference_row(const struct loc_loop *loop, uint32_t at, struct table *table)
 		table_format(table, STYLE_PLAIN, "%" PRId64, reference->stride);
 	table_format(table, STYLE_PLAIN, "%.3f", locality_spatial(&reference->score));
 	add_temporal(table, &reference->score);
-	table_text(table, STYLE_PLAIN, format_bytes(range_of(text, reference), size));
+	table_text(table, STYLE_PLAIN, loc_format_bytes(range_of(text, reference), size));
 	if (reference->low <= reference->high)
 		table_format(table, STYLE_PLAIN, "0x%" PRIx64, reference->low);
 	else
@@ -444,14 +443,15 @@ loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
 
 	for (uint32_t i = 0; i < loop->loop->count; i++)
 		failed |= json_array_append_new(references, reference_json(loop, i));
-	return json_kept(json_pack("{s:o, s:s, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:I, s:o}", "function",
-	                           json_shown(loop->loop->function), "build_id",
+	return json_kept(json_pack("{s:o, s:s, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:I, s:o}",
+	                           "function", json_shown(loop->loop->function), "build_id",
 	                           build_id_text(loop->loop->build_id, loop->loop->build_id_size, build_id), "file",
 	                           json_shown(loop->loop->file), "line", (json_int_t)loop->loop->line, "depth",
 	                           (json_int_t)loop->loop->depth, "share", share_of(profile, loop), "references",
 	                           json_count(loop->count), "entries", json_count(loop->entries), "iterations",
 	                           json_count(loop->iterations), "spatial", locality_spatial(&loop->score), "temporal",
-	                           temporal_json(&loop->score), "range", json_count(footprint_of(loop)), "left_out",
+	                           temporal_json(&loop->score), "range", json_count(footprint_of(loop)), "footprint",
+	                           json_count(loop->lines * LINE_SET_BYTES), "left_out",
 	                           (json_int_t)loop->loop->left_out, "streams", references),
 	                 failed);
 }

@@ -18,7 +18,10 @@ struct loc_view {
 };
 
 /* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
-bool loc_loop_is_called(const struct loc_loop *loop, const char *name);
+bool loc_is_called(const struct locality_loop *loop, const char *name);
+
+#define LOC_SIZE_TEXT 32
+const char *loc_format_bytes(uint64_t bytes, char text[LOC_SIZE_TEXT]); /* "1.5 MiB" into `text`, which it returns */
 
 /* Each: 0, -ENOMEM, or the stream's error. */
 int loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct output *output);

@@ -23,9 +23,14 @@
 #define IMAGES_MAX      64 /* that are the library or the dynamic linker */
 #define ARCH_PRCTL      158
 #define ARCH_SET_FS     0x1002
-#define PREFIXES        15 /* bytes of an instruction of x86 at most */
-#define IS_REX(byte)    (((byte) & 0xf0) == 0x40)
+#define CALL            0xe8 /* of x86 */
+#define INDIRECT        0xff
+#define INDIRECT_CALL   2 /* in its second byte */
+#define IS_REX(byte)    (((byte)&0xf0) == 0x40)
 #define THREAD_ARGUMENT 4 /* of clone() on x86-64: its thread pointer */
+
+/* Of x86: segments, sizes, lock, rep. */
+static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
 
 /* One to an emulator: its callbacks have no place for a context. */
 static struct {
@@ -45,7 +50,7 @@ static struct {
 static void
 refer(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	const struct trace_access access = {
+	const struct traced_access access = {
 		.address = address,
 		.host = (const void *)(uintptr_t)(address + guest_base(&state.guest)),
 		.bytes = UINT32_C(1) << qemu_plugin_mem_size_shift(info),
@@ -64,27 +69,16 @@ library_refers(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void
 }
 
 static void
-execute(unsigned vcpu, void *data)
+enter(unsigned vcpu, void *data)
 {
-	tracing_execute(state.tracing, vcpu, (uint32_t)(uintptr_t)data);
-}
-
-static void
-enter_program(unsigned vcpu, void *data)
-{
-	tracing_enter(state.tracing, vcpu, (uint32_t)(uintptr_t)data, TRACE_PROGRAM);
-}
-
-static void
-enter_linker(unsigned vcpu, void *data)
-{
-	tracing_enter(state.tracing, vcpu, (uint32_t)(uintptr_t)data, TRACE_LINKER);
+	tracing_enter(state.tracing, vcpu, (uint32_t)(uintptr_t)data);
 }
 
 static void
 enter_library(unsigned vcpu, void *data)
 {
-	tracing_enter(state.tracing, vcpu, (uint32_t)(uintptr_t)data, TRACE_LIBRARY);
+	(void)data;
+	tracing_enter_library(state.tracing, vcpu);
 }
 
 static void
@@ -103,8 +97,8 @@ static int
 add_image(void *context, const struct record_mmap *image)
 {
 	const char *slash = strrchr(image->path, '/'), *name = slash ? slash + 1 : image->path;
+	const bool is_library = strcmp(name, LIBRARY) == 0;
 	int err = process_file_add_image(context, image);
-	bool is_library = strcmp(name, LIBRARY) == 0;
 
 	if (err)
 		return err;
@@ -126,9 +120,9 @@ code_of(uint32_t image)
 	return TRACE_PROGRAM;
 }
 
-/* Instructions of x86 that may access more than 8 bytes at once: all of SSE and AVX begin like this, and some others. */
+/* Of x86; what others call is not known. */
 static bool
-may_be_split(const struct qemu_plugin_insn *insn)
+is_call(const struct qemu_plugin_insn *insn)
 {
 	const uint8_t *bytes = qemu_plugin_insn_haddr(insn);
 	const size_t size = qemu_plugin_insn_size(insn);
@@ -136,9 +130,11 @@ may_be_split(const struct qemu_plugin_insn *insn)
 
 	if (!state.guest.is_x86)
 		return false;
-	while (at < size && at < PREFIXES && bytes[at] && (IS_REX(bytes[at]) || strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", bytes[at])))
+	while (at < size && (IS_REX(bytes[at]) || memchr(prefixes, bytes[at], sizeof(prefixes))))
 		at++;
-	return at < size && (bytes[at] == 0x0f || bytes[at] == 0xc4 || bytes[at] == 0xc5 || bytes[at] == 0x62);
+	if (at < size && bytes[at] == CALL)
+		return true;
+	return at + 1 < size && bytes[at] == INDIRECT && (bytes[at + 1] >> 3 & 7) == INDIRECT_CALL;
 }
 
 static void
@@ -148,8 +144,6 @@ trace_instructions(const struct qemu_plugin_tb *tb, const struct code_block *blo
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		void *number = (void *)(uintptr_t)(first + i);
 
-		if (may_be_split(insn))
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, execute, QEMU_PLUGIN_CB_NO_REGS, number);
 		qemu_plugin_register_vcpu_mem_cb(insn, refer, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, number);
 	}
 }
@@ -165,30 +159,35 @@ trace_others(const struct qemu_plugin_tb *tb, qemu_plugin_vcpu_mem_cb_t callback
 static void
 block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	static const qemu_plugin_vcpu_udata_cb_t enter[] = {
-		[TRACE_PROGRAM] = enter_program,
-		[TRACE_LINKER] = enter_linker,
-		[TRACE_LIBRARY] = enter_library,
-	};
 	struct translation translation;
-	enum trace_code code;
-	uint32_t first = 0;
+	const struct code_block *block = &translation.block;
+	struct trace_block described = {.code = TRACE_PROGRAM};
+	uint32_t number = 0;
 
 	(void)id;
 	translation_read(tb, state.guest.is_x86, &translation);
 	guest_take_block(&state.guest, &translation);
-	code = code_of(translation.block.image);
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, enter[code], QEMU_PLUGIN_CB_NO_REGS,
-	                                     (void *)(uintptr_t)translation.block.image);
-	if (code == TRACE_LIBRARY) {
+	described.code = code_of(block->image);
+	if (described.code == TRACE_LIBRARY) {
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, enter_library, QEMU_PLUGIN_CB_NO_REGS, NULL);
 		trace_others(tb, library_refers);
 		return;
 	}
-	if (translation.size > 0 &&
-	    process_file_add_block(tracing_file(state.tracing), &translation.block, translation.sizes, &first))
-		trace_instructions(tb, &translation.block, first);
-	else
+	if (translation.size > 0)
+		number =
+			process_file_add_block(tracing_file(state.tracing), block, translation.sizes, &described.first);
+	if (number) {
+		described.image = block->image;
+		described.offset = block->offset;
+		described.end = block->offset + translation.size;
+		described.count = block->instruction_count;
+		described.calls = is_call(qemu_plugin_tb_get_insn(tb, block->instruction_count - 1U));
+		tracing_describe(state.tracing, number, &described);
+		trace_instructions(tb, block, described.first);
+	} else {
 		trace_others(tb, refer_unrecorded);
+	}
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, enter, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)number);
 }
 
 /* ---- threads, system calls, processes ---- */
@@ -286,7 +285,8 @@ install(qemu_plugin_id_t id, const char *target, int argc, char **argv)
 
 	if (err)
 		return err;
-	state.tracing = tracing_new(guest->started.directory, guest->started.comm, read_exact(guest->started.directory));
+	state.tracing =
+		tracing_new(guest->started.directory, guest->started.comm, read_exact(guest->started.directory));
 	if (!state.tracing)
 		return -errno;
 	err = guest_tell(guest, add_image, process_file_not_followed, tracing_file(state.tracing));

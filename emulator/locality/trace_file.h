@@ -11,8 +11,7 @@
  * Scores are those of locality/scores.h, of all data that the thread refers to. For the first references of a thread
  * reuse distances are exact; then they are sampled in bursts, of which only those references are judged that
  * locality_window_begin() says are known. Spatial scores and counts are always exact. What the library of
- * compiler/runtime.c does, and the countdown that the compiler put into the program, is left out: these are not the
- * program's.
+ * compiler/runtime.c does, and what the compiler put into the program for it, is left out: the countdown, and calls.
  *
  * Readers trust nothing in it: the guest could have written to it.
  */
@@ -46,7 +45,7 @@ struct trace_request {
 
 enum trace_class {
 	TRACE_DATA,
-	TRACE_COUNTDOWN, /* it refers to dcpi_locality_left, or where that is: it is left out */
+	TRACE_RECORDING, /* it counts dcpi_locality_left down, or calls the library: it is left out */
 };
 
 struct trace_instruction {
@@ -55,7 +54,8 @@ struct trace_instruction {
 	uint64_t low, high;            /* first addresses; both 0 while it has no references */
 	uint64_t line;                 /* the last one that was added to the lines, + 1 */
 	uint32_t bytes;                /* of its largest access */
-	uint32_t kind;                 /* enum trace_class */
+	uint16_t kind;                 /* enum trace_class */
+	uint8_t stores, reserved;      /* stores: some of its accesses do */
 };
 
 /* Of the bursts' judged references and temporal scores: for the standard error of their ratio. */
@@ -66,7 +66,7 @@ struct trace_bursts {
 
 struct trace_vcpu {
 	struct trace_bursts bursts;
-	uint64_t left_out; /* references of the countdown */
+	uint64_t left_out; /* references of the countdown, and of calls of the library */
 	uint8_t padding[4096 - 56];
 	struct trace_instruction instructions[TRACE_INSTRUCTIONS_MAX]; /* by number */
 	uint64_t lines[TRACE_LINES_MAX + 512]; /* a struct line_keys with room for TRACE_LINES_MAX, by instructions */

@@ -7,10 +7,13 @@
 #include "emulator/locality/trace_file.h"
 #include "emulator/process_file.h"
 
-#define NO_INSTRUCTION UINT32_MAX
-#define OWN_VARIABLES  (UINT64_C(1) << 20) /* bytes below the thread pointer in which the library's variables are */
-#define OFFSETS_MAX    32                  /* of the library's variables */
-#define TRIES          64                  /* of an instruction's references: whether it reads such an offset */
+#define OWN_VARIABLES (UINT64_C(1) << 20) /* bytes below the thread pointer in which the library's variables are */
+#define OFFSETS_MAX   32                  /* of the library's variables */
+#define FRAME         UINT64_C(4096)      /* bytes of a function's frame in which registers are saved */
+#define PAGE          4096
+#define INSTRUCTION   16 /* bytes: more than any has */
+#define SETTLED       8  /* references behind which an instruction's addresses differ, if they do */
+#define TRIES         64 /* of an instruction's references: whether it reads such an offset */
 
 enum trace_phase {
 	PHASE_EXACT, /* reuse distances are exact */
@@ -26,15 +29,16 @@ struct trace_thread {
 	enum trace_phase phase;
 	uint64_t left; /* references until the phase ends */
 	struct locality_score burst;
-	/* the last access of an instruction that the emulator may split */
-	uint32_t split;
-	uint64_t split_end; /* 0: it has made none yet */
-	bool split_stores;
+	uint64_t last_store; /* address */
 	/* the run-time library */
 	bool is_inside;      /* it, or what it calls, is executing */
-	uint32_t last;       /* image of the last block outside it */
-	uint32_t last_own;   /* of the last one that was not the dynamic linker's */
-	uint32_t callers[2]; /* when a block of one of these begins, the library has returned */
+	uint32_t last;       /* block outside it */
+	uint32_t last_own;   /* the last one that was not the dynamic linker's */
+	uint32_t last_call;  /* likewise, and ended with a call */
+	uint32_t cut_call;   /* its beginning, if that is on another page; 0: none */
+	bool has_returned;   /* the last own block continues behind a call of the library */
+	uint64_t pushed;     /* the address to which its last call stored where it returns to */
+	uint32_t callers[2]; /* images: when a block of one of these begins, the library has returned */
 	uint64_t thread_pointer;
 };
 
@@ -44,6 +48,7 @@ struct tracing {
 	struct trace_thread *threads[TRACE_VCPUS_MAX];
 	uint64_t offsets[OFFSETS_MAX]; /* of the library's variables, from the thread pointer */
 	uint32_t offset_count;
+	struct trace_block *blocks; /* [CODE_BLOCKS_MAX], by number; threads read them while others are added */
 };
 
 /* ---- the process ---- */
@@ -59,8 +64,10 @@ tracing_new(const char *directory, const char *comm, uint64_t exact)
 	if (!tracing)
 		return NULL;
 	tracing->exact = exact;
-	err = process_file_init(&tracing->file, directory, &kind, comm, 0);
+	tracing->blocks = calloc(CODE_BLOCKS_MAX, sizeof(*tracing->blocks));
+	err = tracing->blocks ? process_file_init(&tracing->file, directory, &kind, comm, 0) : -ENOMEM;
 	if (err) {
+		free(tracing->blocks);
 		free(tracing);
 		errno = -err;
 		return NULL;
@@ -90,6 +97,7 @@ tracing_free(struct tracing *tracing)
 	for (unsigned i = 0; i < TRACE_VCPUS_MAX; i++)
 		tracing_end_thread(tracing, i);
 	process_file_fini(&tracing->file);
+	free(tracing->blocks);
 	free(tracing);
 }
 
@@ -99,9 +107,8 @@ static void
 begin_sequence(const struct tracing *tracing, struct trace_thread *thread)
 {
 	locality_window_begin(thread->window, true);
-	thread->phase = tracing->exact ? PHASE_EXACT : PHASE_PASS;
-	thread->left = tracing->exact ? tracing->exact : TRACE_BURST * (TRACE_PART - 1);
-	thread->split = NO_INSTRUCTION;
+	thread->phase = tracing->exact ? PHASE_EXACT : PHASE_BURST;
+	thread->left = tracing->exact ? tracing->exact : TRACE_BURST;
 }
 
 /* A part that an earlier thread had keeps what is in it. */
@@ -186,32 +193,115 @@ tracing_fork(struct tracing *tracing)
 
 /* ---- what is the run-time library's ---- */
 
+void
+tracing_describe(struct tracing *tracing, uint32_t block, const struct trace_block *described)
+{
+	if (block < CODE_BLOCKS_MAX)
+		tracing->blocks[block] = *described;
+}
+
+static void
+leave_out(struct trace_thread *thread, struct trace_instruction *instruction)
+{
+	thread->part->left_out += instruction->exact.references + instruction->sampled.references;
+	*instruction = (struct trace_instruction){.kind = TRACE_RECORDING};
+}
+
 /*
- * The library is entered by its first block, and left when a block of an image that called it begins. Of a function
- * that is called for the first time, the dynamic linker comes between. A signal's handler leaves it, too; the library's
- * next block enters it again.
+ * A block that calls the library, or continues behind that, saves and restores registers in its frame. It may have
+ * references of the program, too: these are elsewhere, or move within the frame.
+ */
+static void
+leave_out_frame(const struct tracing *tracing, struct trace_thread *thread, uint32_t block)
+{
+	const struct trace_block *left = &tracing->blocks[block];
+
+	for (uint16_t i = 0; i < left->count; i++) {
+		struct trace_instruction *instruction = &thread->part->instructions[left->first + i];
+
+		if (instruction->kind == TRACE_DATA && instruction->low == instruction->high &&
+		    instruction->low - thread->pushed < FRAME &&
+		    instruction->exact.references + instruction->sampled.references >= SETTLED)
+			leave_out(thread, instruction);
+	}
+}
+
+/* The last instruction of a block, which pushes where its call returns to; or all of one of the linkage table. */
+static void
+leave_out_from(const struct tracing *tracing, struct trace_thread *thread, uint32_t block, bool is_whole)
+{
+	const struct trace_block *left = &tracing->blocks[block];
+
+	for (uint32_t i = is_whole ? 0 : left->count - 1U; i < left->count; i++) {
+		struct trace_instruction *instruction = &thread->part->instructions[left->first + i];
+
+		if (instruction->kind == TRACE_DATA)
+			leave_out(thread, instruction);
+	}
+}
+
+/*
+ * The library is entered by its first block, from the linkage table's, from the one that called it. The dynamic linker
+ * comes between when a function is called for the first time.
  */
 void
-tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t image, enum trace_code code)
+tracing_enter_library(struct tracing *tracing, unsigned vcpu)
 {
 	struct trace_thread *thread = find_thread(tracing, vcpu);
 
+	if (!thread || thread->is_inside)
+		return;
+	thread->is_inside = true;
+	thread->callers[0] = tracing->blocks[thread->last].image;
+	thread->callers[1] = tracing->blocks[thread->last_own].image;
+	if (!thread->last_call)
+		return; /* the dynamic linker initialises it */
+	thread->pushed = thread->last_store;
+	leave_out_from(tracing, thread, thread->last_call, false);
+	leave_out_frame(tracing, thread, thread->last_call);
+	leave_out_frame(tracing, thread, thread->cut_call);
+	if (thread->last_own != thread->last_call)
+		leave_out_from(tracing, thread, thread->last_own, true);
+}
+
+/* The emulator ends blocks at pages. */
+static bool
+is_cut(const struct tracing *tracing, uint32_t before, uint32_t block)
+{
+	const struct trace_block *one = &tracing->blocks[before], *other = &tracing->blocks[block];
+
+	return before && one->image == other->image && one->end == other->offset && other->offset % PAGE < INSTRUCTION;
+}
+
+/*
+ * The library is left when a block of an image that called it begins. A signal's handler leaves it, too; the library's
+ * next block enters it again.
+ */
+void
+tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
+{
+	struct trace_thread *thread = find_thread(tracing, vcpu);
+	const struct trace_block *entered = &tracing->blocks[block];
+	bool cut, returns;
+
 	if (!thread)
 		return;
-	if (code == TRACE_LIBRARY) {
-		if (!thread->is_inside) {
-			thread->callers[0] = thread->last;
-			thread->callers[1] = thread->last_own;
-		}
-		thread->is_inside = true;
+	if (thread->is_inside && entered->image != thread->callers[0] && entered->image != thread->callers[1])
 		return;
-	}
-	if (thread->is_inside && image != thread->callers[0] && image != thread->callers[1])
-		return;
+	cut = is_cut(tracing, thread->last_own, block);
+	returns = thread->is_inside || (cut && thread->has_returned);
+	if (returns)
+		leave_out_frame(tracing, thread, block);
 	thread->is_inside = false;
-	thread->last = image;
-	if (code != TRACE_LINKER)
-		thread->last_own = image;
+	thread->last = block;
+	if (entered->code == TRACE_LINKER)
+		return;
+	thread->has_returned = returns;
+	if (entered->calls) {
+		thread->cut_call = cut ? thread->last_own : 0;
+		thread->last_call = block;
+	}
+	thread->last_own = block;
 }
 
 static bool
@@ -245,7 +335,7 @@ tracing_library_stores(struct tracing *tracing, unsigned vcpu, uint64_t address)
  */
 static bool
 is_countdown(const struct tracing *tracing, const struct trace_thread *thread,
-             const struct trace_instruction *instruction, const struct trace_access *access)
+             const struct trace_instruction *instruction, const struct traced_access *access)
 {
 	const uint64_t offset = access->address - thread->thread_pointer;
 	uint64_t value;
@@ -260,37 +350,7 @@ is_countdown(const struct tracing *tracing, const struct trace_thread *thread,
 	return value >= -OWN_VARIABLES && is_offset(tracing, value);
 }
 
-static void
-leave_out(struct trace_thread *thread, struct trace_instruction *instruction)
-{
-	thread->part->left_out += instruction->exact.references + instruction->sampled.references + 1;
-	*instruction = (struct trace_instruction){.kind = TRACE_COUNTDOWN};
-}
-
 /* ---- references ---- */
-
-void
-tracing_execute(struct tracing *tracing, unsigned vcpu, uint32_t instruction)
-{
-	struct trace_thread *thread = find_thread(tracing, vcpu);
-
-	if (!thread)
-		return;
-	thread->split = instruction;
-	thread->split_end = 0;
-}
-
-/* Whether it continues the last access of the instruction, which the emulator has split. */
-static bool
-is_continued(struct trace_thread *thread, uint32_t instruction, const struct trace_access *access)
-{
-	const bool is_same = thread->split == instruction && thread->split_end == access->address &&
-	                     thread->split_stores == access->is_store;
-
-	thread->split_end = access->address + access->bytes;
-	thread->split_stores = access->is_store;
-	return is_same;
-}
 
 static void
 end_burst(struct trace_thread *thread)
@@ -346,7 +406,7 @@ add_score(struct trace_thread *thread, struct trace_instruction *instruction, ui
 
 static void
 add_lines(struct trace_thread *thread, uint32_t number, struct trace_instruction *instruction,
-          const struct trace_access *access)
+          const struct traced_access *access)
 {
 	const uint64_t line = access->address / LINE_SET_BYTES + 1,
 		       last = (access->address + access->bytes - 1) / LINE_SET_BYTES + 1;
@@ -358,7 +418,7 @@ add_lines(struct trace_thread *thread, uint32_t number, struct trace_instruction
 }
 
 void
-tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t number, const struct trace_access *access)
+tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t number, const struct traced_access *access)
 {
 	struct trace_thread *thread = find_thread(tracing, vcpu);
 	struct trace_instruction *instruction;
@@ -369,23 +429,27 @@ tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t number, const str
 	}
 	if (thread->is_inside)
 		return;
+	if (access->is_store)
+		thread->last_store = access->address;
 	instruction = &thread->part->instructions[number];
-	if (instruction->kind == TRACE_COUNTDOWN) {
+	if (instruction->kind == TRACE_RECORDING) {
 		thread->part->left_out++;
 		return;
 	}
 	if (tracing->offset_count && thread->thread_pointer && is_countdown(tracing, thread, instruction, access)) {
 		leave_out(thread, instruction);
+		thread->part->left_out++;
 		return;
 	}
 	add_lines(thread, number, instruction, access);
-	if (thread->split == number && is_continued(thread, number, access))
-		return;
 	if (!instruction->low || access->address < instruction->low)
 		instruction->low = access->address;
 	if (access->address > instruction->high)
 		instruction->high = access->address;
 	if (access->bytes > instruction->bytes)
 		instruction->bytes = access->bytes;
-	add_score(thread, instruction, access->address);
+	instruction->stores |= access->is_store;
+	/* as scores.h has it: a wider access is one to each of its words */
+	for (uint32_t at = 0; at < access->bytes; at += LOCALITY_WORD_BYTES)
+		add_score(thread, instruction, access->address + at);
 }

@@ -23,6 +23,14 @@ enum trace_code {
 	TRACE_LIBRARY, /* the run-time library's, with which the program writes its record */
 };
 
+struct trace_block {
+	uint64_t offset, end;  /* in its image */
+	uint32_t image, first; /* instruction */
+	uint16_t count;        /* of instructions */
+	uint8_t code;          /* enum trace_code */
+	bool calls;            /* its last instruction is a call; false where that is not known */
+};
+
 /*
  * Trace into a new file in `directory`, for a process with this name. Of each thread's first `exact` references, reuse
  * distances are exact. NULL and errno.
@@ -41,20 +49,21 @@ int tracing_begin_thread(struct tracing *tracing, unsigned vcpu, uint64_t thread
 void tracing_set_thread_pointer(struct tracing *tracing, unsigned vcpu, uint64_t thread_pointer);
 void tracing_end_thread(struct tracing *tracing, unsigned vcpu);
 
-/* A block of this image begins. */
-void tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t image, enum trace_code code);
+/* What is known of a block of the file, by its number; before it is entered. */
+void tracing_describe(struct tracing *tracing, uint32_t block, const struct trace_block *described);
 
-/* An instruction begins whose access the emulator may split: its parts that follow one another are one reference. */
-void tracing_execute(struct tracing *tracing, unsigned vcpu, uint32_t instruction);
+/* A block begins; 0: one that is not in the file, of which nothing is known; and one of the run-time library. */
+void tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block);
+void tracing_enter_library(struct tracing *tracing, unsigned vcpu);
 
-struct trace_access {
+struct traced_access {
 	uint64_t address; /* of the program */
 	const void *host; /* where that is in the emulator */
 	uint32_t bytes;
 	bool is_store;
 };
 
-void tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t instruction, const struct trace_access *access);
+void tracing_refer(struct tracing *tracing, unsigned vcpu, uint32_t instruction, const struct traced_access *access);
 
 /* The run-time library writes: so it becomes known where its variables are in a thread's memory. */
 void tracing_library_stores(struct tracing *tracing, unsigned vcpu, uint64_t address);

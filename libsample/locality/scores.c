@@ -211,8 +211,7 @@ locality_window_pass(struct locality_window *window, uint64_t address, struct lo
 void
 locality_window_add(struct locality_window *window, uint64_t address, struct locality_score *score)
 {
-	const bool is_judged =
-		window->is_whole || window->used == KEPT || window->warmed == LOCALITY_WARM_REFERENCES;
+	const bool is_judged = window->is_whole || window->used == KEPT || window->warmed == LOCALITY_WARM_REFERENCES;
 	const uint32_t distance = refer(window, address);
 
 	locality_window_pass(window, address, score);

@@ -10,7 +10,9 @@
  *             distance d: how many other addresses were referred to since this one was (i is 0 for d up to 2); 0 for
  *             distances of more than LOCALITY_REUSE_MAX, and for new addresses
  *
- * Addresses are those of the first byte: a reference to another part of a word is one to another address.
+ * Addresses are those of the first byte: a reference to another part of a word is one to another address. An access of
+ * more bytes than a word, as one to a vector, is a reference to each of its words: so scores do not depend on whether
+ * the compiler made vectors.
  *
  * Thread rule: one thread.
  */
@@ -23,6 +25,13 @@
 #define LOCALITY_REUSE_BITS 16
 #define LOCALITY_REUSE_MAX  (UINT32_C(1) << LOCALITY_REUSE_BITS)
 #define LOCALITY_WORD_BYTES 8
+
+/* How many references an access of so many bytes is; the first is to its address, each other one a word later. */
+static inline uint32_t
+locality_words(uint32_t bytes)
+{
+	return bytes <= LOCALITY_WORD_BYTES ? 1 : (bytes + LOCALITY_WORD_BYTES - 1) / LOCALITY_WORD_BYTES;
+}
 
 /* Sums, of references of one kind. */
 struct locality_score {
