@@ -1053,6 +1053,20 @@ add_blocks(vec<char> *text, const described *loop)
 	}
 }
 
+/* The lines of the loops around it, of the innermost first. */
+void
+add_lines_around(vec<char> *text, const class loop *loop)
+{
+	char number[32];
+
+	for (class loop *around = loop_outer(loop); loop_outer(around); around = loop_outer(around)) {
+		const expanded_location where = expand_location(where_is(around, single_exit(around)));
+
+		snprintf(number, sizeof(number), "%c%d", around == loop_outer(loop) ? '\t' : ',', where.line);
+		add_text(text, number);
+	}
+}
+
 void
 add_edges(vec<char> *text, basic_block from)
 {
@@ -1099,6 +1113,7 @@ describe(const described *loop)
 	         where.file ? where.file : "", where.line, loop_depth(loop->loop), loop->by_entry ? 'e' : 'a',
 	         loop->left_out);
 	add_text(&text, line);
+	add_lines_around(&text, loop->loop);
 	if (numbered.is_on)
 		add_blocks(&text, loop);
 	for (unsigned i = 0; i < loop->references.length(); i++) {

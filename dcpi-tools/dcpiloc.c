@@ -26,6 +26,9 @@
 #include "dcpi-tools/loc/report.h"
 #include "emulator/locality/trace_file.h"
 #include "locality/record.h"
+#include "machine/machine.h"
+
+#define WHY_SIZE 512
 
 const char *argp_program_version = "dcpiloc " DCPI_VERSION;
 
@@ -38,6 +41,8 @@ struct dcpiloc_request {
 	bool compiler_flags, linker_flags, by_source;
 	bool is_exact;
 	struct loc_exact_request exact;
+	const char *machine; /* NULL: nothing is tried */
+	bool tries;
 };
 
 /* A record; behind --exact, a program and its arguments. */
@@ -65,6 +70,10 @@ check(void *checked, struct argp_state *state)
 
 	if (request->directory && request->file_count)
 		argp_error(state, "either files or --directory");
+	if (request->tries && !request->machine)
+		argp_error(state, "--try: on which machine? --machine NAME; 'dcpiemu machines' lists those described");
+	if (request->machine && !request->tries)
+		argp_error(state, "--machine is for --try");
 	if (request->by_source && !request->compiler_flags)
 		argp_error(state, "--source is for --cflags: reports say by themselves what the compiler looked at");
 	if (request->is_exact && !request->exact.command)
@@ -83,6 +92,10 @@ static const struct option_row rows[] = {
                      "At most N loops (those with a thousandth of the references)"),
 	OPTION_TEXT(1, "directory", "DIR", struct dcpiloc_request, directory,
                     "The records in DIR ($DCPI_LOCALITY, or /tmp/dcpi-locality-UID)"),
+	OPTION_TRUE(1, "try", 0, struct dcpiloc_request, tries,
+                    "Try remedies on the caches of a machine, and tiles, too"),
+	OPTION_TEXT(1, "machine", "NAME|FILE", struct dcpiloc_request, machine,
+                    "On that machine ('dcpiemu machines' lists them)"),
 	OPTION_HEADING(4, "Beside all addresses of a run:"),
 	OPTION_TRUE(4, "exact", 0, struct dcpiloc_request, is_exact,
                     "Run PROGRAM under an emulator, and show its record beside its whole address trace"),
@@ -191,14 +204,14 @@ add_all(struct loc_profile *profile, const struct dcpiloc_request *request)
 /* ---- the report ---- */
 
 static int
-print(const struct loc_profile *profile, const struct dcpiloc_request *request)
+print(const struct loc_profile *profile, const struct loc_advice *advice, const struct dcpiloc_request *request)
 {
 	struct output output;
 	int err, closed;
 
 	output_open(&output, request->options.color, request->options.pager && request->options.format == FORMAT_TEXT);
-	err = request->options.format == FORMAT_JSON ? loc_print_json(profile, &request->view, output.stream)
-	                                             : loc_print_text(profile, &request->view, &output);
+	err = request->options.format == FORMAT_JSON ? loc_print_json(profile, &request->view, advice, output.stream)
+	                                             : loc_print_text(profile, &request->view, advice, &output);
 	closed = output_close(&output);
 	err = err ? err : closed;
 	return err ? message_cannot("standard output", "write the report", err, NULL) : STATUS_OK;
@@ -208,10 +221,31 @@ static bool
 has_loop(const struct loc_profile *profile, const char *name)
 {
 	for (size_t i = 0; i < profile->loop_count; i++) {
-		if (loc_is_called(profile->loops[i].loop, name))
+		if (loc_loop_is_called(profile->loops[i].loop, name))
 			return true;
 	}
 	return false;
+}
+
+/* STATUS_OK, or an exit status after a message. */
+static int
+advise_and_print(const struct loc_profile *profile, const struct dcpiloc_request *request)
+{
+	struct pipeline pipeline;
+	struct machine machine;
+	struct loc_advice advice;
+	char why[WHY_SIZE] = "";
+	int err = request->machine ? machine_choose(request->machine, &machine, &pipeline, why, sizeof(why)) : 0;
+	int status;
+
+	if (err) {
+		message_print(NULL, "%s", why[0] ? why : error_text(err));
+		return error_exit_status(err);
+	}
+	err = loc_advise(profile, request->view.loop, request->machine ? &machine : NULL, &advice);
+	status = err ? message_cannot("the loops", "find remedies", err, NULL) : print(profile, &advice, request);
+	loc_advice_free(&advice);
+	return status;
 }
 
 static int
@@ -230,7 +264,7 @@ report(const struct dcpiloc_request *request)
 		message_print(request->view.loop, "no loop or function that ran is called so: dcpiloc lists them");
 		printed = STATUS_USAGE;
 	} else if (profile.record_count) {
-		printed = print(&profile, request);
+		printed = advise_and_print(&profile, request);
 	}
 	loc_profile_fini(&profile);
 	return printed ? printed : status;

@@ -24,7 +24,7 @@ is_shown(const struct exact_report *report, size_t at)
 	const struct join_row *row = &report->join->rows[at];
 
 	if (request->loop)
-		return loc_is_called(row->loop, request->loop);
+		return loc_loop_is_called(row->loop, request->loop);
 	return request->limit ? at < request->limit
 	                      : row->exact.references >= LEAST_SHARE * report->join->exact.references ||
 	                                row->estimated.references >= LEAST_SHARE * report->join->estimated.references;
@@ -162,7 +162,7 @@ print_instructions(const struct exact_report *report, const struct output *outpu
 	if (!table)
 		return -ENOMEM;
 	for (size_t i = 0; i < join->instruction_count; i++) {
-		if (loc_is_called(join->instructions[i].loop, report->request->loop))
+		if (loc_loop_is_called(join->instructions[i].loop, report->request->loop))
 			add_instruction_row(report, &join->instructions[i], table);
 	}
 	fputs("\n", output->stream);

@@ -51,6 +51,23 @@ loc_profile_fini(struct loc_profile *profile)
 
 /* ---- loops ---- */
 
+bool
+loc_loop_is_called(const struct locality_loop *loop, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	const char *file = loop->file;
+	size_t length;
+
+	if (strcmp(loop->function, name) == 0)
+		return true;
+	if (!colon || strtoul(colon + 1, NULL, 10) != loop->line)
+		return false;
+	length = (size_t)(colon - name);
+	if (strlen(file) > length && file[strlen(file) - length - 1] == '/')
+		file += strlen(file) - length;
+	return strlen(file) == length && strncmp(file, name, length) == 0;
+}
+
 static bool
 is_same_reference(const struct locality_reference *a, const struct locality_reference *b)
 {

@@ -67,6 +67,9 @@ struct loc_profile {
 	uint64_t covers_left;     /* lines of streams that may still be added one by one */
 };
 
+/* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
+bool loc_loop_is_called(const struct locality_loop *loop, const char *name);
+
 void loc_profile_init(struct loc_profile *profile);
 void loc_profile_fini(struct loc_profile *profile);
 

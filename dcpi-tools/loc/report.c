@@ -81,23 +81,6 @@ footprint_of(const struct loc_loop *loop)
 	return sum;
 }
 
-bool
-loc_is_called(const struct locality_loop *loop, const char *name)
-{
-	const char *colon = strrchr(name, ':');
-	const char *file = loop->file;
-	size_t length;
-
-	if (strcmp(loop->function, name) == 0)
-		return true;
-	if (!colon || strtoul(colon + 1, NULL, 10) != loop->line)
-		return false;
-	length = (size_t)(colon - name);
-	if (strlen(file) > length && file[strlen(file) - length - 1] == '/')
-		file += strlen(file) - length;
-	return strlen(file) == length && strncmp(file, name, length) == 0;
-}
-
 static double
 share_of(const struct loc_profile *profile, const struct loc_loop *loop)
 {
@@ -110,7 +93,7 @@ is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t 
 	if (profile->loops[at].loop->is_function)
 		return false;
 	if (view->loop)
-		return loc_is_called(profile->loops[at].loop, view->loop);
+		return loc_loop_is_called(profile->loops[at].loop, view->loop);
 	return view->limit ? shown < view->limit : !shown || share_of(profile, &profile->loops[at]) >= LEAST_SHARE;
 }
 
@@ -220,7 +203,7 @@ is_function_shown(const struct loc_profile *profile, const struct loc_view *view
                   size_t shown)
 {
 	if (view->loop)
-		return loc_is_called(function->text->loop, view->loop);
+		return loc_loop_is_called(function->text->loop, view->loop);
 	return view->limit ? shown < view->limit : function->references >= LEAST_SHARE * (double)profile->count;
 }
 
@@ -392,7 +375,8 @@ print_missing(const struct loc_profile *profile, const struct output *output)
 }
 
 int
-loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct output *output)
+loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct loc_advice *advice,
+               const struct output *output)
 {
 	int err;
 
@@ -404,6 +388,8 @@ loc_print_text(const struct loc_profile *profile, const struct loc_view *view, c
 		if (is_shown(profile, view, i, 0))
 			err = print_references(&profile->loops[i], output);
 	}
+	if (!err)
+		err = loc_advice_print(profile, advice, output);
 	print_missing(profile, output);
 	return err;
 }
@@ -500,7 +486,8 @@ functions_json(const struct loc_profile *profile, const struct loc_view *view)
 }
 
 int
-loc_print_json(const struct loc_profile *profile, const struct loc_view *view, FILE *stream)
+loc_print_json(const struct loc_profile *profile, const struct loc_view *view, const struct loc_advice *advice,
+               FILE *stream)
 {
 	json_t *loops = json_array();
 	int failed = !loops;
@@ -513,16 +500,17 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, F
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o}", "schema",
-	                            "dcpiloc/1", "program", json_shown(locality_record_program(profile->records[0])),
-	                            "records", (json_int_t)profile->record_count, "references",
-	                            json_count(profile->count), "skipped", json_count(profile->skipped), "word_bytes",
+		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o}",
+	                            "schema", "dcpiloc/1", "program",
+	                            json_shown(locality_record_program(profile->records[0])), "records",
+	                            (json_int_t)profile->record_count, "references", json_count(profile->count),
+	                            "skipped", json_count(profile->skipped), "word_bytes",
 	                            (json_int_t)LOCALITY_WORD_BYTES, "reuse_max", (json_int_t)LOCALITY_REUSE_MAX,
 	                            "spatial", profile->spatial, "temporal",
 	                            profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
 	                            profile->is_full, "texts_lost", json_count(profile->texts_lost), "damaged",
-	                            (json_int_t)profile->damaged, "loops", loops, "functions",
-	                            functions_json(profile, view)),
+	                            (json_int_t)profile->damaged, "advice", loc_advice_json(advice), "loops", loops,
+	                            "functions", functions_json(profile, view)),
 	                  failed),
 		stream);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/loc/advise.h"
 #include "dcpi-tools/loc/profile.h"
 
 /* What is shown. */
@@ -17,14 +18,13 @@ struct loc_view {
 	size_t limit;     /* loops at most; 0: those with a thousandth of the references */
 };
 
-/* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
-bool loc_is_called(const struct locality_loop *loop, const char *name);
-
 #define LOC_SIZE_TEXT 32
 const char *loc_format_bytes(uint64_t bytes, char text[LOC_SIZE_TEXT]); /* "1.5 MiB" into `text`, which it returns */
 
 /* Each: 0, -ENOMEM, or the stream's error. */
-int loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct output *output);
-int loc_print_json(const struct loc_profile *profile, const struct loc_view *view, FILE *stream);
+int loc_print_text(const struct loc_profile *profile, const struct loc_view *view, const struct loc_advice *advice,
+                   const struct output *output);
+int loc_print_json(const struct loc_profile *profile, const struct loc_view *view, const struct loc_advice *advice,
+                   FILE *stream);
 
 #endif

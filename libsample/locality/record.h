@@ -28,8 +28,9 @@
  *                    within its loop, else before it
  *
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
- * 'a' (each reference says its address), references that are left out; then one of each reference: 'R' (it
- * reads) or 'W', with 's' (stream), 'g' (gather or scatter) or 'i' (irregular), bytes, line, name. Tabs are between.
+ * 'a' (each reference says its address), references that are left out, lines of the loops around it with ',' between,
+ * the innermost first; then one of each reference: 'R' (it reads) or 'W', with 's' (stream), 'g' (gather or scatter) or
+ * 'i' (irregular), bytes, line, name. Tabs are between.
  *
  * Where the compiler looked at the source, the basic blocks of functions have numbers: 0 is where one begins, 1 where
  * it ends; those from the function's count on are empty, and the compiler's. A loop's second line is then 'B', the

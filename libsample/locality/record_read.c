@@ -11,10 +11,8 @@
 #include "locality/record.h"
 
 #define REFERENCES_MAX 64 /* of a loop: as the compiler writes them */
-#define PARTS_MAX      (LOCALITY_LEVELS * REFERENCES_MAX)
 #define NO_LOOP        LOCALITY_NO_LOOP
 #define VISITS_OF_LOOP (UINT64_C(1) << 22) /* of one that is entered: the burst ends in it */
-#define STEPS_ALLOWED  4096                /* iterations of a nest without a reference */
 
 struct placed_loop {
 	struct locality_loop loop;
@@ -67,6 +65,13 @@ read_reference(char *line, struct locality_reference *reference)
 	reference->name = line;
 	reference->block = LOCALITY_NO_BLOCK;
 	return true;
+}
+
+static void
+read_around(char *lines, struct locality_loop *loop)
+{
+	for (unsigned i = 0; *lines && i < ARRAY_COUNT(loop->around); i++)
+		loop->around[i] = (uint32_t)strtoul(take_word(&lines, ','), NULL, 10);
 }
 
 /* Of a function: its blocks, and from which to which it may go. 0, -EPROTO, -ENOMEM. */
@@ -131,6 +136,7 @@ read_text(char *text, struct locality_loop *loop)
 	loop->by_entry = *line == 'e';
 	loop->is_function = *take_word(&line, '\t') == 'f';
 	loop->left_out = take_number(&line);
+	read_around((char *)take_word(&line, '\t'), loop);
 	loop->unique_name = "";
 	if (text[0] == 'B' && text[1] == '\t') {
 		line = (char *)take_word(&text, '\n') + 2;
@@ -338,100 +344,6 @@ locality_record_loop(const struct locality_record *record, size_t loop)
 	return &record->loops[loop].loop;
 }
 
-/* ---- nests ---- */
-
-static uint64_t
-index_at(const struct locality_part *part, uint64_t at)
-{
-	const unsigned bytes = (unsigned)abs(part->index_bytes);
-	uint64_t value = 0;
-
-	memcpy(&value, part->indices + at * bytes, bytes);
-	if (part->index_bytes < 0 && bytes < 8 && value >> (8 * bytes - 1))
-		value |= UINT64_MAX << 8 * bytes;
-	return value;
-}
-
-uint64_t
-locality_nest_times(const struct locality_nest *nest, uint32_t level)
-{
-	uint64_t times = 1;
-
-	for (uint32_t i = 0; i <= level; i++)
-		if (__builtin_mul_overflow(times, nest->iterations[i], &times))
-			return UINT64_MAX;
-	return times;
-}
-
-struct nest_replay {
-	const struct locality_nest *nest;
-	int (*refer)(void *context, const struct locality_part *part, uint64_t address);
-	void *context;
-	uint64_t left;
-	uint64_t at[LOCALITY_LEVELS]; /* iteration of each level */
-};
-
-static int
-replay_part(struct nest_replay *replay, const struct locality_part *part)
-{
-	uint64_t address = part->base;
-
-	if (part->indices && replay->at[part->level] >= part->count)
-		return 0; /* it had no room for more */
-	for (uint32_t i = 0; i <= part->level; i++) {
-		const uint64_t times =
-			part->indices && i == part->level ? index_at(part, replay->at[i]) : replay->at[i];
-
-		address += times * (uint64_t)part->steps[i];
-	}
-	replay->left--;
-	return replay->refer(replay->context, part, address);
-}
-
-/* The parts of a level that are before the loop within, or behind it. */
-static int
-replay_parts(struct nest_replay *replay, uint32_t level, bool is_behind)
-{
-	const struct locality_nest *nest = replay->nest;
-	int err = 0;
-
-	for (uint32_t i = 0; i < nest->count && replay->left && !err; i++) {
-		if (nest->parts[i].level == level && nest->parts[i].is_behind == is_behind)
-			err = replay_part(replay, &nest->parts[i]);
-	}
-	return err;
-}
-
-int
-locality_nest_replay(const struct locality_nest *nest, uint64_t most,
-                     int (*refer)(void *context, const struct locality_part *part, uint64_t address), void *context)
-{
-	struct nest_replay replay = {.nest = nest, .refer = refer, .context = context, .left = most};
-	uint32_t level = 0;
-	int err = 0;
-
-	if (!nest->count)
-		return 0;
-	/* down into the loops, and up again when one has ended; those that refer to nothing could run for ever */
-	for (uint64_t steps = 0; replay.left && !err && steps < 2 * most + STEPS_ALLOWED; steps++) {
-		if (replay.at[level] == nest->iterations[level]) {
-			if (level == 0)
-				break;
-			replay.at[level] = 0;
-			level--;
-			err = replay_parts(&replay, level, true);
-			replay.at[level]++;
-			continue;
-		}
-		err = replay_parts(&replay, level, false);
-		if (level + 1 < nest->levels)
-			level++;
-		else
-			replay.at[level]++;
-	}
-	return err;
-}
-
 /* ---- events ---- */
 
 struct record_visit {
@@ -439,7 +351,7 @@ struct record_visit {
 	const struct locality_visitor *visitor;
 	bool is_entered; /* a nest, whose references are not visited yet */
 	struct locality_nest nest;
-	struct locality_part parts[PARTS_MAX];
+	struct locality_part parts[LOCALITY_PARTS_MAX];
 	uint64_t left;
 	uint32_t tid;
 	bool has_begun;
@@ -459,12 +371,13 @@ static int
 finish_nest(struct record_visit *visit)
 {
 	const uint64_t most = visit->left < VISITS_OF_LOOP ? visit->left : VISITS_OF_LOOP;
+	const struct locality_order order = locality_order_of(&visit->nest);
 	int err = 0;
 
 	if (visit->is_entered)
 		err = visit->visitor->enter(visit->visitor->context, &visit->nest);
 	if (visit->is_entered && !err && visit->visitor->refer)
-		err = locality_nest_replay(&visit->nest, most, visit_part, visit);
+		err = locality_order_replay(&visit->nest, &order, most, visit_part, visit);
 	visit->is_entered = false;
 	return err;
 }
@@ -489,7 +402,7 @@ add_part(struct record_visit *visit, const struct locality_part *part)
 
 	if (!visit->is_entered)
 		return 0; /* its loop was entered before there was room */
-	if (part->level >= nest->levels || nest->count == PARTS_MAX ||
+	if (part->level >= nest->levels || nest->count == LOCALITY_PARTS_MAX ||
 	    part->reference >= visit->record->loops[part->loop].loop.count)
 		return -EPROTO;
 	if (nest->loops[part->level] == LOCALITY_NO_LOOP)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "locality/record.h"
+#include "locality/nest.h"
 
 #define LOCALITY_NO_BLOCK   UINT32_MAX
 #define LOCALITY_BLOCKS_MAX 16384u /* numbers of basic blocks are less */
@@ -33,12 +33,13 @@ struct locality_reference {
 };
 
 struct locality_loop {
-	const char *function, *file; /* file: "" if it is not known */
-	uint32_t line, depth;        /* depth: 1 for an outermost loop */
-	uint32_t left_out;           /* references that are not described */
-	const uint8_t *build_id;     /* of the program or library that has the loop */
-	uint32_t build_id_size;      /* 1 to LOCALITY_BUILD_ID_MAX (record.h), or 0: it has none */
-	bool by_entry;               /* its references are known when it is entered; else each says its address */
+	const char *function, *file;          /* file: "" if it is not known */
+	uint32_t line, depth;                 /* depth: 1 for an outermost loop */
+	uint32_t left_out;                    /* references that are not described */
+	uint32_t around[LOCALITY_LEVELS - 1]; /* lines of the loops around it, the innermost first; 0: not known */
+	const uint8_t *build_id;              /* of the program or library that has the loop */
+	uint32_t build_id_size;               /* 1 to LOCALITY_BUILD_ID_MAX (record.h), or 0: it has none */
+	bool by_entry; /* its references are known when it is entered; else each says its address */
 	uint32_t count;
 	struct locality_reference *references;
 	const char *unique_name;    /* of its function; "": blocks have no numbers, and of these the rest is 0 */
@@ -69,40 +70,6 @@ uint32_t locality_record_texts_lost(const struct locality_record *record);
 
 size_t locality_record_loop_count(const struct locality_record *record);
 const struct locality_loop *locality_record_loop(const struct locality_record *record, size_t loop);
-
-/* A reference of a nest. */
-struct locality_part {
-	size_t loop;
-	uint32_t reference;
-	uint32_t level;                 /* of its loop, from 0 on */
-	bool is_behind;                 /* the loop within its loop; else it comes before that */
-	uint64_t base;                  /* address of the first iteration of all; of a gather, for an index of 0 */
-	int64_t steps[LOCALITY_LEVELS]; /* of the levels up to its own, bytes; of a gather the last is its coefficient
-	                                 */
-	const char *indices;            /* of a gather; NULL: it is none */
-	uint64_t count;                 /* of indices: perhaps fewer than iterations */
-	int index_bytes;                /* of one; negative: with a sign */
-};
-
-/* Loops whose references are known when the first is entered, each with the next as the only one in it. */
-struct locality_nest {
-	uint32_t levels;                      /* 1 to LOCALITY_LEVELS */
-	size_t loops[LOCALITY_LEVELS];        /* outermost first; LOCALITY_NO_LOOP: one without references */
-	uint64_t iterations[LOCALITY_LEVELS]; /* of each, when it is entered */
-	uint8_t carries[LOCALITY_LEVELS];     /* LOCALITY_CARRIES_...: of a nest of one loop it is not known, and 0 */
-	uint32_t count;
-	struct locality_part *parts; /* by level, and by their numbers */
-};
-
-#define LOCALITY_NO_LOOP SIZE_MAX
-
-/* How often its loop at `level` ran in all; the largest number if it is larger. */
-uint64_t locality_nest_times(const struct locality_nest *nest, uint32_t level);
-
-/* Called for each reference of a nest, in its order, the first `most` of them. 0, or what `refer` ended with. */
-int locality_nest_replay(const struct locality_nest *nest, uint64_t most,
-                         int (*refer)(void *context, const struct locality_part *part, uint64_t address),
-                         void *context);
 
 /* What is called for what a thread did, in its order; one thread after the other. Each: 0, or an error that ends it. */
 struct locality_visitor {

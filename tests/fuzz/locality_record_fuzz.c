@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "locality/advice.h"
 #include "locality/record.h"
 #include "locality/record_read.h"
 #include "locality/scores.h"
@@ -33,6 +34,32 @@ begin(void *context, uint32_t tid, uint64_t skipped, bool is_first)
 }
 
 static int
+see_part(void *context, const struct locality_part *part, uint64_t address)
+{
+	(void)context;
+	(void)part;
+	(void)address;
+	return 0;
+}
+
+/* Whatever it proposes can be replayed. */
+static void
+try_advice(const struct record_replay *replay, const struct locality_nest *nest)
+{
+	static const struct locality_caches caches = {.line = 64, .levels = {32768, 262144}};
+	struct locality_advice advice[LOCALITY_ADVICE_MAX];
+	struct locality_part parts[LOCALITY_PARTS_MAX];
+	double lines;
+	const size_t count = locality_advise(replay->record, nest, &caches, advice, &lines);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct locality_nest advised = locality_advised(replay->record, nest, &advice[i], parts);
+
+		(void)locality_order_replay(&advised, &advice[i].order, 100, see_part, NULL);
+	}
+}
+
+static int
 enter(void *context, const struct locality_nest *nest)
 {
 	const struct record_replay *replay = context;
@@ -45,6 +72,7 @@ enter(void *context, const struct locality_nest *nest)
 		    locality_record_loop(replay->record, part->loop)->build_id_size > LOCALITY_BUILD_ID_MAX)
 			abort();
 	}
+	try_advice(replay, nest);
 	return 0;
 }
 

@@ -53,6 +53,7 @@ offers()
 mkdir "$scratch/path"
 install -m 755 /dev/null "$scratch/path/valgrind-or-not"
 touch "$scratch/big-file"
+check_equal 'machines for dcpiloc' 'e5-2699v3 e5-2699v3-2s' "$(DCPI_MACHINES=$top/config/machines offers dcpiloc --try --machine e5-2699 | xargs)"
 check_equal 'how programs are compiled for dcpiloc' '--cflags' "$(offers dcpiloc --c | grep -v color)"
 check_equal 'an option' '--no-demangle --no-header --no-inline --no-pager' "$(offers dcpiprof --no | paste -sd ' ')"
 check_equal 'views of a procedure' '--callees= --callers=' "$(offers dcpiprof --call | paste -sd ' ')"

@@ -140,7 +140,7 @@ assert_seen(const struct record_stage *stage, unsigned at, char what, size_t loo
 	assert_int_equal(stage->seen[at].value, value);
 }
 
-static const char text[] = "add\t/src/add.c\t12\t2\te\t1\nRs\t8\t13\ta\nWg\t4\t14\tb.next";
+static const char text[] = "add\t/src/add.c\t12\t2\te\t1\t11,9\nRs\t8\t13\ta\nWg\t4\t14\tb.next";
 
 static void
 a_text_says_what_the_loop_is(void **state)
@@ -165,6 +165,9 @@ a_text_says_what_the_loop_is(void **state)
 	assert_int_equal(loop->line, 12);
 	assert_int_equal(loop->depth, 2);
 	assert_int_equal(loop->left_out, 1);
+	assert_int_equal(loop->around[0], 11);
+	assert_int_equal(loop->around[1], 9);
+	assert_int_equal(loop->around[2], 0);
 	assert_true(loop->by_entry);
 	assert_int_equal(loop->count, 2);
 	assert_int_equal(loop->references[0].kind, 's');
