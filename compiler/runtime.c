@@ -37,8 +37,9 @@
 #define PAGE         4096u
 #define NEVER        (SSIZE_MAX / 2)
 #define TEXTS_KNOWN  16384u /* loops that are looked up without searching; a power of two */
-#define FILES_MAX    1000
-#define GATHER_WORDS 64u /* of a gather at least, if it has so many indices */
+#define NUMBERS_MAX  1000
+#define NAMES_BYTES  8192 /* of a directory, at a time */
+#define GATHER_WORDS 64u  /* of a gather at least, if it has so many indices */
 #define FILE_SIZE                                                                                                      \
 	(sizeof(struct locality_header) + LOCALITY_TEXT_BYTES + (size_t)LOCALITY_CHUNKS * LOCALITY_CHUNK_BYTES)
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
@@ -62,6 +63,8 @@ static struct locality_header *file; /* NULL: there is none */
 static char file_path[1100];
 static bool reserves_by_file; /* mapped_room.h */
 static uint32_t generation = 1, is_opening, is_off;
+static uint32_t first_pid; /* of the run: record.h. 0: not known yet */
+static uint64_t first_ns;
 
 /* Texts that are in the file: the address of the program's, and their place there. Set once, while a slot is 0. */
 static struct {
@@ -91,6 +94,58 @@ find_directory(char *directory, size_t size)
 		return *named && (size_t)snprintf(directory, size, "%s", named) < size;
 	snprintf(directory, size, LOCALITY_DEFAULT_DIRECTORY, (unsigned)geteuid());
 	return (mkdir(directory, 0700) == 0 || errno == EEXIST) && is_ours(directory);
+}
+
+/* An entry of getdents64(2), which glibc does not declare. */
+struct directory_entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/* Add the records that are named in `names`, and their bytes on the disk. */
+static void
+count_records(int directory, const char *names, size_t size, uint32_t *count, uint64_t *bytes)
+{
+	struct stat status;
+	uint16_t length;
+
+	for (size_t at = 0; at < size; at += length) {
+		const char *name = names + at + offsetof(struct directory_entry, name);
+
+		memcpy(&length, names + at + offsetof(struct directory_entry, size), sizeof(length));
+		if (strncmp(name, LOCALITY_PREFIX, strlen(LOCALITY_PREFIX)) != 0)
+			continue;
+		++*count;
+		if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			*bytes += (uint64_t)status.st_blocks * 512;
+	}
+}
+
+/*
+ * Programs that run often must not fill the disk when nobody looks at their records. opendir() would allocate, which a
+ * handler of a signal in a new child must not.
+ */
+static bool
+is_full(const char *path)
+{
+	const int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char names[NAMES_BYTES] __attribute__((aligned(8)));
+	uint32_t count = 0;
+	uint64_t bytes = 0;
+	ssize_t got = 0;
+
+	while (directory >= 0 && count < LOCALITY_FILES_MAX && bytes < LOCALITY_BYTES_MAX) {
+		got = syscall(SYS_getdents64, directory, names, sizeof(names));
+		if (got <= 0)
+			break;
+		count_records(directory, names, (size_t)got, &count, &bytes);
+	}
+	if (directory >= 0)
+		close(directory);
+	return count >= LOCALITY_FILES_MAX || bytes >= LOCALITY_BYTES_MAX;
 }
 
 static struct locality_header *
@@ -133,9 +188,9 @@ make_file(void)
 	ssize_t length;
 	unsigned number = 0;
 
-	if (!find_directory(directory, sizeof(directory)))
+	if (!find_directory(directory, sizeof(directory)) || is_full(directory))
 		return NULL;
-	for (; number < FILES_MAX && !made; number++) {
+	for (; number < NUMBERS_MAX && !made; number++) {
 		snprintf(file_path, sizeof(file_path), "%s/" LOCALITY_PREFIX "%d.%u", directory, (int)getpid(), number);
 		made = map_file(file_path);
 		if (!made && errno != EEXIST)
@@ -148,6 +203,10 @@ make_file(void)
 	made->pid = (uint32_t)getpid();
 	made->number = number - 1;
 	made->began_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	if (!first_ns)
+		first_ns = made->began_ns;
+	made->first_pid = first_pid;
+	made->first_ns = first_ns;
 	length = readlink("/proc/self/exe", made->program, sizeof(made->program) - 1);
 	made->program[length > 0 ? length : 0] = '\0';
 	__atomic_store_n(&made->magic, LOCALITY_MAGIC, __ATOMIC_RELEASE);
@@ -187,6 +246,7 @@ begin_child(void)
 static __attribute__((constructor)) void
 begin_process(void)
 {
+	first_pid = (uint32_t)getpid();
 	pthread_atfork(NULL, NULL, begin_child);
 	(void)the_file();
 }

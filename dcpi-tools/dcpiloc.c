@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
+#include "dcpi-tools/common/database.h"
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
@@ -24,9 +26,12 @@
 #include "dcpi-tools/loc/flags.h"
 #include "dcpi-tools/loc/profile.h"
 #include "dcpi-tools/loc/report.h"
+#include "dcpi-tools/loc/runs.h"
 #include "emulator/locality/trace_file.h"
 #include "locality/record.h"
+#include "locality/record_rows.h"
 #include "machine/machine.h"
+#include "profile/catalog.h"
 
 #define WHY_SIZE 512
 
@@ -43,6 +48,7 @@ struct dcpiloc_request {
 	struct loc_exact_request exact;
 	const char *machine; /* NULL: nothing is tried */
 	bool tries;
+	bool without_database;
 };
 
 /* A record; behind --exact, a program and its arguments. */
@@ -67,6 +73,7 @@ static void
 check(void *checked, struct argp_state *state)
 {
 	const struct dcpiloc_request *request = checked;
+	const bool has_files = request->directory || request->file_count;
 
 	if (request->directory && request->file_count)
 		argp_error(state, "either files or --directory");
@@ -82,6 +89,11 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "--exact shows the record that its program leaves; --directory is for others");
 	if (!request->is_exact && request->exact.output)
 		argp_error(state, "--output is for --exact");
+	if (request->options.request.epoch && (has_files || request->is_exact || request->without_database))
+		argp_error(state, "--epoch is of the database: it does not go with %s",
+		           request->is_exact ? "--exact"
+		           : has_files       ? "files or --directory"
+		                             : "--no-db");
 }
 
 static const struct option_row rows[] = {
@@ -90,8 +102,12 @@ static const struct option_row rows[] = {
                     "Only this loop, with each of its references: FILE:LINE, or a function's loops"),
 	OPTION_COUNT(1, "limit", "N", struct dcpiloc_request, view.limit,
                      "At most N loops (those with a thousandth of the references)"),
-	OPTION_TEXT(1, "directory", "DIR", struct dcpiloc_request, directory,
-                    "The records in DIR ($DCPI_LOCALITY, or /tmp/dcpi-locality-UID)"),
+	OPTION_TEXT(1, "directory", "DIR", struct dcpiloc_request, directory, "All records in DIR, which stay there"),
+	OPTION_TEXT(
+		1, "epoch", "EPOCH", struct dcpiloc_request, options.request.epoch,
+		"The run of this epoch: its number, its label, which is the program's name, or as dcpiprof(1) has it"),
+	OPTION_TRUE(1, "no-db", 0, struct dcpiloc_request, without_database,
+                    "Keep nothing in the database: records stay where they are"),
 	OPTION_TRUE(1, "try", 0, struct dcpiloc_request, tries,
                     "Try remedies on the caches of a machine, and tiles, too"),
 	OPTION_TEXT(1, "machine", "NAME|FILE", struct dcpiloc_request, machine,
@@ -121,7 +137,7 @@ static const struct command_line line = {
 	       "entered.\v"
 	       "The program must have been compiled with `dcpiloc --cflags` and linked with `dcpiloc --libs`. "
 	       "See dcpiloc(1).",
-	.shared = SHARED_OUTPUT,
+	.shared = SHARED_DATABASE | SHARED_OUTPUT,
 	.options = offsetof(struct dcpiloc_request, options),
 	.in_order = true,
 	.check = check,
@@ -149,6 +165,15 @@ add_file(struct loc_profile *profile, const char *path)
 	return err ? message_cannot(path, "read it", err, NULL) : STATUS_OK;
 }
 
+static int
+say_there_is_none(const char *directory)
+{
+	message_print(directory,
+	              "there is no record: compile a program with the flags of 'dcpiloc --cflags' and 'dcpiloc "
+	              "--libs', and run it");
+	return STATUS_FAILURE;
+}
+
 struct adding_all {
 	struct loc_profile *profile;
 	const char *directory;
@@ -170,9 +195,8 @@ add_seen(void *context, const struct run_file *file)
 
 /* Some records may be damaged: the others are shown, and the exit status says it. */
 static int
-add_all(struct loc_profile *profile, const struct dcpiloc_request *request)
+add_files(struct loc_profile *profile, const struct dcpiloc_request *request)
 {
-	char by_default[64];
 	struct adding_all adding = {.profile = profile, .directory = request->directory};
 	int err;
 
@@ -183,22 +207,179 @@ add_all(struct loc_profile *profile, const struct dcpiloc_request *request)
 	}
 	if (request->file_count)
 		return adding.status;
-	if (!adding.directory)
-		adding.directory = getenv(LOCALITY_DIRECTORY);
-	if (!adding.directory || !*adding.directory) {
-		snprintf(by_default, sizeof(by_default), LOCALITY_DEFAULT_DIRECTORY, (unsigned)geteuid());
-		adding.directory = by_default;
-	}
 	err = run_directory_each_file(adding.directory, LOCALITY_PREFIX, add_seen, &adding);
 	if (err && err != -ENOENT)
 		return message_cannot(adding.directory, "read the records there", err, NULL);
-	if (!profile->record_count && !adding.status) {
-		message_print(adding.directory,
-		              "there is no record: compile a program with the flags of 'dcpiloc --cflags' and 'dcpiloc "
-		              "--libs', and run it");
-		return STATUS_FAILURE;
+	return profile->record_count || adding.status ? adding.status : say_there_is_none(adding.directory);
+}
+
+/* ---- the database ---- */
+
+static int
+take_record(void *context, struct locality_record *record)
+{
+	return loc_profile_add_record(context, record);
+}
+
+/* The newest of the epochs that --epoch names which has loops. 0; positive: an exit status, after a message; -errno. */
+static int
+find_epoch(struct database *database, const struct selection_request *request, uint32_t *epoch)
+{
+	char why[WHY_SIZE] = "";
+	uint32_t *wanted = NULL, *with_loops;
+	size_t wanted_count = 0, count;
+	int err = memory_rows_epochs(database->profile, MEMORY_PART_LOOPS, &with_loops, &count);
+
+	if (!err && request->epoch)
+		err = catalog_choose_epochs(database->profile, request, &wanted, &wanted_count, why, sizeof(why));
+	if (err && request->epoch)
+		err = database_cannot_select(database, err, why);
+	*epoch = 0;
+	for (size_t i = count; i-- > 0 && !err && !*epoch;) {
+		if (!request->epoch ||
+		    bsearch(&with_loops[i], wanted, wanted_count, sizeof(*wanted), array_compare_u32))
+			*epoch = with_loops[i];
 	}
-	return adding.status;
+	free(wanted);
+	free(with_loops);
+	return err;
+}
+
+/* When the epoch began; 0: it is not there. 0 or -errno. */
+static int
+find_start(struct database *database, uint32_t id, uint64_t *start_ns)
+{
+	struct epoch_summary *epochs;
+	size_t count;
+	int err = catalog_read_epochs(database->profile, &epochs, &count);
+
+	*start_ns = 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		if (epochs[i].id == id)
+			*start_ns = epochs[i].start_ns;
+	}
+	if (!err)
+		free(epochs);
+	return err;
+}
+
+/* If its newest run, or that of --epoch, began later than `after_ns`, add that; *epoch is 0 else. */
+static int
+add_epoch(struct loc_profile *profile, struct dcpiloc_request *request, uint64_t after_ns)
+{
+	struct database database;
+	uint64_t start_ns = 0;
+	uint32_t epoch;
+	int err = database_open(&database, request->options.directory);
+
+	if (err)
+		return err;
+	err = find_epoch(&database, &request->options.request, &epoch);
+	if (!err && epoch)
+		err = find_start(&database, epoch, &start_ns);
+	if (!err && epoch && start_ns > after_ns) {
+		request->view.epoch = epoch;
+		err = locality_rows_read(database.profile, epoch, take_record, profile);
+	}
+	if (err == -EPROTO) {
+		message_print(database.directory, "the records of epoch %u are of another version of dcpi, or damaged",
+		              epoch);
+		err = STATUS_FAILURE;
+	} else if (err < 0) {
+		err = database_cannot_read(&database, err);
+	}
+	database_close(&database);
+	return err;
+}
+
+static bool
+has_database(const char *directory)
+{
+	char path[PATH_MAX];
+
+	return (size_t)snprintf(path, sizeof(path), "%s/data.mdb", directory) < sizeof(path) && access(path, R_OK) == 0;
+}
+
+/* The first file of the newest run. */
+static size_t
+find_newest(const struct loc_runs *runs)
+{
+	size_t at = 0;
+
+	while (at < runs->count && loc_run_end(runs, at) < runs->count)
+		at = loc_run_end(runs, at);
+	return at;
+}
+
+static int
+add_run(struct loc_profile *profile, const struct loc_runs *runs, size_t at)
+{
+	int status = STATUS_OK;
+
+	for (; at < runs->count; at++) {
+		char path[PATH_MAX];
+		int added;
+
+		snprintf(path, sizeof(path), "%s/%s", runs->directory, runs->files[at].name);
+		added = add_file(profile, path);
+		status = status ? status : added;
+	}
+	return status;
+}
+
+/* The newest run, of those whose records are still here and those in the database; or that of --epoch. */
+static int
+add_newest_of(struct loc_profile *profile, struct dcpiloc_request *request, const struct loc_runs *runs)
+{
+	const bool has_epoch = request->options.request.epoch;
+	const size_t at = find_newest(runs);
+	int status = STATUS_OK;
+
+	if (has_epoch || (!request->without_database && has_database(request->options.directory)))
+		status = add_epoch(profile, request, !has_epoch && runs->count ? runs->files[at].began_ns : 0);
+	if (!status && !has_epoch && !request->view.epoch)
+		status = add_run(profile, runs, at);
+	return status;
+}
+
+static int
+add_newest(struct loc_profile *profile, struct dcpiloc_request *request, const char *directory)
+{
+	struct loc_runs runs;
+	int status = loc_runs_init(&runs, directory), kept = STATUS_OK, added;
+
+	if (runs.is_full)
+		message_print(directory, "it was full: programs that began since then left no record");
+	if (!request->without_database)
+		kept = loc_runs_keep(&runs, request->options.directory);
+	/* that records stay where they are is an error where a database was asked for */
+	if (!status && strcmp(request->options.directory, PROFILE_DIRECTORY) != 0)
+		status = kept;
+	added = add_newest_of(profile, request, &runs);
+	loc_runs_fini(&runs);
+	status = status ? status : added;
+	if (profile->record_count || status)
+		return status;
+	if (!request->options.request.epoch)
+		return say_there_is_none(directory);
+	message_print(request->options.directory, "epoch %s has no loops: 'dcpiloc' keeps them",
+	              request->options.request.epoch);
+	return STATUS_FAILURE;
+}
+
+static int
+add_all(struct loc_profile *profile, struct dcpiloc_request *request)
+{
+	const char *directory = getenv(LOCALITY_DIRECTORY);
+	char by_default[64];
+
+	if (request->directory || request->file_count)
+		return add_files(profile, request);
+	if (!directory || !*directory) {
+		snprintf(by_default, sizeof(by_default), LOCALITY_DEFAULT_DIRECTORY, (unsigned)geteuid());
+		directory = by_default;
+	}
+	return add_newest(profile, request, directory);
 }
 
 /* ---- the report ---- */
@@ -249,7 +430,7 @@ advise_and_print(const struct loc_profile *profile, const struct dcpiloc_request
 }
 
 static int
-report(const struct dcpiloc_request *request)
+report(struct dcpiloc_request *request)
 {
 	struct loc_profile profile;
 	int status, printed = STATUS_OK;

@@ -306,15 +306,13 @@ make_room(struct adding *adding)
 }
 
 int
-loc_profile_add(struct loc_profile *profile, int fd)
+loc_profile_add_record(struct loc_profile *profile, struct locality_record *record)
 {
 	struct adding adding = {.profile = profile};
 	const struct locality_visitor visitor = {begin, enter, refer, &adding};
-	struct locality_record **place, *record;
-	int err = locality_record_read(fd, &record);
+	struct locality_record **place;
+	int err;
 
-	if (err)
-		return err;
 	place = ARRAY_APPEND(profile->records, profile->record_count, profile->record_room);
 	if (!place) {
 		locality_record_free(record);
@@ -334,6 +332,15 @@ loc_profile_add(struct loc_profile *profile, int fd)
 	free(adding.first_last);
 	free(adding.lasts);
 	return err == -EPROTO ? 0 : err;
+}
+
+int
+loc_profile_add(struct loc_profile *profile, int fd)
+{
+	struct locality_record *record;
+	const int err = locality_record_read(fd, &record);
+
+	return err ? err : loc_profile_add_record(profile, record);
 }
 
 static int

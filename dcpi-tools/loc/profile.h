@@ -76,6 +76,9 @@ void loc_profile_fini(struct loc_profile *profile);
 /* Add what is in a file. 0; an error of locality_record_read(). What was before a fault in its events is added. */
 int loc_profile_add(struct loc_profile *profile, int fd);
 
+/* Likewise, a record that was read; it is the profile's, also after an error. */
+int loc_profile_add_record(struct loc_profile *profile, struct locality_record *record);
+
 /* 0 or -ENOMEM: then no lines are known. */
 int loc_profile_finish(struct loc_profile *profile);
 

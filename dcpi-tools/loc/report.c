@@ -100,12 +100,14 @@ is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t 
 /* ---- text ---- */
 
 static void
-print_head(const struct loc_profile *profile, const struct output *output)
+print_head(const struct loc_profile *profile, const struct loc_view *view, const struct output *output)
 {
 	const size_t loops = profile->loop_count - profile->function_count;
 	const size_t records = profile->record_count;
 	char time[TIME_TEXT_SIZE];
 
+	if (view->epoch)
+		fprintf(output->stream, "Epoch %" PRIu32 ": ", view->epoch);
 	(void)text_print(locality_record_program(profile->records[0]), output->stream);
 	if (records == 1)
 		fprintf(output->stream, ", process %" PRIu32 " of %s\n", locality_record_pid(profile->records[0]),
@@ -380,7 +382,7 @@ loc_print_text(const struct loc_profile *profile, const struct loc_view *view, c
 {
 	int err;
 
-	print_head(profile, output);
+	print_head(profile, view, output);
 	err = print_loops(profile, view, output);
 	if (!err)
 		err = print_functions(profile, view, output);
@@ -500,8 +502,9 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, c
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o}",
-	                            "schema", "dcpiloc/1", "program",
+		json_kept(json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o}",
+	                            "schema", "dcpiloc/1", "epoch",
+	                            view->epoch ? json_integer((json_int_t)view->epoch) : json_null(), "program",
 	                            json_shown(locality_record_program(profile->records[0])), "records",
 	                            (json_int_t)profile->record_count, "references", json_count(profile->count),
 	                            "skipped", json_count(profile->skipped), "word_bytes",

@@ -16,6 +16,7 @@
 struct loc_view {
 	const char *loop; /* only loops that are called so: loc_loop_is_called(); NULL: all */
 	size_t limit;     /* loops at most; 0: those with a thousandth of the references */
+	uint32_t epoch;   /* of the database, from which they are; 0: from files */
 };
 
 #define LOC_SIZE_TEXT 32

@@ -48,7 +48,9 @@
 #define LOCALITY_DIRECTORY         "DCPI_LOCALITY"         /* environment: where records are made; empty: nowhere */
 #define LOCALITY_PREFIX            "locality."             /* of a file's name: then the pid, '.' and a number */
 #define LOCALITY_DEFAULT_DIRECTORY "/tmp/dcpi-locality-%u" /* without that, of a user */
-#define LOCALITY_MAGIC             UINT64_C(0x32636f6c69706364)
+#define LOCALITY_FILES_MAX         1000u                   /* in a directory: programs that begin then leave none */
+#define LOCALITY_BYTES_MAX         (UINT64_C(1) << 30)     /* of these on the disk; likewise */
+#define LOCALITY_MAGIC             UINT64_C(0x33636f6c69706364)
 #define LOCALITY_TEXT_BYTES        (1u << 20)
 #define LOCALITY_CHUNKS            512u
 #define LOCALITY_CHUNK_BYTES       65536u
@@ -77,9 +79,11 @@ struct locality_header {
 	uint32_t text_bytes; /* of texts that are used */
 	uint32_t taken;      /* chunks; more than LOCALITY_CHUNKS: some had no room */
 	uint32_t texts_lost; /* loops whose text had no room */
-	uint32_t reserved;
-	char program[2048]; /* path, 0-terminated */
-	uint8_t padding[4096 - 2096];
+	uint32_t first_pid;  /* of the run: the process that began the program; its own, or a parent's that forked */
+	uint64_t first_ns;   /* when that began, or its first child that has a record; both say which records are of one
+	                        run */
+	char program[2048];  /* path, 0-terminated */
+	uint8_t padding[4096 - 2104];
 };
 
 struct locality_text {

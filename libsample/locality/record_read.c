@@ -220,8 +220,8 @@ read_at(int fd, void *data, size_t size, uint64_t offset)
 	return (size_t)got == size ? 0 : -EPROTO;
 }
 
-static int
-read_header(int fd, struct locality_header *header)
+int
+locality_header_read(int fd, struct locality_header *header)
 {
 	struct stat status;
 	int err;
@@ -244,10 +244,15 @@ read_header(int fd, struct locality_header *header)
 static int
 read_parts(int fd, struct locality_record *record)
 {
+	const uint64_t first = sizeof(record->header) + LOCALITY_TEXT_BYTES, size = record->header.size;
 	const uint32_t taken = record->header.taken;
+	/* one that was in a database ends where it was cut */
+	const uint32_t most = size < first || size - first >= (uint64_t)LOCALITY_CHUNKS * LOCALITY_CHUNK_BYTES
+	                              ? LOCALITY_CHUNKS
+	                              : (uint32_t)((size - first) / LOCALITY_CHUNK_BYTES);
 	int err;
 
-	record->chunk_count = taken < LOCALITY_CHUNKS ? taken : LOCALITY_CHUNKS;
+	record->chunk_count = taken < most ? taken : most;
 	record->texts = calloc(1, record->header.text_bytes + 1);
 	record->chunks = calloc(record->chunk_count + 1, sizeof(*record->chunks));
 	if (!record->texts || !record->chunks)
@@ -273,7 +278,7 @@ int
 locality_record_read(int fd, struct locality_record **record)
 {
 	struct locality_record *made = calloc(1, sizeof(*made));
-	int err = made ? read_header(fd, &made->header) : -ENOMEM;
+	int err = made ? locality_header_read(fd, &made->header) : -ENOMEM;
 
 	*record = NULL;
 	if (!err)
@@ -300,6 +305,12 @@ locality_record_free(struct locality_record *record)
 	free(record->texts);
 	free(record->chunks);
 	free(record);
+}
+
+const struct locality_header *
+locality_record_header(const struct locality_record *record)
+{
+	return &record->header;
 }
 
 const char *

@@ -60,6 +60,10 @@ struct locality_record;
 int locality_record_read(int fd, struct locality_record **record);
 void locality_record_free(struct locality_record *record); /* NULL is allowed */
 
+/* What begins it, checked: 0, or an error as above. */
+int locality_header_read(int fd, struct locality_header *header);
+
+const struct locality_header *locality_record_header(const struct locality_record *record);
 const char *locality_record_program(const struct locality_record *record); /* its path; "": not known */
 uint32_t locality_record_pid(const struct locality_record *record);
 uint64_t locality_record_began(const struct locality_record *record); /* since 1970, ns */

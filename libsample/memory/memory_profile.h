@@ -227,6 +227,7 @@ enum memory_part {
 	MEMORY_PART_OBJECTS = 6,
 	MEMORY_PART_ACCESSES = 7,
 	MEMORY_PART_TYPES = 8,
+	MEMORY_PART_LOOPS = 32, /* of no memory profile: records of loops (locality/record_rows.h) */
 };
 #define MEMORY_PARTS 9
 

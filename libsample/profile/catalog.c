@@ -70,7 +70,7 @@ unmatched_add(struct unmatched *seen, const char *name)
 
 struct epoch_name {
 	uint32_t id;     /* first, for array_compare_u32() */
-	bool is_counted; /* by dcpix or dcpiemu, of one program */
+	bool is_counted; /* by dcpix or dcpiemu, of one program; or without samples: dcpimem, dcpiloc */
 	bool is_imported;
 	bool continues; /* the one before */
 	char label[EPOCH_LABEL_SIZE];
@@ -106,7 +106,7 @@ names_read(const struct store *store, MDB_txn *txn, const char *host, struct epo
 			break;
 		}
 		name->id = epoch.id;
-		name->is_counted = epoch.event_count > 0 && epoch.events[0].encoding.type >= EVENT_TYPE_EMULATED;
+		name->is_counted = epoch.event_count == 0 || epoch.events[0].encoding.type >= EVENT_TYPE_EMULATED;
 		name->is_imported = epoch.is_imported;
 		name->continues = epoch.continues;
 		memcpy(name->label, epoch.label, sizeof(epoch.label));

@@ -3,8 +3,8 @@
  *
  * A memory profile is of one run, whose epoch has one slice: the rows are stored under that slice, so that they are
  * selected, moved and dropped with its samples. What is in a row, memory/ knows; here it is a byte string, compressed.
- * The key is big-endian: slice, part, number.
- * Thread rule: the profile's.
+ * So are records of loops, which locality/ knows: they are kept under a part of their own. The key is big-endian:
+ * slice, part, number. Thread rule: the profile's.
  */
 #ifndef DCPI_PROFILE_MEMORY_ROWS_H
 #define DCPI_PROFILE_MEMORY_ROWS_H
@@ -28,7 +28,23 @@ struct memory_rows {
 int memory_rows_make(const struct memory_profile *profile, struct memory_rows *rows); /* 0 or -ENOMEM */
 void memory_rows_fini(struct memory_rows *rows);
 
+/*
+ * Append a row of a part, whose rows are numbered from 0 on: a memory_row_visit, for a struct memory_rows. 0; -EFBIG:
+ * it is larger than MEMORY_ROW_SIZE_MAX; -ENOMEM.
+ */
+int memory_rows_add(void *rows, enum memory_part part, uint32_t number, const void *row, size_t size);
+
 /* ---- reading ---- */
+
+/* The epochs that have rows of a part, ascending, each once; the caller frees them. 0 or an error. */
+int memory_rows_epochs(struct profile *from, enum memory_part part, uint32_t **epochs, size_t *count);
+
+/*
+ * Visit an epoch's rows of a part in the order of their numbers; a negative result ends the walk. 0, that result,
+ * -ENOENT when there is none, -DCPI_EDAMAGED when one is missing, or an error of the store.
+ */
+int memory_rows_each(struct profile *from, enum memory_part part, uint32_t epoch, memory_row_visit *visit,
+                     void *context);
 
 /*
  * Read the memory profile of epoch *epoch; 0 there asks for the newest that has one, and is replaced by its id.

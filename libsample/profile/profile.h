@@ -23,7 +23,7 @@
 #include "profile/epoch.h"
 #include "tally/tally.h"
 
-#define PROFILE_SCHEMA       9
+#define PROFILE_SCHEMA       10
 #define PROFILE_DIRECTORY    "/var/lib/dcpi"
 #define PROFILE_SIZE_DEFAULT (UINT64_C(2) << 30) /* bytes */
 

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 sources=$top/tests/workloads/locality
-export DCPI_LOCALITY=$scratch/records
+export DCPI_LOCALITY=$scratch/records DCPI_DB=$scratch/db
 report=$scratch/report
 mkdir "$DCPI_LOCALITY" "$scratch/plain"
 
@@ -40,7 +40,7 @@ observe()
 {
 	rm -f "$DCPI_LOCALITY"/*
 	is_same "$@" || not_ok "$* does what it does without the plugin"
-	dcpiloc --json --limit 1000 >"$report" 2>"$scratch/err"
+	dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" >"$report" 2>"$scratch/err"
 }
 
 # of LOOP FILTER - of the function's loop with most references
@@ -207,6 +207,7 @@ printf '#!/bin/sh\necho 4\n' >"$scratch/old"
 chmod +x "$scratch/old"
 check_fails 'a compiler for which there is no plugin' 1 'there is no plugin for GCC 4' env CC="$scratch/old" dcpiloc --cflags
 check_fails 'a compiler that is none' 1 'it does not say its version' env CC=/bin/false dcpiloc --cflags
+"$scratch/program" sparse 1000 >"$scratch/out"
 record=$(echo "$DCPI_LOCALITY"/*)
 head -c 100000 "$record" >"$scratch/cut"
 check_fails 'a record that is cut' 1 'it is no record of a program' dcpiloc "$scratch/cut"

@@ -586,14 +586,14 @@ a_newer_schema_is_refused_and_left_alone(void **state)
 
 	assert_int_equal(try_open(fixture->directory, true), 0);
 	raw_open(&raw, fixture->directory);
-	raw_put(&raw, "meta", "schema", 6, "\1\12", 2);
+	raw_put(&raw, "meta", "schema", 6, "\1\13", 2);
 	assert_int_equal(mdb_drop(raw.txn, raw_table(&raw, "symbols"), 1), 0);
 	raw_close(&raw);
 	assert_int_equal(try_open(fixture->directory, false), -DCPI_ENEWER);
 	assert_int_equal(try_open(fixture->directory, true), -DCPI_ENEWER);
 	raw_open(&raw, fixture->directory);
 	assert_true(raw_entry_at(&raw, "meta", 2, &entry)); /* created, host, schema */
-	assert_memory_equal(entry.value, "\1\12", 2);
+	assert_memory_equal(entry.value, "\1\13", 2);
 	free(entry.key);
 	free(entry.value);
 	raw_close(&raw);
@@ -606,7 +606,7 @@ an_older_schema_is_read_and_a_writer_makes_it_the_present_one(void **state)
 	static const struct {
 		bool write;
 		const char *value;
-	} steps[] = {{false, "\1\1"}, {true, "\1\11"}};
+	} steps[] = {{false, "\1\1"}, {true, "\1\12"}};
 	struct raw_entry entry = {0};
 	struct raw raw;
 
