@@ -251,6 +251,8 @@ MEM_TESTS := $(addprefix $(BUILD)/tests/unit/dcpi-tools/mem_,collect_test faults
 	spe_areas_test spe_live_test word_trials_test)
 $(MEM_TESTS): $(MEM_OBJECTS) $(IMPORT_OBJECTS)
 $(MEM_TESTS): LIBS_TOOLS += $(LIBS_MEM)
+$(addprefix $(BUILD)/tests/unit/dcpi-tools/,cover_test trace_read_test): $(LOC_OBJECTS)
+$(BUILD)/tests/unit/dcpi-tools/trace_read_test: $(EMULATOR_OBJECTS) $(call objects,emulator/locality/tracing.c)
 $(BUILD)/tests/unit/dcpi-tools/series_test: $(LABEL_OBJECTS)
 $(addprefix $(BUILD)/tests/unit/dcpi-tools/,perf_import_test import_events_test import_tables_test build_ids_test): $(IMPORT_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/rows_test: $(call objects,dcpi-tools/stats/rows.c)
@@ -466,13 +468,14 @@ $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call arch
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
 
 # And so have the tools.
-TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz mem_import_fuzz archive_fuzz web_query_fuzz)
+TOOL_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,time_text_fuzz status_fuzz counts_file_fuzz trace_file_fuzz record_file_fuzz thread_list_fuzz import_fuzz mem_import_fuzz archive_fuzz web_query_fuzz)
 $(TOOL_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call objects,$(TOOL_COMMON)) $(CTL_OBJECTS) \
 		$(X_OBJECTS) $(IMPORT_OBJECTS) $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(filter %.a,$^) $(call room_libs,$(ROOMS)) $(LIBS_TOOLS)
 
 $(BUILD)/tests/fuzz/record_file_fuzz: $(call objects,dcpi-tools/emu/record_read.c)
+$(BUILD)/tests/fuzz/trace_file_fuzz: $(call objects,dcpi-tools/loc/trace_read.c)
 $(BUILD)/tests/fuzz/mem_import_fuzz: $(MEM_OBJECTS)
 $(BUILD)/tests/fuzz/mem_import_fuzz: LIBS_TOOLS += $(LIBS_MEM)
 $(BUILD)/tests/fuzz/thread_list_fuzz: $(call objects,dcpi-tools/emu/command.c emulator/setup.c)

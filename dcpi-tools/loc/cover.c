@@ -79,7 +79,7 @@ void
 cover_part(const struct locality_nest *nest, const struct locality_part *part, uint32_t bytes, struct line_set *lines,
            uint32_t owner, uint64_t *left)
 {
-	struct cover cover = {.base = part->base, .bytes = bytes};
+	struct cover cover = {.base = part->base, .bytes = bytes ? bytes : 1};
 	uint64_t at[LOCALITY_LEVELS] = {0};
 	uint32_t level = 0;
 

@@ -9,7 +9,7 @@
 
 #define LINES_MAX  (UINT32_C(1) << 22) /* of all loops; more are sampled */
 #define WORDS_MAX  64                  /* of a reference: vectors have 8 */
-#define COVERS_MAX (UINT64_C(1) << 27) /* lines of streams that are added one by one */
+#define COVERS_MAX (UINT64_C(1) << 26) /* lines of streams that are added one by one */
 
 #define MAJORITY(all) ((all) / 2)
 
@@ -104,6 +104,12 @@ words_of(const struct locality_reference *reference)
 	const uint32_t words = locality_words(reference->bytes);
 
 	return words < WORDS_MAX ? words : WORDS_MAX;
+}
+
+static uint32_t
+bytes_of(const struct locality_reference *reference)
+{
+	return reference->bytes < WORDS_MAX * LOCALITY_WORD_BYTES ? reference->bytes : WORDS_MAX * LOCALITY_WORD_BYTES;
 }
 
 /* NULL: no memory. */
@@ -234,7 +240,7 @@ enter(void *context, const struct locality_nest *nest)
 		if (part->indices || !iterations)
 			continue;
 		take_stride(&loop->references[part->reference], part->steps[part->level], iterations - 1);
-		cover_part(nest, part, loop->loop->references[part->reference].bytes, &adding->profile->lines,
+		cover_part(nest, part, bytes_of(&loop->loop->references[part->reference]), &adding->profile->lines,
 		           loop->owner, &adding->profile->covers_left);
 	}
 	return 0;
@@ -268,7 +274,7 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 	if (!loop->loop->by_entry)
 		count(adding, loop, 1, score.references);
 	if (loop->loop->references[at].kind != 's' || !loop->loop->by_entry) /* others are covered when it is entered */
-		line_set_add(&adding->profile->lines, loop->owner, address, loop->loop->references[at].bytes);
+		line_set_add(&adding->profile->lines, loop->owner, address, bytes_of(&loop->loop->references[at]));
 	reference->low = address < reference->low ? address : reference->low;
 	reference->high = address > reference->high ? address : reference->high;
 	if (last->is_known && !loop->loop->by_entry)

@@ -14,6 +14,7 @@
 #define AT_ONCE      2048 /* instructions that are read */
 #define HALVINGS_MAX 32   /* as line_set.c has them */
 #define NO_INDEX     UINT32_MAX
+#define KEYS_MAX     ((size_t)1 << 25) /* of all threads: beyond that fewer lines are sampled */
 
 /* A file that is being added. */
 struct trace_reading {

@@ -195,16 +195,62 @@ without_what_was_before_reuse_is_judged_late(void **state)
 	assert_near(locality_temporal(&score), 0, CLOSE);
 }
 
+/* A program that refers to few addresses never has so many that all are known. */
+static void
+reuse_of_few_addresses_is_judged_after_many_references(void **state)
+{
+	struct locality_score score = {0};
+
+	locality_window_begin(*state, false);
+	for (uint32_t i = 0; i < LOCALITY_WARM_REFERENCES; i++)
+		locality_window_add(*state, BASE + UINT64_C(8) * (i % 1024), &score);
+	assert_int_equal(score.judged, 0);
+	for (uint32_t i = 0; i < 1024; i++)
+		locality_window_add(*state, BASE + UINT64_C(8) * i, &score);
+	assert_int_equal(score.judged, 1024);
+	assert_near(locality_temporal(&score), 7.0 / LOCALITY_REUSE_BITS, CLOSE); /* 1,023 others: 9 is the bucket */
+}
+
+static void
+what_passes_has_a_stride_alone(void **state)
+{
+	struct locality_score score = {0};
+
+	for (unsigned i = 0; i < 100; i++)
+		locality_window_pass(*state, BASE + UINT64_C(16) * i, &score);
+	assert_int_equal(score.references, 100);
+	assert_int_equal(score.judged, 0);
+	assert_near(locality_spatial(&score), 0.495, CLOSE);
+}
+
+static void
+wide_accesses_have_words(void **state)
+{
+	(void)state;
+	assert_int_equal(locality_words(0), 1);
+	assert_int_equal(locality_words(1), 1);
+	assert_int_equal(locality_words(8), 1);
+	assert_int_equal(locality_words(9), 2);
+	assert_int_equal(locality_words(32), 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(neighbours_are_as_spatial_as_can_be), TEST(strides_are_in_words),
-		TEST(the_nearest_of_32_addresses_counts),  TEST(one_address_again_and_again_is_temporal_alone),
-		TEST(reuse_counts_by_powers_of_two),       TEST(distances_are_those_of_a_list),
-		TEST(what_is_too_long_ago_is_forgotten),   TEST(without_what_was_before_reuse_is_judged_late),
+		TEST(neighbours_are_as_spatial_as_can_be),
+		TEST(strides_are_in_words),
+		TEST(the_nearest_of_32_addresses_counts),
+		TEST(one_address_again_and_again_is_temporal_alone),
+		TEST(reuse_counts_by_powers_of_two),
+		TEST(distances_are_those_of_a_list),
+		TEST(what_is_too_long_ago_is_forgotten),
+		TEST(without_what_was_before_reuse_is_judged_late),
+		TEST(reuse_of_few_addresses_is_judged_after_many_references),
+		TEST(what_passes_has_a_stride_alone),
+		TEST(wide_accesses_have_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
