@@ -190,7 +190,8 @@ $(BUILD)/bin/dcpidiff: $(DIFF_OBJECTS)
 FLAME_OBJECTS := $(call objects,$(call sources,dcpi-tools/flame) dcpi-tools/diff/compare.c)
 $(BUILD)/bin/dcpiflame: $(FLAME_OBJECTS)
 $(BUILD)/obj/dcpi-tools/flame/svg.o: dcpi-tools/flame/flame.js
-CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc))
+# Strides are what dcpiloc's records say.
+CALC_OBJECTS := $(call objects,$(call sources,dcpi-tools/calc) $(addprefix dcpi-tools/loc/,cover.c profile.c strides.c))
 $(BUILD)/bin/dcpicalc: $(CALC_OBJECTS)
 PROF_OBJECTS := $(call objects,$(call sources,dcpi-tools/prof))
 $(BUILD)/bin/dcpiprof: $(PROF_OBJECTS)

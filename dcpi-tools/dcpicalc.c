@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "dcpi-tools/calc/graph.h"
 #include "dcpi-tools/calc/listing.h"
+#include "dcpi-tools/calc/references.h"
 #include "dcpi-tools/common/analysis_choice.h"
 #include "dcpi-tools/common/breakdown.h"
 #include "dcpi-tools/common/database.h"
@@ -56,7 +57,8 @@ struct calc_report {
 	struct model_choice model;
 	struct path_records records;
 	struct procedure_analysis *analysis;
-	struct other_cores left_out; /* of the procedure */
+	struct calc_references *references; /* NULL: not known */
+	struct other_cores left_out;        /* of the procedure */
 };
 
 /* The paths of the record, if frequencies may come `from` it. */
@@ -147,6 +149,10 @@ analyze_procedure(struct calc_report *report, struct database *database)
 	status = analyze(report);
 	if (status)
 		return status;
+	err = references_read(database->profile, &report->choice.found.code, report->analysis->graph,
+	                      &report->references);
+	if (err)
+		return database_cannot_read(database, err);
 	for (size_t event = 0, at = 0; event < report->selection->event_count; event++)
 		for (size_t i = 0; i < report->analysis->graph->instruction_count; i++)
 			other_cores_add(&report->left_out, report->selection, report->event, event,
@@ -176,6 +182,7 @@ calc_report_make(struct calc_report *report, const struct calc_request *request,
 static void
 calc_report_fini(struct calc_report *report)
 {
+	references_free(report->references);
 	procedure_analysis_free(report->analysis);
 	path_records_fini(&report->records);
 	procedure_choice_fini(&report->choice);
@@ -371,6 +378,7 @@ print_blocks(const struct calc_report *report, const struct output *output)
 		.syntax = report->request->procedure.syntax,
 		.cutoff_percent = report->request->cutoff_percent,
 		.is_in_order = report->model.pipeline.kind == PIPELINE_KIND_IN_ORDER,
+		.references = report->references,
 	};
 	struct listing listing;
 	size_t dropped;
@@ -505,8 +513,8 @@ instruction_json(const struct calc_report *report, uint32_t block_index, uint32_
 	const struct procedure_analysis *analysis = report->analysis;
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const uint32_t at = analysis->graph->blocks[block_index].first + index;
+	json_t *references = references_json(report->references, at), *object;
 	char text[INSTRUCTION_TEXT_SIZE];
-	json_t *object;
 
 	calc_instruction_text(report, at, text);
 	object = json_pack("{s:o, s:s, s:f, s:o, s:o, s:f, s:b, s:b, s:o, s:f, s:f, s:o}", "address",
@@ -518,7 +526,8 @@ instruction_json(const struct calc_report *report, uint32_t block_index, uint32_
 	                   schedule->lines[index].critical, "static_stalls", static_stalls_json(schedule, index),
 	                   "stall_cycles", analysis->stalls.instructions[at].stall_cycles, "unexplained",
 	                   analysis->stalls.instructions[at].unexplained, "stalls", stalls_json(&analysis->stalls, at));
-	return json_kept(object, add_samples(report, at, object));
+	return json_kept(object, add_samples(report, at, object) ||
+	                                 (references && json_object_set_new(object, "references", references)));
 }
 
 static json_t *

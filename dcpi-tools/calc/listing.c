@@ -66,6 +66,7 @@ listing_fini(struct listing *listing)
 		for (size_t k = 0; k < block->line_count; k++) {
 			free(block->lines[k].text);
 			free(block->lines[k].bubbles);
+			free(block->lines[k].references);
 		}
 		free(block->lines);
 	}
@@ -186,7 +187,7 @@ make_line(const struct listing_source *source, uint32_t block_index, uint32_t in
 	const struct flow_block *block = &analysis->graph->blocks[block_index];
 	const struct schedule *schedule = &analysis->schedules[block_index];
 	const struct schedule_line *least = &schedule->lines[index];
-	char text[INSTRUCTION_TEXT_SIZE];
+	char text[INSTRUCTION_TEXT_SIZE], references[REFERENCES_TEXT];
 	int err;
 
 	line->address = analysis->graph->instructions[block->first + index].address;
@@ -195,7 +196,9 @@ make_line(const struct listing_source *source, uint32_t block_index, uint32_t in
 	line->issue = issue_of(source, least, line->cycles);
 	instruction_format(source->code, &analysis->graph->instructions[block->first + index], source->syntax, text);
 	line->text = strdup(text);
-	err = line->text ? add_static_bubbles(schedule, index, line) : -ENOMEM;
+	if (*references_text(source->references, block->first + index, references))
+		line->references = strdup(references);
+	err = line->text && (line->references || !*references) ? add_static_bubbles(schedule, index, line) : -ENOMEM;
 	return err ? err : add_dynamic_bubble(source, block->first + index, line);
 }
 
@@ -437,6 +440,11 @@ print_line(struct listing_printer *printer, const struct listing_line *line)
 	print_cycles(printer, line);
 	for (size_t i = 0; i < line->culprit_count; i++)
 		fprintf(printer->stream, "%s%" PRIx64, i ? "," : " ", line->culprits[i]);
+	if (line->references) {
+		fprintf(printer->stream, "  %s# ", output_style(printer->output, STYLE_FAINT));
+		text_print(line->references, printer->stream);
+		fputs(output_plain(printer->output, STYLE_FAINT), printer->stream);
+	}
 	fputc('\n', printer->stream);
 }
 
@@ -478,6 +486,7 @@ static const char *const words[][2] = {
 	{"Culprit", "addresses of the instructions that the time may be lost for"},
 	{"(dual issue)", "issues together with the instruction before it"},
 	{"(in shadow)", "retires together with an older instruction"},
+	{"# stride", "bytes from one iteration of its loop to the next, as dcpiloc recorded them"},
 };
 
 static void

@@ -13,6 +13,7 @@
 
 #include "analysis/procedure.h"
 #include "code/decoder.h"
+#include "dcpi-tools/calc/references.h"
 #include "dcpi-tools/common/output.h"
 
 #define LISTING_REASONS    16
@@ -44,6 +45,7 @@ struct listing_line {
 	size_t bubble_count;
 	uint64_t culprits[LISTING_CULPRITS]; /* addresses */
 	size_t culprit_count;
+	char *references; /* how far apart those of a load or store are (references.h); NULL: not known */
 };
 
 struct listing_block {
@@ -64,8 +66,9 @@ struct listing_source {
 	const struct procedure_analysis *analysis;
 	const struct code_image *code;
 	enum listing_syntax syntax;
-	double cutoff_percent; /* of the time: blocks with less are left out */
-	bool is_in_order;      /* the pipeline */
+	double cutoff_percent;                    /* of the time: blocks with less are left out */
+	bool is_in_order;                         /* the pipeline */
+	const struct calc_references *references; /* NULL: not known */
 };
 
 /* The share of block `index` of the procedure's time, in percent. */

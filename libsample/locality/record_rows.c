@@ -229,17 +229,48 @@ locality_rows_read(struct profile *from, uint32_t epoch, locality_rows_take *tak
 
 /* ---- builds ---- */
 
-struct build_search {
-	const uint8_t *build_id;
-	size_t size;
-};
-
 #define FOUND (-EEXIST) /* ends the walk */
+
+/* Behind a build-id comes the loop's text, whose first words are its function, file and line. */
+static bool
+is_wanted_at(const struct locality_search *search, const uint8_t *build_id, const uint8_t *end)
+{
+	const size_t to_text = offsetof(struct locality_text, text) - offsetof(struct locality_text, build_id);
+	const char *file, *line;
+	char path[4096];
+
+	if ((size_t)(end - build_id) <= to_text)
+		return false;
+	build_id += to_text;
+	file = memchr(build_id, '\t', (size_t)(end - build_id));
+	line = file ? memchr(file + 1, '\t', (size_t)((const char *)end - file - 1)) : NULL;
+	/* the line ends before the piece does */
+	if (!line || (size_t)(line - file) > sizeof(path) ||
+	    !memchr(line + 1, '\t', (size_t)((const char *)end - line - 1)))
+		return false;
+	memcpy(path, file + 1, (size_t)(line - file - 1));
+	path[line - file - 1] = '\0';
+	return search->is_wanted(search->context, path, (uint32_t)strtoul(line + 1, NULL, 10));
+}
+
+/* Texts are searched for the build-id: one may have begun in the piece before. */
+static bool
+is_wanted_in(const struct locality_search *search, const uint8_t *piece, size_t size)
+{
+	const uint8_t *end = piece + size, *at = piece;
+
+	while ((at = memmem(at, (size_t)(end - at), search->build_id, search->size))) {
+		if (is_wanted_at(search, at, end))
+			return true;
+		at++;
+	}
+	return false;
+}
 
 static int
 search_row(void *context, enum memory_part part, uint32_t number, const void *row, size_t row_size)
 {
-	const struct build_search *search = context;
+	const struct locality_search *search = context;
 	struct byte_reader reader;
 	uint8_t *piece;
 	uint32_t record;
@@ -255,22 +286,22 @@ search_row(void *context, enum memory_part part, uint32_t number, const void *ro
 	if (err || place < sizeof(struct locality_header) || place >= CHUNKS_AT)
 		return err;
 	piece = decode_piece(&reader, size);
-	is_found = piece && memmem(piece, size, search->build_id, search->size);
+	is_found = piece && is_wanted_in(search, piece, size);
 	err = !piece ? -ENOMEM : is_found ? FOUND : 0;
 	free(piece);
 	return err;
 }
 
 int
-locality_rows_find(struct profile *from, const uint8_t *build_id, size_t size, uint32_t *epoch)
+locality_rows_find(struct profile *from, const struct locality_search *search, uint32_t *epoch)
 {
-	struct build_search search = {build_id, size};
+	struct locality_search searched = *search;
 	uint32_t *epochs;
 	size_t count;
 	int err = memory_rows_epochs(from, MEMORY_PART_LOOPS, &epochs, &count);
 
 	while (!err && count-- > 0) {
-		err = memory_rows_each(from, MEMORY_PART_LOOPS, epochs[count], search_row, &search);
+		err = memory_rows_each(from, MEMORY_PART_LOOPS, epochs[count], search_row, &searched);
 		if (err == FOUND)
 			*epoch = epochs[count];
 	}

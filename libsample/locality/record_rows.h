@@ -11,6 +11,7 @@
 #ifndef DCPI_LOCALITY_RECORD_ROWS_H
 #define DCPI_LOCALITY_RECORD_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,9 +36,16 @@ typedef int locality_rows_take(void *context, struct locality_record *record);
 int locality_rows_read(struct profile *from, uint32_t epoch, locality_rows_take *take, void *context);
 
 /*
- * The newest epoch that has loops of this build, *epoch; without reading what programs did. 0; -ENOENT: there is none;
+ * The newest epoch that has one of these loops, *epoch; without reading what programs did. 0; -ENOENT: there is none;
  * as memory_rows_each().
  */
-int locality_rows_find(struct profile *from, const uint8_t *build_id, size_t size, uint32_t *epoch);
+struct locality_search {
+	const uint8_t *build_id;
+	size_t size; /* 1 to LOCALITY_BUILD_ID_MAX */
+	/* Whether a loop of this build, in its function's file, is searched for. */
+	bool (*is_wanted)(const void *context, const char *file, uint32_t line);
+	const void *context;
+};
+int locality_rows_find(struct profile *from, const struct locality_search *search, uint32_t *epoch);
 
 #endif
