@@ -558,7 +558,8 @@ is_countable(tree value)
 void
 compare_at_exit(edge exit)
 {
-	gcond *last = safe_dyn_cast<gcond *>(last_stmt(exit->src));
+	const gimple_stmt_iterator end = gsi_last_nondebug_bb(exit->src);
+	gcond *last = gsi_end_p(end) ? NULL : dyn_cast<gcond *>(gsi_stmt(end));
 	gimple *comparison;
 	tree_code code;
 

@@ -20,10 +20,12 @@
 #include "dcpi-tools/common/message.h"
 #include "dcpi-tools/common/options.h"
 #include "dcpi-tools/common/output.h"
+#include "dcpi-tools/common/picture.h"
 #include "dcpi-tools/common/text.h"
 #include "dcpi-tools/emulated/run_directory.h"
 #include "dcpi-tools/loc/exact.h"
 #include "dcpi-tools/loc/flags.h"
+#include "dcpi-tools/loc/plot.h"
 #include "dcpi-tools/loc/profile.h"
 #include "dcpi-tools/loc/report.h"
 #include "dcpi-tools/loc/runs.h"
@@ -47,6 +49,7 @@ struct dcpiloc_request {
 	bool is_exact;
 	struct loc_exact_request exact;
 	const char *machine; /* NULL: nothing is tried */
+	const char *plot;    /* NULL: there is no picture */
 	bool tries;
 	bool without_database;
 };
@@ -79,6 +82,8 @@ check(void *checked, struct argp_state *state)
 		argp_error(state, "either files or --directory");
 	if (request->tries && !request->machine)
 		argp_error(state, "--try: on which machine? --machine NAME; 'dcpiemu machines' lists those described");
+	if (request->is_exact && request->plot)
+		argp_error(state, "--plot is for records: --exact has none");
 	if (request->machine && !request->tries)
 		argp_error(state, "--machine is for --try");
 	if (request->by_source && !request->compiler_flags)
@@ -108,6 +113,8 @@ static const struct option_row rows[] = {
 		"The run of this epoch: its number, its label, which is the program's name, or as dcpiprof(1) has it"),
 	OPTION_TRUE(1, "no-db", 0, struct dcpiloc_request, without_database,
                     "Keep nothing in the database: records stay where they are"),
+	OPTION_TEXT(1, "plot", "FILE", struct dcpiloc_request, plot,
+                    "Draw the loops by their scores, into a file .svg, .png, .pdf, or .gnuplot"),
 	OPTION_TRUE(1, "try", 0, struct dcpiloc_request, tries,
                     "Try remedies on the caches of a machine, and tiles, too"),
 	OPTION_TEXT(1, "machine", "NAME|FILE", struct dcpiloc_request, machine,
@@ -433,8 +440,10 @@ static int
 report(struct dcpiloc_request *request)
 {
 	struct loc_profile profile;
-	int status, printed = STATUS_OK;
+	int status = request->plot ? plot_check(request->plot) : STATUS_OK, printed = STATUS_OK;
 
+	if (status)
+		return status;
 	loc_profile_init(&profile);
 	status = add_all(&profile, request);
 	if (loc_profile_finish(&profile)) {
@@ -444,6 +453,8 @@ report(struct dcpiloc_request *request)
 	if (profile.record_count && request->view.loop && !has_loop(&profile, request->view.loop)) {
 		message_print(request->view.loop, "no loop or function that ran is called so: dcpiloc lists them");
 		printed = STATUS_USAGE;
+	} else if (profile.record_count && request->plot) {
+		printed = loc_plot(&profile, request->plot);
 	} else if (profile.record_count) {
 		printed = advise_and_print(&profile, request);
 	}

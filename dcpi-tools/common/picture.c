@@ -161,6 +161,16 @@ plot_begin(const char *path, double width, double height, FILE *stream)
 	        height / scale, unit);
 }
 
+void
+plot_begin_white(const char *path, double width, double height, FILE *stream)
+{
+	plot_begin(path, width, height, stream);
+	fputs("set object 1 rectangle from screen 0,0 to screen 1,1 behind "
+	      "fillcolor rgb '#ffffff' fillstyle solid noborder\n"
+	      "set border 3 linecolor rgb '#808080'\nset tics nomirror\nset key outside right top\n",
+	      stream);
+}
+
 static void
 print_shown(const char *name, bool is_format, FILE *stream)
 {

@@ -47,6 +47,9 @@ int plot_write(const char *path, picture_printer *print, const void *context);
 /* Print the beginning of a plot's text: the kind of picture, and its size, in pixels of a screen. */
 void plot_begin(const char *path, double width, double height, FILE *stream);
 
+/* As plot_begin(), for a picture that may be shown on any ground: its own is white, its frame grey, its key outside. */
+void plot_begin_white(const char *path, double width, double height, FILE *stream);
+
 /*
  * Print text from outside in single quotes, without anything that gnuplot would replace or execute. A name beside an
  * axis is a printf format for gnuplot; a title is not.

@@ -438,3 +438,9 @@ loc_stride_class(const struct locality_reference *text, const struct loc_referen
 		return STRIDE_ITSELF;
 	return reference->stride == bytes || reference->stride == -bytes ? STRIDE_NEXT : STRIDE_FAR;
 }
+
+double
+loc_profile_share(const struct loc_profile *profile, const struct loc_loop *loop)
+{
+	return profile->count ? (double)loop->count / (double)profile->count : 0;
+}

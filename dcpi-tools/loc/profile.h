@@ -67,6 +67,9 @@ struct loc_profile {
 	uint64_t covers_left;     /* lines of streams that may still be added one by one */
 };
 
+/* The loop's share of all references, after loc_profile_finish(). */
+double loc_profile_share(const struct loc_profile *profile, const struct loc_loop *loop);
+
 /* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
 bool loc_loop_is_called(const struct locality_loop *loop, const char *name);
 

@@ -81,12 +81,6 @@ footprint_of(const struct loc_loop *loop)
 	return sum;
 }
 
-static double
-share_of(const struct loc_profile *profile, const struct loc_loop *loop)
-{
-	return profile->count ? (double)loop->count / (double)profile->count : 0;
-}
-
 static bool
 is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t at, size_t shown)
 {
@@ -94,7 +88,8 @@ is_shown(const struct loc_profile *profile, const struct loc_view *view, size_t 
 		return false;
 	if (view->loop)
 		return loc_loop_is_called(profile->loops[at].loop, view->loop);
-	return view->limit ? shown < view->limit : !shown || share_of(profile, &profile->loops[at]) >= LEAST_SHARE;
+	return view->limit ? shown < view->limit
+	                   : !shown || loc_profile_share(profile, &profile->loops[at]) >= LEAST_SHARE;
 }
 
 /* ---- text ---- */
@@ -150,7 +145,7 @@ add_loop_row(const struct loc_profile *profile, const struct loc_loop *loop, str
 {
 	char kinds[KINDS_SIZE], size[LOC_SIZE_TEXT];
 
-	table_format(table, STYLE_PLAIN, "%.1f %%", PERCENT * share_of(profile, loop));
+	table_format(table, STYLE_PLAIN, "%.1f %%", PERCENT * loc_profile_share(profile, loop));
 	if (loop->entries) {
 		table_format(table, STYLE_PLAIN, "%" PRIu64, loop->entries);
 		table_format(table, STYLE_PLAIN, "%.1f", (double)loop->iterations / (double)loop->entries);
@@ -435,10 +430,11 @@ loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
 	                           "function", json_shown(loop->loop->function), "build_id",
 	                           build_id_text(loop->loop->build_id, loop->loop->build_id_size, build_id), "file",
 	                           json_shown(loop->loop->file), "line", (json_int_t)loop->loop->line, "depth",
-	                           (json_int_t)loop->loop->depth, "share", share_of(profile, loop), "references",
-	                           json_count(loop->count), "entries", json_count(loop->entries), "iterations",
-	                           json_count(loop->iterations), "spatial", locality_spatial(&loop->score), "temporal",
-	                           temporal_json(&loop->score), "range", json_count(footprint_of(loop)), "footprint",
+	                           (json_int_t)loop->loop->depth, "share", loc_profile_share(profile, loop),
+	                           "references", json_count(loop->count), "entries", json_count(loop->entries),
+	                           "iterations", json_count(loop->iterations), "spatial",
+	                           locality_spatial(&loop->score), "temporal", temporal_json(&loop->score), "range",
+	                           json_count(footprint_of(loop)), "footprint",
 	                           json_count(loop->lines * LINE_SET_BYTES), "left_out",
 	                           (json_int_t)loop->loop->left_out, "streams", references),
 	                 failed);

@@ -45,17 +45,6 @@ colour_of(unsigned node)
 	return colours[node % ARRAY_COUNT(colours)];
 }
 
-/* A picture may be shown on any ground: its own is white, and its frame grey. */
-static void
-begin_plot(const char *path, FILE *stream)
-{
-	plot_begin(path, WIDTH, HEIGHT, stream);
-	fputs("set object 1 rectangle from screen 0,0 to screen 1,1 behind "
-	      "fillcolor rgb '#ffffff' fillstyle solid noborder\n"
-	      "set border 3 linecolor rgb '#808080'\nset tics nomirror\nset key outside right top\n",
-	      stream);
-}
-
 /* ---- an object over time ---- */
 
 static const struct plot_unit *
@@ -98,7 +87,7 @@ print_object(const void *context, FILE *stream)
 	const struct plot_unit *unit = unit_of(plot->report->profile->objects[plot->member->object].size);
 	const char *separator = "plot ";
 
-	begin_plot(plot->path, stream);
+	plot_begin_white(plot->path, WIDTH, HEIGHT, stream);
 	for (unsigned node = 0; node < MEMORY_NODES_MAX; node++) {
 		if (plot->nodes[node])
 			print_points(plot, node, unit, stream);
@@ -176,7 +165,7 @@ print_threads(const void *context, FILE *stream)
 	const struct memory_profile *profile = plot->report->profile;
 	const uint64_t nodes = profile->totals.nodes ? profile->totals.nodes : 1;
 
-	begin_plot(plot->path, stream);
+	plot_begin_white(plot->path, WIDTH, HEIGHT, stream);
 	fputs("$threads << EOD\n", stream);
 	for (size_t i = 0; i < profile->thread_count; i++) {
 		if (!has_accesses(plot, i))

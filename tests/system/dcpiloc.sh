@@ -194,7 +194,19 @@ check_equal 'one loop, by its line, with its references' 3 "$(dcpiloc --loop "ke
 check_equal '... by its whole path' "$(dcpiloc --loop "kernels.c:$line")" "$(dcpiloc --loop "$sources/kernels.c:$line")"
 check_at_least 'all of a function' 6 "$(dcpiloc --loop multiply | grep -c 'kernels.c:[0-9]*  [a-z]')"
 
+if command -v gnuplot >/dev/null; then
+	check 'a picture of the loops' dcpiloc --plot "$scratch/plane.svg"
+	check_equal '... is one' 1 "$(grep -c '<svg' "$scratch/plane.svg")"
+else
+	skip 'a picture of the loops' 'gnuplot is not installed'
+fi
+dcpiloc --plot "$scratch/plane.gnuplot"
+check_equal '... with the loops by name' 1 "$(grep -c "1: multiply, kernels.c:$line" "$scratch/plane.gnuplot")"
+check_equal '... and what was published' 1 "$(grep -c '^0.422 0.714$' "$scratch/plane.gnuplot")"
+
 # ---- what goes wrong ----
+
+check_fails 'a picture of no kind' 2 'plane.jpeg' dcpiloc --plot "$scratch/plane.jpeg"
 
 check_fails 'a loop that is none' 2 'no loop or function that ran is called so' dcpiloc --loop nowhere.c:1
 check_fails 'no records' 1 'there is no record' dcpiloc --directory "$scratch/plain"
