@@ -23,16 +23,7 @@ compile()
 	local compiler=$1 options
 
 	read -ra options <<<"$2"
-	"$compiler" "${options[@]}" -J "$scratch" -o "$scratch/plain/program" "${@:3}" -lpthread 2>"$scratch/err" &&
-		"$compiler" "${options[@]}" -J "$scratch" "${cflags[@]}" -o "$scratch/program" "${@:3}" "${libs[@]}" \
-			-lpthread 2>>"$scratch/err"
-}
-
-compile_c()
-{
-	local compiler=$1 options
-
-	read -ra options <<<"$2"
+	[ "$compiler" != gfortran ] || options+=(-J "$scratch")
 	"$compiler" "${options[@]}" -o "$scratch/plain/program" "${@:3}" -lpthread 2>"$scratch/err" &&
 		"$compiler" "${options[@]}" "${cflags[@]}" -o "$scratch/program" "${@:3}" "${libs[@]}" -lpthread 2>>"$scratch/err"
 }
@@ -69,7 +60,7 @@ has_fortran=$(command -v gfortran)
 
 for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' '-O2 -fnon-call-exceptions' \
 	'-O0 -fchecking' '-O2 -fchecking'; do
-	compile_c gcc "$level -g" "$sources/kernels.c" || not_ok "compiled with $level" "$(cat "$scratch/err")"
+	compile gcc "$level -g" "$sources/kernels.c" || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
 	for name in add random sparse columns chase search members threads fork segv exit jump goto signals; do
 		is_same $name 300 2 || unlike+=" $name"
@@ -82,7 +73,7 @@ for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' 
 	close "$level: ... spatial" "$(awk 'BEGIN { print 299 / 300 }')" "$(function_of add .spatial)" 0.001
 	observe sparse 300
 	check_equal "$level: a loop in a loop" '1 1 1 300 3300 3600 300 301 1' "$(function_of multiply "$frequencies")"
-	compile_c g++ "$level -g" "$sources/throws.cc" && is_same || unlike+=' throws.cc'
+	compile g++ "$level -g" "$sources/throws.cc" && is_same || unlike+=' throws.cc'
 	if [ "$has_fortran" ]; then
 		compile gfortran "$level -g" "$sources/sparse.f90" && is_same || unlike+=' sparse.f90'
 		observe
@@ -94,7 +85,7 @@ done
 
 # ---- what is not known is not said ----
 
-compile_c gcc '-O2 -g' "$sources/kernels.c"
+compile gcc '-O2 -g' "$sources/kernels.c"
 observe chase 5000
 check_equal 'a list: how often its loop ran follows from its references' '1 1 1 5000 5001 1' "$(function_of chase "$frequencies")"
 observe random 1000
@@ -109,7 +100,7 @@ check_equal 'functions have a table' 1 "$(dcpiloc | grep -c '^ *1  *9  *1:[0-9]*
 check_equal 'one function, with the blocks of its references' 1 "$(dcpiloc --loop multiply | grep -c '  columns  *4$')"
 check_fails 'the source is looked at by the compiler' 2 '--source is for --cflags' dcpiloc --source
 cflags=("${optimized_flags[@]}")
-compile_c gcc '-O2 -g' "$sources/kernels.c"
+compile gcc '-O2 -g' "$sources/kernels.c"
 observe sparse 1000
 check_equal 'behind the optimizer, basic blocks have no numbers' '0 null' "$(jq -r '"\(.functions | length) \(.loops[0].block)"' "$report")"
 
@@ -117,7 +108,8 @@ check_equal 'behind the optimizer, basic blocks have no numbers' '0 null' "$(jq 
 
 if [ "$has_fortran" ]; then
 	for mode in source optimized; do
-		declare -n cflags=${mode}_flags
+		[ $mode = optimized ] || cflags=("${source_flags[@]}")
+		[ $mode = source ] || cflags=("${optimized_flags[@]}")
 		for level in -O0 -O2 -O3; do
 			compile gfortran "$level -g" "$sources/cg.f90" "$sources/cgm.f90" || not_ok "CG, $mode $level" "$(cat "$scratch/err")"
 			check "NAS CG, class S, $mode, $level: zeta is the specification's within 1e-10" "$scratch/program" S

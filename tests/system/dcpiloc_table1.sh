@@ -51,7 +51,7 @@ close()
 
 # ---- streamadd: 5 blocks, 1:200:1,000; 3 stride 1; spatial 0.999, temporal 0.1 ----
 
-gcc -O2 -g "${cflags[@]}" -o "$scratch/article" "$sources/article.c" "${libs[@]}" || not_ok 'article.c is compiled'
+check 'the programs in C are compiled' gcc -O2 -g "${cflags[@]}" -o "$scratch/article" "$sources/article.c" "${libs[@]}"
 observe "$scratch/article" streamadd 1000
 row streamadd
 check_equal 'streamadd: its references are 3 of stride 1' '0 3 0 0' "$classes"
@@ -86,8 +86,8 @@ if ! command -v gfortran >/dev/null; then
 	skip 'CGM' 'gfortran is not installed'
 	exit
 fi
-gfortran -O2 -J "$scratch" -c -o "$scratch/cg.o" "$sources/cg.f90" &&
-	gfortran -O2 -g "${cflags[@]}" -o "$scratch/cgm" "$sources/cgm.f90" "$scratch/cg.o" "${libs[@]}" || not_ok 'cgm.f90 is compiled'
+check 'CG is compiled' gfortran -O2 -J "$scratch" -c -o "$scratch/cg.o" "$sources/cg.f90"
+check '... and its product, with the plugin' gfortran -O2 -g "${cflags[@]}" -o "$scratch/cgm" "$sources/cgm.f90" "$scratch/cg.o" "${libs[@]}"
 observe "$scratch/cgm" A 1
 read -r _ rows _ elements <"$scratch/output"
 check_equal 'CGM: the matrix of class A has the elements of the article' '14000 1853104' "$rows $elements"
