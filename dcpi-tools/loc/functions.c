@@ -109,6 +109,14 @@ set_block(struct flow *flow, uint32_t block, double frequency)
 		flow->blocks[block] = frequency;
 }
 
+/* How often a reference was looked at. */
+static double
+times_of(const struct loc_loop *loop, uint32_t reference)
+{
+	return (double)loop->references[reference].score.references /
+	       loc_reference_words(&loop->loop->references[reference]);
+}
+
 /*
  * How often it was entered follows from the loops around it, if these say so: a burst may have ended within them, and
  * then its own entries are only a part.
@@ -124,7 +132,7 @@ take_loop(struct flow *flow, const struct loc_loop *loop)
 	}
 	for (uint32_t i = 0; i < loop->loop->count; i++)
 		if (loop->references[i].score.references)
-			set_block(flow, loop->loop->references[i].block, (double)loop->references[i].score.references);
+			set_block(flow, loop->loop->references[i].block, times_of(loop, i));
 }
 
 static void
@@ -191,7 +199,7 @@ add_references(struct loc_function *function, const struct loc_loop *loop, const
 		const struct loc_reference *reference = &loop->references[i];
 		const enum stride_class class = loc_stride_class(text, reference);
 		const double frequency = flow->blocks[text->block],
-			     times = frequency < 0 ? (double)reference->score.references : frequency;
+			     times = frequency < 0 ? times_of(loop, i) : frequency;
 
 		function->classes[class]++;
 		sums->times += times;

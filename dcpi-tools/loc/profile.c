@@ -98,8 +98,8 @@ is_same_program(const struct loc_profile *profile, size_t record, const struct l
 }
 
 /* The file may have any number of bytes. */
-static uint32_t
-words_of(const struct locality_reference *reference)
+uint32_t
+loc_reference_words(const struct locality_reference *reference)
 {
 	const uint32_t words = locality_words(reference->bytes);
 
@@ -130,7 +130,7 @@ add_loop(struct loc_profile *profile, const struct locality_loop *loop)
 	                           .references = references};
 	for (uint32_t i = 0; i < loop->count; i++) {
 		references[i].low = UINT64_MAX;
-		added->words += words_of(&loop->references[i]);
+		added->words += loc_reference_words(&loop->references[i]);
 	}
 	return added;
 }
@@ -267,7 +267,7 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 	if (!loop)
 		return -ENOMEM;
 	reference = &loop->references[at];
-	for (uint32_t i = 0; i < words_of(&loop->loop->references[at]); i++)
+	for (uint32_t i = 0; i < loc_reference_words(&loop->loop->references[at]); i++)
 		locality_window_add(adding->window, address + (uint64_t)i * LOCALITY_WORD_BYTES, &score);
 	add_score(&reference->score, &score);
 	add_score(&loop->score, &score);
@@ -432,7 +432,8 @@ loc_stride_class(const struct locality_reference *text, const struct loc_referen
 
 	if (text->kind == 'g')
 		return STRIDE_INDEX;
-	if (text->kind == 'i' && reference->strided <= MAJORITY(reference->score.references / words_of(text)) / 2)
+	if (text->kind == 'i' &&
+	    reference->strided <= MAJORITY(reference->score.references / loc_reference_words(text)) / 2)
 		return STRIDE_IRREGULAR;
 	if (reference->stride == 0)
 		return STRIDE_ITSELF;

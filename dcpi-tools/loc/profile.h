@@ -92,6 +92,9 @@ int loc_profile_finish(struct loc_profile *profile);
 int loc_profile_count_lines(const struct loc_profile *profile, const uint32_t *groups, size_t group_count,
                             uint64_t *lines);
 
+/* As how many references one counts in scores: those to a vector as one to each of its words, within a limit. */
+uint32_t loc_reference_words(const struct locality_reference *reference);
+
 enum stride_class loc_stride_class(const struct locality_reference *text, const struct loc_reference *reference);
 
 #endif

@@ -374,12 +374,56 @@ a_text_says_of_which_build_it_is(void **state)
 }
 
 static void
-a_text_that_is_damaged_is_refused(void **state)
+basic_blocks_have_numbers_where_the_source_was_looked_at(void **state)
 {
 	struct record_stage *stage = *state;
+	const struct locality_loop *loop;
 
-	add_text(stage, "f\tf.c\t1\t1\te\t0\nXs\t8\t13\ta");
-	assert_int_equal(visit(stage), -EPROTO);
+	add_text(stage, "add\tadd.c\t9\t0\tf\t0\nB\t_Z3addv\t5\t0>2 2>3 3>5 5>3 3>4 4>1 ");
+	add_text(stage, "add\tadd.c\t12\t1\te\t0\nB\t_Z3addv\t3\t2\t3\t3,4\nRs\t8\t13\ta\nWs\t8\t13\tb");
+	add_text(stage, text);
+	assert_int_equal(visit(stage), 0);
+	loop = locality_record_loop(stage->record, 0);
+	assert_true(loop->is_function);
+	assert_false(loop->by_entry);
+	assert_string_equal(loop->unique_name, "_Z3addv");
+	assert_int_equal(loop->blocks, 5);
+	assert_int_equal(loop->edge_count, 6);
+	assert_int_equal(loop->edges[3].from, 5);
+	assert_int_equal(loop->edges[3].to, 3);
+	loop = locality_record_loop(stage->record, 1);
+	assert_false(loop->is_function);
+	assert_string_equal(loop->unique_name, "_Z3addv");
+	assert_int_equal(loop->header, 3);
+	assert_int_equal(loop->preheader, 2);
+	assert_int_equal(loop->counted, 3);
+	assert_int_equal(loop->references[0].block, 3);
+	assert_int_equal(loop->references[1].block, 4);
+	assert_string_equal(loop->references[1].name, "b");
+	loop = locality_record_loop(stage->record, 2);
+	assert_string_equal(loop->unique_name, "");
+	assert_int_equal(loop->references[0].block, LOCALITY_NO_BLOCK);
+}
+
+static void
+a_text_that_is_damaged_is_refused(void **state)
+{
+	static const char *const damaged[] = {
+		"f\tf.c\t1\t1\te\t0\nXs\t8\t13\ta",
+		"f\tf.c\t1\t0\tf\t0",                                     /* a function without blocks */
+		"f\tf.c\t1\t0\tf\t0\nB\tf\t0\t",                          /* likewise */
+		"f\tf.c\t1\t0\tf\t0\nB\tf\t3\t0>99999 ",                  /* numbers are limited */
+		"f\tf.c\t1\t1\te\t0\nB\tf\t99999\t2\t3\t3",               /* the header's */
+		"f\tf.c\t1\t1\te\t0\nB\tf\t3\t2\t3\t99999\nRs\t8\t13\ta", /* a reference's */
+	};
+	struct record_stage *stage = *state;
+
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		memset(stage->header + 1, 0, 4096);
+		stage->header->text_bytes = 0;
+		add_text(stage, damaged[i]);
+		assert_int_equal(visit(stage), -EPROTO);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -388,11 +432,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_text_says_what_the_loop_is),     TEST(references_come_iteration_by_iteration),
-		TEST(a_gather_may_end_early),           TEST(a_nest_runs_in_its_order),
-		TEST(a_nest_without_references_ends),   TEST(threads_follow_one_another),
-		TEST(what_is_visited_is_bounded),       TEST(what_contradicts_itself_is_refused),
-		TEST(a_text_says_of_which_build_it_is), TEST(a_text_that_is_damaged_is_refused),
+		TEST(a_text_says_what_the_loop_is),
+		TEST(references_come_iteration_by_iteration),
+		TEST(a_gather_may_end_early),
+		TEST(a_nest_runs_in_its_order),
+		TEST(a_nest_without_references_ends),
+		TEST(threads_follow_one_another),
+		TEST(what_is_visited_is_bounded),
+		TEST(what_contradicts_itself_is_refused),
+		TEST(a_text_says_of_which_build_it_is),
+		TEST(a_text_that_is_damaged_is_refused),
+		TEST(basic_blocks_have_numbers_where_the_source_was_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
