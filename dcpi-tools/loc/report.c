@@ -500,7 +500,7 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, c
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o}",
+		json_kept(json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o}",
 	                            "schema", "dcpiloc/1", "epoch",
 	                            view->epoch ? json_integer((json_int_t)view->epoch) : json_null(), "program",
 	                            json_shown(locality_record_program(profile->records[0])), "records",

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 sources=$top/tests/workloads/locality
-export DCPI_LOCALITY=$scratch/records
+export DCPI_LOCALITY=$scratch/records DCPI_DB=$scratch/db
 report=$scratch/report
 mkdir "$DCPI_LOCALITY" "$scratch/plain"
 
@@ -38,7 +38,7 @@ observe()
 {
 	rm -f "$DCPI_LOCALITY"/*
 	is_same "$@" || not_ok "$* does what it does without the plugin"
-	dcpiloc --json --limit 1000 >"$report" 2>"$scratch/err"
+	dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" >"$report" 2>"$scratch/err"
 }
 
 # function_of NAME FILTER
@@ -96,8 +96,8 @@ check_equal 'a loop says in which blocks its references are' "$(function_of upda
 # ---- for a reader ----
 
 observe sparse 1000
-check_equal 'functions have a table' 1 "$(dcpiloc | grep -c '^ *1  *9  *1:[0-9]*:12000  .*multiply  *kernels.c:[0-9]*  ')"
-check_equal 'one function, with the blocks of its references' 1 "$(dcpiloc --loop multiply | grep -c '  columns  *4$')"
+check_equal 'functions have a table' 1 "$(dcpiloc --directory "$DCPI_LOCALITY" | grep -c '^ *1  *9  *1:[0-9]*:12000  .*multiply  *kernels.c:[0-9]*  ')"
+check_equal 'one function, with the blocks of its references' 1 "$(dcpiloc --directory "$DCPI_LOCALITY" --loop multiply | grep -c '  columns  *4$')"
 check_fails 'the source is looked at by the compiler' 2 '--source is for --cflags' dcpiloc --source
 cflags=("${optimized_flags[@]}")
 compile gcc '-O2 -g' "$sources/kernels.c"

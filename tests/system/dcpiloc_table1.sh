@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 sources=$top/tests/workloads/locality
-export DCPI_LOCALITY=$scratch/records
+export DCPI_LOCALITY=$scratch/records DCPI_DB=$scratch/db
 report=$scratch/report
 mkdir "$DCPI_LOCALITY"
 
@@ -19,7 +19,7 @@ observe()
 {
 	rm -f "$DCPI_LOCALITY"/*
 	"$@" >"$scratch/output" || not_ok "$*: it runs"
-	dcpiloc --json --limit 1000 >"$report"
+	dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" >"$report"
 }
 
 # row FUNCTION - what the article's table says of a program, of the function with its loops
