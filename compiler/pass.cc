@@ -57,6 +57,7 @@ namespace
 {
 
 const unsigned REFERENCES_MAX = 64; /* of a loop: others are not described */
+const unsigned LARGE_BLOCKS = 16;   /* of a loop, with those in it: leave_out_rare() */
 const unsigned LEVELS_MAX = 4;      /* of a nest, as calls.h has it */
 const unsigned BEHIND = 128;        /* in a level, as record.h has it */
 /* What a loop's iterations hand on to the next in registers, as record.h has it. */
@@ -577,6 +578,33 @@ compare_at_exit(edge exit)
 	update_stmt(last);
 }
 
+/*
+ * A reference that not each iteration has, and of which no stride but 0 is known, costs a test of the countdown in its
+ * block. In a loop that calls functions, or has others in it, it is left alone and counted: an interpreter has hundreds
+ * of them. If nothing with a stride is left of a large loop like that, all of it is.
+ */
+void
+leave_out_rare(described *loop)
+{
+	const bool is_large = loop->loop->num_nodes > LARGE_BLOCKS;
+	unsigned kept = 0;
+	bool has_stride = false;
+
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference ref = loop->references[i];
+		const bool is_known = (ref.affine && !integer_zerop(ref.step)) || ref.coefficient;
+
+		if (ref.conditional && !is_known)
+			continue;
+		has_stride |= is_known;
+		loop->references[kept++] = ref;
+	}
+	if (is_large && !has_stride)
+		kept = 0;
+	loop->left_out += loop->references.length() - kept;
+	loop->references.truncate(kept);
+}
+
 described *
 look_at_loop(class loop *loop)
 {
@@ -604,6 +632,8 @@ look_at_loop(class loop *loop)
 	/* what is called may not return, and indices behind that may be no memory of the program */
 	for (unsigned i = 0; i < found->references.length(); i++)
 		found->by_entry &= !found->calls || !found->references[i].coefficient;
+	if (!found->by_entry && (found->calls || loop->inner))
+		leave_out_rare(found);
 	found->carries = carries_of(loop) | (found->left_out ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
@@ -1323,21 +1353,29 @@ touches_in(const described *loop, tree text, basic_block block, unsigned first, 
 	return touches;
 }
 
-/* Each block with references says their addresses, if `left` is negative there; NULL_TREE: it is loaded for that. */
+/*
+ * Each block with references, but for `done`, says their addresses if `left` is negative there. Where `left` is not
+ * known (NULL_TREE: nowhere), it is loaded for that.
+ */
 void
-write_touches(const described *loop, tree text, tree left)
+write_touches(const described *loop, tree text, tree left, basic_block done)
 {
 	unsigned next = 0;
 
 	while (next < loop->references.length()) {
 		const basic_block block = gimple_bb(loop->references[next].statement);
 		gimple *last = last_to_follow(block);
-		const gimple_seq touches = touches_in(loop, text, block, next, &next);
+		gimple_seq touches;
 		gimple_stmt_iterator at;
 		basic_block rare;
 		tree here = left;
 
-		if (!here) {
+		if (block == done) {
+			next++;
+			continue;
+		}
+		touches = touches_in(loop, text, block, next, &next);
+		if (!here || !dominated_by_p(CDI_DOMINATORS, block, gimple_bb(SSA_NAME_DEF_STMT(here)))) {
 			gimple *load;
 
 			here = make_ssa_name(ssizetype);
@@ -1434,23 +1472,59 @@ write_register_countdown(const described *loop, tree text)
 				gimple_build_assign(callee.left, is_counted ? left : gimple_phi_result(carried)));
 	}
 	if (!block)
-		write_touches(loop, text, left);
+		write_touches(loop, text, left, NULL);
 }
 
-/* The countdown of a loop that calls functions stays in memory: these may count, too. */
+/* The first block that has references, and that each iteration passes. NULL: there is none. */
+basic_block
+first_block(const described *loop)
+{
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const basic_block block = gimple_bb(loop->references[i].statement);
+
+		if (dominated_by_p(CDI_DOMINATORS, loop->loop->latch, block))
+			return block;
+	}
+	return NULL;
+}
+
+/*
+ * The countdown of a loop that calls functions stays in memory: these may count, too. It is counted behind the first
+ * references that each iteration makes. Those behind take what it was there: what was called since may have begun or
+ * ended a burst, and an iteration that has only a part of its references does no harm.
+ */
 void
 write_memory_countdown(const described *loop, tree text)
 {
-	gimple_stmt_iterator at = gsi_after_labels(loop->loop->header);
-	const tree before = make_ssa_name(ssizetype);
-	gimple *load = gimple_build_assign(before, callee.left);
+	const basic_block block = first_block(loop);
+	const tree synced = make_ssa_name(ssizetype);
+	gimple_seq counting = NULL, rare = NULL;
+	gimple *last;
+	basic_block added;
+	gimple_stmt_iterator at;
+	unsigned first = 0;
 	tree left;
+	gcall *call;
 
-	gsi_insert_before(&at, load, GSI_SAME_STMT);
-	left = count_iteration(loop, before, load, NULL);
-	at = gsi_after_labels(gimple_bb(SSA_NAME_DEF_STMT(left)));
-	gsi_insert_before(&at, gimple_build_assign(callee.left, left), GSI_SAME_STMT);
-	write_touches(loop, text, NULL_TREE);
+	last = count_down(&counting, build_int_cst(ssizetype, loop->references.length()), &left);
+	call = gimple_build_call(callee.sync, 1, left);
+	gimple_call_set_lhs(call, synced);
+	add_call(&rare, call, loop->where);
+	gimple_seq_add_stmt(&rare, gimple_build_assign(callee.left, synced));
+	if (block) {
+		while (gimple_bb(loop->references[first].statement) != block)
+			first++;
+		gimple_seq_add_seq(&rare, touches_in(loop, text, block, first, &first));
+		at = gsi_for_stmt(last_to_follow(block));
+		gsi_insert_seq_after(&at, counting, GSI_SAME_STMT);
+	} else {
+		at = gsi_after_labels(loop->loop->header);
+		gsi_insert_seq_before(&at, counting, GSI_SAME_STMT);
+	}
+	added = add_rare_block(gimple_bb(last), last, left);
+	at = gsi_after_labels(added);
+	gsi_insert_seq_before(&at, rare, GSI_SAME_STMT);
+	write_touches(loop, text, left, block);
 }
 
 bool
@@ -1494,7 +1568,7 @@ write_loop(const described *loop)
 	if (loop->by_entry)
 		write_entry(loop, text);
 	else if (loop->loop->inner)
-		write_touches(loop, text, NULL_TREE); /* the loops in it count */
+		write_touches(loop, text, NULL_TREE, NULL); /* the loops in it count */
 	else if (may_count_in_register(loop))
 		write_register_countdown(loop, text);
 	else
@@ -1522,6 +1596,20 @@ class locality_pass : public gimple_opt_pass
 	unsigned int execute(function *function) final override;
 };
 
+/* What is left out of loops without a text is counted in that of another loop of the function. */
+void
+count_left_alone(const vec<described *> &loops)
+{
+	described *counted = NULL;
+
+	for (unsigned i = 0; i < loops.length() && !counted; i++)
+		if (!loops[i]->references.is_empty())
+			counted = loops[i];
+	for (unsigned i = 0; i < loops.length() && counted; i++)
+		if (loops[i]->references.is_empty())
+			counted->left_out += loops[i]->left_out;
+}
+
 unsigned int
 locality_pass::execute(function *function)
 {
@@ -1546,6 +1634,7 @@ locality_pass::execute(function *function)
 		declare_callees();
 	for (auto loop : loops_list(function, LI_FROM_INNERMOST))
 		loops.safe_push(look_at_loop(loop));
+	count_left_alone(loops);
 	for (unsigned i = 0; i < loops.length(); i++) {
 		nest *found = look_at_nest(loops, loops[i]);
 
@@ -1578,6 +1667,7 @@ locality_pass::execute(function *function)
 	if (!writes)
 		return 0;
 	scev_reset();
+	mark_irreducible_loops(); /* what was written there belongs to them */
 	mark_virtual_operands_for_renaming(function);
 	if (loops_state_satisfies_p(LOOP_CLOSED_SSA))
 		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa_only_virtuals);

@@ -31,7 +31,7 @@
 #define BURST        ((ssize_t)512 << 10)
 #define FIRST_WORDS  (512u << 10) /* of events: a burst ends also when it has so many */
 #define BURST_WORDS  (256u << 10)
-#define PAUSE        ((ssize_t)48 << 20) /* references between bursts */
+#define PAUSE        ((ssize_t)96 << 20) /* references between bursts */
 #define PAUSE_BURSTS 4                   /* after so many, pauses are twice as long: the file is enough for months */
 #define PAUSES_MAX   24
 #define PAGE         4096u
@@ -55,8 +55,10 @@ static _Thread_local struct {
 	ssize_t paused;      /* from where it counted down before that */
 	uint32_t words;      /* of the burst's events */
 	uint32_t bursts;     /* that have begun */
-	bool is_inside;      /* it is here: a handler that interrupts it records nothing */
-	bool is_recording;   /* in a burst */
+	const char *text;    /* that was last looked up; NULL: none yet */
+	uint32_t place, text_generation;
+	bool is_inside;    /* it is here: a handler that interrupts it records nothing */
+	bool is_recording; /* in a burst */
 } self __attribute__((tls_model("initial-exec")));
 
 static struct locality_header *file; /* NULL: there is none */
@@ -414,6 +416,18 @@ place_of(struct locality_header *into, const char *text)
 	return place;
 }
 
+/* As place_of(); most events are of the loop that the one before was of. */
+static inline uint32_t
+place_again(struct locality_header *into, const char *text)
+{
+	if (self.text != text || self.text_generation != generation) {
+		self.place = place_of(into, text);
+		self.text_generation = generation;
+		self.text = self.place == NO_TEXT ? NULL : text;
+	}
+	return self.place;
+}
+
 /* ---- events ---- */
 
 static struct locality_chunk *
@@ -502,7 +516,7 @@ static void
 write_loop_event(struct locality_header *into, enum locality_event kind, const char *text, unsigned number,
                  unsigned level, uint64_t *words, uint32_t count)
 {
-	const uint32_t place = place_of(into, text);
+	const uint32_t place = place_again(into, text);
 
 	if (place == NO_TEXT)
 		return;
@@ -603,7 +617,7 @@ dcpi_locality_gather(const char *text, unsigned number, size_t iterations, const
 	if (self.is_inside || !into)
 		return;
 	self.is_inside = true;
-	place = place_of(into, text);
+	place = place_again(into, text);
 	if (place != NO_TEXT)
 		write_gather(into, locality_event_word(LOCALITY_GATHER, number, place), iterations, base, coefficient,
 		             index, index_step, index_bytes);

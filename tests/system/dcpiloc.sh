@@ -151,11 +151,11 @@ check_at_least '... and has the handler'\''s' 2 "$(of add .entries)"
 
 # with a heap of nothing the compiler collects its garbage before each pass
 for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' '-O2 -fnon-call-exceptions' '-O2 -fchecking' \
-	'-O2 --param ggc-min-expand=0 --param ggc-min-heapsize=0'; do
+	'-O2 --param ggc-min-expand=0 --param ggc-min-heapsize=0' '-Os -fchecking'; do
 	# shellcheck disable=SC2086 # words
 	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
-	for name in add random sparse columns chase search members dense ragged threads fork segv exit jump goto signals; do
+	for name in add random sparse columns chase search members dense ragged threads fork segv exit jump goto signals words; do
 		is_same $name 300 2 || unlike+=" $name"
 	done
 	check_equal "$level: which programs do not do what they do without the plugin" '' "$unlike"

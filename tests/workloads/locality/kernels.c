@@ -439,6 +439,75 @@ multiply_beside_signals(void)
 	return sum;
 }
 
+static uint8_t letters[256], *written;
+
+static __attribute__((noinline)) unsigned
+is_letter(unsigned code)
+{
+	return letters[code % 256] & 1;
+}
+
+/* Letters are put together and written in capitals: two jumps into a loop make a region with several entries. */
+static __attribute__((noinline)) uint64_t
+take_words(const uint8_t *at, const uint8_t *end)
+{
+	uint8_t *to = written;
+	uint64_t words = 0;
+	unsigned code;
+
+	for (;;) {
+		for (;; at++) {
+			if (at >= end)
+				return words * 1000003 + (uint64_t)(to - written);
+			code = *at;
+			if (code & 0x80) {
+				if (is_letter(code))
+					goto wide;
+			} else if (is_letter(code)) {
+				goto narrow;
+			}
+		}
+		while (at < end) {
+			if (to >= written + size)
+				to = written;
+			code = *at;
+			if (code & 0x80) {
+				if (!is_letter(code))
+					break;
+			wide:
+				*to++ = (uint8_t)(code + is_letter(code >> 1));
+				at++;
+			} else if (!is_letter(code)) {
+				break;
+			} else {
+			narrow:
+				*to++ = *at >= 'a' && *at <= 'z' ? *at - 32 : *at;
+				at++;
+			}
+		}
+		words++;
+	}
+}
+
+static uint64_t
+take_all_words(void)
+{
+	uint8_t *text = get(size);
+	uint64_t seed = 1, value;
+
+	for (size_t i = 0; i < size; i++)
+		text[i] = (uint8_t)next_random(&seed);
+	for (size_t i = 0; i < sizeof(letters); i++)
+		letters[i] = next_random(&seed) % 3 ? 1 : 0;
+	written = get(size);
+	value = take_words(text, text + size);
+	for (size_t i = 0; i < size; i++)
+		value = value * 31 + written[i];
+	free(text);
+	free(written);
+	return value;
+}
+
 static const struct {
 	const char *name;
 	uint64_t (*run)(void);
@@ -451,6 +520,7 @@ static const struct {
 	{"fork", add_in_child},     {"segv", add_and_fault},
 	{"exit", add_and_end},      {"jump", jump_all},
 	{"goto", interpret_all},    {"signals", multiply_beside_signals},
+	{"words", take_all_words},
 };
 
 int
