@@ -456,6 +456,7 @@ bench-stacks: all workloads
 # What describing loops costs programs, beside cachegrind; some minutes.
 bench-locality: all
 	bench/locality --write docs/benchmarks.md
+	bench/locality_exact --write docs/benchmarks.md
 
 # What recording memory objects costs, beside heaptrack; some minutes.
 bench-tracker: all workloads

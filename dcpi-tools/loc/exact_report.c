@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -171,6 +172,16 @@ print_instructions(const struct exact_report *report, const struct output *outpu
 	return err;
 }
 
+/* Of k lines that are kept, the relative standard error is 1 / sqrt(k). */
+static void
+print_line_sample(const char *what, uint32_t halvings, uint64_t footprint, FILE *stream)
+{
+	const double kept = (double)footprint / LINE_SET_BYTES / (double)(UINT64_C(1) << halvings);
+
+	fprintf(stream, "%s are counted from one line in %" PRIu64 ": that of all is within %.2f %%.\n", what,
+	        UINT64_C(1) << halvings, kept > 0 ? PERCENT * ERRORS / sqrt(kept) : PERCENT);
+}
+
 static void
 print_sampling(const struct exact_report *report, FILE *stream)
 {
@@ -187,11 +198,10 @@ print_sampling(const struct exact_report *report, FILE *stream)
 	else if (join->sampled > 0)
 		fputs(": too few to say how far the exact temporal score of all may be off.\n", stream);
 	if (report->trace->halvings)
-		fprintf(stream, "Exact footprints are counted from one line in %" PRIu64 ".\n",
-		        UINT64_C(1) << report->trace->halvings);
+		print_line_sample("Exact footprints", report->trace->halvings, join->exact.footprint, stream);
 	if (report->profile->keys && report->profile->keys->halvings)
-		fprintf(stream, "Footprints of the record are counted from one line in %" PRIu64 ".\n",
-		        UINT64_C(1) << report->profile->keys->halvings);
+		print_line_sample("Footprints of the record", report->profile->keys->halvings,
+		                  join->estimated.footprint, stream);
 }
 
 static void

@@ -19,8 +19,7 @@
 #include "emulator/plugin_api.h"
 
 #define LIBRARY         "libdcpi-locality.so"
-#define LINKER          "ld-"
-#define IMAGES_MAX      64 /* that are the library or the dynamic linker */
+#define IMAGES_MAX      64 /* that are the library, or what it may call */
 #define ARCH_PRCTL      158
 #define ARCH_SET_FS     0x1002
 #define CALL            0xe8 /* of x86 */
@@ -93,19 +92,33 @@ refer_unrecorded(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, vo
 
 /* ---- translation ---- */
 
+static enum trace_code
+code_of_path(const char *path)
+{
+	static const char *const system[] = {"ld-", "libc.so", "libc-", "libpthread"};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (strcmp(name, LIBRARY) == 0)
+		return TRACE_LIBRARY;
+	for (unsigned i = 0; i < sizeof(system) / sizeof(system[0]); i++) {
+		if (strncmp(name, system[i], strlen(system[i])) == 0)
+			return TRACE_SYSTEM;
+	}
+	return TRACE_PROGRAM;
+}
+
 static int
 add_image(void *context, const struct record_mmap *image)
 {
-	const char *slash = strrchr(image->path, '/'), *name = slash ? slash + 1 : image->path;
-	const bool is_library = strcmp(name, LIBRARY) == 0;
+	const enum trace_code code = code_of_path(image->path);
 	int err = process_file_add_image(context, image);
 
 	if (err)
 		return err;
 	state.image_count++;
-	if ((is_library || strncmp(name, LINKER, strlen(LINKER)) == 0) && state.special_count < IMAGES_MAX) {
+	if (code != TRACE_PROGRAM && state.special_count < IMAGES_MAX) {
 		state.special[state.special_count].image = state.image_count;
-		state.special[state.special_count++].code = is_library ? TRACE_LIBRARY : TRACE_LINKER;
+		state.special[state.special_count++].code = code;
 	}
 	return 0;
 }
@@ -113,6 +126,8 @@ add_image(void *context, const struct record_mmap *image)
 static enum trace_code
 code_of(uint32_t image)
 {
+	if (image == 0)
+		return TRACE_SYSTEM;
 	for (unsigned i = 0; i < state.special_count; i++) {
 		if (state.special[i].image == image)
 			return state.special[i].code;

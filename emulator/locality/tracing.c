@@ -32,13 +32,12 @@ struct trace_thread {
 	uint64_t last_store; /* address */
 	/* the run-time library */
 	bool is_inside;      /* it, or what it calls, is executing */
-	uint32_t last;       /* block outside it */
-	uint32_t last_own;   /* the last one that was not the dynamic linker's */
+	uint32_t last_own;   /* the last block of the program */
 	uint32_t last_call;  /* likewise, and ended with a call */
+	uint32_t since_call; /* own blocks after that */
 	uint32_t cut_call;   /* its beginning, if that is on another page; 0: none */
 	bool has_returned;   /* the last own block continues behind a call of the library */
 	uint64_t pushed;     /* the address to which its last call stored where it returns to */
-	uint32_t callers[2]; /* images: when a block of one of these begins, the library has returned */
 	uint64_t thread_pointer;
 };
 
@@ -252,10 +251,8 @@ tracing_enter_library(struct tracing *tracing, unsigned vcpu)
 	if (!thread || thread->is_inside)
 		return;
 	thread->is_inside = true;
-	thread->callers[0] = tracing->blocks[thread->last].image;
-	thread->callers[1] = tracing->blocks[thread->last_own].image;
-	if (!thread->last_call)
-		return; /* the dynamic linker initialises it */
+	if (!thread->last_call || thread->since_call > 1)
+		return; /* the dynamic linker initialises it, or a signal's handler returns to it */
 	thread->pushed = thread->last_store;
 	leave_out_from(tracing, thread, thread->last_call, false);
 	leave_out_frame(tracing, thread, thread->last_call);
@@ -274,8 +271,8 @@ is_cut(const struct tracing *tracing, uint32_t before, uint32_t block)
 }
 
 /*
- * The library is left when a block of an image that called it begins. A signal's handler leaves it, too; the library's
- * next block enters it again.
+ * The library is left when a block of the program begins. A signal's handler leaves it, too; the library's next block
+ * enters it again.
  */
 void
 tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
@@ -286,18 +283,17 @@ tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
 
 	if (!thread)
 		return;
-	if (thread->is_inside && entered->image != thread->callers[0] && entered->image != thread->callers[1])
+	if (entered->code != TRACE_PROGRAM)
 		return;
 	cut = is_cut(tracing, thread->last_own, block);
 	returns = thread->is_inside || (cut && thread->has_returned);
 	if (returns)
 		leave_out_frame(tracing, thread, block);
 	thread->is_inside = false;
-	thread->last = block;
-	if (entered->code == TRACE_LINKER)
-		return;
 	thread->has_returned = returns;
+	thread->since_call++;
 	if (entered->calls) {
+		thread->since_call = 0;
 		thread->cut_call = cut ? thread->last_own : 0;
 		thread->last_call = block;
 	}

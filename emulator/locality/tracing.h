@@ -19,7 +19,7 @@ struct tracing;
 /* Whose code a block is. */
 enum trace_code {
 	TRACE_PROGRAM, /* of the program and its libraries */
-	TRACE_LINKER,  /* the dynamic linker's: it comes before any function that is called for the first time */
+	TRACE_SYSTEM,  /* libc's, the dynamic linker's, or of no file: the library may call it */
 	TRACE_LIBRARY, /* the run-time library's, with which the program writes its record */
 };
 

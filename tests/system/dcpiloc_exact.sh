@@ -92,6 +92,10 @@ check_equal 'of four threads' 12000 "$(jq -r '.loops[] | select(.function == "ad
 trace "$scratch/kernels" fork 1000
 check_equal 'of a child, too' '2 9000' "$(jq -r '"\(.processes) \(.loops[] | select(.function == "add") | .exact.references)"' "$report")"
 
+trace "$scratch/kernels" signals 5000
+check "beside a handler that has loops: 165000, and $(jq '[.loops[] | select(.function == "multiply") | .exact.references] | max' "$report")" \
+	awk -v x="$(jq '[.loops[] | select(.function == "multiply") | .exact.references] | max' "$report")" 'BEGIN { exit !(x >= 164900 && x <= 165100) }'
+
 # ---- reuse that is sampled ----
 
 trace "$scratch/twelve" sparse 300

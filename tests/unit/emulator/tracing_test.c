@@ -20,7 +20,6 @@
 
 enum traced_image {
 	IMAGE_PROGRAM = 1,
-	IMAGE_LINKER,
 	IMAGE_LIBC,
 };
 
@@ -78,7 +77,7 @@ add_block(struct tracing_fixture *fixture, uint32_t block, enum traced_image ima
 		.image = image,
 		.first = block * BLOCK_SIZE,
 		.count = BLOCK_SIZE,
-		.code = image == IMAGE_LINKER ? TRACE_LINKER : TRACE_PROGRAM,
+		.code = image == IMAGE_LIBC ? TRACE_SYSTEM : TRACE_PROGRAM,
 		.calls = calls,
 	};
 
@@ -138,7 +137,7 @@ a_wide_access_is_one_to_each_word(void **state)
 	assert_int_equal(references_of(fixture, first), 5);
 }
 
-/* Until a block of the image that called it begins; libc's are the library's, too. */
+/* Until a block of the program begins; what libc does for it is left out, too. */
 static void
 the_library_is_left_out(void **state)
 {
@@ -165,7 +164,7 @@ a_call_of_the_library_is_left_out(void **state)
 	struct tracing_fixture *fixture = *state;
 	const uint32_t caller = add_block(fixture, 1, IMAGE_PROGRAM, true),
 		       table = add_block(fixture, 2, IMAGE_PROGRAM, false),
-		       linker = add_block(fixture, 3, IMAGE_LINKER, false),
+		       linker = add_block(fixture, 3, IMAGE_LIBC, false),
 		       after = add_block(fixture, 9, IMAGE_PROGRAM, false);
 
 	for (unsigned i = 0; i < 20; i++) {
@@ -194,6 +193,34 @@ a_call_of_the_library_is_left_out(void **state)
 	assert_int_equal(references_of(fixture, after), 0);
 	assert_int_equal(references_of(fixture, after + 1), 20);
 	assert_int_equal(part_of(fixture)->left_out, 80);
+}
+
+/* Its handler is the program's, and the library goes on where it was. */
+static void
+a_signal_leaves_the_library(void **state)
+{
+	struct tracing_fixture *fixture = *state;
+	const uint32_t caller = add_block(fixture, 1, IMAGE_PROGRAM, true),
+		       table = add_block(fixture, 2, IMAGE_PROGRAM, false),
+		       handler = add_block(fixture, 9, IMAGE_PROGRAM, false),
+		       libc = add_block(fixture, 20, IMAGE_LIBC, false);
+
+	for (unsigned i = 0; i < 20; i++) {
+		tracing_enter(fixture->tracing, 0, 1);
+		refer(fixture, caller + 3, STACK - 8, 8, true);
+		tracing_enter(fixture->tracing, 0, 2);
+		refer(fixture, table, BASE + 0x10000, 8, false);
+		tracing_enter_library(fixture->tracing, 0);
+		tracing_enter(fixture->tracing, 0, 9);
+		refer(fixture, handler, BASE + 8 * i, 8, false);
+		tracing_enter_library(fixture->tracing, 0);
+		tracing_enter(fixture->tracing, 0, 20);
+		refer(fixture, libc, BASE + 8 * i, 8, false);
+	}
+	assert_int_equal(references_of(fixture, caller + 3), 0);
+	assert_int_equal(references_of(fixture, table), 0);
+	assert_int_equal(references_of(fixture, handler), 20);
+	assert_int_equal(references_of(fixture, libc), 0);
 }
 
 /* Where the library stores in a thread's own memory; and where the program reads how far that is. */
@@ -298,6 +325,7 @@ main(void)
 		TEST(a_wide_access_is_one_to_each_word),
 		TEST(the_library_is_left_out),
 		TEST(a_call_of_the_library_is_left_out),
+		TEST(a_signal_leaves_the_library),
 		TEST(the_countdown_is_left_out),
 		cmocka_unit_test_setup_teardown(behind_what_is_exact_reuse_is_sampled, set_up_sampling, tear_down),
 		TEST(a_child_begins_anew),
