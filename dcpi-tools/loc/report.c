@@ -426,20 +426,19 @@ loop_json(const struct loc_profile *profile, const struct loc_loop *loop)
 
 	for (uint32_t i = 0; i < loop->loop->count; i++)
 		failed |= json_array_append_new(references, reference_json(loop, i));
-	return json_kept(json_pack("{s:o, s:s, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:I, s:o, s:o}",
-	                           "function", json_shown(loop->loop->function), "build_id",
-	                           build_id_text(loop->loop->build_id, loop->loop->build_id_size, build_id), "file",
-	                           json_shown(loop->loop->file), "line", (json_int_t)loop->loop->line, "depth",
-	                           (json_int_t)loop->loop->depth, "share", loc_profile_share(profile, loop),
-	                           "references", json_count(loop->count), "entries", json_count(loop->entries),
-	                           "iterations", json_count(loop->iterations), "spatial",
-	                           locality_spatial(&loop->score), "temporal", temporal_json(&loop->score), "range",
-	                           json_count(footprint_of(loop)), "footprint",
-	                           json_count(loop->lines * LINE_SET_BYTES), "left_out",
-	                           (json_int_t)loop->loop->left_out, "block",
-	                           has_blocks(loop) ? json_integer((json_int_t)loop->loop->header) : json_null(),
-	                           "streams", references),
-	                 failed);
+	return json_kept(
+		json_pack("{s:o, s:s, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:I, s:o, s:o}",
+	                  "function", json_shown(loop->loop->function), "build_id",
+	                  build_id_text(loop->loop->build_id, loop->loop->build_id_size, build_id), "file",
+	                  json_shown(loop->loop->file), "line", (json_int_t)loop->loop->line, "depth",
+	                  (json_int_t)loop->loop->depth, "share", loc_profile_share(profile, loop), "references",
+	                  json_count(loop->count), "entries", json_count(loop->entries), "iterations",
+	                  json_count(loop->iterations), "spatial", locality_spatial(&loop->score), "temporal",
+	                  temporal_json(&loop->score), "range", json_count(footprint_of(loop)), "footprint",
+	                  json_count(loop->lines * LINE_SET_BYTES), "left_out", (json_int_t)loop->loop->left_out,
+	                  "block", has_blocks(loop) ? json_integer((json_int_t)loop->loop->header) : json_null(),
+	                  "streams", references),
+		failed);
 }
 
 static json_t *
