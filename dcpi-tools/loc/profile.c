@@ -392,20 +392,29 @@ count_lines(struct loc_profile *profile)
 	return err;
 }
 
+/* How often the loop ran: by its references, where it is not known when it is entered; those may not come each time. */
+static double
+runs_of(const struct loc_loop *loop)
+{
+	if (loop->loop->by_entry)
+		return (double)loop->iterations;
+	return loop->loop->count ? (double)loop->count / loop->loop->count : 0;
+}
+
 /* The program's scores: of its loops, by how often each refers. */
 int
 loc_profile_finish(struct loc_profile *profile)
 {
 	double judged = 0;
 
-	profile->estimated = 0;
+	profile->estimated = profile->left_out = 0;
 	profile->spatial = profile->temporal = 0;
 	for (size_t i = 0; i < profile->loop_count; i++) {
 		const struct loc_loop *loop = &profile->loops[i];
 
 		profile->count += loop->count;
 		profile->accesses += loop->accesses;
-		profile->left_out += loop->loop->left_out;
+		profile->left_out += loop->loop->left_out * runs_of(loop);
 		profile->function_count += loop->loop->is_function;
 		profile->estimated += loop->estimated;
 		profile->spatial += locality_spatial(&loop->score) * loop->estimated;
@@ -444,4 +453,12 @@ double
 loc_profile_share(const struct loc_profile *profile, const struct loc_loop *loop)
 {
 	return profile->count ? (double)loop->count / (double)profile->count : 0;
+}
+
+double
+loc_profile_described(const struct loc_profile *profile)
+{
+	const double count = (double)profile->count;
+
+	return count > 0 ? count / (count + profile->left_out) : 1;
 }

@@ -57,7 +57,7 @@ struct loc_profile {
 	uint64_t accesses;        /* that these references are made by */
 	uint64_t skipped;         /* references of loops between bursts, estimated by these two */
 	double estimated;         /* of all loops */
-	uint64_t left_out;        /* references of these loops that are not described, as the program's text has them */
+	double left_out;          /* references of these loops that are not described: as often as the loops ran */
 	uint64_t texts_lost;      /* loops whose text had no room in a record */
 	bool is_full;             /* a record, or its disk, had no room for more */
 	size_t damaged;           /* records that were read up to a fault */
@@ -69,6 +69,9 @@ struct loc_profile {
 
 /* The loop's share of all references, after loc_profile_finish(). */
 double loc_profile_share(const struct loc_profile *profile, const struct loc_loop *loop);
+
+/* Which share of the references that these loops made is described, after loc_profile_finish(): 0 to 1. */
+double loc_profile_described(const struct loc_profile *profile);
 
 /* Whether `name` is the loop's FILE:LINE (FILE may be without its directory), or its function. */
 bool loc_loop_is_called(const struct locality_loop *loop, const char *name);

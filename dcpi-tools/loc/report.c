@@ -357,10 +357,10 @@ print_references(const struct loc_loop *loop, const struct output *output)
 static void
 print_missing(const struct loc_profile *profile, const struct output *output)
 {
-	if (profile->left_out)
-		fprintf(output->stream,
-		        "Missing: %" PRIu64 " references in the text of these loops are not described\n",
-		        profile->left_out);
+	fprintf(output->stream,
+	        "\nDescribed: %.1f %% of what these loops refer to; 'dcpiloc --exact' says how much is outside of "
+	        "loops\n",
+	        PERCENT * loc_profile_described(profile));
 	if (profile->is_full)
 		fputs("Missing: what came after a record, or its disk, was full\n", output->stream);
 	if (profile->texts_lost)
@@ -499,18 +499,19 @@ loc_print_json(const struct loc_profile *profile, const struct loc_view *view, c
 		shown++;
 	}
 	return json_print_exact(
-		json_kept(json_pack("{s:s, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o}",
-	                            "schema", "dcpiloc/1", "epoch",
-	                            view->epoch ? json_integer((json_int_t)view->epoch) : json_null(), "program",
-	                            json_shown(locality_record_program(profile->records[0])), "records",
-	                            (json_int_t)profile->record_count, "references", json_count(profile->count),
-	                            "skipped", json_count(profile->skipped), "word_bytes",
-	                            (json_int_t)LOCALITY_WORD_BYTES, "reuse_max", (json_int_t)LOCALITY_REUSE_MAX,
-	                            "spatial", profile->spatial, "temporal",
-	                            profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
-	                            profile->is_full, "texts_lost", json_count(profile->texts_lost), "damaged",
-	                            (json_int_t)profile->damaged, "advice", loc_advice_json(advice), "loops", loops,
-	                            "functions", functions_json(profile, view)),
-	                  failed),
+		json_kept(
+			json_pack(
+				"{s:s, s:f, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:f, s:o, s:b, s:o, s:I, s:o, s:o, s:o}",
+				"schema", "dcpiloc/1", "described", loc_profile_described(profile), "epoch",
+				view->epoch ? json_integer((json_int_t)view->epoch) : json_null(), "program",
+				json_shown(locality_record_program(profile->records[0])), "records",
+				(json_int_t)profile->record_count, "references", json_count(profile->count), "skipped",
+				json_count(profile->skipped), "word_bytes", (json_int_t)LOCALITY_WORD_BYTES,
+				"reuse_max", (json_int_t)LOCALITY_REUSE_MAX, "spatial", profile->spatial, "temporal",
+				profile->temporal >= 0 ? json_real(profile->temporal) : json_null(), "full",
+				profile->is_full, "texts_lost", json_count(profile->texts_lost), "damaged",
+				(json_int_t)profile->damaged, "advice", loc_advice_json(advice), "loops", loops,
+				"functions", functions_json(profile, view)),
+			failed),
 		stream);
 }

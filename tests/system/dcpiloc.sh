@@ -96,6 +96,8 @@ check_equal '... a row, a column, and what is written behind them' '320 8 8' \
 	"$(jq -r '[.loops[] | select(.function == "multiply_dense") | .streams[].stride] | sort_by(-.) | join(" ")' "$report")"
 check_equal '... for each row' '40 1600' \
 	"$(jq -r '.loops[] | select(.function == "multiply_dense" and .streams[0].access == "write") | "\(.entries) \(.iterations)"' "$report")"
+observe flags 1000
+check_equal 'a bit field has no address: half of the loop is described' '50 1' "$(jq -r '"\(.described * 100 | round) \([.loops[] | .left_out] | add)"' "$report")"
 observe ragged
 # rows times elements: 9 * (0 + 0 + 1 + 5 + 2), whatever the bounds are of loops that never run
 check_equal 'loops that run never are as often as they run' 72 "$(of sum_ragged '.references')"
@@ -155,7 +157,7 @@ for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' 
 	# shellcheck disable=SC2086 # words
 	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
-	for name in add random sparse columns chase search members dense ragged threads fork segv exit jump goto signals words; do
+	for name in add random sparse columns chase search members flags dense ragged threads fork segv exit jump goto signals words; do
 		is_same $name 300 2 || unlike+=" $name"
 	done
 	check_equal "$level: which programs do not do what they do without the plugin" '' "$unlike"

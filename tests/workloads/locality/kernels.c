@@ -5,10 +5,10 @@
  *
  * add: c[i] = a[i] + b[i]. random: places of a table at random. sparse: a matrix in compressed rows times a vector.
  * columns: a matrix, down its columns. chase: a list. search: a loop that may end early. members: one member of
- * structures. dense: a matrix times a matrix. ragged: rows of which none, some or all have elements, by the bounds of a
- * nest. threads: `add` in four threads. fork: `add` in a child, and then in its parent. segv: `add`, then a
- * fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps between loops. signals:
- * `sparse`, while a timer's handler has a loop of its own.
+ * structures. flags: a bit field, beside numbers. dense: a matrix times a matrix. ragged: rows of which none, some or
+ * all have elements, by the bounds of a nest. threads: `add` in four threads. fork: `add` in a child, and then in its
+ * parent. segv: `add`, then a fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps
+ * between loops. signals: `sparse`, while a timer's handler has a loop of its own.
  *
  * Prints a number that depends on all results.
  */
@@ -245,6 +245,37 @@ weigh_all(void)
 	}
 	free(bodies);
 	return (uint64_t)sum;
+}
+
+struct flags {
+	unsigned low : 5, high : 27;
+};
+
+NOINLINE static unsigned
+sum_flags(const struct flags *flags, const unsigned *numbers, size_t count)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += flags[i].low + numbers[i];
+	return sum;
+}
+
+static uint64_t
+sum_all_flags(void)
+{
+	struct flags *flags = get(size * sizeof(*flags));
+	unsigned *numbers = get(size * sizeof(*numbers)), sum = 0;
+
+	flags[size / 2].low = 3;
+	numbers[size / 3] = 4;
+	for (size_t i = 0; i < rounds; i++) {
+		sum += sum_flags(flags, numbers, size);
+		FORGET();
+	}
+	free(flags);
+	free(numbers);
+	return sum;
 }
 
 NOINLINE static void
@@ -512,14 +543,23 @@ static const struct {
 	const char *name;
 	uint64_t (*run)(void);
 } kernels[] = {
-	{"add", add_all},           {"random", update_all},
-	{"sparse", multiply_all},   {"columns", sum_all_columns},
-	{"chase", chase_all},       {"search", find_all},
-	{"members", weigh_all},     {"dense", multiply_all_dense},
-	{"ragged", sum_all_ragged}, {"threads", add_in_threads},
-	{"fork", add_in_child},     {"segv", add_and_fault},
-	{"exit", add_and_end},      {"jump", jump_all},
-	{"goto", interpret_all},    {"signals", multiply_beside_signals},
+	{"add", add_all},
+	{"random", update_all},
+	{"sparse", multiply_all},
+	{"columns", sum_all_columns},
+	{"chase", chase_all},
+	{"search", find_all},
+	{"members", weigh_all},
+	{"flags", sum_all_flags},
+	{"dense", multiply_all_dense},
+	{"ragged", sum_all_ragged},
+	{"threads", add_in_threads},
+	{"fork", add_in_child},
+	{"segv", add_and_fault},
+	{"exit", add_and_end},
+	{"jump", jump_all},
+	{"goto", interpret_all},
+	{"signals", multiply_beside_signals},
 	{"words", take_all_words},
 };
 
