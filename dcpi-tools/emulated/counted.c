@@ -103,7 +103,8 @@ describe_epoch(const struct counted_epoch *description, struct epoch *epoch)
 	epoch->end_ns = description->end_ns;
 	snprintf(epoch->label, sizeof(epoch->label), "%s", description->label);
 	epoch->event_count = description->event_count;
-	memcpy(epoch->events, description->events, description->event_count * sizeof(*epoch->events));
+	if (description->event_count)
+		memcpy(epoch->events, description->events, description->event_count * sizeof(*epoch->events));
 }
 
 static struct slice *
