@@ -31,6 +31,16 @@ is_shown(const struct exact_report *report, size_t at)
 	                                row->estimated.references >= LEAST_SHARE * report->join->estimated.references;
 }
 
+static bool
+has_loop(const struct exact_report *report)
+{
+	for (size_t i = 0; i < report->join->count; i++) {
+		if (loc_loop_is_called(report->join->rows[i].loop, report->request->loop))
+			return true;
+	}
+	return false;
+}
+
 /* Of all that the program refers to, how much the rows describe. */
 static double
 described_share(const struct join *join)
@@ -247,8 +257,10 @@ exact_print_text(const struct exact_report *report, FILE *stream)
 		fprintf(stream, "; the record's loops describe %.1f %% of them", PERCENT * described_share(join));
 	fputs("\n\n", stream);
 	err = print_table(report, &output);
-	if (!err && report->request->loop)
+	if (!err && report->request->loop && has_loop(report))
 		err = print_instructions(report, &output);
+	else if (report->request->loop && report->profile->record_count)
+		fputs("No loop or function of the record is called so; without --loop all are shown.\n", stream);
 	if (!report->profile->record_count)
 		fputs("It left no record: compile it with the flags of 'dcpiloc --cflags' and 'dcpiloc --libs' to see "
 		      "its "

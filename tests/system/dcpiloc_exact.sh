@@ -88,7 +88,8 @@ check_equal 'each reference of a loop is counted, and no other' '60000 60000' \
 check_equal '... and each line, of three arrays that begin somewhere in one' true \
 	"$(jq -r '.loops[] | select(.function == "add") | .exact.footprint / 64 | . >= 375 and . <= 378' "$report")"
 trace "$scratch/kernels" threads 1000
-check_equal 'of four threads' 12000 "$(jq -r '.loops[] | select(.function == "add") | .exact.references' "$report")"
+# where the countdown is becomes known when it is first stored to: each thread may have read its place once before
+check_equal 'of four threads' true "$(jq -r '.loops[] | select(.function == "add") | .exact.references | . >= 12000 and . <= 12004' "$report")"
 trace "$scratch/kernels" fork 1000
 check_equal 'of a child, too' '2 9000' "$(jq -r '"\(.processes) \(.loops[] | select(.function == "add") | .exact.references)"' "$report")"
 
@@ -122,6 +123,8 @@ check_equal '... where its sums are gone' 0 "$(find "${TMPDIR:-/tmp}" -maxdepth 
 
 dcpiloc --exact --loop multiply_sparse --output "$scratch/text" -- "$scratch/twelve" sparse >/dev/null
 check_at_least 'one loop, with its instructions' 3 "$(grep -c '^read .* twelve+0x' "$scratch/text")"
+dcpiloc --exact --loop nowhere.c:1 --output "$scratch/text" -- "$scratch/twelve" sparse >/dev/null
+check_equal '... and a sentence if it is none' 1 "$(grep -c 'No loop or function of the record is called so' "$scratch/text")"
 dcpiloc --exact -- "$scratch/twelve" list >/dev/null 2>"$scratch/text"
 check_equal 'the report is on standard error' 1 "$(grep -c 'the record.s loops describe [0-9.]* % of them' "$scratch/text")"
 
