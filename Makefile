@@ -453,10 +453,11 @@ bench-web: all workloads
 bench-stacks: all workloads
 	bench/stacks --write docs/benchmarks.md
 
-# What describing loops costs programs, beside cachegrind; some minutes.
+# What describing loops costs programs, beside cachegrind, and real packages; fifteen minutes, with network.
 bench-locality: all
 	bench/locality --write docs/benchmarks.md
 	bench/locality_exact --write docs/benchmarks.md
+	bench/locality_packages --write docs/benchmarks.md
 
 # What recording memory objects costs, beside heaptrack; some minutes.
 bench-tracker: all workloads
