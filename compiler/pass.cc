@@ -581,16 +581,23 @@ compare_at_exit(edge exit)
 /*
  * A reference that not each iteration has, and of which no stride but 0 is known, costs a test of the countdown in its
  * block. In a loop that calls functions, or has others in it, it is left alone and counted: an interpreter has hundreds
- * of them. If nothing with a stride is left of a large loop like that, all of it is.
+ * of them. Of a large loop like that without any stride one is kept, by which it is known how often the others are
+ * made.
  */
 void
 leave_out_rare(described *loop)
 {
 	const bool is_large = loop->loop->num_nodes > LARGE_BLOCKS;
-	unsigned kept = 0;
+	const unsigned count = loop->references.length();
+	unsigned kept = 0, always = 0;
 	bool has_stride = false;
+	reference one;
 
-	for (unsigned i = 0; i < loop->references.length(); i++) {
+	while (always < count && loop->references[always].conditional)
+		always++;
+	if (count)
+		one = loop->references[always < count ? always : 0];
+	for (unsigned i = 0; i < count; i++) {
 		const reference ref = loop->references[i];
 		const bool is_known = (ref.affine && !integer_zerop(ref.step)) || ref.coefficient;
 
@@ -601,7 +608,9 @@ leave_out_rare(described *loop)
 	}
 	if (is_large && !has_stride)
 		kept = 0;
-	loop->left_out += loop->references.length() - kept;
+	if (count && kept == 0)
+		loop->references[kept++] = one;
+	loop->left_out += count - kept;
 	loop->references.truncate(kept);
 }
 
@@ -1596,20 +1605,6 @@ class locality_pass : public gimple_opt_pass
 	unsigned int execute(function *function) final override;
 };
 
-/* What is left out of loops without a text is counted in that of another loop of the function. */
-void
-count_left_alone(const vec<described *> &loops)
-{
-	described *counted = NULL;
-
-	for (unsigned i = 0; i < loops.length() && !counted; i++)
-		if (!loops[i]->references.is_empty())
-			counted = loops[i];
-	for (unsigned i = 0; i < loops.length() && counted; i++)
-		if (loops[i]->references.is_empty())
-			counted->left_out += loops[i]->left_out;
-}
-
 unsigned int
 locality_pass::execute(function *function)
 {
@@ -1634,7 +1629,6 @@ locality_pass::execute(function *function)
 		declare_callees();
 	for (auto loop : loops_list(function, LI_FROM_INNERMOST))
 		loops.safe_push(look_at_loop(loop));
-	count_left_alone(loops);
 	for (unsigned i = 0; i < loops.length(); i++) {
 		nest *found = look_at_nest(loops, loops[i]);
 
