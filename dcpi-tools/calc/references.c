@@ -59,11 +59,11 @@ references_read(struct profile *from, const struct code_image *code, const struc
 	struct calc_references *made = calloc(1, sizeof(*made));
 	const struct locality_search search = {code->image->build_id, code->image->build_id_size, has_line, made};
 	enum architecture architecture;
-	int err = made ? 0 : -ENOMEM;
+	int err = 0;
 
 	*references = NULL;
-	if (err)
-		return err;
+	if (!made)
+		return -ENOMEM;
 	made->code = code;
 	made->graph = graph;
 	if (architecture_of_machine(image_contents_machine(code->contents), &architecture) == 0 &&
