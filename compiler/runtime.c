@@ -32,7 +32,7 @@
 #define FIRST_WORDS  (512u << 10) /* of events: a burst ends also when it has so many */
 #define BURST_WORDS  (256u << 10)
 #define PAUSE        ((ssize_t)96 << 20) /* references between bursts */
-#define PAUSE_BURSTS 4                   /* after so many, pauses are twice as long: the file is enough for months */
+#define PAUSE_BURSTS 2                   /* after so many, pauses are twice as long: the file is enough for months */
 #define PAUSES_MAX   24
 #define PAGE         4096u
 #define NEVER        (SSIZE_MAX / 2)
