@@ -458,8 +458,7 @@ take_use(gimple *use, tree from, tree_code *operation, vec<tree> *values)
 		const tree_code code = reduction_of(use);
 
 		if (code == ERROR_MARK || (*operation != ERROR_MARK && code != *operation) ||
-		    (gimple_assign_rhs_code(use) == MINUS_EXPR && gimple_assign_rhs1(use) != from) ||
-		    (gimple_assign_rhs1(use) == gimple_assign_rhs2(use)))
+		    (gimple_assign_rhs_code(use) == MINUS_EXPR && gimple_assign_rhs1(use) != from))
 			return false;
 		*operation = code;
 		becomes = gimple_assign_lhs(use);
@@ -469,29 +468,105 @@ take_use(gimple *use, tree from, tree_code *operation, vec<tree> *values)
 	return values->length() <= CARRIED_MAX;
 }
 
-/* Whether what the iteration before left is used for nothing but one sum, or another such operation. */
+/*
+ * Whether each of the values is the sum so far, once: nothing else takes its place (the last element that is negative),
+ * it is not added to itself, and no other value that is carried has a part of it (a sum of sums). Else what comes out
+ * depends on the order of iterations.
+ */
 bool
-is_reduction(const class loop *loop, gphi *carried)
+is_one_sum(const class loop *loop, gphi *carried, const vec<tree> &values)
 {
-	auto_vec<tree> values;
-	tree_code operation = ERROR_MARK;
-
-	values.safe_push(gimple_phi_result(carried));
 	for (unsigned i = 0; i < values.length(); i++) {
+		gimple *definition = SSA_NAME_DEF_STMT(values[i]);
+		gphi *joined = dyn_cast<gphi *>(definition);
+
+		if (!joined) {
+			if (values.contains(gimple_assign_rhs1(definition)) &&
+			    values.contains(gimple_assign_rhs2(definition)))
+				return false;
+			continue;
+		}
+		if (gimple_bb(joined) == loop->header && joined != carried)
+			return false;
+		for (unsigned k = 0; k < gimple_phi_num_args(joined); k++)
+			if ((joined != carried || flow_bb_inside_loop_p(loop, gimple_phi_arg_edge(joined, k)->src)) &&
+			    !values.contains(gimple_phi_arg_def(joined, k)))
+				return false;
+	}
+	return true;
+}
+
+/* Whether what the iteration before left, `values`, is used for nothing but one sum, or another such operation. */
+bool
+is_reduction(const class loop *loop, gphi *carried, vec<tree> *values, tree_code *operation)
+{
+	*operation = ERROR_MARK;
+	values->safe_push(gimple_phi_result(carried));
+	for (unsigned i = 0; i < values->length(); i++) {
 		imm_use_iterator at;
 		use_operand_p used;
 
-		FOR_EACH_IMM_USE_FAST(used, at, values[i])
+		FOR_EACH_IMM_USE_FAST(used, at, (*values)[i])
 		{
 			gimple *use = USE_STMT(used);
 
 			if (is_gimple_debug(use) || !flow_bb_inside_loop_p(loop, gimple_bb(use)))
 				continue;
-			if (!take_use(use, values[i], &operation, &values))
+			if (!take_use(use, (*values)[i], operation, values))
 				return false;
 		}
 	}
-	return true;
+	return is_one_sum(loop, carried, *values);
+}
+
+/* Behind a loop in `around`, a value is used: what becomes of it is added to `values`. False: it decides of a branch.
+ */
+bool
+take_use_behind(const class loop *around, gimple *use, vec<tree> *values)
+{
+	tree becomes;
+
+	if (is_gimple_debug(use) || !flow_bb_inside_loop_p(around, gimple_bb(use)))
+		return true;
+	if (gimple_code(use) != GIMPLE_PHI && !gimple_has_lhs(use))
+		return false;
+	becomes = gimple_get_lhs(use);
+	if (TREE_CODE(becomes) == SSA_NAME && !values->contains(becomes))
+		values->safe_push(becomes);
+	return values->length() <= CARRIED_MAX;
+}
+
+/*
+ * Whether a sum goes into what the loop around its own carries in another way than as a part of one and the same sum:
+ * of squares of sums, no sum is complete before all others are, in another order of both loops.
+ */
+bool
+is_sum_carried_otherwise(const class loop *around, const vec<tree> &sums, tree_code operation)
+{
+	auto_vec<tree> values, others;
+
+	values.safe_splice(sums);
+	for (unsigned i = 0; i < values.length() + others.length(); i++) {
+		/* other values come last, when all that are parts of the sum are known */
+		const bool is_part = i < values.length();
+		const tree value = is_part ? values[i] : others[i - values.length()];
+		imm_use_iterator at;
+		use_operand_p used;
+
+		if (!is_part && gimple_code(SSA_NAME_DEF_STMT(value)) == GIMPLE_PHI &&
+		    gimple_bb(SSA_NAME_DEF_STMT(value)) == around->header)
+			return true;
+		FOR_EACH_IMM_USE_FAST(used, at, value)
+		{
+			gimple *use = USE_STMT(used);
+			const bool stays =
+				is_part && (gimple_code(use) == GIMPLE_PHI || reduction_of(use) == operation);
+
+			if (!take_use_behind(around, use, stays ? &values : &others))
+				return true;
+		}
+	}
+	return false;
 }
 
 /* Whether each iteration adds the same: what vectors have in place of an induction variable. */
@@ -510,13 +585,33 @@ is_induction(const class loop *loop, gphi *carried)
 	        (SSA_NAME_IS_DEFAULT_DEF(added) || !flow_bb_inside_loop_p(loop, gimple_bb(SSA_NAME_DEF_STMT(added)))));
 }
 
+/* Whether the loop carries what is made of complete sums of the loop in it. */
+bool
+carries_complete_sums(class loop *loop)
+{
+	if (!loop->inner || loop->inner->next)
+		return false;
+	for (gphi_iterator at = gsi_start_phis(loop->inner->header); !gsi_end_p(at); gsi_next(&at)) {
+		auto_vec<tree> values;
+		tree_code operation;
+
+		if (!virtual_operand_p(gimple_phi_result(at.phi())) && !is_induction(loop->inner, at.phi()) &&
+		    is_reduction(loop->inner, at.phi(), &values, &operation) &&
+		    is_sum_carried_otherwise(loop, values, operation))
+			return true;
+	}
+	return false;
+}
+
 unsigned
 carries_of(class loop *loop)
 {
-	unsigned carries = 0;
+	unsigned carries = carries_complete_sums(loop) ? CARRIES_OTHER : 0;
 
 	for (gphi_iterator at = gsi_start_phis(loop->header); !gsi_end_p(at); gsi_next(&at)) {
 		const tree value = gimple_phi_result(at.phi());
+		auto_vec<tree> values;
+		tree_code operation;
 		tree evolution;
 
 		if (virtual_operand_p(value))
@@ -525,7 +620,7 @@ carries_of(class loop *loop)
 		if (is_induction(loop, at.phi()) || (evolution && !chrec_contains_undetermined(evolution) &&
 		                                     evolution_function_is_affine_in_loop(evolution, loop->num)))
 			continue;
-		carries |= is_reduction(loop, at.phi()) ? CARRIES_SUMS : CARRIES_OTHER;
+		carries |= is_reduction(loop, at.phi(), &values, &operation) ? CARRIES_SUMS : CARRIES_OTHER;
 	}
 	return carries;
 }

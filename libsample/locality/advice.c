@@ -231,6 +231,33 @@ keeps_pair(const struct locality_record *record, const struct locality_nest *nes
 	return keeps_meeting(order, &meeting);
 }
 
+static struct locality_order
+loops_of(const struct iteration_order *order)
+{
+	struct locality_order loops = {.count = order->levels};
+
+	for (uint32_t i = 0; i < order->levels; i++)
+		loops.loops[i].level = order->at[i];
+	return loops;
+}
+
+/*
+ * Whether `sum` is written behind the loop in its own, would be added to within that in this order, and `other`, which
+ * is there, comes to it: then it would find a part of the sum.
+ */
+static bool
+finds_part_of_sum(const struct locality_record *record, const struct locality_nest *nest,
+                  const struct iteration_order *order, const struct locality_part *sum,
+                  const struct locality_part *other)
+{
+	const struct locality_reference *text = text_of(record, sum);
+	const struct locality_order loops = loops_of(order);
+
+	return text->access == 'W' && sum->is_behind && other->level > sum->level &&
+	       (order->tiled || locality_order_repeats(&loops, sum)) &&
+	       !are_apart(nest, sum, text->bytes, other, text_of(record, other)->bytes);
+}
+
 static bool
 is_allowed(const struct locality_record *record, const struct locality_nest *nest, const struct iteration_order *order)
 {
@@ -239,7 +266,8 @@ is_allowed(const struct locality_record *record, const struct locality_nest *nes
 			return false;
 	for (uint32_t i = 0; i < nest->count; i++)
 		for (uint32_t k = i; k < nest->count; k++)
-			if (!keeps_pair(record, nest, order, &nest->parts[i], &nest->parts[k]))
+			if (!keeps_pair(record, nest, order, &nest->parts[i], &nest->parts[k]) ||
+			    finds_part_of_sum(record, nest, order, &nest->parts[i], &nest->parts[k]))
 				return false;
 	return true;
 }
@@ -338,16 +366,6 @@ make_order(uint32_t levels, uint32_t number, struct iteration_order *order)
 		order->at[i] = level;
 	}
 	return true;
-}
-
-static struct locality_order
-loops_of(const struct iteration_order *order)
-{
-	struct locality_order loops = {.count = order->levels};
-
-	for (uint32_t i = 0; i < order->levels; i++)
-		loops.loops[i].level = order->at[i];
-	return loops;
 }
 
 /* Returns the best of them that is allowed; that of the nest itself, if no other one is better. */

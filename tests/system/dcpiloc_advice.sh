@@ -82,6 +82,24 @@ else
 	skip 'a kernel in Fortran' 'gfortran is not installed'
 fi
 
+# ---- what another order of the loops would change ----
+
+for level in 1 2 3 s; do
+	check "-O$level: kernels whose order of loops matters are compiled" \
+		gcc -O$level -g "${cflags[@]}" -o "$scratch/orders" "$sources/orders.c" "${libs[@]}"
+	for kernel in last_negative begin_anew twice sum_of_sums squares_of_sums products read_before_sum; do
+		advise orders $kernel 300
+		check_equal "-O$level, $kernel: its nest is seen" 1 "$(of '.remedies | length > 0' | grep -c true)"
+		check_equal "-O$level, $kernel: no other order is proposed" 0 \
+			"$(of '[.remedies[] | select(.kind == "interchange" or .kind == "tile")] | length')"
+	done
+	for kernel in sum_of_all sum_of_some sum_by_columns; do
+		advise orders $kernel 300
+		check_equal "-O$level, $kernel: another order is proposed" true \
+			"$(of '[.remedies[] | select(.kind == "interchange")] | length > 0')"
+	done
+done
+
 # ---- for a reader ----
 
 advise remedies columns 300
