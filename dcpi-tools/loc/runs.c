@@ -289,6 +289,17 @@ look_into(struct loc_runs *runs, const char *directory)
 /* ---- keeping ---- */
 
 static int
+refuse_damaged(const struct loc_runs *runs, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", runs->directory, name);
+	message_print(path, "the record is damaged, and its run stays out of the database: remove it");
+	return -EPROTO;
+}
+
+/* 0, -EPROTO with a message: a record is damaged; others. */
+static int
 add_records(const struct loc_runs *runs, size_t at, size_t end, struct memory_rows *rows)
 {
 	size_t stored = 0;
@@ -304,11 +315,13 @@ add_records(const struct loc_runs *runs, size_t at, size_t end, struct memory_ro
 		err = fd < 0 ? -errno : locality_rows_add(rows, fd, number++, &stored);
 		if (fd >= 0)
 			close(fd);
+		if (err == -EPROTO)
+			err = refuse_damaged(runs, runs->files[at].name);
 	}
 	return err;
 }
 
-/* Those that are not in the database yet become an epoch. */
+/* Those that are not in the database yet become an epoch. 0, or as add_records(). */
 static int
 write_run(const struct loc_runs *runs, size_t at, size_t end, const char *database)
 {
@@ -379,8 +392,8 @@ is_ours(int directory)
 int
 loc_runs_keep(struct loc_runs *runs, const char *database)
 {
+	int err, status = STATUS_OK;
 	size_t at = 0;
-	int err;
 
 	if (!has_ended_run(runs) || !is_ours(runs->fd))
 		return STATUS_OK;
@@ -395,8 +408,13 @@ loc_runs_keep(struct loc_runs *runs, const char *database)
 			continue;
 		}
 		err = write_run(runs, at, end, database);
-		if (!err)
+		if (err == -EPROTO) {
+			err = 0;
+			status = STATUS_FAILURE;
+			at = end;
+		} else if (!err) {
 			remove_run(runs, at, end);
+		}
 	}
-	return err ? database_cannot_write(database, err) : STATUS_OK;
+	return err ? database_cannot_write(database, err) : status;
 }

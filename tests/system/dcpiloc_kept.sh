@@ -150,6 +150,12 @@ head -c 200000 /dev/urandom >"$DCPI_LOCALITY/locality.4194302.0"
 check_fails 'a damaged record is named' 1 'locality.4194302.0: it is no record of this version of dcpi, or damaged' dcpiloc
 check_equal '... and the others are kept' 'other 1, 1' "$(summary | cut -d' ' -f2-), $(records)"
 rm "$DCPI_LOCALITY"/*
+run kernels sparse 3000
+truncate -s 5000 "$DCPI_LOCALITY"/*
+run other sparse 3000
+check_fails 'a record that was cut off is named' 1 'the record is damaged, and its run stays out of the database: remove it' dcpiloc
+check_equal '... and runs behind it are kept' 'other 1, 1' "$(summary | cut -d' ' -f2-), $(records)"
+rm "$DCPI_LOCALITY"/*
 
 # ---- what is done with databases ----
 
