@@ -64,7 +64,7 @@ read_reference(char *line, struct locality_reference *reference)
 	reference->line = take_number(&line);
 	reference->name = line;
 	reference->block = LOCALITY_NO_BLOCK;
-	return true;
+	return reference->bytes > 0;
 }
 
 static void

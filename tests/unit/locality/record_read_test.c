@@ -410,6 +410,7 @@ a_text_that_is_damaged_is_refused(void **state)
 {
 	static const char *const damaged[] = {
 		"f\tf.c\t1\t1\te\t0\nXs\t8\t13\ta",
+		"f\tf.c\t1\t1\te\t0\nRs\t0\t13\ta",                       /* a reference of no bytes */
 		"f\tf.c\t1\t0\tf\t0",                                     /* a function without blocks */
 		"f\tf.c\t1\t0\tf\t0\nB\tf\t0\t",                          /* likewise */
 		"f\tf.c\t1\t0\tf\t0\nB\tf\t3\t0>99999 ",                  /* numbers are limited */
