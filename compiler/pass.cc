@@ -142,6 +142,7 @@ struct described {
 	edge exit;        /* NULL: it has several */
 	bool by_entry;    /* what is known at the entry is all of it */
 	bool calls;       /* it calls functions, which may count, too */
+	bool has_hidden;  /* assembly, or the compiler's own functions, refer to memory */
 	unsigned carries; /* CARRIES_... */
 	bool in_nest;     /* what it refers to is known where a loop around it is entered */
 	auto_vec<reference> references;
@@ -398,6 +399,16 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	loop->references.safe_push(found);
 }
 
+/* Whether the compiler's own function is given an address, as memcpy and atomic operations are; sqrt() is not. */
+bool
+takes_address(const gimple *call)
+{
+	for (unsigned i = 0; i < gimple_call_num_args(call); i++)
+		if (POINTER_TYPE_P(TREE_TYPE(gimple_call_arg(call, i))))
+			return gimple_vuse(call) != NULL_TREE;
+	return false;
+}
+
 void
 look_at_statement(described *loop, gimple *statement)
 {
@@ -406,11 +417,15 @@ look_at_statement(described *loop, gimple *statement)
 	if (is_gimple_debug(statement) || gimple_clobber_p(statement))
 		return;
 	if (is_gimple_call(statement)) {
-		loop->calls |= !gimple_call_internal_p(statement) && !gimple_call_builtin_p(statement, BUILT_IN_NORMAL);
+		if (!gimple_call_internal_p(statement) && !gimple_call_builtin_p(statement, BUILT_IN_NORMAL))
+			loop->calls = true;
+		else
+			loop->has_hidden |= takes_address(statement);
 		return;
 	}
 	if (!gimple_vuse(statement))
 		return;
+	loop->has_hidden |= gimple_code(statement) == GIMPLE_ASM;
 	/* with the loop itself as the nest: what is found holds at its entry */
 	find_data_references_in_stmt(loop->loop, statement, &accesses);
 	for (unsigned i = 0; i < accesses.length(); i++) {
@@ -738,7 +753,7 @@ look_at_loop(class loop *loop)
 		found->by_entry &= !found->calls || !found->references[i].coefficient;
 	if (!found->by_entry && (found->calls || loop->inner))
 		leave_out_rare(found);
-	found->carries = carries_of(loop) | (found->left_out ? CARRIES_OTHER : 0);
+	found->carries = carries_of(loop) | (found->left_out || found->has_hidden ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
 	found->header = number_of(loop->header);

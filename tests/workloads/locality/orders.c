@@ -5,8 +5,8 @@
  *
  * last_negative: the last element that is negative. begin_anew: a sum that begins again. twice: a sum that is added to
  * itself. sum_of_sums: a sum of what another one was. squares_of_sums, products: of complete sums or products.
- * read_before_sum: what is read in a column is overwritten with the column's sum. sum_of_all, sum_of_some,
- * sum_by_columns: sums in any order.
+ * copied, atomic: what memcpy and an atomic store write. read_before_sum: what is read in a column is overwritten with
+ * the column's sum. sum_of_all, sum_of_some, sum_by_columns: sums in any order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +110,26 @@ read_before_sum(size_t count, const double *matrix, double *to, double *column)
 	}
 }
 
+NOINLINE static void
+copied(size_t count, double *matrix, double *restrict to)
+{
+	for (size_t j = 0; j + 2 < count; j++)
+		for (size_t i = 1; i < count; i++) {
+			memcpy(&matrix[i * count + j], &matrix[(i - 1) * count + j + 1], 3 * sizeof(*matrix));
+			to[i * count + j] *= 2;
+		}
+}
+
+NOINLINE static void
+atomic(size_t count, size_t *last, double *restrict to)
+{
+	for (size_t j = 0; j < count; j++)
+		for (size_t i = 0; i < count; i++) {
+			__atomic_store_n(last, i * count + j, __ATOMIC_RELAXED);
+			to[i * count + j] *= 2;
+		}
+}
+
 NOINLINE static double
 sum_of_all(size_t count, const double *matrix)
 {
@@ -163,6 +183,7 @@ main(int argc, char **argv)
 	double *matrix = calloc(size * size, sizeof(*matrix)), *to = calloc(size * size, sizeof(*to)),
 	       *column = calloc(size + 1, sizeof(*column));
 	double result = 0;
+	size_t last = 0;
 
 	if (!size || !matrix || !to || !column) {
 		fprintf(stderr, "usage: orders KERNEL SIZE\n");
@@ -174,9 +195,13 @@ main(int argc, char **argv)
 			result = kernels[i].sum(size, matrix);
 	if (strcmp(argv[1], "read_before_sum") == 0)
 		read_before_sum(size, matrix, to, column);
+	if (strcmp(argv[1], "copied") == 0)
+		copied(size, matrix, to);
+	if (strcmp(argv[1], "atomic") == 0)
+		atomic(size, &last, to);
 	if (strcmp(argv[1], "sum_by_columns") == 0)
 		sum_by_columns(size, matrix, column);
-	printf("%g %g\n", result, column[0] + to[0]);
+	printf("%g %g %zu\n", result, column[0] + to[0], last);
 	free(matrix);
 	free(to);
 	free(column);
