@@ -60,6 +60,7 @@ const unsigned REFERENCES_MAX = 64; /* of a loop: others are not described */
 const unsigned LARGE_BLOCKS = 16;   /* of a loop, with those in it: leave_out_rare() */
 const unsigned LEVELS_MAX = 4;      /* of a nest, as calls.h has it */
 const unsigned BEHIND = 128;        /* in a level, as record.h has it */
+const unsigned WITHIN = 64;         /* likewise */
 /* What a loop's iterations hand on to the next in registers, as record.h has it. */
 const unsigned CARRIES_SUMS = 1, CARRIES_OTHER = 2;
 const unsigned CARRIED_MAX = 32;      /* values that one becomes in an iteration */
@@ -774,6 +775,7 @@ struct nest_part {
 	const described *loop;
 	unsigned number, level; /* level: from 0 on */
 	bool behind;            /* the loop within its loop */
+	bool within;            /* what it reads is used there, and not alone as the beginning of a sum */
 	tree base, steps[LEVELS_MAX];
 };
 
@@ -1076,6 +1078,30 @@ find_part(const nest *nest, unsigned level, unsigned number, nest_part *part)
 	return part->base != NULL_TREE;
 }
 
+/* Whether the loop uses what the reference before it reads, other than for a value that its iterations hand on. */
+bool
+is_used_within(const reference &read, const class loop *inner)
+{
+	const tree value = read.writes ? NULL_TREE : gimple_get_lhs(read.statement);
+	imm_use_iterator at;
+	use_operand_p used;
+
+	if (!value || TREE_CODE(value) != SSA_NAME)
+		return !read.writes;
+	FOR_EACH_IMM_USE_FAST(used, at, value)
+	{
+		gimple *use = USE_STMT(used);
+
+		/* it goes into others, which may be used there: those are not followed */
+		if (!is_gimple_debug(use) && gimple_code(use) != GIMPLE_PHI)
+			return true;
+		if (gimple_code(use) == GIMPLE_PHI && flow_bb_inside_loop_p(inner, gimple_bb(use)) &&
+		    gimple_bb(use) != inner->header)
+			return true;
+	}
+	return false;
+}
+
 /* The references of a level, all or none of them before the loop in it or all behind its loop's exit. */
 bool
 find_parts(nest *nest, unsigned level)
@@ -1096,6 +1122,7 @@ find_parts(nest *nest, unsigned level)
 		if (!ref.affine || ref.conditional || ref.behind_exit != loop->references[0].behind_exit ||
 		    !find_part(nest, level, i, &part))
 			return false;
+		part.within = !is_innermost && is_used_within(ref, nest->loops[level + 1]->loop);
 		part.behind = way && !dominated_by_p(CDI_DOMINATORS, way, gimple_bb(ref.statement));
 		nest->parts.safe_push(part);
 	}
@@ -1410,7 +1437,8 @@ calls_at_nest(const nest *nest, const tree *texts, const tree *iterations)
 
 		for (unsigned k = 0; k < LEVELS_MAX; k++)
 			passed[k] = k <= part.level ? value_of(part.steps[k], ssizetype, &statements) : ssize_int(0);
-		which = part.number | (part.level + 1) << 16 | (part.behind ? BEHIND << 16 : 0);
+		which = part.number | (part.level + 1) << 16 | (part.behind ? BEHIND << 16 : 0) |
+		        (part.within ? WITHIN << 16 : 0);
 		add_call(&statements,
 		         gimple_build_call(callee.part, 7, texts[part.level], build_int_cst(unsigned_type_node, which),
 		                           base, passed[0], passed[1], passed[2], passed[3]),

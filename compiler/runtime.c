@@ -568,7 +568,7 @@ dcpi_locality_part(const char *text, unsigned which, const void *base, ssize_t f
 	write_loop_event(into, LOCALITY_PART, text, which & 0xffff, level,
 	                 (uint64_t[]){0, (uint64_t)(uintptr_t)base, (uint64_t)first, (uint64_t)second, (uint64_t)third,
 	                              (uint64_t)fourth},
-	                 2 + level % LOCALITY_BEHIND);
+	                 2 + (level & LOCALITY_LEVEL_MASK));
 	self.is_inside = false;
 }
 

@@ -243,7 +243,7 @@ loops_of(const struct iteration_order *order)
 
 /*
  * Whether `sum` is written behind the loop in its own, would be added to within that in this order, and `other`, which
- * is there, comes to it: then it would find a part of the sum.
+ * is there, or before that loop and used in it, comes to it: then it would find a part of the sum.
  */
 static bool
 finds_part_of_sum(const struct locality_record *record, const struct locality_nest *nest,
@@ -253,7 +253,8 @@ finds_part_of_sum(const struct locality_record *record, const struct locality_ne
 	const struct locality_reference *text = text_of(record, sum);
 	const struct locality_order loops = loops_of(order);
 
-	return text->access == 'W' && sum->is_behind && other->level > sum->level &&
+	return text->access == 'W' && sum->is_behind &&
+	       (other->level > sum->level || (!other->is_behind && other->is_used_within)) &&
 	       (order->tiled || locality_order_repeats(&loops, sum)) &&
 	       !are_apart(nest, sum, text->bytes, other, text_of(record, other)->bytes);
 }
@@ -265,8 +266,8 @@ is_allowed(const struct locality_record *record, const struct locality_nest *nes
 		if (nest->carries[i] & LOCALITY_CARRIES_OTHER)
 			return false;
 	for (uint32_t i = 0; i < nest->count; i++)
-		for (uint32_t k = i; k < nest->count; k++)
-			if (!keeps_pair(record, nest, order, &nest->parts[i], &nest->parts[k]) ||
+		for (uint32_t k = 0; k < nest->count; k++)
+			if ((k >= i && !keeps_pair(record, nest, order, &nest->parts[i], &nest->parts[k])) ||
 			    finds_part_of_sum(record, nest, order, &nest->parts[i], &nest->parts[k]))
 				return false;
 	return true;

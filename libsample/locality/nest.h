@@ -25,8 +25,9 @@ struct locality_part {
 	uint64_t count;                 /* of indices: perhaps fewer than iterations */
 	int index_bytes;                /* of one; negative: with a sign */
 	uint32_t reference;
-	uint32_t level; /* of its loop, from 0 on */
-	bool is_behind; /* the loop within its loop; else it comes before that */
+	uint32_t level;      /* of its loop, from 0 on */
+	bool is_behind;      /* the loop within its loop; else it comes before that */
+	bool is_used_within; /* what it reads is used in the loop within its loop, and not alone as a sum's beginning */
 };
 
 /* Loops whose references are known when the first is entered, each with the next as the only one in it. */

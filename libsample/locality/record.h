@@ -24,8 +24,9 @@
  *                    iterations of each when it is entered, outermost first; the nest's references follow, each as
  *                    the next
  *   LOCALITY_PART    of the loop at that level, from 1 on, of the nest; address of the first iteration of all; steps of
- *                    the levels up to this one, outermost first. With 128 added to the level it comes behind the loop
- *                    within its loop, else before it
+ *                    the levels up to this one, outermost first. With LOCALITY_BEHIND in the level it comes behind the
+ * loop within its loop, else before it; with LOCALITY_WITHIN that loop uses what it reads, and not alone as the
+ * beginning of a sum
  *
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
  * 'a' (each reference says its address), references that are left out, lines of the loops around it with ',' between,
@@ -58,6 +59,8 @@
 #define LOCALITY_BUILD_ID_MAX      20u
 #define LOCALITY_LEVELS            4u   /* of a nest */
 #define LOCALITY_BEHIND            128u /* in a level */
+#define LOCALITY_WITHIN            64u
+#define LOCALITY_LEVEL_MASK        63u
 
 #define LOCALITY_CARRIES_SUMS  1u /* sums, or what else has another order for another rounding only */
 #define LOCALITY_CARRIES_OTHER 2u /* or it has references that are not described */

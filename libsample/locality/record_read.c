@@ -436,7 +436,7 @@ bytes_of_index(uint64_t word)
 static unsigned
 level_of(uint64_t word)
 {
-	return word >> 24 & (LOCALITY_BEHIND - 1);
+	return word >> 24 & LOCALITY_LEVEL_MASK;
 }
 
 /* Words of an event, 0: it is none, or is not whole. */
@@ -476,6 +476,7 @@ take_reference(struct record_visit *visit, const uint64_t *words, size_t loop)
 	case LOCALITY_PART:
 		part.level = level_of(words[0]) - 1;
 		part.is_behind = words[0] >> 24 & LOCALITY_BEHIND;
+		part.is_used_within = words[0] >> 24 & LOCALITY_WITHIN;
 		for (uint32_t i = 0; i <= part.level; i++)
 			part.steps[i] = (int64_t)words[2 + i];
 		break;

@@ -87,7 +87,7 @@ fi
 for level in 1 2 3 s; do
 	check "-O$level: kernels whose order of loops matters are compiled" \
 		gcc -O$level -g "${cflags[@]}" -o "$scratch/orders" "$sources/orders.c" "${libs[@]}"
-	for kernel in last_negative begin_anew twice sum_of_sums squares_of_sums products copied atomic read_before_sum; do
+	for kernel in last_negative begin_anew twice sum_of_sums squares_of_sums products copied atomic read_before_sum read_before_all; do
 		advise orders $kernel 300
 		check_equal "-O$level, $kernel: its nest is seen" 1 "$(of '.remedies | length > 0' | grep -c true)"
 		check_equal "-O$level, $kernel: no other order is proposed" 0 \

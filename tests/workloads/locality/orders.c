@@ -6,7 +6,8 @@
  * last_negative: the last element that is negative. begin_anew: a sum that begins again. twice: a sum that is added to
  * itself. sum_of_sums: a sum of what another one was. squares_of_sums, products: of complete sums or products.
  * copied, atomic: what memcpy and an atomic store write. read_before_sum: what is read in a column is overwritten with
- * the column's sum. sum_of_all, sum_of_some, sum_by_columns: sums in any order.
+ * the column's sum; read_before_all: where the compiler knows that it is read once. sum_of_all, sum_of_some,
+ * sum_by_columns: sums in any order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,20 @@ products(size_t count, const double *matrix)
 }
 
 /* All may be one array, as far as the compiler knows: what is read stays in the loop. */
+NOINLINE static void
+read_before_all(size_t count, const double *restrict matrix, double *restrict to, double *restrict column)
+{
+	for (size_t j = 0; j < count; j++) {
+		double sum = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			to[i * count + j] = matrix[i * count + j] * column[j];
+			sum += matrix[i * count + j];
+		}
+		column[j] = sum;
+	}
+}
+
 NOINLINE static void
 read_before_sum(size_t count, const double *matrix, double *to, double *column)
 {
@@ -195,6 +210,8 @@ main(int argc, char **argv)
 			result = kernels[i].sum(size, matrix);
 	if (strcmp(argv[1], "read_before_sum") == 0)
 		read_before_sum(size, matrix, to, column);
+	if (strcmp(argv[1], "read_before_all") == 0)
+		read_before_all(size, matrix, to, column);
 	if (strcmp(argv[1], "copied") == 0)
 		copied(size, matrix, to);
 	if (strcmp(argv[1], "atomic") == 0)
