@@ -142,7 +142,7 @@ sort_levels(struct meeting *meeting)
 	}
 }
 
-/* A step is larger than all that the smaller ones reach: then at most two distances of its level are possible. */
+/* A step is no smaller than all that the smaller ones reach: then at most two distances of its level are possible. */
 static bool
 is_solvable(const struct meeting *meeting)
 {
@@ -152,7 +152,7 @@ is_solvable(const struct meeting *meeting)
 		const uint64_t size = size_of(meeting->steps[i]);
 		uint64_t more;
 
-		if (size < reach && i + 1 < meeting->count)
+		if (size < reach)
 			return false;
 		if (__builtin_mul_overflow(size, meeting->nest->iterations[meeting->levels[i]] - 1, &more) ||
 		    __builtin_add_overflow(reach, more, &reach))
