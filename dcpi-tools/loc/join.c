@@ -193,15 +193,6 @@ find_by_range(const struct joining *joining, const struct code_place *place)
 	return best;
 }
 
-static void
-add_score(struct locality_score *sum, const struct locality_score *score)
-{
-	sum->references += score->references;
-	sum->judged += score->judged;
-	sum->spatial += score->spatial;
-	sum->temporal += score->temporal;
-}
-
 static int
 add_joined(struct joining *joining, uint32_t group, const struct traced_instruction *instruction, uint32_t line)
 {
@@ -234,12 +225,12 @@ join_instructions(struct joining *joining)
 		if (!err && !place.line)
 			joining->unplaced += (double)(instruction->exact.references + instruction->sampled.references);
 		joining->of_instruction[i] = group;
-		add_score(&joining->exact, &instruction->exact);
-		add_score(&joining->sampled, &instruction->sampled);
+		locality_score_add(&joining->exact, &instruction->exact);
+		locality_score_add(&joining->sampled, &instruction->sampled);
 		if (group == NO_ROW || err)
 			continue;
-		add_score(&joining->groups[group].exact, &instruction->exact);
-		add_score(&joining->groups[group].sampled, &instruction->sampled);
+		locality_score_add(&joining->groups[group].exact, &instruction->exact);
+		locality_score_add(&joining->groups[group].sampled, &instruction->sampled);
 		err = add_joined(joining, group, instruction, place.line);
 	}
 	code_places_free(places);

@@ -246,15 +246,6 @@ enter(void *context, const struct locality_nest *nest)
 	return 0;
 }
 
-static void
-add_score(struct locality_score *sum, const struct locality_score *score)
-{
-	sum->references += score->references;
-	sum->judged += score->judged;
-	sum->spatial += score->spatial;
-	sum->temporal += score->temporal;
-}
-
 static int
 refer(void *context, size_t number, uint32_t at, uint64_t address)
 {
@@ -269,8 +260,8 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 	reference = &loop->references[at];
 	for (uint32_t i = 0; i < loc_reference_words(&loop->loop->references[at]); i++)
 		locality_window_add(adding->window, address + (uint64_t)i * LOCALITY_WORD_BYTES, &score);
-	add_score(&reference->score, &score);
-	add_score(&loop->score, &score);
+	locality_score_add(&reference->score, &score);
+	locality_score_add(&loop->score, &score);
 	if (!loop->loop->by_entry)
 		count(adding, loop, 1, score.references);
 	if (loop->loop->references[at].kind != 's' || !loop->loop->by_entry) /* others are covered when it is entered */

@@ -54,15 +54,6 @@ is_score(const struct locality_score *score)
 	       score->temporal <= (double)score->judged;
 }
 
-static void
-add_score(struct locality_score *sum, const struct locality_score *score)
-{
-	sum->references += score->references;
-	sum->judged += score->judged;
-	sum->spatial += score->spatial;
-	sum->temporal += score->temporal;
-}
-
 static int
 add_instruction(struct trace_reading *reading, uint32_t number, const struct trace_instruction *read)
 {
@@ -84,8 +75,8 @@ add_instruction(struct trace_reading *reading, uint32_t number, const struct tra
 		reading->indexes[number] = (uint32_t)(trace->count - 1);
 	}
 	added = &trace->instructions[reading->indexes[number]];
-	add_score(&added->exact, &read->exact);
-	add_score(&added->sampled, &read->sampled);
+	locality_score_add(&added->exact, &read->exact);
+	locality_score_add(&added->sampled, &read->sampled);
 	added->low = read->low < added->low ? read->low : added->low;
 	added->high = read->high > added->high ? read->high : added->high;
 	added->stores |= read->stores != 0;

@@ -222,6 +222,15 @@ locality_window_add(struct locality_window *window, uint64_t address, struct loc
 	score->temporal += reuse_weight(distance);
 }
 
+void
+locality_score_add(struct locality_score *sum, const struct locality_score *score)
+{
+	sum->references += score->references;
+	sum->judged += score->judged;
+	sum->spatial += score->spatial;
+	sum->temporal += score->temporal;
+}
+
 double
 locality_spatial(const struct locality_score *score)
 {

@@ -60,6 +60,8 @@ void locality_window_add(struct locality_window *window, uint64_t address, struc
 /* Like locality_window_add(), but reuse distances do not count it: locality_window_begin() comes before others do. */
 void locality_window_pass(struct locality_window *window, uint64_t address, struct locality_score *score);
 
+void locality_score_add(struct locality_score *sum, const struct locality_score *score);
+
 double locality_spatial(const struct locality_score *score);  /* 0 to 1; 0 without references */
 double locality_temporal(const struct locality_score *score); /* 0 to 1; -1: no reuse distance is known */
 
