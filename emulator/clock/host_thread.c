@@ -16,12 +16,9 @@ host_thread_sleep_count(void)
 	return (uint64_t)usage.ru_nvcsw;
 }
 
-/*
- * "PID (NAME) STATE ...": the name may hold any character. A thread that waits for a page, or is stopped, does not need
- * another thread to go on: it does not count as sleeping.
- */
-bool
-host_thread_sleeps(int thread)
+/* The thread's state, as in "PID (NAME) STATE ...": the name may hold any character. 'X': it has ended. */
+static char
+host_thread_state(int thread)
 {
 	char path[64], text[256];
 	const char *end;
@@ -31,12 +28,29 @@ host_thread_sleeps(int thread)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* the thread is gone */
+		return 'X';
 	length = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (length <= 0)
-		return true;
+		return 'X';
 	text[length] = '\0';
 	end = strrchr(text, ')');
-	return !end || end[1] != ' ' || end[2] == 'S' || end[2] == 'Z' || end[2] == 'X';
+	return end && end[1] == ' ' && end[2] ? end[2] : 'X';
+}
+
+/*
+ * A thread that waits for a page, or is stopped, does not need another thread to go on: it does not count as sleeping.
+ */
+bool
+host_thread_sleeps(int thread)
+{
+	const char state = host_thread_state(thread);
+
+	return state == 'S' || state == 'Z' || state == 'X';
+}
+
+bool
+host_thread_runs(int thread)
+{
+	return host_thread_state(thread) == 'R';
 }

@@ -12,6 +12,9 @@
 /* Whether a thread of this process (its tid) sleeps until it is woken, or has ended. */
 bool host_thread_sleeps(int thread);
 
+/* Whether it executes, or would if the host had a core for it. */
+bool host_thread_runs(int thread);
+
 /* Voluntary context switches of the calling thread so far; 0: not known. */
 uint64_t host_thread_sleep_count(void);
 

@@ -22,6 +22,7 @@ enum slot_state {
 	SLOT_FREE,
 	SLOT_RUNS,
 	SLOT_SLEEPS, /* until a time */
+	SLOT_LEAVES, /* for a call in which nobody has seen it sleep yet */
 	SLOT_LEFT,
 	SLOT_WOKEN, /* it runs, but has not returned */
 };
@@ -224,7 +225,7 @@ quantum_end(struct quantum *quantum, unsigned slot)
 void
 quantum_leave(struct quantum *quantum, unsigned slot)
 {
-	stop_running(quantum, &quantum->slots[slot], SLOT_LEFT);
+	stop_running(quantum, &quantum->slots[slot], SLOT_LEAVES);
 }
 
 void
@@ -237,9 +238,11 @@ void
 quantum_wake(struct quantum *quantum, unsigned slot, uint64_t clock)
 {
 	struct quantum_slot *woken = &quantum->slots[slot];
+	unsigned state;
 
 	pthread_mutex_lock(&quantum->lock);
-	if (atomic_load(&woken->state) == SLOT_LEFT)
+	state = atomic_load(&woken->state);
+	if (state == SLOT_LEAVES || state == SLOT_LEFT)
 		set_state(quantum, woken, SLOT_WOKEN, clock);
 	pthread_mutex_unlock(&quantum->lock);
 }
@@ -256,20 +259,57 @@ quantum_set_in_call(struct quantum *quantum, unsigned slot, bool is_in_call)
 	atomic_store(&quantum->slots[slot].is_in_call, is_in_call);
 }
 
+/* The slot is not waited for any more, if nothing has happened to it since it was in `state` at `clock`. */
 static bool
-is_near(const struct quantum *quantum, const struct quantum_slot *slot, uint64_t clock)
+leave_if_still(struct quantum *quantum, struct quantum_slot *slot, unsigned state, uint64_t clock)
+{
+	bool is_same;
+
+	pthread_mutex_lock(&quantum->lock);
+	is_same = atomic_load(&slot->state) == state && atomic_load(&slot->clock) == clock;
+	if (is_same)
+		set_state(quantum, slot, SLOT_LEFT, clock);
+	pthread_mutex_unlock(&quantum->lock);
+	return is_same;
+}
+
+/*
+ * Whether a thread that is far behind is on its way into a call: the host has not let it get there. Those that sleep
+ * in it by now are out.
+ */
+static bool
+has_leaving_behind(struct quantum *quantum, const struct quantum_slot *except, uint64_t clock)
+{
+	const unsigned highest = atomic_load(&quantum->highest);
+
+	for (unsigned i = 0; i < highest; i++) {
+		struct quantum_slot *slot = &quantum->slots[i];
+		const uint64_t theirs = atomic_load(&slot->clock);
+
+		if (slot == except || atomic_load(&slot->state) != SLOT_LEAVES || theirs >= clock ||
+		    clock - theirs <= quantum->cycles)
+			continue;
+		if (host_thread_runs(atomic_load(&slot->thread)))
+			return true;
+		leave_if_still(quantum, slot, SLOT_LEAVES, theirs);
+	}
+	return false;
+}
+
+static bool
+is_near(struct quantum *quantum, const struct quantum_slot *slot, uint64_t clock)
 {
 	uint64_t slowest;
 
 	if (atomic_load(&quantum->is_open))
 		return true;
 	find_slowest(quantum, slot, &slowest);
-	return slowest >= clock || clock - slowest <= quantum->cycles;
+	return (slowest >= clock || clock - slowest <= quantum->cycles) && !has_leaving_behind(quantum, slot, clock);
 }
 
 /* While the host has a core for each thread, polling sees the slowest come sooner than a wake-up would arrive. */
 static bool
-spin(const struct quantum *quantum, const struct quantum_slot *slot, uint64_t clock)
+spin(struct quantum *quantum, const struct quantum_slot *slot, uint64_t clock)
 {
 	const uint64_t end = monotonic_ns() + SPIN_NS;
 
@@ -292,17 +332,10 @@ static bool
 is_mistaken(struct quantum *quantum, struct quantum_slot *slot, uint64_t clock)
 {
 	const unsigned state = atomic_load(&slot->state);
-	bool is_changed = false;
 
 	if (state != SLOT_WOKEN && !atomic_load(&slot->is_in_call))
 		return false;
-	pthread_mutex_lock(&quantum->lock);
-	if (atomic_load(&slot->state) == state && atomic_load(&slot->clock) == clock) {
-		set_state(quantum, slot, SLOT_LEFT, clock);
-		is_changed = true;
-	}
-	pthread_mutex_unlock(&quantum->lock);
-	if (is_changed)
+	if (leave_if_still(quantum, slot, state, clock))
 		wake_waiting(quantum);
 	return true;
 }
@@ -333,14 +366,14 @@ is_stuck(const struct quantum *quantum)
  * the calling thread to leave its block.
  */
 static bool
-can_come(struct quantum *quantum, const struct quantum_slot *except, unsigned looks)
+can_come(struct quantum *quantum, const struct quantum_slot *except, uint64_t wanted, unsigned looks)
 {
 	uint64_t clock;
 	struct quantum_slot *slowest = find_slowest(quantum, except, &clock);
 	const int thread = slowest ? atomic_load(&slowest->thread) : 0;
 
-	if (!slowest)
-		return true;
+	if (!slowest || clock >= wanted)
+		return true; /* what is missing is one that leaves */
 	if (atomic_load(&slowest->state) == SLOT_SLEEPS)
 		return looks < SLEEP_LOOKS;
 	if (thread == 0)
@@ -370,7 +403,7 @@ wait_for_slowest(struct quantum *quantum, struct quantum_slot *slot, uint64_t cl
 			break;
 		if (syscall(SYS_futex, &slot->word, FUTEX_WAIT_PRIVATE, word, &look, NULL, 0) == 0)
 			continue;
-		if (errno == ETIMEDOUT && !can_come(quantum, slot, looks)) {
+		if (errno == ETIMEDOUT && !can_come(quantum, slot, slot->wanted, looks)) {
 			result = QUANTUM_GAVE_UP;
 			break;
 		}

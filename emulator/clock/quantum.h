@@ -28,7 +28,10 @@ void quantum_begin(struct quantum *quantum, unsigned slot, uint64_t clock);
 void quantum_bind(struct quantum *quantum, unsigned slot);
 void quantum_end(struct quantum *quantum, unsigned slot);
 
-/* The thread enters a call that may block: others do not wait for it until it returns, or is woken. */
+/*
+ * The thread enters a call that may block: once it sleeps there, others do not wait for it until it returns, or is
+ * woken. Before that they do: the host may have taken its core away, and it may return without having slept.
+ */
 void quantum_leave(struct quantum *quantum, unsigned slot);
 void quantum_return(struct quantum *quantum, unsigned slot, uint64_t clock);
 

@@ -104,12 +104,36 @@ a_thread_in_a_call_that_blocks_is_not_waited_for(void **state)
 
 	(void)state;
 	quantum_begin(quantum, 0, 0);
-	quantum_begin(quantum, 1, 0);
+	quantum_begin(quantum, 1, 0); /* no thread is bound to it: it does not run on the host */
 	quantum_leave(quantum, 1);
 	assert_int_equal(quantum_wait(quantum, 0, 1000000), QUANTUM_NEAR);
 	assert_int_equal(quantum_slowest(quantum, 0), QUANTUM_NONE);
 	quantum_return(quantum, 1, 990000);
 	assert_int_equal(quantum_slowest(quantum, 0), 990000);
+	quantum_free(quantum);
+}
+
+/* Before a barrier's wait the host may take the core of a thread away: the wait then fails, and it did not sleep. */
+static void
+a_thread_that_has_not_got_to_its_call_is_waited_for(void **state)
+{
+	struct quantum *quantum = quantum_new(4, QUANTUM, 2);
+	struct walker walker = {.quantum = quantum, .slot = 0, .clock = 5000, .end = 5600, .step = 600};
+	pthread_t thread;
+
+	(void)state;
+	quantum_begin(quantum, 0, 5000);
+	quantum_begin(quantum, 1, 4200);
+	quantum_bind(quantum, 1);
+	quantum_leave(quantum, 1);
+	assert_int_equal(quantum_slowest(quantum, 0), QUANTUM_NONE);
+	assert_int_equal(pthread_create(&thread, NULL, walk, &walker), 0);
+	for (unsigned i = 0; i < 2000000; i++)
+		assert_false(atomic_load(&walker.is_done));
+	quantum_return(quantum, 1, 4700);
+	pthread_join(thread, NULL);
+	assert_int_equal(walker.gave_up, 0);
+	assert_int_equal(walker.farthest, 900);
 	quantum_free(quantum);
 }
 
@@ -200,7 +224,7 @@ waking_one_that_runs_does_not_set_it_back(void **state)
 
 struct quantum_sleeper {
 	struct quantum *quantum;
-	bool is_in_call;
+	bool is_in_call, leaves;
 	atomic_bool is_bound;
 	int pipe[2];
 };
@@ -213,6 +237,8 @@ sleep_in_read(void *argument)
 
 	quantum_bind(sleeper->quantum, 1);
 	quantum_set_in_call(sleeper->quantum, 1, sleeper->is_in_call);
+	if (sleeper->leaves)
+		quantum_leave(sleeper->quantum, 1);
 	atomic_store(&sleeper->is_bound, true);
 	assert_int_equal(read(sleeper->pipe[0], &byte, 1), 1);
 	return NULL;
@@ -220,9 +246,10 @@ sleep_in_read(void *argument)
 
 /* The result for slot 0, far ahead of slot 1, whose host thread sleeps. */
 static enum quantum_result
-wait_for_sleeper(bool is_in_call, unsigned *running)
+wait_for_sleeper(bool is_in_call, bool leaves, unsigned *running)
 {
-	struct quantum_sleeper sleeper = {.quantum = quantum_new(4, QUANTUM, 2), .is_in_call = is_in_call};
+	struct quantum_sleeper sleeper = {
+		.quantum = quantum_new(4, QUANTUM, 2), .is_in_call = is_in_call, .leaves = leaves};
 	enum quantum_result wait;
 	pthread_t thread;
 
@@ -248,7 +275,7 @@ a_thread_that_sleeps_in_the_emulator_is_given_up(void **state)
 	unsigned running;
 
 	(void)state;
-	assert_int_equal(wait_for_sleeper(false, &running), QUANTUM_GAVE_UP);
+	assert_int_equal(wait_for_sleeper(false, false, &running), QUANTUM_GAVE_UP);
 	assert_int_equal(running, 2);
 }
 
@@ -258,7 +285,17 @@ a_call_that_blocks_unexpectedly_is_no_longer_waited_for(void **state)
 	unsigned running;
 
 	(void)state;
-	assert_int_equal(wait_for_sleeper(true, &running), QUANTUM_WAITED);
+	assert_int_equal(wait_for_sleeper(true, false, &running), QUANTUM_WAITED);
+	assert_int_equal(running, 1);
+}
+
+static void
+a_thread_that_sleeps_in_its_call_is_not_waited_for(void **state)
+{
+	unsigned running;
+
+	(void)state;
+	assert_int_not_equal(wait_for_sleeper(true, true, &running), QUANTUM_GAVE_UP);
 	assert_int_equal(running, 1);
 }
 
@@ -303,12 +340,14 @@ main(void)
 		cmocka_unit_test(eighteen_threads_stay_within_the_quantum_on_two_cores),
 		cmocka_unit_test(without_a_quantum_no_thread_waits),
 		cmocka_unit_test(a_thread_in_a_call_that_blocks_is_not_waited_for),
+		cmocka_unit_test(a_thread_that_has_not_got_to_its_call_is_waited_for),
 		cmocka_unit_test(a_thread_that_ends_is_not_waited_for),
 		cmocka_unit_test(a_thread_that_ends_is_never_seen_at_another_clock),
 		cmocka_unit_test(a_woken_thread_is_waited_for_before_it_returns),
 		cmocka_unit_test(waking_one_that_runs_does_not_set_it_back),
 		cmocka_unit_test(a_thread_that_sleeps_in_the_emulator_is_given_up),
 		cmocka_unit_test(a_call_that_blocks_unexpectedly_is_no_longer_waited_for),
+		cmocka_unit_test(a_thread_that_sleeps_in_its_call_is_not_waited_for),
 		cmocka_unit_test(when_the_process_ends_no_thread_waits),
 		cmocka_unit_test(after_a_fork_only_the_child_is_there),
 	};
