@@ -57,7 +57,9 @@ threads_after_shared_memory()
 		'[.programs[] | select(.command == "shared") | .threads[].busy_cycles | select(. > 200000)] | length == 4' "$report"
 }
 
-# Outside of the lock, misses of several threads overlap; inside, one thread's come after another's.
+# Outside of the lock, misses of several threads overlap; inside, one thread's come after another's. Of the first, 40 runs
+# took 1.03 to 1.20 times as long as one thread, for within a quantum the host decides who is first: the limit is between
+# that and the two of the second.
 critical_sections()
 {
 	local one inside outside
@@ -65,12 +67,12 @@ critical_sections()
 	one=$(critical inside 1)
 	outside=$(critical outside 2)
 	for _ in 1 2; do
-		[ "$(awk -v a="$(ratio "$outside" "$one")" 'BEGIN { print a <= 1.2 }')" = 0 ] || break
+		[ "$(awk -v a="$(ratio "$outside" "$one")" 'BEGIN { print a <= 1.4 }')" = 0 ] || break
 		retry 'loads before a lock' "two threads took $(ratio "$outside" "$one") times as long as one"
 		outside=$(critical outside 2)
 	done
 	inside=$(critical inside 2)
-	check_at_most 'loads before a lock do not hold up the other thread' 1.2 "$(ratio "$outside" "$one")"
+	check_at_most 'loads before a lock do not hold up the other thread' 1.4 "$(ratio "$outside" "$one")"
 	check_at_least 'loads inside are waited for' 1.8 "$(ratio "$inside" "$one")"
 	check_at_most 'once' 2.2 "$(ratio "$inside" "$one")"
 	check 'the time is that of threads that are blocked' json_holds \
