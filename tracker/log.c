@@ -207,6 +207,13 @@ log_now(void)
 	return __builtin_expect(clock_used == OBJECT_CLOCK_COUNTER, 1) ? object_log_counter() : slow_now();
 }
 
+/* When an object was made: after another thread has ended the one that had its address. */
+static inline uint64_t
+time_of_birth(void)
+{
+	return __builtin_expect(clock_used == OBJECT_CLOCK_COUNTER, 1) ? object_log_counter_after() : slow_now();
+}
+
 /* ---- the file ---- */
 
 /* Give a part of the file room on the disk. False: there is none. */
@@ -908,9 +915,10 @@ void
 log_born(enum object_log_kind kind, const void *address, size_t size, const void *caller, const void *frame)
 {
 	struct object_log_header *file = state->file;
+	const uint64_t time = time_of_birth();
 	const uint32_t site = find_site(file, caller, frame);
 	struct object_log_event event = {
-		.time = log_now(),
+		.time = time,
 		.address = (uint64_t)(uintptr_t)address,
 		.size = size,
 		.site = site,

@@ -26,7 +26,7 @@
 bool log_enter(void);
 void log_leave(void);
 
-/* In the file's clock. */
+/* In the file's clock: before what follows, and perhaps before what precedes has ended (object_log_counter()). */
 uint64_t log_now(void);
 
 /*

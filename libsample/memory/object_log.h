@@ -164,7 +164,10 @@ struct object_log_header {
 	uint8_t padding[4096 - 16 * 8 - 3 * 4];
 };
 
-/* The counter of OBJECT_CLOCK_COUNTER. */
+/*
+ * The counter of OBJECT_CLOCK_COUNTER, read no later than what follows in the program; on x86-64 perhaps before what
+ * precedes it has ended, even before another thread has given up a lock that the caller got.
+ */
 static inline uint64_t
 object_log_counter(void)
 {
@@ -178,6 +181,16 @@ object_log_counter(void)
 #else
 	return 0;
 #endif
+}
+
+/* Likewise, but read when all that precedes it has been done. */
+static inline uint64_t
+object_log_counter_after(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_lfence();
+#endif
+	return object_log_counter();
 }
 
 _Static_assert(sizeof(struct object_log_event) == 32, "events have no holes");
