@@ -465,7 +465,8 @@ bench-tracker: all workloads
 
 # The rooms that the daemon does not link have fuzz targets of their own.
 IMAGE_FUZZERS := $(addprefix $(BUILD)/tests/fuzz/,capture_fuzz symbols_fuzz lines_fuzz access_type_fuzz demangle_fuzz decoder_fuzz flow_graph_fuzz pipeline_fuzz machine_fuzz analysis_fuzz \
-	run_time_code_fuzz salvage_fuzz unwind_build_fuzz memory_profile_fuzz object_log_fuzz spe_fuzz locality_record_fuzz)
+	run_time_code_fuzz salvage_fuzz unwind_build_fuzz memory_profile_fuzz object_log_fuzz spe_fuzz locality_record_fuzz \
+	locality_rows_fuzz)
 $(IMAGE_FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(call archives,$(ROOMS))
 	@mkdir -p $(@D)
 	$(CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call room_libs,$(ROOMS))
