@@ -25,8 +25,8 @@
  *                    the next
  *   LOCALITY_PART    of the loop at that level, from 1 on, of the nest; address of the first iteration of all; steps of
  *                    the levels up to this one, outermost first. With LOCALITY_BEHIND in the level it comes behind the
- * loop within its loop, else before it; with LOCALITY_WITHIN that loop uses what it reads, and not alone as the
- * beginning of a sum
+ *                    loop within its loop, else before it; with LOCALITY_WITHIN that loop uses what it reads, and not
+ *                    alone as the beginning of a sum
  *
  * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
  * 'a' (each reference says its address), references that are left out, lines of the loops around it with ',' between,
