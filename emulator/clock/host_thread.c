@@ -35,7 +35,9 @@ host_thread_state(int thread)
 		return 'X';
 	text[length] = '\0';
 	end = strrchr(text, ')');
-	return end && end[1] == ' ' && end[2] ? end[2] : 'X';
+	if (!end || end[1] != ' ' || !end[2])
+		return 'X';
+	return end[2];
 }
 
 /*
