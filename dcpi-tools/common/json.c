@@ -1,6 +1,7 @@
 #include "dcpi-tools/common/json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,6 +25,12 @@ json_t *
 json_count(uint64_t count)
 {
 	return count <= INT64_MAX ? json_integer((json_int_t)count) : json_real((double)count);
+}
+
+json_t *
+json_estimate(double count)
+{
+	return count < (double)INT64_MAX ? json_integer((json_int_t)llround(count)) : json_real(count);
 }
 
 json_t *

@@ -14,6 +14,7 @@
 
 json_t *json_shown(const char *text);         /* a string from outside, escaped; null for NULL */
 json_t *json_count(uint64_t count);           /* a number; what JSON integers cannot hold becomes a real */
+json_t *json_estimate(double count);          /* of a count that was estimated: the next integer */
 json_t *json_time(uint64_t nanoseconds);      /* RFC 3339 in UTC, with a Z; null for 0 */
 json_t *json_kept(json_t *value, int failed); /* the value; if something `failed`, NULL, and the value is freed */
 const char *json_text(const json_t *object, const char *key); /* of a string; "" when there is none */

@@ -276,9 +276,9 @@ exact_print_text(const struct exact_report *report, FILE *stream)
 static json_t *
 side_json(const struct join_side *side)
 {
-	return json_pack("{s:f, s:f, s:o, s:o}", "references", side->references, "spatial", side->spatial, "temporal",
-	                 side->temporal >= 0 ? json_real(side->temporal) : json_null(), "footprint",
-	                 json_count(side->footprint));
+	return json_pack("{s:o, s:f, s:o, s:o}", "references", json_estimate(side->references), "spatial",
+	                 side->spatial, "temporal", side->temporal >= 0 ? json_real(side->temporal) : json_null(),
+	                 "footprint", json_count(side->footprint));
 }
 
 static json_t *
@@ -319,12 +319,12 @@ exact_print_json(const struct exact_report *report, FILE *stream)
 	return json_print_exact(
 		json_kept(
 			json_pack(
-				"{s:s, s:o, s:o, s:f, s:o, s:o, s:f, s:f, s:f, s:o, s:f, s:o, s:o, s:{s:i}, s:o, s:o}",
+				"{s:s, s:o, s:o, s:f, s:o, s:o, s:f, s:f, s:o, s:o, s:f, s:o, s:o, s:{s:i}, s:o, s:o}",
 				"schema", "dcpiloc-exact/1", "command", json_shown(report->request->command[0]),
 				"processes", json_count(report->trace->processes), "seconds", run_seconds(report->run),
 				"estimated", report->profile->record_count ? side_json(&join->estimated) : json_null(),
 				"exact", side_json(&join->exact), "described", described_share(join), "without_line",
-				join->unplaced, "sampled", join->sampled, "bursts",
+				join->unplaced, "sampled", json_estimate(join->sampled), "bursts",
 				json_count(report->trace->bursts.count), "temporal_error", join->temporal_error,
 				"line_part", json_count(UINT64_C(1) << report->trace->halvings), "countdown",
 				json_count(report->trace->left_out), "program", WIFEXITED(status) ? "exit" : "signal",

@@ -449,20 +449,22 @@ function_json(const struct loc_function *function)
 	int failed = !frequencies;
 
 	for (uint32_t i = 0; i < text->blocks; i++)
-		failed |= json_array_append_new(
-			frequencies, function->frequencies[i] < 0 ? json_null() : json_real(function->frequencies[i]));
+		failed |= json_array_append_new(frequencies, function->frequencies[i] < 0
+		                                                     ? json_null()
+		                                                     : json_estimate(function->frequencies[i]));
 	return json_kept(
-		json_pack("{s:o, s:o, s:I, s:o, s:I, s:o, s:{s:f, s:f, s:f, s:I}, s:{s:I, s:I, s:I, s:I}, s:f, s:f, "
+		json_pack("{s:o, s:o, s:I, s:o, s:I, s:o, s:{s:o, s:f, s:o, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:f, "
 	                  "s:f, s:o}",
 	                  "function", json_shown(text->function), "file", json_shown(text->file), "line",
 	                  (json_int_t)text->line, "calls", json_count(function->text->entries), "basic_blocks",
-	                  (json_int_t)text->blocks, "frequencies", frequencies, "frequency", "min", function->least,
-	                  "mean", function->mean, "max", function->most, "known", (json_int_t)function->known,
-	                  "classes", "stride_0", (json_int_t)function->classes[STRIDE_ITSELF], "stride_1",
+	                  (json_int_t)text->blocks, "frequencies", frequencies, "frequency", "min",
+	                  json_estimate(function->least), "mean", function->mean, "max", json_estimate(function->most),
+	                  "known", (json_int_t)function->known, "classes", "stride_0",
+	                  (json_int_t)function->classes[STRIDE_ITSELF], "stride_1",
 	                  (json_int_t)function->classes[STRIDE_NEXT], "strided",
 	                  (json_int_t)function->classes[STRIDE_FAR], "random",
 	                  (json_int_t)function->classes[STRIDE_INDEX] + (json_int_t)function->classes[STRIDE_IRREGULAR],
-	                  "references", function->references, "spatial", function->spatial, "by_stride",
+	                  "references", json_estimate(function->references), "spatial", function->spatial, "by_stride",
 	                  function->by_stride, "temporal",
 	                  function->temporal < 0 ? json_null() : json_real(function->temporal)),
 		failed);

@@ -23,6 +23,8 @@
 #define ARCH_PRCTL      158
 #define ARCH_SET_FS     0x1002
 #define CALL            0xe8 /* of x86 */
+#define JUMP            0xe9
+#define SHORT_JUMP      0xeb
 #define INDIRECT        0xff
 #define INDIRECT_CALL   2 /* in its second byte */
 #define IS_REX(byte)    (((byte)&0xf0) == 0x40)
@@ -135,21 +137,23 @@ code_of(uint32_t image)
 	return TRACE_PROGRAM;
 }
 
-/* Of x86; what others call is not known. */
-static bool
-is_call(const struct qemu_plugin_insn *insn)
+/* Where the last instruction of a block leads: of x86; of others it is not known. */
+static void
+describe_end(const struct qemu_plugin_insn *insn, struct trace_block *described)
 {
 	const uint8_t *bytes = qemu_plugin_insn_haddr(insn);
 	const size_t size = qemu_plugin_insn_size(insn);
 	size_t at = 0;
 
 	if (!state.guest.is_x86)
-		return false;
+		return;
 	while (at < size && (IS_REX(bytes[at]) || memchr(prefixes, bytes[at], sizeof(prefixes))))
 		at++;
-	if (at < size && bytes[at] == CALL)
-		return true;
-	return at + 1 < size && bytes[at] == INDIRECT && (bytes[at + 1] >> 3 & 7) == INDIRECT_CALL;
+	if (at == size)
+		return;
+	described->calls = bytes[at] == CALL ||
+	                   (at + 1 < size && bytes[at] == INDIRECT && (bytes[at + 1] >> 3 & 7) == INDIRECT_CALL);
+	described->jumps = bytes[at] == JUMP || bytes[at] == SHORT_JUMP;
 }
 
 static void
@@ -196,7 +200,7 @@ block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		described.offset = block->offset;
 		described.end = block->offset + translation.size;
 		described.count = block->instruction_count;
-		described.calls = is_call(qemu_plugin_tb_get_insn(tb, block->instruction_count - 1U));
+		describe_end(qemu_plugin_tb_get_insn(tb, block->instruction_count - 1U), &described);
 		tracing_describe(state.tracing, number, &described);
 		trace_instructions(tb, block, described.first);
 	} else {

@@ -36,6 +36,7 @@ struct trace_thread {
 	uint32_t last_call;  /* likewise, and ended with a call */
 	uint32_t since_call; /* own blocks after that */
 	uint32_t cut_call;   /* its beginning, if that is on another page; 0: none */
+	uint32_t way_call;   /* the own block before it, which leads nowhere else; 0: there is none */
 	bool has_returned;   /* the last own block continues behind a call of the library */
 	uint64_t pushed;     /* the address to which its last call stored where it returns to */
 	uint64_t thread_pointer;
@@ -225,6 +226,26 @@ leave_out_frame(const struct tracing *tracing, struct trace_thread *thread, uint
 	}
 }
 
+/*
+ * Whether a block behind one that continues behind a call of the library does nothing but restore registers from its
+ * frame, and jumps back to what the loop always does.
+ */
+static bool
+restores_only(const struct tracing *tracing, const struct trace_thread *thread, uint32_t block)
+{
+	const struct trace_block *entered = &tracing->blocks[block];
+
+	for (uint16_t i = 0; i < entered->count && entered->jumps; i++) {
+		const struct trace_instruction *instruction = &thread->part->instructions[entered->first + i];
+
+		if (instruction->kind == TRACE_DATA && instruction->low &&
+		    (instruction->stores || instruction->low != instruction->high ||
+		     instruction->low - thread->pushed >= FRAME))
+			return false;
+	}
+	return entered->jumps;
+}
+
 /* The last instruction of a block, which pushes where its call returns to; or all of one of the linkage table. */
 static void
 leave_out_from(const struct tracing *tracing, struct trace_thread *thread, uint32_t block, bool is_whole)
@@ -257,6 +278,7 @@ tracing_enter_library(struct tracing *tracing, unsigned vcpu)
 	leave_out_from(tracing, thread, thread->last_call, false);
 	leave_out_frame(tracing, thread, thread->last_call);
 	leave_out_frame(tracing, thread, thread->cut_call);
+	leave_out_frame(tracing, thread, thread->way_call);
 	if (thread->last_own != thread->last_call)
 		leave_out_from(tracing, thread, thread->last_own, true);
 }
@@ -287,7 +309,7 @@ tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
 		return;
 	cut = is_cut(tracing, thread->last_own, block);
 	returns = thread->is_inside || (cut && thread->has_returned);
-	if (returns)
+	if (returns || (thread->has_returned && restores_only(tracing, thread, block)))
 		leave_out_frame(tracing, thread, block);
 	thread->is_inside = false;
 	thread->has_returned = returns;
@@ -295,6 +317,7 @@ tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
 	if (entered->calls) {
 		thread->since_call = 0;
 		thread->cut_call = cut ? thread->last_own : 0;
+		thread->way_call = tracing->blocks[thread->last_own].jumps ? thread->last_own : 0;
 		thread->last_call = block;
 	}
 	thread->last_own = block;

@@ -29,6 +29,7 @@ struct trace_block {
 	uint16_t count;        /* of instructions */
 	uint8_t code;          /* enum trace_code */
 	bool calls;            /* its last instruction is a call; false where that is not known */
+	bool jumps;            /* likewise, a jump to one place */
 };
 
 /*

@@ -77,7 +77,7 @@ check_equal '... without the test of the loop, the most frequent run as often as
 # the size is the same address, the write that of the read before it: both come back at once, and count 1 here, 0 there
 streams=$(jq -c '.loops[0].streams' "$report")
 check_equal '... of its temporal score, that of the same address and of a write behind its read is all' '1 1' \
-	"$(jq -r '"\([.[] | select(.class == "stride 0")][0].temporal * 1000 | round / 1000) \([.[] | select(.access == "write")][0].temporal)"' <<<"$streams")"
+	"$(jq -r '"\([.[] | select(.class == "stride 0")][0].temporal * 1000 | round / 1000) \([.[] | select(.access == "write")][0].temporal * 1000 | round / 1000)"' <<<"$streams")"
 close '... the random read has' 0.000 "$(jq '[.[] | select(.class == "irregular" and .access == "read")][0].temporal' <<<"$streams")" 0.05
 
 # ---- CGM: 14 blocks, 1:269,729:1,853,104; 2 random, 7 stride 1; spatial 0.714, temporal 0.422 ----

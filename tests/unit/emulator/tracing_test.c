@@ -69,7 +69,7 @@ tear_down(void **state)
 
 /* Its first instruction; blocks are numbered from 1, and follow one another in the image. */
 static uint32_t
-add_block(struct tracing_fixture *fixture, uint32_t block, enum traced_image image, bool calls)
+describe_block(struct tracing_fixture *fixture, uint32_t block, enum traced_image image, bool calls, bool jumps)
 {
 	const struct trace_block described = {
 		.offset = 0x1000 + block * 16,
@@ -79,10 +79,17 @@ add_block(struct tracing_fixture *fixture, uint32_t block, enum traced_image ima
 		.count = BLOCK_SIZE,
 		.code = image == IMAGE_LIBC ? TRACE_SYSTEM : TRACE_PROGRAM,
 		.calls = calls,
+		.jumps = jumps,
 	};
 
 	tracing_describe(fixture->tracing, block, &described);
 	return described.first;
+}
+
+static uint32_t
+add_block(struct tracing_fixture *fixture, uint32_t block, enum traced_image image, bool calls)
+{
+	return describe_block(fixture, block, image, calls, false);
 }
 
 static void
@@ -193,6 +200,44 @@ a_call_of_the_library_is_left_out(void **state)
 	assert_int_equal(references_of(fixture, after), 0);
 	assert_int_equal(references_of(fixture, after + 1), 20);
 	assert_int_equal(part_of(fixture)->left_out, 80);
+}
+
+/* Registers are saved on the way to the call, and restored on one of the ways back, which all end with jumps. */
+static void
+what_leads_to_a_call_and_back_is_left_out(void **state)
+{
+	struct tracing_fixture *fixture = *state;
+	const uint32_t loop = add_block(fixture, 1, IMAGE_PROGRAM, false),
+		       way = describe_block(fixture, 3, IMAGE_PROGRAM, false, true),
+		       caller = add_block(fixture, 5, IMAGE_PROGRAM, true);
+	const uint32_t after = add_block(fixture, 7, IMAGE_PROGRAM, false),
+		       back = describe_block(fixture, 9, IMAGE_PROGRAM, false, true),
+		       other = describe_block(fixture, 11, IMAGE_PROGRAM, false, true);
+
+	for (unsigned i = 0; i < 40; i++) {
+		tracing_enter(fixture->tracing, 0, 1);
+		refer(fixture, loop, STACK + 32, 8, true); /* the program's own */
+		tracing_enter(fixture->tracing, 0, 3);
+		refer(fixture, way, STACK + 16, 8, true);
+		refer(fixture, way + 1, BASE + 8 * i, 8, false);
+		tracing_enter(fixture->tracing, 0, 5);
+		refer(fixture, caller, STACK - 8, 8, true);
+		tracing_enter_library(fixture->tracing, 0);
+		tracing_enter(fixture->tracing, 0, 7);
+		refer(fixture, after, BASE + 8 * i, 8, false);
+		tracing_enter(fixture->tracing, 0, i % 2 ? 9 : 11);
+		refer(fixture, i % 2 ? back : other, STACK + 16, 8, false);
+		if (i % 2 == 0)
+			refer(fixture, other + 1, BASE + 0x10000 + 8 * i, 8, true);
+	}
+	assert_int_equal(references_of(fixture, loop), 40);
+	assert_int_equal(references_of(fixture, way), 0);
+	assert_int_equal(references_of(fixture, way + 1), 40);
+	assert_int_equal(references_of(fixture, caller), 0);
+	assert_int_equal(references_of(fixture, after), 40);
+	assert_int_equal(references_of(fixture, back), 0);
+	assert_int_equal(references_of(fixture, other), 20); /* where the program refers to data, too */
+	assert_int_equal(references_of(fixture, other + 1), 20);
 }
 
 /* Its handler is the program's, and the library goes on where it was. */
@@ -325,6 +370,7 @@ main(void)
 		TEST(a_wide_access_is_one_to_each_word),
 		TEST(the_library_is_left_out),
 		TEST(a_call_of_the_library_is_left_out),
+		TEST(what_leads_to_a_call_and_back_is_left_out),
 		TEST(a_signal_leaves_the_library),
 		TEST(the_countdown_is_left_out),
 		cmocka_unit_test_setup_teardown(behind_what_is_exact_reuse_is_sampled, set_up_sampling, tear_down),
