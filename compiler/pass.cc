@@ -30,6 +30,7 @@
 #include "gimple-iterator.h"
 #include "gimplify-me.h"
 #include "cfgloop.h"
+#include "predict.h"
 #include "tree-cfg.h"
 #include "tree-into-ssa.h"
 #include "tree-ssa-loop.h"
@@ -63,9 +64,10 @@ const unsigned BEHIND = 128;        /* in a level, as record.h has it */
 const unsigned WITHIN = 64;         /* likewise */
 /* What a loop's iterations hand on to the next in registers, as record.h has it. */
 const unsigned CARRIES_SUMS = 1, CARRIES_OTHER = 2;
-const unsigned CARRIED_MAX = 32;      /* values that one becomes in an iteration */
-const unsigned EXPRESSION_DEPTH = 12; /* of what is calculated outside a loop */
-const char SOURCE_NAME[] = "-source"; /* ends the plugin's name that looks at the source */
+const unsigned CARRIED_MAX = 32;       /* values that one becomes in an iteration */
+const unsigned EXPRESSION_DEPTH = 12;  /* of what is calculated outside a loop */
+const unsigned COPIED_STATEMENTS = 64; /* of a loop in two versions, at most */
+const char SOURCE_NAME[] = "-source";  /* ends the plugin's name that looks at the source */
 
 /* ---- what is called ---- */
 
@@ -142,6 +144,7 @@ struct described {
 	tree iterations;  /* NULL_TREE: not known at its entry */
 	edge exit;        /* NULL: it has several */
 	bool by_entry;    /* what is known at the entry is all of it */
+	bool by_exits;    /* likewise, but for its iterations, which are counted: a search that may end early */
 	bool calls;       /* it calls functions, which may count, too */
 	bool has_hidden;  /* assembly, or the compiler's own functions, refer to memory */
 	unsigned carries; /* CARRIES_... */
@@ -725,6 +728,43 @@ leave_out_rare(described *loop)
 	loop->references.truncate(kept);
 }
 
+/* Whether something can be counted from iteration to iteration. */
+bool
+may_count_in_register(const described *loop)
+{
+	const basic_block header = loop->loop->header;
+
+	return !loop->calls && !(loop_preheader_edge(loop->loop)->flags & EDGE_COMPLEX) &&
+	       !bb_has_abnormal_pred(header);
+}
+
+/*
+ * Whether all references are streams, and it is known of each exit which of them the last iteration has had. Where the
+ * source is looked at, each iteration is counted by its blocks.
+ */
+bool
+is_known_at_exits(const described *loop)
+{
+	auto_vec<edge> exits = get_loop_exit_edges(loop->loop);
+
+	if (loop->loop->inner || loop->calls || numbered.is_on || loop->references.is_empty() || exits.is_empty())
+		return false;
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference &ref = loop->references[i];
+
+		if (!ref.affine || ref.conditional)
+			return false;
+		for (unsigned k = 0; k < exits.length(); k++) {
+			const basic_block from = exits[k]->src, block = gimple_bb(ref.statement);
+
+			if (exits[k]->flags & EDGE_COMPLEX || (!dominated_by_p(CDI_DOMINATORS, from, block) &&
+			                                       !dominated_by_p(CDI_DOMINATORS, block, from)))
+				return false;
+		}
+	}
+	return true;
+}
+
 described *
 look_at_loop(class loop *loop)
 {
@@ -757,6 +797,7 @@ look_at_loop(class loop *loop)
 	found->carries = carries_of(loop) | (found->left_out || found->has_hidden ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
+	found->by_exits = !found->by_entry && is_known_at_exits(found) && may_count_in_register(found);
 	found->header = number_of(loop->header);
 	found->preheader = number_of(loop_preheader_edge(loop)->src);
 	found->counted = found->by_entry ? found->references[0].block : number_of(loop->latch);
@@ -1287,8 +1328,8 @@ describe(const described *loop)
 
 	/* a clone's name has a suffix behind a dot */
 	snprintf(line, sizeof(line), "%.*s\t%s\t%d\t%u\t%c\t%u", (int)strcspn(function, "."), function,
-	         where.file ? where.file : "", where.line, loop_depth(loop->loop), loop->by_entry ? 'e' : 'a',
-	         loop->left_out);
+	         where.file ? where.file : "", where.line, loop_depth(loop->loop),
+	         loop->by_entry || loop->by_exits ? 'e' : 'a', loop->left_out);
 	add_text(&text, line);
 	add_lines_around(&text, loop->loop);
 	if (numbered.is_on)
@@ -1397,6 +1438,83 @@ write_entry(const described *loop, tree text)
 	block = add_rare_block(block, last, left);
 	at = gsi_after_labels(block);
 	gsi_insert_seq_before(&at, calls_at_entry(loop, text, iterations), GSI_SAME_STMT);
+}
+
+/* References that the iteration has had in which the loop is left from this block. */
+unsigned
+references_before(const described *loop, basic_block from)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < loop->references.length(); i++)
+		count += dominated_by_p(CDI_DOMINATORS, from, gimple_bb(loop->references[i].statement));
+	return count;
+}
+
+/* The addresses of those of the last iteration, which has not all of them; `whole` iterations have. */
+void
+add_last_touches(const described *loop, tree text, tree whole, basic_block from, gimple_seq *statements)
+{
+	for (unsigned i = 0; i < loop->references.length(); i++) {
+		const reference &ref = loop->references[i];
+		tree address;
+
+		if (!dominated_by_p(CDI_DOMINATORS, from, gimple_bb(ref.statement)))
+			continue;
+		address = fold_build_pointer_plus(
+			fold_convert(ptr_type_node, unshare_expr(ref.base)),
+			fold_build2(MULT_EXPR, sizetype, whole, fold_convert(sizetype, unshare_expr(ref.step))));
+		address = value_of(address, ptr_type_node, statements);
+		add_call(statements,
+		         gimple_build_call(callee.touch, 3, text, build_int_cst(unsigned_type_node, i), address),
+		         gimple_location(ref.statement));
+	}
+}
+
+/* On an edge by which the loop is left, in the iteration of this number, from 1 on. */
+void
+write_exit(const described *loop, tree text, edge exit, tree iteration)
+{
+	const unsigned all = loop->references.length(), had = references_before(loop, exit->src);
+	const basic_block from = exit->src, block = split_edge(exit);
+	gimple_seq counting = NULL, calls;
+	tree whole = had == all ? iteration : fold_build2(MINUS_EXPR, sizetype, iteration, size_one_node), left;
+	gimple *last;
+	basic_block rare;
+	gimple_stmt_iterator at = gsi_start_bb(block);
+	const tree count = fold_build2(PLUS_EXPR, sizetype, fold_build2(MULT_EXPR, sizetype, iteration, size_int(all)),
+	                               fold_build2(MINUS_EXPR, sizetype, size_int(had), size_int(all)));
+
+	last = count_down(&counting, value_of(count, ssizetype, &counting), &left);
+	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
+	rare = add_rare_block(block, last, left);
+	calls = NULL;
+	whole = value_of(whole, sizetype, &calls);
+	gimple_seq_add_seq(&calls, calls_at_entry(loop, text, whole));
+	if (had < all)
+		add_last_touches(loop, text, whole, from, &calls);
+	at = gsi_after_labels(rare);
+	gsi_insert_seq_before(&at, calls, GSI_SAME_STMT);
+}
+
+/*
+ * What a loop refers to is said where it is left, by a count of its iterations: in it, nothing is tested. The loop
+ * optimizer behind us takes for that count what the loop counts itself.
+ */
+void
+write_exits(const described *loop, tree text)
+{
+	gphi *carried = create_phi_node(make_ssa_name(sizetype), loop->loop->header);
+	const tree iteration = make_ssa_name(sizetype);
+	gimple_stmt_iterator at = gsi_after_labels(loop->loop->header);
+	auto_vec<edge> exits = get_loop_exit_edges(loop->loop);
+
+	gsi_insert_before(&at, gimple_build_assign(iteration, PLUS_EXPR, gimple_phi_result(carried), size_one_node),
+	                  GSI_SAME_STMT);
+	add_phi_arg(carried, size_zero_node, loop_preheader_edge(loop->loop), UNKNOWN_LOCATION);
+	add_phi_arg(carried, iteration, loop_latch_edge(loop->loop), UNKNOWN_LOCATION);
+	for (unsigned i = 0; i < exits.length(); i++)
+		write_exit(loop, text, exits[i], iteration);
 }
 
 /* References that the nest makes, of all its loops; `iterations`: of each. */
@@ -1674,15 +1792,6 @@ write_memory_countdown(const described *loop, tree text)
 	write_touches(loop, text, left, block);
 }
 
-bool
-may_count_in_register(const described *loop)
-{
-	const basic_block header = loop->loop->header;
-
-	return !loop->calls && !(loop_preheader_edge(loop->loop)->flags & EDGE_COMPLEX) &&
-	       !bb_has_abnormal_pred(header);
-}
-
 /*
  * On an edge: an event of a text that counts no references. A thread that begins has counted none, and records what it
  * does from there on.
@@ -1714,12 +1823,104 @@ write_loop(const described *loop)
 		write_event(loop_preheader_edge(loop->loop), text, loop->latches);
 	if (loop->by_entry)
 		write_entry(loop, text);
+	else if (loop->by_exits)
+		write_exits(loop, text);
 	else if (loop->loop->inner)
 		write_touches(loop, text, NULL_TREE, NULL); /* the loops in it count */
 	else if (may_count_in_register(loop))
 		write_register_countdown(loop, text);
 	else
 		write_memory_countdown(loop, text);
+}
+
+/* ---- loops in two versions ---- */
+
+/* Whether it is known when the loop is entered how often it runs, but not what it refers to. */
+bool
+may_be_copied(const described *loop, function *function)
+{
+	basic_block *blocks = get_loop_body(loop->loop);
+	unsigned statements = 0;
+
+	for (unsigned i = 0; i < loop->loop->num_nodes; i++) {
+		for (gimple_stmt_iterator at = gsi_start_bb(blocks[i]); !gsi_end_p(at); gsi_next_nondebug(&at))
+			statements++;
+	}
+	free(blocks);
+	return statements <= COPIED_STATEMENTS && !numbered.is_on && loop->latches && !loop->by_entry &&
+	       !loop->by_exits && !loop->loop->inner && !loop->references.is_empty() && may_count_in_register(loop) &&
+	       can_duplicate_loop_p(loop->loop) && !optimize_function_for_size_p(function);
+}
+
+/* Before the loop: what will be left behind it. */
+tree
+write_left_behind(const described *loop)
+{
+	const tree before = make_ssa_name(ssizetype), left = make_ssa_name(ssizetype);
+	const tree iterations =
+		fold_build2(PLUS_EXPR, sizetype, fold_convert(sizetype, unshare_expr(loop->latches)), size_one_node);
+	const tree count = fold_build2(MULT_EXPR, sizetype, iterations, size_int(loop->references.length()));
+	gimple_seq counting = NULL;
+	const tree by = value_of(count, ssizetype, &counting);
+	gimple_stmt_iterator at;
+
+	gimple_seq_add_stmt(&counting, gimple_build_assign(before, callee.left));
+	gimple_seq_add_stmt(&counting, gimple_build_assign(left, MINUS_EXPR, before, by));
+	at = gsi_start_bb(split_edge(loop_preheader_edge(loop->loop)));
+	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
+	return left;
+}
+
+/* The loop runs as it did, if no burst begins in it; else another version of it, where each reference is watched. */
+void
+copy_loop(class loop *loop, tree left, bitmap copies)
+{
+	const profile_probability rare = profile_probability::very_unlikely(), often = rare.invert();
+	class loop *copy;
+
+	initialize_original_copy_tables();
+	copy = loop_version(loop, build2(LT_EXPR, boolean_type_node, left, build_int_cst(ssizetype, 0)), NULL, rare,
+	                    often, rare, often, true);
+	free_original_copy_tables();
+	if (!copy)
+		return;
+	gsi_insert_on_edge_immediate(loop_preheader_edge(copy), gimple_build_assign(callee.left, left));
+	bitmap_set_bit(copies, copy->num);
+}
+
+/*
+ * Loops that are not described when they are entered would count each iteration. Where it is known how many there are,
+ * that is done for loops that may have a burst in them alone. `copies` become the numbers of those that are left as
+ * they are.
+ */
+void
+copy_loops(function *function, bitmap copies)
+{
+	auto_vec<class loop *> found;
+	auto_vec<tree> left;
+
+	for (auto loop : loops_list(function, LI_ONLY_INNERMOST)) {
+		described *looked_at = look_at_loop(loop);
+
+		if (may_be_copied(looked_at, function)) {
+			found.safe_push(loop);
+			left.safe_push(write_left_behind(looked_at));
+		}
+		delete looked_at;
+	}
+	if (found.is_empty())
+		return;
+	for (unsigned i = 0; i < found.length(); i++) {
+		copy_loop(found[i], left[i], copies);
+		mark_virtual_operands_for_renaming(function);
+		update_ssa(TODO_update_ssa);
+	}
+	if (loops_state_satisfies_p(LOOP_CLOSED_SSA))
+		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa);
+	free_dominance_info(CDI_POST_DOMINATORS);
+	free_dominance_info(CDI_DOMINATORS);
+	calculate_dominance_info(CDI_DOMINATORS);
+	scev_reset();
 }
 
 /* ---- the pass ---- */
@@ -1749,6 +1950,7 @@ locality_pass::execute(function *function)
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
 	auto_vec<nest *> nests;
+	auto_bitmap copies;
 	tree text = NULL_TREE;
 	bool writes = false;
 
@@ -1765,8 +1967,11 @@ locality_pass::execute(function *function)
 	calculate_dominance_info(CDI_DOMINATORS);
 	if (!callee.left)
 		declare_callees();
-	for (auto loop : loops_list(function, LI_FROM_INNERMOST))
-		loops.safe_push(look_at_loop(loop));
+	copy_loops(function, copies);
+	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {
+		if (!bitmap_bit_p(copies, loop->num))
+			loops.safe_push(look_at_loop(loop));
+	}
 	for (unsigned i = 0; i < loops.length(); i++) {
 		nest *found = look_at_nest(loops, loops[i]);
 

@@ -101,7 +101,7 @@ int
 loc_nests_collect(const struct loc_profile *profile, struct loc_nests *nests)
 {
 	struct collecting_nests collecting = {.nests = nests};
-	const struct locality_visitor visitor = {begin, enter, NULL, &collecting};
+	const struct locality_visitor visitor = {begin, enter, NULL, NULL, &collecting};
 	int err = 0;
 
 	*nests = (struct loc_nests){.nests = NULL};

@@ -246,10 +246,10 @@ enter(void *context, const struct locality_nest *nest)
 	return 0;
 }
 
+/* `is_alone`: it is not one of those that were counted when the loop was entered. */
 static int
-refer(void *context, size_t number, uint32_t at, uint64_t address)
+add_reference(struct adding *adding, size_t number, uint32_t at, uint64_t address, bool is_alone)
 {
-	struct adding *adding = context;
 	struct loc_loop *loop = loop_of(adding, number);
 	struct last_reference *last = &adding->lasts[adding->first_last[number] + at];
 	struct locality_score score = {0};
@@ -262,9 +262,9 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 		locality_window_add(adding->window, address + (uint64_t)i * LOCALITY_WORD_BYTES, &score);
 	locality_score_add(&reference->score, &score);
 	locality_score_add(&loop->score, &score);
-	if (!loop->loop->by_entry)
+	if (is_alone)
 		count(adding, loop, 1, score.references);
-	if (loop->loop->references[at].kind != 's' || !loop->loop->by_entry) /* others are covered when it is entered */
+	if (loop->loop->references[at].kind != 's' || is_alone) /* others are covered when it is entered */
 		line_set_add(&adding->profile->lines, loop->owner, address, bytes_of(&loop->loop->references[at]));
 	reference->low = address < reference->low ? address : reference->low;
 	reference->high = address > reference->high ? address : reference->high;
@@ -272,6 +272,18 @@ refer(void *context, size_t number, uint32_t at, uint64_t address)
 		take_stride(reference, (int64_t)(address - last->address), 1);
 	*last = (struct last_reference){address, true};
 	return 0;
+}
+
+static int
+refer(void *context, size_t number, uint32_t at, uint64_t address)
+{
+	return add_reference(context, number, at, address, false);
+}
+
+static int
+touch(void *context, size_t number, uint32_t at, uint64_t address)
+{
+	return add_reference(context, number, at, address, true);
 }
 
 /* ---- records ---- */
@@ -306,7 +318,7 @@ int
 loc_profile_add_record(struct loc_profile *profile, struct locality_record *record)
 {
 	struct adding adding = {.profile = profile};
-	const struct locality_visitor visitor = {begin, enter, refer, &adding};
+	const struct locality_visitor visitor = {begin, enter, refer, touch, &adding};
 	struct locality_record **place;
 	int err;
 

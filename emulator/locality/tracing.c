@@ -12,6 +12,7 @@
 #define FRAME         UINT64_C(4096)      /* bytes of a function's frame in which registers are saved */
 #define PAGE          4096
 #define INSTRUCTION   16 /* bytes: more than any has */
+#define CUTS          2  /* before an instruction that reaches into the next page, and behind it */
 #define SETTLED       8  /* references behind which an instruction's addresses differ, if they do */
 #define TRIES         64 /* of an instruction's references: whether it reads such an offset */
 
@@ -31,14 +32,15 @@ struct trace_thread {
 	struct locality_score burst;
 	uint64_t last_store; /* address */
 	/* the run-time library */
-	bool is_inside;      /* it, or what it calls, is executing */
-	uint32_t last_own;   /* the last block of the program */
-	uint32_t last_call;  /* likewise, and ended with a call */
-	uint32_t since_call; /* own blocks after that */
-	uint32_t cut_call;   /* its beginning, if that is on another page; 0: none */
-	uint32_t way_call;   /* the own block before it, which leads nowhere else; 0: there is none */
-	bool has_returned;   /* the last own block continues behind a call of the library */
-	uint64_t pushed;     /* the address to which its last call stored where it returns to */
+	bool is_inside;           /* it, or what it calls, is executing */
+	uint32_t last_own;        /* the last block of the program */
+	uint32_t last_call;       /* likewise, and ended with a call */
+	uint32_t since_call;      /* own blocks after that */
+	uint32_t cuts[CUTS];      /* blocks that the last own one continues, the last first; 0: none */
+	uint32_t call_cuts[CUTS]; /* likewise, the last call's */
+	uint32_t way_call;        /* the own block before it, which leads nowhere else; 0: there is none */
+	bool has_returned;        /* the last own block continues behind a call of the library */
+	uint64_t pushed;          /* the address to which its last call stored where it returns to */
 	uint64_t thread_pointer;
 };
 
@@ -277,19 +279,21 @@ tracing_enter_library(struct tracing *tracing, unsigned vcpu)
 	thread->pushed = thread->last_store;
 	leave_out_from(tracing, thread, thread->last_call, false);
 	leave_out_frame(tracing, thread, thread->last_call);
-	leave_out_frame(tracing, thread, thread->cut_call);
+	for (unsigned i = 0; i < CUTS; i++)
+		leave_out_frame(tracing, thread, thread->call_cuts[i]);
 	leave_out_frame(tracing, thread, thread->way_call);
 	if (thread->last_own != thread->last_call)
 		leave_out_from(tracing, thread, thread->last_own, true);
 }
 
-/* The emulator ends blocks at pages. */
+/* The emulator ends blocks at pages: before an instruction that reaches into the next one, or behind it. */
 static bool
 is_cut(const struct tracing *tracing, uint32_t before, uint32_t block)
 {
 	const struct trace_block *one = &tracing->blocks[before], *other = &tracing->blocks[block];
 
-	return before && one->image == other->image && one->end == other->offset && other->offset % PAGE < INSTRUCTION;
+	return before && one->image == other->image && one->end == other->offset &&
+	       (other->offset + INSTRUCTION) % PAGE < 2 * INSTRUCTION;
 }
 
 /*
@@ -311,12 +315,14 @@ tracing_enter(struct tracing *tracing, unsigned vcpu, uint32_t block)
 	returns = thread->is_inside || (cut && thread->has_returned);
 	if (returns || (thread->has_returned && restores_only(tracing, thread, block)))
 		leave_out_frame(tracing, thread, block);
+	thread->cuts[1] = cut ? thread->cuts[0] : 0;
+	thread->cuts[0] = cut ? thread->last_own : 0;
 	thread->is_inside = false;
 	thread->has_returned = returns;
 	thread->since_call++;
 	if (entered->calls) {
 		thread->since_call = 0;
-		thread->cut_call = cut ? thread->last_own : 0;
+		memcpy(thread->call_cuts, thread->cuts, sizeof(thread->cuts));
 		thread->way_call = tracing->blocks[thread->last_own].jumps ? thread->last_own : 0;
 		thread->last_call = block;
 	}

@@ -496,14 +496,15 @@ take_reference(struct record_visit *visit, const uint64_t *words, size_t loop)
 static int
 take_touch(struct record_visit *visit, const uint64_t *words, size_t loop)
 {
+	const struct locality_visitor *visitor = visit->visitor;
 	const uint32_t reference = words[0] >> 8 & 0xffff;
 
 	if (reference >= visit->record->loops[loop].loop.count)
 		return -EPROTO;
-	if (!visit->left || !visit->visitor->refer)
+	if (!visit->left || (!visitor->touch && !visitor->refer))
 		return 0;
 	visit->left--;
-	return visit->visitor->refer(visit->visitor->context, loop, reference, words[1]);
+	return (visitor->touch ? visitor->touch : visitor->refer)(visitor->context, loop, reference, words[1]);
 }
 
 static int

@@ -82,8 +82,11 @@ struct locality_visitor {
 	/* Loops whose references, or at least their iterations, are known then are entered; or a function is called,
 	   which is as a loop without references. The nest is there during the call only. */
 	int (*enter)(void *context, const struct locality_nest *nest);
-	/* NULL: not called. */
+	/* A reference of a nest, which was entered. NULL: not called. */
 	int (*refer)(void *context, size_t loop, uint32_t reference, uint64_t address);
+	/* One that said its address itself: of a loop whose references do, or of the last iteration of another loop,
+	   which has not all of them. NULL: refer() is called. */
+	int (*touch)(void *context, size_t loop, uint32_t reference, uint64_t address);
 	void *context;
 };
 

@@ -113,7 +113,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    pwrite(fd, &chunk, sizeof(chunk), sizeof(header) + LOCALITY_TEXT_BYTES) != sizeof(chunk))
 		abort();
 	if (locality_record_read(fd, &record) == 0) {
-		const struct locality_visitor visitor = {begin, enter, refer, &replay};
+		const struct locality_visitor visitor = {begin, enter, refer, NULL, &replay};
 
 		replay.record = record;
 		replay.count = 0;

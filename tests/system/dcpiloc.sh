@@ -85,7 +85,12 @@ check_equal 'a list: its members are irregular' 'irregular irregular next value'
 	"$(of chase '([.streams[].class] | join(" ")) + " " + ([.streams[].name | sub(".*[.]"; "")] | sort | join(" "))')"
 check_equal '... each of them' 10000 "$(of chase .references)"
 observe search 1000 3
-check_equal 'a loop that may end early says each address up to there' '1506 4' "$(of find '"\(.references) \(.streams[0].stride)"')"
+check_equal 'a loop that may end early: how often, how long, what it refers to' '3 1506 1506 4' \
+	"$(of find '"\(.entries) \(.iterations) \(.references) \(.streams[0].stride)"')"
+# the first time 600 numbers are copied, the second time 301; the 601st is read only
+observe stops 900
+check_equal 'one that is left in the middle of an iteration, too: each reference as often as it was made' '2 901 902 901 901' \
+	"$(of copy_until '"\(.entries) \(.iterations) \([.streams[].references] | join(" "))"')"
 observe members 1000
 check_equal 'a member of structures' '32 strided .mass' "$(of weigh '.streams[0] | "\(.stride) \(.class) .\(.name | sub(".*[.]"; ""))"')"
 close '... is four words from the next' 0.25 "$(of weigh .spatial)" 0.001
@@ -157,7 +162,7 @@ for level in -O0 -O1 -O2 -O3 -Os '-O3 -march=native' '-O2 -flto' '-O2 -fopenmp' 
 	# shellcheck disable=SC2086 # words
 	compile gcc kernels.c $level || not_ok "compiled with $level" "$(cat "$scratch/err")"
 	unlike=''
-	for name in add random sparse columns chase search members flags dense ragged threads fork segv exit jump goto signals words; do
+	for name in add random sparse columns chase search stops members flags dense ragged threads fork segv exit jump goto signals words; do
 		is_same $name 300 2 || unlike+=" $name"
 	done
 	check_equal "$level: which programs do not do what they do without the plugin" '' "$unlike"

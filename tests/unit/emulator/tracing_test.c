@@ -16,7 +16,8 @@
 #define THREAD_POINTER UINT64_C(0x4001000000)
 #define COUNTDOWN      (THREAD_POINTER - 72)
 #define STACK          UINT64_C(0x4002000000)
-#define BLOCK_SIZE     4 /* instructions */
+#define CUT_BLOCK      254 /* its end, and that of the next, are near the end of a page */
+#define BLOCK_SIZE     4   /* instructions */
 
 enum traced_image {
 	IMAGE_PROGRAM = 1,
@@ -240,6 +241,30 @@ what_leads_to_a_call_and_back_is_left_out(void **state)
 	assert_int_equal(references_of(fixture, other + 1), 20);
 }
 
+/* Before an instruction that reaches into the next page, and behind it: each of three blocks continues the one before.
+ */
+static void
+a_call_that_is_cut_at_a_page_is_left_out(void **state)
+{
+	struct tracing_fixture *fixture = *state;
+	const uint32_t saving = add_block(fixture, CUT_BLOCK, IMAGE_PROGRAM, false),
+		       across = add_block(fixture, CUT_BLOCK + 1, IMAGE_PROGRAM, false),
+		       caller = add_block(fixture, CUT_BLOCK + 2, IMAGE_PROGRAM, true);
+
+	for (unsigned i = 0; i < 20; i++) {
+		tracing_enter(fixture->tracing, 0, CUT_BLOCK);
+		refer(fixture, saving, STACK + 16, 8, true);
+		tracing_enter(fixture->tracing, 0, CUT_BLOCK + 1);
+		refer(fixture, across, STACK + 24, 8, true);
+		tracing_enter(fixture->tracing, 0, CUT_BLOCK + 2);
+		refer(fixture, caller, STACK - 8, 8, true);
+		tracing_enter_library(fixture->tracing, 0);
+	}
+	assert_int_equal(references_of(fixture, saving), 0);
+	assert_int_equal(references_of(fixture, across), 0);
+	assert_int_equal(references_of(fixture, caller), 0);
+}
+
 /* Its handler is the program's, and the library goes on where it was. */
 static void
 a_signal_leaves_the_library(void **state)
@@ -371,6 +396,7 @@ main(void)
 		TEST(the_library_is_left_out),
 		TEST(a_call_of_the_library_is_left_out),
 		TEST(what_leads_to_a_call_and_back_is_left_out),
+		TEST(a_call_that_is_cut_at_a_page_is_left_out),
 		TEST(a_signal_leaves_the_library),
 		TEST(the_countdown_is_left_out),
 		cmocka_unit_test_setup_teardown(behind_what_is_exact_reuse_is_sampled, set_up_sampling, tear_down),

@@ -105,7 +105,7 @@ see_nest(void *context, const struct locality_nest *nest)
 static unsigned
 count_advice(struct advice_stage *stage, enum locality_remedy kind, const struct locality_advice **found)
 {
-	const struct locality_visitor visitor = {see_begin, see_nest, NULL, stage};
+	const struct locality_visitor visitor = {see_begin, see_nest, NULL, NULL, stage};
 	unsigned count = 0;
 
 	locality_record_free(stage->record);

@@ -122,9 +122,19 @@ see_reference(void *context, size_t loop, uint32_t reference, uint64_t address)
 }
 
 static int
+see_touch(void *context, size_t loop, uint32_t reference, uint64_t address)
+{
+	struct record_stage *stage = context;
+	const int err = see_reference(context, loop, reference, address);
+
+	stage->seen[stage->count - 1].what = 't';
+	return err;
+}
+
+static int
 visit(struct record_stage *stage)
 {
-	const struct locality_visitor visitor = {see_begin, see_enter, see_reference, stage};
+	const struct locality_visitor visitor = {see_begin, see_enter, see_reference, NULL, stage};
 	const int err = locality_record_read(stage->fd, &stage->record);
 
 	stage->count = 0;
@@ -295,7 +305,7 @@ what_is_visited_is_bounded(void **state)
 {
 	struct record_stage *stage = *state;
 	const uint32_t place = add_text(stage, text);
-	const struct locality_visitor visitor = {see_begin, see_enter, see_reference, stage};
+	const struct locality_visitor visitor = {see_begin, see_enter, see_reference, NULL, stage};
 
 	ADD(stage, 0, locality_event_word(LOCALITY_LOOP, 0, place), UINT64_MAX);
 	assert_int_equal(visit(stage), 0); /* without references it ends at once */
@@ -305,6 +315,26 @@ what_is_visited_is_bounded(void **state)
 	stage->count = 0;
 	assert_int_equal(locality_record_visit(stage->record, &visitor), -EINTR); /* ours: there is no room for more */
 	assert_seen(stage, 0, 'e', 0, UINT64_MAX);
+}
+
+/* Of a loop that is left in the middle of an iteration: whole ones, and then what the last one has had. */
+static void
+the_last_iteration_says_what_it_has_had(void **state)
+{
+	struct record_stage *stage = *state;
+	const uint32_t place = add_text(stage, text);
+	const struct locality_visitor visitor = {see_begin, see_enter, see_reference, see_touch, stage};
+
+	ADD(stage, 0, locality_event_word(LOCALITY_LOOP, 0, place), 1);
+	ADD(stage, 0, locality_event_word(LOCALITY_STREAM, 0, place), BASE, 8);
+	ADD(stage, 0, locality_event_word(LOCALITY_TOUCH, 0, place), BASE + 8);
+	assert_int_equal(locality_record_read(stage->fd, &stage->record), 0);
+	stage->count = 0;
+	assert_int_equal(locality_record_visit(stage->record, &visitor), 0);
+	assert_int_equal(stage->count, 3);
+	assert_seen(stage, 0, 'e', 0, 1);
+	assert_seen(stage, 1, 'r', 0, BASE);
+	assert_seen(stage, 2, 't', 0, BASE + 8);
 }
 
 static void
@@ -440,6 +470,7 @@ main(void)
 		TEST(a_nest_without_references_ends),
 		TEST(threads_follow_one_another),
 		TEST(what_is_visited_is_bounded),
+		TEST(the_last_iteration_says_what_it_has_had),
 		TEST(what_contradicts_itself_is_refused),
 		TEST(a_text_says_of_which_build_it_is),
 		TEST(a_text_that_is_damaged_is_refused),

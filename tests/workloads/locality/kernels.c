@@ -4,11 +4,12 @@
  * kernels NAME [SIZE [ROUNDS]]
  *
  * add: c[i] = a[i] + b[i]. random: places of a table at random. sparse: a matrix in compressed rows times a vector.
- * columns: a matrix, down its columns. chase: a list. search: a loop that may end early. members: one member of
- * structures. flags: a bit field, beside numbers. dense: a matrix times a matrix. ragged: rows of which none, some or
- * all have elements, by the bounds of a nest. threads: `add` in four threads. fork: `add` in a child, and then in its
- * parent. segv: `add`, then a fault. exit: `add`, then _exit(). jump: out of a loop by longjmp(). goto: computed jumps
- * between loops. signals: `sparse`, while a timer's handler has a loop of its own.
+ * columns: a matrix, down its columns. chase: a list. search: a loop that may end early. stops: one that may be left in
+ * the middle of an iteration. members: one member of structures. flags: a bit field, beside numbers. dense: a matrix
+ * times a matrix. ragged: rows of which none, some or all have elements, by the bounds of a nest. threads: `add` in
+ * four threads. fork: `add` in a child, and then in its parent. segv: `add`, then a fault. exit: `add`, then _exit().
+ * jump: out of a loop by longjmp(). goto: computed jumps between loops. signals: `sparse`, while a timer's handler has
+ * a loop of its own.
  *
  * Prints a number that depends on all results.
  */
@@ -206,6 +207,47 @@ find(const uint32_t *numbers, size_t count, uint32_t wanted)
 		if (numbers[i] == wanted)
 			return i;
 	return count;
+}
+
+/* Copies until `stop`, or until a limit is below: how many. */
+NOINLINE static size_t
+copy_until(uint32_t *restrict to, const uint32_t *from, const uint32_t *limits, size_t count, uint32_t stop)
+{
+	size_t i = 0;
+
+	for (; i < count; i++) {
+		const uint32_t number = from[i];
+
+		if (number == stop)
+			return i;
+		to[i] = number;
+		if (limits[i] < number)
+			break;
+	}
+	return i;
+}
+
+/* Two thirds are copied by the first exit, one third by the second. */
+static uint64_t
+copy_all(void)
+{
+	uint32_t *from = get(size * sizeof(*from)), *to = get(size * sizeof(*to)),
+		 *limits = get(size * sizeof(*limits));
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		from[i] = (uint32_t)i;
+	memset(limits, 0xff, size * sizeof(*limits));
+	for (size_t i = 0; i < rounds; i++)
+		sum += copy_until(to, from, limits, size, (uint32_t)(size * 2 / 3));
+	limits[size / 3] = 0;
+	for (size_t i = 0; i < rounds; i++)
+		sum += copy_until(to, from, limits, size, (uint32_t)(size * 2 / 3));
+	sum += to[size / 4];
+	free(from);
+	free(to);
+	free(limits);
+	return sum;
 }
 
 static uint64_t
@@ -543,23 +585,15 @@ static const struct {
 	const char *name;
 	uint64_t (*run)(void);
 } kernels[] = {
-	{"add", add_all},
-	{"random", update_all},
-	{"sparse", multiply_all},
-	{"columns", sum_all_columns},
-	{"chase", chase_all},
-	{"search", find_all},
-	{"members", weigh_all},
-	{"flags", sum_all_flags},
-	{"dense", multiply_all_dense},
-	{"ragged", sum_all_ragged},
-	{"threads", add_in_threads},
-	{"fork", add_in_child},
-	{"segv", add_and_fault},
-	{"exit", add_and_end},
-	{"jump", jump_all},
-	{"goto", interpret_all},
-	{"signals", multiply_beside_signals},
+	{"add", add_all},           {"random", update_all},
+	{"sparse", multiply_all},   {"columns", sum_all_columns},
+	{"chase", chase_all},       {"search", find_all},
+	{"stops", copy_all},        {"members", weigh_all},
+	{"flags", sum_all_flags},   {"dense", multiply_all_dense},
+	{"ragged", sum_all_ragged}, {"threads", add_in_threads},
+	{"fork", add_in_child},     {"segv", add_and_fault},
+	{"exit", add_and_end},      {"jump", jump_all},
+	{"goto", interpret_all},    {"signals", multiply_beside_signals},
 	{"words", take_all_words},
 };
 
