@@ -109,6 +109,37 @@ check_equal 'loops that run never are as often as they run' 72 "$(of sum_ragged 
 observe add 100000000 1
 check_equal 'a loop of which a part is recorded has all its references' '300000000 true' "$(of add '"\(.references) \(.spatial > 0.99)"')"
 
+# ---- loops that were drawn by lot ----
+
+# drawn SEED LEVEL - nothing, if the program does what it does without the plugin, and its references are those that it counts
+drawn()
+{
+	local made found
+
+	if ! python3 "$sources/random_loop.py" "$1" >"$scratch/drawn.c" ||
+		! gcc -O0 -DCOUNT -o "$scratch/counting" "$scratch/drawn.c" ||
+		! gcc "$2" "${cflags[@]}" -o "$scratch/drawn" "$scratch/drawn.c" "${libs[@]}"; then
+		echo "$1 is not compiled with $2"
+		return
+	fi
+	made=$("$scratch/counting" 2>&1 >"$scratch/counted")
+	rm -f "$DCPI_LOCALITY"/*
+	"$scratch/drawn" >"$scratch/recorded"
+	env DCPI_LOCALITY= "$scratch/drawn" >"$scratch/unrecorded"
+	found=$(dcpiloc --json --limit 1000 --directory "$DCPI_LOCALITY" | jq '[.loops[] | select(.function == "drawn") | .references] | add // 0')
+	[ "$found" = "$made" ] || echo "$1 $2: $found references in place of $made"
+	cmp -s "$scratch/counted" "$scratch/recorded" && cmp -s "$scratch/counted" "$scratch/unrecorded" || echo "$1 $2: another output"
+}
+
+if command -v python3 >/dev/null; then
+	for level in -O1 -O2 -O3; do
+		check_equal "$level: of eight loops with exits anywhere, each reference is counted, and nothing is changed" '' \
+			"$(for seed in {1..8}; do drawn "$seed" "$level"; done)"
+	done
+else
+	skip 'loops that were drawn by lot' 'python3 is not installed'
+fi
+
 # ---- of which build ----
 
 # build_ids - of the loops in all records, each once
