@@ -19,6 +19,9 @@
 #define CALL_TOUCH  "dcpi_locality_touch"
 #define CALL_SYNC   "dcpi_locality_sync"
 
+/* In the number of a touch: its loop has just been described, without this reference. */
+#define CALL_LAST 0x10000u
+
 #ifndef __cplusplus
 #include <stddef.h>
 #include <sys/types.h>
@@ -56,7 +59,10 @@ void dcpi_locality_stream(const char *text, unsigned number, const void *base, s
 void dcpi_locality_gather(const char *text, unsigned number, size_t iterations, const char *base, ssize_t coefficient,
                           const char *index, ssize_t index_step, int index_bytes);
 
-/* A reference to `address`, of the loop that `text` describes. Outside a burst it is not recorded. */
+/*
+ * A reference to `address`, of the loop that `text` describes. Outside a burst it is not recorded, unless its number
+ * has CALL_LAST: references of a loop are recorded though the burst has ended with it.
+ */
 void dcpi_locality_touch(const char *text, unsigned number, const void *address);
 
 /* A loop of which each reference says its address has counted down to `left`, which is negative: how to go on. */

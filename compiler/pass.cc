@@ -130,7 +130,7 @@ struct reference {
 	unsigned block; /* its number, where blocks have one */
 	bool writes;    /* else it reads */
 	bool affine;
-	bool conditional;            /* not each iteration has it */
+	bool conditional;            /* not each iteration has it, or not once */
 	bool behind_exit;            /* the last iteration has it not */
 	tree base, step;             /* affine */
 	tree index_base, index_step; /* gathers: base + coefficient * what is there */
@@ -147,6 +147,7 @@ struct described {
 	bool by_exits;    /* likewise, but for its iterations, which are counted: a search that may end early */
 	bool calls;       /* it calls functions, which may count, too */
 	bool has_hidden;  /* assembly, or the compiler's own functions, refer to memory */
+	bool has_label;   /* assembly has a name that may be there once only */
 	unsigned carries; /* CARRIES_... */
 	bool in_nest;     /* what it refers to is known where a loop around it is entered */
 	auto_vec<reference> references;
@@ -387,7 +388,9 @@ add_reference(described *loop, gimple *statement, data_reference_p access)
 	found.block = number_of(gimple_bb(statement));
 	found.writes = DR_IS_WRITE(access);
 	found.affine = has_step(access);
-	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement));
+	/* in a cycle that is no loop, as it has two entries, it may also be made several times in an iteration */
+	found.conditional = !dominated_by_p(CDI_DOMINATORS, loop->loop->latch, gimple_bb(statement)) ||
+	                    (gimple_bb(statement)->flags & BB_IRREDUCIBLE_LOOP);
 	found.behind_exit = loop->exit && loop->exit->src != gimple_bb(statement) &&
 	                    dominated_by_p(CDI_DOMINATORS, gimple_bb(statement), loop->exit->src);
 	name_reference(&found, ref, found.affine ? DR_BASE_ADDRESS(access) : NULL_TREE);
@@ -413,12 +416,32 @@ takes_address(const gimple *call)
 	return false;
 }
 
+/*
+ * Whether it is assembly with a label that is not made unique. Where a loop has a test of the countdown, the optimizer
+ * may copy what is between two such tests.
+ */
+bool
+has_label(const gimple *statement)
+{
+	const gasm *assembly = dyn_cast<const gasm *>(statement);
+
+	return assembly && strchr(gimple_asm_string(assembly), ':') && !strstr(gimple_asm_string(assembly), "%=");
+}
+
+/* Whether it counts down, for a loop in two versions within the one that is looked at. */
+bool
+is_ours(const gimple *statement)
+{
+	return gimple_assign_single_p(statement) &&
+	       (gimple_assign_lhs(statement) == callee.left || gimple_assign_rhs1(statement) == callee.left);
+}
+
 void
 look_at_statement(described *loop, gimple *statement)
 {
 	vec<data_reference_p> accesses = vNULL;
 
-	if (is_gimple_debug(statement) || gimple_clobber_p(statement))
+	if (is_gimple_debug(statement) || gimple_clobber_p(statement) || is_ours(statement))
 		return;
 	if (is_gimple_call(statement)) {
 		if (!gimple_call_internal_p(statement) && !gimple_call_builtin_p(statement, BUILT_IN_NORMAL))
@@ -427,6 +450,7 @@ look_at_statement(described *loop, gimple *statement)
 			loop->has_hidden |= takes_address(statement);
 		return;
 	}
+	loop->has_label |= has_label(statement);
 	if (!gimple_vuse(statement))
 		return;
 	loop->has_hidden |= gimple_code(statement) == GIMPLE_ASM;
@@ -692,6 +716,20 @@ compare_at_exit(edge exit)
 	update_stmt(last);
 }
 
+/* Loops that are there twice, as they were: by numbers. */
+bitmap copies;
+
+/* How many blocks it has, without those that were copied. */
+unsigned
+blocks_of(const class loop *loop)
+{
+	unsigned blocks = loop->num_nodes;
+
+	for (const class loop *inner = loop->inner; inner; inner = inner->next)
+		blocks -= bitmap_bit_p(copies, inner->num) ? inner->num_nodes : inner->num_nodes - blocks_of(inner);
+	return blocks;
+}
+
 /*
  * A reference that not each iteration has, and of which no stride but 0 is known, costs a test of the countdown in its
  * block. In a loop that calls functions, or has others in it, it is left alone and counted: an interpreter has hundreds
@@ -701,7 +739,7 @@ compare_at_exit(edge exit)
 void
 leave_out_rare(described *loop)
 {
-	const bool is_large = loop->loop->num_nodes > LARGE_BLOCKS;
+	const bool is_large = blocks_of(loop->loop) > LARGE_BLOCKS;
 	const unsigned count = loop->references.length();
 	unsigned kept = 0, always = 0;
 	bool has_stride = false;
@@ -789,6 +827,10 @@ look_at_loop(class loop *loop)
 			look_at_statement(found, gsi_stmt(at));
 	}
 	free(blocks);
+	if (found->has_label) {
+		found->left_out += found->references.length();
+		found->references.truncate(0);
+	}
 	/* what is called may not return, and indices behind that may be no memory of the program */
 	for (unsigned i = 0; i < found->references.length(); i++)
 		found->by_entry &= !found->calls || !found->references[i].coefficient;
@@ -1466,7 +1508,8 @@ add_last_touches(const described *loop, tree text, tree whole, basic_block from,
 			fold_build2(MULT_EXPR, sizetype, whole, fold_convert(sizetype, unshare_expr(ref.step))));
 		address = value_of(address, ptr_type_node, statements);
 		add_call(statements,
-		         gimple_build_call(callee.touch, 3, text, build_int_cst(unsigned_type_node, i), address),
+		         gimple_build_call(callee.touch, 3, text, build_int_cst(unsigned_type_node, i | CALL_LAST),
+		                           address),
 		         gimple_location(ref.statement));
 	}
 }
@@ -1835,21 +1878,32 @@ write_loop(const described *loop)
 
 /* ---- loops in two versions ---- */
 
+/* Whether it is small, and nothing in it, as a label of inline assembly, must be there once only. */
+bool
+is_cheap_to_copy(const class loop *loop)
+{
+	basic_block *blocks = get_loop_body(loop);
+	unsigned statements = 0;
+	bool has_assembly = false;
+
+	for (unsigned i = 0; i < loop->num_nodes; i++) {
+		for (gimple_stmt_iterator at = gsi_start_nondebug_bb(blocks[i]); !gsi_end_p(at);
+		     gsi_next_nondebug(&at)) {
+			statements++;
+			has_assembly |= gimple_code(gsi_stmt(at)) == GIMPLE_ASM;
+		}
+	}
+	free(blocks);
+	return statements <= COPIED_STATEMENTS && !has_assembly && can_duplicate_loop_p(loop);
+}
+
 /* Whether it is known when the loop is entered how often it runs, but not what it refers to. */
 bool
 may_be_copied(const described *loop, function *function)
 {
-	basic_block *blocks = get_loop_body(loop->loop);
-	unsigned statements = 0;
-
-	for (unsigned i = 0; i < loop->loop->num_nodes; i++) {
-		for (gimple_stmt_iterator at = gsi_start_bb(blocks[i]); !gsi_end_p(at); gsi_next_nondebug(&at))
-			statements++;
-	}
-	free(blocks);
-	return statements <= COPIED_STATEMENTS && !numbered.is_on && loop->latches && !loop->by_entry &&
-	       !loop->by_exits && !loop->loop->inner && !loop->references.is_empty() && may_count_in_register(loop) &&
-	       can_duplicate_loop_p(loop->loop) && !optimize_function_for_size_p(function);
+	return !numbered.is_on && loop->latches && !loop->by_entry && !loop->by_exits && !loop->loop->inner &&
+	       !loop->references.is_empty() && may_count_in_register(loop) && is_cheap_to_copy(loop->loop) &&
+	       !optimize_function_for_size_p(function);
 }
 
 /* Before the loop: what will be left behind it. */
@@ -1873,7 +1927,7 @@ write_left_behind(const described *loop)
 
 /* The loop runs as it did, if no burst begins in it; else another version of it, where each reference is watched. */
 void
-copy_loop(class loop *loop, tree left, bitmap copies)
+copy_loop(class loop *loop, tree left)
 {
 	const profile_probability rare = profile_probability::very_unlikely(), often = rare.invert();
 	class loop *copy;
@@ -1890,11 +1944,10 @@ copy_loop(class loop *loop, tree left, bitmap copies)
 
 /*
  * Loops that are not described when they are entered would count each iteration. Where it is known how many there are,
- * that is done for loops that may have a burst in them alone. `copies` become the numbers of those that are left as
- * they are.
+ * that is done for loops that may have a burst in them alone.
  */
 void
-copy_loops(function *function, bitmap copies)
+copy_loops(function *function)
 {
 	auto_vec<class loop *> found;
 	auto_vec<tree> left;
@@ -1910,11 +1963,10 @@ copy_loops(function *function, bitmap copies)
 	}
 	if (found.is_empty())
 		return;
-	for (unsigned i = 0; i < found.length(); i++) {
-		copy_loop(found[i], left[i], copies);
-		mark_virtual_operands_for_renaming(function);
-		update_ssa(TODO_update_ssa);
-	}
+	for (unsigned i = 0; i < found.length(); i++)
+		copy_loop(found[i], left[i]);
+	mark_virtual_operands_for_renaming(function);
+	update_ssa(TODO_update_ssa);
 	if (loops_state_satisfies_p(LOOP_CLOSED_SSA))
 		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa);
 	free_dominance_info(CDI_POST_DOMINATORS);
@@ -1950,7 +2002,7 @@ locality_pass::execute(function *function)
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
 	auto_vec<nest *> nests;
-	auto_bitmap copies;
+	auto_bitmap copied;
 	tree text = NULL_TREE;
 	bool writes = false;
 
@@ -1967,7 +2019,9 @@ locality_pass::execute(function *function)
 	calculate_dominance_info(CDI_DOMINATORS);
 	if (!callee.left)
 		declare_callees();
-	copy_loops(function, copies);
+	copies = copied;
+	mark_irreducible_loops();
+	copy_loops(function);
 	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {
 		if (!bitmap_bit_p(copies, loop->num))
 			loops.safe_push(look_at_loop(loop));

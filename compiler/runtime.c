@@ -629,7 +629,7 @@ dcpi_locality_touch(const char *text, unsigned number, const void *address)
 {
 	struct locality_header *into = __atomic_load_n(&file, __ATOMIC_ACQUIRE);
 
-	if (self.is_inside || !self.is_recording || !into)
+	if (self.is_inside || !(self.is_recording || number & CALL_LAST) || !into)
 		return;
 	self.is_inside = true;
 	write_loop_event(into, LOCALITY_TOUCH, text, number, 0, (uint64_t[]){0, (uint64_t)(uintptr_t)address}, 2);

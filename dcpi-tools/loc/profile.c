@@ -237,9 +237,12 @@ enter(void *context, const struct locality_nest *nest)
 
 		if (!loop)
 			return -ENOMEM;
-		if (part->indices || !iterations)
+		if (part->indices)
 			continue;
-		take_stride(&loop->references[part->reference], part->steps[part->level], iterations - 1);
+		/* also if it has not come to the next iteration */
+		take_stride(&loop->references[part->reference], part->steps[part->level], iterations ? iterations : 1);
+		if (!iterations)
+			continue;
 		cover_part(nest, part, bytes_of(&loop->loop->references[part->reference]), &adding->profile->lines,
 		           loop->owner, &adding->profile->covers_left);
 	}

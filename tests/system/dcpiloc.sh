@@ -109,6 +109,26 @@ check_equal 'loops that run never are as often as they run' 72 "$(of sum_ragged 
 observe add 100000000 1
 check_equal 'a loop of which a part is recorded has all its references' '300000000 true' "$(of add '"\(.references) \(.spatial > 0.99)"')"
 
+# ---- unusual loops ----
+
+compile gcc corners.c -O1 -g -fno-tree-ch || not_ok 'loops whose flow is unusual are compiled' "$(cat "$scratch/err")"
+observe within
+check_equal 'a loop within another one is there twice: the outer one has its own two references a round, no others' \
+	'1000 numbers,others' "$(jq -r '.loops[] | select(.function == "within" and .references < 2000) |
+		"\(.references) \([.streams[].name] | unique | join(","))"' "$report")"
+observe cycle
+# of others 901, of numbers one or two in each of 900 iterations
+check_equal 'in a cycle with two entries each reference is counted' 2251 "$(of cycle .references)"
+observe first
+check_equal 'a search that ends at once has its stride' '2000 0 2000 stride 1,stride 1' \
+	"$(of first '"\(.entries) \(.iterations) \(.references) \([.streams[].class] | join(","))"')"
+for level in -O1 -O2 -O3 -Os; do
+	compile gcc corners.c $level || not_ok "$level: a label in a loop's assembly is there once" "$(cat "$scratch/err")"
+	is_same label || not_ok "$level: beside a label in assembly, the program does what it does"
+	gcc $level -fcompare-debug "${cflags[@]}" -c -o "$scratch/compared.o" "$sources/kernels.c" 2>"$scratch/err" ||
+		not_ok "$level: debug information changes nothing" "$(cat "$scratch/err")"
+done
+
 # ---- loops that were drawn by lot ----
 
 # drawn SEED LEVEL - nothing, if the program does what it does without the plugin, and its references are those that it counts
