@@ -44,8 +44,8 @@ void dcpi_locality_part(const char *text, unsigned which, const void *base, ssiz
                         ssize_t third, ssize_t fourth);
 
 /*
- * A loop is entered that `text` describes (locality/record.h), for so many iterations. A call for each of its
- * references follows; a handler of a signal may come between them, with loops of its own.
+ * A loop is entered that `text` describes (locality/record.h), for so many iterations, or was left behind these. A call
+ * for each of its references follows; a handler of a signal may come between them, with loops of its own.
  */
 void dcpi_locality_loop(const char *text, size_t iterations);
 

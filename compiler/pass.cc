@@ -3,9 +3,10 @@
  *
  * It runs behind the vectoriser, in the compilers of C, C++ and Fortran. Of a loop whose number of iterations is known
  * when it is entered, and whose references all have a base and a stride, or an index that is read from such a reference
- * (a gather or scatter), it writes these where the loop is entered. Of other loops each reference says its address. All
- * of that is behind a countdown of the thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction
- * and a branch where it is entered, or one of each an iteration.
+ * (a gather or scatter), it writes these where the loop is entered. A loop of such references that may end early has
+ * them where it is left. Of other loops each reference says its address. All of that is behind a countdown of the
+ * thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction and a branch where it is entered, or
+ * one of each an iteration.
  *
  * Loaded by a name that ends in "-source", it runs behind `ssa` instead: before anything is inlined or optimized,
  * without optimization too. Then it also writes which basic blocks a function has, and where calls of it begin.
@@ -785,7 +786,7 @@ is_known_at_exits(const described *loop)
 {
 	auto_vec<edge> exits = get_loop_exit_edges(loop->loop);
 
-	if (loop->loop->inner || loop->calls || numbered.is_on || loop->references.is_empty() || exits.is_empty())
+	if (loop->loop->inner || numbered.is_on || loop->references.is_empty() || exits.is_empty())
 		return false;
 	for (unsigned i = 0; i < loop->references.length(); i++) {
 		const reference &ref = loop->references[i];
@@ -1520,7 +1521,7 @@ write_exit(const described *loop, tree text, edge exit, tree iteration)
 {
 	const unsigned all = loop->references.length(), had = references_before(loop, exit->src);
 	const basic_block from = exit->src, block = split_edge(exit);
-	gimple_seq counting = NULL, calls;
+	gimple_seq counting = NULL, calls = NULL;
 	tree whole = had == all ? iteration : fold_build2(MINUS_EXPR, sizetype, iteration, size_one_node), left;
 	gimple *last;
 	basic_block rare;
@@ -1531,7 +1532,6 @@ write_exit(const described *loop, tree text, edge exit, tree iteration)
 	last = count_down(&counting, value_of(count, ssizetype, &counting), &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
 	rare = add_rare_block(block, last, left);
-	calls = NULL;
 	whole = value_of(whole, sizetype, &calls);
 	gimple_seq_add_seq(&calls, calls_at_entry(loop, text, whole));
 	if (had < all)

@@ -28,10 +28,10 @@
  *                    loop within its loop, else before it; with LOCALITY_WITHIN that loop uses what it reads, and not
  *                    alone as the beginning of a sum
  *
- * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry) or
- * 'a' (each reference says its address), references that are left out, lines of the loops around it with ',' between,
- * the innermost first; then one of each reference: 'R' (it reads) or 'W', with 's' (stream), 'g' (gather or scatter) or
- * 'i' (irregular), bytes, line, name. Tabs are between.
+ * A text is what the compiler says of a loop: a line of function, file, line, depth, 'e' (all is known at its entry, or
+ * where it is left) or 'a' (each reference says its address), references that are left out, lines of the loops around
+ * it with ',' between, the innermost first; then one of each reference: 'R' (it reads) or 'W', with 's' (stream), 'g'
+ * (gather or scatter) or 'i' (irregular), bytes, line, name. Tabs are between.
  *
  * Where the compiler looked at the source, the basic blocks of functions have numbers: 0 is where one begins, 1 where
  * it ends; those from the function's count on are empty, and the compiler's. A loop's second line is then 'B', the
