@@ -216,22 +216,29 @@ read_pid(int lock)
 }
 
 /*
- * Lock the whole file, by its open file description: closing another descriptor does not release the lock.
- * A writer that was killed while it started a program may have left a forked child that holds the lock until its
- * execve(2): wait up to a second when the recorded owner is gone.
+ * A writer that was killed, or that executed itself anew, may have left a forked child that holds the lock until it
+ * closes its descriptors. The recorded owner is gone then, or is this process itself.
+ */
+static bool
+is_left_over(pid_t owner)
+{
+	return owner == getpid() || (owner > 0 && kill(owner, 0) < 0 && errno == ESRCH);
+}
+
+/*
+ * Lock the whole file, by its open file description: closing another descriptor does not release the lock. A lock that
+ * is left over is waited for, a second at most.
  */
 static int
 take_lock(int lock)
 {
 	const struct timespec moment = {.tv_nsec = 1000000000 / STALE_TRIES};
 	struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	pid_t owner;
 
 	for (unsigned tries = 0; fcntl(lock, F_OFD_SETLK, &range) < 0; tries++) {
 		if (errno != EAGAIN && errno != EACCES)
 			return -errno;
-		owner = read_pid(lock);
-		if (tries == STALE_TRIES || owner <= 0 || kill(owner, 0) == 0 || errno != ESRCH)
+		if (tries == STALE_TRIES || !is_left_over(read_pid(lock)))
 			return -DCPI_ERUNNING;
 		nanosleep(&moment, NULL);
 	}

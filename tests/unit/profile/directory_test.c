@@ -123,6 +123,28 @@ what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for(void **state)
 	directory_unlock(lock);
 }
 
+/* execve(2) closes the descriptor of the lock, which a child that was just forked still has. */
+static void
+what_a_child_of_this_process_has_for_a_moment_is_waited_for(void **state)
+{
+	struct directory_fixture *fixture = *state;
+	int lock = directory_lock(fixture->directory), status;
+	pid_t child;
+
+	assert_true(lock >= 0);
+	child = fork();
+	if (child == 0) {
+		usleep(100000);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	close(lock);
+	lock = directory_lock(fixture->directory);
+	assert_true(lock >= 0);
+	directory_unlock(lock);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 static void
 but_not_for_long(void **state)
 {
@@ -141,6 +163,7 @@ main(void)
 		cmocka_unit_test(local_file_systems_are_not_refused),
 		cmocka_unit_test_setup_teardown(the_second_is_told_who_has_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(what_a_child_of_this_process_has_for_a_moment_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(but_not_for_long, begin, end),
 	};
 
