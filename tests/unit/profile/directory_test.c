@@ -125,7 +125,7 @@ what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for(void **state)
 
 /* execve(2) closes the descriptor of the lock, which a child that was just forked still has. */
 static void
-what_a_child_of_this_process_has_for_a_moment_is_waited_for(void **state)
+what_a_child_of_ours_has_for_a_moment_is_waited_for(void **state)
 {
 	struct directory_fixture *fixture = *state;
 	int lock = directory_lock(fixture->directory), status;
@@ -163,7 +163,7 @@ main(void)
 		cmocka_unit_test(local_file_systems_are_not_refused),
 		cmocka_unit_test_setup_teardown(the_second_is_told_who_has_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for, begin, end),
-		cmocka_unit_test_setup_teardown(what_a_child_of_this_process_has_for_a_moment_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(what_a_child_of_ours_has_for_a_moment_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(but_not_for_long, begin, end),
 	};
 
