@@ -10,14 +10,15 @@
 #define DCPI_COMPILER_CALLS_H
 
 /* For the compiler: the names of what is below. */
-#define CALL_LEFT   "dcpi_locality_left"
-#define CALL_NEST   "dcpi_locality_nest"
-#define CALL_PART   "dcpi_locality_part"
-#define CALL_LOOP   "dcpi_locality_loop"
-#define CALL_STREAM "dcpi_locality_stream"
-#define CALL_GATHER "dcpi_locality_gather"
-#define CALL_TOUCH  "dcpi_locality_touch"
-#define CALL_SYNC   "dcpi_locality_sync"
+#define CALL_LEFT    "dcpi_locality_left"
+#define CALL_NEST    "dcpi_locality_nest"
+#define CALL_PART    "dcpi_locality_part"
+#define CALL_LOOP    "dcpi_locality_loop"
+#define CALL_STREAM  "dcpi_locality_stream"
+#define CALL_GATHER  "dcpi_locality_gather"
+#define CALL_TOUCH   "dcpi_locality_touch"
+#define CALL_SYNC    "dcpi_locality_sync"
+#define CALL_COUNTED "dcpi_locality_counted"
 
 /* In the number of a touch: its loop has just been described, without this reference. */
 #define CALL_LAST 0x10000u
@@ -67,6 +68,9 @@ void dcpi_locality_touch(const char *text, unsigned number, const void *address)
 
 /* A loop of which each reference says its address has counted down to `left`, which is negative: how to go on. */
 ssize_t dcpi_locality_sync(ssize_t left);
+
+/* The same of a loop that counts in dcpi_locality_left. */
+void dcpi_locality_counted(void);
 #endif
 
 #endif

@@ -73,7 +73,7 @@ const char SOURCE_NAME[] = "-source";  /* ends the plugin's name that looks at t
 /* ---- what is called ---- */
 
 struct callees {
-	tree left, nest, part, loop, stream, gather, touch, sync;
+	tree left, nest, part, loop, stream, gather, touch, sync, counted;
 };
 
 callees callee;
@@ -118,6 +118,7 @@ declare_callees()
 	callee.touch = declare(CALL_TOUCH, build_function_type_list(void_type_node, text, unsigned_type_node,
 	                                                            ptr_type_node, NULL_TREE));
 	callee.sync = declare(CALL_SYNC, build_function_type_list(ssizetype, ssizetype, NULL_TREE));
+	callee.counted = declare(CALL_COUNTED, build_function_type_list(void_type_node, NULL_TREE));
 }
 
 /* ---- what is known of loops and references ---- */
@@ -1798,27 +1799,23 @@ first_block(const described *loop)
 
 /*
  * The countdown of a loop that calls functions stays in memory: these may count, too. It is counted behind the first
- * references that each iteration makes. Those behind take what it was there: what was called since may have begun or
- * ended a burst, and an iteration that has only a part of its references does no harm.
+ * references that each iteration makes. Nobody else needs what it is then, so that one instruction counts it; those
+ * behind load it again. What was called since may have begun or ended a burst, and an iteration that has only a part of
+ * its references does no harm.
  */
 void
 write_memory_countdown(const described *loop, tree text)
 {
 	const basic_block block = first_block(loop);
-	const tree synced = make_ssa_name(ssizetype);
 	gimple_seq counting = NULL, rare = NULL;
 	gimple *last;
 	basic_block added;
 	gimple_stmt_iterator at;
 	unsigned first = 0;
 	tree left;
-	gcall *call;
 
 	last = count_down(&counting, build_int_cst(ssizetype, loop->references.length()), &left);
-	call = gimple_build_call(callee.sync, 1, left);
-	gimple_call_set_lhs(call, synced);
-	add_call(&rare, call, loop->where);
-	gimple_seq_add_stmt(&rare, gimple_build_assign(callee.left, synced));
+	add_call(&rare, gimple_build_call(callee.counted, 0), loop->where);
 	if (block) {
 		while (gimple_bb(loop->references[first].statement) != block)
 			first++;
@@ -1832,7 +1829,7 @@ write_memory_countdown(const described *loop, tree text)
 	added = add_rare_block(gimple_bb(last), last, left);
 	at = gsi_after_labels(added);
 	gsi_insert_seq_before(&at, rare, GSI_SAME_STMT);
-	write_touches(loop, text, left, block);
+	write_touches(loop, text, NULL_TREE, block);
 }
 
 /*

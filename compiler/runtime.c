@@ -646,3 +646,9 @@ dcpi_locality_sync(ssize_t left)
 	self.is_inside = false;
 	return left;
 }
+
+PUBLIC void
+dcpi_locality_counted(void)
+{
+	dcpi_locality_left = dcpi_locality_sync(dcpi_locality_left);
+}
