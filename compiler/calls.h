@@ -17,7 +17,6 @@
 #define CALL_STREAM  "dcpi_locality_stream"
 #define CALL_GATHER  "dcpi_locality_gather"
 #define CALL_TOUCH   "dcpi_locality_touch"
-#define CALL_SYNC    "dcpi_locality_sync"
 #define CALL_COUNTED "dcpi_locality_counted"
 
 /* In the number of a touch: its loop has just been described, without this reference. */
@@ -66,11 +65,11 @@ void dcpi_locality_gather(const char *text, unsigned number, size_t iterations, 
  */
 void dcpi_locality_touch(const char *text, unsigned number, const void *address);
 
-/* A loop of which each reference says its address has counted down to `left`, which is negative: how to go on. */
-ssize_t dcpi_locality_sync(ssize_t left);
-
-/* The same of a loop that counts in dcpi_locality_left. */
+/* A loop of which each reference says its address has counted down, and dcpi_locality_left is negative. */
 void dcpi_locality_counted(void);
+
+/* What programs call that were compiled before there was dcpi_locality_counted(). Returns how to go on. */
+ssize_t dcpi_locality_sync(ssize_t left);
 #endif
 
 #endif

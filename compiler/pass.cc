@@ -6,7 +6,7 @@
  * (a gather or scatter), it writes these where the loop is entered. A loop of such references that may end early has
  * them where it is left. Of other loops each reference says its address. All of that is behind a countdown of the
  * thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction and a branch where it is entered, or
- * one of each an iteration.
+ * one of each an iteration. In loops that call nothing the countdown is in a register.
  *
  * Loaded by a name that ends in "-source", it runs behind `ssa` instead: before anything is inlined or optimized,
  * without optimization too. Then it also writes which basic blocks a function has, and where calls of it begin.
@@ -73,7 +73,7 @@ const char SOURCE_NAME[] = "-source";  /* ends the plugin's name that looks at t
 /* ---- what is called ---- */
 
 struct callees {
-	tree left, nest, part, loop, stream, gather, touch, sync, counted;
+	tree left, nest, part, loop, stream, gather, touch, counted;
 };
 
 callees callee;
@@ -117,7 +117,6 @@ declare_callees()
 	                                                              ssizetype, integer_type_node, NULL_TREE));
 	callee.touch = declare(CALL_TOUCH, build_function_type_list(void_type_node, text, unsigned_type_node,
 	                                                            ptr_type_node, NULL_TREE));
-	callee.sync = declare(CALL_SYNC, build_function_type_list(ssizetype, ssizetype, NULL_TREE));
 	callee.counted = declare(CALL_COUNTED, build_function_type_list(void_type_node, NULL_TREE));
 }
 
@@ -438,6 +437,14 @@ is_ours(const gimple *statement)
 	       (gimple_assign_lhs(statement) == callee.left || gimple_assign_rhs1(statement) == callee.left);
 }
 
+/* Whether it may change the countdown: it calls a function. */
+bool
+may_count(const gimple *statement)
+{
+	return is_gimple_call(statement) && !gimple_call_internal_p(statement) &&
+	       !gimple_call_builtin_p(statement, BUILT_IN_NORMAL);
+}
+
 void
 look_at_statement(described *loop, gimple *statement)
 {
@@ -446,7 +453,7 @@ look_at_statement(described *loop, gimple *statement)
 	if (is_gimple_debug(statement) || gimple_clobber_p(statement) || is_ours(statement))
 		return;
 	if (is_gimple_call(statement)) {
-		if (!gimple_call_internal_p(statement) && !gimple_call_builtin_p(statement, BUILT_IN_NORMAL))
+		if (may_count(statement))
 			loop->calls = true;
 		else
 			loop->has_hidden |= takes_address(statement);
@@ -768,14 +775,21 @@ leave_out_rare(described *loop)
 	loop->references.truncate(kept);
 }
 
-/* Whether something can be counted from iteration to iteration. */
+/* Whether nothing else counts while it runs, and what is set in it can be a register's value all over it. */
 bool
-may_count_in_register(const described *loop)
+may_count_in_register(class loop *loop)
 {
-	const basic_block header = loop->loop->header;
+	basic_block *blocks = get_loop_body(loop);
+	bool may = !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
 
-	return !loop->calls && !(loop_preheader_edge(loop->loop)->flags & EDGE_COMPLEX) &&
-	       !bb_has_abnormal_pred(header);
+	for (unsigned i = 0; i < loop->num_nodes && may; i++) {
+		may = !bb_has_abnormal_pred(blocks[i]);
+		for (gimple_stmt_iterator at = gsi_start_nondebug_bb(blocks[i]); !gsi_end_p(at) && may;
+		     gsi_next_nondebug(&at))
+			may = !may_count(gsi_stmt(at));
+	}
+	free(blocks);
+	return may;
 }
 
 /*
@@ -841,7 +855,7 @@ look_at_loop(class loop *loop)
 	found->carries = carries_of(loop) | (found->left_out || found->has_hidden ? CARRIES_OTHER : 0);
 	if (found->references.is_empty())
 		found->by_entry = false;
-	found->by_exits = !found->by_entry && is_known_at_exits(found) && may_count_in_register(found);
+	found->by_exits = !found->by_entry && is_known_at_exits(found) && may_count_in_register(loop);
 	found->header = number_of(loop->header);
 	found->preheader = number_of(loop_preheader_edge(loop)->src);
 	found->counted = found->by_entry ? found->references[0].block : number_of(loop->latch);
@@ -1393,6 +1407,85 @@ describe(const described *loop)
 	return build_string_literal(text.length(), text.address());
 }
 
+/* ---- where the countdown is ---- */
+
+/*
+ * Of a loop that calls nothing, and is in no other like that: the variable that has the countdown from where it is
+ * entered to where it is left, in the loops in it, too. By loop->num; NULL_TREE: there is none.
+ */
+vec<tree> registers;
+bitmap used_registers; /* by loop->num: something counts there */
+
+/* The variable, in the block. */
+tree
+countdown_at(basic_block block)
+{
+	for (class loop *loop = block->loop_father; loop; loop = loop_outer(loop)) {
+		if (registers[loop->num]) {
+			bitmap_set_bit(used_registers, loop->num);
+			return registers[loop->num];
+		}
+	}
+	return callee.left;
+}
+
+/* Loops in two versions are counted already, in memory: there, too. */
+void
+move_countdown(const class loop *loop)
+{
+	basic_block *blocks = get_loop_body(loop);
+
+	for (unsigned i = 0; i < loop->num_nodes; i++) {
+		for (gimple_stmt_iterator at = gsi_start_nondebug_bb(blocks[i]); !gsi_end_p(at);
+		     gsi_next_nondebug(&at)) {
+			gimple *statement = gsi_stmt(at);
+
+			if (!is_ours(statement))
+				continue;
+			if (gimple_assign_lhs(statement) == callee.left)
+				gimple_assign_set_lhs(statement, countdown_at(blocks[i]));
+			else
+				gimple_assign_set_rhs1(statement, countdown_at(blocks[i]));
+			update_stmt(statement);
+		}
+	}
+	free(blocks);
+}
+
+void
+choose_registers(function *function)
+{
+	registers.safe_grow_cleared(number_of_loops(function), true);
+	for (auto loop : loops_list(function, 0)) { /* those around a loop come first */
+		bool is_inside = bitmap_bit_p(copies, loop->num);
+
+		for (class loop *around = loop_outer(loop); around; around = loop_outer(around))
+			is_inside |= registers[around->num] != NULL_TREE;
+		if (is_inside || !may_count_in_register(loop))
+			continue;
+		registers[loop->num] = create_tmp_reg(ssizetype, "left");
+		move_countdown(loop);
+	}
+}
+
+/* Where all is written that counts there: the register is loaded before the loop, and stored behind it. */
+void
+write_registers(function *function)
+{
+	for (auto loop : loops_list(function, 0)) {
+		if (!bitmap_bit_p(used_registers, loop->num))
+			continue;
+		const tree left = registers[loop->num];
+		auto_vec<edge> exits = get_loop_exit_edges(loop);
+
+		gsi_insert_on_edge_immediate(loop_preheader_edge(loop), gimple_build_assign(left, callee.left));
+		for (unsigned i = 0; i < exits.length(); i++)
+			if (!(exits[i]->flags & EDGE_COMPLEX))
+				gsi_insert_on_edge_immediate(exits[i], gimple_build_assign(callee.left, left));
+	}
+	registers.release();
+}
+
 /* ---- what is written into the function ---- */
 
 tree
@@ -1441,47 +1534,63 @@ calls_at_entry(const described *loop, tree text, tree iterations)
 	return statements;
 }
 
-/* left = `left` - `by`; the last statement. */
+/* Count the countdown down that is in `countdown`. Its value is *left then; returns the last statement. */
 gimple *
-count_down(gimple_seq *statements, tree by, tree *left)
+count_down(gimple_seq *statements, tree countdown, tree by, tree *left)
 {
 	const tree before = make_ssa_name(ssizetype), after = make_ssa_name(ssizetype);
-	gimple *store = gimple_build_assign(callee.left, after);
+	gimple *store = gimple_build_assign(countdown, after);
 
-	gimple_seq_add_stmt(statements, gimple_build_assign(before, callee.left));
+	gimple_seq_add_stmt(statements, gimple_build_assign(before, countdown));
 	gimple_seq_add_stmt(statements, gimple_build_assign(after, MINUS_EXPR, before, by));
 	gimple_seq_add_stmt(statements, store);
 	*left = after;
 	return store;
 }
 
-basic_block
-add_rare_block(basic_block block, gimple *last, tree left, int below = 0)
+/* Behind `last`: if `left` is less than `below`, these calls come. */
+void
+write_rare(gimple *last, tree left, gimple_seq calls, int below = 0)
 {
-	return insert_cond_bb(block, last,
-	                      gimple_build_cond(LT_EXPR, left, build_int_cst(ssizetype, below), NULL_TREE, NULL_TREE),
-	                      profile_probability::very_unlikely());
+	const basic_block rare =
+		insert_cond_bb(gimple_bb(last), last,
+	                       gimple_build_cond(LT_EXPR, left, build_int_cst(ssizetype, below), NULL_TREE, NULL_TREE),
+	                       profile_probability::very_unlikely());
+	gimple_stmt_iterator at = gsi_after_labels(rare);
+
+	gsi_insert_seq_before(&at, calls, GSI_SAME_STMT);
+}
+
+/* The same, of calls that change the countdown: they find it in memory. */
+void
+write_rare_counting(gimple *last, tree left, gimple_seq calls, int below = 0)
+{
+	const tree countdown = countdown_at(gimple_bb(last));
+	gimple_seq all = NULL;
+
+	if (countdown != callee.left)
+		gimple_seq_add_stmt(&all, gimple_build_assign(callee.left, countdown));
+	gimple_seq_add_seq(&all, calls);
+	if (countdown != callee.left)
+		gimple_seq_add_stmt(&all, gimple_build_assign(countdown, callee.left));
+	write_rare(last, left, all, below);
 }
 
 void
 write_entry(const described *loop, tree text)
 {
+	const basic_block block = split_edge(loop_preheader_edge(loop->loop));
 	gimple_seq counting = NULL;
 	const tree iterations = value_of(loop->iterations, sizetype, &counting), left_by = make_ssa_name(ssizetype);
+	gimple_stmt_iterator at = gsi_start_bb(block);
 	gimple *last;
-	basic_block block;
-	gimple_stmt_iterator at;
 	tree left, count = value_of(iterations, ssizetype, &counting);
 
 	gimple_seq_add_stmt(&counting, gimple_build_assign(left_by, MULT_EXPR, count,
 	                                                   build_int_cst(ssizetype, loop->references.length())));
-	last = count_down(&counting, left_by, &left);
-	block = split_edge(loop_preheader_edge(loop->loop));
-	at = gsi_start_bb(block);
+	last = count_down(&counting, countdown_at(block), left_by, &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
-	block = add_rare_block(block, last, left);
-	at = gsi_after_labels(block);
-	gsi_insert_seq_before(&at, calls_at_entry(loop, text, iterations), GSI_SAME_STMT);
+	write_rare_counting(last, left, calls_at_entry(loop, text, iterations));
 }
 
 /* References that the iteration has had in which the loop is left from this block. */
@@ -1525,20 +1634,17 @@ write_exit(const described *loop, tree text, edge exit, tree iteration)
 	gimple_seq counting = NULL, calls = NULL;
 	tree whole = had == all ? iteration : fold_build2(MINUS_EXPR, sizetype, iteration, size_one_node), left;
 	gimple *last;
-	basic_block rare;
 	gimple_stmt_iterator at = gsi_start_bb(block);
 	const tree count = fold_build2(PLUS_EXPR, sizetype, fold_build2(MULT_EXPR, sizetype, iteration, size_int(all)),
 	                               fold_build2(MINUS_EXPR, sizetype, size_int(had), size_int(all)));
 
-	last = count_down(&counting, value_of(count, ssizetype, &counting), &left);
+	last = count_down(&counting, countdown_at(block), value_of(count, ssizetype, &counting), &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
-	rare = add_rare_block(block, last, left);
 	whole = value_of(whole, sizetype, &calls);
 	gimple_seq_add_seq(&calls, calls_at_entry(loop, text, whole));
 	if (had < all)
 		add_last_touches(loop, text, whole, from, &calls);
-	at = gsi_after_labels(rare);
-	gsi_insert_seq_before(&at, calls, GSI_SAME_STMT);
+	write_rare_counting(last, left, calls);
 }
 
 /*
@@ -1612,24 +1718,20 @@ calls_at_nest(const nest *nest, const tree *texts, const tree *iterations)
 void
 write_nest(const nest *nest)
 {
+	const basic_block block = split_edge(loop_preheader_edge(nest->loops[0]->loop));
+	gimple_stmt_iterator at = gsi_start_bb(block);
 	gimple_seq counting = NULL;
 	tree texts[LEVELS_MAX], iterations[LEVELS_MAX], left, count;
 	gimple *last;
-	basic_block block;
-	gimple_stmt_iterator at;
 
 	for (unsigned i = 0; i < nest->loops.length(); i++) {
 		texts[i] = describe(nest->loops[i]);
 		iterations[i] = value_of(nest->iterations[i], sizetype, &counting);
 	}
 	count = value_of(references_of(nest, iterations), ssizetype, &counting);
-	last = count_down(&counting, count, &left);
-	block = split_edge(loop_preheader_edge(nest->loops[0]->loop));
-	at = gsi_start_bb(block);
+	last = count_down(&counting, countdown_at(block), count, &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
-	block = add_rare_block(block, last, left);
-	at = gsi_after_labels(block);
-	gsi_insert_seq_before(&at, calls_at_nest(nest, texts, iterations), GSI_SAME_STMT);
+	write_rare_counting(last, left, calls_at_nest(nest, texts, iterations));
 }
 
 /* The place behind all of a block, but for what ends it. NULL: it is empty. */
@@ -1662,126 +1764,30 @@ touches_in(const described *loop, tree text, basic_block block, unsigned first, 
 	return touches;
 }
 
-/*
- * Each block with references, but for `done`, says their addresses if `left` is negative there. Where `left` is not
- * known (NULL_TREE: nowhere), it is loaded for that.
- */
+/* Each block with references, but for `done`, says their addresses if the countdown is negative there. */
 void
-write_touches(const described *loop, tree text, tree left, basic_block done)
+write_touches(const described *loop, tree text, basic_block done)
 {
 	unsigned next = 0;
 
 	while (next < loop->references.length()) {
 		const basic_block block = gimple_bb(loop->references[next].statement);
-		gimple *last = last_to_follow(block);
+		gimple *last = last_to_follow(block), *load;
 		gimple_seq touches;
 		gimple_stmt_iterator at;
-		basic_block rare;
-		tree here = left;
+		tree left;
 
 		if (block == done) {
 			next++;
 			continue;
 		}
 		touches = touches_in(loop, text, block, next, &next);
-		if (!here || !dominated_by_p(CDI_DOMINATORS, block, gimple_bb(SSA_NAME_DEF_STMT(here)))) {
-			gimple *load;
-
-			here = make_ssa_name(ssizetype);
-			load = gimple_build_assign(here, callee.left);
-			at = gsi_for_stmt(last);
-			gsi_insert_after(&at, load, GSI_SAME_STMT);
-			last = load;
-		}
-		rare = add_rare_block(block, last, here);
-		at = gsi_after_labels(rare);
-		gsi_insert_seq_before(&at, touches, GSI_SAME_STMT);
+		left = make_ssa_name(ssizetype);
+		load = gimple_build_assign(left, countdown_at(block));
+		at = gsi_for_stmt(last);
+		gsi_insert_after(&at, load, GSI_SAME_STMT);
+		write_rare(load, left, touches);
 	}
-}
-
-/*
- * Count an iteration down from what `before` is, behind `place`; NULL: before all others of the header. Rarely the
- * library says how to go on, and `touches` come. Returns the countdown behind that.
- */
-tree
-count_iteration(const described *loop, tree before, gimple *place, gimple_seq touches)
-{
-	const tree after = make_ssa_name(ssizetype), synced = make_ssa_name(ssizetype), left = make_ssa_name(ssizetype);
-	gimple *count =
-		gimple_build_assign(after, MINUS_EXPR, before, build_int_cst(ssizetype, loop->references.length()));
-	gimple_stmt_iterator at = place ? gsi_for_stmt(place) : gsi_after_labels(loop->loop->header);
-	gcall *call = gimple_build_call(callee.sync, 1, after);
-	basic_block rare;
-	gphi *joined;
-
-	if (place)
-		gsi_insert_after(&at, count, GSI_SAME_STMT);
-	else
-		gsi_insert_before(&at, count, GSI_SAME_STMT);
-	rare = add_rare_block(gimple_bb(count), count, after);
-	gimple_call_set_lhs(call, synced);
-	gimple_set_location(call, loop->where);
-	at = gsi_after_labels(rare);
-	gsi_insert_before(&at, call, GSI_SAME_STMT);
-	gsi_insert_seq_before(&at, touches, GSI_SAME_STMT);
-	joined = create_phi_node(left, single_succ(rare));
-	for (unsigned i = 0; i < EDGE_COUNT(gimple_bb(joined)->preds); i++) {
-		const edge from = EDGE_PRED(gimple_bb(joined), i);
-
-		add_phi_arg(joined, from->src == rare ? synced : after, from, UNKNOWN_LOCATION);
-	}
-	return left;
-}
-
-/* The block that has all references, and that each iteration passes. NULL: there is none. */
-basic_block
-only_block(const described *loop)
-{
-	const basic_block block = gimple_bb(loop->references[0].statement);
-
-	for (unsigned i = 1; i < loop->references.length(); i++)
-		if (gimple_bb(loop->references[i].statement) != block)
-			return NULL;
-	return dominated_by_p(CDI_DOMINATORS, loop->loop->latch, block) ? block : NULL;
-}
-
-/*
- * The countdown of a loop that calls nothing is in a register: taken at its entry, counted in its header, and given
- * back at its exits. If all references are in one block, it is counted there, with one branch.
- */
-void
-write_register_countdown(const described *loop, tree text)
-{
-	const basic_block block = only_block(loop);
-	const tree first = make_ssa_name(ssizetype);
-	gphi *carried = create_phi_node(make_ssa_name(ssizetype), loop->loop->header);
-	gimple_seq touches = NULL;
-	gimple *place = NULL;
-	unsigned next;
-	tree left;
-
-	if (block) {
-		place = last_to_follow(block);
-		touches = touches_in(loop, text, block, 0, &next);
-	}
-	left = count_iteration(loop, gimple_phi_result(carried), place, touches);
-	gsi_insert_on_edge_immediate(loop_preheader_edge(loop->loop), gimple_build_assign(first, callee.left));
-	add_phi_arg(carried, first, loop_preheader_edge(loop->loop), UNKNOWN_LOCATION);
-	add_phi_arg(carried, left, loop_latch_edge(loop->loop), UNKNOWN_LOCATION);
-	/* the block that ended the loop may be another one by now */
-	auto_vec<edge> exits = get_loop_exit_edges(loop->loop);
-
-	for (unsigned i = 0; i < exits.length(); i++) {
-		const bool is_counted =
-			dominated_by_p(CDI_DOMINATORS, exits[i]->src, gimple_bb(SSA_NAME_DEF_STMT(left)));
-
-		if (!(exits[i]->flags & EDGE_COMPLEX))
-			gsi_insert_on_edge_immediate(
-				exits[i],
-				gimple_build_assign(callee.left, is_counted ? left : gimple_phi_result(carried)));
-	}
-	if (!block)
-		write_touches(loop, text, left, NULL);
 }
 
 /* The first block that has references, and that each iteration passes. NULL: there is none. */
@@ -1798,38 +1804,32 @@ first_block(const described *loop)
 }
 
 /*
- * The countdown of a loop that calls functions stays in memory: these may count, too. It is counted behind the first
- * references that each iteration makes. Nobody else needs what it is then, so that one instruction counts it; those
- * behind load it again. What was called since may have begun or ended a burst, and an iteration that has only a part of
- * its references does no harm.
+ * Each iteration is counted, behind the first references that it makes. If these are all in one block, there is one
+ * branch. Those behind look at the countdown again: what was called since may have begun or ended a burst, and an
+ * iteration that has only a part of its references does no harm.
  */
 void
-write_memory_countdown(const described *loop, tree text)
+write_countdown(const described *loop, tree text)
 {
-	const basic_block block = first_block(loop);
-	gimple_seq counting = NULL, rare = NULL;
-	gimple *last;
-	basic_block added;
-	gimple_stmt_iterator at;
+	const basic_block block = first_block(loop), counted = block ? block : loop->loop->header;
+	gimple_stmt_iterator at = block ? gsi_for_stmt(last_to_follow(block)) : gsi_after_labels(counted);
+	gimple_seq counting = NULL, calls = NULL;
 	unsigned first = 0;
+	gimple *last;
 	tree left;
 
-	last = count_down(&counting, build_int_cst(ssizetype, loop->references.length()), &left);
-	add_call(&rare, gimple_build_call(callee.counted, 0), loop->where);
+	last = count_down(&counting, countdown_at(counted), build_int_cst(ssizetype, loop->references.length()), &left);
+	add_call(&calls, gimple_build_call(callee.counted, 0), loop->where);
 	if (block) {
 		while (gimple_bb(loop->references[first].statement) != block)
 			first++;
-		gimple_seq_add_seq(&rare, touches_in(loop, text, block, first, &first));
-		at = gsi_for_stmt(last_to_follow(block));
+		gimple_seq_add_seq(&calls, touches_in(loop, text, block, first, &first));
 		gsi_insert_seq_after(&at, counting, GSI_SAME_STMT);
 	} else {
-		at = gsi_after_labels(loop->loop->header);
 		gsi_insert_seq_before(&at, counting, GSI_SAME_STMT);
 	}
-	added = add_rare_block(gimple_bb(last), last, left);
-	at = gsi_after_labels(added);
-	gsi_insert_seq_before(&at, rare, GSI_SAME_STMT);
-	write_touches(loop, text, NULL_TREE, block);
+	write_rare_counting(last, left, calls);
+	write_touches(loop, text, block);
 }
 
 /*
@@ -1843,15 +1843,12 @@ write_event(edge where, tree text, tree iterations)
 	gimple_stmt_iterator at = gsi_start_bb(block);
 	gimple_seq statements = NULL;
 	const tree left = make_ssa_name(ssizetype);
-	gimple *load = gimple_build_assign(left, callee.left);
+	gimple *load = gimple_build_assign(left, countdown_at(block));
 	const tree count = value_of(iterations, sizetype, &statements);
-	basic_block rare;
 
 	gsi_insert_after(&at, load, GSI_NEW_STMT);
-	rare = add_rare_block(block, load, left, 1);
 	gimple_seq_add_stmt(&statements, gimple_build_call(callee.loop, 2, text, count));
-	at = gsi_after_labels(rare);
-	gsi_insert_seq_before(&at, statements, GSI_SAME_STMT);
+	write_rare_counting(load, left, statements, 1);
 }
 
 void
@@ -1866,11 +1863,9 @@ write_loop(const described *loop)
 	else if (loop->by_exits)
 		write_exits(loop, text);
 	else if (loop->loop->inner)
-		write_touches(loop, text, NULL_TREE, NULL); /* the loops in it count */
-	else if (may_count_in_register(loop))
-		write_register_countdown(loop, text);
+		write_touches(loop, text, NULL); /* the loops in it count */
 	else
-		write_memory_countdown(loop, text);
+		write_countdown(loop, text);
 }
 
 /* ---- loops in two versions ---- */
@@ -1899,7 +1894,7 @@ bool
 may_be_copied(const described *loop, function *function)
 {
 	return !numbered.is_on && loop->latches && !loop->by_entry && !loop->by_exits && !loop->loop->inner &&
-	       !loop->references.is_empty() && may_count_in_register(loop) && is_cheap_to_copy(loop->loop) &&
+	       !loop->references.is_empty() && may_count_in_register(loop->loop) && is_cheap_to_copy(loop->loop) &&
 	       !optimize_function_for_size_p(function);
 }
 
@@ -1999,7 +1994,7 @@ locality_pass::execute(function *function)
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
 	auto_vec<nest *> nests;
-	auto_bitmap copied;
+	auto_bitmap copied, used;
 	tree text = NULL_TREE;
 	bool writes = false;
 
@@ -2017,6 +2012,7 @@ locality_pass::execute(function *function)
 	if (!callee.left)
 		declare_callees();
 	copies = copied;
+	used_registers = used;
 	mark_irreducible_loops();
 	copy_loops(function);
 	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {
@@ -2029,6 +2025,7 @@ locality_pass::execute(function *function)
 		if (found)
 			nests.safe_push(found);
 	}
+	choose_registers(function);
 	/* all is known before the first is written: writing makes other blocks of the loops around it */
 	for (unsigned i = 0; i < loops.length(); i++)
 		writes |= !loops[i]->references.is_empty();
@@ -2044,6 +2041,7 @@ locality_pass::execute(function *function)
 	}
 	if (text)
 		write_event(single_succ_edge(ENTRY_BLOCK_PTR_FOR_FN(function)), text, size_one_node);
+	write_registers(function);
 	for (unsigned i = 0; i < nests.length(); i++)
 		delete nests[i];
 	for (unsigned i = 0; i < loops.length(); i++)
@@ -2058,8 +2056,8 @@ locality_pass::execute(function *function)
 	mark_irreducible_loops(); /* what was written there belongs to them */
 	mark_virtual_operands_for_renaming(function);
 	if (loops_state_satisfies_p(LOOP_CLOSED_SSA))
-		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa_only_virtuals);
-	return TODO_update_ssa_only_virtuals;
+		rewrite_into_loop_closed_ssa(NULL, TODO_update_ssa);
+	return TODO_update_ssa;
 }
 
 } // namespace

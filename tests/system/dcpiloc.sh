@@ -18,8 +18,8 @@ read -ra libs < <(dcpiloc --libs)
 # compile COMPILER SOURCE OPTION... - $scratch/program with the plugin, $scratch/plain/program without
 compile()
 {
-	"$1" "${@:3}" -o "$scratch/plain/program" "$sources/$2" -lpthread 2>"$scratch/err" &&
-		"$1" "${@:3}" "${cflags[@]}" -o "$scratch/program" "$sources/$2" "${libs[@]}" -lpthread 2>>"$scratch/err"
+	"$1" "${@:3}" -o "$scratch/plain/program" "$sources/$2" -lpthread -lm 2>"$scratch/err" &&
+		"$1" "${@:3}" "${cflags[@]}" -o "$scratch/program" "$sources/$2" "${libs[@]}" -lpthread -lm 2>>"$scratch/err"
 }
 
 # is_same ARGUMENT... - the program ends with the status and the output that it has without the plugin
@@ -239,6 +239,42 @@ if command -v gfortran >/dev/null; then
 		"$(jq -r '[.loops[].streams[] | select(.class == "strided") | .stride] | max' "$report")"
 else
 	skip 'a loop of Fortran' 'gfortran is not installed'
+fi
+
+# ---- what it costs, by instructions, while nothing is recorded ----
+
+# instructions PROGRAM KERNEL - of 16 times the kernel
+instructions()
+{
+	local times counts=()
+
+	for times in 8 24; do
+		counts+=("$(DCPI_LOCALITY='' valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" "$2" $times 2>&1 |
+			sed -n 's/.*Collected : //p')")
+	done
+	echo $((counts[1] - counts[0]))
+}
+
+# check_instructions KERNEL PERCENT
+check_instructions()
+{
+	check_at_most "$1 takes at most $2 % of the instructions that it takes without the plugin" "$2" \
+		"$(awk -v with="$(instructions "$scratch/program" "$1")" -v without="$(instructions "$scratch/plain/program" "$1")" \
+			'BEGIN { if (without > 0) print 100 * with / without }')"
+}
+
+compile gcc twelve.c -O2 || not_ok 'the kernels are compiled' "$(cat "$scratch/err")"
+if command -v valgrind >/dev/null; then
+	check_instructions dense 101 # known at its entry, all of it
+	check_instructions convolution 101
+	check_instructions fft 103
+	check_instructions sparse 120 # rows of 11: each is entered, and has three references around it
+	check_instructions sort 145
+	check_instructions join 135 # chains of 1.6: three references each
+	check_instructions tree 165
+	check_instructions list 230 # of four instructions
+else
+	skip 'instructions are counted' 'valgrind is not installed'
 fi
 
 # ---- for a reader ----
