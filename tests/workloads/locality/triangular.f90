@@ -1,9 +1,15 @@
 ! triangular.f90 - solves a lower triangular system by columns, for dcpiloc --exact
+!
+! triangular [ROUNDS]
 program triangular
   implicit none
-  integer, parameter :: n = 300, rounds = 6
+  integer, parameter :: n = 300
   double precision :: l(n, n), b(n), x(n)
-  integer :: i, j
+  integer :: i, j, rounds
+  character(len=16) :: argument
+  call get_command_argument(1, argument)
+  rounds = 6
+  if (argument /= '') read (argument, *) rounds
   do j = 1, n
     do i = 1, n
       l(i, j) = 1d0 / (i + j)

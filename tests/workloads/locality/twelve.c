@@ -191,8 +191,10 @@ run_fft(void)
 /* ---- join ---- */
 
 #define BUILT   4096
-#define PROBED  12000
 #define BUCKETS 4096
+#ifndef PROBED
+#define PROBED 12000
+#endif
 
 static struct tuple {
 	struct tuple *next;
