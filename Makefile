@@ -261,6 +261,7 @@ $(BUILD)/tests/unit/dcpi-tools/top_instructions_test: $(call objects,dcpi-tools/
 $(BUILD)/tests/unit/dcpi-tools/archive_test: $(call objects,dcpi-tools/tar/archive.c)
 $(BUILD)/tests/unit/dcpi-tools/archive_test: LIBS_TOOLS += -larchive
 $(BUILD)/tests/unit/dcpi-tools/strings_test: $(call objects,dcpi-tools/export/strings.c)
+$(BUILD)/tests/unit/dcpi-tools/call_report_test: $(call objects,dcpi-tools/prof/call_report.c)
 $(BUILD)/tests/unit/dcpi-tools/compare_test: $(call objects,dcpi-tools/diff/compare.c)
 $(BUILD)/tests/unit/dcpi-tools/flame_graph_test: $(FLAME_OBJECTS)
 $(BUILD)/tests/unit/dcpi-tools/match_test: $(call objects,dcpi-tools/diff/match.c)

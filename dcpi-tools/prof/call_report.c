@@ -205,6 +205,17 @@ make_tree(struct call_report *report, struct profile *profile)
 	return err;
 }
 
+/* Whether samples were taken, though the stack of none is known: the summary says why. */
+static bool
+has_only_unknown(const struct call_report *report)
+{
+	const struct options *options = report->request->options;
+	const struct selection_event *event = &report->choice.selection->events[report->choice.shown_events.events[0]];
+
+	return event->totals.samples > 0 && options->image_count == 0 && !report->request->procedure &&
+	       !options->request.comm && !options->request.cgroup && !options->request.label;
+}
+
 int
 call_report_make(struct call_report *report, const struct call_report_request *request,
                  const struct shown_events_request *events, struct database *database)
@@ -219,7 +230,7 @@ call_report_make(struct call_report *report, const struct call_report_request *r
 	err = make_tree(report, database->profile);
 	if (err)
 		return database_cannot_read(database, err);
-	if (report->tree.samples == 0)
+	if (report->tree.samples == 0 && !has_only_unknown(report))
 		return report_choice_empty(database);
 	if (request->procedure) {
 		status = make_tree_of_procedure(report, database);
