@@ -217,17 +217,17 @@ read_pid(int lock)
 
 /*
  * A writer that was killed, or that executed itself anew, may have left a forked child that holds the lock until it
- * closes its descriptors. The recorded owner is gone then, or is this process itself.
+ * closes its descriptors. The recorded owner is gone then, is this process itself, or has unlocked and recorded none.
  */
 static bool
 is_left_over(pid_t owner)
 {
-	return owner == getpid() || (owner > 0 && kill(owner, 0) < 0 && errno == ESRCH);
+	return owner == -EAGAIN || owner == getpid() || (owner > 0 && kill(owner, 0) < 0 && errno == ESRCH);
 }
 
 /*
  * Lock the whole file, by its open file description: closing another descriptor does not release the lock. A lock that
- * is left over is waited for, a second at most.
+ * is left over is waited for, a second at most; then it is -DCPI_ERUNNING, too.
  */
 static int
 take_lock(int lock)

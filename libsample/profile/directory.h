@@ -47,8 +47,8 @@ void directory_remove_copy(int directory);
 
 /*
  * Take the writer's lock and write this process' id into it. A descriptor that holds the lock until it is closed, or
- * -DCPI_ERUNNING; when the process that is recorded as the owner is gone or is this one, which may have executed itself
- * anew, after waiting a second for a child that it left.
+ * -DCPI_ERUNNING: after waiting a second for a child that a writer left, when the process that is recorded as the owner
+ * is gone, is this one, which may have executed itself anew, or when none is recorded.
  */
 int directory_lock(int directory);
 void directory_unlock(int lock);

@@ -123,11 +123,10 @@ what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for(void **state)
 	directory_unlock(lock);
 }
 
-/* execve(2) closes the descriptor of the lock, which a child that was just forked still has. */
+/* A lock of this process is let go by `unlock`, while a child that was just forked has it for a moment longer. */
 static void
-what_a_child_of_ours_has_for_a_moment_is_waited_for(void **state)
+check_waiting(struct directory_fixture *fixture, void (*unlock)(int lock))
 {
-	struct directory_fixture *fixture = *state;
 	int lock = directory_lock(fixture->directory), status;
 	pid_t child;
 
@@ -138,11 +137,29 @@ what_a_child_of_ours_has_for_a_moment_is_waited_for(void **state)
 		_exit(0);
 	}
 	assert_true(child > 0);
-	close(lock);
+	unlock(lock);
 	lock = directory_lock(fixture->directory);
 	assert_true(lock >= 0);
 	directory_unlock(lock);
 	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void
+close_only(int lock)
+{
+	close(lock); /* as execve(2) does */
+}
+
+static void
+what_a_child_of_ours_has_for_a_moment_is_waited_for(void **state)
+{
+	check_waiting(*state, close_only);
+}
+
+static void
+what_a_child_has_of_a_lock_that_was_unlocked_is_waited_for(void **state)
+{
+	check_waiting(*state, directory_unlock);
 }
 
 static void
@@ -164,6 +181,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_second_is_told_who_has_it, begin, end),
 		cmocka_unit_test_setup_teardown(what_a_child_of_who_is_gone_has_for_a_moment_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(what_a_child_of_ours_has_for_a_moment_is_waited_for, begin, end),
+		cmocka_unit_test_setup_teardown(what_a_child_has_of_a_lock_that_was_unlocked_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(but_not_for_long, begin, end),
 	};
 
