@@ -65,7 +65,10 @@ void dcpi_locality_gather(const char *text, unsigned number, size_t iterations, 
  */
 void dcpi_locality_touch(const char *text, unsigned number, const void *address);
 
-/* A loop of which each reference says its address has counted down, and dcpi_locality_left is negative. */
+/*
+ * A loop of which each reference says its address has counted down below 0, in a register perhaps. What it has counted
+ * is in dcpi_locality_left.
+ */
 void dcpi_locality_counted(void);
 
 /* What programs call that were compiled before there was dcpi_locality_counted(). Returns how to go on. */

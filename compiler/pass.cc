@@ -6,7 +6,7 @@
  * (a gather or scatter), it writes these where the loop is entered. A loop of such references that may end early has
  * them where it is left. Of other loops each reference says its address. All of that is behind a countdown of the
  * thread, dcpi_locality_left: while it is not negative, a loop costs a subtraction and a branch where it is entered, or
- * one of each an iteration. In loops that call nothing the countdown is in a register.
+ * one of each an iteration. In loops that call nothing of the program the countdown is in a register.
  *
  * Loaded by a name that ends in "-source", it runs behind `ssa` instead: before anything is inlined or optimized,
  * without optimization too. Then it also writes which basic blocks a function has, and where calls of it begin.
@@ -437,12 +437,19 @@ is_ours(const gimple *statement)
 	       (gimple_assign_lhs(statement) == callee.left || gimple_assign_rhs1(statement) == callee.left);
 }
 
-/* Whether it may change the countdown: it calls a function. */
+/* Whether a call may run code of the program, which counts, too: of the compiler's builtins only some do. */
 bool
 may_count(const gimple *statement)
 {
-	return is_gimple_call(statement) && !gimple_call_internal_p(statement) &&
-	       !gimple_call_builtin_p(statement, BUILT_IN_NORMAL);
+	const char *name;
+
+	if (!is_gimple_call(statement) || gimple_call_internal_p(statement))
+		return false;
+	if (!gimple_call_builtin_p(statement, BUILT_IN_NORMAL) || !(gimple_call_flags(statement) & ECF_LEAF))
+		return true;
+	/* OpenMP's: some are leaves for the compiler, and wait while other threads' work is done */
+	name = IDENTIFIER_POINTER(DECL_NAME(gimple_call_fndecl(statement)));
+	return strstr(name, "GOMP_") || strstr(name, "GOACC_");
 }
 
 void
@@ -775,13 +782,19 @@ leave_out_rare(described *loop)
 	loop->references.truncate(kept);
 }
 
-/* Whether nothing else counts while it runs, and what is set in it can be a register's value all over it. */
+/*
+ * Whether it calls nothing that counts, what is set in it can be a register's value all over it, and something can be
+ * written on each way out of it.
+ */
 bool
 may_count_in_register(class loop *loop)
 {
 	basic_block *blocks = get_loop_body(loop);
+	auto_vec<edge> exits = get_loop_exit_edges(loop);
 	bool may = !(loop_preheader_edge(loop)->flags & EDGE_COMPLEX);
 
+	for (unsigned i = 0; i < exits.length(); i++)
+		may &= !(exits[i]->flags & EDGE_COMPLEX);
 	for (unsigned i = 0; i < loop->num_nodes && may; i++) {
 		may = !bb_has_abnormal_pred(blocks[i]);
 		for (gimple_stmt_iterator at = gsi_start_nondebug_bb(blocks[i]); !gsi_end_p(at) && may;
@@ -1410,26 +1423,67 @@ describe(const described *loop)
 /* ---- where the countdown is ---- */
 
 /*
- * Of a loop that calls nothing, and is in no other like that: the variable that has the countdown from where it is
- * entered to where it is left, in the loops in it, too. By loop->num; NULL_TREE: there is none.
+ * A loop that calls nothing which counts, and is in no other like that, has the countdown in a register, also in the
+ * loops in it. What it has counted is added to the thread's countdown where the loop is left, and before calls of the
+ * library: a handler of a signal may have counted meanwhile.
  */
-vec<tree> registers;
-bitmap used_registers; /* by loop->num: something counts there */
+struct countdown {
+	tree left, taken; /* now, and as it was taken from the thread's; NULL_TREE: the loop has none */
+	bool is_used;
+};
 
-/* The variable, in the block. */
-tree
-countdown_at(basic_block block)
+vec<countdown> registers; /* by loop->num */
+
+/* Where the countdown is in the block. NULL: in memory, as the thread's. */
+countdown *
+register_in(basic_block block)
 {
 	for (class loop *loop = block->loop_father; loop; loop = loop_outer(loop)) {
-		if (registers[loop->num]) {
-			bitmap_set_bit(used_registers, loop->num);
-			return registers[loop->num];
+		if (registers[loop->num].left) {
+			registers[loop->num].is_used = true;
+			return &registers[loop->num];
 		}
 	}
-	return callee.left;
+	return NULL;
 }
 
-/* Loops in two versions are counted already, in memory: there, too. */
+tree
+left_in(basic_block block)
+{
+	const countdown *kept = register_in(block);
+
+	return kept ? kept->left : callee.left;
+}
+
+void
+insert_on_edge(edge where, gimple_seq statements)
+{
+	gsi_insert_seq_on_edge(where, statements);
+	gsi_commit_one_edge_insert(where, NULL);
+}
+
+/* From the thread's countdown to the register. */
+void
+take_countdown(gimple_seq *statements, const countdown *kept)
+{
+	gimple_seq_add_stmt(statements, gimple_build_assign(kept->left, callee.left));
+	gimple_seq_add_stmt(statements, gimple_build_assign(kept->taken, kept->left));
+}
+
+/* What was counted since then, to the thread's countdown. */
+void
+give_countdown(gimple_seq *statements, const countdown *kept)
+{
+	const tree counted = make_ssa_name(ssizetype), before = make_ssa_name(ssizetype),
+		   after = make_ssa_name(ssizetype);
+
+	gimple_seq_add_stmt(statements, gimple_build_assign(counted, MINUS_EXPR, kept->left, kept->taken));
+	gimple_seq_add_stmt(statements, gimple_build_assign(before, callee.left));
+	gimple_seq_add_stmt(statements, gimple_build_assign(after, PLUS_EXPR, before, counted));
+	gimple_seq_add_stmt(statements, gimple_build_assign(callee.left, after));
+}
+
+/* copy_loops() has written statements that count the thread's countdown: in this loop they count the register. */
 void
 move_countdown(const class loop *loop)
 {
@@ -1443,9 +1497,9 @@ move_countdown(const class loop *loop)
 			if (!is_ours(statement))
 				continue;
 			if (gimple_assign_lhs(statement) == callee.left)
-				gimple_assign_set_lhs(statement, countdown_at(blocks[i]));
+				gimple_assign_set_lhs(statement, left_in(blocks[i]));
 			else
-				gimple_assign_set_rhs1(statement, countdown_at(blocks[i]));
+				gimple_assign_set_rhs1(statement, left_in(blocks[i]));
 			update_stmt(statement);
 		}
 	}
@@ -1460,28 +1514,35 @@ choose_registers(function *function)
 		bool is_inside = bitmap_bit_p(copies, loop->num);
 
 		for (class loop *around = loop_outer(loop); around; around = loop_outer(around))
-			is_inside |= registers[around->num] != NULL_TREE;
+			is_inside |= registers[around->num].left != NULL_TREE;
 		if (is_inside || !may_count_in_register(loop))
 			continue;
-		registers[loop->num] = create_tmp_reg(ssizetype, "left");
+		registers[loop->num].left = create_tmp_reg(ssizetype, "left");
+		registers[loop->num].taken = create_tmp_reg(ssizetype, "taken");
 		move_countdown(loop);
 	}
 }
 
-/* Where all is written that counts there: the register is loaded before the loop, and stored behind it. */
+/* Where all is written that counts in registers: they are taken before their loops, and given back behind them. */
 void
 write_registers(function *function)
 {
 	for (auto loop : loops_list(function, 0)) {
-		if (!bitmap_bit_p(used_registers, loop->num))
-			continue;
-		const tree left = registers[loop->num];
-		auto_vec<edge> exits = get_loop_exit_edges(loop);
+		const countdown *kept = &registers[loop->num];
+		auto_vec<edge> exits;
+		gimple_seq taking = NULL;
 
-		gsi_insert_on_edge_immediate(loop_preheader_edge(loop), gimple_build_assign(left, callee.left));
-		for (unsigned i = 0; i < exits.length(); i++)
-			if (!(exits[i]->flags & EDGE_COMPLEX))
-				gsi_insert_on_edge_immediate(exits[i], gimple_build_assign(callee.left, left));
+		if (!kept->is_used)
+			continue;
+		exits = get_loop_exit_edges(loop);
+		take_countdown(&taking, kept);
+		insert_on_edge(loop_preheader_edge(loop), taking);
+		for (unsigned i = 0; i < exits.length(); i++) {
+			gimple_seq giving = NULL;
+
+			give_countdown(&giving, kept);
+			insert_on_edge(exits[i], giving);
+		}
 	}
 	registers.release();
 }
@@ -1534,14 +1595,14 @@ calls_at_entry(const described *loop, tree text, tree iterations)
 	return statements;
 }
 
-/* Count the countdown down that is in `countdown`. Its value is *left then; returns the last statement. */
+/* The countdown in `block` becomes *left, which is less `by`. Returns the last statement. */
 gimple *
-count_down(gimple_seq *statements, tree countdown, tree by, tree *left)
+count_down(gimple_seq *statements, basic_block block, tree by, tree *left)
 {
-	const tree before = make_ssa_name(ssizetype), after = make_ssa_name(ssizetype);
-	gimple *store = gimple_build_assign(countdown, after);
+	const tree before = make_ssa_name(ssizetype), after = make_ssa_name(ssizetype), place = left_in(block);
+	gimple *store = gimple_build_assign(place, after);
 
-	gimple_seq_add_stmt(statements, gimple_build_assign(before, countdown));
+	gimple_seq_add_stmt(statements, gimple_build_assign(before, place));
 	gimple_seq_add_stmt(statements, gimple_build_assign(after, MINUS_EXPR, before, by));
 	gimple_seq_add_stmt(statements, store);
 	*left = after;
@@ -1561,18 +1622,21 @@ write_rare(gimple *last, tree left, gimple_seq calls, int below = 0)
 	gsi_insert_seq_before(&at, calls, GSI_SAME_STMT);
 }
 
-/* The same, of calls that change the countdown: they find it in memory. */
+/*
+ * As write_rare(), for calls that change the thread's countdown: a register is given back before them, and taken again
+ * behind.
+ */
 void
 write_rare_counting(gimple *last, tree left, gimple_seq calls, int below = 0)
 {
-	const tree countdown = countdown_at(gimple_bb(last));
+	const countdown *kept = register_in(gimple_bb(last));
 	gimple_seq all = NULL;
 
-	if (countdown != callee.left)
-		gimple_seq_add_stmt(&all, gimple_build_assign(callee.left, countdown));
+	if (kept)
+		give_countdown(&all, kept);
 	gimple_seq_add_seq(&all, calls);
-	if (countdown != callee.left)
-		gimple_seq_add_stmt(&all, gimple_build_assign(countdown, callee.left));
+	if (kept)
+		take_countdown(&all, kept);
 	write_rare(last, left, all, below);
 }
 
@@ -1588,7 +1652,7 @@ write_entry(const described *loop, tree text)
 
 	gimple_seq_add_stmt(&counting, gimple_build_assign(left_by, MULT_EXPR, count,
 	                                                   build_int_cst(ssizetype, loop->references.length())));
-	last = count_down(&counting, countdown_at(block), left_by, &left);
+	last = count_down(&counting, block, left_by, &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
 	write_rare_counting(last, left, calls_at_entry(loop, text, iterations));
 }
@@ -1638,7 +1702,7 @@ write_exit(const described *loop, tree text, edge exit, tree iteration)
 	const tree count = fold_build2(PLUS_EXPR, sizetype, fold_build2(MULT_EXPR, sizetype, iteration, size_int(all)),
 	                               fold_build2(MINUS_EXPR, sizetype, size_int(had), size_int(all)));
 
-	last = count_down(&counting, countdown_at(block), value_of(count, ssizetype, &counting), &left);
+	last = count_down(&counting, block, value_of(count, ssizetype, &counting), &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
 	whole = value_of(whole, sizetype, &calls);
 	gimple_seq_add_seq(&calls, calls_at_entry(loop, text, whole));
@@ -1729,7 +1793,7 @@ write_nest(const nest *nest)
 		iterations[i] = value_of(nest->iterations[i], sizetype, &counting);
 	}
 	count = value_of(references_of(nest, iterations), ssizetype, &counting);
-	last = count_down(&counting, countdown_at(block), count, &left);
+	last = count_down(&counting, block, count, &left);
 	gsi_insert_seq_after(&at, counting, GSI_NEW_STMT);
 	write_rare_counting(last, left, calls_at_nest(nest, texts, iterations));
 }
@@ -1783,7 +1847,7 @@ write_touches(const described *loop, tree text, basic_block done)
 		}
 		touches = touches_in(loop, text, block, next, &next);
 		left = make_ssa_name(ssizetype);
-		load = gimple_build_assign(left, countdown_at(block));
+		load = gimple_build_assign(left, left_in(block));
 		at = gsi_for_stmt(last);
 		gsi_insert_after(&at, load, GSI_SAME_STMT);
 		write_rare(load, left, touches);
@@ -1818,7 +1882,7 @@ write_countdown(const described *loop, tree text)
 	gimple *last;
 	tree left;
 
-	last = count_down(&counting, countdown_at(counted), build_int_cst(ssizetype, loop->references.length()), &left);
+	last = count_down(&counting, counted, build_int_cst(ssizetype, loop->references.length()), &left);
 	add_call(&calls, gimple_build_call(callee.counted, 0), loop->where);
 	if (block) {
 		while (gimple_bb(loop->references[first].statement) != block)
@@ -1843,7 +1907,7 @@ write_event(edge where, tree text, tree iterations)
 	gimple_stmt_iterator at = gsi_start_bb(block);
 	gimple_seq statements = NULL;
 	const tree left = make_ssa_name(ssizetype);
-	gimple *load = gimple_build_assign(left, countdown_at(block));
+	gimple *load = gimple_build_assign(left, left_in(block));
 	const tree count = value_of(iterations, sizetype, &statements);
 
 	gsi_insert_after(&at, load, GSI_NEW_STMT);
@@ -1994,7 +2058,7 @@ locality_pass::execute(function *function)
 	const bool had_evolutions = scev_initialized_p();
 	auto_vec<described *> loops;
 	auto_vec<nest *> nests;
-	auto_bitmap copied, used;
+	auto_bitmap copied;
 	tree text = NULL_TREE;
 	bool writes = false;
 
@@ -2012,7 +2076,6 @@ locality_pass::execute(function *function)
 	if (!callee.left)
 		declare_callees();
 	copies = copied;
-	used_registers = used;
 	mark_irreducible_loops();
 	copy_loops(function);
 	for (auto loop : loops_list(function, LI_FROM_INNERMOST)) {

@@ -650,5 +650,6 @@ dcpi_locality_sync(ssize_t left)
 PUBLIC void
 dcpi_locality_counted(void)
 {
-	dcpi_locality_left = dcpi_locality_sync(dcpi_locality_left);
+	if (dcpi_locality_left < 0) /* else somebody else has called meanwhile */
+		dcpi_locality_left = dcpi_locality_sync(dcpi_locality_left);
 }
